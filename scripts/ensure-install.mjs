@@ -1,0 +1,30 @@
+// Runs `npm ci` when node_modules is not what package-lock.json says. `run` is enough to serve, `all` to develop.
+// Plain Node, because it runs before anything is installed.
+
+import { spawnSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..')
+const everything = process.argv[2] === 'all'
+
+if (!isInstalled()) {
+  const args = ['ci', '--no-audit', '--no-fund', ...(everything ? ['--include=dev'] : ['--omit=dev'])]
+  console.error(`Installing: npm ${args.join(' ')}`)
+  const npm = process.env.npm_execpath
+  const { status } = npm
+    ? spawnSync(process.execPath, [npm, ...args], { cwd: root, stdio: ['ignore', 2, 2] })
+    : spawnSync('npm', args, { cwd: root, stdio: ['ignore', 2, 2], shell: process.platform === 'win32' })
+  if (status !== 0) process.exit(status ?? 1)
+}
+
+/** Every needed package is there in the locked version. Optional ones are another platform's, or npm's to judge. */
+function isInstalled() {
+  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'))
+  return Object.entries(packages).every(([path, { version, dev, optional, devOptional, link }]) => {
+    if (path === '' || link || optional || devOptional || (dev && !everything)) return true
+    const file = join(root, path, 'package.json')
+    return existsSync(file) && JSON.parse(readFileSync(file, 'utf8')).version === version
+  })
+}

@@ -1,0 +1,157 @@
+// /v1/agents
+
+import { Type } from 'typebox'
+import { iso, isoOrNull } from '../base/clock.ts'
+import { invalid } from '../base/errors.ts'
+import { maskedKey } from '../base/keys.ts'
+import { pageOf, pageRequest } from '../contract/page.ts'
+import { route } from '../contract/route.ts'
+import {
+  idParam,
+  Nullable,
+  Page,
+  PageQuery,
+  PreviousKey,
+  RotateBody,
+  Shape,
+  Text,
+  Time,
+  url_characters_max,
+} from '../contract/schemas.ts'
+import * as agents from './service.ts'
+import * as store from './store.ts'
+
+const tag = 'Agents'
+const agentId = idParam('The agent, which is its name.')
+const description_characters_max = 4_096
+
+const Agent = Shape({
+  agent_id: Type.String(),
+  name: Type.String({ description: 'The same as agent_id.' }),
+  description: Nullable(Type.String()),
+  callback_base_url: Nullable(
+    Type.String({ description: 'What a callback_url that starts with / is resolved against.' }),
+  ),
+  api_key: Type.String({
+    description: 'In full at creation and rotation only, afterwards masked: svc_agt_****x7Qa.',
+  }),
+  created_at: Time('When it was created.'),
+})
+
+export const createAgent = route({
+  method: 'POST',
+  path: '/v1/agents',
+  tag,
+  summary: 'Create an agent and its key',
+  auth: ['admin'],
+  body: Type.Object({
+    name: Type.String({ pattern: '^[a-z0-9][a-z0-9-]{2,31}$' }),
+    description: Type.Optional(Text(description_characters_max, 'For people.')),
+    callback_base_url: Type.Optional(Text(url_characters_max, 'An http or https URL.')),
+  }),
+  replies: { 201: Agent },
+  errors: ['AGENT_ID_TAKEN', 'QUOTA_EXCEEDED'],
+  async create(tx, { caller, services }, { body }) {
+    const agent = {
+      agent_id: body.name,
+      description: body.description ?? null,
+      callback_base_url: body.callback_base_url ?? null,
+    }
+    mustBeCallable(agent.callback_base_url, services.callback_https_only)
+    const key = await agents.create(tx, caller, services.plans, agent)
+    return agentOf({ ...agent, created_at: tx.now }, key)
+  },
+})
+
+export const listAgents = route({
+  method: 'GET',
+  path: '/v1/agents',
+  tag,
+  summary: 'List agents, newest first',
+  auth: ['admin'],
+  query: Type.Object(PageQuery),
+  replies: { 200: Page(Agent) },
+  errors: [],
+  async handle(context, { query }) {
+    const request = pageRequest(context, query)
+    const rows = await store.list(context.db, context.caller.tenant_id, request.rows_max, request.after)
+    return pageOf(context, request, rows, masked, (row) => [row.created_at, row.agent_id])
+  },
+})
+
+export const getAgent = route({
+  method: 'GET',
+  path: '/v1/agents/:agent_id',
+  tag,
+  summary: 'Read an agent, its key masked',
+  auth: ['admin', 'agent'],
+  params: { agent_id: agentId },
+  replies: { 200: Agent },
+  errors: ['AGENT_NOT_FOUND'],
+  async handle({ db, caller }, { params }) {
+    return masked(await agents.read(db, caller.tenant_id, params.agent_id))
+  },
+})
+
+export const deleteAgent = route({
+  method: 'DELETE',
+  path: '/v1/agents/:agent_id',
+  tag,
+  summary: 'Remove an agent; its keys die, its records stay',
+  auth: ['admin'],
+  destructive: true,
+  params: { agent_id: agentId },
+  replies: { 204: null },
+  errors: ['AGENT_NOT_FOUND'],
+  handle: ({ db, caller, services }, { params }) =>
+    agents.remove(db, services.key_cache, caller.tenant_id, params.agent_id),
+})
+
+export const rotateAgentKey = route({
+  method: 'POST',
+  path: '/v1/agents/:agent_id/rotate-key',
+  tag,
+  summary: 'Get a new key for an agent',
+  auth: ['admin'],
+  destructive: true,
+  params: { agent_id: agentId },
+  body: RotateBody,
+  replies: { 200: Shape({ ...Agent.properties, previous_key_expires_at: PreviousKey }) },
+  errors: ['AGENT_NOT_FOUND'],
+  async handle({ db, caller, services }, { params, body }) {
+    const { agent, key, previous_key_expires_at } = await agents.rotateKey(
+      db,
+      services.key_cache,
+      caller.tenant_id,
+      params.agent_id,
+      body.grace_seconds ?? 0,
+    )
+    return { ...agentOf(agent, key), previous_key_expires_at: isoOrNull(previous_key_expires_at) }
+  },
+})
+
+function masked(agent: store.AgentRow) {
+  return agentOf(agent, maskedKey('agent', agent.last_four))
+}
+
+function agentOf(agent: Omit<store.AgentRow, 'last_four'>, api_key: string) {
+  return {
+    agent_id: agent.agent_id,
+    name: agent.agent_id,
+    description: agent.description,
+    callback_base_url: agent.callback_base_url,
+    api_key,
+    created_at: iso(agent.created_at),
+  }
+}
+
+function mustBeCallable(url: string | null, https_only: boolean): void {
+  if (url === null) return
+  const parsed = URL.parse(url)
+  const scheme_ok = parsed?.protocol === 'https:' || (parsed?.protocol === 'http:' && !https_only)
+  if (parsed && scheme_ok && !parsed.username && !parsed.password) return
+  throw invalid({
+    path: '/callback_base_url',
+    message: `must be an ${https_only ? 'https' : 'http or https'} URL without a user or password`,
+  })
+}

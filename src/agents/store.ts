@@ -1,0 +1,80 @@
+// Every statement on agents.
+
+import type { Millis } from '../base/clock.ts'
+import { type Reader, sql, type Tx } from '../db/db.ts'
+
+export interface AgentRow {
+  agent_id: string
+  description: string | null
+  callback_base_url: string | null
+  last_four: string
+  created_at: Millis
+}
+
+const INSERT = sql(
+  'agents.insert',
+  `insert into agents (tenant_id, agent_id, description, callback_base_url, created_at)
+   values (:tenant_id, :agent_id, :description, :callback_base_url, :now)
+   on conflict do nothing`,
+)
+
+const select = `select a.agent_id, a.description, a.callback_base_url, a.created_at, c.last_four
+     from agents a
+     join credentials c on c.tenant_id = a.tenant_id and c.kind = 'agent' and c.subject = a.agent_id
+                       and c.expires_at is null
+    where a.tenant_id = :tenant_id`
+
+const FIND = sql<AgentRow>('agents.find', `${select} and a.agent_id = :agent_id`)
+
+const NEWEST = sql<AgentRow>(
+  'agents.newest',
+  `${select} order by a.created_at desc, a.agent_id desc limit :rows_max`,
+)
+
+const OLDER = sql<AgentRow>(
+  'agents.older',
+  `${select} and (a.created_at, a.agent_id) < (:created_at, :agent_id)
+    order by a.created_at desc, a.agent_id desc limit :rows_max`,
+)
+
+// The update takes the row's lock, so that two rotations, or a rotation and a removal, go one after the other.
+const MARK_ROTATED = sql(
+  'agents.mark_rotated',
+  'update agents set key_rotated_at = :now where tenant_id = :tenant_id and agent_id = :agent_id',
+)
+
+const DELETE = sql(
+  'agents.delete',
+  'delete from agents where tenant_id = :tenant_id and agent_id = :agent_id',
+)
+
+export interface NewAgent {
+  agent_id: string
+  description: string | null
+  callback_base_url: string | null
+}
+
+/** False when the name is taken. */
+export async function insert(tx: Tx, tenant_id: string, agent: NewAgent): Promise<boolean> {
+  return (await tx.run(INSERT, { tenant_id, ...agent, now: tx.now })) === 1
+}
+
+export function find(q: Reader, tenant_id: string, agent_id: string) {
+  return q.one(FIND, { tenant_id, agent_id })
+}
+
+/** Newest first, from after this position. */
+export function list(q: Reader, tenant_id: string, rows_max: number, after: (string | number)[] | null) {
+  if (!after) return q.all(NEWEST, { tenant_id, rows_max })
+  return q.all(OLDER, { tenant_id, rows_max, created_at: after[0]!, agent_id: after[1]! })
+}
+
+/** First step of a rotation. False when there is no such agent. */
+export async function markRotated(tx: Tx, tenant_id: string, agent_id: string): Promise<boolean> {
+  return (await tx.run(MARK_ROTATED, { tenant_id, agent_id, now: tx.now })) === 1
+}
+
+/** False when there is none. */
+export async function remove(tx: Tx, tenant_id: string, agent_id: string): Promise<boolean> {
+  return (await tx.run(DELETE, { tenant_id, agent_id })) === 1
+}

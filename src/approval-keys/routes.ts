@@ -1,0 +1,98 @@
+// /v1/approval-keys
+
+import { Type } from 'typebox'
+import { iso } from '../base/clock.ts'
+import { maskedKey } from '../base/keys.ts'
+import { pageOf, pageRequest } from '../contract/page.ts'
+import { route } from '../contract/route.ts'
+import {
+  idParam,
+  label_characters_max,
+  Nullable,
+  Page,
+  PageQuery,
+  Shape,
+  Text,
+  Time,
+} from '../contract/schemas.ts'
+import * as approvalKeys from './service.ts'
+import * as store from './store.ts'
+
+const tag = 'Approval keys'
+
+const ApprovalKey = Shape({
+  approval_key_id: Type.String(),
+  checkpoint_id: Nullable(
+    Type.String({ description: 'The one checkpoint it may decide; null for all of the tenant.' }),
+  ),
+  label: Nullable(Type.String()),
+  approval_key: Type.String({
+    description: 'In full at creation only, afterwards masked: svc_apr_****x7Qa.',
+  }),
+  created_at: Time('When it was created.'),
+})
+
+export const createApprovalKey = route({
+  method: 'POST',
+  path: '/v1/approval-keys',
+  tag,
+  summary: 'Create a key that may approve and reject checkpoints, and nothing else',
+  auth: ['admin'],
+  body: Type.Object({
+    checkpoint_id: Type.Optional(Type.String({ description: 'Binds the key to this checkpoint.' })),
+    label: Type.Optional(Text(label_characters_max, 'For people.')),
+  }),
+  replies: { 201: ApprovalKey },
+  errors: ['CHECKPOINT_NOT_FOUND'],
+  async create(tx, { caller }, { body }) {
+    const { row, key } = await approvalKeys.create(tx, caller.tenant_id, {
+      checkpoint_id: body.checkpoint_id ?? null,
+      label: body.label ?? null,
+    })
+    return approvalKeyOf({ ...row, created_at: tx.now }, key)
+  },
+})
+
+export const listApprovalKeys = route({
+  method: 'GET',
+  path: '/v1/approval-keys',
+  tag,
+  summary: 'List approval keys, newest first, masked',
+  auth: ['admin'],
+  query: Type.Object(PageQuery),
+  replies: { 200: Page(ApprovalKey) },
+  errors: [],
+  async handle(context, { query }) {
+    const request = pageRequest(context, query)
+    const rows = await store.list(context.db, context.caller.tenant_id, request.rows_max, request.after)
+    return pageOf(context, request, rows, masked, (row) => [row.approval_key_id])
+  },
+})
+
+export const deleteApprovalKey = route({
+  method: 'DELETE',
+  path: '/v1/approval-keys/:approval_key_id',
+  tag,
+  summary: 'Revoke an approval key',
+  auth: ['admin'],
+  destructive: true,
+  params: { approval_key_id: idParam('The approval key, apk_….') },
+  replies: { 204: null },
+  errors: ['APPROVAL_KEY_NOT_FOUND'],
+  handle: ({ db, caller, services }, { params }) =>
+    approvalKeys.remove(db, services.key_cache, caller.tenant_id, params.approval_key_id),
+})
+
+function masked(row: store.ApprovalKeyRow) {
+  return approvalKeyOf(row, maskedKey('approval', row.last_four))
+}
+
+function approvalKeyOf(row: Omit<store.ApprovalKeyRow, 'last_four'>, approval_key: string) {
+  return {
+    approval_key_id: row.approval_key_id,
+    checkpoint_id: row.checkpoint_id,
+    label: row.label,
+    approval_key,
+    created_at: iso(row.created_at),
+  }
+}

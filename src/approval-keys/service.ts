@@ -1,0 +1,44 @@
+// Approval keys: what a human, or a proxy for one, needs to decide a checkpoint.
+
+import { ApiError } from '../base/errors.ts'
+import { newId } from '../base/ids.ts'
+import type { KeyCache } from '../contract/services.ts'
+import * as credentials from '../credentials/service.ts'
+import type { Db, Tx } from '../db/db.ts'
+import * as store from './store.ts'
+
+export interface Created {
+  row: store.NewApprovalKey
+  key: string
+}
+
+/**
+ * Throws CHECKPOINT_NOT_FOUND for an unknown checkpoint. This release keeps no checkpoints, so every one is unknown.
+ */
+export async function create(
+  tx: Tx,
+  tenant_id: string,
+  input: { checkpoint_id: string | null; label: string | null },
+): Promise<Created> {
+  if (input.checkpoint_id !== null) throw new ApiError('CHECKPOINT_NOT_FOUND')
+  const row = { approval_key_id: newId('apk', tx.now), ...input }
+  await store.insert(tx, tenant_id, row)
+  return {
+    row,
+    key: await credentials.issue(tx, { tenant_id, kind: 'approval', subject: row.approval_key_id }),
+  }
+}
+
+/** The key dies with the commit. Throws APPROVAL_KEY_NOT_FOUND. */
+export function remove(
+  db: Db,
+  key_cache: KeyCache,
+  tenant_id: string,
+  approval_key_id: string,
+): Promise<void> {
+  return db.write(async (tx) => {
+    const removed = await store.remove(tx, tenant_id, approval_key_id)
+    if (!removed) throw new ApiError('APPROVAL_KEY_NOT_FOUND')
+    await credentials.revoke(tx, key_cache, { tenant_id, kind: 'approval', subject: approval_key_id })
+  })
+}

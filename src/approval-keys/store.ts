@@ -1,0 +1,59 @@
+// Every statement on approval_keys.
+
+import type { Millis } from '../base/clock.ts'
+import { type Reader, sql, type Tx } from '../db/db.ts'
+
+export interface ApprovalKeyRow {
+  approval_key_id: string
+  checkpoint_id: string | null
+  label: string | null
+  last_four: string
+  created_at: Millis
+}
+
+const INSERT = sql(
+  'approval_keys.insert',
+  `insert into approval_keys (tenant_id, approval_key_id, checkpoint_id, label, created_at)
+   values (:tenant_id, :approval_key_id, :checkpoint_id, :label, :now)`,
+)
+
+const select = `select k.approval_key_id, k.checkpoint_id, k.label, k.created_at, c.last_four
+     from approval_keys k
+     join credentials c on c.tenant_id = k.tenant_id and c.kind = 'approval' and c.subject = k.approval_key_id
+    where k.tenant_id = :tenant_id`
+
+const NEWEST = sql<ApprovalKeyRow>(
+  'approval_keys.newest',
+  `${select} order by k.approval_key_id desc limit :rows_max`,
+)
+
+const OLDER = sql<ApprovalKeyRow>(
+  'approval_keys.older',
+  `${select} and k.approval_key_id < :approval_key_id order by k.approval_key_id desc limit :rows_max`,
+)
+
+const DELETE = sql(
+  'approval_keys.delete',
+  'delete from approval_keys where tenant_id = :tenant_id and approval_key_id = :approval_key_id',
+)
+
+export interface NewApprovalKey {
+  approval_key_id: string
+  checkpoint_id: string | null
+  label: string | null
+}
+
+export function insert(tx: Tx, tenant_id: string, row: NewApprovalKey) {
+  return tx.run(INSERT, { tenant_id, ...row, now: tx.now })
+}
+
+/** Newest first (ids sort by time), from after this id. */
+export function list(q: Reader, tenant_id: string, rows_max: number, after: (string | number)[] | null) {
+  if (!after) return q.all(NEWEST, { tenant_id, rows_max })
+  return q.all(OLDER, { tenant_id, rows_max, approval_key_id: after[0]! })
+}
+
+/** False when there is none. */
+export async function remove(tx: Tx, tenant_id: string, approval_key_id: string): Promise<boolean> {
+  return (await tx.run(DELETE, { tenant_id, approval_key_id })) === 1
+}

@@ -1,0 +1,120 @@
+// /v1/audit
+
+import { Type } from 'typebox'
+import { iso, parseTime } from '../base/clock.ts'
+import { pageOf, pageRequest } from '../contract/page.ts'
+import { route } from '../contract/route.ts'
+import {
+  AnyJsonObject,
+  action_characters_max,
+  idParam,
+  Json,
+  label_characters_max,
+  metadata_bytes_max,
+  Nullable,
+  Page,
+  PageQuery,
+  RawJson,
+  Shape,
+  Text,
+  Time,
+} from '../contract/schemas.ts'
+import * as audit from './service.ts'
+import * as store from './store.ts'
+
+const tag = 'Audit log'
+
+const Entry = Shape({
+  id: Type.String(),
+  seq: Type.Integer({ description: 'Starts at 1, rises by 1, without gaps, per tenant.' }),
+  action: Type.String(),
+  workflow_id: Nullable(Type.String()),
+  actor: Type.String(),
+  metadata: Json('The exact text that was sent, or null.'),
+  agent_id: Nullable(Type.String({ description: 'Whose key appended it; null for the admin key.' })),
+  request_id: Type.String(),
+  created_at: Time('Server time; never earlier than that of the entry before.'),
+})
+
+export const appendEntry = route({
+  method: 'POST',
+  path: '/v1/audit',
+  tag,
+  summary: 'Append an entry',
+  auth: ['agent', 'admin'],
+  body: Type.Object({
+    action: Text(action_characters_max, 'What was done.', { minLength: 1 }),
+    workflow_id: Type.Optional(Text(label_characters_max, 'Ties entries together.')),
+    actor: Type.Optional(Text(label_characters_max, "Who did it; default the agent's id, or admin.")),
+    metadata: Type.Optional(
+      AnyJsonObject(metadata_bytes_max, 'At most 64 KiB; comes back as the same text.'),
+    ),
+  }),
+  replies: { 201: Entry },
+  errors: [],
+  async create(tx, { caller, request_id }, { body }) {
+    const entry = await audit.append(tx, caller, request_id, {
+      action: body.action,
+      workflow_id: body.workflow_id ?? null,
+      actor: body.actor ?? null,
+      metadata: body.metadata?.text ?? null,
+    })
+    return entryOf(entry)
+  },
+})
+
+export const listEntries = route({
+  method: 'GET',
+  path: '/v1/audit',
+  tag,
+  summary: 'List entries, newest first',
+  auth: ['agent', 'admin'],
+  query: Type.Object({
+    ...PageQuery,
+    workflow_id: Type.Optional(Type.String()),
+    action: Type.Optional(Type.String()),
+    actor: Type.Optional(Type.String()),
+    from: Type.Optional(Time('Entries from this instant on.')),
+    to: Type.Optional(Time('Entries before this instant.')),
+  }),
+  replies: { 200: Page(Entry) },
+  errors: [],
+  async handle(context, { query }) {
+    const { limit: _, cursor, from, to, ...equal } = query
+    const request = pageRequest(context, query)
+    const filters: store.Filters = { ...equal }
+    if (from !== undefined) filters.from = parseTime(from)!
+    if (to !== undefined) filters.to = parseTime(to)!
+    if (request.after) filters.before_seq = Number(request.after[0])
+    const rows = await store.list(context.db, context.caller.tenant_id, filters, request.rows_max)
+    return pageOf(context, request, rows, entryOf, (row) => [row.seq])
+  },
+})
+
+export const getEntry = route({
+  method: 'GET',
+  path: '/v1/audit/:id',
+  tag,
+  summary: 'Read an entry',
+  auth: ['agent', 'admin'],
+  params: { id: idParam('The entry, log_….') },
+  replies: { 200: Entry },
+  errors: ['AUDIT_ENTRY_NOT_FOUND'],
+  async handle({ db, caller }, { params }) {
+    return entryOf(await audit.read(db, caller.tenant_id, params.id))
+  },
+})
+
+function entryOf(row: store.EntryRow) {
+  return {
+    id: row.id,
+    seq: row.seq,
+    action: row.action,
+    workflow_id: row.workflow_id,
+    actor: row.actor,
+    metadata: row.metadata === null ? null : new RawJson(row.metadata),
+    agent_id: row.agent_id,
+    request_id: row.request_id,
+    created_at: iso(row.created_at),
+  }
+}

@@ -1,0 +1,46 @@
+// Audit log: append and read. Nothing changes or removes an entry.
+
+import { ApiError } from '../base/errors.ts'
+import { newId } from '../base/ids.ts'
+import { type AdminCaller, type AgentCaller, actorOf } from '../contract/caller.ts'
+import type { Db, Tx } from '../db/db.ts'
+import * as store from './store.ts'
+
+export const begin = store.begin
+
+export interface Append {
+  action: string
+  workflow_id: string | null
+  actor: string | null
+  /** JSON text of an object. */
+  metadata: string | null
+}
+
+export async function append(
+  tx: Tx,
+  caller: AdminCaller | AgentCaller,
+  request_id: string,
+  input: Append,
+): Promise<store.EntryRow> {
+  const { seq, last_at } = await store.next(tx, caller.tenant_id)
+  const entry: store.EntryRow = {
+    id: newId('log', last_at),
+    seq,
+    action: input.action,
+    workflow_id: input.workflow_id,
+    actor: input.actor ?? actorOf(caller),
+    metadata: input.metadata,
+    agent_id: caller.kind === 'agent' ? caller.agent_id : null,
+    request_id,
+    created_at: last_at,
+  }
+  await store.insert(tx, caller.tenant_id, entry)
+  return entry
+}
+
+/** Throws AUDIT_ENTRY_NOT_FOUND. */
+export async function read(db: Db, tenant_id: string, id: string): Promise<store.EntryRow> {
+  const entry = await store.find(db, tenant_id, id)
+  if (!entry) throw new ApiError('AUDIT_ENTRY_NOT_FOUND')
+  return entry
+}

@@ -1,0 +1,67 @@
+// The only place that reads the time. Everything else is handed `now`.
+
+/** Milliseconds since the Unix epoch, UTC. */
+export type Millis = number
+
+export interface Clock {
+  /** Wall clock, milliseconds since the Unix epoch. May jump. */
+  now(): Millis
+  /** Milliseconds that never run backwards, from an arbitrary start. For durations only. */
+  monotonic(): number
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+}
+
+export const second_ms = 1_000
+export const minute_ms = 60 * second_ms
+export const hour_ms = 60 * minute_ms
+export const day_ms = 24 * hour_ms
+
+/** 9999-12-31T23:59:59.999Z, the last instant that RFC 3339 can write. */
+export const last_instant_ms: Millis = 253_402_300_799_999
+
+/** RFC 3339, UTC, milliseconds: `2026-01-31T12:00:00.000Z`. */
+export function iso(at: Millis): string {
+  return new Date(at).toISOString()
+}
+
+/** The same for a column that may be empty. */
+export function isoOrNull(at: Millis | null): string | null {
+  return at === null ? null : iso(at)
+}
+
+const rfc3339 =
+  /^(\d{4})-(\d{2})-(\d{2})[Tt ](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d{2}):(\d{2}))$/
+
+/**
+ * Reads an RFC 3339 section 5.6 date-time (offset required, years 1970 to 9999, a leap second counts as the
+ * second after it). Digits past the millisecond are cut. Null when it is none.
+ */
+export function parseTime(text: string): Millis | null {
+  const parts = rfc3339.exec(text)
+  if (!parts) return null
+  const [year, month, day, hour, minute, leap] = parts.slice(1, 7).map(Number) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ]
+  const offset_hours = Number(parts[9] ?? 0)
+  const offset_minutes = Number(parts[10] ?? 0)
+  if (month < 1 || month > 12 || day < 1 || day > daysIn(year, month)) return null
+  if (hour > 23 || minute > 59 || leap > 60 || offset_hours > 23 || offset_minutes > 59) return null
+  const millis = Number((parts[7] ?? '').padEnd(3, '0').slice(0, 3))
+  const sign = parts[8] === '-' ? -1 : 1
+  const local = Date.UTC(year, month - 1, day, hour, minute, leap, millis)
+  const at = local - sign * (offset_hours * hour_ms + offset_minutes * minute_ms)
+  return at < 0 || at > last_instant_ms ? null : at
+}
+
+function daysIn(year: number, month: number): number {
+  return new Date(Date.UTC(year, month, 0)).getUTCDate()
+}

@@ -1,0 +1,29 @@
+// Who is asking. Derived by the server from the presented key; a client never names its tenant.
+
+export interface TenantFacts {
+  tenant_id: string
+  plan: string
+  status: 'active' | 'pending_deletion'
+}
+
+export interface AdminCaller extends TenantFacts {
+  kind: 'admin'
+}
+
+export interface AgentCaller extends TenantFacts {
+  kind: 'agent'
+  agent_id: string
+}
+
+export interface ApprovalCaller extends TenantFacts {
+  kind: 'approval'
+  approval_key_id: string
+}
+
+export type Caller = AdminCaller | AgentCaller | ApprovalCaller
+export type CallerKind = Caller['kind']
+
+/** What records name as their author: `admin`, or the agent's id. */
+export function actorOf(caller: AdminCaller | AgentCaller): string {
+  return caller.kind === 'agent' ? caller.agent_id : 'admin'
+}

@@ -1,0 +1,121 @@
+// A route is a value: what may be sent, who may send it, what comes back. From the list of routes come the
+// server, openapi.json and the contract tests.
+
+import type { Static, TObject, TSchema } from 'typebox'
+import type { Millis } from '../base/clock.ts'
+import type { ErrorCode } from '../base/errors.ts'
+import type { Awaitable, Db, Tx } from '../db/db.ts'
+import type { Caller, CallerKind } from './caller.ts'
+import type { Services } from './services.ts'
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+/** A path parameter: its schema for the document, and how the server reads it. */
+export interface Param {
+  schema: TSchema
+  /** The value to use, or null when it breaks the rule that `message` states. */
+  read(decoded: string): string | null
+  message: string
+}
+
+type Params = Readonly<Record<string, Param>>
+
+/** What a handler gets besides the request's own input. */
+export interface Context<C> {
+  db: Db
+  caller: C
+  services: Services
+  /** Read once when the request arrived. */
+  now: Millis
+  request_id: string
+  /** The path as called, e.g. `/v1/kv/state`: cursors are bound to it. */
+  path: string
+}
+
+export interface Input<P extends Params, Q extends TObject, B extends TObject> {
+  params: { [K in keyof P]: string }
+  query: Static<Q>
+  body: Static<B>
+  /** Request headers that the route declared, by lower-case name; null when not sent. */
+  header: (name: string) => string | null
+}
+
+/** An answer with a status or headers of its own; a handler that returns anything else gets the route's first reply. */
+export class Reply {
+  constructor(
+    readonly status: number,
+    readonly body: unknown,
+    readonly headers: Readonly<Record<string, string>> | null = null,
+  ) {}
+}
+
+interface Common<A extends readonly CallerKind[], P extends Params, Q extends TObject, B extends TObject> {
+  method: Method
+  /** Bun's form: `/v1/kv/:namespace/:key`. */
+  path: string
+  tag: string
+  summary: string
+  /** Kinds of key that may call; empty means that no key is read. */
+  auth: A
+  params?: P
+  query?: Q
+  body?: B
+  /** Header name to one line of description. */
+  headers?: Readonly<Record<string, string>>
+  /** Status to the shape of the body; null is an answer without one. The first is what a plain result gets. */
+  replies: Readonly<Record<number, TSchema | null>>
+  /** Codes that this route itself answers, beside those that every route of its kind may. */
+  errors: readonly ErrorCode[]
+  /** Asked of an admin key even while its tenant waits for deletion. */
+  while_pending_deletion?: boolean
+  /** Every fault of the body is this one code. */
+  body_error?: ErrorCode
+  destructive?: boolean
+  /** Anybody may call it, so it is limited per address and can be closed. */
+  sign_up?: boolean
+}
+
+type CallerOf<A extends readonly CallerKind[]> = A extends readonly []
+  ? null
+  : Extract<Caller, { kind: A[number] }>
+
+/** A route whose effect, if it has one, is its own transaction. */
+interface Handling<A extends readonly CallerKind[], P extends Params, Q extends TObject, B extends TObject>
+  extends Common<A, P, Q, B> {
+  handle(context: Context<CallerOf<A>>, input: Input<P, Q, B>): Awaitable<unknown>
+  create?: never
+}
+
+/** A route that creates: it takes an Idempotency-Key, whose row shares the transaction of the effect. */
+interface Creating<A extends readonly CallerKind[], P extends Params, Q extends TObject, B extends TObject>
+  extends Common<A, P, Q, B> {
+  create(tx: Tx, context: Context<CallerOf<A>>, input: Input<P, Q, B>): Awaitable<unknown>
+  handle?: never
+}
+
+/** A route with its type arguments forgotten, as the server and the document see it. */
+export interface Route extends Omit<Common<readonly CallerKind[], Params, TObject, TObject>, 'auth'> {
+  auth: readonly CallerKind[]
+  handle?: (context: Context<never>, input: Input<Params, TObject, TObject>) => Awaitable<unknown>
+  create?: (tx: Tx, context: Context<never>, input: Input<Params, TObject, TObject>) => Awaitable<unknown>
+}
+
+export function route<
+  const A extends readonly CallerKind[],
+  P extends Params = Record<never, Param>,
+  Q extends TObject = TObject<Record<never, TSchema>>,
+  B extends TObject = TObject<Record<never, TSchema>>,
+>(spec: Handling<A, P, Q, B> | Creating<A, P, Q, B>): Route {
+  return spec as unknown as Route
+}
+
+/** The status of a plain result. */
+export function successStatus(route: Route): number {
+  return Number(Object.keys(route.replies)[0])
+}
+
+/** `createAgent`, `listAgents`: the export's name is what clients call it. */
+export interface NamedRoute {
+  name: string
+  route: Route
+}

@@ -1,0 +1,103 @@
+// Shapes that several features share, and the marks that the request reader understands.
+
+import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox'
+import type { Param } from './route.ts'
+
+export const kib = 1_024
+export const value_bytes_max = 256 * kib
+export const metadata_bytes_max = 64 * kib
+export const label_characters_max = 256
+export const action_characters_max = 128
+export const url_characters_max = 2_048
+
+/** The exact JSON text of a member, as it came in and as it goes out. */
+export class RawJson {
+  constructor(readonly text: string) {}
+}
+
+/** Any JSON value, kept as text. Larger than `bytes_max` is 413. */
+export function AnyJson(bytes_max: number, description: string) {
+  return Type.Unsafe<RawJson>({ description, 'x-any-json': 'any', 'x-bytes-max': bytes_max })
+}
+
+/** The same for a JSON object (or null, which stands for none). */
+export function AnyJsonObject(bytes_max: number, description: string) {
+  return Type.Unsafe<RawJson>({
+    type: ['object', 'null'],
+    description,
+    'x-any-json': 'object',
+    'x-bytes-max': bytes_max,
+  })
+}
+
+/** In answers: any JSON. */
+export function Json(description: string) {
+  return Type.Unsafe<RawJson | null>({ description })
+}
+
+export function Nullable<S extends TSchema>(schema: S) {
+  return Type.Unsafe<Static<S> | null>({ anyOf: [schema, { type: 'null' }] })
+}
+
+/** An object of an answer: every field is always there. */
+export function Shape<P extends TProperties>(properties: P): TObject<P> {
+  return Type.Object(properties)
+}
+
+export function Text(characters_max: number, description: string, options: object = {}) {
+  return Type.String({ maxLength: characters_max, description, ...options })
+}
+
+/** RFC 3339 date-time with an offset; answers are UTC with milliseconds. */
+export function Time(description: string) {
+  return Type.String({ format: 'date-time', description })
+}
+
+export const CheckpointId = Type.String({ description: 'Id of a checkpoint.' })
+
+const id_form = /^[A-Za-z0-9_-]{1,64}$/
+
+/**
+ * An id in a path is never checked for form: whatever names nothing gets the unknown-id answer. What could not be
+ * an id at all becomes '-', which is none, so that no odd text reaches a database.
+ */
+export function idParam(description: string): Param {
+  return {
+    schema: Type.String({ description }),
+    read: (decoded) => (id_form.test(decoded) ? decoded : '-'),
+    message: '',
+  }
+}
+
+export const page_limit_default = 50
+export const page_limit_max = 200
+
+/** Query of every list under /v1. */
+export const PageQuery = {
+  limit: Type.Optional(
+    Type.Integer({ minimum: 1, description: 'Items a page, default 50; above 200 counts as 200.' }),
+  ),
+  cursor: Type.Optional(Type.String({ maxLength: 2_048, description: 'next_cursor of the page before.' })),
+}
+
+export function Page<S extends TSchema>(item: S) {
+  return Shape({
+    items: Type.Array(item),
+    next_cursor: Nullable(
+      Type.String({ description: 'Give it as cursor to get the next page; null on the last.' }),
+    ),
+  })
+}
+
+const grace_seconds_max = 604_800
+/** Body of every rotate-key: decisions.md section 2. */
+export const RotateBody = Type.Object({
+  grace_seconds: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: grace_seconds_max,
+      description: 'How long the old key still works; 0, the default, ends it at once.',
+    }),
+  ),
+})
+export const PreviousKey = Nullable(Time('When the key before stops working; null when it already has.'))

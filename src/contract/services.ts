@@ -1,0 +1,53 @@
+// What handlers may use besides the database. Each takes out only what it needs.
+
+import type { Caller } from './caller.ts'
+
+/** A number per plan; null is unlimited. Durations in seconds. */
+export interface Plan {
+  agents: number | null
+  kv_keys: number | null
+  dlq_items: number | null
+  active_schedules: number | null
+  inboxes: number | null
+  api_calls_per_month: number | null
+  inbox_messages: number | null
+  inbox_ttl_seconds: number | null
+}
+
+export type Plans = Readonly<Record<string, Plan>>
+
+/** Seals and opens what must not lie in the database in clear. */
+export interface Secrets {
+  seal(context: string, text: string): string
+  open(context: string, sealed: string): string
+}
+
+/** Bounded memory of keys that were valid at most a second ago. */
+export interface KeyCache {
+  get(key: string): { caller: Caller; expires_at: number | null } | null
+  /** Asked before the look-up; what `put` gets must carry it, so that a rotation in between wins. */
+  generation(): number
+  put(key: string, generation: number, caller: Caller, expires_at: number | null): void
+  /** Forgets all: called after a commit that ended a key or changed a tenant. */
+  clear(): void
+}
+
+export interface Readiness {
+  /** Why no requests should be sent here; null when they may. */
+  reason: string | null
+  version: string
+  engine: 'sqlite' | 'postgres'
+  schema_version: number
+  durability: Record<string, string | number>
+}
+
+export interface Services {
+  plans: Plans
+  secrets: Secrets
+  key_cache: KeyCache
+  cursor_key: Buffer
+  signup_open: boolean
+  callback_https_only: boolean
+  readiness(): Promise<Readiness>
+  openapi_text(): string
+}

@@ -1,0 +1,71 @@
+// Keys as rows: only a hash and the last four characters are kept.
+
+import { type Millis, second_ms } from '../base/clock.ts'
+import { hashKey, lastFour, newKey } from '../base/keys.ts'
+import type { Caller } from '../contract/caller.ts'
+import type { KeyCache } from '../contract/services.ts'
+import type { Db, Tx } from '../db/db.ts'
+import * as store from './store.ts'
+
+export type { Subject } from './store.ts'
+export const sweep = store.sweep
+
+/** A new key for a subject that has none. The text is seen once, here. */
+export async function issue(tx: Tx, subject: store.Subject): Promise<string> {
+  const key = newKey(subject.kind)
+  await store.insert(tx, subject, hashKey(key), lastFour(key))
+  return key
+}
+
+export interface Rotation {
+  key: string
+  /** When the key before stops working; null when it already has. */
+  previous_key_expires_at: Millis | null
+}
+
+/** The old key dies with the commit, or after `grace_seconds`; an earlier grace ends either way. */
+export async function rotate(
+  tx: Tx,
+  key_cache: KeyCache,
+  subject: store.Subject,
+  grace_seconds: number,
+): Promise<Rotation> {
+  const previous_key_expires_at = grace_seconds > 0 ? tx.now + grace_seconds * second_ms : null
+  if (previous_key_expires_at === null) {
+    await store.revoke(tx, subject)
+  } else {
+    await store.endGrace(tx, subject)
+    await store.beginGrace(tx, subject, previous_key_expires_at)
+  }
+  const key = await issue(tx, subject)
+  tx.afterCommit(() => key_cache.clear())
+  return { key, previous_key_expires_at }
+}
+
+/** Every key of this subject dies with the commit. */
+export async function revoke(tx: Tx, key_cache: KeyCache, subject: store.Subject): Promise<void> {
+  await store.revoke(tx, subject)
+  tx.afterCommit(() => key_cache.clear())
+}
+
+/** The caller behind a well-formed key, from memory when it was valid within the last second. */
+export async function identify(
+  db: Db,
+  key_cache: KeyCache,
+  key: string,
+  now: Millis,
+): Promise<Caller | null> {
+  const generation = key_cache.generation()
+  const row = await store.find(db, hashKey(key), now)
+  if (!row) return null
+  const caller = callerOf(row)
+  key_cache.put(key, generation, caller, row.expires_at)
+  return caller
+}
+
+function callerOf({ tenant_id, plan, status, kind, subject }: store.FoundRow): Caller {
+  const facts = { tenant_id, plan, status }
+  if (kind === 'admin') return { kind, ...facts }
+  if (kind === 'agent') return { kind, ...facts, agent_id: subject }
+  return { kind, ...facts, approval_key_id: subject }
+}

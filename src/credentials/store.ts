@@ -1,0 +1,79 @@
+// Every statement on credentials.
+
+import type { Millis } from '../base/clock.ts'
+import type { KeyKind } from '../base/keys.ts'
+import type { TenantFacts } from '../contract/caller.ts'
+import { type Reader, sql, type Tx } from '../db/db.ts'
+
+export interface FoundRow extends TenantFacts {
+  kind: KeyKind
+  subject: string
+  expires_at: number | null
+}
+
+const FIND = sql<FoundRow>(
+  'credentials.find',
+  `select c.tenant_id, c.kind, c.subject, c.expires_at, t.plan, t.status
+     from credentials c join tenants t on t.tenant_id = c.tenant_id
+    where c.hash = :hash and (c.expires_at is null or c.expires_at > :now)`,
+)
+
+const INSERT = sql(
+  'credentials.insert',
+  `insert into credentials (tenant_id, kind, subject, hash, last_four, expires_at, created_at)
+   values (:tenant_id, :kind, :subject, :hash, :last_four, null, :now)`,
+)
+
+const END_GRACE = sql(
+  'credentials.end_grace',
+  `delete from credentials
+    where tenant_id = :tenant_id and kind = :kind and subject = :subject and expires_at is not null`,
+)
+
+const BEGIN_GRACE = sql(
+  'credentials.begin_grace',
+  `update credentials set expires_at = :expires_at
+    where tenant_id = :tenant_id and kind = :kind and subject = :subject and expires_at is null`,
+)
+
+const REVOKE = sql(
+  'credentials.revoke',
+  'delete from credentials where tenant_id = :tenant_id and kind = :kind and subject = :subject',
+)
+
+const SWEEP = sql(
+  'credentials.sweep',
+  `delete from credentials where hash in
+     (select hash from credentials where expires_at <= :now order by expires_at limit :rows_max)`,
+)
+
+export interface Subject {
+  tenant_id: string
+  kind: KeyKind
+  /** The agent_id or approval_key_id; '' for the admin key. */
+  subject: string
+}
+
+export function find(q: Reader, hash: string, now: Millis) {
+  return q.one(FIND, { hash, now })
+}
+
+export function insert(tx: Tx, subject: Subject, hash: string, last_four: string) {
+  return tx.run(INSERT, { ...subject, hash, last_four, now: tx.now })
+}
+
+export function endGrace(tx: Tx, subject: Subject) {
+  return tx.run(END_GRACE, { ...subject })
+}
+
+export function beginGrace(tx: Tx, subject: Subject, expires_at: Millis) {
+  return tx.run(BEGIN_GRACE, { ...subject, expires_at })
+}
+
+export function revoke(tx: Tx, subject: Subject) {
+  return tx.run(REVOKE, { ...subject })
+}
+
+export function sweep(tx: Tx, rows_max: number) {
+  return tx.run(SWEEP, { now: tx.now, rows_max })
+}

@@ -1,0 +1,117 @@
+// What the rest of the service knows of a database: named statements, reads and durable writes.
+
+import type { Millis } from '../base/clock.ts'
+
+export type Value = string | number | null
+export type Params = Readonly<Record<string, Value>>
+export type Awaitable<T> = T | Promise<T>
+
+/** One SQL text for both engines, with the shape of the rows it gives. Made by `sql`, once, at module load. */
+export interface Statement<Row = never> {
+  readonly name: string
+  /** The text with `:name` parameters replaced by `$1`, `$2`, … */
+  readonly text: string
+  /** Parameter names in the order of their numbers. */
+  readonly params: readonly string[]
+  /** Everything but a select: then `one` and `all` need a `returning` clause. */
+  readonly writes: boolean
+  /** Never set: carries the row type. */
+  readonly row?: Row
+}
+
+export interface Reader {
+  /** The first row, or null. */
+  one<Row>(statement: Statement<Row>, params: Params): Awaitable<Row | null>
+  all<Row>(statement: Statement<Row>, params: Params): Awaitable<Row[]>
+}
+
+export interface Tx extends Reader {
+  /** Read once when the transaction began; every time in it is this one. */
+  readonly now: Millis
+  /** Runs a statement that returns no rows; answers how many rows it changed. */
+  run(statement: Statement, params: Params): Awaitable<number>
+  /** Runs once the transaction is durable, and not at all when it fails. */
+  afterCommit(effect: () => void): void
+}
+
+/** A single `one` or `all` on the Db itself is a consistent read of its own. */
+export interface Db extends Reader {
+  readonly engine: 'sqlite' | 'postgres'
+  /** Several statements that see one state of the database. */
+  read<T>(work: (q: Reader) => Awaitable<T>): Promise<T>
+  /**
+   * Atomic; when the promise resolves, the effect is durable. The work awaits nothing but `tx`, throws to undo,
+   * and may be run again by the driver, so it keeps no state outside itself.
+   */
+  write<T>(work: (tx: Tx) => Awaitable<T>): Promise<T>
+  /** The settings that durability rests on, as the engine reports them. */
+  durability(): Awaitable<Record<string, string | number>>
+  /** Called with the name of every statement as it runs. For tests and timings. */
+  onStatement(listener: ((name: string) => void) | null): void
+  /** Finishes what is queued, checkpoints and closes. */
+  close(): Promise<void>
+}
+
+/** Defines a statement. Names are `noun.verb` and unique; parameters are `:snake_case`. */
+export function sql<Row = never>(name: string, text: string): Statement<Row> {
+  if (statements.has(name)) throw new Error(`two statements are named ${name}`)
+  const statement = unnamed<Row>(name, text)
+  statements.set(name, statement)
+  return statement
+}
+
+/** A statement outside the list of names: migrations, and lists whose where clause is built from parts. */
+export function unnamed<Row = never>(name: string, text: string): Statement<Row> {
+  const params: string[] = []
+  const numbered = text.replace(/:([a-z_]+)/g, (_, param: string) => {
+    if (!params.includes(param)) params.push(param)
+    return `$${params.indexOf(param) + 1}`
+  })
+  return { name, text: numbered.trim(), params, writes: !/^\s*select\b/i.test(text) }
+}
+
+/** Every statement of the service, by name: the tests prepare each one on both engines. */
+export const statements = new Map<string, Statement<unknown>>()
+
+/** The values in the order of the statement's numbers. A missing one is a bug and throws. */
+export function bind(statement: Statement<unknown>, params: Params): Value[] {
+  const names = statement.params
+  const values = new Array<Value>(names.length)
+  for (let i = 0; i < names.length; i++) {
+    const value = params[names[i]!]
+    if (value === undefined) throw new Error(`${statement.name}: no value for :${names[i]}`)
+    values[i] = value
+  }
+  return values
+}
+
+/**
+ * unique: a unique index refused the row. busy: a lock or the queue could not be had in time. full: no disk space.
+ * lost: the database is away, nothing was done. outcome_unknown: it went away while committing.
+ */
+export type DbErrorKind = 'unique' | 'busy' | 'full' | 'lost' | 'outcome_unknown'
+
+/** A failure of the database that callers tell apart. Everything else is thrown as it came. */
+export class DbError extends Error {
+  override name = 'DbError'
+  constructor(
+    readonly kind: DbErrorKind,
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options)
+  }
+}
+
+/** What `afterCommit` collected. An effect that throws is a bug, and must not leave other callers unanswered. */
+export function runEffects(effects: (() => void)[]): void {
+  for (const effect of effects) {
+    try {
+      effect()
+    } catch (error) {
+      queueMicrotask(() => {
+        throw error
+      })
+    }
+  }
+}

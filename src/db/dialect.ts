@@ -1,0 +1,135 @@
+// Everything that differs between the two engines, on one page.
+
+import { DbError } from './db.ts'
+
+export type Engine = 'sqlite' | 'postgres'
+
+/** Tokens of migration files. */
+export const tokens: Record<Engine, Record<string, string>> = {
+  sqlite: { integer: 'integer', text: 'text', keyed: 'strict, without rowid', heap: 'strict' },
+  postgres: { integer: 'bigint', text: 'text collate "C"', keyed: '', heap: '' },
+}
+
+/** A migration file in this engine's words: `{integer}`, `{text}`, and after a table `{keyed}` or `{heap}`. */
+export function render(engine: Engine, text: string): string {
+  return text.replace(/\{(\w+)\}/g, (token, name: string) => {
+    const words = tokens[engine][name]
+    if (words === undefined) throw new Error(`unknown token ${token} in a migration`)
+    return words
+  })
+}
+
+/** SQLite numbers its parameters with `?1` where PostgreSQL writes `$1`. */
+export function sqliteText(text: string): string {
+  return text.replace(/\$(\d+)/g, '?$1')
+}
+
+/** How every SQLite connection is set up; what durability rests on is read back by `sqliteSettings`. */
+export const sqlite_pragmas = [
+  'pragma busy_timeout = 5000',
+  'pragma journal_mode = wal',
+  'pragma synchronous = full',
+  'pragma foreign_keys = on',
+  'pragma trusted_schema = off',
+  'pragma wal_autocheckpoint = 4000', // pages of 4 KiB: 16 MB
+  'pragma journal_size_limit = 67108864', // bytes
+  'pragma cache_size = -16384', // KiB
+  'pragma temp_store = memory',
+]
+
+/** Sent when a PostgreSQL connection opens. Times in milliseconds. */
+export const postgres_session = {
+  application_name: 'waystation',
+  statement_timeout: '5000',
+  lock_timeout: '2000',
+  idle_in_transaction_session_timeout: '10000',
+  default_transaction_isolation: 'read committed',
+}
+
+/** A driver's error as one of ours, or as it came when callers need not tell it apart. */
+export function translate(engine: Engine, error: unknown): unknown {
+  if (!(error instanceof Error)) return error
+  const kind = engine === 'sqlite' ? sqliteKind(error) : postgresKind(error)
+  return kind ? new DbError(kind, error.message, { cause: error }) : error
+}
+
+function sqliteKind(error: Error & { code?: string }): DbError['kind'] | null {
+  const code = error.code ?? ''
+  if (code === 'SQLITE_CONSTRAINT_UNIQUE' || code === 'SQLITE_CONSTRAINT_PRIMARYKEY') return 'unique'
+  if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')) return 'busy'
+  if (code === 'SQLITE_FULL') return 'full'
+  return null
+}
+
+/** After one of these the page cache can no longer be trusted: the process must not go on. */
+export function isIoError(error: unknown): boolean {
+  const code = String((error as { code?: string } | null)?.code ?? '')
+  return code.startsWith('SQLITE_IOERR') || code === 'SQLITE_CORRUPT' || code === 'SQLITE_NOTADB'
+}
+
+// PostgreSQL Appendix A, "Error Codes": class 08, 57P0x and 53300 mean that the server cannot be had.
+function postgresKind(error: Error & { code?: string; errno?: string }): DbError['kind'] | null {
+  const state = String(error.errno ?? '')
+  if (state === '23505') return 'unique'
+  if (state === '55P03' || state === '57014') return 'busy'
+  if (state === '53100') return 'full'
+  if (/^(08...|57P0[1-5]|53300)$/.test(state)) return 'lost'
+  if (/^ERR_POSTGRES_(CONNECTION|IDLE_TIMEOUT|LIFETIME_TIMEOUT)/.test(error.code ?? '')) return 'lost'
+  return null
+}
+
+/** Deadlock or serialization failure: the whole transaction may simply be run again. */
+export function isRetryable(error: unknown): boolean {
+  return ['40P01', '40001'].includes(String((error as { errno?: string } | null)?.errno))
+}
+
+type Settings = Record<string, string | number>
+
+/** Why this SQLite set-up could lose an acknowledged write, or null when it cannot. */
+export function unsafeSqlite(settings: Settings): string | null {
+  if (olderThan(String(settings.sqlite_version), '3.51.3')) {
+    return `SQLite ${settings.sqlite_version} has the WAL-reset bug; 3.51.3 or newer is needed`
+  }
+  if (settings.journal_mode !== 'wal') return `journal_mode is ${settings.journal_mode}, not wal`
+  if (Number(settings.synchronous) < 2) return `synchronous is ${settings.synchronous}, not 2 (full)`
+  if (Number(settings.foreign_keys) !== 1) return 'foreign_keys is off'
+  const network = network_file_systems.get(Number(settings.file_system))
+  if (network) return `the database lies on a network file system (${network})`
+  return null
+}
+
+/** Why this PostgreSQL set-up could lose an acknowledged write or sort wrongly, or null when it cannot. */
+export function unsafePostgres(settings: Settings): string | null {
+  for (const name of ['fsync', 'full_page_writes']) {
+    if (settings[name] !== 'on') return `${name} is ${settings[name]}, not on`
+  }
+  if (settings.synchronous_commit !== 'on' && settings.synchronous_commit !== 'remote_apply') {
+    return `synchronous_commit is ${settings.synchronous_commit}, not on`
+  }
+  if (settings.server_encoding !== 'UTF8') return `server_encoding is ${settings.server_encoding}, not UTF8`
+  if (Number(settings.collation_c) !== 1) return 'collation "C" is missing'
+  return null
+}
+
+// statfs(2), f_type. SQLite's "How To Corrupt", section 2.1: their locks cannot be relied on.
+const network_file_systems = new Map([
+  [0x6969, 'NFS'],
+  [0x517b, 'SMB'],
+  [0xff534d42, 'CIFS'],
+  [0xfe534d42, 'SMB2'],
+  [0x5346414f, 'AFS'],
+  [0x73757245, 'Coda'],
+  [0x00c36400, 'Ceph'],
+  [0x0bd00bd0, 'Lustre'],
+  [0x47504653, 'GPFS'],
+])
+
+/** Compares dotted versions, number by number. */
+export function olderThan(version: string, least: string): boolean {
+  const have = version.split('.').map(Number)
+  const need = least.split('.').map(Number)
+  for (let i = 0; i < need.length; i++) {
+    if ((have[i] ?? 0) !== need[i]) return (have[i] ?? 0) < need[i]!
+  }
+  return false
+}

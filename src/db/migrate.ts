@@ -1,0 +1,83 @@
+// Brings the schema to the version of this code: each file once, in order, one transaction each.
+
+import { type Db, DbError, type Tx, unnamed } from './db.ts'
+import { render } from './dialect.ts'
+import init from './migrations/0001_init.sql' with { type: 'text' }
+
+export interface Migration {
+  version: number
+  name: string
+  text: string
+}
+
+export const migrations: Migration[] = [{ version: 1, name: 'init', text: init }]
+
+// Differs because PostgreSQL may be shared by nodes that start at the same time; SQLite has one writer.
+const LOCK_POSTGRES = unnamed<{ locked: unknown }>(
+  'migrate.lock',
+  'select pg_advisory_xact_lock(8420) as locked',
+)
+const CREATE = unnamed(
+  'migrate.create',
+  'create table if not exists schema_migrations (version bigint primary key, name text not null, applied_at bigint not null)',
+)
+const CREATE_SQLITE = unnamed(
+  'migrate.create',
+  'create table if not exists schema_migrations (version integer primary key, name text not null, applied_at integer not null) strict',
+)
+const VERSION = unnamed<{ version: number | null }>(
+  'migrate.version',
+  'select max(version) as version from schema_migrations',
+)
+const APPLIED = unnamed(
+  'migrate.applied',
+  'insert into schema_migrations (version, name, applied_at) values (:version, :name, :now)',
+)
+
+/** How often a node asks again while another one migrates; each try waits for the lock's own time-out. */
+const tries_max = 30
+
+/**
+ * Answers the schema version that now holds. Throws when the database was made by newer code.
+ */
+export async function migrate(db: Db, list: Migration[] = migrations): Promise<number> {
+  const newest = list.at(-1)?.version ?? 0
+  let version = await withPatience(() => db.write((tx) => prepare(db, tx)))
+  if (version > newest) {
+    throw new Error(
+      `the database has schema version ${version}, this release knows ${newest}: run a newer release`,
+    )
+  }
+  for (const migration of list) {
+    version = await withPatience(() => db.write((tx) => apply(db, tx, migration)))
+  }
+  return version
+}
+
+async function prepare(db: Db, tx: Tx): Promise<number> {
+  if (db.engine === 'postgres') await tx.one(LOCK_POSTGRES, {})
+  await tx.run(db.engine === 'postgres' ? CREATE : CREATE_SQLITE, {})
+  return (await tx.one(VERSION, {}))?.version ?? 0
+}
+
+async function apply(db: Db, tx: Tx, migration: Migration): Promise<number> {
+  const version = await prepare(db, tx)
+  if (version >= migration.version) return version
+  for (const text of render(db.engine, migration.text).split(/;\s*$/m)) {
+    const statement = text.replace(/^\s*--.*$/gm, '').trim()
+    if (statement) await tx.run(unnamed(`migrate.${migration.name}`, statement), {})
+  }
+  await tx.run(APPLIED, { version: migration.version, name: migration.name, now: tx.now })
+  return migration.version
+}
+
+async function withPatience<T>(action: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await action()
+    } catch (error) {
+      const waiting = error instanceof DbError && error.kind === 'busy'
+      if (!waiting || tries === tries_max) throw error
+    }
+  }
+}

@@ -1,0 +1,26 @@
+// A database URL picks the driver.
+
+import { resolve } from 'node:path'
+import type { Clock } from '../base/clock.ts'
+import type { Db } from './db.ts'
+import { openPostgres } from './postgres.ts'
+import { openSqlite } from './sqlite.ts'
+
+export interface OpenOptions {
+  clock: Clock
+  onFatal: (error: unknown) => void
+  /** False for a command that works beside a running server. */
+  exclusive: boolean
+}
+
+/** The absolute file of a `sqlite:` URL, `:memory:`, or null for PostgreSQL. */
+export function sqlitePath(url: string): string | null {
+  if (!url.startsWith('sqlite:')) return null
+  const path = url.slice('sqlite:'.length).replace(/^\/\/(?=\/)/, '')
+  return path === ':memory:' ? path : resolve(path)
+}
+
+export async function openDb(url: string, options: OpenOptions): Promise<Db> {
+  const path = sqlitePath(url)
+  return path === null ? openPostgres(url, options) : openSqlite(path, options)
+}

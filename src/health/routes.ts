@@ -1,0 +1,59 @@
+// /livez, /readyz and /openapi.json: for operators and their tools. No key is asked for.
+
+import { Type } from 'typebox'
+import { ApiError } from '../base/errors.ts'
+import { route } from '../contract/route.ts'
+import { RawJson, Shape } from '../contract/schemas.ts'
+
+const tag = 'Service'
+
+export const livez = route({
+  method: 'GET',
+  path: '/livez',
+  tag,
+  summary: 'Whether the process answers; asks nothing else',
+  auth: [],
+  replies: { 200: Shape({ status: Type.Literal('alive') }) },
+  errors: [],
+  handle: () => ({ status: 'alive' }),
+})
+
+export const readyz = route({
+  method: 'GET',
+  path: '/readyz',
+  tag,
+  summary:
+    'Whether requests should be sent here: the database answers, the schema is right, no drain has begun',
+  auth: [],
+  query: Type.Object({
+    verbose: Type.Optional(
+      Type.String({ description: 'Adds version, engine, schema version and durability settings.' }),
+    ),
+  }),
+  replies: {
+    200: Type.Object({
+      status: Type.Literal('ready'),
+      version: Type.Optional(Type.String()),
+      engine: Type.Optional(Type.Enum(['sqlite', 'postgres'])),
+      schema_version: Type.Optional(Type.Integer()),
+      durability: Type.Optional(Type.Record(Type.String(), Type.Union([Type.String(), Type.Number()]))),
+    }),
+  },
+  errors: ['UNAVAILABLE'],
+  async handle({ services }, { query }) {
+    const { reason, ...facts } = await services.readiness()
+    if (reason) throw new ApiError('UNAVAILABLE', { details: { reason }, retry_after_seconds: 1 })
+    return query.verbose === undefined ? { status: 'ready' } : { status: 'ready', ...facts }
+  },
+})
+
+export const openapi = route({
+  method: 'GET',
+  path: '/openapi.json',
+  tag,
+  summary: 'This API as an OpenAPI 3.1 document',
+  auth: [],
+  replies: { 200: Type.Unsafe<RawJson>({ type: 'object' }) },
+  errors: [],
+  handle: ({ services }) => new RawJson(services.openapi_text()),
+})

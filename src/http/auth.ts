@@ -1,0 +1,83 @@
+// Headers -> Caller. The key says who is asking; nothing else does.
+
+import type { Millis } from '../base/clock.ts'
+import { ApiError, invalid } from '../base/errors.ts'
+import { keyKind, looksLikeKey, prefixes } from '../base/keys.ts'
+import type { Caller, CallerKind } from '../contract/caller.ts'
+import type { KeyCache } from '../contract/services.ts'
+import * as credentials from '../credentials/service.ts'
+import type { Db } from '../db/db.ts'
+
+interface Presented {
+  key: string
+  /** The prefix that this header takes; null for Authorization, which takes every kind. */
+  takes: string | null
+}
+
+/** No key at all is told from a bad one only for the count of failed keys; the answer is the same. */
+export type Refusal = 'no_key' | 'bad_key'
+
+/**
+ * The caller, or why there is none. Throws VALIDATION_FAILED when two different keys of ours are sent at once.
+ */
+export async function authenticate(
+  db: Db,
+  key_cache: KeyCache,
+  headers: Headers,
+  now: Millis,
+): Promise<Caller | Refusal> {
+  const presented = presentedKey(headers)
+  if (typeof presented === 'string') return presented
+  const { key, takes } = presented
+  if (takes !== null && !key.startsWith(takes)) return 'bad_key'
+  const caller = cached(key_cache, key, now) ?? (await lookUp(db, key_cache, key, now))
+  if (!caller) return 'bad_key'
+  return caller.kind !== 'agent' || agentIdAgrees(headers, caller.agent_id, takes) ? caller : 'bad_key'
+}
+
+function presentedKey(headers: Headers): Presented | Refusal {
+  let found: Presented | null = null
+  let others = false
+  const authorization = headers.get('authorization')
+  if (authorization !== null) consider(/^bearer +(\S+)$/i.exec(authorization)?.[1] ?? '', null)
+  consider(headers.get('x-api-key'), prefixes.agent)
+  consider(headers.get('x-admin-key'), prefixes.admin)
+  consider(headers.get('x-approval-key'), prefixes.approval)
+  return found ?? (others ? 'bad_key' : 'no_key')
+
+  function consider(key: string | null, takes: string | null): void {
+    if (key === null) return
+    if (!looksLikeKey(key)) others = true
+    else if (!found) found = { key, takes }
+    else if (found.key !== key)
+      throw invalid({ path: 'header', message: 'two different keys were sent; send one' })
+    else if (found.takes === null) found = { key, takes }
+  }
+}
+
+function cached(key_cache: KeyCache, key: string, now: Millis): Caller | null {
+  const entry = key_cache.get(key)
+  return entry && (entry.expires_at === null || entry.expires_at > now) ? entry.caller : null
+}
+
+async function lookUp(db: Db, key_cache: KeyCache, key: string, now: Millis): Promise<Caller | null> {
+  return keyKind(key) ? credentials.identify(db, key_cache, key, now) : null
+}
+
+/** The x-api-key form needs x-agent-id; with Bearer it may be left out; when sent it must be the key's agent. */
+function agentIdAgrees(headers: Headers, agent_id: string, takes: string | null): boolean {
+  const sent = headers.get('x-agent-id')
+  return sent === null ? takes === null : sent === agent_id
+}
+
+/** Throws FORBIDDEN for a key of another kind, TENANT_PENDING_DELETION for nearly everything of such a tenant. */
+export function mustBeAllowed(
+  caller: Caller,
+  route: { auth: readonly CallerKind[]; while_pending_deletion?: boolean },
+): void {
+  const right_kind = route.auth.includes(caller.kind)
+  if (caller.status === 'pending_deletion' && !(right_kind && route.while_pending_deletion)) {
+    throw new ApiError('TENANT_PENDING_DELETION')
+  }
+  if (!right_kind) throw new ApiError('FORBIDDEN')
+}

@@ -1,0 +1,261 @@
+// The body of a request: bytes within the limit, then text, then members, then a checked value.
+
+import type { Static, TObject, TSchema } from 'typebox'
+import type { Validator } from 'typebox/compile'
+import { parseTime } from '../base/clock.ts'
+import { ApiError, type Issue, invalid } from '../base/errors.ts'
+import { decodeUtf8, type Members, scanObject } from '../base/json.ts'
+import { RawJson } from '../contract/schemas.ts'
+
+export const body_bytes_max = 1_048_576
+export const receive_ms_max = 30_000
+/** Smaller bodies with a length need no timer of ours: Bun closes a connection that sends this little this slowly. */
+const untimed_bytes_max = 16_384
+
+const no_bytes = new Uint8Array(0)
+
+/** The raw bytes, empty when there is no body. Throws PAYLOAD_TOO_LARGE, REQUEST_TIMEOUT. */
+export async function readBytes(request: Request): Promise<Uint8Array> {
+  const length = request.headers.get('content-length')
+  if (length !== null) {
+    const bytes = Number(length)
+    if (bytes > body_bytes_max) throw new ApiError('PAYLOAD_TOO_LARGE')
+    if (bytes === 0) return no_bytes
+    return bytes <= untimed_bytes_max ? received(request.bytes()) : withinTime(request.bytes())
+  }
+  if (request.body === null) return no_bytes
+  return withinTime(readStream(request.body))
+}
+
+async function readStream(stream: ReadableStream<Uint8Array>): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of stream) {
+    bytes += chunk.length
+    if (bytes > body_bytes_max) throw new ApiError('PAYLOAD_TOO_LARGE')
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+async function withinTime(reading: Promise<Uint8Array>): Promise<Uint8Array> {
+  let timer: Timer | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new ApiError('REQUEST_TIMEOUT')), receive_ms_max)
+  })
+  try {
+    return await received(Promise.race([reading, late]))
+  } finally {
+    clearTimeout(timer)
+    reading.catch(() => {})
+  }
+}
+
+/** A sender that went away rejects with AbortError: nobody reads the answer, but it is no fault of ours. */
+async function received(reading: Promise<Uint8Array>): Promise<Uint8Array> {
+  try {
+    return await reading
+  } catch (error) {
+    throw error instanceof DOMException ? new ApiError('REQUEST_TIMEOUT') : error
+  }
+}
+
+/** `application/json`, `*+json`, `text/plain` or nothing; no encoding but identity. Throws UNSUPPORTED_MEDIA_TYPE. */
+export function mustBeJson(headers: Headers): void {
+  const type = headers.get('content-type')
+  if (type !== null && type !== 'application/json' && !isJsonType(type))
+    throw new ApiError('UNSUPPORTED_MEDIA_TYPE')
+  const encoding = headers.get('content-encoding')
+  if (encoding !== null && encoding.trim().toLowerCase() !== 'identity')
+    throw new ApiError('UNSUPPORTED_MEDIA_TYPE')
+}
+
+function isJsonType(type: string): boolean {
+  const essence = type.split(';', 1)[0]!.trim().toLowerCase()
+  return (
+    essence === '' ||
+    essence === 'application/json' ||
+    essence === 'text/plain' ||
+    /^[^/\s]+\/[^/\s]+\+json$/.test(essence)
+  )
+}
+
+/** Loaded when the first schema is needed, which keeps it out of the start. */
+async function compiler() {
+  const [{ Compile }, formats] = await Promise.all([import('typebox/compile'), import('typebox/format')])
+  formats.Set('date-time', (text) => parseTime(text) !== null)
+  return Compile
+}
+
+interface AnyJsonMember {
+  bytes_max: number
+  object_only: boolean
+}
+
+/** What is known of a route's body or query once its schema was compiled. */
+export class Reader<S extends TObject> {
+  readonly #any_json = new Map<string, AnyJsonMember>()
+  readonly #typed = new Map<string, TSchema & { 'x-trim'?: boolean; type?: string }>()
+  readonly #required: readonly string[]
+  readonly #schema: TObject
+  #validator: Promise<Validator> | Validator | null = null
+
+  constructor(schema: S) {
+    this.#required = (schema as TSchema & { required?: string[] }).required ?? []
+    const properties: Record<string, TSchema> = {}
+    for (const [name, property] of Object.entries(schema.properties as Record<string, TSchema & Marks>)) {
+      const kind = property['x-any-json']
+      if (kind) {
+        this.#any_json.set(name, { bytes_max: property['x-bytes-max']!, object_only: kind === 'object' })
+        properties[name] = {}
+      } else {
+        this.#typed.set(name, property)
+        properties[name] = property
+      }
+    }
+    this.#schema = { ...schema, properties } as TObject
+  }
+
+  /** Loads and compiles ahead of the first request. */
+  async prepare(): Promise<Validator> {
+    this.#validator ??= compiler().then((Compile) => {
+      this.#validator = Compile(this.#schema)
+      return this.#validator
+    })
+    return this.#validator
+  }
+
+  /**
+   * The typed value of a body. Throws INVALID_JSON, VALIDATION_FAILED with every issue, PAYLOAD_TOO_LARGE for a
+   * member. `ignored` gets the names of members that the schema does not know.
+   */
+  async body(bytes: Uint8Array, ignored: string[]): Promise<Static<S>> {
+    if (bytes.length === 0 && this.#required.length === 0) return {} as Static<S>
+    const members = membersOf(bytes)
+    const value: Record<string, unknown> = {}
+    const issues: Issue[] = []
+    for (const [name, text] of members) {
+      const any_json = this.#any_json.get(name)
+      if (any_json) readAnyJson(value, name, text, any_json, issues)
+      else if (this.#typed.has(name)) readTyped(value, name, text, this.#typed.get(name)!, issues)
+      else ignored.push(name)
+    }
+    return this.#checked(value, issues, (name) => `/${name}`)
+  }
+
+  /** The typed value of a query string (without its `?`). A repeated name counts once, the last. */
+  async query(text: string): Promise<Static<S>> {
+    const value: Record<string, unknown> = {}
+    const issues: Issue[] = []
+    for (const pair of text.split('&')) {
+      const [name, raw] = splitPair(pair)
+      const schema = this.#typed.get(name)
+      if (!schema) continue
+      const decoded = percentDecoded(raw)
+      if (decoded === null || !isPlainText(decoded))
+        issues.push({ path: `query.${name}`, message: not_plain })
+      else if (schema.type === 'integer')
+        value[name] = /^-?\d{1,15}$/.test(decoded) ? Number(decoded) : decoded
+      else value[name] = decoded
+    }
+    return this.#checked(value, issues, (name) => `query.${name}`)
+  }
+
+  async #checked(
+    value: Record<string, unknown>,
+    issues: Issue[],
+    pathOf: (name: string) => string,
+  ): Promise<Static<S>> {
+    const validator =
+      this.#validator instanceof Promise || !this.#validator ? await this.prepare() : this.#validator
+    if (issues.length === 0 && validator.Check(value)) return value as Static<S>
+    const told = new Set(issues.map(({ path }) => path))
+    for (const issue of issuesOf(validator, value, pathOf)) if (!told.has(issue.path)) issues.push(issue)
+    throw invalid(...issues)
+  }
+}
+
+interface Marks {
+  'x-any-json'?: 'any' | 'object'
+  'x-bytes-max'?: number
+}
+
+const not_plain = 'must be well-formed text without NUL'
+
+function membersOf(bytes: Uint8Array): Members {
+  const text = decodeUtf8(bytes)
+  if (text === null) throw new ApiError('INVALID_JSON')
+  const scan = scanObject(text)
+  if (scan.ok) return scan.members
+  if (scan.why === 'syntax') throw new ApiError('INVALID_JSON')
+  throw invalid({
+    path: '',
+    message: scan.why === 'depth' ? 'is nested deeper than 64 levels' : 'must be an object',
+  })
+}
+
+function readAnyJson(
+  value: Record<string, unknown>,
+  name: string,
+  text: string,
+  { bytes_max, object_only }: AnyJsonMember,
+  issues: Issue[],
+): void {
+  if (object_only && text === 'null') return
+  if (object_only && text[0] !== '{') {
+    issues.push({ path: `/${name}`, message: 'must be an object' })
+    return
+  }
+  if (text.length * 3 > bytes_max && Buffer.byteLength(text) > bytes_max)
+    throw new ApiError('PAYLOAD_TOO_LARGE')
+  value[name] = new RawJson(text)
+}
+
+function readTyped(
+  value: Record<string, unknown>,
+  name: string,
+  text: string,
+  schema: { 'x-trim'?: boolean },
+  issues: Issue[],
+): void {
+  const parsed: unknown = JSON.parse(text)
+  if (parsed === null) return // in an optional field null counts as absent; a required one is then missing
+  if (typeof parsed === 'string' && !isPlainText(parsed)) {
+    issues.push({ path: `/${name}`, message: not_plain })
+    return
+  }
+  value[name] = schema['x-trim'] && typeof parsed === 'string' ? parsed.trim() : parsed
+}
+
+/** No NUL, which PostgreSQL refuses, and no lone surrogate, which UTF-8 cannot hold. */
+function isPlainText(text: string): boolean {
+  return text.isWellFormed() && !text.includes('\0')
+}
+
+function splitPair(pair: string): [name: string, raw: string] {
+  const at = pair.indexOf('=')
+  return at === -1
+    ? [percentDecoded(pair) ?? '', '']
+    : [percentDecoded(pair.slice(0, at)) ?? '', pair.slice(at + 1)]
+}
+
+/** application/x-www-form-urlencoded (WHATWG URL), but strict: null for a bad escape or bytes that are not UTF-8. */
+function percentDecoded(raw: string): string | null {
+  try {
+    return decodeURIComponent(raw.replaceAll('+', ' '))
+  } catch {
+    return null
+  }
+}
+
+function issuesOf(validator: Validator, value: unknown, pathOf: (name: string) => string): Issue[] {
+  return validator.Errors(value).flatMap((error) => {
+    const params = error.params as { requiredProperties?: string[]; allowedValues?: unknown[] }
+    if (params.requiredProperties) {
+      return params.requiredProperties.map((name) => ({ path: pathOf(name), message: 'is required' }))
+    }
+    const name = error.instancePath.slice(1)
+    const allowed = params.allowedValues ? ` (${params.allowedValues.join(', ')})` : ''
+    return [{ path: pathOf(name), message: error.message + allowed }]
+  })
+}

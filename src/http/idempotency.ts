@@ -1,0 +1,132 @@
+// Idempotency-Key: the first 2xx answer is kept for 24 hours, sealed under the key itself, in the transaction of
+// the effect. A row of this table alone opens nothing.
+
+import { createHash } from 'node:crypto'
+import { day_ms } from '../base/clock.ts'
+import { ApiError, invalid } from '../base/errors.ts'
+import { deriveKey, open, seal } from '../base/seal.ts'
+import type { Caller } from '../contract/caller.ts'
+import { DbError, sql, type Tx } from '../db/db.ts'
+
+const kept_ms = day_ms
+/** Shorter keys could be guessed: on the public route the body is then part of what must be repeated. */
+const public_key_characters_min = 16
+
+// The insert is the claim. It also takes over a row whose 24 hours are past. On PostgreSQL it waits for another
+// transaction that is inserting the same row.
+const CLAIM = sql(
+  'idempotency.claim',
+  `insert into idempotency_keys (tenant_id, key_hash, fingerprint, status, answer, expires_at)
+   values (:tenant_id, :key_hash, :fingerprint, null, null, :expires_at)
+   on conflict (tenant_id, key_hash) do update
+      set fingerprint = excluded.fingerprint, status = null, answer = null, expires_at = excluded.expires_at
+    where idempotency_keys.expires_at <= :now`,
+)
+
+const KEEP = sql(
+  'idempotency.keep',
+  'update idempotency_keys set status = :status, answer = :answer where tenant_id = :tenant_id and key_hash = :key_hash',
+)
+
+const FIND = sql<{ fingerprint: string; status: number; answer: string }>(
+  'idempotency.find',
+  'select fingerprint, status, answer from idempotency_keys where tenant_id = :tenant_id and key_hash = :key_hash',
+)
+
+const SWEEP = sql(
+  'idempotency.sweep',
+  `delete from idempotency_keys where (tenant_id, key_hash) in
+     (select tenant_id, key_hash from idempotency_keys where expires_at <= :now order by expires_at limit :rows_max)`,
+)
+
+export interface Claim {
+  /** '' for the public route. */
+  tenant_id: string
+  key_hash: string
+  fingerprint: string
+  sealing_key: Buffer
+}
+
+export interface Answer {
+  status: number
+  /** JSON text. */
+  text: string
+  replayed: boolean
+}
+
+const key_form = /^[\x21-\x7e]{1,255}$/
+
+/**
+ * What this request claims. Scope: principal, method and path; on the public route the client address.
+ * Throws VALIDATION_FAILED for a key that is not 1 to 255 visible ASCII characters.
+ */
+export function claimOf(
+  key: string,
+  caller: Caller | null,
+  address: string,
+  route: string,
+  body: Uint8Array,
+): Claim {
+  if (!key_form.test(key)) {
+    throw invalid({ path: 'header.Idempotency-Key', message: 'must be 1 to 255 visible ASCII characters' })
+  }
+  const fingerprint = createHash('sha256').update(body).digest('hex')
+  const with_body = caller === null && key.length < public_key_characters_min ? fingerprint : ''
+  const scope = [caller ? principalOf(caller) : address, route, with_body].join('\n')
+  return {
+    tenant_id: caller?.tenant_id ?? '',
+    key_hash: createHash('sha256').update(`${scope}\n${key}`).digest('hex'),
+    fingerprint,
+    sealing_key: deriveKey(key, 'idempotency', scope),
+  }
+}
+
+/** Not the key but who holds it: a repeat after a rotation is still a repeat. */
+function principalOf(caller: Caller): string {
+  if (caller.kind === 'agent') return `agent ${caller.agent_id}`
+  return caller.kind === 'admin' ? 'admin' : `approval ${caller.approval_key_id}`
+}
+
+/**
+ * Runs the effect once for this claim, or answers what it answered then. Throws IDEMPOTENCY_KEY_REUSED,
+ * IDEMPOTENCY_IN_PROGRESS.
+ */
+export async function once(
+  tx: Tx,
+  claim: Claim,
+  effect: () => Promise<{ status: number; text: string }>,
+): Promise<Answer> {
+  const { tenant_id, key_hash, fingerprint } = claim
+  for (;;) {
+    if (await claimed(tx, claim)) break
+    const known = await tx.one(FIND, { tenant_id, key_hash })
+    if (known) return replay(claim, known)
+  }
+  const { status, text } = await effect()
+  await tx.run(KEEP, { tenant_id, key_hash, status, answer: seal(claim.sealing_key, fingerprint, text) })
+  return { status, text, replayed: false }
+}
+
+async function claimed(tx: Tx, { tenant_id, key_hash, fingerprint }: Claim): Promise<boolean> {
+  try {
+    const params = { tenant_id, key_hash, fingerprint, now: tx.now, expires_at: tx.now + kept_ms }
+    return (await tx.run(CLAIM, params)) === 1
+  } catch (error) {
+    if (!(error instanceof DbError && error.kind === 'busy')) throw error
+    throw new ApiError('IDEMPOTENCY_IN_PROGRESS', { retry_after_seconds: 1 })
+  }
+}
+
+function replay(claim: Claim, known: { fingerprint: string; status: number; answer: string }): Answer {
+  if (known.fingerprint !== claim.fingerprint) throw new ApiError('IDEMPOTENCY_KEY_REUSED')
+  return {
+    status: known.status,
+    text: open(claim.sealing_key, known.fingerprint, known.answer),
+    replayed: true,
+  }
+}
+
+/** Removes rows whose 24 hours are past, at most this many. */
+export function sweep(tx: Tx, rows_max: number) {
+  return tx.run(SWEEP, { now: tx.now, rows_max })
+}

@@ -1,0 +1,87 @@
+// What a key is, which names are reserved, and what a precondition header asks. No imports from db or http.
+
+import { last_instant_ms, type Millis, second_ms } from '../base/clock.ts'
+import type { AgentCaller } from '../contract/caller.ts'
+
+export const key_bytes_max = 512
+export const namespace_form = /^[A-Za-z0-9_][A-Za-z0-9._:-]{0,63}$/
+
+/** Where the rate limiter keeps its counters: hidden from these routes. */
+export const reserved_key_prefix = '__rl:'
+
+/** A tombstone, or an expired key, remembers its version this long. */
+export const tombstone_ms = 24 * 60 * 60 * second_ms
+
+export interface KeyRef {
+  namespace: string
+  key: string
+}
+
+export interface EntryRow {
+  value: string
+  version: number
+  expires_at: Millis | null
+  updated_at: Millis
+}
+
+/** 1..512 bytes of UTF-8, no control characters, and not a dot segment, which URL parsers resolve away. */
+export function isKey(key: string): boolean {
+  if (key === '' || key === '.' || key === '..') return false
+  if (key.length * 3 > key_bytes_max && Buffer.byteLength(key) > key_bytes_max) return false
+  return !controls.test(key)
+}
+
+const controls = /[\u0000-\u001f\u007f-\u009f]/
+
+/** `__…` is reserved, save the agent's own `__agent.<agent_id>`. */
+export function isForbiddenNamespace(namespace: string, caller: Pick<AgentCaller, 'agent_id'>): boolean {
+  return namespace.startsWith('__') && namespace !== `__agent.${caller.agent_id}`
+}
+
+export function isReservedKey(key: string): boolean {
+  return key.startsWith(reserved_key_prefix)
+}
+
+/** The end of a key's life, no later than a time can be written. */
+export function expiryOf(now: Millis, ttl_seconds: number | undefined): Millis | null {
+  return ttl_seconds === undefined ? null : Math.min(now + ttl_seconds * second_ms, last_instant_ms)
+}
+
+/** RFC 9110 section 8.8.3. */
+export function etag(version: number): string {
+  return `"${version}"`
+}
+
+/**
+ * Whether an If-Match header names this version: `3`, `"3"`, a list of these, or `*`. Comparison is strong
+ * (RFC 9110 section 13.1.1), so a weak tag never matches.
+ */
+export function ifMatchHolds(header: string, version: number): boolean {
+  return namesVersion(header, version, false)
+}
+
+/** The same for If-None-Match, which compares weakly (RFC 9110 section 13.1.2). */
+export function ifNoneMatchNames(header: string, version: number): boolean {
+  return namesVersion(header, version, true)
+}
+
+function namesVersion(header: string, version: number, weak: boolean): boolean {
+  if (header.trim() === '*') return true
+  const bare = String(version)
+  return header.split(',').some((item) => {
+    const tag = item.trim()
+    return tag === bare || tag === `"${bare}"` || (weak && tag === `W/"${bare}"`)
+  })
+}
+
+/** The first key after all that start with this prefix, in bytewise order; null when there is none. */
+export function prefixEnd(prefix: string): string | null {
+  const points = Array.from(prefix, (character) => character.codePointAt(0)!)
+  while (points.length > 0) {
+    const last = points.pop()!
+    if (last === 0x10ffff) continue
+    const next = last === 0xd7ff ? 0xe000 : last + 1
+    return String.fromCodePoint(...points, next)
+  }
+  return null
+}

@@ -1,0 +1,179 @@
+// /v1/kv
+
+import { Type } from 'typebox'
+import { iso, isoOrNull } from '../base/clock.ts'
+import { pageOf, pageRequest } from '../contract/page.ts'
+import { type Param, Reply, route } from '../contract/route.ts'
+import {
+  AnyJson,
+  Json,
+  Nullable,
+  Page,
+  PageQuery,
+  RawJson,
+  Shape,
+  Time,
+  value_bytes_max,
+} from '../contract/schemas.ts'
+import { etag, ifNoneMatchNames, isKey, key_bytes_max, namespace_form, prefixEnd } from './entry.ts'
+import * as kv from './service.ts'
+import * as store from './store.ts'
+
+const tag = 'Key-value store'
+
+const namespace: Param = {
+  schema: Type.String({
+    pattern: namespace_form.source,
+    description: '__… is reserved, save your own __agent.<agent_id>.',
+  }),
+  read: (decoded) => (namespace_form.test(decoded) ? decoded : null),
+  message: `must match ${namespace_form.source}`,
+}
+
+const key: Param = {
+  schema: Type.String({
+    minLength: 1,
+    maxLength: key_bytes_max,
+    description: '1 to 512 bytes of UTF-8, percent-encoded once.',
+  }),
+  read: (decoded) => (isKey(decoded) ? decoded : null),
+  message: 'must be 1 to 512 bytes of UTF-8 without control characters, and not "." or ".."',
+}
+
+const IfMatch = 'Versions that may be there: `3`, `"3"`, a list, or `*`. Otherwise 412.'
+const Version = Type.Integer({ description: 'Starts at 1, rises by 1, never repeats for a key.' })
+const ExpiresAt = Nullable(Time('Absent from then on; null for never.'))
+const UpdatedAt = Time('When this version was written.')
+
+export const getValue = route({
+  method: 'GET',
+  path: '/v1/kv/:namespace/:key',
+  tag,
+  summary: 'Read a value and its version',
+  auth: ['agent'],
+  params: { namespace, key },
+  headers: {
+    'If-Match': IfMatch,
+    'If-None-Match': 'A version that the caller has already: 304 when it is still there.',
+  },
+  replies: {
+    200: Shape({
+      namespace: Type.String(),
+      key: Type.String(),
+      value: Json('The exact text that was put.'),
+      version: Version,
+      expires_at: ExpiresAt,
+      updated_at: UpdatedAt,
+    }),
+    304: null,
+  },
+  errors: ['KEY_NOT_FOUND', 'VERSION_MISMATCH', 'NAMESPACE_FORBIDDEN'],
+  async handle({ db, caller, now }, { params, header }) {
+    const entry = await kv.read(db, caller, params, header('if-match'), now)
+    const headers = { 'x-version': String(entry.version), etag: etag(entry.version) }
+    const if_none_match = header('if-none-match')
+    if (if_none_match !== null && ifNoneMatchNames(if_none_match, entry.version))
+      return new Reply(304, null, headers)
+    return new Reply(
+      200,
+      {
+        namespace: params.namespace,
+        key: params.key,
+        value: new RawJson(entry.value),
+        version: entry.version,
+        expires_at: isoOrNull(entry.expires_at),
+        updated_at: iso(entry.updated_at),
+      },
+      headers,
+    )
+  },
+})
+
+export const putValue = route({
+  method: 'PUT',
+  path: '/v1/kv/:namespace/:key',
+  tag,
+  summary: 'Write a value, or only if its version is the expected one',
+  auth: ['agent'],
+  params: { namespace, key },
+  headers: { 'If-Match': IfMatch },
+  body: Type.Object({
+    value: AnyJson(value_bytes_max, 'Any JSON, at most 256 KiB; comes back as the same text.'),
+    ttl_seconds: Type.Optional(
+      Type.Integer({ minimum: 1, description: 'Without it the key does not expire.' }),
+    ),
+    cas_version: Type.Optional(
+      Type.Integer({ minimum: 0, description: 'Write only over this version; 0 means only if absent.' }),
+    ),
+  }),
+  replies: {
+    200: Shape({ namespace: Type.String(), key: Type.String(), version: Version, expires_at: ExpiresAt }),
+  },
+  errors: ['VERSION_MISMATCH', 'NAMESPACE_FORBIDDEN', 'QUOTA_EXCEEDED'],
+  async handle({ db, caller, services }, { params, body, header }) {
+    const { version, expires_at } = await kv.put(db, caller, services.plans, params, {
+      value: body.value.text,
+      ttl_seconds: body.ttl_seconds,
+      cas_version: body.cas_version,
+      if_match: header('if-match'),
+    })
+    return new Reply(
+      200,
+      { namespace: params.namespace, key: params.key, version, expires_at: isoOrNull(expires_at) },
+      { 'x-version': String(version) },
+    )
+  },
+})
+
+export const deleteValue = route({
+  method: 'DELETE',
+  path: '/v1/kv/:namespace/:key',
+  tag,
+  summary: 'Remove a key',
+  auth: ['agent'],
+  destructive: true,
+  params: { namespace, key },
+  headers: { 'If-Match': IfMatch },
+  replies: { 204: null },
+  errors: ['KEY_NOT_FOUND', 'VERSION_MISMATCH', 'NAMESPACE_FORBIDDEN'],
+  handle: ({ db, caller }, { params, header }) => kv.remove(db, caller, params, header('if-match')),
+})
+
+export const listKeys = route({
+  method: 'GET',
+  path: '/v1/kv/:namespace',
+  tag,
+  summary: 'List the keys of a namespace in bytewise order',
+  auth: ['agent'],
+  params: { namespace },
+  query: Type.Object({
+    ...PageQuery,
+    prefix: Type.Optional(Type.String({ description: 'Only keys that start with it.' })),
+  }),
+  replies: {
+    200: Page(Shape({ key: Type.String(), version: Version, expires_at: ExpiresAt, updated_at: UpdatedAt })),
+  },
+  errors: ['NAMESPACE_FORBIDDEN'],
+  async handle(context, { params, query }) {
+    const { db, caller, now } = context
+    const prefix = query.prefix ?? ''
+    kv.mustBeAllowed(caller, { namespace: params.namespace, key: prefix })
+    const request = pageRequest(context, query)
+    const range = {
+      from: request.after ? String(request.after[0]) : prefix,
+      after: request.after !== null,
+      end: prefixEnd(prefix),
+    }
+    const rows = await store.list(db, caller.tenant_id, params.namespace, range, now, request.rows_max)
+    return pageOf(context, request, rows, listedOf, (row) => [row.key])
+  },
+})
+
+function listedOf(row: store.ListedRow) {
+  return {
+    key: row.key,
+    version: row.version,
+    expires_at: isoOrNull(row.expires_at),
+    updated_at: iso(row.updated_at),
+  }
+}

@@ -1,0 +1,169 @@
+// Key-value store: one function per verb.
+
+import type { Millis } from '../base/clock.ts'
+import { ApiError } from '../base/errors.ts'
+import type { AgentCaller, TenantFacts } from '../contract/caller.ts'
+import type { Plans } from '../contract/services.ts'
+import type { Db, Tx } from '../db/db.ts'
+import * as quotas from '../quotas/service.ts'
+import {
+  type EntryRow,
+  expiryOf,
+  ifMatchHolds,
+  isForbiddenNamespace,
+  isReservedKey,
+  type KeyRef,
+  tombstone_ms,
+} from './entry.ts'
+import * as store from './store.ts'
+
+export const countExpired = store.countExpired
+
+/** Rows that one step of a sweep touches. */
+const sweep_rows_max = 500
+
+/** Throws KEY_NOT_FOUND, VERSION_MISMATCH (412). */
+export async function read(
+  db: Db,
+  caller: AgentCaller,
+  ref: KeyRef,
+  if_match: string | null,
+  now: Millis,
+): Promise<EntryRow> {
+  mustBeAllowed(caller, ref)
+  const entry = await store.find(db, caller.tenant_id, ref, now)
+  if (!entry) throw new ApiError('KEY_NOT_FOUND')
+  if (if_match !== null && !ifMatchHolds(if_match, entry.version)) throw preconditionFailed(entry)
+  return entry
+}
+
+export interface PutInput {
+  /** JSON text. */
+  value: string
+  ttl_seconds: number | undefined
+  cas_version: number | undefined
+  if_match: string | null
+}
+
+export interface Put {
+  version: number
+  expires_at: Millis | null
+}
+
+/** Throws NAMESPACE_FORBIDDEN, VERSION_MISMATCH (409 for cas_version, 412 for If-Match), QUOTA_EXCEEDED. */
+export function put(db: Db, caller: AgentCaller, plans: Plans, ref: KeyRef, input: PutInput): Promise<Put> {
+  mustBeAllowed(caller, ref)
+  return db.write(async (tx) => {
+    const expires_at = expiryOf(tx.now, input.ttl_seconds)
+    const write = { namespace: ref.namespace, key: ref.key, value: input.value, expires_at }
+    const unconditional = input.if_match === null && input.cas_version === undefined
+    const written = unconditional
+      ? (await store.put(tx, caller.tenant_id, write))!
+      : await putIf(tx, caller.tenant_id, write, input)
+    const version =
+      written.version === written.born ? await count(tx, caller, plans, ref, written) : written.version
+    return { version, expires_at }
+  })
+}
+
+type Write = Parameters<typeof store.put>[2]
+
+/** Looks, judges, and writes only over what it looked at; looks again when another writer came between. */
+async function putIf(tx: Tx, tenant_id: string, write: Write, input: PutInput): Promise<store.Written> {
+  const { cas_version, if_match } = input
+  for (;;) {
+    const current = await store.find(tx, tenant_id, write, tx.now)
+    if (if_match !== null && !(current && ifMatchHolds(if_match, current.version)))
+      throw preconditionFailed(current)
+    const expected = cas_version ?? current?.version ?? 0
+    if (expected !== (current?.version ?? 0)) throw casFailed(current)
+    const written = current
+      ? await store.putIfVersion(tx, tenant_id, write, expected)
+      : await store.putIfAbsent(tx, tenant_id, write)
+    if (written) return written
+  }
+}
+
+/**
+ * The write made the key: it counts against kv_keys now, and its version must lie above every one that was swept
+ * away in this tenant.
+ */
+async function count(
+  tx: Tx,
+  caller: TenantFacts,
+  plans: Plans,
+  ref: KeyRef,
+  made: store.Written,
+): Promise<number> {
+  const { version_floor } = await quotas.take(tx, caller, plans, 'kv_keys', () => bury(tx, caller.tenant_id))
+  if (made.version > 1 || version_floor === 0) return made.version
+  await store.raiseVersion(tx, caller.tenant_id, ref, version_floor + 1)
+  return version_floor + 1
+}
+
+/** Throws KEY_NOT_FOUND, VERSION_MISMATCH (412). */
+export function remove(db: Db, caller: AgentCaller, ref: KeyRef, if_match: string | null): Promise<void> {
+  mustBeAllowed(caller, ref)
+  return db.write(async (tx) => {
+    const removed =
+      if_match === null
+        ? await store.remove(tx, caller.tenant_id, ref)
+        : await removeIf(tx, caller.tenant_id, ref, if_match)
+    if (!removed) throw new ApiError('KEY_NOT_FOUND')
+    await quotas.giveBack(tx, caller.tenant_id, 'kv_keys', 1)
+  })
+}
+
+async function removeIf(tx: Tx, tenant_id: string, ref: KeyRef, if_match: string): Promise<boolean> {
+  for (;;) {
+    const current = await store.find(tx, tenant_id, ref, tx.now)
+    if (!current) return false
+    if (!ifMatchHolds(if_match, current.version)) throw preconditionFailed(current)
+    if (await store.removeIfVersion(tx, tenant_id, ref, current.version)) return true
+  }
+}
+
+/**
+ * One bounded step: expired keys become tombstones and stop counting, tombstones of more than 24 h go. Answers
+ * whether there may be more, and how many keys expired.
+ */
+export async function sweep(db: Db, now: Millis): Promise<{ expired: number; more: boolean }> {
+  let expired = 0
+  for (const { tenant_id } of await store.tenantsWithExpired(db, now, sweep_rows_max)) {
+    expired += await db.write((tx) => bury(tx, tenant_id))
+  }
+  let forgotten = 0
+  for (const { tenant_id } of await store.tenantsWithTombstones(db, now - tombstone_ms, sweep_rows_max)) {
+    forgotten += await db.write((tx) => forget(tx, tenant_id))
+  }
+  return { expired, more: expired >= sweep_rows_max || forgotten >= sweep_rows_max }
+}
+
+async function bury(tx: Tx, tenant_id: string): Promise<number> {
+  const buried = await store.buryExpired(tx, tenant_id, sweep_rows_max)
+  if (buried > 0) await quotas.giveBack(tx, tenant_id, 'kv_keys', buried)
+  return buried
+}
+
+async function forget(tx: Tx, tenant_id: string): Promise<number> {
+  const gone = await store.forget(tx, tenant_id, tx.now - tombstone_ms, sweep_rows_max)
+  const highest = Math.max(0, ...gone.map(({ version }) => version))
+  await quotas.raiseFloor(tx, tenant_id, 'kv_keys', highest)
+  return gone.length
+}
+
+/** Asked before anything is looked up, so that a reserved name tells nothing. */
+export function mustBeAllowed(caller: AgentCaller, { namespace, key }: KeyRef): void {
+  if (isForbiddenNamespace(namespace, caller) || isReservedKey(key)) throw new ApiError('NAMESPACE_FORBIDDEN')
+}
+
+function casFailed(current: EntryRow | null): ApiError {
+  return new ApiError('VERSION_MISMATCH', { details: { current_version: current?.version ?? null } })
+}
+
+function preconditionFailed(current: EntryRow | null): ApiError {
+  return new ApiError('VERSION_MISMATCH', {
+    status: 412,
+    details: { current_version: current?.version ?? null },
+  })
+}

@@ -1,0 +1,227 @@
+// Every statement on kv_entries.
+//
+// A row is live when it has a value and has not expired. A deleted key stays as a tombstone without a value, an
+// expired one as it is until the sweep; both remember the version for 24 h.
+
+import type { Millis } from '../base/clock.ts'
+import { type Reader, type Statement, sql, type Tx } from '../db/db.ts'
+import { type EntryRow, type KeyRef, reserved_key_prefix } from './entry.ts'
+
+const here = 'tenant_id = :tenant_id and namespace = :namespace and key = :key'
+const live = 'value is not null and (expires_at is null or expires_at > :now)'
+
+const FIND = sql<EntryRow>(
+  'kv.find',
+  `select value, version, expires_at, updated_at from kv_entries where ${here} and ${live}`,
+)
+
+const upsert = `insert into kv_entries
+     (tenant_id, namespace, key, value, version, born, counted, expires_at, updated_at)
+   values (:tenant_id, :namespace, :key, :value, 1, 1, 1, :expires_at, :now)
+   on conflict (tenant_id, namespace, key) do update
+      set value = excluded.value, version = kv_entries.version + 1,
+          born = case when kv_entries.counted = 1 then kv_entries.born else kv_entries.version + 1 end,
+          counted = 1, expires_at = excluded.expires_at, updated_at = excluded.updated_at`
+
+export interface Written {
+  version: number
+  /** The version at which the key began to count; equal to `version` when this write made it. */
+  born: number
+}
+
+const PUT = sql<Written>('kv.put', `${upsert} returning version, born`)
+
+const PUT_IF_ABSENT = sql<Written>(
+  'kv.put_if_absent',
+  `${upsert}
+    where kv_entries.value is null or kv_entries.expires_at <= :now
+   returning version, born`,
+)
+
+const PUT_IF_VERSION = sql<Written>(
+  'kv.put_if_version',
+  `update kv_entries
+      set value = :value, version = version + 1, expires_at = :expires_at, updated_at = :now
+    where ${here} and version = :version and ${live}
+   returning version, born`,
+)
+
+const RAISE_VERSION = sql(
+  'kv.raise_version',
+  `update kv_entries set version = :version, born = :version where ${here}`,
+)
+
+const DELETE = sql(
+  'kv.delete',
+  `update kv_entries set value = null, counted = 0, expires_at = :now, updated_at = :now where ${here} and ${live}`,
+)
+
+const DELETE_IF_VERSION = sql(
+  'kv.delete_if_version',
+  `update kv_entries set value = null, counted = 0, expires_at = :now, updated_at = :now
+    where ${here} and version = :version and ${live}`,
+)
+
+const COUNT_EXPIRED = sql<{ expired: number }>(
+  'kv.count_expired',
+  `select count(*) as expired from kv_entries
+    where tenant_id = :tenant_id and counted = 1 and expires_at <= :now`,
+)
+
+const BURY_EXPIRED = sql(
+  'kv.bury_expired',
+  `update kv_entries set value = null, counted = 0
+    where tenant_id = :tenant_id and counted = 1 and expires_at <= :now
+      and (namespace, key) in
+        (select namespace, key from kv_entries
+          where tenant_id = :tenant_id and counted = 1 and expires_at <= :now
+          order by expires_at limit :rows_max)`,
+)
+
+const TENANTS_EXPIRED = sql<{ tenant_id: string }>(
+  'kv.tenants_expired',
+  `select distinct tenant_id from
+     (select tenant_id from kv_entries where counted = 1 and expires_at <= :now order by expires_at limit :rows_max) as due`,
+)
+
+const TENANTS_FORGOTTEN = sql<{ tenant_id: string }>(
+  'kv.tenants_forgotten',
+  `select distinct tenant_id from
+     (select tenant_id from kv_entries where counted = 0 and expires_at <= :dead_before order by expires_at limit :rows_max) as due`,
+)
+
+const FORGET = sql<{ version: number }>(
+  'kv.forget',
+  `delete from kv_entries
+    where tenant_id = :tenant_id and counted = 0 and expires_at <= :dead_before
+      and (namespace, key) in
+        (select namespace, key from kv_entries
+          where tenant_id = :tenant_id and counted = 0 and expires_at <= :dead_before
+          order by expires_at limit :rows_max)
+   returning version`,
+)
+
+interface Write extends KeyRef {
+  value: string
+  expires_at: Millis | null
+}
+
+export function find(q: Reader, tenant_id: string, ref: KeyRef, now: Millis) {
+  return q.one(FIND, { tenant_id, namespace: ref.namespace, key: ref.key, now })
+}
+
+export function put(tx: Tx, tenant_id: string, write: Write) {
+  return tx.one(PUT, { tenant_id, ...write, now: tx.now })
+}
+
+/** Null when the key is there. */
+export function putIfAbsent(tx: Tx, tenant_id: string, write: Write) {
+  return tx.one(PUT_IF_ABSENT, { tenant_id, ...write, now: tx.now })
+}
+
+/** Null when the key is absent or has another version. */
+export function putIfVersion(tx: Tx, tenant_id: string, write: Write, version: number) {
+  return tx.one(PUT_IF_VERSION, { tenant_id, ...write, version, now: tx.now })
+}
+
+export function raiseVersion(tx: Tx, tenant_id: string, { namespace, key }: KeyRef, version: number) {
+  return tx.run(RAISE_VERSION, { tenant_id, namespace, key, version })
+}
+
+/** False when the key is absent. */
+export async function remove(tx: Tx, tenant_id: string, ref: KeyRef): Promise<boolean> {
+  return (await tx.run(DELETE, { tenant_id, ...ref, now: tx.now })) === 1
+}
+
+/** False when the key is absent or has another version. */
+export async function removeIfVersion(
+  tx: Tx,
+  tenant_id: string,
+  ref: KeyRef,
+  version: number,
+): Promise<boolean> {
+  return (await tx.run(DELETE_IF_VERSION, { tenant_id, ...ref, version, now: tx.now })) === 1
+}
+
+/** Keys that are counted in the quota but have expired. */
+export async function countExpired(q: Reader, tenant_id: string, now: Millis): Promise<number> {
+  return (await q.one(COUNT_EXPIRED, { tenant_id, now }))!.expired
+}
+
+/** Turns expired keys into tombstones; answers how many. */
+export function buryExpired(tx: Tx, tenant_id: string, rows_max: number) {
+  return tx.run(BURY_EXPIRED, { tenant_id, now: tx.now, rows_max })
+}
+
+/** Tenants among the `rows_max` keys that expired first. */
+export function tenantsWithExpired(q: Reader, now: Millis, rows_max: number) {
+  return q.all(TENANTS_EXPIRED, { now, rows_max })
+}
+
+/** Tenants among the `rows_max` oldest tombstones that died before this instant. */
+export function tenantsWithTombstones(q: Reader, dead_before: Millis, rows_max: number) {
+  return q.all(TENANTS_FORGOTTEN, { dead_before, rows_max })
+}
+
+/** Removes tombstones; answers their versions. */
+export function forget(tx: Tx, tenant_id: string, dead_before: Millis, rows_max: number) {
+  return tx.all(FORGET, { tenant_id, dead_before, rows_max })
+}
+
+export interface ListedRow {
+  key: string
+  version: number
+  expires_at: Millis | null
+  updated_at: Millis
+}
+
+export interface ListRange {
+  /** The first key of the range; excluded when `after` is true. */
+  from: string
+  after: boolean
+  /** The first key past the range; null when it is open. */
+  end: string | null
+}
+
+/** Live keys of the range in bytewise order. */
+export function list(
+  q: Reader,
+  tenant_id: string,
+  namespace: string,
+  range: ListRange,
+  now: Millis,
+  rows_max: number,
+) {
+  const params = {
+    tenant_id,
+    namespace,
+    from_key: range.from,
+    now,
+    rows_max,
+    reserved_from: reserved_key_prefix,
+    reserved_end: '__rl;',
+  }
+  const statement = LIST[range.after ? 'after' : 'from'][range.end === null ? 'open' : 'closed']
+  return q.all(statement, range.end === null ? params : { ...params, end_key: range.end })
+}
+
+const LIST = {
+  from: {
+    open: listStatement('from_open', 'key >= :from_key'),
+    closed: listStatement('from', 'key >= :from_key and key < :end_key'),
+  },
+  after: {
+    open: listStatement('after_open', 'key > :from_key'),
+    closed: listStatement('after', 'key > :from_key and key < :end_key'),
+  },
+}
+
+function listStatement(name: string, range: string): Statement<ListedRow> {
+  return sql<ListedRow>(
+    `kv.list_${name}`,
+    `select key, version, expires_at, updated_at from kv_entries
+      where tenant_id = :tenant_id and namespace = :namespace and ${range} and ${live}
+        and (key < :reserved_from or key >= :reserved_end)
+      order by key limit :rows_max`,
+  )
+}

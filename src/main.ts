@@ -1,0 +1,87 @@
+// Environment -> config -> app -> listen; signals.
+
+import { isAbsolute, resolve } from 'node:path'
+import pino from 'pino'
+import { openApp } from './app.ts'
+import { systemClock } from './base/clock.ts'
+import { type Config, ConfigError, cron_secret_characters_min, readConfig, settingsHelp } from './config.ts'
+import { sqlitePath } from './db/open.ts'
+import { version } from './version.ts'
+
+const usage = `Waystation ${version}: the backend that software agents lack.
+
+Usage: npm start                 serve until SIGTERM or SIGINT
+       npm start -- --help      this text
+       npm start -- --version   the version
+       npm run admin -- help    the operator's command
+
+Settings come from the environment:
+${settingsHelp()}`
+
+await main(process.argv.slice(2))
+
+async function main(args: string[]): Promise<void> {
+  if (args.includes('--help') || args.includes('-h')) return console.log(usage)
+  if (args.includes('--version') || args.includes('-v')) return console.log(version)
+  if (args.length > 0) return fail(`unknown argument ${args[0]}; see --help`)
+  try {
+    await serve(readConfig(process.env))
+  } catch (error) {
+    fail(error instanceof ConfigError ? error.message : `cannot start: ${(error as Error).message}`)
+  }
+}
+
+function fail(line: string): never {
+  console.error(`waystation: ${line}`)
+  process.exit(1)
+}
+
+async function serve(config: Config): Promise<void> {
+  const log = pino({ level: config.log_level, base: null }, pino.destination({ dest: 2, sync: true }))
+  const crash = (error: unknown, message: string) => {
+    log.fatal({ error: error instanceof Error ? error.stack : String(error) }, message)
+    process.exit(1)
+  }
+  process.on('uncaughtException', (error) => crash(error, 'uncaught exception'))
+  process.on('unhandledRejection', (error) => crash(error, 'unhandled rejection'))
+
+  const app = await openApp(config, {
+    clock: systemClock,
+    log,
+    onFatal: (error) => crash(error, 'the disk failed under a write: nothing more can be trusted'),
+  })
+  const address = app.listen()
+  console.log(banner(config, address, [app.cron_secret.file, app.secret_key.file]))
+
+  let stopping = false
+  const stop = (signal: string) => {
+    if (stopping) process.exit(1)
+    stopping = true
+    log.info({ signal }, 'draining')
+    app.stop().then(
+      () => process.exit(0),
+      (error) => crash(error, 'stopping failed'),
+    )
+  }
+  process.on('SIGTERM', () => stop('SIGTERM'))
+  process.on('SIGINT', () => stop('SIGINT'))
+}
+
+function banner(config: Config, address: string, secret_files: (string | null)[]): string {
+  const path = sqlitePath(config.database_url)
+  const data = path === null ? `PostgreSQL at ${new URL(config.database_url).host}` : path
+  const kept = secret_files
+    .filter((file) => file !== null)
+    .map((file) => (isAbsolute(file) ? file : resolve(file)))
+  const lines = [
+    `Waystation ${version} is ready`,
+    `  address     ${address}`,
+    `  data        ${data}${path === ':memory:' ? '  (gone when the process ends: nothing is durable)' : ''}`,
+    `  secrets     ${kept.length > 0 ? `${kept.join(', ')}  (back them up)` : 'from the environment'}`,
+    `  first call  curl -s ${address}/v1/tenants --json '{"name": "acme", "owner_email": "you@example.com"}'`,
+  ]
+  if (config.cron_secret !== null && config.cron_secret.length < cron_secret_characters_min) {
+    lines.push(`  warning     CRON_SECRET has fewer than ${cron_secret_characters_min} characters`)
+  }
+  return lines.join('\n')
+}

@@ -1,0 +1,75 @@
+// The table of plans: decisions.md section 4, or the file that PLANS_FILE names.
+
+import type { Plan, Plans } from '../contract/services.ts'
+
+const day_seconds = 86_400
+
+export const default_plans: Plans = {
+  free: {
+    agents: 25,
+    kv_keys: 5_000,
+    dlq_items: 500,
+    active_schedules: 100,
+    inboxes: 3,
+    api_calls_per_month: 500,
+    inbox_messages: 100,
+    inbox_ttl_seconds: 7 * day_seconds,
+  },
+  builder: {
+    agents: 100,
+    kv_keys: 50_000,
+    dlq_items: 5_000,
+    active_schedules: 1_000,
+    inboxes: 10,
+    api_calls_per_month: null,
+    inbox_messages: 500,
+    inbox_ttl_seconds: 30 * day_seconds,
+  },
+  pro: {
+    agents: 500,
+    kv_keys: 1_000_000,
+    dlq_items: 50_000,
+    active_schedules: 50_000,
+    inboxes: 50,
+    api_calls_per_month: null,
+    inbox_messages: 1_000,
+    inbox_ttl_seconds: 30 * day_seconds,
+  },
+  enterprise: {
+    agents: null,
+    kv_keys: null,
+    dlq_items: null,
+    active_schedules: null,
+    inboxes: null,
+    api_calls_per_month: null,
+    inbox_messages: 10_000,
+    inbox_ttl_seconds: 365 * day_seconds,
+  },
+}
+
+const names = Object.keys(default_plans.free!) as (keyof Plan)[]
+
+/**
+ * Reads a JSON object of plan name -> limits; every limit must be there, a whole number of 0 or more, or null for
+ * unlimited. `free` and `pro`, which sign-up offers, must be among them. Throws with one line that says what is wrong.
+ */
+export function parsePlans(text: string): Plans {
+  const table = JSON.parse(text) as Record<string, Record<string, unknown>>
+  if (typeof table !== 'object' || table === null || Array.isArray(table))
+    throw new Error('it is no JSON object')
+  for (const required of ['free', 'pro']) {
+    if (!Object.hasOwn(table, required)) throw new Error(`plan "${required}" is missing`)
+  }
+  for (const [plan, limits] of Object.entries(table)) {
+    for (const name of names) {
+      const limit = limits?.[name]
+      if (limit === null) continue
+      if (!Number.isSafeInteger(limit) || (limit as number) < 0) {
+        throw new Error(`"${plan}.${name}" must be a whole number of 0 or more, or null`)
+      }
+    }
+    const unknown = Object.keys(limits).find((name) => !names.includes(name as keyof Plan))
+    if (unknown) throw new Error(`"${plan}.${unknown}" is no limit`)
+  }
+  return table as unknown as Plans
+}

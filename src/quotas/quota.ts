@@ -1,0 +1,24 @@
+// What a plan counts. No imports from db or http.
+
+import { ApiError } from '../base/errors.ts'
+import type { Plan, Plans } from '../contract/services.ts'
+
+/** Counted in the database, exactly. */
+export const counted = ['agents', 'kv_keys', 'dlq_items', 'active_schedules', 'inboxes'] as const
+export type Quota = (typeof counted)[number]
+
+/** The limit of this plan; null is unlimited. */
+export function limitOf(plans: Plans, plan: string, quota: keyof Plan): number | null {
+  return planOf(plans, plan)[quota]
+}
+
+export function planOf(plans: Plans, plan: string): Plan {
+  const found = plans[plan]
+  if (!found) throw new Error(`plan ${plan} is not in the table of plans`)
+  return found
+}
+
+/** 402: nothing was changed. */
+export function exceeded(quota: Quota, used: number, limit: number): ApiError {
+  return new ApiError('QUOTA_EXCEEDED', { details: { quota, used, limit } })
+}

@@ -1,0 +1,63 @@
+// Every statement on quota_usage.
+
+import { type Reader, sql, type Tx } from '../db/db.ts'
+import { counted, type Quota } from './quota.ts'
+
+const CREATE = sql(
+  'quotas.create',
+  `insert into quota_usage (tenant_id, quota, used, version_floor)
+   values ${counted.map((quota) => `(:tenant_id, '${quota}', 0, 0)`).join(', ')}`,
+)
+
+const TAKE = sql<{ used: number; version_floor: number }>(
+  'quotas.take',
+  `update quota_usage set used = used + 1
+    where tenant_id = :tenant_id and quota = :quota and used < :ceiling
+   returning used, version_floor`,
+)
+
+const GIVE_BACK = sql(
+  'quotas.give_back',
+  'update quota_usage set used = used - :count where tenant_id = :tenant_id and quota = :quota',
+)
+
+const RAISE_FLOOR = sql(
+  'quotas.raise_floor',
+  `update quota_usage set version_floor = :version_floor
+    where tenant_id = :tenant_id and quota = :quota and version_floor < :version_floor`,
+)
+
+const USED = sql<{ quota: Quota; used: number }>(
+  'quotas.used',
+  'select quota, used from quota_usage where tenant_id = :tenant_id',
+)
+
+const USED_ONE = sql<{ used: number }>(
+  'quotas.used_one',
+  'select used from quota_usage where tenant_id = :tenant_id and quota = :quota',
+)
+
+export function create(tx: Tx, tenant_id: string) {
+  return tx.run(CREATE, { tenant_id })
+}
+
+/** Null when `limit` is reached. */
+export function take(tx: Tx, tenant_id: string, quota: Quota, limit: number) {
+  return tx.one(TAKE, { tenant_id, quota, ceiling: limit })
+}
+
+export function giveBack(tx: Tx, tenant_id: string, quota: Quota, count: number) {
+  return tx.run(GIVE_BACK, { tenant_id, quota, count })
+}
+
+export function raiseFloor(tx: Tx, tenant_id: string, quota: Quota, version_floor: number) {
+  return tx.run(RAISE_FLOOR, { tenant_id, quota, version_floor })
+}
+
+export function used(q: Reader, tenant_id: string) {
+  return q.all(USED, { tenant_id })
+}
+
+export function usedOne(q: Reader, tenant_id: string, quota: Quota) {
+  return q.one(USED_ONE, { tenant_id, quota })
+}

@@ -1,0 +1,22 @@
+// Every route of the service: a feature that is not in this list does not exist.
+
+import * as agents from './agents/routes.ts'
+import * as approvalKeys from './approval-keys/routes.ts'
+import * as audit from './audit/routes.ts'
+import type { NamedRoute, Route } from './contract/route.ts'
+import * as health from './health/routes.ts'
+import * as kv from './kv/routes.ts'
+import * as tenants from './tenants/routes.ts'
+
+export const features = { tenants, agents, 'approval-keys': approvalKeys, kv, audit, health }
+
+/** In the order of the features; the export's name is the operation's id. */
+export const routes: readonly NamedRoute[] = Object.values(features).flatMap((feature) =>
+  Object.entries(feature).flatMap(([name, value]) => (isRoute(value) ? [{ name, route: value }] : [])),
+)
+
+function isRoute(value: unknown): value is Route {
+  return (
+    typeof value === 'object' && value !== null && 'method' in value && 'path' in value && 'replies' in value
+  )
+}

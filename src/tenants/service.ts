@@ -1,0 +1,167 @@
+// Tenants: one function per verb.
+
+import * as audit from '../audit/service.ts'
+import type { Millis } from '../base/clock.ts'
+import { ApiError } from '../base/errors.ts'
+import { newId } from '../base/ids.ts'
+import { newSigningSecret } from '../base/seal.ts'
+import type { AdminCaller } from '../contract/caller.ts'
+import type { KeyCache, Plans, Secrets } from '../contract/services.ts'
+import * as credentials from '../credentials/service.ts'
+import type { Db, Reader, Tx } from '../db/db.ts'
+import * as kv from '../kv/service.ts'
+import * as quotas from '../quotas/service.ts'
+import * as store from './store.ts'
+import { nameKey, previous_secret_ms, purge_grace_ms, type TenantRow } from './tenant.ts'
+
+export const all = store.all
+export const plansInUse = store.plans
+
+export interface Created {
+  tenant: TenantRow
+  admin_key: string
+  signing_secret: string
+  quota: quotas.QuotaObject
+}
+
+/** Throws TENANT_NAME_TAKEN. `name` is already trimmed. */
+export async function create(
+  tx: Tx,
+  { plans, secrets }: { plans: Plans; secrets: Secrets },
+  input: { name: string; owner_email: string; plan: string },
+): Promise<Created> {
+  const tenant_id = newId('ten', tx.now)
+  const signing_secret = newSigningSecret()
+  const inserted = await store.insert(tx, {
+    ...input,
+    tenant_id,
+    name_key: nameKey(input.name),
+    signing_secret: secrets.seal(signingContext(tenant_id), signing_secret),
+  })
+  if (!inserted) throw new ApiError('TENANT_NAME_TAKEN')
+  await quotas.create(tx, tenant_id)
+  await audit.begin(tx, tenant_id)
+  const admin_key = await credentials.issue(tx, adminOf(tenant_id))
+  const tenant: TenantRow = { ...input, tenant_id, status: 'active', purge_at: null, created_at: tx.now }
+  return { tenant, admin_key, signing_secret, quota: await quotas.usage(tx, tenant, plans) }
+}
+
+export interface TenantView {
+  tenant: TenantRow
+  quota: quotas.QuotaObject
+}
+
+/** The tenant and what it uses, in one state of the database. Throws FORBIDDEN for any other tenant's id. */
+export function read(
+  db: Db,
+  now: Millis,
+  caller: AdminCaller,
+  tenant_id: string,
+  plans: Plans,
+): Promise<TenantView> {
+  mustBeOwn(caller, tenant_id)
+  return db.read((q) => view(q, caller.tenant_id, plans, now))
+}
+
+async function view(q: Reader, tenant_id: string, plans: Plans, now: Millis): Promise<TenantView> {
+  const tenant = await store.find(q, tenant_id)
+  if (!tenant) throw new ApiError('UNAUTHORIZED')
+  const expired = { kv_keys: await kv.countExpired(q, tenant_id, now) }
+  return { tenant, quota: await quotas.usage(q, tenant, plans, expired) }
+}
+
+/** From now on only the admin key may look, delete again or restore; the purge comes 30 days later. */
+export function remove(
+  db: Db,
+  key_cache: KeyCache,
+  caller: AdminCaller,
+  tenant_id: string,
+): Promise<TenantRow> {
+  mustBeOwn(caller, tenant_id)
+  return db.write(async (tx) => {
+    const tenant = await store.markDeleted(tx, caller.tenant_id, tx.now + purge_grace_ms)
+    if (!tenant) throw new ApiError('UNAUTHORIZED')
+    tx.afterCommit(() => key_cache.clear())
+    return tenant
+  })
+}
+
+type Changing = { plans: Plans; key_cache: KeyCache; secrets: Secrets }
+
+/** Throws INVALID_STATE when it is active, or when its purge may have begun. */
+export function restore(
+  db: Db,
+  services: Changing,
+  caller: AdminCaller,
+  tenant_id: string,
+): Promise<TenantView> {
+  mustBeOwn(caller, tenant_id)
+  return db.write(async (tx) => {
+    const restored = await store.restore(tx, caller.tenant_id)
+    if (!restored) throw await restoreRefusal(tx, caller.tenant_id)
+    tx.afterCommit(() => services.key_cache.clear())
+    return view(tx, caller.tenant_id, services.plans, tx.now)
+  })
+}
+
+async function restoreRefusal(tx: Tx, tenant_id: string): Promise<ApiError> {
+  const tenant = await store.find(tx, tenant_id)
+  return tenant
+    ? new ApiError('INVALID_STATE', { details: { status: tenant.status } })
+    : new ApiError('UNAUTHORIZED')
+}
+
+export function rotateKey(
+  db: Db,
+  services: Changing,
+  caller: AdminCaller,
+  tenant_id: string,
+  grace_seconds: number,
+): Promise<TenantView & credentials.Rotation> {
+  mustBeOwn(caller, tenant_id)
+  return db.write(async (tx) => {
+    await store.markRotated(tx, caller.tenant_id)
+    const rotation = await credentials.rotate(
+      tx,
+      services.key_cache,
+      adminOf(caller.tenant_id),
+      grace_seconds,
+    )
+    return { ...(await view(tx, caller.tenant_id, services.plans, tx.now)), ...rotation }
+  })
+}
+
+/** The new secret, shown once; the one before signs beside it for 24 h. */
+export function rotateSigningSecret(
+  db: Db,
+  services: Changing,
+  caller: AdminCaller,
+  tenant_id: string,
+): Promise<TenantView & { signing_secret: string }> {
+  mustBeOwn(caller, tenant_id)
+  const signing_secret = newSigningSecret()
+  const sealed = services.secrets.seal(signingContext(caller.tenant_id), signing_secret)
+  return db.write(async (tx) => {
+    await store.rotateSigningSecret(tx, caller.tenant_id, sealed, tx.now + previous_secret_ms)
+    return { ...(await view(tx, caller.tenant_id, services.plans, tx.now)), signing_secret }
+  })
+}
+
+/** For the operator. False when there is no such tenant. */
+export function setPlan(db: Db, tenant_id: string, plan: string): Promise<boolean> {
+  return db.write((tx) => store.setPlan(tx, tenant_id, plan))
+}
+
+/** Every id but the caller's own answers alike, existing or not. */
+function mustBeOwn(caller: AdminCaller, tenant_id: string): void {
+  if (tenant_id !== caller.tenant_id) throw new ApiError('FORBIDDEN')
+}
+
+function adminOf(tenant_id: string): credentials.Subject {
+  return { tenant_id, kind: 'admin', subject: '' }
+}
+
+/** What a sealed signing secret is bound to, so that one tenant's cannot be put into another's row. */
+function signingContext(tenant_id: string): string {
+  return `signing_secret ${tenant_id}`
+}

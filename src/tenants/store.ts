@@ -1,0 +1,107 @@
+// Every statement on tenants.
+
+import type { Millis } from '../base/clock.ts'
+import { type Reader, sql, type Tx } from '../db/db.ts'
+import type { TenantRow } from './tenant.ts'
+
+const columns = 'tenant_id, name, owner_email, plan, status, purge_at, created_at'
+
+const INSERT = sql(
+  'tenants.insert',
+  `insert into tenants (tenant_id, name, name_key, owner_email, plan, status, signing_secret, created_at)
+   values (:tenant_id, :name, :name_key, :owner_email, :plan, 'active', :signing_secret, :now)
+   on conflict do nothing`,
+)
+
+const FIND = sql<TenantRow>('tenants.find', `select ${columns} from tenants where tenant_id = :tenant_id`)
+
+const ALL = sql<TenantRow>('tenants.all', `select ${columns} from tenants order by created_at, tenant_id`)
+
+const MARK_DELETED = sql<TenantRow>(
+  'tenants.mark_deleted',
+  `update tenants set purge_at = case when status = 'active' then :purge_at else purge_at end, status = 'pending_deletion'
+    where tenant_id = :tenant_id
+   returning ${columns}`,
+)
+
+const RESTORE = sql<TenantRow>(
+  'tenants.restore',
+  `update tenants set status = 'active', purge_at = null
+    where tenant_id = :tenant_id and status = 'pending_deletion' and purge_at > :now
+   returning ${columns}`,
+)
+
+// The update takes the row's lock, so that two rotations go one after the other.
+const MARK_ROTATED = sql(
+  'tenants.mark_rotated',
+  'update tenants set admin_key_rotated_at = :now where tenant_id = :tenant_id',
+)
+
+const ROTATE_SIGNING_SECRET = sql<TenantRow>(
+  'tenants.rotate_signing_secret',
+  `update tenants
+      set previous_signing_secret = signing_secret, previous_signing_secret_until = :previous_until,
+          signing_secret = :signing_secret
+    where tenant_id = :tenant_id
+   returning ${columns}`,
+)
+
+const SET_PLAN = sql('tenants.set_plan', 'update tenants set plan = :plan where tenant_id = :tenant_id')
+
+const PLANS = sql<{ plan: string }>('tenants.plans', 'select distinct plan from tenants')
+
+export interface NewTenant {
+  tenant_id: string
+  name: string
+  name_key: string
+  owner_email: string
+  plan: string
+  /** Sealed. */
+  signing_secret: string
+}
+
+/** False when the name is taken. */
+export async function insert(tx: Tx, tenant: NewTenant): Promise<boolean> {
+  return (await tx.run(INSERT, { ...tenant, now: tx.now })) === 1
+}
+
+export function find(q: Reader, tenant_id: string) {
+  return q.one(FIND, { tenant_id })
+}
+
+export function all(q: Reader) {
+  return q.all(ALL, {})
+}
+
+/** A second time changes nothing: purge_at stays where it was. */
+export function markDeleted(tx: Tx, tenant_id: string, purge_at: Millis) {
+  return tx.one(MARK_DELETED, { tenant_id, purge_at })
+}
+
+/** Null when the tenant is active, or so late that its purge may have begun. */
+export function restore(tx: Tx, tenant_id: string) {
+  return tx.one(RESTORE, { tenant_id, now: tx.now })
+}
+
+/** First step of a rotation of the admin key. */
+export function markRotated(tx: Tx, tenant_id: string) {
+  return tx.run(MARK_ROTATED, { tenant_id, now: tx.now })
+}
+
+export function rotateSigningSecret(
+  tx: Tx,
+  tenant_id: string,
+  signing_secret: string,
+  previous_until: Millis,
+) {
+  return tx.one(ROTATE_SIGNING_SECRET, { tenant_id, signing_secret, previous_until })
+}
+
+export async function setPlan(tx: Tx, tenant_id: string, plan: string): Promise<boolean> {
+  return (await tx.run(SET_PLAN, { tenant_id, plan })) === 1
+}
+
+/** The plans in use. */
+export function plans(q: Reader) {
+  return q.all(PLANS, {})
+}

@@ -1,0 +1,35 @@
+// What a tenant is and which moves its status allows. No imports from db or http.
+
+import { day_ms, hour_ms, type Millis } from '../base/clock.ts'
+
+/** From the deletion's request to the purge (CORE section 8). */
+export const purge_grace_ms = 30 * day_ms
+/** How long the secret before still signs after a rotation. */
+export const previous_secret_ms = 24 * hour_ms
+
+export type TenantStatus = 'active' | 'pending_deletion'
+
+export const moves = {
+  delete: { from: ['active', 'pending_deletion'], to: 'pending_deletion' },
+  restore: { from: ['pending_deletion'], to: 'active' },
+} as const satisfies Record<string, { from: readonly TenantStatus[]; to: TenantStatus }>
+
+export interface TenantRow {
+  tenant_id: string
+  name: string
+  owner_email: string
+  plan: string
+  status: TenantStatus
+  purge_at: Millis | null
+  created_at: Millis
+}
+
+/** Names are unique regardless of case and of how accents were typed (Unicode NFC). */
+export function nameKey(name: string): string {
+  return name.normalize('NFC').toLowerCase()
+}
+
+/** C0 and C1 controls (Unicode category Cc). */
+export function hasControls(text: string): boolean {
+  return /\p{Cc}/u.test(text)
+}

@@ -1,0 +1,63 @@
+// Removes what has expired, in bounded steps. Nothing depends on when it runs: what has expired is absent at once.
+
+import type { Clock } from '../base/clock.ts'
+import * as credentials from '../credentials/service.ts'
+import type { Db } from '../db/db.ts'
+import * as idempotency from '../http/idempotency.ts'
+import * as kv from '../kv/service.ts'
+
+/** Rows of each kind that one step removes. */
+const rows_max = 500
+const idle_ms = 5_000
+/** Pause between two steps while there is more to do, so that requests come first. */
+const busy_ms = 50
+
+export interface Swept {
+  kv_keys: number
+  idempotency_keys: number
+  /** Whether another step would find more. */
+  more: boolean
+}
+
+/** One bounded step over every kind. */
+export async function sweep(db: Db, clock: Clock): Promise<Swept> {
+  const keys = await kv.sweep(db, clock.now())
+  const idempotency_keys = await db.write((tx) => idempotency.sweep(tx, rows_max))
+  const ended_keys = await db.write((tx) => credentials.sweep(tx, rows_max))
+  return {
+    kv_keys: keys.expired,
+    idempotency_keys,
+    more: keys.more || idempotency_keys === rows_max || ended_keys === rows_max,
+  }
+}
+
+export interface Sweeper {
+  /** Resolves when no step is under way any more. */
+  stop(): Promise<void>
+}
+
+/** Sweeps now and then until stopped. A failed step is told and tried again later. */
+export function startSweeper(db: Db, clock: Clock, onError: (error: unknown) => void): Sweeper {
+  let stopped = false
+  let timer: Timer
+  let step: Promise<void> = Promise.resolve()
+  const schedule = (delay_ms: number) => {
+    if (!stopped) timer = setTimeout(() => (step = run()), delay_ms)
+  }
+  const run = async () => {
+    try {
+      schedule((await sweep(db, clock)).more ? busy_ms : idle_ms)
+    } catch (error) {
+      onError(error)
+      schedule(idle_ms)
+    }
+  }
+  schedule(idle_ms)
+  return {
+    async stop() {
+      stopped = true
+      clearTimeout(timer)
+      await step
+    },
+  }
+}

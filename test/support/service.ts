@@ -1,0 +1,136 @@
+// The whole service on a free loopback port, asked over HTTP as a client would.
+
+import { afterAll, beforeAll } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type App, openApp } from '../../src/app.ts'
+import { readConfig } from '../../src/config.ts'
+import { TestClock } from './clock.ts'
+import { forEachDatabase } from './databases.ts'
+
+export interface Answer {
+  status: number
+  headers: Headers
+  text: string
+  /** The parsed body; undefined when there is none. Tests reach into it freely. */
+  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of an answer's shape
+  body: any
+}
+
+export interface Ask {
+  /** A key of any kind, sent as Bearer. */
+  key?: string
+  headers?: Record<string, string>
+  /** An object is sent as JSON; text and bytes as they are, without a content type unless given. */
+  body?: unknown
+}
+
+export interface TestTenant {
+  tenant_id: string
+  name: string
+  admin_key: string
+  signing_secret: string
+  agent_id: string
+  /** Of `agent_id`. */
+  api_key: string
+}
+
+export class TestService {
+  engine: 'sqlite' | 'postgres' = 'sqlite'
+  clock = new TestClock()
+  logged: { level: string; fields: Record<string, unknown>; message: string }[] = []
+  url = ''
+  app!: App
+  database_url = ''
+  #folder = ''
+
+  constructor(private readonly environment: Record<string, string> = {}) {}
+
+  async start(database_url: string): Promise<this> {
+    this.database_url = database_url
+    this.#folder ||= mkdtempSync(join(tmpdir(), 'waystation-data-'))
+    const record = (level: string) => (fields: object, message: string) => {
+      this.logged.push({ level, fields: fields as Record<string, unknown>, message })
+    }
+    const config = readConfig({
+      DATABASE_URL: database_url,
+      DATA_DIR: this.#folder,
+      PORT: '0',
+      TICK: 'external',
+      LOG_LEVEL: 'debug',
+      ...this.environment,
+    })
+    this.app = await openApp(config, {
+      clock: this.clock,
+      log: { debug: record('debug'), info: record('info'), error: record('error') },
+      onFatal: (error) => {
+        throw error
+      },
+    })
+    this.url = this.app.listen()
+    return this
+  }
+
+  async stop(): Promise<void> {
+    await this.app?.stop()
+    if (this.#folder) rmSync(this.#folder, { recursive: true, force: true })
+  }
+
+  async ask(method: string, path: string, { key, headers = {}, body }: Ask = {}): Promise<Answer> {
+    const is_json = body !== undefined && typeof body !== 'string' && !(body instanceof Uint8Array)
+    const response = await fetch(`${this.url}${path}`, {
+      method,
+      headers: {
+        ...(key ? { authorization: `Bearer ${key}` } : {}),
+        ...(is_json ? { 'content-type': 'application/json' } : {}),
+        ...headers,
+      },
+      ...(body === undefined
+        ? {}
+        : { body: is_json ? JSON.stringify(body) : (body as string | Uint8Array<ArrayBuffer>) }),
+    })
+    const text = await response.text()
+    const json = response.headers.get('content-type') === 'application/json' && text !== ''
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      body: json ? JSON.parse(text) : undefined,
+    }
+  }
+
+  /** A new tenant with one agent. */
+  async signUp(plan: 'free' | 'pro' = 'free'): Promise<TestTenant> {
+    const name = `t-${crypto.randomUUID().slice(0, 13)}`
+    const tenant = await this.ask('POST', '/v1/tenants', {
+      body: { name, owner_email: 'owner@example.com', plan },
+    })
+    if (tenant.status !== 201) throw new Error(`sign-up failed: ${tenant.text}`)
+    const { tenant_id, admin_key, signing_secret } = tenant.body
+    return { tenant_id, name, admin_key, signing_secret, ...(await this.addAgent(admin_key, 'agent-one')) }
+  }
+
+  async addAgent(admin_key: string, name: string): Promise<{ agent_id: string; api_key: string }> {
+    const agent = await this.ask('POST', '/v1/agents', { key: admin_key, body: { name } })
+    if (agent.status !== 201) throw new Error(`no agent: ${agent.text}`)
+    return { agent_id: agent.body.agent_id, api_key: agent.body.api_key }
+  }
+}
+
+/** Runs a block of tests against a service on each engine. `environment` holds settings, as in docs/configuration.md. */
+export function forEachService(
+  name: string,
+  block: (service: TestService) => void,
+  environment: Record<string, string> = {},
+): void {
+  forEachDatabase(name, (databases) => {
+    const service = new TestService(environment)
+    service.engine = databases.engine
+    beforeAll(async () => {
+      await service.start(await databases.newUrl())
+    })
+    afterAll(() => service.stop())
+    block(service)
+  })
+}
