@@ -2,6 +2,7 @@
 
 import type { Clock } from './base/clock.ts'
 import { hour_ms, minute_ms } from './base/clock.ts'
+import { newId } from './base/ids.ts'
 import type { Config } from './config.ts'
 import { openapiOf } from './contract/openapi.ts'
 import type { Readiness, Services } from './contract/services.ts'
@@ -9,8 +10,9 @@ import { keyCache } from './credentials/cache.ts'
 import type { Db } from './db/db.ts'
 import { migrate } from './db/migrate.ts'
 import { openDb } from './db/open.ts'
+import { failure, type Log } from './http/answers.ts'
 import { AddressLimit } from './http/limits.ts'
-import { failure, type Log, type RequestHandlers, requestHandlers } from './http/server.ts'
+import { type RequestHandlers, requestHandlers } from './http/server.ts'
 import { routes } from './routes.ts'
 import { cursorKeyUnder, type KeptSecret, keptSecret, mustBeTheKey, secretsUnder } from './secrets/service.ts'
 import * as tenants from './tenants/service.ts'
@@ -88,7 +90,7 @@ export async function openApp(config: Config, { clock, log, onFatal }: AppOption
         development: false,
         routes: handlers.routes as never,
         fetch: handlers.fetch as never,
-        error: (error) => failure(error, 'unknown', log, null),
+        error: (error) => failure(error, newId('req', clock.now()), log, null),
       })
       if (config.tick === 'internal') {
         sweeper = startSweeper(db, clock, (error) => log.error({ error: String(error) }, 'sweep failed'))

@@ -1,6 +1,7 @@
 // Every statement on audit_heads and audit_entries. There is none that changes or removes an entry.
 
 import type { Millis } from '../base/clock.ts'
+import { idBound } from '../base/ids.ts'
 import { type Reader, type Statement, sql, type Tx, unnamed } from '../db/db.ts'
 
 export interface EntryRow {
@@ -73,15 +74,16 @@ export interface Filters {
   before_seq?: number
 }
 
-// Since seq and created_at rise together, a bound in time is a bound in seq, found by one step in the index.
+// Ids begin with the time, and seq and created_at rise together. So one step in the index of ids finds a seq close
+// to a bound in time, and the comparison of created_at makes it exact.
 const conditions: Record<keyof Filters, string> = {
   workflow_id: 'workflow_id = :workflow_id',
   action: 'action = :action',
   actor: 'actor = :actor',
-  from: `seq > coalesce((select seq from audit_entries where tenant_id = :tenant_id and created_at < :from
-                          order by created_at desc, seq desc limit 1), 0)`,
-  to: `seq <= coalesce((select seq from audit_entries where tenant_id = :tenant_id and created_at < :to
-                         order by created_at desc, seq desc limit 1), 0)`,
+  from: `created_at >= :from and seq > coalesce((select seq from audit_entries
+           where tenant_id = :tenant_id and id < :from_id order by id desc limit 1), 0)`,
+  to: `created_at < :to and seq < coalesce((select seq from audit_entries
+         where tenant_id = :tenant_id and id >= :to_id order by id limit 1), :seq_max)`,
   before_seq: 'seq < :before_seq',
 }
 
@@ -89,7 +91,13 @@ const lists = new Map<string, Statement<EntryRow>>()
 
 /** Newest first. */
 export function list(q: Reader, tenant_id: string, filters: Filters, rows_max: number) {
-  return q.all(listStatement(Object.keys(filters) as (keyof Filters)[]), { tenant_id, ...filters, rows_max })
+  const bounds = {
+    from_id: idBound('log', filters.from ?? 0),
+    to_id: idBound('log', filters.to ?? 0),
+    seq_max: Number.MAX_SAFE_INTEGER,
+  }
+  const statement = listStatement(Object.keys(filters) as (keyof Filters)[])
+  return q.all(statement, { tenant_id, ...filters, ...bounds, rows_max })
 }
 
 /** One statement per set of filters, at most 64. */

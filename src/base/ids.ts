@@ -23,6 +23,11 @@ export function newId(prefix: IdPrefix, now: Millis): string {
   return `${prefix}_${timePart(now)}${forty(at)}${forty(at + 5)}`
 }
 
+/** Sorts before every id made at `at` or later, and after every one made before. */
+export function idBound(prefix: IdPrefix, at: Millis): string {
+  return `${prefix}_${timePart(at)}`
+}
+
 let last_time = -1
 let last_time_part = ''
 

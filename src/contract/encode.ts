@@ -4,9 +4,10 @@ import { RawJson } from './schemas.ts'
 
 /** JSON text of an answer. Field names are our own and need no escaping. */
 export function encode(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value)
+  if (typeof value !== 'object' || value === null) return String(value)
   if (value instanceof RawJson) return value.text
   if (Array.isArray(value)) return `[${value.map(encode).join(',')}]`
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
   let text = ''
   for (const name in value) {
     const field = (value as Record<string, unknown>)[name]

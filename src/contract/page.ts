@@ -41,5 +41,5 @@ export function pageOf<Row, Item>(
 }
 
 function scopeOf({ caller, services, path }: PageContext) {
-  return { key: services.cursor_key, tenant_id: caller.tenant_id, path }
+  return { key: services.cursor_key, tenant_id: caller.tenant_id, path: path() }
 }

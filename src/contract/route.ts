@@ -29,7 +29,7 @@ export interface Context<C> {
   now: Millis
   request_id: string
   /** The path as called, e.g. `/v1/kv/state`: cursors are bound to it. */
-  path: string
+  path(): string
 }
 
 export interface Input<P extends Params, Q extends TObject, B extends TObject> {

@@ -21,7 +21,7 @@ const bun_least = '1.4.5'
 const tries_max = 4
 /** Past this many statements and transactions under way new ones are refused as busy. */
 const under_way_max = 2_000
-const connect_timeout_seconds = 5
+const connect_timeout_seconds = 2
 const close_timeout_seconds = 5
 
 export interface PostgresOptions {
@@ -176,9 +176,13 @@ class Queries implements Reader {
     return rows as Row[]
   }
 
-  protected query(statement: Statement<unknown>, params: Params): PromiseLike<unknown> {
+  protected async query(statement: Statement<unknown>, params: Params): Promise<unknown> {
     this.listener.call?.(statement.name)
-    return this.runner.unsafe(statement.text, bind(statement, params))
+    try {
+      return await this.runner.unsafe(statement.text, bind(statement, params))
+    } catch (error) {
+      throw translate('postgres', error)
+    }
   }
 }
 
@@ -210,7 +214,7 @@ class PostgresTx extends Queries implements Tx {
     this.effects.push(effect)
   }
 
-  protected override query(statement: Statement<unknown>, params: Params): PromiseLike<unknown> {
+  protected override async query(statement: Statement<unknown>, params: Params): Promise<unknown> {
     if (this.finished) throw new Error(`${statement.name} on a finished transaction`)
     return super.query(statement, params)
   }

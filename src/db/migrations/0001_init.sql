@@ -103,7 +103,6 @@ create table audit_entries (
   primary key (tenant_id, seq)
 ) {keyed};
 create unique index audit_entries_id on audit_entries (tenant_id, id);
-create index audit_entries_time on audit_entries (tenant_id, created_at, seq);
 create index audit_entries_action on audit_entries (tenant_id, action, seq);
 create index audit_entries_actor on audit_entries (tenant_id, actor, seq);
 create index audit_entries_workflow on audit_entries (tenant_id, workflow_id, seq) where workflow_id is not null;

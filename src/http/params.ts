@@ -1,0 +1,48 @@
+// Path parameters, and what the path says.
+
+import { ApiError } from '../base/errors.ts'
+import type { Param, Route } from '../contract/route.ts'
+
+export type ParamList = [name: string, param: Param][]
+
+/** Bun turns a bad escape into U+FFFD; where one shows, the raw segments tell it from a real one. */
+export function readParams(
+  list: ParamList,
+  request: { params: object; url: string },
+): Record<string, string> {
+  const raw = request.params as Record<string, string>
+  const params: Record<string, string> = {}
+  const issues: { path: string; message: string }[] = []
+  for (const [name, param] of list) {
+    const decoded = raw[name]!
+    const value = decoded.includes('\ufffd') && !isRealText(decoded, request.url) ? null : param.read(decoded)
+    if (value !== null) params[name] = value
+    else if (param.message === '') params[name] = param.read('')!
+    else issues.push({ path: `path.${name}`, message: param.message })
+  }
+  if (issues.length > 0) throw new ApiError('VALIDATION_FAILED', { details: { issues } })
+  return params
+}
+
+function isRealText(decoded: string, url: string): boolean {
+  return pathSegments(url).some((segment) => {
+    try {
+      return decodeURIComponent(segment) === decoded
+    } catch {
+      return false
+    }
+  })
+}
+
+/** The path as the router saw it: cursors and idempotency keys are bound to it. */
+export function pathOf(route: Route, params: Record<string, string>): string {
+  return route.path.includes(':')
+    ? route.path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(params[name]!))
+    : route.path
+}
+
+/** Of an absolute URL, or of a bare path, which is what Bun gives for a request without a usable Host. */
+export function pathSegments(url: string): string[] {
+  const path = url.replace(/^[a-z]+:\/\/[^/]*/, '').split('?', 1)[0]!
+  return path.split('/')
+}

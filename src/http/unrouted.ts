@@ -1,0 +1,54 @@
+// Whatever Bun's router did not match: unknown paths, other methods, OPTIONS.
+
+import { ApiError } from '../base/errors.ts'
+import type { Route } from '../contract/route.ts'
+import { empty, failure, type Log } from './answers.ts'
+import { pathSegments } from './params.ts'
+
+export interface KnownPath {
+  segments: string[]
+  methods: ReadonlySet<string>
+  allow: string
+}
+
+export function knownPaths(list: readonly Route[]): KnownPath[] {
+  const by_path = new Map<string, Set<string>>()
+  for (const { path, method } of list) {
+    const methods = by_path.get(path) ?? new Set(['OPTIONS'])
+    by_path.set(path, methods.add(method))
+    if (method === 'GET') methods.add('HEAD')
+  }
+  return [...by_path].map(([path, methods]) => ({
+    segments: path.split('/'),
+    methods,
+    allow: [...methods].sort().join(', '),
+  }))
+}
+
+/** 404, 405 with Allow, or the 204 of OPTIONS. */
+export function unrouted(
+  found: KnownPath | undefined,
+  method: string,
+  request_id: string,
+  log: Log,
+): Response {
+  if (found && method === 'OPTIONS') return empty(204, request_id, { allow: found.allow })
+  // A known method that was not routed came by a path such as /v1/../v1/agents, which only looks like this one.
+  const code = found && !found.methods.has(method) ? 'METHOD_NOT_ALLOWED' : 'ROUTE_NOT_FOUND'
+  const response = failure(new ApiError(code), request_id, log, null)
+  if (found && code === 'METHOD_NOT_ALLOWED') response.headers.set('allow', found.allow)
+  return response
+}
+
+/** The path of the list that this URL names, if any. */
+export function findPath(known: readonly KnownPath[], url: string): KnownPath | undefined {
+  const path = pathSegments(url)
+  return known.find(({ segments }) => matches(segments, path))
+}
+
+function matches(pattern: string[], path: string[]): boolean {
+  return (
+    pattern.length === path.length &&
+    pattern.every((segment, i) => (segment.startsWith(':') ? path[i] !== '' : segment === path[i]))
+  )
+}
