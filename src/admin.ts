@@ -17,6 +17,7 @@ const usage = `Usage: npm run admin -- <command>
 
 It reads the same settings as the service (DATABASE_URL, PLANS_FILE); see npm start -- --help.`
 
+process.umask(0o077)
 await main(process.argv.slice(2))
 
 async function main([command = 'help', ...args]: string[]): Promise<void> {

@@ -51,12 +51,21 @@ export async function openApp(config: Config, { clock, log, onFatal }: AppOption
   const secret_key = keptSecret(config.secret_key, config.data_dir, 'secret_key')
   const db = await openDb(config.database_url, { clock, onFatal, exclusive: true })
   let draining = false
+  let public_url = config.public_url
   let handlers: RequestHandlers
   try {
     const schema_version = await migrate(db)
     await mustBeTheKey(db, secret_key.value)
     await mustKnowPlans(db, config)
-    const services = servicesOf(config, clock, db, secret_key.value, schema_version, () => draining)
+    const services = servicesOf(
+      config,
+      clock,
+      db,
+      secret_key.value,
+      schema_version,
+      () => draining,
+      () => public_url,
+    )
     handlers = requestHandlers(
       routes.map(({ route }) => route),
       {
@@ -95,6 +104,7 @@ export async function openApp(config: Config, { clock, log, onFatal }: AppOption
       if (config.tick === 'internal') {
         sweeper = startSweeper(db, clock, (error) => log.error({ error: String(error) }, 'sweep failed'))
       }
+      public_url = config.public_url.replace(/:0(?=\/|$)/, `:${server.port}`)
       void handlers.warmUp()
       return server.url.href.replace(/\/$/, '')
     },
@@ -120,6 +130,7 @@ function servicesOf(
   secret_key: string,
   schema_version: number,
   isDraining: () => boolean,
+  publicUrl: () => string,
 ): Services {
   let openapi_text: string | undefined
   return {
@@ -139,7 +150,7 @@ function servicesOf(
       }
     },
     openapi_text() {
-      openapi_text ??= JSON.stringify(openapiOf(routes, version, config.public_url))
+      openapi_text ??= JSON.stringify(openapiOf(routes, version, publicUrl()))
       return openapi_text
     },
   }

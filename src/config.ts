@@ -8,7 +8,7 @@ import { default_plans, parsePlans } from './quotas/plans.ts'
 export interface Config {
   host: string
   port: number
-  /** Without a slash at the end. */
+  /** Without a slash at the end. With PORT=0 its port is 0 until the service listens. */
   public_url: string
   database_url: string
   /** Null: generated at first start and kept in data_dir. */
@@ -18,7 +18,6 @@ export interface Config {
   tick: 'internal' | 'external'
   signup_open: boolean
   callback_https_only: boolean
-  /** Null: the default of `callbackAllow`. */
   cors_origins: readonly string[]
   trusted_proxies: readonly Range[]
   plans: Plans

@@ -18,6 +18,7 @@ Usage: npm start                 serve until SIGTERM or SIGINT
 Settings come from the environment:
 ${settingsHelp()}`
 
+process.umask(0o077) // the database and the secrets are nobody else's to read
 await main(process.argv.slice(2))
 
 async function main(args: string[]): Promise<void> {
@@ -78,10 +79,15 @@ function banner(config: Config, address: string, secret_files: (string | null)[]
     `  address     ${address}`,
     `  data        ${data}${path === ':memory:' ? '  (gone when the process ends: nothing is durable)' : ''}`,
     `  secrets     ${kept.length > 0 ? `${kept.join(', ')}  (back them up)` : 'from the environment'}`,
-    `  first call  curl -s ${address}/v1/tenants --json '{"name": "acme", "owner_email": "you@example.com"}'`,
+    `  first call  curl -s ${reachable(address)}/v1/tenants --json '{"name": "acme", "owner_email": "you@example.com"}'`,
   ]
   if (config.cron_secret !== null && config.cron_secret.length < cron_secret_characters_min) {
     lines.push(`  warning     CRON_SECRET has fewer than ${cron_secret_characters_min} characters`)
   }
   return lines.join('\n')
+}
+
+/** Who listens on every address is found on loopback. */
+function reachable(address: string): string {
+  return address.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
 }

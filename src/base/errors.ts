@@ -57,6 +57,8 @@ interface ErrorOptions {
   details?: Record<string, unknown>
   /** Whole seconds for the Retry-After header (RFC 9110 section 10.2.3). */
   retry_after_seconds?: number
+  /** Whether the connection must end, because the rest of the request is not wanted. */
+  close?: boolean
   /** Only for VERSION_MISMATCH, which CORE section 7 fixes at 409 on put and 412 on If-Match. */
   status?: 412
 }
@@ -67,6 +69,7 @@ export class ApiError extends Error {
   readonly status: number
   readonly details: Record<string, unknown> | undefined
   readonly retry_after_seconds: number | undefined
+  readonly close: boolean
 
   constructor(
     readonly code: ErrorCode,
@@ -76,6 +79,7 @@ export class ApiError extends Error {
     this.status = options.status ?? errors[code].status
     this.details = options.details
     this.retry_after_seconds = options.retry_after_seconds
+    this.close = options.close ?? false
   }
 }
 

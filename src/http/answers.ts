@@ -61,12 +61,12 @@ export function failure(error: unknown, request_id: string, log: Log, route: Rou
       { request_id, route: route && `${route.method} ${route.path}`, error: stackOf(error) },
       'request failed',
     )
-  const { code, status, message, details, retry_after_seconds } = known ?? new ApiError('INTERNAL')
+  const { code, status, message, details, retry_after_seconds, close } = known ?? new ApiError('INTERNAL')
   const envelope = details ? { code, message, details, request_id } : { code, message, request_id }
   const headers: Record<string, string> = {}
   if (retry_after_seconds !== undefined) headers['retry-after'] = String(retry_after_seconds)
   if (code === 'UNAUTHORIZED') headers['www-authenticate'] = 'Bearer'
-  if (code === 'PAYLOAD_TOO_LARGE' || code === 'REQUEST_TIMEOUT') headers.connection = 'close'
+  if (close) headers.connection = 'close'
   return json(status, JSON.stringify({ error: envelope }), request_id, headers, [])
 }
 

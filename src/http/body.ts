@@ -8,6 +8,8 @@ import { decodeUtf8, type Members, scanObject } from '../base/json.ts'
 import { RawJson } from '../contract/schemas.ts'
 
 export const body_bytes_max = 1_048_576
+/** A body that is longer, but not by this much, is read to its end and thrown away: few senders listen before. */
+const drained_bytes_max = 16 * body_bytes_max
 export const receive_ms_max = 30_000
 /** Smaller bodies with a length need no timer of ours: Bun closes a connection that sends this little this slowly. */
 const untimed_bytes_max = 16_384
@@ -19,7 +21,7 @@ export async function readBytes(request: Request): Promise<Uint8Array> {
   const length = request.headers.get('content-length')
   if (length !== null) {
     const bytes = Number(length)
-    if (bytes > body_bytes_max) throw new ApiError('PAYLOAD_TOO_LARGE')
+    if (bytes > body_bytes_max) throw new ApiError('PAYLOAD_TOO_LARGE', { close: bytes > drained_bytes_max })
     if (bytes === 0) return no_bytes
     return bytes <= untimed_bytes_max ? received(request.bytes()) : withinTime(request.bytes())
   }
@@ -32,7 +34,7 @@ async function readStream(stream: ReadableStream<Uint8Array>): Promise<Uint8Arra
   let bytes = 0
   for await (const chunk of stream) {
     bytes += chunk.length
-    if (bytes > body_bytes_max) throw new ApiError('PAYLOAD_TOO_LARGE')
+    if (bytes > body_bytes_max) throw new ApiError('PAYLOAD_TOO_LARGE', { close: true })
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)
@@ -41,7 +43,7 @@ async function readStream(stream: ReadableStream<Uint8Array>): Promise<Uint8Arra
 async function withinTime(reading: Promise<Uint8Array>): Promise<Uint8Array> {
   let timer: Timer | undefined
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new ApiError('REQUEST_TIMEOUT')), receive_ms_max)
+    timer = setTimeout(() => reject(new ApiError('REQUEST_TIMEOUT', { close: true })), receive_ms_max)
   })
   try {
     return await received(Promise.race([reading, late]))

@@ -96,7 +96,10 @@ export const putValue = route({
   summary: 'Write a value, or only if its version is the expected one',
   auth: ['agent'],
   params: { namespace, key },
-  headers: { 'If-Match': IfMatch },
+  headers: {
+    'If-Match': IfMatch,
+    'If-None-Match': 'Versions that must not be there; `*` means only if absent.',
+  },
   body: Type.Object({
     value: AnyJson(value_bytes_max, 'Any JSON, at most 256 KiB; comes back as the same text.'),
     ttl_seconds: Type.Optional(
@@ -116,6 +119,7 @@ export const putValue = route({
       ttl_seconds: body.ttl_seconds,
       cas_version: body.cas_version,
       if_match: header('if-match'),
+      if_none_match: header('if-none-match'),
     })
     return new Reply(
       200,

@@ -10,6 +10,7 @@ import {
   type EntryRow,
   expiryOf,
   ifMatchHolds,
+  ifNoneMatchNames,
   isForbiddenNamespace,
   isReservedKey,
   type KeyRef,
@@ -43,6 +44,7 @@ export interface PutInput {
   ttl_seconds: number | undefined
   cas_version: number | undefined
   if_match: string | null
+  if_none_match: string | null
 }
 
 export interface Put {
@@ -56,7 +58,8 @@ export function put(db: Db, caller: AgentCaller, plans: Plans, ref: KeyRef, inpu
   return db.write(async (tx) => {
     const expires_at = expiryOf(tx.now, input.ttl_seconds)
     const write = { namespace: ref.namespace, key: ref.key, value: input.value, expires_at }
-    const unconditional = input.if_match === null && input.cas_version === undefined
+    const { cas_version, if_match, if_none_match } = input
+    const unconditional = cas_version === undefined && if_match === null && if_none_match === null
     const written = unconditional
       ? (await store.put(tx, caller.tenant_id, write))!
       : await putIf(tx, caller.tenant_id, write, input)
@@ -70,11 +73,14 @@ type Write = Parameters<typeof store.put>[2]
 
 /** Looks, judges, and writes only over what it looked at; looks again when another writer came between. */
 async function putIf(tx: Tx, tenant_id: string, write: Write, input: PutInput): Promise<store.Written> {
-  const { cas_version, if_match } = input
+  const { cas_version, if_match, if_none_match } = input
   for (;;) {
     const current = await store.find(tx, tenant_id, write, tx.now)
     if (if_match !== null && !(current && ifMatchHolds(if_match, current.version)))
       throw preconditionFailed(current)
+    if (if_none_match !== null && current && ifNoneMatchNames(if_none_match, current.version)) {
+      throw preconditionFailed(current)
+    }
     const expected = cas_version ?? current?.version ?? 0
     if (expected !== (current?.version ?? 0)) throw casFailed(current)
     const written = current

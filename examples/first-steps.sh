@@ -1,0 +1,236 @@
+#!/usr/bin/env bash
+# Walks a fresh tenant through every route of the service and stops at the first answer that is not the expected one.
+#
+#   examples/first-steps.sh [address]      address: where the service is, default http://127.0.0.1:8420
+#
+# Needs bash and curl. Keys stay in variables; none is printed.
+set -euo pipefail
+
+base=${1:-http://127.0.0.1:8420}
+base=${base%/}
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+main() {
+  service
+  tenant
+  agents
+  approval_keys
+  kv
+  audit
+  deletion
+  echo "All answers were as expected. $tenant_id stays scheduled for deletion."
+}
+
+service() {
+  echo "The service at $base"
+  call 'the process answers' 200 GET /livez
+  call 'it is ready for requests' 200 GET '/readyz?verbose'
+  has '"status":"ready"'
+  call 'the API describes itself' 200 GET /openapi.json
+  has '"openapi":"3.1'
+}
+
+tenant() {
+  echo 'A tenant and its admin key'
+  local name old_admin admin_key first_secret second_secret
+  name="first-steps-$(date +%s)-$RANDOM"
+  json "{\"name\": \"$name\", \"owner_email\": \"owner@example.com\"}"
+  call 'create it' 201 POST /v1/tenants "${sent[@]}" -H "idempotency-key: create-$name"
+  tenant_id=$(field tenant_id)
+  first_secret=$(field signing_secret)
+  admin_key=$(field admin_key)
+  admin=(-H "x-admin-key: $admin_key")
+  call 'the same request again creates nothing' 201 POST /v1/tenants "${sent[@]}" -H "idempotency-key: create-$name"
+  header_is idempotent-replayed true
+  has "$tenant_id"
+  call 'the name is taken' 409 POST /v1/tenants "${sent[@]}"
+  has TENANT_NAME_TAKEN
+  call 'read it, with what it uses of its quotas' 200 GET "/v1/tenants/$tenant_id" "${admin[@]}"
+  has '"agents":{"used":0,'
+  call 'without a key' 401 GET "/v1/tenants/$tenant_id"
+  call 'the resource of another tenant' 403 GET /v1/tenants/ten_another "${admin[@]}"
+
+  old_admin=("${admin[@]}")
+  json '{"grace_seconds": 60}'
+  call 'a new admin key; the old one lives a minute more' 200 POST "/v1/tenants/$tenant_id/rotate-key" \
+    "${admin[@]}" "${sent[@]}"
+  admin_key=$(field admin_key)
+  admin=(-H "x-admin-key: $admin_key")
+  call 'the old key in its grace' 200 GET "/v1/tenants/$tenant_id" "${old_admin[@]}"
+  call 'another new admin key ends that grace' 200 POST "/v1/tenants/$tenant_id/rotate-key" "${admin[@]}"
+  admin_key=$(field admin_key)
+  admin=(-H "x-admin-key: $admin_key")
+  call 'the oldest key is dead' 401 GET "/v1/tenants/$tenant_id" "${old_admin[@]}"
+
+  call 'a new signing secret' 200 POST "/v1/tenants/$tenant_id/rotate-signing-secret" "${admin[@]}"
+  second_secret=$(field signing_secret)
+  [ "$second_secret" != "$first_secret" ] || fail 'the signing secret is still the first one'
+}
+
+agents() {
+  echo 'An agent and its key'
+  local agent_key
+  json '{"name": "worker-1", "description": "Runs the nightly import"}'
+  call 'create it' 201 POST /v1/agents "${admin[@]}" "${sent[@]}"
+  agent_key=$(field api_key)
+  agent=(-H 'x-agent-id: worker-1' -H "x-api-key: $agent_key")
+  call 'the name is taken' 409 POST /v1/agents "${admin[@]}" "${sent[@]}"
+  has AGENT_ID_TAKEN
+  call 'list the agents' 200 GET '/v1/agents?limit=10' "${admin[@]}"
+  has '"next_cursor":null'
+  call 'read it, the key masked' 200 GET /v1/agents/worker-1 "${agent[@]}"
+  has '"api_key":"svc_agt_****'
+  call 'give it a new key' 200 POST /v1/agents/worker-1/rotate-key "${admin[@]}"
+  call 'its old key is dead' 401 GET /v1/agents/worker-1 "${agent[@]}"
+  call 'and one more' 200 POST /v1/agents/worker-1/rotate-key "${admin[@]}"
+  agent_key=$(field api_key)
+  agent=(-H "authorization: Bearer $agent_key")
+  call 'the newest key works, as Bearer too' 200 GET /v1/agents/worker-1 "${agent[@]}"
+
+  json '{"name": "worker-2"}'
+  call 'create a second agent' 201 POST /v1/agents "${admin[@]}" "${sent[@]}"
+  call 'remove it' 204 DELETE /v1/agents/worker-2 "${admin[@]}"
+  call 'it is gone' 404 GET /v1/agents/worker-2 "${admin[@]}"
+  has AGENT_NOT_FOUND
+}
+
+approval_keys() {
+  echo 'An approval key'
+  local approval_key_id
+  json '{"label": "on-call"}'
+  call 'create it' 201 POST /v1/approval-keys "${admin[@]}" "${sent[@]}"
+  approval_key_id=$(field approval_key_id)
+  call 'list the approval keys' 200 GET /v1/approval-keys "${admin[@]}"
+  has "$approval_key_id"
+  call 'revoke it' 204 DELETE "/v1/approval-keys/$approval_key_id" "${admin[@]}"
+  call 'it is gone' 404 DELETE "/v1/approval-keys/$approval_key_id" "${admin[@]}"
+  has APPROVAL_KEY_NOT_FOUND
+}
+
+kv() {
+  echo 'Keys and values'
+  local cursor
+  json '{"value": {"at": 123456789012345678901234567890}}'
+  call 'put a value' 200 PUT /v1/kv/state/last-run "${agent[@]}" "${sent[@]}"
+  header_is x-version 1
+  call 'get it: every digit is still there' 200 GET /v1/kv/state/last-run "${agent[@]}"
+  has '"value":{"at": 123456789012345678901234567890}'
+  header_is etag '"1"'
+  call 'nothing new since version 1' 304 GET /v1/kv/state/last-run "${agent[@]}" -H 'if-none-match: "1"'
+  call 'get it only as version 7' 412 GET /v1/kv/state/last-run "${agent[@]}" -H 'if-match: "7"'
+  json '{"value": 2, "cas_version": 1}'
+  call 'compare and set: version 1 becomes 2' 200 PUT /v1/kv/state/last-run "${agent[@]}" "${sent[@]}"
+  call 'the same again: version 1 is history' 409 PUT /v1/kv/state/last-run "${agent[@]}" "${sent[@]}"
+  has '"current_version":2'
+  json '{"value": 3, "cas_version": 0}'
+  call 'put only if absent: it is not' 409 PUT /v1/kv/state/last-run "${agent[@]}" "${sent[@]}"
+  json '{"value": true, "ttl_seconds": 3600}'
+  call 'put a value that expires' 200 PUT /v1/kv/state/lease "${agent[@]}" "${sent[@]}"
+  call 'list the keys that start with la' 200 GET '/v1/kv/state?prefix=la' "${agent[@]}"
+  has '"items":[{"key":"last-run","version":2,'
+  call 'list one key a page' 200 GET '/v1/kv/state?limit=1' "${agent[@]}"
+  cursor=$(field next_cursor)
+  call 'the page after it' 200 GET "/v1/kv/state?limit=1&cursor=$cursor" "${agent[@]}"
+  has '"key":"lease"'
+  call 'a reserved namespace' 403 GET /v1/kv/__system/x "${agent[@]}"
+  has NAMESPACE_FORBIDDEN
+  call 'delete version 1: it is not that one' 412 DELETE /v1/kv/state/last-run "${agent[@]}" -H 'if-match: 1'
+  call 'delete it' 204 DELETE /v1/kv/state/last-run "${agent[@]}"
+  call 'it is absent' 404 GET /v1/kv/state/last-run "${agent[@]}"
+  has KEY_NOT_FOUND
+  json '{"value": "back"}'
+  call 'put it again: versions go on' 200 PUT /v1/kv/state/last-run "${agent[@]}" "${sent[@]}"
+  header_is x-version 3
+}
+
+audit() {
+  echo 'The audit log'
+  local entry
+  json '{"action": "import.started", "workflow_id": "night-17", "metadata": {"rows": 1.0}}'
+  call 'append as the agent' 201 POST /v1/audit "${agent[@]}" "${sent[@]}" -H 'idempotency-key: night-17-started'
+  entry=$(field id)
+  has '"seq":1,'
+  has '"metadata":{"rows": 1.0}'
+  call 'the same request again appends nothing' 201 POST /v1/audit "${agent[@]}" "${sent[@]}" \
+    -H 'idempotency-key: night-17-started'
+  has "$entry"
+  json '{"action": "import.reviewed", "actor": "ada"}'
+  call 'append as the tenant, for somebody' 201 POST /v1/audit "${admin[@]}" "${sent[@]}"
+  has '"seq":2,'
+  call 'read an entry' 200 GET "/v1/audit/$entry" "${agent[@]}"
+  call 'list, newest first' 200 GET /v1/audit "${agent[@]}"
+  has '"items":[{"id":"log_'
+  call 'entries of one workflow' 200 GET '/v1/audit?workflow_id=night-17' "${agent[@]}"
+  has "$entry"
+  call 'entries of one actor, by action and time' 200 GET \
+    '/v1/audit?actor=ada&action=import.reviewed&from=2020-01-01T00:00:00Z&to=9999-01-01T00:00:00Z&limit=1' \
+    "${agent[@]}"
+  has '"actor":"ada"'
+  call 'there is no such entry' 404 GET /v1/audit/log_none "${agent[@]}"
+  has AUDIT_ENTRY_NOT_FOUND
+}
+
+deletion() {
+  echo 'Deletion and restore'
+  call 'delete the tenant, but without the confirmation' 400 DELETE "/v1/tenants/$tenant_id" "${admin[@]}"
+  has DELETE_REQUIRES_CONFIRM
+  json '{"confirm": "DELETE ALL DATA"}'
+  call 'schedule the deletion' 202 DELETE "/v1/tenants/$tenant_id" "${admin[@]}" "${sent[@]}"
+  has '"status":"pending_deletion"'
+  call 'its agents are refused meanwhile' 403 GET /v1/kv/state/last-run "${agent[@]}"
+  has TENANT_PENDING_DELETION
+  call 'restore the tenant' 200 POST "/v1/tenants/$tenant_id/restore" "${admin[@]}"
+  has '"status":"active"'
+  call 'everything is still there' 200 GET /v1/kv/state/last-run "${agent[@]}"
+  has '"value":"back"'
+  call 'restore it once more: nothing to restore' 409 POST "/v1/tenants/$tenant_id/restore" "${admin[@]}"
+  has INVALID_STATE
+  call 'schedule the deletion, and leave it so' 202 DELETE "/v1/tenants/$tenant_id" "${admin[@]}" "${sent[@]}"
+}
+
+# call <what it does> <expected status> <method> <path> [curl arguments…]
+# Keeps the answer in $body and its headers for `header_is`.
+call() {
+  local what=$1 expected=$2 method=$3 path=$4 status
+  shift 4
+  status=$(curl -sS -o "$folder/body" -D "$folder/headers" -w '%{http_code}' -X "$method" "$base$path" "$@") ||
+    fail "$what: $method $path got no answer"
+  body=$(cat "$folder/body" 2>/dev/null || true)
+  rm -f "$folder/body"
+  [ "$status" = "$expected" ] || fail "$what: $method $path answered $status, not $expected: $body"
+  printf '  %s %-6s %s\n' "$status" "$method" "$what"
+}
+
+# Puts the curl arguments that send this body into $sent.
+json() {
+  sent=(-H 'content-type: application/json' --data-binary "$1")
+}
+
+# field <name>: this text field of the last answer.
+field() {
+  sed -n "s/.*\"$1\":\"\([^\"]*\)\".*/\1/p" <<<"$body" | grep . || fail "the answer has no $1"
+}
+
+# has <text>: the last answer must hold it.
+has() {
+  case $body in
+    *"$1"*) ;;
+    *) fail "expected $1 in the answer $body" ;;
+  esac
+}
+
+# header_is <name> <value>: of the last answer.
+header_is() {
+  local value
+  value=$(grep -i "^$1:" "$folder/headers" | sed 's/^[^:]*: *//' | tr -d '\r') || true
+  [ "$value" = "$2" ] || fail "the header $1 is \"$value\", not \"$2\""
+}
+
+# Ends the walk with one line, without the keys and secrets that an answer may hold.
+fail() {
+  echo "first-steps: $*" | sed -E 's/(svc_..._|whsec_)[^" ]+/\1…/g' >&2
+  exit 1
+}
+
+main

@@ -1,0 +1,75 @@
+import { describe, expect, test } from 'bun:test'
+import { ApiError, type ErrorCode, errors, invalid } from './errors.ts'
+
+/** The API contract's table, as far as this release answers its codes. */
+const contract: Record<ErrorCode, number> = {
+  DELETE_REQUIRES_CONFIRM: 400,
+  VALIDATION_FAILED: 400,
+  INVALID_JSON: 400,
+  UNAUTHORIZED: 401,
+  QUOTA_EXCEEDED: 402,
+  FORBIDDEN: 403,
+  NAMESPACE_FORBIDDEN: 403,
+  TENANT_PENDING_DELETION: 403,
+  ROUTE_NOT_FOUND: 404,
+  KEY_NOT_FOUND: 404,
+  AGENT_NOT_FOUND: 404,
+  AUDIT_ENTRY_NOT_FOUND: 404,
+  APPROVAL_KEY_NOT_FOUND: 404,
+  CHECKPOINT_NOT_FOUND: 404,
+  METHOD_NOT_ALLOWED: 405,
+  REQUEST_TIMEOUT: 408,
+  TENANT_NAME_TAKEN: 409,
+  AGENT_ID_TAKEN: 409,
+  VERSION_MISMATCH: 409,
+  INVALID_STATE: 409,
+  IDEMPOTENCY_IN_PROGRESS: 409,
+  PAYLOAD_TOO_LARGE: 413,
+  UNSUPPORTED_MEDIA_TYPE: 415,
+  IDEMPOTENCY_KEY_REUSED: 422,
+  RATE_LIMITED: 429,
+  INTERNAL: 500,
+  UNAVAILABLE: 503,
+  OUTCOME_UNKNOWN: 503,
+  STORAGE_FULL: 507,
+}
+const codes = Object.keys(contract) as ErrorCode[]
+
+describe('an error', () => {
+  test('has the status that the contract gives its code', () => {
+    const statuses: Record<string, number> = {}
+    for (const [code, { status }] of Object.entries(errors)) statuses[code] = status
+    expect(statuses).toEqual(contract)
+  })
+
+  test.each(codes)('%s carries its status and its sentence, and nothing unless given', (code) => {
+    const error = new ApiError(code)
+    expect(error).toBeInstanceOf(Error)
+    expect([error.name, error.code, error.status]).toEqual(['ApiError', code, contract[code]])
+    expect(error.message).toBe(errors[code].message)
+    expect([error.details, error.retry_after_seconds]).toEqual([undefined, undefined])
+  })
+
+  test('carries details, and when to come back', () => {
+    const error = new ApiError('RATE_LIMITED', { details: { used: 30 }, retry_after_seconds: 7 })
+    expect([error.details, error.retry_after_seconds, error.status]).toEqual([{ used: 30 }, 7, 429])
+  })
+
+  test('VERSION_MISMATCH alone has two: 409, and 412 for If-Match', () => {
+    expect(new ApiError('VERSION_MISMATCH').status).toBe(409)
+    expect(new ApiError('VERSION_MISMATCH', { status: 412 }).status).toBe(412)
+  })
+
+  test('of validation lists every issue it was given', () => {
+    const issues = [
+      { path: '/name', message: 'is required' },
+      { path: 'query.limit', message: 'must be >= 1' },
+    ]
+    const error = invalid(...issues)
+    expect([error.code, error.status, error.details]).toEqual(['VALIDATION_FAILED', 400, { issues }])
+  })
+
+  test('says one sentence to the reader, without a word of what was sent', () => {
+    for (const code of codes) expect(errors[code].message).toMatch(/^[A-Z][^\n]{10,120}\.$/)
+  })
+})

@@ -1,0 +1,264 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Config, ConfigError, readConfig, type SettingName, settings, settingsHelp } from './config.ts'
+import { default_plans } from './quotas/plans.ts'
+
+const defaults: Config = {
+  host: '127.0.0.1',
+  port: 8420,
+  public_url: 'http://127.0.0.1:8420',
+  database_url: 'sqlite:data/waystation.db',
+  cron_secret: null,
+  secret_key: null,
+  data_dir: 'data',
+  tick: 'internal',
+  signup_open: true,
+  callback_https_only: false,
+  cors_origins: [],
+  trusted_proxies: [],
+  plans: default_plans,
+  log_level: 'info',
+  loopback_only: true,
+}
+
+const outside = { PUBLIC_URL: 'https://waystation.example.com' }
+
+/** Setting, its value, what else is set, and what differs from the defaults. */
+const taken: [name: SettingName, value: string, changes: Partial<Config>, others?: Record<string, string>][] =
+  [
+    ['HOST', 'localhost', { host: 'localhost', public_url: 'http://localhost:8420' }],
+    ['HOST', '127.8.9.1', { host: '127.8.9.1', public_url: 'http://127.8.9.1:8420' }],
+    ['HOST', '::1', { host: '::1', public_url: 'http://[::1]:8420' }],
+    ['HOST', '0.0.0.0', { host: '0.0.0.0', loopback_only: false }],
+    ['HOST', '::', { host: '::', public_url: 'http://[::1]:8420', loopback_only: false }],
+    ['HOST', '192.0.2.7', { host: '192.0.2.7', public_url: 'http://192.0.2.7:8420', loopback_only: false }],
+    ['PORT', '0', { port: 0, public_url: 'http://127.0.0.1:0' }],
+    ['PORT', '65535', { port: 65_535, public_url: 'http://127.0.0.1:65535' }],
+    ['PUBLIC_URL', 'https://example.com', { public_url: 'https://example.com', loopback_only: false }],
+    [
+      'PUBLIC_URL',
+      'http://example.com:80/base//',
+      { public_url: 'http://example.com/base', loopback_only: false },
+    ],
+    ['PUBLIC_URL', 'http://127.0.0.1:9', { public_url: 'http://127.0.0.1:9' }],
+    ['PUBLIC_URL', 'http://[::1]:9/', { public_url: 'http://[::1]:9' }],
+    ['DATABASE_URL', 'sqlite::memory:', { database_url: 'sqlite::memory:' }],
+    ['DATABASE_URL', 'sqlite:/var/lib/x.db', { database_url: 'sqlite:/var/lib/x.db' }],
+    ['DATABASE_URL', 'postgres://u:p@db:5432/x', { database_url: 'postgres://u:p@db:5432/x' }],
+    ['DATABASE_URL', 'postgresql://db/x', { database_url: 'postgresql://db/x' }],
+    ['CRON_SECRET', 'x', { cron_secret: 'x' }],
+    [
+      'CRON_SECRET',
+      'c'.repeat(16),
+      { cron_secret: 'c'.repeat(16), public_url: outside.PUBLIC_URL, loopback_only: false },
+      outside,
+    ],
+    ['SECRET_KEY', 's'.repeat(16), { secret_key: 's'.repeat(16) }],
+    ['DATA_DIR', '/var/lib/waystation', { data_dir: '/var/lib/waystation' }],
+    ['TICK', 'internal', {}],
+    ['TICK', 'external', { tick: 'external' }],
+    ['SIGNUP', 'open', {}],
+    ['SIGNUP', 'closed', { signup_open: false }],
+    ['CALLBACK_HTTPS_ONLY', 'false', {}],
+    ['CALLBACK_HTTPS_ONLY', 'true', { callback_https_only: true }],
+    ['CORS_ORIGINS', '*', { cors_origins: ['*'] }],
+    [
+      'CORS_ORIGINS',
+      'https://a.example, http://b.example:8080',
+      { cors_origins: ['https://a.example', 'http://b.example:8080'] },
+    ],
+    ['LOG_LEVEL', 'debug', { log_level: 'debug' }],
+    ['LOG_LEVEL', 'info', {}],
+    ['LOG_LEVEL', 'warn', { log_level: 'warn' }],
+    ['LOG_LEVEL', 'error', { log_level: 'error' }],
+    ['LOG_LEVEL', 'silent', { log_level: 'silent' }],
+  ]
+
+/** Setting, its value, the whole line, and what else is set. */
+const refused: [name: SettingName, value: string, line: string, others?: Record<string, string>][] = [
+  ...['-1', '65536', '1.5', '1e3', '0x10', 'http', '80 80'].map((value): [SettingName, string, string] => [
+    'PORT',
+    value,
+    `PORT: "${value}" is no whole number from 0 to 65535`,
+  ]),
+  ...[
+    ...['example.com', 'ftp://example.com', 'https://', 'https://example.com/?a=1', 'https://example.com/#a'],
+    ...['https://user@example.com', 'https://user:pass@example.com', 'javascript:alert(1)'],
+  ].map((value): [SettingName, string, string] => [
+    'PUBLIC_URL',
+    value,
+    `PUBLIC_URL: "${value}" is no plain http or https URL`,
+  ]),
+  ...['sqlite', 'sqlite:', 'mysql://db/x', 'postgres:db', 'postgres://[', 'data/waystation.db'].map(
+    (value): [SettingName, string, string] => [
+      'DATABASE_URL',
+      value,
+      'DATABASE_URL: must be sqlite:<file>, sqlite::memory: or postgres://…',
+    ],
+  ),
+  [
+    'CRON_SECRET',
+    'c'.repeat(15),
+    'CRON_SECRET: must have at least 16 characters unless PUBLIC_URL is loopback',
+    outside,
+  ],
+  ['SECRET_KEY', 's'.repeat(15), 'SECRET_KEY: must have at least 16 characters'],
+  ['TICK', 'Internal', 'TICK: "Internal" is none of internal, external'],
+  ['SIGNUP', 'yes', 'SIGNUP: "yes" is none of open, closed'],
+  ['CALLBACK_HTTPS_ONLY', '1', 'CALLBACK_HTTPS_ONLY: "1" is none of true, false'],
+  ...['example.com', 'https://a.example/', 'https://a.example/x', 'null', 'https://A.example', '**'].map(
+    (value): [SettingName, string, string] => [
+      'CORS_ORIGINS',
+      value,
+      `CORS_ORIGINS: "${value}" is no origin such as https://app.example.com`,
+    ],
+  ),
+  ['CORS_ORIGINS', '*, nope', 'CORS_ORIGINS: "nope" is no origin such as https://app.example.com'],
+  ['CORS_ORIGINS', 'https://a.example,', 'CORS_ORIGINS: "" is no origin such as https://app.example.com'],
+  ...[
+    'nope',
+    '10.0.0.0/33',
+    '::1/129',
+    '10.0.0.1,',
+    '10.0.0.0/8 ::1',
+    '300.1.1.1',
+    '10',
+    '127.1',
+    '0x7f.1',
+    '10/8',
+  ].map((value): [SettingName, string, string] => [
+    'TRUST_PROXY',
+    value,
+    `TRUST_PROXY: "${value}" is no comma list of addresses or CIDR ranges`,
+  ]),
+  ['PLANS_FILE', 'no/such/file.json', 'PLANS_FILE: there is no file no/such/file.json'],
+  ['LOG_LEVEL', 'trace', 'LOG_LEVEL: "trace" is none of debug, info, warn, error, silent'],
+]
+
+describe('configuration', () => {
+  let folder: string
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'waystation-config-'))
+  })
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+  function fileOf(text: string): string {
+    const file = join(folder, `${crypto.randomUUID()}.json`)
+    writeFileSync(file, text)
+    return file
+  }
+
+  test('needs nothing: everything has a default', () => {
+    expect(readConfig({})).toEqual(defaults)
+  })
+
+  test.each(Object.keys(settings) as SettingName[])('%s: empty or white space is like not set', (name) => {
+    expect(readConfig({ [name]: '' })).toEqual(defaults)
+    expect(readConfig({ [name]: ' \t' })).toEqual(defaults)
+  })
+
+  test('ignores what is no setting of its own', () => {
+    expect(readConfig({ PATH: '/bin', host: '0.0.0.0', TICKS: 'x', WAYSTATION_PORT: '1' })).toEqual(defaults)
+  })
+
+  test('cannot be changed afterwards', () => {
+    const config = readConfig({})
+    expect(Object.isFrozen(config)).toBe(true)
+    expect(() => Object.assign(config, { port: 1 })).toThrow(TypeError)
+  })
+
+  test.each(taken)('%s may be %s', (name, value, changes, others = {}) => {
+    expect(readConfig({ ...others, [name]: value })).toEqual({ ...defaults, ...changes })
+    expect(readConfig({ ...others, [name]: `  ${value}\n` })).toEqual({ ...defaults, ...changes })
+  })
+
+  test.each(refused)('%s may not be %s', (name, value, line, others = {}) => {
+    let error: unknown
+    try {
+      readConfig({ ...others, [name]: value })
+    } catch (thrown) {
+      error = thrown
+    }
+    expect(error).toBeInstanceOf(ConfigError)
+    expect((error as ConfigError).message).toBe(line)
+    expect(line.startsWith(`${name}: `)).toBe(true)
+    expect(line).not.toContain('\n')
+  })
+
+  test('TRUST_PROXY is a list of addresses and ranges of both families, and ends loopback_only', () => {
+    const { trusted_proxies, loopback_only } = readConfig({
+      TRUST_PROXY: '10.0.0.0/8, 192.0.2.1,::1 , 2001:db8::/32',
+    })
+    expect(trusted_proxies.map(([address, bits]) => `${address}/${bits}`)).toEqual([
+      '10.0.0.0/8',
+      '192.0.2.1/32',
+      '::1/128',
+      '2001:db8::/32',
+    ])
+    expect(loopback_only).toBe(false)
+  })
+
+  test('PLANS_FILE replaces the table of plans', () => {
+    const plans = { free: { ...default_plans.free, agents: 1 }, pro: default_plans.pro }
+    expect(readConfig({ PLANS_FILE: fileOf(JSON.stringify(plans)) }).plans).toEqual(plans as never)
+  })
+
+  test('a PLANS_FILE that cannot be used is told in one line, with its name and what is wrong', () => {
+    for (const [text, why] of [
+      ['{}', 'plan "free" is missing'],
+      ['[]', 'it is no JSON object'],
+      [
+        JSON.stringify({ free: { ...default_plans.free, agents: -1 }, pro: default_plans.pro }),
+        '"free.agents" must be a whole number of 0 or more, or null',
+      ],
+    ] as const) {
+      const file = fileOf(text)
+      expect(() => readConfig({ PLANS_FILE: file })).toThrow(new ConfigError('PLANS_FILE', `${file}: ${why}`))
+    }
+    const broken = fileOf('{"free": ')
+    expect(() => readConfig({ PLANS_FILE: broken })).toThrow(
+      /^PLANS_FILE: [^\n]*\.json: JSON Parse error: [^\n]+$/,
+    )
+    expect(() => readConfig({ PLANS_FILE: folder })).toThrow(/^PLANS_FILE: [^\n]+$/)
+  })
+
+  test('never repeats a secret, or the password of a database', () => {
+    for (const [name, value] of [
+      ['SECRET_KEY', 'short-secret'],
+      ['CRON_SECRET', 'short-secret'],
+      ['DATABASE_URL', 'mysql://user:short-secret@db/x'],
+    ] as const) {
+      expect(() => readConfig({ ...outside, [name]: value })).toThrow(ConfigError)
+      expect(() => readConfig({ ...outside, [name]: value })).not.toThrow(/short-secret/)
+    }
+  })
+
+  test('serves this machine alone only while HOST and PUBLIC_URL are loopback and no proxy is trusted', () => {
+    const rows: [Record<string, string>, boolean][] = [
+      [{}, true],
+      [{ HOST: 'localhost', PUBLIC_URL: 'http://localhost:1' }, true],
+      [{ HOST: '::1', PUBLIC_URL: 'http://127.0.0.1' }, true],
+      [{ PUBLIC_URL: 'https://example.com' }, false],
+      [{ PUBLIC_URL: 'https://127.0.0.1.example.com' }, false],
+      [{ HOST: '0.0.0.0' }, false],
+      [{ HOST: '0.0.0.0', PUBLIC_URL: 'http://127.0.0.1' }, false],
+      [{ HOST: '127.0.0.1.example.com' }, false],
+      [{ TRUST_PROXY: '127.0.0.1' }, false],
+    ]
+    for (const [environment, expected] of rows)
+      expect([environment, readConfig(environment).loopback_only]).toEqual([environment, expected])
+  })
+
+  test('every setting is tried above, and --help has a line for each', () => {
+    const tried = new Set([...taken, ...refused].map(([name]) => name))
+    const names = Object.keys(settings) as SettingName[]
+    expect(names.filter((name) => !tried.has(name))).toEqual([])
+    expect(
+      settingsHelp()
+        .split('\n')
+        .map((line) => line.trim().split(' ')[0]!),
+    ).toEqual(names)
+  })
+})

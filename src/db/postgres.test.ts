@@ -1,0 +1,319 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { TestClock } from '../../test/support/clock.ts'
+import { startCrashCluster, type Tap, type Wire, wireTo } from '../../test/support/crash-postgres.ts'
+import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
+import { type Db, DbError, type Statement, type Tx, unnamed } from './db.ts'
+import { openPostgres } from './postgres.ts'
+
+const stress_seconds = 30
+/** A guard against an endless wait, not a measure: draining takes milliseconds. */
+const drain_seconds_max = 15
+const callers = 200
+const connections_max = 4
+const accounts = 50
+const balance = 1_000
+const callers_at_work = 20
+/** Parameters of the widest statement. */
+const width_max = 40
+
+const CREATE = unnamed('test.create', 'create table counters (id text primary key, n bigint not null)')
+const INSERT = unnamed('test.insert', 'insert into counters (id, n) values (:id, :n)')
+const ADD = unnamed('test.add', 'update counters set n = n + :n where id = :id')
+const ADDED = unnamed<{ n: number }>(
+  'test.added',
+  'update counters set n = n + :n where id = :id returning n',
+)
+const FIND = unnamed<{ n: number }>('test.find', 'select n from counters where id = :id')
+const TOTAL = unnamed<{ total: string }>(
+  'test.total',
+  `select cast(sum(n) as text) as total from counters where id >= 'account-' and id < 'account.'`,
+)
+
+const open = (url: string, connections = connections_max) =>
+  openPostgres(url, { clock: new TestClock(), connections_max: connections })
+
+/** As TypeScript has no more than 26 letters for names: a, b, … z, aa, ab, … */
+function letters(n: number): string {
+  const last = String.fromCharCode(97 + (n % 26))
+  return n < 26 ? last : letters(Math.floor(n / 26) - 1) + last
+}
+
+/** For each width a statement of that many parameters, which answers them. */
+const WIDE: Statement<Record<string, number>>[] = Array.from({ length: width_max }, (_, i) => {
+  const columns = Array.from({ length: i + 1 }, (_, c) => `cast(:p_${letters(c)} as bigint) as c${c}`)
+  return unnamed(`test.wide_${i + 1}`, `select ${columns.join(', ')}`)
+})
+
+async function kindOf(action: () => unknown): Promise<string> {
+  try {
+    await action()
+    return 'done'
+  } catch (error) {
+    return error instanceof DbError ? error.kind : String(error)
+  }
+}
+
+describe(`${callers} callers on ${connections_max} connections`, () => {
+  let url: string
+  beforeAll(async () => {
+    url = await newPostgresDatabase()
+  })
+  afterAll(() => dropPostgresDatabase(url))
+
+  test(
+    `${stress_seconds} s of transactions, rollbacks and statements of 1 to ${width_max} parameters: sums exact, no row of another's, no stall at drain`,
+    async () => {
+      const db = await open(url)
+      await db.write((tx) => tx.run(CREATE, {}))
+      for (let i = 0; i < accounts; i++) {
+        await db.write((tx) => tx.run(INSERT, { id: `account-${i}`, n: balance }))
+      }
+      const tally = { operations: 0, committed: 0, rolled_back: 0, faults: [] as string[] }
+      let ended = false
+      const running = Array.from({ length: callers }, async (_, caller) => {
+        const mine = `caller-${caller}`
+        await db.write((tx) => tx.run(INSERT, { id: mine, n: 0 }))
+        const random = generator(caller + 1)
+        let added = 0
+        while (!ended) {
+          added += await OPERATIONS[random(OPERATIONS.length)]!({ db, mine, caller, random, added, tally })
+          tally.operations += 1
+        }
+        return added
+      })
+      await Bun.sleep(stress_seconds * 1_000)
+      ended = true
+      const drained = await notStalled(Promise.all(running))
+      for (const [caller, added] of drained.entries()) {
+        const kept = (await db.one(FIND, { id: `caller-${caller}` }))!.n
+        if (kept !== added) tally.faults.push(`caller ${caller} added ${added}, kept are ${kept}`)
+      }
+      expect(tally.faults).toEqual([])
+      expect(Number((await db.one(TOTAL, {}))!.total)).toBe(accounts * balance)
+      await notStalled(db.close())
+      // So that it cannot pass idle.
+      expect(tally.operations).toBeGreaterThan(5_000)
+      expect(tally.committed).toBeGreaterThan(500)
+      expect(tally.rolled_back).toBeGreaterThan(500)
+    },
+    (stress_seconds + 2 * drain_seconds_max + 10) * 1_000,
+  )
+})
+
+interface Turn {
+  db: Db
+  mine: string
+  caller: number
+  random: (below: number) => number
+  /** What this caller added to its own counter so far. */
+  added: number
+  tally: { committed: number; rolled_back: number; faults: string[] }
+}
+
+/** Each answers what it added to the caller's own counter. */
+const OPERATIONS: ((turn: Turn) => Promise<number>)[] = [
+  async function transfer({ db, random, tally }) {
+    const [from, to] = [random(accounts), random(accounts)].toSorted((a, b) => a - b) as [number, number]
+    await db.write(async (tx) => {
+      await tx.run(ADD, { id: `account-${from}`, n: -7 })
+      await tx.run(ADD, { id: `account-${to}`, n: 7 })
+    })
+    tally.committed += 1
+    return 0
+  },
+  async function transferUndone({ db, random, tally }) {
+    const undo = new Error('undo')
+    const result = await kindOf(() =>
+      db.write(async (tx) => {
+        await tx.run(ADD, { id: `account-${random(accounts)}`, n: -13 })
+        await wide(tx, random, tally)
+        throw undo
+      }),
+    )
+    if (result !== String(undo)) tally.faults.push(`undone: ${result}`)
+    tally.rolled_back += 1
+    return 0
+  },
+  async function refusedHalfWay({ db, mine, random, tally }) {
+    const result = await kindOf(() =>
+      db.write(async (tx) => {
+        await tx.run(ADD, { id: `account-${random(accounts)}`, n: -17 })
+        await tx.run(INSERT, { id: mine, n: 1 })
+      }),
+    )
+    if (result !== 'unique') tally.faults.push(`duplicate: ${result}`)
+    tally.rolled_back += 1
+    return 0
+  },
+  async function addToMine({ db, mine, random, added, tally }) {
+    const n = 1 + random(100)
+    const now = await db.write(async (tx) => (await tx.one(ADDED, { id: mine, n }))!.n)
+    if (now !== added + n) tally.faults.push(`${mine}: ${now} after ${added} + ${n}`)
+    tally.committed += 1
+    return n
+  },
+  async function readMine({ db, mine, added, tally }) {
+    const found = (await db.one(FIND, { id: mine }))?.n
+    if (found !== added) tally.faults.push(`${mine}: read ${found} instead of ${added}`)
+    return 0
+  },
+  async function readTotal({ db, mine, added, tally }) {
+    const [total, own] = await db.read(async (q) => [
+      (await q.one(TOTAL, {}))!.total,
+      (await q.one(FIND, { id: mine }))!.n,
+    ])
+    if (Number(total) !== accounts * balance) tally.faults.push(`the total was ${total}`)
+    if (own !== added) tally.faults.push(`${mine}: saw ${own} instead of ${added}`)
+    return 0
+  },
+  async function manyParameters({ db, random, tally }) {
+    await wide(db, random, tally)
+    return 0
+  },
+]
+
+/** Whether a statement's answer is its own, by values that nobody else sends. */
+async function wide(
+  q: Pick<Db | Tx, 'one'>,
+  random: Turn['random'],
+  { faults }: Turn['tally'],
+): Promise<void> {
+  const width = 1 + random(width_max)
+  const sent = Array.from({ length: width }, () => random(2 ** 31))
+  const params = Object.fromEntries(sent.map((value, c) => [`p_${letters(c)}`, value]))
+  const row = await q.one(WIDE[width - 1]!, params)
+  const came = Object.values(row ?? {})
+  if (came.join() !== sent.join()) faults.push(`sent ${sent.join()}, got ${came.join()}`)
+}
+
+/** Mulberry32: whole numbers below `below`, the same for the same seed. */
+function generator(seed: number): (below: number) => number {
+  let state = seed
+  return (below) => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % below
+  }
+}
+
+/** Ends a wait that would have no end. */
+async function notStalled<T>(promise: Promise<T>): Promise<T> {
+  let timer: Timer | undefined
+  const stalled = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error('stalled')), drain_seconds_max * 1_000)
+  })
+  try {
+    return await Promise.race([promise, stalled])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+describe('a PostgreSQL that goes away', () => {
+  test('calls meanwhile fail as lost, later ones go well on the same Db, and nothing acknowledged is gone', async () => {
+    const cluster = await startCrashCluster()
+    const db = await open(cluster.url)
+    const add = () => db.write((tx) => tx.run(ADD, { id: 'a', n: 1 }))
+    const find = () => db.one(FIND, { id: 'a' })
+    const calls: (() => unknown)[] = [
+      find,
+      () => db.all(FIND, { id: 'a' }),
+      () => db.read((q) => q.one(FIND, { id: 'a' })),
+      () => db.write((tx) => tx.one(FIND, { id: 'a' })),
+    ]
+    try {
+      await db.write((tx) => tx.run(CREATE, {}))
+      await db.write((tx) => tx.run(INSERT, { id: 'a', n: 0 }))
+      const ends: Record<string, number> = { done: 0, lost: 0, outcome_unknown: 0 }
+      for (const outage of [1, 2]) {
+        const at_work = Array.from({ length: callers_at_work }, async () => {
+          for (let kind = 'done'; kind === 'done'; ) {
+            kind = await kindOf(add)
+            ends[kind] = (ends[kind] ?? 0) + 1
+          }
+        })
+        await Promise.all(Array.from({ length: callers_at_work }, find))
+        await cluster.stopImmediately()
+        await Promise.all(at_work)
+        for (const call of calls) expect(await kindOf(call)).toBe('lost')
+        await cluster.start()
+        for (const call of calls) expect(await kindOf(call)).toBe('done')
+        const { n } = (await find())!
+        expect(n).toBeGreaterThanOrEqual(ends.done!)
+        expect(n).toBeLessThanOrEqual(ends.done! + ends.outcome_unknown!)
+        expect(ends.lost! + ends.outcome_unknown!).toBe(outage * callers_at_work)
+      }
+      expect(Object.keys(ends)).toEqual(['done', 'lost', 'outcome_unknown'])
+      expect(ends.done).toBeGreaterThan(callers_at_work)
+    } finally {
+      await db.close()
+      await cluster.remove()
+    }
+  }, 60_000)
+})
+
+describe('a connection that is cut', () => {
+  let url: string
+  let wire: Wire
+  let db: Db
+  beforeAll(async () => {
+    url = await newPostgresDatabase()
+    wire = await wireTo(url)
+    db = await open(wire.url, 2)
+    await db.write((tx) => tx.run(CREATE, {}))
+  })
+  afterAll(async () => {
+    await db.close()
+    wire.close()
+    await dropPostgresDatabase(url)
+  })
+
+  /** Cuts the first piece that holds this word, once. */
+  function cutting(word: RegExp, how: ReturnType<Tap>): Tap {
+    let done = false
+    return (bytes) => {
+      if (done || !word.test(bytes.toString('latin1'))) return 'pass'
+      done = true
+      return how
+    }
+  }
+
+  const cases: [string, RegExp, ReturnType<Tap>, string, number][] = [
+    ['before COMMIT reached the server', /^Q.{4}COMMIT/s, 'cut_before', 'outcome_unknown', 0],
+    ['after the server had committed', /^Q.{4}COMMIT/s, 'cut_after', 'outcome_unknown', 1],
+    ['before BEGIN', /^Q.{4}BEGIN/s, 'cut_before', 'lost', 0],
+    ['at a statement of the work', /update counters|^B.+at a statement/s, 'cut_before', 'lost', 0],
+  ]
+  test('before the answer to a read', async () => {
+    await db.write((tx) => tx.run(INSERT, { id: 'read', n: 5 }))
+    const reads: [string, () => unknown][] = [
+      ['a single statement', () => db.one(FIND, { id: 'read' })],
+      ['a consistent read', () => db.read((q) => q.one(FIND, { id: 'read' }))],
+    ]
+    for (const [, read] of reads) {
+      wire.tap = cutting(/select n from counters|^B.+read/s, 'cut_after')
+      expect(await kindOf(read)).toBe('lost')
+      wire.tap = () => 'pass'
+      expect(await read()).toEqual({ n: 5 })
+    }
+  })
+
+  test.each(cases)('%s', async (name, word, how, kind, found) => {
+    await db.write((tx) => tx.run(INSERT, { id: name, n: 0 }))
+    wire.tap = cutting(word, how)
+    let effects = 0
+    const result = await kindOf(() =>
+      db.write(async (tx) => {
+        tx.afterCommit(() => {
+          effects += 1
+        })
+        await tx.run(ADD, { id: name, n: 1 })
+      }),
+    )
+    wire.tap = () => 'pass'
+    expect(result).toBe(kind)
+    expect(effects).toBe(0)
+    expect((await db.one(FIND, { id: name }))!.n).toBe(found)
+  })
+})

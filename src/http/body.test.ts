@@ -1,0 +1,352 @@
+import { afterEach, describe, expect, jest, test } from 'bun:test'
+import { Type } from 'typebox'
+import { ApiError } from '../base/errors.ts'
+import { AnyJson, AnyJsonObject, RawJson } from '../contract/schemas.ts'
+import { body_bytes_max, mustBeJson, Reader, readBytes, receive_ms_max } from './body.ts'
+
+/** The code of what was thrown; what was answered when nothing was. */
+async function codeOf(action: () => unknown): Promise<unknown> {
+  try {
+    return await action()
+  } catch (error) {
+    return error instanceof ApiError ? error.code : error
+  }
+}
+
+describe('The bytes of a body', () => {
+  const url = 'http://127.0.0.1/'
+
+  function streamed(chunks: Uint8Array[]): Request {
+    const body = new ReadableStream({
+      pull(controller) {
+        const chunk = chunks.shift()
+        if (chunk) controller.enqueue(chunk)
+        else controller.close()
+      },
+    })
+    return new Request(url, { method: 'POST', body })
+  }
+
+  function sized(bytes: number): Request {
+    return new Request(url, {
+      method: 'POST',
+      headers: { 'content-length': String(bytes) },
+      body: new Uint8Array(bytes),
+    })
+  }
+
+  test('are none without a body, or with content-length 0', async () => {
+    expect(await readBytes(new Request(url, { method: 'POST' }))).toHaveLength(0)
+    expect(await readBytes(sized(0))).toHaveLength(0)
+  })
+
+  test.each([1, 16_384, 16_385, body_bytes_max])('may be %d with a content-length', async (bytes) => {
+    expect(await readBytes(sized(bytes))).toHaveLength(bytes)
+  })
+
+  test.each([
+    [[body_bytes_max - 1, 1], body_bytes_max],
+    [[1, 2, 3], 6],
+    [[], 0],
+  ])('may come in chunks of %j', async (sizes, bytes) => {
+    expect(await readBytes(streamed(sizes.map((size) => new Uint8Array(size))))).toHaveLength(bytes)
+  })
+
+  test('keep their order', async () => {
+    const read = await readBytes(streamed([Buffer.from('ab'), Buffer.from('cd'), Buffer.from('e')]))
+    expect(Buffer.from(read).toString()).toBe('abcde')
+  })
+
+  test('may be 1 MiB: one more is PAYLOAD_TOO_LARGE, told by its length before it is read', async () => {
+    expect(body_bytes_max).toBe(1_048_576)
+    expect(await codeOf(() => readBytes(sized(body_bytes_max + 1)))).toBe('PAYLOAD_TOO_LARGE')
+    const endless = new ReadableStream({ pull: () => Promise.reject(new Error('was read')) })
+    const request = new Request(url, {
+      method: 'POST',
+      headers: { 'content-length': String(body_bytes_max + 1) },
+      body: endless,
+    })
+    expect(await codeOf(() => readBytes(request))).toBe('PAYLOAD_TOO_LARGE')
+  })
+
+  test('that come in chunks are counted: no more than the limit is kept', async () => {
+    let given = 0
+    const body = new ReadableStream(
+      {
+        pull(controller) {
+          given += 65_536
+          controller.enqueue(new Uint8Array(65_536))
+        },
+      },
+      { highWaterMark: 0 },
+    )
+    const request = new Request(url, { method: 'POST', body })
+    expect(await codeOf(() => readBytes(request))).toBe('PAYLOAD_TOO_LARGE')
+    expect(given).toBeLessThanOrEqual(body_bytes_max + 4 * 65_536)
+  })
+
+  test('of a sender that went away are REQUEST_TIMEOUT, no fault of ours', async () => {
+    const body = new ReadableStream({
+      pull: () => Promise.reject(new DOMException('The connection was closed.', 'AbortError')),
+    })
+    expect(await codeOf(() => readBytes(new Request(url, { method: 'POST', body })))).toBe('REQUEST_TIMEOUT')
+  })
+
+  describe('that come too slowly', () => {
+    afterEach(() => {
+      jest.useRealTimers()
+    })
+
+    test('are REQUEST_TIMEOUT after 30 seconds, and no sooner', async () => {
+      expect(receive_ms_max).toBe(30_000)
+      jest.useFakeTimers()
+      const body = new ReadableStream({ pull: () => new Promise(() => {}) })
+      let answered = false
+      const reading = codeOf(() => readBytes(new Request(url, { method: 'POST', body }))).finally(() => {
+        answered = true
+      })
+      jest.advanceTimersByTime(receive_ms_max - 1)
+      for (let turn = 0; turn < 20; turn++) await Promise.resolve()
+      expect(answered).toBe(false)
+      jest.advanceTimersByTime(1)
+      expect(await reading).toBe('REQUEST_TIMEOUT')
+    })
+  })
+})
+
+describe('A content type', () => {
+  test.each([
+    null,
+    '',
+    'application/json',
+    'Application/JSON',
+    'application/json; charset=utf-8',
+    ' application/json ;charset=utf-8',
+    'text/plain',
+    'text/plain;charset=UTF-8',
+    'application/cloudevents+json',
+    'application/vnd.api+json; version=1',
+  ])('%j is taken for JSON', (type) => {
+    expect(() => mustBeJson(headersOf({ 'content-type': type }))).not.toThrow()
+  })
+
+  test.each([
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=x',
+    'text/html',
+    'text/json',
+    'application/jsonp',
+    'application/json+xml',
+    'application/xml',
+    'json',
+    '+json',
+    'application/octet-stream',
+    'application/json, text/html',
+    '*/*',
+  ])('%j is UNSUPPORTED_MEDIA_TYPE', async (type) => {
+    expect(await codeOf(() => mustBeJson(headersOf({ 'content-type': type })))).toBe('UNSUPPORTED_MEDIA_TYPE')
+  })
+
+  test.each([
+    [null, undefined],
+    ['identity', undefined],
+    [' Identity ', undefined],
+    ['gzip', 'UNSUPPORTED_MEDIA_TYPE'],
+    ['br', 'UNSUPPORTED_MEDIA_TYPE'],
+    ['identity, gzip', 'UNSUPPORTED_MEDIA_TYPE'],
+  ])('beside Content-Encoding %j answers %p', async (encoding, expected) => {
+    const headers = headersOf({ 'content-type': 'application/json', 'content-encoding': encoding })
+    expect(await codeOf(() => mustBeJson(headers))).toBe(expected)
+  })
+})
+
+function headersOf(entries: Record<string, string | null>): Headers {
+  const headers = new Headers()
+  for (const [name, value] of Object.entries(entries)) if (value !== null) headers.set(name, value)
+  return headers
+}
+
+describe('A body', () => {
+  const required = new Reader(
+    Type.Object({
+      value: AnyJson(16, 'Any JSON.'),
+      name: Type.String({ minLength: 2, maxLength: 4, 'x-trim': true }),
+      count: Type.Optional(Type.Integer({ minimum: 0 })),
+      kind: Type.Optional(Type.Enum(['a', 'b'])),
+      when: Type.Optional(Type.String({ format: 'date-time' })),
+    }),
+  )
+  const optional = new Reader(
+    Type.Object({
+      object: Type.Optional(AnyJsonObject(16, 'An object.')),
+      value: Type.Optional(AnyJson(16, 'Any JSON.')),
+      label: Type.Optional(Type.String()),
+    }),
+  )
+
+  async function read(reader: Reader<never>, text: string | Uint8Array) {
+    const ignored: string[] = []
+    const bytes = typeof text === 'string' ? Buffer.from(text) : text
+    const value = (await (reader as Reader<ReturnType<typeof Type.Object>>).body(bytes, ignored)) as object
+    return { value: value as Record<string, unknown>, ignored }
+  }
+  const readRequired = (text: string | Uint8Array) => read(required as never, text)
+  const readOptional = (text: string | Uint8Array) => read(optional as never, text)
+
+  /** Code and paths of what was thrown. */
+  async function refusal(action: () => Promise<unknown>): Promise<unknown[]> {
+    try {
+      return ['nothing was refused', await action()]
+    } catch (error) {
+      const { code, details } = error as ApiError
+      const issues = (details?.issues ?? []) as { path: string }[]
+      return [code, ...issues.map(({ path }) => path)]
+    }
+  }
+
+  test('gives its typed members, and any-JSON members as their text', async () => {
+    const { value, ignored } = await readRequired(
+      '{"value": [1 ,2], "name": " abc ", "count": 60.0, "kind": "b"}',
+    )
+    expect(value).toEqual({ value: new RawJson('[1 ,2]'), name: 'abc', count: 60, kind: 'b' })
+    expect(ignored).toEqual([])
+  })
+
+  test('names what the schema does not know, in their order, prototype names too', async () => {
+    const { value, ignored } = await readOptional(
+      '{"b": 1, "label": "x", "__proto__": {"label": "y"}, "toString": 2}',
+    )
+    expect(ignored).toEqual(['b', '__proto__', 'toString'])
+    expect(value).toEqual({ label: 'x' })
+  })
+
+  test('that is absent is accepted where every field is optional', async () => {
+    expect((await readOptional('')).value).toEqual({})
+    expect(await refusal(() => readRequired(''))).toEqual(['INVALID_JSON'])
+  })
+
+  test('lists every broken rule', async () => {
+    const refused = await refusal(() =>
+      readRequired('{"name": "x", "count": -1, "kind": "c", "when": "now"}'),
+    )
+    expect([refused[0], ...refused.slice(1).toSorted()]).toEqual([
+      'VALIDATION_FAILED',
+      '/count',
+      '/kind',
+      '/name',
+      '/value',
+      '/when',
+    ])
+  })
+
+  test('takes null for an absent field, save where null is a JSON value', async () => {
+    const { value } = await readOptional('{"object": null, "value": null, "label": null}')
+    expect(value).toEqual({ value: new RawJson('null') })
+    expect(await refusal(() => readRequired('{"value": null, "name": null}'))).toEqual([
+      'VALIDATION_FAILED',
+      '/name',
+    ])
+  })
+
+  test.each(['[]', '"x"', '1', 'true'])('%s is no object', async (text) => {
+    expect(await refusal(() => readOptional(`{"object": ${text}}`))).toEqual(['VALIDATION_FAILED', '/object'])
+  })
+
+  test.each([
+    ['"12345678901234"', true],
+    ['"123456789012345"', false],
+    ['"éééé56"', true],
+    ['"ééééééé"', true],
+    ['"éééééééx"', false],
+    ['"語語語語xx"', true],
+    ['"語語語語xxx"', false],
+  ] as const)('counts bytes: an any-JSON member %s of at most 16 is taken: %p', async (text, taken) => {
+    const refused = await refusal(() => readOptional(`{"value": ${text}}`))
+    expect(refused[0]).toBe(taken ? 'nothing was refused' : 'PAYLOAD_TOO_LARGE')
+  })
+
+  test.each(['{"label": "a\\u0000b"}', '{"label": "\\ud800"}', '{"label": "\\udc00\\ud800"}'])(
+    '%s is no plain text',
+    async (text) => {
+      expect(await refusal(() => readOptional(text))).toEqual(['VALIDATION_FAILED', '/label'])
+    },
+  )
+
+  test('tells one issue of a field, not two', async () => {
+    expect(await refusal(() => readRequired('{"value": 1, "name": "a\\u0000"}'))).toEqual([
+      'VALIDATION_FAILED',
+      '/name',
+    ])
+  })
+
+  test.each([
+    ['[]', ['VALIDATION_FAILED', '']],
+    ['null', ['VALIDATION_FAILED', '']],
+    ['7', ['VALIDATION_FAILED', '']],
+    ['{', ['INVALID_JSON']],
+    ['{}x', ['INVALID_JSON']],
+    ["{'label': 1}", ['INVALID_JSON']],
+    ['\ufeff{}', ['INVALID_JSON']],
+    [' ', ['INVALID_JSON']],
+  ])('%j is refused as %j', async (text, expected) => {
+    expect(await refusal(() => readOptional(text))).toEqual(expected)
+  })
+
+  test('that is not UTF-8 is INVALID_JSON', async () => {
+    const bytes = Buffer.concat([Buffer.from('{"label": "'), Buffer.from([0xe9]), Buffer.from('"}')])
+    expect(await refusal(() => readOptional(bytes))).toEqual(['INVALID_JSON'])
+  })
+})
+
+describe('A query', () => {
+  const reader = new Reader(
+    Type.Object({
+      limit: Type.Optional(Type.Integer({ minimum: 1 })),
+      name: Type.Optional(Type.String()),
+      at: Type.Optional(Type.String({ format: 'date-time' })),
+    }),
+  )
+
+  test.each([
+    ['', {}],
+    ['limit=5', { limit: 5 }],
+    ['name=a+b%20c', { name: 'a b c' }],
+    ['name=%C3%A9', { name: 'é' }],
+    ['name', { name: '' }],
+    ['name=', { name: '' }],
+    ['name=a=b', { name: 'a=b' }],
+    ['n%61me=x', { name: 'x' }],
+    ['name=x&name=y', { name: 'y' }],
+    ['other=1&toString=2&__proto__=3', {}],
+    ['other=%ZZ&name=x', { name: 'x' }],
+    ['&&name=x&', { name: 'x' }],
+    ['at=2026-01-01T00:00:00%2B02:00', { at: '2026-01-01T00:00:00+02:00' }],
+  ] as [string, object][])('%s gives %j', async (text, expected) => {
+    expect((await reader.query(text)) as object).toEqual(expected)
+  })
+
+  test.each([
+    ['limit=x', 'query.limit'],
+    ['limit=', 'query.limit'],
+    ['limit=0', 'query.limit'],
+    ['limit=1.5', 'query.limit'],
+    ['limit=%FF', 'query.limit'],
+    ['name=%ZZ', 'query.name'],
+    ['name=%', 'query.name'],
+    ['name=%00', 'query.name'],
+    ['name=%ED%A0%80', 'query.name'],
+    ['at=2026-01-01T00:00:00+02:00', 'query.at'],
+  ])('%s is refused at %s', async (text, path) => {
+    const error = (await codeOfIssues(() => reader.query(text))) as unknown[]
+    expect(error).toEqual(['VALIDATION_FAILED', path])
+  })
+
+  async function codeOfIssues(action: () => Promise<unknown>): Promise<unknown> {
+    try {
+      return await action()
+    } catch (error) {
+      const { code, details } = error as ApiError
+      return [code, ...(details!.issues as { path: string }[]).map(({ path }) => path)]
+    }
+  }
+})

@@ -1,0 +1,262 @@
+import { describe, expect, test } from 'bun:test'
+import { TestClock } from '../../test/support/clock.ts'
+import { type Answer, forEachService } from '../../test/support/service.ts'
+import { hour_ms, minute_ms } from '../base/clock.ts'
+import { newKey } from '../base/keys.ts'
+import { AddressLimit } from './limits.ts'
+
+function refusal({ status, body }: Answer) {
+  return [status, body?.error?.code, body?.error?.details]
+}
+
+const limited = [429, 'RATE_LIMITED', undefined]
+const sign_ups_max = 30
+const failed_keys_max = 60
+
+let last_address = 0
+/** An address that no other test uses. */
+function newAddress(): string {
+  last_address += 1
+  return `198.51.${Math.floor(last_address / 250)}.${(last_address % 250) + 1}`
+}
+
+function newName(): string {
+  return `n-${crypto.randomUUID().slice(0, 13)}`
+}
+
+forEachService(
+  "The service's own limits behind a trusted proxy",
+  (service) => {
+    const signUp = (address: string, name = newName(), headers: Record<string, string> = {}) =>
+      service.ask('POST', '/v1/tenants', {
+        headers: { 'x-forwarded-for': address, ...headers },
+        body: { name, owner_email: 'owner@example.com' },
+      })
+    const statuses = async (count: number, ask: () => Promise<Answer>) => {
+      const seen = new Set<number>()
+      for (let i = 0; i < count; i++) seen.add((await ask()).status)
+      return [...seen]
+    }
+
+    describe('30 sign-ups an hour per client address', () => {
+      test('the 30th is made, the 31st gets 429 with Retry-After, until the hour is over', async () => {
+        const address = newAddress()
+        expect(await statuses(1, () => signUp(address))).toEqual([201])
+        service.clock.advance(10 * minute_ms)
+        expect(await statuses(sign_ups_max - 1, () => signUp(address))).toEqual([201])
+        const refused = await signUp(address)
+        expect(refusal(refused)).toEqual(limited)
+        expect(refused.headers.get('retry-after')).toBe('3000')
+        expect((await signUp(newAddress())).status).toBe(201)
+        service.clock.advance(50 * minute_ms - 1)
+        const still = await signUp(address)
+        expect([...refusal(still), still.headers.get('retry-after')]).toEqual([...limited, '1'])
+        service.clock.advance(1)
+        expect((await signUp(address)).status).toBe(201)
+      })
+
+      test('the hour is one of elapsed time: a jump of the wall clock does not end it', async () => {
+        const address = newAddress()
+        await statuses(sign_ups_max, () => signUp(address))
+        service.clock.jump(2 * hour_ms)
+        expect(refusal(await signUp(address))).toEqual(limited)
+        service.clock.jump(-2 * hour_ms)
+      })
+
+      test('replays and failed sign-ups do not count', async () => {
+        const address = newAddress()
+        const name = newName()
+        const once = { 'idempotency-key': crypto.randomUUID() }
+        expect(await statuses(5, () => signUp(address, name, once))).toEqual([201])
+        expect(await statuses(5, () => signUp(address, name))).toEqual([409])
+        expect(await statuses(5, () => signUp(address, 'x'))).toEqual([400])
+        expect(await statuses(5, () => signUp(address, newName(), once))).toEqual([422])
+        expect(await statuses(sign_ups_max - 1, () => signUp(address))).toEqual([201])
+        expect(refusal(await signUp(address))).toEqual(limited)
+      })
+
+      test('a repeat of a sign-up that was made is answered though the limit is reached', async () => {
+        const address = newAddress()
+        const name = newName()
+        const once = { 'idempotency-key': crypto.randomUUID() }
+        const made = await signUp(address, name, once)
+        await statuses(sign_ups_max - 1, () => signUp(address))
+        expect(refusal(await signUp(address))).toEqual(limited)
+        const again = await signUp(address, name, once)
+        expect([again.status, again.text]).toEqual([201, made.text])
+      })
+
+      test('a refused sign-up makes no tenant and leaves its Idempotency-Key unused', async () => {
+        const address = newAddress()
+        const name = newName()
+        const once = { 'idempotency-key': crypto.randomUUID() }
+        await statuses(sign_ups_max, () => signUp(address))
+        expect(refusal(await signUp(address, name, once))).toEqual(limited)
+        service.clock.advance(hour_ms)
+        const made = await signUp(address, name, once)
+        expect([made.status, made.headers.get('idempotent-replayed')]).toEqual([201, null])
+      })
+
+      test('of sign-ups at once exactly 30 are made', async () => {
+        const address = newAddress()
+        const answers = await Promise.all(Array.from({ length: 40 }, () => signUp(address)))
+        const made = answers.filter(({ status }) => status === 201)
+        const refused = answers.filter(({ status }) => status === 429)
+        expect([made.length, refused.length]).toEqual([sign_ups_max, 10])
+      })
+    })
+
+    describe('60 failed keys a minute per client address', () => {
+      const tryKey = (address: string, headers: Record<string, string>) =>
+        service.ask('GET', '/v1/kv/a/b', { headers: { 'x-forwarded-for': address, ...headers } })
+      const unknown = () => ({ authorization: `Bearer ${newKey('agent')}` })
+
+      test('the 60th gets 401, the 61st 429 with Retry-After, until the minute is over', async () => {
+        const address = newAddress()
+        expect(await statuses(failed_keys_max, () => tryKey(address, unknown()))).toEqual([401])
+        service.clock.advance(20_001)
+        const refused = await tryKey(address, unknown())
+        expect(refusal(refused)).toEqual(limited)
+        expect(refused.headers.get('retry-after')).toBe('40')
+        expect((await tryKey(newAddress(), unknown())).status).toBe(401)
+        service.clock.advance(minute_ms - 20_001)
+        expect((await tryKey(address, unknown())).status).toBe(401)
+      })
+
+      test('a valid key is never refused', async () => {
+        const address = newAddress()
+        const tenant = await service.ask('POST', '/v1/tenants', {
+          headers: { 'x-forwarded-for': newAddress() },
+          body: { name: newName(), owner_email: 'owner@example.com' },
+        })
+        const { tenant_id, admin_key } = tenant.body
+        await statuses(failed_keys_max, () => tryKey(address, unknown()))
+        const own = { 'x-forwarded-for': address, 'x-admin-key': admin_key }
+        const read = await service.ask('GET', `/v1/tenants/${tenant_id}`, { headers: own })
+        const wrong_kind = await service.ask('GET', '/v1/kv/a/b', { headers: own })
+        expect([read.status, wrong_kind.status]).toEqual([200, 403])
+        expect((await tryKey(address, unknown())).status).toBe(429)
+      })
+
+      test.each([
+        ['an unknown key', () => unknown()],
+        ['a bad checksum', () => ({ authorization: `Bearer ${newKey('agent').slice(0, -1)}!` })],
+        ['no key of ours', () => ({ authorization: 'Bearer letmein' })],
+        ['another scheme', () => ({ authorization: 'Basic dXNlcjpwYXNz' })],
+        ['the wrong header', () => ({ 'x-admin-key': newKey('agent') })],
+      ] as [string, () => Record<string, string>][])('%s counts', async (_, headers) => {
+        const address = newAddress()
+        expect(await statuses(failed_keys_max, () => tryKey(address, headers()))).toEqual([401])
+        expect(refusal(await tryKey(address, headers()))).toEqual(limited)
+      })
+
+      test('no key at all does not count', async () => {
+        const address = newAddress()
+        expect(await statuses(failed_keys_max + 1, () => tryKey(address, {}))).toEqual([401])
+      })
+
+      test('failed keys and sign-ups are counted apart', async () => {
+        const address = newAddress()
+        await statuses(failed_keys_max, () => tryKey(address, unknown()))
+        expect((await signUp(address)).status).toBe(201)
+      })
+    })
+  },
+  { TRUST_PROXY: '127.0.0.1,::1' },
+)
+
+forEachService(
+  'X-Forwarded-For from a peer that is no trusted proxy',
+  (service) => {
+    test('is not believed: the peer itself is limited', async () => {
+      const signUp = (address: string) =>
+        service.ask('POST', '/v1/tenants', {
+          headers: { 'x-forwarded-for': address },
+          body: { name: newName(), owner_email: 'owner@example.com' },
+        })
+      for (let i = 0; i < sign_ups_max; i++) expect((await signUp(newAddress())).status).toBe(201)
+      expect(refusal(await signUp(newAddress()))).toEqual(limited)
+    })
+  },
+  { TRUST_PROXY: '192.0.2.0/24' },
+)
+
+forEachService('While HOST and PUBLIC_URL are loopback and TRUST_PROXY is unset', (service) => {
+  test('both limits are off', async () => {
+    for (let i = 0; i <= sign_ups_max; i++) {
+      const body = { name: newName(), owner_email: 'owner@example.com' }
+      expect((await service.ask('POST', '/v1/tenants', { body })).status).toBe(201)
+    }
+    for (let i = 0; i <= failed_keys_max; i++) {
+      expect((await service.ask('GET', '/v1/kv/a/b', { key: newKey('agent') })).status).toBe(401)
+    }
+  })
+})
+
+forEachService(
+  'While PUBLIC_URL is not loopback',
+  (service) => {
+    test('both limits are on', async () => {
+      for (let i = 0; i < failed_keys_max; i++) {
+        expect((await service.ask('GET', '/v1/kv/a/b', { key: newKey('agent') })).status).toBe(401)
+      }
+      expect(refusal(await service.ask('GET', '/v1/kv/a/b', { key: newKey('agent') }))).toEqual(limited)
+      for (let i = 0; i < sign_ups_max; i++) {
+        const body = { name: newName(), owner_email: 'owner@example.com' }
+        expect((await service.ask('POST', '/v1/tenants', { body })).status).toBe(201)
+      }
+      const body = { name: newName(), owner_email: 'owner@example.com' }
+      expect(refusal(await service.ask('POST', '/v1/tenants', { body }))).toEqual(limited)
+    })
+  },
+  { PUBLIC_URL: 'https://waystation.example.com' },
+)
+
+describe('A limit per address', () => {
+  test('takes its number in a window that begins with the first', () => {
+    const clock = new TestClock()
+    const limit = new AddressLimit(clock, 2, 1_000)
+    expect([limit.take('a'), limit.take('a'), limit.take('a')]).toEqual([true, true, false])
+    expect(limit.take('b')).toBe(true)
+    clock.advance(999)
+    expect(limit.take('a')).toBe(false)
+    clock.advance(1)
+    expect([limit.take('a'), limit.take('a'), limit.take('a')]).toEqual([true, true, false])
+  })
+
+  test('retryAfter is whole seconds, rounded up, at least 1', () => {
+    const clock = new TestClock()
+    const limit = new AddressLimit(clock, 1, 2_500)
+    limit.take('a')
+    const seen = [limit.retryAfter('a')]
+    for (const ms of [500, 1, 998, 1_000, 1]) {
+      clock.advance(ms)
+      seen.push(limit.retryAfter('a'))
+    }
+    expect(seen).toEqual([3, 2, 2, 2, 1, 1])
+    expect(limit.retryAfter('unknown')).toBe(1)
+  })
+
+  test('gives back what did not count, never below none', () => {
+    const limit = new AddressLimit(new TestClock(), 1, 1_000)
+    limit.giveBack('a')
+    expect([limit.take('a'), limit.take('a')]).toEqual([true, false])
+    limit.giveBack('a')
+    limit.giveBack('a')
+    expect([limit.take('a'), limit.take('a')]).toEqual([true, false])
+  })
+
+  test('remembers at most 10,000 addresses: ended windows go first, then the oldest', () => {
+    const clock = new TestClock()
+    const limit = new AddressLimit(clock, 1, 1_000)
+    limit.take('ended')
+    clock.advance(999)
+    for (let i = 0; i < 9_999; i++) limit.take(`a${i}`)
+    clock.advance(1)
+    expect(limit.take('one more')).toBe(true)
+    expect(limit.take('a0')).toBe(false)
+    expect(limit.take('and one')).toBe(true)
+    expect(limit.take('a1')).toBe(false)
+    expect(limit.take('a0')).toBe(true)
+  })
+})

@@ -1,0 +1,76 @@
+import { describe, expect, test } from 'bun:test'
+import type { Plan } from '../contract/services.ts'
+import { default_plans, parsePlans } from './plans.ts'
+
+const day_seconds = 86_400
+const limits = Object.keys(default_plans.free!) as (keyof Plan)[]
+
+describe('the built-in plans', () => {
+  test('are those of the API contract', () => {
+    const rows = {
+      agents: [25, 100, 500, null],
+      kv_keys: [5_000, 50_000, 1_000_000, null],
+      dlq_items: [500, 5_000, 50_000, null],
+      active_schedules: [100, 1_000, 50_000, null],
+      inboxes: [3, 10, 50, null],
+      api_calls_per_month: [500, null, null, null],
+      inbox_messages: [100, 500, 1_000, 10_000],
+      inbox_ttl_seconds: [7 * day_seconds, 30 * day_seconds, 30 * day_seconds, 365 * day_seconds],
+    }
+    expect(Object.keys(default_plans)).toEqual(['free', 'builder', 'pro', 'enterprise'])
+    const table = Object.fromEntries(
+      limits.map((limit) => [limit, Object.values(default_plans).map((plan) => plan[limit])]),
+    )
+    expect(table).toEqual(rows)
+  })
+
+  test('could be a PLANS_FILE', () => {
+    expect(parsePlans(JSON.stringify(default_plans))).toEqual(default_plans)
+  })
+})
+
+describe('a table of plans', () => {
+  const free = default_plans.free!
+  const withFree = (change: object) => JSON.stringify({ free: { ...free, ...change }, pro: free })
+
+  test('needs free and pro, may leave out the others, and may have plans of its own', () => {
+    const table = { free, pro: free, 'team of 9': { ...free, agents: 9 } }
+    expect(parsePlans(JSON.stringify(table))).toEqual(table)
+  })
+
+  test.each([0, 1, 2 ** 53 - 1, null])('takes a limit of %p', (agents) => {
+    expect(parsePlans(withFree({ agents })).free!.agents).toBe(agents)
+  })
+
+  test.each([[-1], [1.5], [2 ** 53], ['5'], [true], [[]], [{}]])('takes no limit of %p', (agents) => {
+    expect(() => parsePlans(withFree({ agents }))).toThrow(
+      new Error('"free.agents" must be a whole number of 0 or more, or null'),
+    )
+  })
+
+  test.each(limits)('must say every limit: %s', (limit) => {
+    const { [limit]: _left_out, ...rest } = free
+    expect(() => parsePlans(JSON.stringify({ free, pro: rest }))).toThrow(
+      new Error(`"pro.${limit}" must be a whole number of 0 or more, or null`),
+    )
+  })
+
+  test.each([
+    ['null', 'it is no JSON object'],
+    ['[]', 'it is no JSON object'],
+    ['"free"', 'it is no JSON object'],
+    ['7', 'it is no JSON object'],
+    ['{}', 'plan "free" is missing'],
+    [JSON.stringify({ pro: free }), 'plan "free" is missing'],
+    [JSON.stringify({ free }), 'plan "pro" is missing'],
+    [JSON.stringify({ free: null, pro: free }), '"free.agents" must be a whole number of 0 or more, or null'],
+    [JSON.stringify({ free: 7, pro: free }), '"free.agents" must be a whole number of 0 or more, or null'],
+    [withFree({ agent: 3 }), '"free.agent" is no limit'],
+  ])('refuses %s', (text, message) => {
+    expect(() => parsePlans(text)).toThrow(new Error(message))
+  })
+
+  test.each(['', '{', "{'free': {}}"])('refuses what is not JSON, in one line: %j', (text) => {
+    expect(() => parsePlans(text)).toThrow(/^JSON Parse error: [^\n]+$/)
+  })
+})

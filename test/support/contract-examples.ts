@@ -1,0 +1,145 @@
+// Example inputs made from a route's own schemas, so that a new route needs none written by hand.
+
+import fc from 'fast-check'
+import type { TSchema } from 'typebox'
+import { Value } from 'typebox/value'
+import type { Param, Route } from '../../src/contract/route.ts'
+
+/** What these tests read of a JSON Schema. */
+export interface Schema {
+  type?: string | string[]
+  enum?: unknown[]
+  const?: unknown
+  pattern?: string
+  format?: string
+  minLength?: number
+  maxLength?: number
+  minimum?: number
+  maximum?: number
+  required?: string[]
+  properties?: Record<string, Schema>
+  items?: Schema
+  anyOf?: Schema[]
+  'x-any-json'?: 'any' | 'object'
+  'x-trim'?: boolean
+}
+
+export type Json = Record<string, unknown>
+
+/** A body that holds what is required and nothing else; undefined when the route takes no body. */
+export function exampleBody(route: Route): Json | undefined {
+  if (!route.body) return undefined
+  const schema = route.body as Schema
+  return Object.fromEntries(
+    (schema.required ?? []).map((name) => [name, example(route, name, schema.properties![name]!)]),
+  )
+}
+
+export function exampleParam(route: Route, name: string, param: Param): string {
+  return String(example(route, name, param.schema as Schema))
+}
+
+/** Fields of a body or a query. */
+export function fieldsOf(schema: unknown): [name: string, schema: Schema][] {
+  return Object.entries((schema as Schema | undefined)?.properties ?? {})
+}
+
+export function isRequired(schema: unknown, name: string): boolean {
+  return (schema as Schema).required?.includes(name) ?? false
+}
+
+/** A value that the schema takes, another one at each call where the schema leaves room for one. */
+export function example(route: Route, name: string, schema: Schema): unknown {
+  const value = candidate(name, schema)
+  if (value !== undefined && accepts(schema, value)) return value
+  throw new Error(
+    `${route.method} ${route.path}: no example of ${name} can be made from ${JSON.stringify(schema)}; ` +
+      'give the field a form that candidate() in test/support/contract-examples.ts knows, or teach it this one',
+  )
+}
+
+/** Values at the edges of what the schema takes, which are to be taken. */
+export function edges(name: string, schema: Schema): unknown[] {
+  const { minLength, maxLength, minimum, maximum } = schema
+  const lengths = isPlainString(schema) ? [minLength, maxLength] : []
+  return [
+    ...lengths.filter((length) => length !== undefined).map((length) => textOf(name, schema, length)),
+    ...[minimum, maximum].filter((bound) => bound !== undefined),
+  ]
+}
+
+/** Values that the schema refuses: of every other type, and just past each of its edges. */
+export function wrongValues(name: string, schema: Schema): unknown[] {
+  const { minLength, maxLength, minimum, maximum } = schema
+  const values: unknown[] = [true, 7, 1.5, -1, 'x', '', [], ['x'], {}, { a: 1 }]
+  if (minLength) values.push('x'.repeat(minLength - 1))
+  if (maxLength !== undefined) values.push(textOf(name, schema, maxLength + 1))
+  if (minimum !== undefined) values.push(minimum - 1, minimum + 0.5)
+  if (maximum !== undefined) values.push(maximum + 1)
+  return values.filter((value) => !accepts(schema, value))
+}
+
+/** `a` and `"b": 1` as JSON text with the members of `body` before it. */
+export function bodyText(body: Json, ...members: string[]): string {
+  const known = Object.entries(body).map(
+    ([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`,
+  )
+  return `{${[...known, ...members].join(',')}}`
+}
+
+export function bytesOf(text: string): Uint8Array<ArrayBuffer> {
+  return new TextEncoder().encode(text)
+}
+
+function accepts(schema: Schema, value: unknown): boolean {
+  if (schema['x-any-json'] === 'any') return true
+  if (schema['x-any-json'] === 'object')
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+  const judged = schema['x-trim'] && typeof value === 'string' ? value.trim() : value
+  return Value.Check(schema as TSchema, judged)
+}
+
+let made = 0
+
+function candidate(name: string, schema: Schema): unknown {
+  made += 1
+  if (schema['x-any-json']) return { made }
+  if (schema.const !== undefined) return schema.const
+  if (schema.enum) return schema.enum[0]
+  if (schema.anyOf) return candidate(name, schema.anyOf[0]!)
+  if (schema.pattern !== undefined) return matching(new RegExp(schema.pattern))
+  if (schema.type === 'boolean') return true
+  if (schema.type === 'integer' || schema.type === 'number') return schema.minimum ?? 1
+  if (schema.type === 'string') return textOf(name, schema, undefined)
+  return undefined
+}
+
+/** Starts and ends with a letter or a digit, so that no reserved name and no dot segment comes out. */
+function matching(pattern: RegExp): string {
+  const texts = fc
+    .stringMatching(pattern)
+    .filter((text) => text.length >= 10 && /^[a-z0-9].*[a-z0-9]$/.test(text))
+  return fc.sample(texts, { numRuns: 1, seed: made })[0]!
+}
+
+function isPlainString({ type, enum: values, pattern, format }: Schema): boolean {
+  return type === 'string' && !values && pattern === undefined && format !== 'date-time'
+}
+
+/** Text in the form that the field's format or name asks for, of this length when one is given. */
+function textOf(name: string, schema: Schema, length: number | undefined): string {
+  if (schema.format === 'date-time') return new Date(Date.UTC(2026, 5, 1) + made).toISOString()
+  if (schema.format === 'email') return emailOf(length ?? 24)
+  const head = name.endsWith('_url') ? `https://example.com/${made}` : `example-${made}`
+  if (length === undefined) return head.slice(-(schema.maxLength ?? head.length))
+  return head.length > length ? head.slice(-length) : head.padEnd(length, 'x')
+}
+
+/** Labels of a domain have 63 characters at most (RFC 1035 section 2.3.4). */
+function emailOf(length: number): string {
+  let domain = 'com'
+  const local = `owner-${made}@`
+  while (local.length + domain.length + 61 < length) domain = `${'d'.repeat(60)}.${domain}`
+  const rest = length - local.length - domain.length - 1
+  return rest > 0 ? `${local}${'d'.repeat(rest)}.${domain}` : `${local}d.${domain}`
+}

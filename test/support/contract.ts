@@ -1,0 +1,298 @@
+// What the contract tests share: tenants with every kind of key, requests that a route is ready for, and what
+// holds for every answer.
+
+import { expect } from 'bun:test'
+import { Value } from 'typebox/value'
+import { type ErrorCode, errors } from '../../src/base/errors.ts'
+import { newId } from '../../src/base/ids.ts'
+import type { CallerKind } from '../../src/contract/caller.ts'
+import { errorCodesOf } from '../../src/contract/openapi.ts'
+import type { NamedRoute, Route } from '../../src/contract/route.ts'
+import { routes } from '../../src/routes.ts'
+import * as tenants from '../../src/tenants/service.ts'
+import { exampleBody, exampleParam, type Json, type Schema } from './contract-examples.ts'
+import type { Answer, Ask, TestService } from './service.ts'
+
+export const caller_kinds: readonly CallerKind[] = ['admin', 'agent', 'approval']
+
+/** A tenant and a key of each kind. */
+export interface Keyring {
+  tenant_id: string
+  agent_id: string
+  keys: Record<CallerKind, string>
+  approval_key_id: string
+}
+
+/** A new tenant on the plan without limits: quotas are no subject here. */
+export async function newKeyring(service: TestService): Promise<Keyring> {
+  const name = `t-${crypto.randomUUID().slice(0, 13)}`
+  const made = await service.ask('POST', '/v1/tenants', { body: { name, owner_email: 'owner@example.com' } })
+  expect(made.status).toBe(201)
+  const { tenant_id, admin_key } = made.body
+  await tenants.setPlan(service.app.db, tenant_id, 'enterprise')
+  const { agent_id, api_key } = await service.addAgent(admin_key, 'agent-one')
+  const approval = await service.ask('POST', '/v1/approval-keys', { key: admin_key })
+  expect(approval.status).toBe(201)
+  const { approval_key_id, approval_key } = approval.body
+  return {
+    tenant_id,
+    agent_id,
+    keys: { admin: admin_key, agent: api_key, approval: approval_key },
+    approval_key_id,
+  }
+}
+
+/** The key in the header, or headers, of its kind. */
+export function ownHeaders(keyring: Keyring, kind: CallerKind): Record<string, string> {
+  if (kind === 'agent') return { 'x-agent-id': keyring.agent_id, 'x-api-key': keyring.keys.agent }
+  return { [kind === 'admin' ? 'x-admin-key' : 'x-approval-key']: keyring.keys[kind] }
+}
+
+export function bearer(key: string): Record<string, string> {
+  return { authorization: `Bearer ${key}` }
+}
+
+/** Whom a route serves, and with which headers: nobody in particular for a public one. */
+export function callersOf(route: Route, keyring: Keyring): [who: string, headers: Record<string, string>][] {
+  if (route.auth.length === 0) return [['anybody', {}]]
+  return route.auth.map((kind) => [kind, ownHeaders(keyring, kind)])
+}
+
+export function isAuthenticated({ route }: NamedRoute): boolean {
+  return route.auth.length > 0
+}
+
+/** Everything that a call of this route needs to succeed once. */
+export interface Ready {
+  keyring: Keyring
+  path: string
+  params: Record<string, string>
+  body: Json | undefined
+}
+
+/** A call that will succeed, on an object of its own. A route that changes its tenant gets a tenant of its own. */
+export async function ready(service: TestService, named: NamedRoute, keyring: Keyring): Promise<Ready> {
+  return readyIn(service, named, await ownerFor(service, named.route, keyring))
+}
+
+/** The same in this very tenant. */
+export async function readyIn(service: TestService, named: NamedRoute, keyring: Keyring): Promise<Ready> {
+  const first = await firstStep(service, named)
+  const made = await newTarget(service, named.route, keyring)
+  if (first) await mustSucceed(service, first, made)
+  return made
+}
+
+/** The same for a call that will be refused: the object is as new, its state may not allow the route. */
+export async function readyToRefuse(
+  service: TestService,
+  named: NamedRoute,
+  keyring: Keyring,
+): Promise<Ready> {
+  return newTarget(service, named.route, await ownerFor(service, named.route, keyring))
+}
+
+/** Headers, body and path of a call that is made ready, as one `ask`. */
+export async function call(
+  service: TestService,
+  { route }: NamedRoute,
+  { path, body }: Pick<Ready, 'path' | 'body'>,
+  { headers = {}, ...other }: Ask = {},
+): Promise<Answer> {
+  const answer = await service.ask(route.method, path, {
+    headers,
+    ...(body === undefined ? {} : { body }),
+    ...other,
+  })
+  mustKeepContract(route, answer)
+  return answer
+}
+
+/** What holds for every answer of a route, whatever was asked. */
+export function mustKeepContract(route: Route, answer: Answer): void {
+  const request_id = answer.headers.get('x-request-id')
+  expect(request_id).toMatch(/^[A-Za-z0-9_.-]{8,64}$/)
+  if (answer.status >= 400) {
+    mustBeEnvelope(answer)
+    expect(errorCodesOf(route)).toContain(answer.body.error.code)
+    return
+  }
+  const schema = route.replies[answer.status]
+  if (schema === undefined) throw new Error(`${route.method} ${route.path} declares no ${answer.status}`)
+  if (schema === null) {
+    expect(answer.text).toBe('')
+    expect(answer.headers.get('content-type')).toBeNull()
+    return
+  }
+  expect(answer.headers.get('content-type')).toBe('application/json')
+  expect(answer.headers.get('cache-control')).toBe('no-store')
+  expect([...Value.Errors(schema, answer.body)]).toEqual([])
+  expect(undeclared(schema as Schema, answer.body, '')).toEqual([])
+}
+
+/** The error envelope of the API contract, byte for byte, with the status of the code. */
+export function mustBeEnvelope(answer: Answer): void {
+  const { code, details } = answer.body.error as { code: ErrorCode; details?: unknown }
+  expect(Object.keys(errors)).toContain(code)
+  expect(answer.text).toBe(envelopeText(code, answer.headers.get('x-request-id')!, details))
+  const also = code === 'VERSION_MISMATCH' ? [412] : []
+  expect([errors[code].status as number, ...also]).toContain(answer.status)
+  expect(answer.headers.get('content-type')).toBe('application/json')
+  expect(answer.headers.get('cache-control')).toBe('no-store')
+}
+
+export function envelopeText(code: ErrorCode, request_id: string, details?: unknown): string {
+  const { message } = errors[code]
+  return JSON.stringify({
+    error: details ? { code, message, details, request_id } : { code, message, request_id },
+  })
+}
+
+/** Status and body with the request id taken out, to compare answers byte for byte. */
+export function bytesButId(answer: Answer): string {
+  const body = answer.text.replaceAll(answer.headers.get('x-request-id')!, '<request id>')
+  return `${answer.status} ${body}`
+}
+
+/** The answer that `bytesButId` shows for an error without details. */
+export function errorBytes(code: ErrorCode): string {
+  return `${errors[code].status} ${envelopeText(code, '<request id>')}`
+}
+
+/** What a tenant can see of itself: the answer of every list and of its own record. */
+export async function seenBy(service: TestService, keyring: Keyring, also: string[] = []): Promise<string[]> {
+  const paths = routes.flatMap(({ route }) => {
+    const names = Object.keys(route.params ?? {})
+    const own = names.every((name) => name === 'tenant_id')
+    return route.method === 'GET' && route.auth.length > 0 && own ? [route.path] : []
+  })
+  const shown = [...new Set(paths)].map((path) => path.replace(':tenant_id', keyring.tenant_id))
+  return Promise.all(
+    [...shown, ...also].map(async (path) => {
+      const as_admin = await service.ask('GET', path, { key: keyring.keys.admin })
+      const answer =
+        as_admin.status === 403 ? await service.ask('GET', path, { key: keyring.keys.agent }) : as_admin
+      return `GET ${path} ${bytesButId(answer)}`
+    }),
+  )
+}
+
+/** For test.each: `POST /v1/agents` and its route. */
+export function titled(list: readonly NamedRoute[]): [string, NamedRoute][] {
+  return list.map((named) => [`${named.route.method} ${named.route.path}`, named])
+}
+
+/** Parameters that are ids, whose form is never checked. */
+export function idParams(route: Route): string[] {
+  return Object.entries(route.params ?? {}).flatMap(([name, { message }]) => (message === '' ? [name] : []))
+}
+
+/** Parameters of an object that never was. */
+export function neverExisted(route: Route): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(route.params ?? {}).map(([name, param]) => [
+      name,
+      param.message === '' ? newId('ten', Date.UTC(2025, 0, 1)) : exampleParam(route, name, param),
+    ]),
+  )
+}
+
+/** A path with its parameters filled in. */
+export function pathWith(route: Route, params: Record<string, string>): string {
+  return route.path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(params[name]!))
+}
+
+async function ownerFor(service: TestService, route: Route, keyring: Keyring): Promise<Keyring> {
+  return 'tenant_id' in (route.params ?? {}) && route.method !== 'GET' ? newKeyring(service) : keyring
+}
+
+async function newTarget(service: TestService, route: Route, own: Keyring): Promise<Ready> {
+  const params: Record<string, string> = {}
+  for (const [name, param] of Object.entries(route.params ?? {})) {
+    if (name === 'tenant_id') params[name] = own.tenant_id
+    else if (param.message !== '') params[name] = exampleParam(route, name, param)
+    else params[name] = await newObject(service, route, name, own)
+  }
+  const made = { keyring: own, params, path: pathWith(route, params), body: exampleBody(route) }
+  const put = routes.find((other) => other.route.method === 'PUT' && other.route.path === route.path)
+  if (put && put.route !== route) await mustSucceed(service, put, { ...made, body: exampleBody(put.route) })
+  return made
+}
+
+/** The id of an object that the collection's POST has just made: `/v1/agents` for `/v1/agents/:agent_id/…`. */
+async function newObject(
+  service: TestService,
+  route: Route,
+  name: string,
+  keyring: Keyring,
+): Promise<string> {
+  const collection = route.path.split(`/:${name}`)[0]!
+  const maker = routes.find((other) => other.route.path === collection && other.route.create)
+  if (!maker) throw new Error(`${route.path}: nothing makes a :${name}, there is no POST ${collection}`)
+  const made = await mustSucceed(service, maker, await newTarget(service, maker.route, keyring))
+  const id: unknown = made.body[name]
+  if (typeof id !== 'string')
+    throw new Error(`POST ${collection} answers no ${name}, which ${route.path} needs`)
+  return id
+}
+
+async function mustSucceed(service: TestService, named: NamedRoute, made: Ready): Promise<Answer> {
+  const path = pathWith(named.route, made.params)
+  const body = exampleBody(named.route)
+  const [who] = callersOf(named.route, made.keyring)
+  const answer = await call(service, named, { path, body }, { headers: who![1] })
+  if (answer.status < 300) return answer
+  throw new Error(`${named.route.method} ${path} with its example answers ${answer.status} ${answer.text}`)
+}
+
+const first_steps = new Map<string, NamedRoute | null>()
+
+/**
+ * What must be done to a new object before this route can succeed; null for most. Found by trying: where a new
+ * object's state does not allow the route, one of the other verbs on the object leads to a state that does.
+ */
+async function firstStep(service: TestService, named: NamedRoute): Promise<NamedRoute | null> {
+  const known = first_steps.get(named.name)
+  if (known !== undefined) return known
+  const found = (await succeedsAfter(service, named, null)) ? null : await searched(service, named)
+  first_steps.set(named.name, found)
+  return found
+}
+
+async function searched(service: TestService, named: NamedRoute): Promise<NamedRoute> {
+  const object = named.route.path.replace(/(.*:\w+).*/, '$1')
+  for (const verb of routes) {
+    if (verb === named || verb.route.method === 'GET' || !verb.route.path.startsWith(object)) continue
+    if (await succeedsAfter(service, named, verb)) return verb
+  }
+  throw new Error(
+    `no example of ${named.route.method} ${named.route.path} succeeds, whatever verb goes before it`,
+  )
+}
+
+async function succeedsAfter(
+  service: TestService,
+  named: NamedRoute,
+  verb: NamedRoute | null,
+): Promise<boolean> {
+  const made = await newTarget(service, named.route, await newKeyring(service))
+  if (verb) await mustSucceed(service, verb, made)
+  const [who] = callersOf(named.route, made.keyring)
+  const answer = await call(service, named, made, { headers: who![1] })
+  if (answer.status < 300) return true
+  if (answer.body.error.code === 'INVALID_STATE') return false
+  throw new Error(
+    `${named.route.method} ${made.path} with its example answers ${answer.status} ${answer.text}`,
+  )
+}
+
+/** Members of an answer that its schema does not name. */
+function undeclared(schema: Schema, value: unknown, path: string): string[] {
+  if (Array.isArray(value))
+    return value.flatMap((item, i) => undeclared(schema.items ?? {}, item, `${path}/${i}`))
+  if (typeof value !== 'object' || value === null || !schema.properties) return []
+  return Object.entries(value).flatMap(([name, member]) => {
+    const declared = schema.properties![name]
+    return declared ? undeclared(declared, member, `${path}/${name}`) : [`${path}/${name}`]
+  })
+}

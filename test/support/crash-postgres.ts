@@ -1,0 +1,131 @@
+// A PostgreSQL of its own that tests may kill and start again, and a wire to one that tests may cut.
+
+import { spawn } from 'node:child_process'
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { SQL } from 'bun'
+import { dropPostgresDatabase, freePort, newPostgresDatabase } from './postgres.ts'
+
+export interface CrashCluster {
+  /** `postgres://…@127.0.0.1:port/postgres` */
+  url: string
+  /** `pg_ctl stop -m immediate`: as if the power had failed, save for what lies in the page cache. */
+  stopImmediately(): Promise<void>
+  start(): Promise<void>
+  remove(): Promise<void>
+}
+
+/** A new, running cluster with real fsync. */
+export async function startCrashCluster(): Promise<CrashCluster> {
+  const { bin, uid, gid } = await whatRunsPostgres()
+  const folder = mkdtempSync(join(tmpdir(), 'waystation-crash-'))
+  chmodSync(folder, 0o711)
+  const data = join(folder, 'data')
+  mkdirSync(data)
+  const run = (program: string, ...args: string[]) =>
+    new Promise<void>((resolve, reject) => {
+      // Without pipes: the server inherits them from pg_ctl and would hold them open.
+      const child = spawn(join(bin, program), ['-D', data, ...args], {
+        uid,
+        gid,
+        cwd: folder,
+        stdio: 'ignore',
+      })
+      child.once('error', reject)
+      child.once('exit', (code) =>
+        code === 0 ? resolve() : reject(new Error(`${program} ${args.join(' ')} ended with ${code}`)),
+      )
+    })
+  chownSync(data, uid, gid)
+  const port = await freePort()
+  await run('initdb', '--username=postgres', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync')
+  const options = `-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=`
+  const start = () => run('pg_ctl', '-w', '-l', join(data, 'log'), '-o', options, 'start')
+  const stopImmediately = () => run('pg_ctl', '-w', '-m', 'immediate', 'stop')
+  await start()
+  let running = true
+  return {
+    url: `postgres://postgres@127.0.0.1:${port}/postgres`,
+    async stopImmediately() {
+      await stopImmediately()
+      running = false
+    },
+    async start() {
+      await start()
+      running = true
+    },
+    async remove() {
+      if (running) await stopImmediately()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** The programs, and as root the user, with which the cluster of the run was started. */
+async function whatRunsPostgres(): Promise<{ bin: string; uid: number; gid: number }> {
+  const url = await newPostgresDatabase()
+  const connection = new SQL({ url, max: 1 })
+  const [{ data_directory }] = await connection.unsafe('show data_directory')
+  await connection.close()
+  await dropPostgresDatabase(url)
+  const command = readFileSync(join(data_directory, 'postmaster.opts'), 'utf8')
+  const { uid, gid } = statSync(data_directory)
+  return { bin: dirname(command.slice(0, command.indexOf(' '))), uid, gid }
+}
+
+/** Sees what goes to the server before it does. */
+export type Tap = (bytes: Buffer) => 'pass' | 'cut_before' | 'cut_after'
+
+export interface Wire {
+  /** The URL of the same database, by way of this wire. */
+  url: string
+  /**
+   * Every piece of what clients send. `cut_before`: the piece does not reach the server, and the connection is
+   * gone. `cut_after`: the server gets it, the client gets no answer, and the connection is gone.
+   */
+  tap: Tap
+  close(): void
+}
+
+/** A TCP wire to the server of this URL. */
+export async function wireTo(url: string): Promise<Wire> {
+  const target = new URL(url)
+  const sockets = new Set<Socket>()
+  const listener = createServer((client) => {
+    const server = connect(Number(target.port), target.hostname)
+    let deaf = false
+    for (const end of [client, server]) {
+      sockets.add(end)
+      end.on('error', () => {})
+      end.on('close', () => cut())
+    }
+    const cut = () => {
+      for (const end of [client, server]) {
+        end.destroy()
+        sockets.delete(end)
+      }
+    }
+    client.on('data', (bytes) => {
+      const fate = wire.tap(Buffer.from(bytes))
+      if (fate === 'cut_before') return cut()
+      deaf ||= fate === 'cut_after'
+      server.write(bytes)
+    })
+    // Whatever the server says once it is not to be heard is its answer: it has done what it was asked.
+    server.on('data', (bytes) => (deaf ? cut() : client.write(bytes)))
+  })
+  await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve))
+  const through = new URL(url)
+  through.port = String((listener.address() as AddressInfo).port)
+  const wire: Wire = {
+    url: through.href,
+    tap: () => 'pass',
+    close() {
+      listener.close()
+      for (const socket of sockets) socket.destroy()
+    },
+  }
+  return wire
+}

@@ -1,0 +1,81 @@
+// The service as its own process, as an operator runs it: for tests of its start, and of its sudden end.
+
+import { join } from 'node:path'
+
+const root = join(import.meta.dir, '..', '..')
+
+export interface ServerProcess {
+  /** `http://127.0.0.1:port` */
+  url: string
+  pid: number
+  /** What it said when it was ready. */
+  banner: string
+  /** SIGTERM; resolves with the exit code. */
+  stop(): Promise<number>
+  /** SIGKILL; resolves when it is gone. */
+  kill(): Promise<void>
+}
+
+export interface RefusedStart {
+  exit_code: number
+  stdout: string
+  stderr: string
+}
+
+type Environment = Record<string, string>
+
+/** `entry` is a script that stands in for src/main.ts. */
+function spawn(environment: Environment, entry: string) {
+  return Bun.spawn([process.execPath, entry], {
+    cwd: root,
+    // Settings of whoever runs the tests must not reach it.
+    env: { PATH: process.env.PATH ?? '', PORT: '0', LOG_LEVEL: 'error', ...environment },
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+}
+
+/** Resolves when it is ready. Throws with what it printed when it ends instead. */
+export async function startServer(
+  environment: Environment,
+  entry = join(root, 'src/main.ts'),
+): Promise<ServerProcess> {
+  const child = spawn(environment, entry)
+  const stderr = new Response(child.stderr).text()
+  const decoder = new TextDecoder()
+  const reader = child.stdout.getReader()
+  let banner = ''
+  while (!banner.includes('first call')) {
+    const { done, value } = await reader.read()
+    if (done) throw new Error(`the server ended with ${await child.exited}: ${banner}${await stderr}`)
+    banner += decoder.decode(value, { stream: true })
+  }
+  return {
+    url: /address +(\S+)/.exec(banner)![1]!,
+    pid: child.pid,
+    banner,
+    async stop() {
+      child.kill('SIGTERM')
+      return child.exited
+    },
+    async kill() {
+      child.kill('SIGKILL')
+      await child.exited
+    },
+  }
+}
+
+/** Starts a server that is expected to refuse. One that serves all the same is stopped, and that throws. */
+export async function refusedStart(environment: Environment): Promise<RefusedStart> {
+  const child = spawn(environment, join(root, 'src/main.ts'))
+  const stderr = new Response(child.stderr).text()
+  let stdout = ''
+  for await (const bytes of child.stdout) {
+    stdout += new TextDecoder().decode(bytes)
+    if (!stdout.includes('first call')) continue
+    child.kill('SIGKILL')
+    await child.exited
+    throw new Error(`the server started: ${stdout}`)
+  }
+  return { exit_code: await child.exited, stdout, stderr: await stderr }
+}
