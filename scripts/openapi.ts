@@ -4,7 +4,11 @@ import { openapiOf } from '../src/contract/openapi.ts'
 import { routes } from '../src/routes.ts'
 import { version } from '../src/version.ts'
 
-export const documented_url = 'http://127.0.0.1:8420'
+const documented_url = 'http://127.0.0.1:8420'
 
-const text = `${JSON.stringify(openapiOf(routes, version, documented_url), null, 2)}\n`
-await Bun.write(new URL('../openapi.json', import.meta.url), text)
+/** The text of openapi.json. */
+export function openapiText(): string {
+  return `${JSON.stringify(openapiOf(routes, version, documented_url), null, 2)}\n`
+}
+
+if (import.meta.main) await Bun.write(new URL('../openapi.json', import.meta.url), openapiText())

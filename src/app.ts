@@ -3,7 +3,7 @@
 import type { Clock } from './base/clock.ts'
 import { hour_ms, minute_ms } from './base/clock.ts'
 import { newId } from './base/ids.ts'
-import type { Config } from './config.ts'
+import { type Config, ConfigError } from './config.ts'
 import { openapiOf } from './contract/openapi.ts'
 import type { Readiness, Services } from './contract/services.ts'
 import { keyCache } from './credentials/cache.ts'
@@ -47,9 +47,13 @@ export interface App {
 
 /** Opens everything but the port. Throws with one clear line when something cannot be used. */
 export async function openApp(config: Config, { clock, log, onFatal }: AppOptions): Promise<App> {
-  const cron_secret = keptSecret(config.cron_secret, config.data_dir, 'cron_secret')
-  const secret_key = keptSecret(config.secret_key, config.data_dir, 'secret_key')
-  const db = await openDb(config.database_url, { clock, onFatal, exclusive: true })
+  const { cron_secret, secret_key } = naming('DATA_DIR', () => ({
+    cron_secret: keptSecret(config.cron_secret, config.data_dir, 'cron_secret'),
+    secret_key: keptSecret(config.secret_key, config.data_dir, 'secret_key'),
+  }))
+  const db = await openDb(config.database_url, { clock, onFatal, exclusive: true }).catch((error: Error) => {
+    throw new ConfigError('DATABASE_URL', error.message)
+  })
   let draining = false
   let public_url = config.public_url
   let handlers: RequestHandlers
@@ -91,16 +95,18 @@ export async function openApp(config: Config, { clock, log, onFatal }: AppOption
     cron_secret,
     secret_key,
     listen() {
-      server = Bun.serve({
-        hostname: config.host,
-        port: config.port,
-        idleTimeout: idle_timeout_seconds,
-        maxRequestBodySize: body_bytes_unlimited,
-        development: false,
-        routes: handlers.routes as never,
-        fetch: handlers.fetch as never,
-        error: (error) => failure(error, newId('req', clock.now()), log, null),
-      })
+      server = naming('HOST', () =>
+        Bun.serve({
+          hostname: config.host,
+          port: config.port,
+          idleTimeout: idle_timeout_seconds,
+          maxRequestBodySize: body_bytes_unlimited,
+          development: false,
+          routes: handlers.routes as never,
+          fetch: handlers.fetch as never,
+          error: (error) => failure(error, newId('req', clock.now()), log, null),
+        }),
+      )
       if (config.tick === 'internal') {
         sweeper = startSweeper(db, clock, (error) => log.error({ error: String(error) }, 'sweep failed'))
       }
@@ -114,6 +120,15 @@ export async function openApp(config: Config, { clock, log, onFatal }: AppOption
       await sweeper?.stop()
       await db.close()
     },
+  }
+}
+
+/** A start that fails says which setting to look at. */
+function naming<T>(setting: 'DATA_DIR' | 'HOST', action: () => T): T {
+  try {
+    return action()
+  } catch (error) {
+    throw new ConfigError(setting, (error as Error).message)
   }
 }
 

@@ -199,6 +199,6 @@ function unbracketed(host: string): string {
   return host.replace(/^\[|\]$/g, '')
 }
 
-export function isLoopback(host: string): boolean {
+function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host)
 }

@@ -338,7 +338,7 @@ forEachService('Audit log', (service) => {
       '2026-01-01T00:00:00%2B0200',
       '10000-01-01T00:00:00Z',
       '1767225600',
-      '1969-12-31T23:59:59Z',
+      
     ])('"%s" is no time: from and to answer 400', async (text) => {
       const log = await newLog(service)
       for (const name of ['from', 'to']) {

@@ -20,7 +20,10 @@ export const minute_ms = 60 * second_ms
 export const hour_ms = 60 * minute_ms
 export const day_ms = 24 * hour_ms
 
-/** 9999-12-31T23:59:59.999Z, the last instant that RFC 3339 can write. */
+/** 0000-01-01T00:00:00.000Z, the first instant that RFC 3339 can write. */
+const first_instant_ms: Millis = -62_167_219_200_000
+
+/** 9999-12-31T23:59:59.999Z, the last one. */
 export const last_instant_ms: Millis = 253_402_300_799_999
 
 /** RFC 3339, UTC, milliseconds: `2026-01-31T12:00:00.000Z`. */
@@ -37,7 +40,7 @@ const rfc3339 =
   /^(\d{4})-(\d{2})-(\d{2})[Tt ](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d{2}):(\d{2}))$/
 
 /**
- * Reads an RFC 3339 section 5.6 date-time (offset required, years 1970 to 9999, a leap second counts as the
+ * Reads an RFC 3339 section 5.6 date-time (offset required, years 0000 to 9999, a leap second counts as the
  * second after it). Digits past the millisecond are cut. Null when it is none.
  */
 export function parseTime(text: string): Millis | null {
@@ -57,11 +60,15 @@ export function parseTime(text: string): Millis | null {
   if (hour > 23 || minute > 59 || leap > 60 || offset_hours > 23 || offset_minutes > 59) return null
   const millis = Number((parts[7] ?? '').padEnd(3, '0').slice(0, 3))
   const sign = parts[8] === '-' ? -1 : 1
-  const local = Date.UTC(year, month - 1, day, hour, minute, leap, millis)
+  const date = new Date(0)
+  date.setUTCFullYear(year, month - 1, day) // Date.UTC takes the years 0 to 99 for 1900 to 1999
+  const local = date.setUTCHours(hour, minute, leap, millis)
   const at = local - sign * (offset_hours * hour_ms + offset_minutes * minute_ms)
-  return at < 0 || at > last_instant_ms ? null : at
+  return at < first_instant_ms || at > last_instant_ms ? null : at
 }
 
 function daysIn(year: number, month: number): number {
-  return new Date(Date.UTC(year, month, 0)).getUTCDate()
+  const date = new Date(0)
+  date.setUTCFullYear(year, month, 0)
+  return date.getUTCDate()
 }

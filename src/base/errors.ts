@@ -59,7 +59,7 @@ interface ErrorOptions {
   retry_after_seconds?: number
   /** Whether the connection must end, because the rest of the request is not wanted. */
   close?: boolean
-  /** Only for VERSION_MISMATCH, which CORE section 7 fixes at 409 on put and 412 on If-Match. */
+  /** Only for VERSION_MISMATCH, which the API contract fixes at 409 on put and 412 on If-Match. */
   status?: 412
 }
 

@@ -25,7 +25,7 @@ export function newId(prefix: IdPrefix, now: Millis): string {
 
 /** Sorts before every id made at `at` or later, and after every one made before. */
 export function idBound(prefix: IdPrefix, at: Millis): string {
-  return `${prefix}_${timePart(at)}`
+  return `${prefix}_${timePart(Math.max(0, at))}`
 }
 
 let last_time = -1

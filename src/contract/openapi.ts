@@ -211,7 +211,7 @@ function byStatus(codes: ErrorCode[]): Map<string, string[]> {
   return groups
 }
 
-/** CORE section 7 gives VERSION_MISMATCH two. */
+/** The API contract gives VERSION_MISMATCH two. */
 function statusesOf(code: ErrorCode): string[] {
   return code === 'VERSION_MISMATCH' ? ['409', '412'] : [String(errors[code].status)]
 }

@@ -3,7 +3,7 @@
 import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox'
 import type { Param } from './route.ts'
 
-export const kib = 1_024
+const kib = 1_024
 export const value_bytes_max = 256 * kib
 export const metadata_bytes_max = 64 * kib
 export const label_characters_max = 256
@@ -53,8 +53,6 @@ export function Time(description: string) {
   return Type.String({ format: 'date-time', description })
 }
 
-export const CheckpointId = Type.String({ description: 'Id of a checkpoint.' })
-
 const id_form = /^[A-Za-z0-9_-]{1,64}$/
 
 /**
@@ -90,7 +88,7 @@ export function Page<S extends TSchema>(item: S) {
 }
 
 const grace_seconds_max = 604_800
-/** Body of every rotate-key: decisions.md section 2. */
+/** Body of every rotate-key. */
 export const RotateBody = Type.Object({
   grace_seconds: Type.Optional(
     Type.Integer({

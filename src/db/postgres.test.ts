@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { TestClock } from '../../test/support/clock.ts'
 import { startCrashCluster, type Tap, type Wire, wireTo } from '../../test/support/crash-postgres.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
+import { randomFrom } from '../../test/support/random.ts'
 import { type Db, DbError, type Statement, type Tx, unnamed } from './db.ts'
 import { openPostgres } from './postgres.ts'
 
@@ -73,7 +74,7 @@ describe(`${callers} callers on ${connections_max} connections`, () => {
       const running = Array.from({ length: callers }, async (_, caller) => {
         const mine = `caller-${caller}`
         await db.write((tx) => tx.run(INSERT, { id: mine, n: 0 }))
-        const random = generator(caller + 1)
+        const random = randomFrom(caller + 1)
         let added = 0
         while (!ended) {
           added += await OPERATIONS[random(OPERATIONS.length)]!({ db, mine, caller, random, added, tally })
@@ -184,17 +185,6 @@ async function wide(
   const row = await q.one(WIDE[width - 1]!, params)
   const came = Object.values(row ?? {})
   if (came.join() !== sent.join()) faults.push(`sent ${sent.join()}, got ${came.join()}`)
-}
-
-/** Mulberry32: whole numbers below `below`, the same for the same seed. */
-function generator(seed: number): (below: number) => number {
-  let state = seed
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % below
-  }
 }
 
 /** Ends a wait that would have no end. */

@@ -8,10 +8,13 @@ export type Range = [ipaddr.IPv4 | ipaddr.IPv6, number]
 export function parseRanges(text: string): Range[] {
   return text.split(',').map((part) => {
     const item = part.trim()
-    const address = item.includes('/') ? ipaddr.parseCIDR(item) : null
-    if (address) return address as Range
-    const single = ipaddr.parse(item)
-    return [single, single.kind() === 'ipv4' ? 32 : 128] as Range
+    const host = item.split('/', 1)[0]!
+    // ipaddr.js also reads 10, 127.1 and 0x7f.1, which nobody means here.
+    if (!ipaddr.IPv4.isValidFourPartDecimal(host) && !ipaddr.IPv6.isValid(host))
+      throw new Error(`no address: ${item}`)
+    if (item !== host) return ipaddr.parseCIDR(item) as Range
+    const address = ipaddr.parse(host)
+    return [address, address.kind() === 'ipv4' ? 32 : 128] as Range
   })
 }
 

@@ -53,7 +53,7 @@ function ignoredNames(names: string[]): string {
   return shown.slice(0, ignored_names_max).join(', ')
 }
 
-/** The error envelope of CORE section 2. What is no expected failure becomes INTERNAL, and goes to the log only. */
+/** The error envelope of the API contract. What is no expected failure becomes INTERNAL, and goes to the log only. */
 export function failure(error: unknown, request_id: string, log: Log, route: Route | null): Response {
   const known = error instanceof ApiError ? error : databaseError(error)
   if (!known)

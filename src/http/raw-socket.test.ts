@@ -377,7 +377,7 @@ forEachDatabase('A drain', (databases) => {
     })
     expect(await idle.rest()).toBe('')
     expect(await new Connection(service).rest()).toBe('')
-    await expect(fetch(`${service.url}/livez`)).rejects.toThrow()
+    await expect(fetch(`${service.url}/livez`)).rejects.toMatchObject({ code: 'ConnectionRefused' })
 
     const readiness = await asking.send('\r\n').answer()
     expect(readiness.status).toBe('HTTP/1.1 503 Service Unavailable')

@@ -1,4 +1,4 @@
-// The table of plans: decisions.md section 4, or the file that PLANS_FILE names.
+// The table of plans of the API contract, or the file that PLANS_FILE names.
 
 import type { Plan, Plans } from '../contract/services.ts'
 

@@ -41,7 +41,7 @@ export async function take(
 
 export type QuotaObject = Record<string, { used: number; limit: number | null }>
 
-/** The `quota` object of decisions.md section 4. `expired` is what is counted but no longer there. */
+/** The `quota` object of the API contract. `expired` is what is counted but no longer there. */
 export async function usage(
   q: Reader,
   tenant: Pick<TenantFacts, 'tenant_id' | 'plan'>,

@@ -2,7 +2,7 @@
 
 import { day_ms, hour_ms, type Millis } from '../base/clock.ts'
 
-/** From the deletion's request to the purge (CORE section 8). */
+/** From the deletion's request to the purge. */
 export const purge_grace_ms = 30 * day_ms
 /** How long the secret before still signs after a rotation. */
 export const previous_secret_ms = 24 * hour_ms

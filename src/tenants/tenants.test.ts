@@ -50,7 +50,7 @@ forEachService('Tenants', (service) => {
   const create = (body: object) =>
     service.ask('POST', '/v1/tenants', { body: { name: newName(), owner_email, ...body } })
 
-  test('create answers CORE fields plus signing_secret, status and created_at', async () => {
+  test('create answers the fields of the contract plus signing_secret, status and created_at', async () => {
     const name = newName()
     const created = await create({ name })
     expect(created.status).toBe(201)

@@ -24,9 +24,8 @@ export interface RefusedStart {
 
 type Environment = Record<string, string>
 
-/** `entry` is a script that stands in for src/main.ts. */
-function spawn(environment: Environment, entry: string) {
-  return Bun.spawn([process.execPath, entry], {
+function spawn(environment: Environment, command: string[]) {
+  return Bun.spawn(command, {
     cwd: root,
     // Settings of whoever runs the tests must not reach it.
     env: { PATH: process.env.PATH ?? '', PORT: '0', LOG_LEVEL: 'error', ...environment },
@@ -35,12 +34,14 @@ function spawn(environment: Environment, entry: string) {
   })
 }
 
-/** Resolves when it is ready. Throws with what it printed when it ends instead. */
-export async function startServer(
-  environment: Environment,
-  entry = join(root, 'src/main.ts'),
-): Promise<ServerProcess> {
-  const child = spawn(environment, entry)
+const command = [process.execPath, join(root, 'src/main.ts')]
+
+/**
+ * Resolves when it is ready. Throws with what it printed when it ends instead. `instead` is another command that
+ * comes to the same.
+ */
+export async function startServer(environment: Environment, instead = command): Promise<ServerProcess> {
+  const child = spawn(environment, instead)
   const stderr = new Response(child.stderr).text()
   const decoder = new TextDecoder()
   const reader = child.stdout.getReader()
@@ -67,7 +68,7 @@ export async function startServer(
 
 /** Starts a server that is expected to refuse. One that serves all the same is stopped, and that throws. */
 export async function refusedStart(environment: Environment): Promise<RefusedStart> {
-  const child = spawn(environment, join(root, 'src/main.ts'))
+  const child = spawn(environment, command)
   const stderr = new Response(child.stderr).text()
   let stdout = ''
   for await (const bytes of child.stdout) {

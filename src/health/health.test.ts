@@ -1,0 +1,168 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
+import { type Answer, forEachService, TestService, type TestTenant } from '../../test/support/service.ts'
+import { openapiOf } from '../contract/openapi.ts'
+import { migrations } from '../db/migrate.ts'
+import { routes } from '../routes.ts'
+import { version } from '../version.ts'
+
+function refusal({ status, body }: Answer) {
+  return [status, body?.error?.code, body?.error?.details]
+}
+
+forEachService('Health', (service) => {
+  const durability = {
+    sqlite: {
+      sqlite_version: expect.stringMatching(/^3\.\d+\.\d+$/),
+      journal_mode: 'wal',
+      synchronous: 2,
+      foreign_keys: 1,
+      file_system: expect.any(Number),
+    },
+    postgres: {
+      fsync: 'on',
+      full_page_writes: 'on',
+      synchronous_commit: 'on',
+      server_encoding: 'UTF8',
+      server_version: expect.stringMatching(/^18\./),
+      collation_c: '1',
+    },
+  }
+
+  test('/livez answers that the process lives, and asks no database', async () => {
+    const statements: string[] = []
+    service.app.db.onStatement((name) => statements.push(name))
+    const answer = await service.ask('GET', '/livez')
+    service.app.db.onStatement(null)
+    expect([answer.status, answer.body, statements]).toEqual([200, { status: 'alive' }, []])
+    expect(answer.headers.get('cache-control')).toBe('no-store')
+  })
+
+  test('/readyz answers that requests may be sent here', async () => {
+    const answer = await service.ask('GET', '/readyz')
+    expect([answer.status, answer.body]).toEqual([200, { status: 'ready' }])
+  })
+
+  test.each(['verbose', 'verbose=', 'verbose=1', 'verbose=true', 'a=b&verbose'])(
+    '/readyz?%s adds version, engine, schema version and durability settings',
+    async (query) => {
+      const answer = await service.ask('GET', `/readyz?${query}`)
+      expect(answer.status).toBe(200)
+      expect(answer.body).toEqual({
+        status: 'ready',
+        version,
+        engine: service.engine,
+        schema_version: migrations.at(-1)!.version,
+        durability: durability[service.engine],
+      })
+    },
+  )
+
+  test('/openapi.json is the document of the routes, with this server in it', async () => {
+    const answer = await service.ask('GET', '/openapi.json')
+    expect(answer.status).toBe(200)
+    expect(answer.headers.get('content-type')).toBe('application/json')
+    expect(answer.body).toEqual(JSON.parse(JSON.stringify(openapiOf(routes, version, service.url))))
+  })
+})
+
+forEachService('Health once the database is closed', (service) => {
+  test('/livez still answers; /readyz answers 503 UNAVAILABLE with Retry-After and the reason', async () => {
+    await service.app.db.close()
+    expect((await service.ask('GET', '/livez')).status).toBe(200)
+    for (const path of ['/readyz', '/readyz?verbose']) {
+      const answer = await service.ask('GET', path)
+      expect(refusal(answer)).toEqual([503, 'UNAVAILABLE', { reason: 'the database does not answer' }])
+      expect(answer.headers.get('retry-after')).toBe('1')
+    }
+  })
+})
+
+/** Stands between the service and its database, and can be cut. */
+class Wire {
+  readonly #sockets = new Set<Socket>()
+  #server: Server | null = null
+  #port = 0
+
+  constructor(private readonly target: URL) {}
+
+  /** Listens; after a cut, on the same port. The answer is the database's URL by way of this wire. */
+  join(): Promise<string> {
+    const server = createServer((near) => {
+      const far = connect(Number(this.target.port), this.target.hostname)
+      for (const [one, other] of [
+        [near, far],
+        [far, near],
+      ] as const) {
+        this.#sockets.add(one)
+        one.on('error', () => {})
+        one.on('close', () => {
+          this.#sockets.delete(one)
+          other.destroy()
+        })
+        one.pipe(other)
+      }
+    })
+    this.#server = server
+    return new Promise((resolve, reject) => {
+      server.once('error', reject)
+      server.listen(this.#port, '127.0.0.1', () => {
+        this.#port = (server.address() as { port: number }).port
+        const url = new URL(this.target)
+        url.port = String(this.#port)
+        resolve(url.href)
+      })
+    })
+  }
+
+  async cut(): Promise<void> {
+    const closed = new Promise((resolve) => this.#server!.close(resolve))
+    for (const socket of this.#sockets) socket.destroy()
+    await closed
+  }
+}
+
+describe('While the database is away (postgres)', () => {
+  const service = new TestService()
+  let database_url = ''
+  let wire: Wire
+  let tenant: TestTenant
+  beforeAll(async () => {
+    database_url = await newPostgresDatabase()
+    wire = new Wire(new URL(database_url))
+    await service.start(await wire.join())
+    tenant = await service.signUp()
+  })
+  afterAll(async () => {
+    await service.stop()
+    await wire.cut()
+    await dropPostgresDatabase(database_url)
+  })
+
+  test('requests answer 503 UNAVAILABLE with Retry-After, and are served again once it is back', async () => {
+    const key = tenant.api_key
+    const put = () => service.ask('PUT', '/v1/kv/a/b', { key, body: { value: 1 } })
+    const get = () => service.ask('GET', '/v1/kv/a/b', { key })
+    expect((await put()).status).toBe(200)
+
+    await wire.cut()
+    const away = [await service.ask('GET', '/readyz'), await put(), await get()]
+    service.clock.advance(1_000) // the key is looked up again
+    away.push(await get())
+    expect(away.map(refusal)).toEqual([
+      [503, 'UNAVAILABLE', { reason: 'the database does not answer' }],
+      [503, 'UNAVAILABLE', undefined],
+      [503, 'UNAVAILABLE', undefined],
+      [503, 'UNAVAILABLE', undefined],
+    ])
+    expect(away.map(({ headers }) => headers.get('retry-after'))).toEqual(['1', '1', '1', '1'])
+    expect((await service.ask('GET', '/livez')).status).toBe(200)
+
+    await wire.join()
+    expect((await service.ask('GET', '/readyz')).body).toEqual({ status: 'ready' })
+    const back = await get()
+    expect([back.status, back.body.version]).toEqual([200, 1])
+    expect((await put()).body.version).toBe(2)
+  })
+})

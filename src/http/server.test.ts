@@ -1,0 +1,282 @@
+import { afterAll, describe, expect, spyOn, test } from 'bun:test'
+import { Type } from 'typebox'
+import { TestClock } from '../../test/support/clock.ts'
+import { forEachService, TestService } from '../../test/support/service.ts'
+import { ApiError, type ErrorCode, errors } from '../base/errors.ts'
+import { Reply, type Route, route } from '../contract/route.ts'
+import { DbError, type DbErrorKind } from '../db/db.ts'
+import { requestHandlers, type ServerOptions } from './server.ts'
+
+forEachService('Every answer', (service) => {
+  describe('carries X-Request-Id', () => {
+    test.each(['12345678', 'x'.repeat(64), 'A.z_0-9-', '........'])("the caller's own %s", async (id) => {
+      const seen = []
+      for (const path of ['/livez', '/v1/agents', '/nowhere']) {
+        const { headers, body } = await service.ask('GET', path, { headers: { 'x-request-id': id } })
+        seen.push([headers.get('x-request-id'), body.error?.request_id])
+      }
+      expect(seen).toEqual([
+        [id, undefined],
+        [id, id],
+        [id, id],
+      ])
+    })
+
+    test.each(['1234567', 'x'.repeat(65), 'with space', 'semi;colon', 'slash/slash', 'é1234567', ''])(
+      'a new one in place of "%s"',
+      async (id) => {
+        for (const path of ['/livez', '/v1/agents', '/nowhere']) {
+          const answer = await service.ask('GET', path, { headers: { 'x-request-id': id } })
+          expect(answer.headers.get('x-request-id')).toMatch(/^req_[0-9a-z]{26}$/)
+        }
+      },
+    )
+
+    test('two requests get two', async () => {
+      const ids = new Set<string | null>()
+      for (let i = 0; i < 20; i++) ids.add((await service.ask('GET', '/livez')).headers.get('x-request-id'))
+      expect(ids.size).toBe(20)
+    })
+  })
+
+  describe('names the body fields that were ignored', () => {
+    const put = async (fields: string) => {
+      const { api_key } = await service.signUp()
+      const answer = await service.ask('PUT', '/v1/kv/a/b', { key: api_key, body: `{"value": 1${fields}}` })
+      return [answer.status, answer.headers.get('x-ignored-fields')]
+    }
+
+    test.each([
+      ['', null],
+      [', "ttl_second": 5', 'ttl_second'],
+      [', "b": {}, "a": [1]', 'b, a'],
+      [', "tenant_id": "ten_1", "Value": 2', 'tenant_id, Value'],
+      [', "\\u0074tl": 5', 'ttl'],
+      [', "a": 1, "a": 2', 'a'],
+      [', "with space": 1, "comma,": 2, "line\\nbreak": 3, "": 4, "é": 5', null],
+      [', "with space": 1, "ok": 2', 'ok'],
+      [`, "${'x'.repeat(64)}": 1`, 'x'.repeat(64)],
+      [`, "${'x'.repeat(65)}": 1`, null],
+    ] as [string, string | null][])('%s', async (fields, expected) => {
+      expect(await put(fields)).toEqual([200, expected])
+    })
+
+    test('at most 20 of them', async () => {
+      const names = Array.from({ length: 25 }, (_, i) => `field-${i}`)
+      const fields = names.map((name) => `, "${name}": 1`).join('')
+      expect(await put(fields)).toEqual([200, names.slice(0, 20).join(', ')])
+    })
+  })
+
+  test('the log says route, status and request id, and never a key, a path, a query or a body', async () => {
+    const { tenant_id, admin_key, signing_secret, api_key } = await service.signUp()
+    service.logged.length = 0
+    const headers = { 'x-request-id': 'request-0001' }
+    const secret = 'a-value-nobody-may-read'
+    const body = { value: secret, [`unknown_${secret}`]: 1 }
+    await service.ask('PUT', `/v1/kv/space/${secret}`, { key: api_key, headers, body })
+    await service.ask('GET', `/v1/kv/space?prefix=${secret}`, { key: api_key, headers })
+    await service.ask('GET', `/v1/tenants/${tenant_id}`, { key: admin_key, headers })
+    await service.ask('GET', '/v1/agents', { key: `${admin_key}x`, headers })
+    expect(service.logged).toEqual(
+      (
+        [
+          ['PUT', '/v1/kv/:namespace/:key', 200],
+          ['GET', '/v1/kv/:namespace', 200],
+          ['GET', '/v1/tenants/:tenant_id', 200],
+          ['GET', '/v1/agents', 401],
+        ] as const
+      ).map(([method, pattern, status]) => ({
+        level: 'debug',
+        message: 'request',
+        fields: { request_id: 'request-0001', method, route: pattern, status, duration_ms: 0 },
+      })),
+    )
+    for (const hidden of [secret, tenant_id, admin_key, signing_secret, api_key]) {
+      expect(JSON.stringify(service.logged)).not.toContain(hidden)
+    }
+  })
+})
+
+describe('A route', () => {
+  const closing: (() => Promise<void>)[] = []
+  afterAll(async () => {
+    for (const close of closing) await close()
+  })
+
+  /** These routes alone, served on a free port, with everything that was logged. */
+  function served(routes: Route[]) {
+    const logged: [string, Record<string, unknown>, string][] = []
+    const record = (level: string) => (fields: object, message: string) => {
+      logged.push([level, fields as Record<string, unknown>, message])
+    }
+    const options = {
+      clock: new TestClock(),
+      services: {},
+      log: { debug: record('debug'), info: record('info'), error: record('error') },
+      log_requests: false,
+      trusted_proxies: [],
+      cors_origins: [],
+      limits: null,
+    } as unknown as ServerOptions
+    const handlers = requestHandlers(routes, options)
+    const server = Bun.serve({
+      hostname: '127.0.0.1',
+      port: 0,
+      routes: handlers.routes as never,
+      fetch: handlers.fetch as never,
+    })
+    closing.push(() => server.stop(true))
+    const ask = (method: string, path: string) =>
+      fetch(`${server.url.origin}${path}`, { method, headers: { 'x-request-id': 'request-0001' } })
+    return { ask, logged }
+  }
+
+  function thatThrows(error: unknown): Route {
+    return route({
+      method: 'GET',
+      path: '/broken',
+      tag: 'Test',
+      summary: 'Throws',
+      auth: [],
+      replies: { 200: null },
+      errors: [],
+      handle: () => {
+        throw error
+      },
+    })
+  }
+
+  test.each([
+    ['an Error', new Error('the password is hunter2')],
+    ['a text', 'the password is hunter2'],
+    ['undefined', undefined],
+    ['what a unique index refused', new DbError('unique', 'the password is hunter2')],
+  ])('that throws %s answers 500 INTERNAL: logged with the request id, nothing leaks', async (_, error) => {
+    const { ask, logged } = served([thatThrows(error)])
+    const response = await ask('GET', '/broken')
+    expect([response.status, await response.json()]).toEqual([
+      500,
+      {
+        error: {
+          code: 'INTERNAL',
+          message: errors.INTERNAL.message,
+          request_id: 'request-0001',
+        },
+      },
+    ])
+    expect(logged).toEqual([
+      [
+        'error',
+        {
+          request_id: 'request-0001',
+          route: 'GET /broken',
+          error: expect.stringContaining(String(error).slice(-7)),
+        },
+        'request failed',
+      ],
+    ])
+  })
+
+  test.each([
+    ['busy', 503, 'UNAVAILABLE'],
+    ['lost', 503, 'UNAVAILABLE'],
+    ['outcome_unknown', 503, 'OUTCOME_UNKNOWN'],
+    ['full', 507, 'STORAGE_FULL'],
+  ] as [DbErrorKind, number, ErrorCode][])(
+    'whose database is %s answers %d %s with Retry-After, and tells nothing of it',
+    async (kind, status, code) => {
+      const { ask, logged } = served([thatThrows(new DbError(kind, 'disk /dev/sda1'))])
+      const response = await ask('GET', '/broken')
+      expect(response.status).toBe(status)
+      expect(response.headers.get('retry-after')).toBe('1')
+      expect(await response.json()).toEqual({
+        error: { code, message: errors[code].message, request_id: 'request-0001' },
+      })
+      expect(logged).toEqual([])
+    },
+  )
+
+  test.each(Object.entries(errors).map(([code, { status }]) => [code as ErrorCode, status] as const))(
+    'that refuses with %s answers %d',
+    async (code, status) => {
+      const { ask } = served([thatThrows(new ApiError(code, { details: { why: 'a test' } }))])
+      const response = await ask('GET', '/broken')
+      expect([response.status, await response.json()]).toEqual([
+        status,
+        {
+          error: {
+            code,
+            message: errors[code].message,
+            details: { why: 'a test' },
+            request_id: 'request-0001',
+          },
+        },
+      ])
+    },
+  )
+
+  test('VERSION_MISMATCH has two statuses', async () => {
+    const { ask } = served([thatThrows(new ApiError('VERSION_MISMATCH', { status: 412 }))])
+    expect((await ask('GET', '/broken')).status).toBe(412)
+  })
+
+  test('answers its first reply, or a Reply of its own, or nothing', async () => {
+    const of = (path: string, result: unknown) =>
+      route({
+        method: 'POST',
+        path,
+        tag: 'Test',
+        summary: 'Answers',
+        auth: [],
+        body: Type.Object({}),
+        replies: { 202: Type.Object({}), 418: null },
+        errors: [],
+        handle: () => result,
+      })
+    const { ask } = served([
+      of('/plain', { list: [1, 'two', null, { three: true }], none: null }),
+      of('/nothing', undefined),
+      of('/own', new Reply(418, null, { 'x-version': '7' })),
+      of('/both', new Reply(418, { a: 1 }, { 'x-version': '8' })),
+    ])
+    const answers = []
+    for (const path of ['/plain', '/nothing', '/own', '/both']) {
+      const response = await ask('POST', path)
+      const { headers } = response
+      answers.push([
+        response.status,
+        await response.text(),
+        headers.get('content-type'),
+        headers.get('x-version'),
+        headers.get('x-request-id'),
+      ])
+    }
+    const json = 'application/json'
+    expect(answers).toEqual([
+      [202, '{"list":[1,"two",null,{"three":true}],"none":null}', json, null, 'request-0001'],
+      [202, '', null, null, 'request-0001'],
+      [418, '', null, '7', 'request-0001'],
+      [418, '{"a":1}', json, '8', 'request-0001'],
+    ])
+  })
+})
+
+test('Bun closes a connection that is idle or slow for 10 s, and leaves the limit of a body to us', async () => {
+  const serve = spyOn(Bun, 'serve')
+  const service = new TestService()
+  try {
+    await service.start('sqlite::memory:')
+    const options = serve.mock.calls[0]![0] as unknown as Record<string, unknown>
+    expect(options).toMatchObject({
+      hostname: '127.0.0.1',
+      port: 0,
+      idleTimeout: 10,
+      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+      development: false,
+    })
+  } finally {
+    serve.mockRestore()
+    await service.stop()
+  }
+})

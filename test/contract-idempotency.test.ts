@@ -1,0 +1,189 @@
+// Idempotency-Key on every route that creates, generated from the list of routes.
+
+import { beforeAll, expect, test } from 'bun:test'
+import { day_ms } from '../src/base/clock.ts'
+import { type NamedRoute, successStatus } from '../src/contract/route.ts'
+import { routes } from '../src/routes.ts'
+import {
+  bearer,
+  bytesButId,
+  call,
+  callersOf,
+  errorBytes,
+  isAuthenticated,
+  type Keyring,
+  newKeyring,
+  ownHeaders,
+  seenBy,
+  titled,
+} from './support/contract.ts'
+import { exampleBody } from './support/contract-examples.ts'
+import { forEachService } from './support/service.ts'
+
+const creating = titled(routes.filter(({ route }) => route.create))
+
+forEachService('an Idempotency-Key', (service) => {
+  let a: Keyring
+  let b: Keyring
+  beforeAll(async () => {
+    a = await newKeyring(service)
+    b = await newKeyring(service)
+  })
+  const fresh = () => `key-${crypto.randomUUID()}`
+  const send = (named: NamedRoute, key: string, body: unknown, headers: Record<string, string>) =>
+    call(
+      service,
+      named,
+      { path: named.route.path, body: undefined },
+      { body, headers: { ...headers, 'idempotency-key': key } },
+    )
+
+  test.each(creating)('%s: repeated, it gets the first answer again and has one effect', async (_, named) => {
+    for (const [who, headers] of callersOf(named.route, a)) {
+      const key = fresh()
+      const body = exampleBody(named.route)
+      const first = await send(named, key, body, headers)
+      const before = await seenBy(service, a)
+      for (let i = 0; i < 2; i++) {
+        const again = await send(named, key, body, headers)
+        expect([who, again.status, again.text]).toEqual([who, first.status, first.text])
+        expect(again.headers.get('idempotent-replayed')).toBe('true')
+        expect(again.headers.get('x-request-id')).not.toBe(first.headers.get('x-request-id'))
+      }
+      expect(first.status).toBe(successStatus(named.route))
+      expect(first.headers.get('idempotent-replayed')).toBeNull()
+      expect(await seenBy(service, a)).toEqual(before)
+    }
+  })
+
+  test.each(creating)('%s: with another body it gets 422', async (_, named) => {
+    const [, headers] = callersOf(named.route, a)[0]!
+    const key = fresh()
+    const body = { ...exampleBody(named.route), unknown: 1 }
+    expect((await send(named, key, body, headers)).status).toBe(successStatus(named.route))
+    const other = await send(named, key, { ...body, unknown: 2 }, headers)
+    expect(bytesButId(other)).toBe(errorBytes('IDEMPOTENCY_KEY_REUSED'))
+    expect((await send(named, key, body, headers)).headers.get('idempotent-replayed')).toBe('true')
+  })
+
+  test.each(creating.filter(([, named]) => isAuthenticated(named)))(
+    '%s: each principal has its own, which outlives a rotation of its key',
+    async (_, named) => {
+      const { route } = named
+      const owner = await newKeyring(service)
+      const two = await service.addAgent(owner.keys.admin, 'agent-two')
+      const principals: Record<string, string>[] = [
+        ...route.auth.map((kind) => ownHeaders(owner, kind)),
+        ...(route.auth.includes('agent') ? [{ 'x-agent-id': two.agent_id, 'x-api-key': two.api_key }] : []),
+        ...route.auth.map((kind) => ownHeaders(b, kind)),
+      ]
+      const key = fresh()
+      for (const headers of principals) {
+        const answer = await send(named, key, exampleBody(route), headers)
+        expect([answer.status, answer.headers.get('idempotent-replayed')]).toEqual([
+          successStatus(route),
+          null,
+        ])
+      }
+      expect(principals.length).toBeGreaterThanOrEqual(2)
+
+      const kind = route.auth.find((each) => each !== 'approval')!
+      const again = fresh()
+      const body = exampleBody(route)
+      const first = await send(named, again, body, ownHeaders(owner, kind))
+      const subject = kind === 'admin' ? `tenants/${owner.tenant_id}` : `agents/${owner.agent_id}`
+      const rotated = await service.ask('POST', `/v1/${subject}/rotate-key`, { key: owner.keys.admin })
+      const new_key = kind === 'admin' ? rotated.body.admin_key : rotated.body.api_key
+      const replay = await send(named, again, body, bearer(new_key))
+      expect([replay.text, replay.headers.get('idempotent-replayed')]).toEqual([first.text, 'true'])
+    },
+  )
+
+  test.each(creating)('%s: after 24 hours, and no sooner, it makes a new request', async (_, named) => {
+    const [, headers] = callersOf(named.route, a)[0]!
+    const key = fresh()
+    const body = exampleBody(named.route)
+    const first = await send(named, key, body, headers)
+    service.clock.advance(day_ms - 1)
+    expect((await send(named, key, body, headers)).headers.get('idempotent-replayed')).toBe('true')
+    service.clock.advance(1)
+    const later = await send(named, key, body, headers)
+    expect(later.headers.get('idempotent-replayed')).toBeNull()
+    expect(later.text).not.toBe(first.text)
+  })
+
+  test.each(creating)('%s: it is 1 to 255 visible ASCII characters', async (_, named) => {
+    const [, headers] = callersOf(named.route, a)[0]!
+    const all_visible = Array.from({ length: 94 }, (_char, i) => String.fromCharCode(0x21 + i)).join('')
+    const one = String.fromCharCode(0x21 + (Bun.hash.crc32(named.name) % 94))
+    for (const key of [one, fresh().padEnd(255, 'x'), `${fresh()}${all_visible}`, `"${fresh()}"`]) {
+      const answer = await send(named, key, exampleBody(named.route), headers)
+      expect([key, answer.status]).toEqual([key, successStatus(named.route)])
+    }
+    for (const key of ['', fresh().padEnd(256, 'x'), 'two words', 'tab\tbed', 'é', '\x7f']) {
+      const answer = await send(named, key, exampleBody(named.route), headers)
+      expect([key, answer.status, answer.body.error.code]).toEqual([key, 400, 'VALIDATION_FAILED'])
+      expect(answer.body.error.details).toEqual({
+        issues: [{ path: 'header.Idempotency-Key', message: 'must be 1 to 255 visible ASCII characters' }],
+      })
+    }
+  })
+
+  test.each(creating)('%s: a refused request leaves it unused', async (_, named) => {
+    const [, headers] = callersOf(named.route, a)[0]!
+    const key = fresh()
+    const refused = await send(named, key, '[]', headers)
+    expect(refused.status).toBe(400)
+    const answer = await send(named, key, exampleBody(named.route), headers)
+    expect([answer.status, answer.headers.get('idempotent-replayed')]).toEqual([
+      successStatus(named.route),
+      null,
+    ])
+  })
+
+  test.each(creating.filter(([, { route }]) => route.sign_up))(
+    '%s: under 16 characters it could be guessed, so the body is part of it',
+    async (_, named) => {
+      const bodies = () => [exampleBody(named.route), exampleBody(named.route)]
+      const short = 'k'.repeat(15)
+      const long = 'k'.repeat(16)
+      const [one, two] = bodies()
+      for (const body of [one, two]) {
+        const answer = await send(named, short, body, {})
+        expect([answer.status, answer.headers.get('idempotent-replayed')]).toEqual([201, null])
+      }
+      const again = await send(named, short, two, {})
+      expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([201, 'true'])
+      const [three, four] = bodies()
+      expect((await send(named, long, three, {})).status).toBe(201)
+      expect(bytesButId(await send(named, long, four, {}))).toBe(errorBytes('IDEMPOTENCY_KEY_REUSED'))
+    },
+  )
+})
+
+forEachService(
+  'an Idempotency-Key of a public route',
+  (service) => {
+    test.each(creating.filter(([, { route }]) => route.sign_up))(
+      '%s: belongs to the client address',
+      async (_, named) => {
+        const key = 'k'.repeat(16)
+        for (const address of ['192.0.2.1', '192.0.2.2']) {
+          const headers = { 'x-forwarded-for': address, 'idempotency-key': key }
+          const answer = await call(
+            service,
+            named,
+            { path: named.route.path, body: exampleBody(named.route) },
+            { headers },
+          )
+          expect([address, answer.status, answer.headers.get('idempotent-replayed')]).toEqual([
+            address,
+            201,
+            null,
+          ])
+        }
+      },
+    )
+  },
+  { TRUST_PROXY: '127.0.0.1' },
+)

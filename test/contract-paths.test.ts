@@ -1,0 +1,183 @@
+// Paths, methods and lists of every route, generated from the list of routes.
+
+import { beforeAll, expect, test } from 'bun:test'
+import { type Route, successStatus } from '../src/contract/route.ts'
+import { routes } from '../src/routes.ts'
+import {
+  bearer,
+  bytesButId,
+  call,
+  callersOf,
+  errorBytes,
+  type Keyring,
+  neverExisted,
+  newKeyring,
+  ownHeaders,
+  pathWith,
+  ready,
+  titled,
+} from './support/contract.ts'
+import { exampleBody, exampleParam } from './support/contract-examples.ts'
+import { forEachService, type TestService } from './support/service.ts'
+
+const readable = titled(routes.filter(({ route }) => route.method === 'GET'))
+const paths = [...new Set(routes.map(({ route }) => route.path))]
+
+forEachService('a path', (service) => {
+  let a: Keyring
+  beforeAll(async () => {
+    a = await newKeyring(service)
+  })
+
+  test.each(readable)('%s: HEAD answers as GET does, without the body', async (_, named) => {
+    const made = await ready(service, named, a)
+    for (const headers of [{}, ...callersOf(named.route, a).map(([, own]) => own)]) {
+      const sent = { headers: { ...headers, 'x-request-id': 'head-and-get' } }
+      const got = await service.ask('GET', made.path, sent)
+      const head = await service.ask('HEAD', made.path, sent)
+      expect([head.status, head.text]).toEqual([got.status, ''])
+      expect(headersButDate(head.headers)).toEqual(headersButDate(got.headers))
+    }
+  })
+
+  test.each(paths)(
+    '%s: OPTIONS is 204 with Allow, methods that it lacks are 405 with Allow',
+    async (path) => {
+      const allowed = allowedOn(path)
+      const url = path.replace(/:\w+/g, 'x-1')
+      const options = await service.ask('OPTIONS', url)
+      expect([options.status, options.text, options.headers.get('allow')]).toEqual([
+        204,
+        '',
+        allowed.join(', '),
+      ])
+      expect(options.headers.get('x-request-id')).toMatch(/^req_/)
+      expect(options.headers.get('access-control-allow-origin')).toBeNull()
+      const others = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'PURGE'].filter(
+        (m) => !allowed.includes(m),
+      )
+      for (const method of others) {
+        for (const headers of [{}, ownHeaders(a, 'admin')]) {
+          const answer = await service.ask(method, url, { headers })
+          expect([method, answer.headers.get('allow')]).toEqual([method, allowed.join(', ')])
+          expect(answer.status).toBe(405)
+          if (method === 'HEAD') expect(answer.text).toBe('')
+          else expect(bytesButId(answer)).toBe(errorBytes('METHOD_NOT_ALLOWED'))
+        }
+      }
+      expect(others.length).toBeGreaterThan(0)
+    },
+  )
+
+  const unknown = [
+    '/',
+    '/v1',
+    '/v1/',
+    '/v2/tenants',
+    '/V1/tenants',
+    '/v1/kv//x',
+    '/v1/nothing',
+    '/v1/audit/x/y',
+  ]
+  test.each([...unknown, ...paths.map((path) => `${path.replace(/:\w+/g, 'x-1')}/`)])(
+    '%s is unknown: 404 ROUTE_NOT_FOUND, for every method, with a key or without',
+    async (path) => {
+      for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+        for (const headers of [{}, ownHeaders(a, 'admin'), bearer('garbage')]) {
+          const answer = await service.ask(method, path, { headers })
+          expect([method, answer.status]).toEqual([method, 404])
+          expect(answer.headers.get('x-request-id')).toMatch(/^req_/)
+          if (method !== 'HEAD') expect(bytesButId(answer)).toBe(errorBytes('ROUTE_NOT_FOUND'))
+        }
+      }
+    },
+  )
+})
+
+forEachService('a cursor', (service) => {
+  const lists = titled(routes.filter(({ route }) => route.query?.properties.cursor))
+
+  test.each(lists)(
+    '%s: leads through all of the list, and is worth nothing anywhere else',
+    async (_, named) => {
+      const { route } = named
+      const [a, b] = [await newKeyring(service), await newKeyring(service)]
+      const params = Object.fromEntries(
+        Object.entries(route.params ?? {}).map(([name, param]) => [name, exampleParam(route, name, param)]),
+      )
+      const path = pathWith(route, params)
+      for (let i = 0; i < 3; i++) await addItem(service, route, a, params)
+      for (let i = 0; i < 3; i++) await addItem(service, route, b, params)
+      const [kind] = route.auth
+      const page = (keyring: Keyring, at: string, query: string) =>
+        service.ask('GET', `${at}?limit=1${query}`, { headers: ownHeaders(keyring, kind!) })
+
+      const whole = await service.ask('GET', path, { headers: ownHeaders(a, kind!) })
+      const items: unknown[] = []
+      const cursors: string[] = []
+      for (let next: string | null = ''; next !== null; next = cursors.at(-1) ?? null) {
+        const { body } = await page(a, path, next && `&cursor=${next}`)
+        items.push(...body.items)
+        if (body.next_cursor === null) break
+        cursors.push(body.next_cursor)
+      }
+      expect(items).toEqual(whole.body.items)
+      expect([items.length, whole.body.next_cursor]).toEqual([cursors.length + 1, null])
+      expect(cursors.length).toBeGreaterThanOrEqual(2)
+
+      const cursor = cursors[0]!
+      const flipped = (at: number) =>
+        cursor.slice(0, at) + (cursor[at] === 'A' ? 'B' : 'A') + cursor.slice(at + 1)
+      const elsewhere = lists.filter(([, other]) => other.route !== route && other.route.auth.includes(kind!))
+      const refused: [Keyring, string, string][] = [
+        [b, path, cursor],
+        ...['', 'x', cursor.slice(0, -1), `${cursor}A`, `${cursor}=`, `${cursor}%00`, '%ff'].map(
+          (text): [Keyring, string, string] => [a, path, text],
+        ),
+        ...Array.from(cursor, (_char, at): [Keyring, string, string] => [a, path, flipped(at)]),
+        ...elsewhere.map(([, other]): [Keyring, string, string] => [a, examplePath(other.route), cursor]),
+        ...(Object.keys(params).length > 0
+          ? [[a, examplePath(route), cursor] as [Keyring, string, string]]
+          : []),
+      ]
+      for (const [keyring, at, text] of refused) {
+        const answer = await page(keyring, at, `&cursor=${text}`)
+        expect([at, text, answer.status]).toEqual([at, text, 400])
+        expect(answer.body.error.details.issues.map((issue: { path: string }) => issue.path)).toEqual([
+          'query.cursor',
+        ])
+      }
+    },
+  )
+})
+
+function examplePath(route: Route): string {
+  return pathWith(route, neverExisted(route))
+}
+
+function allowedOn(path: string): string[] {
+  const methods: string[] = routes.flatMap(({ route }) => (route.path === path ? [route.method] : []))
+  return [...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'].sort()
+}
+
+function headersButDate(headers: Headers): [string, string][] {
+  return [...headers].filter(([name]) => name !== 'date').sort()
+}
+
+/** One more item of a list, by the POST on its path or the PUT below it. */
+async function addItem(service: TestService, list: Route, keyring: Keyring, params: Record<string, string>) {
+  const maker =
+    routes.find(({ route }) => route.path === list.path && route.create) ??
+    routes.find(({ route }) => route.path.startsWith(`${list.path}/:`) && route.method === 'PUT')
+  if (!maker) throw new Error(`nothing makes an item of GET ${list.path}`)
+  const { route } = maker
+  const all = Object.entries(route.params ?? {}).map(([name, param]) => [
+    name,
+    params[name] ?? exampleParam(route, name, param),
+  ])
+  const path = pathWith(route, Object.fromEntries(all))
+  const [, headers] = callersOf(route, keyring)[0]!
+  const answer = await call(service, maker, { path, body: exampleBody(route) }, { headers })
+  expect(answer.status).toBe(successStatus(route))
+  service.clock.advance(1)
+}

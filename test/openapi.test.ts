@@ -1,0 +1,136 @@
+import { describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { openapiText } from '../scripts/openapi.ts'
+import { type ErrorCode, errors } from '../src/base/errors.ts'
+import { errorCodesOf } from '../src/contract/openapi.ts'
+import { routes } from '../src/routes.ts'
+import { forEachService } from './support/service.ts'
+
+const file = readFileSync(new URL('../openapi.json', import.meta.url), 'utf8')
+
+interface Operation {
+  operationId: string
+  tags: string[]
+  summary: string
+  parameters?: { in: string; name: string; required: boolean; schema: object }[]
+  requestBody?: { required: boolean; content: Record<string, { schema: object }> }
+  responses: Record<string, { description: string; headers: object; content?: object }>
+  security: Record<string, []>[]
+}
+interface Document {
+  openapi: string
+  tags: { name: string }[]
+  paths: Record<string, Record<string, Operation>>
+  components: { securitySchemes: object; schemas: object }
+}
+const document = JSON.parse(file) as Document
+const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, operation]): [string, Operation] => [
+    `${method.toUpperCase()} ${path}`,
+    operation,
+  ]),
+)
+
+describe('openapi.json', () => {
+  test('in git is what the routes say; after a change run: npm run openapi', () => {
+    expect(file).toBe(openapiText())
+  })
+
+  test('is a valid OpenAPI 3.1 document', async () => {
+    const validator = new Validator()
+    const result = await validator.validate(structuredClone(document) as never)
+    expect([result.valid, result.errors, validator.version]).toEqual([true, undefined, '3.1'])
+  })
+
+  test('would not pass that validator with a mistake in it', async () => {
+    const spoiled = structuredClone(document)
+    spoiled.paths['/livez']!.get!.responses = { '200': { headers: {} } as never }
+    expect((await new Validator().validate(spoiled as never)).valid).toBe(false)
+  })
+
+  test('has every route and nothing else', () => {
+    const paths = routes.map(({ route }) => `${route.method} ${route.path.replace(/:(\w+)/g, '{$1}')}`)
+    expect(operations.map(([title]) => title).toSorted()).toEqual(paths.toSorted())
+    expect(new Set(paths).size).toBe(routes.length)
+  })
+
+  test("has an operation's id once, which is the name of the route's export", () => {
+    const ids = operations.map(([, { operationId }]) => operationId)
+    expect(ids.toSorted()).toEqual(routes.map(({ name }) => name).toSorted())
+    expect(new Set(ids).size).toBe(ids.length)
+  })
+
+  test.each(operations)(
+    '%s names each parameter of its path, and its tag',
+    (title, { parameters = [], tags }) => {
+      const in_path = parameters.filter((parameter) => parameter.in === 'path')
+      expect(in_path.map(({ name }) => name)).toEqual(
+        [...title.matchAll(/{(\w+)}/g)].map(([, name]) => name!),
+      )
+      expect(in_path.every(({ required }) => required)).toBe(true)
+      const places = parameters.map((parameter) => `${parameter.in} ${parameter.name}`)
+      expect(new Set(places).size).toBe(places.length)
+      expect(document.tags.map(({ name }) => name)).toContain(tags[0]!)
+    },
+  )
+
+  test.each(operations)(
+    '%s shows the status of every answer it may give, each with X-Request-Id',
+    (title, operation) => {
+      const { route } = routes.find(({ name }) => name === operation.operationId)!
+      const of_codes = errorCodesOf(route).flatMap((code): number[] =>
+        code === 'VERSION_MISMATCH' ? [409, 412] : [errors[code].status],
+      )
+      const statuses = new Set([...Object.keys(route.replies), ...of_codes.map(String)])
+      expect([title, Object.keys(operation.responses).toSorted()]).toEqual([title, [...statuses].toSorted()])
+      for (const response of Object.values(operation.responses))
+        expect(response.headers).toHaveProperty('X-Request-Id')
+      for (const code of errorCodesOf(route)) {
+        const told = Object.entries(operation.responses).filter(([, { description }]) =>
+          mentions(description, code),
+        )
+        expect([code, told.map(([status]) => Number(status))]).toEqual([
+          code,
+          code === 'VERSION_MISMATCH' ? [409, 412] : [errors[code].status],
+        ])
+      }
+    },
+  )
+
+  test.each(operations)('%s shows which keys it takes', (_, operation) => {
+    const { route } = routes.find(({ name }) => name === operation.operationId)!
+    const schemes = Object.keys(document.components.securitySchemes)
+    for (const requirement of operation.security)
+      for (const scheme of Object.keys(requirement)) expect(schemes).toContain(scheme)
+    const own = route.auth.map((kind) => (kind === 'agent' ? ['agent', 'agent_id'] : [kind]))
+    expect(operation.security.map((requirement) => Object.keys(requirement))).toEqual(
+      route.auth.length === 0 ? [] : [...own, ['bearer']],
+    )
+  })
+
+  test('refers only to what it holds', () => {
+    const references = [...file.matchAll(/"\$ref": "#\/components\/schemas\/(\w+)"/g)].map(
+      ([, name]) => name!,
+    )
+    expect(references.length).toBeGreaterThan(0)
+    expect(file.match(/"\$ref"/g)?.length).toBe(references.length)
+    expect([...new Set(references)].toSorted()).toEqual(Object.keys(document.components.schemas).toSorted())
+  })
+})
+
+forEachService(
+  '/openapi.json',
+  (service) => {
+    test('is served as it is in git, with the address of this server', async () => {
+      const answer = await service.ask('GET', '/openapi.json')
+      expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/json'])
+      expect(answer.body).toEqual({ ...document, servers: [{ url: 'https://waystation.example.com' }] })
+    })
+  },
+  { PUBLIC_URL: 'https://waystation.example.com/' },
+)
+
+function mentions(description: string, code: ErrorCode): boolean {
+  return description.split(', ').includes(code)
+}

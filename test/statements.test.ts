@@ -1,0 +1,131 @@
+// How many statements a request costs, by name. A route without a line here fails.
+
+import { beforeAll, expect, test } from 'bun:test'
+import { second_ms } from '../src/base/clock.ts'
+import { newKey } from '../src/base/keys.ts'
+import { type NamedRoute, successStatus } from '../src/contract/route.ts'
+import { routes } from '../src/routes.ts'
+import { call, callersOf, type Keyring, newKeyring, ready, titled } from './support/contract.ts'
+import { mustBeKnown } from './support/contract-credentials.ts'
+import { exampleBody } from './support/contract-examples.ts'
+import { forEachService } from './support/service.ts'
+
+const tenant_view = ['tenants.find', 'kv.count_expired', 'quotas.used']
+
+/** Operation to the statements of one successful call, in order; its key was used a moment ago. */
+const budgets: Record<string, string[]> = {
+  createTenant: ['tenants.insert', 'quotas.create', 'audit.begin', 'credentials.insert', 'quotas.used'],
+  getTenant: tenant_view,
+  deleteTenant: ['tenants.mark_deleted'],
+  restoreTenant: ['tenants.restore', ...tenant_view],
+  rotateTenantKey: ['tenants.mark_rotated', 'credentials.revoke', 'credentials.insert', ...tenant_view],
+  rotateSigningSecret: ['tenants.rotate_signing_secret', ...tenant_view],
+  createAgent: ['agents.insert', 'quotas.take', 'credentials.insert'],
+  listAgents: ['agents.newest'],
+  getAgent: ['agents.find'],
+  deleteAgent: ['agents.delete', 'credentials.revoke', 'quotas.give_back'],
+  rotateAgentKey: ['agents.mark_rotated', 'agents.find', 'credentials.revoke', 'credentials.insert'],
+  createApprovalKey: ['approval_keys.insert', 'credentials.insert'],
+  listApprovalKeys: ['approval_keys.newest'],
+  deleteApprovalKey: ['approval_keys.delete', 'credentials.revoke'],
+  getValue: ['kv.find'],
+  putValue: ['kv.put', 'quotas.take'],
+  deleteValue: ['kv.delete', 'quotas.give_back'],
+  listKeys: ['kv.list_from_open'],
+  appendEntry: ['audit.next', 'audit.insert'],
+  listEntries: ['audit.list'],
+  getEntry: ['audit.find'],
+  livez: [],
+  readyz: [],
+  openapi: [],
+}
+
+forEachService('statements', (service) => {
+  let a: Keyring
+  beforeAll(async () => {
+    a = await newKeyring(service)
+  })
+
+  async function counted(work: () => Promise<unknown>): Promise<string[]> {
+    const names: string[] = []
+    service.app.db.onStatement((name) => names.push(name))
+    try {
+      await work()
+    } finally {
+      service.app.db.onStatement(null)
+    }
+    return names
+  }
+
+  /** A call that is ready, by a caller whose key was used a moment ago. */
+  async function warm(named: NamedRoute) {
+    const made = await ready(service, named, a)
+    const [, headers] = callersOf(named.route, made.keyring)[0]!
+    await mustBeKnown(service, made.keyring.keys[named.route.auth[0] ?? 'admin'])
+    return { made, headers }
+  }
+
+  test('every route has its budget, and no budget is for a route that is gone', () => {
+    expect(Object.keys(budgets).toSorted()).toEqual(routes.map(({ name }) => name).toSorted())
+  })
+
+  test.each(titled(routes))('%s runs the statements of its budget', async (_, named) => {
+    const { made, headers } = await warm(named)
+    const names = await counted(async () => {
+      expect((await call(service, named, made, { headers })).status).toBe(successStatus(named.route))
+    })
+    expect(names).toEqual(budgets[named.name]!)
+  })
+
+  test('the hot paths keep to theirs: kv get 1, kv put 2 and over an existing key 1, audit append 2', async () => {
+    const lengths = ['getValue', 'putValue', 'appendEntry'].map((name) => budgets[name]!.length)
+    expect(lengths).toEqual([1, 2, 2])
+    const put = { key: a.keys.agent, body: { value: 1 } }
+    await service.ask('PUT', '/v1/kv/state/twice', put)
+    expect(await counted(() => service.ask('PUT', '/v1/kv/state/twice', put))).toEqual(['kv.put'])
+  })
+
+  test.each([
+    ['cas_version', {}, { value: 1, cas_version: 1 }],
+    ['If-Match', { 'if-match': '1' }, { value: 1 }],
+  ])('a put with %s looks first: 2', async (how, headers, body) => {
+    const path = `/v1/kv/state/${how}`
+    await service.ask('PUT', path, { key: a.keys.agent, body: { value: 1 } })
+    const names = await counted(() => service.ask('PUT', path, { key: a.keys.agent, headers, body }))
+    expect(names).toEqual(['kv.find', 'kv.put_if_version'])
+  })
+
+  test('a key that was not used for a second costs one look-up, and only the first request', async () => {
+    service.clock.advance(second_ms)
+    const get = () => service.ask('GET', '/v1/kv/state/nothing', { key: a.keys.agent })
+    expect(await counted(get)).toEqual(['credentials.find', 'kv.find'])
+    expect(await counted(get)).toEqual(['kv.find'])
+    service.clock.advance(second_ms - 1)
+    expect(await counted(get)).toEqual(['kv.find'])
+    service.clock.advance(1)
+    expect(await counted(get)).toEqual(['credentials.find', 'kv.find'])
+  })
+
+  test('a key whose checksum is wrong costs none, an unknown one costs one each time', async () => {
+    const { agent } = a.keys
+    const bad = agent.slice(0, -1) + (agent.endsWith('a') ? 'b' : 'a')
+    expect(await counted(() => service.ask('GET', '/v1/audit', { key: bad }))).toEqual([])
+    const unknown = newKey('agent')
+    for (let i = 0; i < 2; i++)
+      expect(await counted(() => service.ask('GET', '/v1/audit', { key: unknown }))).toEqual([
+        'credentials.find',
+      ])
+  })
+
+  test.each(titled(routes.filter(({ route }) => route.create)))(
+    '%s with an Idempotency-Key runs two more, and a repeat runs two in all',
+    async (_, named) => {
+      const { headers } = await warm(named)
+      const body = exampleBody(named.route)
+      const sent = { headers: { ...headers, 'idempotency-key': crypto.randomUUID() } }
+      const once = () => call(service, named, { path: named.route.path, body }, sent)
+      expect(await counted(once)).toEqual(['idempotency.claim', ...budgets[named.name]!, 'idempotency.keep'])
+      expect(await counted(once)).toEqual(['idempotency.claim', 'idempotency.find'])
+    },
+  )
+})

@@ -1,0 +1,412 @@
+// The repository reads its own source: what may import what, and where the clock, the environment, the network and
+// SQL are touched. Every exception has its reason, and is itself a failure once it is no longer needed.
+
+import { describe, expect, test } from 'bun:test'
+import { readdirSync, readFileSync } from 'node:fs'
+import { basename, dirname, extname, join, normalize, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import '../src/app.ts'
+import { type Filters, listStatement } from '../src/audit/store.ts'
+import { type Statement, statements } from '../src/db/db.ts'
+import { migrations } from '../src/db/migrate.ts'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const texts = new Map<string, string>()
+const vocabulary = new Map<string, Set<string>>()
+
+/** Every file of the repository, as `src/kv/store.ts`. */
+const files = filesIn(root)
+const source = files.filter(
+  (file) => file.startsWith('src/') && file.endsWith('.ts') && !file.endsWith('.test.ts'),
+)
+const code = files.filter((file) => /\.(ts|mjs)$/.test(file))
+
+describe('imports', () => {
+  /** Inner first: a file imports from its own folder and from the layers before its own. */
+  const layers: string[][] = [
+    ['base'],
+    ['db'],
+    ['contract'],
+    ['credentials', 'quotas', 'secrets', 'kv', 'audit', 'agents', 'approval-keys', 'tenants', 'health'],
+    ['http'],
+    ['tick'],
+    ['version.ts', 'config.ts', 'routes.ts'],
+    ['app.ts'],
+    ['main.ts', 'admin.ts'],
+  ]
+  const features = layers[3]!
+  const layerOf = (file: string) => layers.findIndex((layer) => layer.includes(placeOf(file)))
+
+  test('every file of src has its layer, and no layer names what is gone', () => {
+    expect(source.filter((file) => layerOf(file) === -1)).toEqual([])
+    expect([...new Set(source.map(placeOf))].toSorted()).toEqual(layers.flat().toSorted())
+  })
+
+  test('point inward', () => {
+    const outward = imports().filter(({ from, to }) => {
+      const same_layer_other_place = layerOf(from) === layerOf(to) && placeOf(from) !== placeOf(to)
+      const between_features = features.includes(placeOf(from)) && features.includes(placeOf(to))
+      return layerOf(to) > layerOf(from) || (same_layer_other_place && !between_features)
+    })
+    expect(outward.map(shown)).toEqual([])
+  })
+
+  test("take another feature's service.ts and nothing else of it", () => {
+    const reasons: Record<string, string> = {
+      'src/app.ts -> src/credentials/cache.ts': 'the composition makes the cache',
+      'src/config.ts -> src/quotas/plans.ts': 'the configuration reads the table of plans',
+      ...Object.fromEntries(
+        imports()
+          .filter(({ from, to }) => from === 'src/routes.ts' && basename(to) === 'routes.ts')
+          .map((found) => [shown(found), 'the list of routes is there for this']),
+      ),
+    }
+    const inner = imports().filter(({ from, to }) => {
+      return features.includes(placeOf(to)) && placeOf(to) !== placeOf(from) && basename(to) !== 'service.ts'
+    })
+    expect(inner.map(shown).toSorted()).toEqual(Object.keys(reasons).toSorted())
+  })
+
+  test('between features go one way', () => {
+    const edges = imports().filter(
+      ({ from, to }) => features.includes(placeOf(from)) && features.includes(placeOf(to)),
+    )
+    const reaches = (from: string, seen: string[] = []): string[] =>
+      seen.includes(from)
+        ? seen
+        : edges
+            .filter((edge) => placeOf(edge.from) === from && placeOf(edge.to) !== from)
+            .reduce((known, edge) => reaches(placeOf(edge.to), known), [...seen, from])
+    const circles = features.filter((feature) =>
+      edges.some(
+        (edge) =>
+          placeOf(edge.to) === feature &&
+          placeOf(edge.from) !== feature &&
+          reaches(feature).includes(placeOf(edge.from)),
+      ),
+    )
+    expect(circles).toEqual([])
+  })
+
+  test("leave a noun's own file without database and HTTP", () => {
+    const pure = source.filter((file) => {
+      return (
+        features.includes(placeOf(file)) && !['routes.ts', 'service.ts', 'store.ts'].includes(basename(file))
+      )
+    })
+    expect(pure.length).toBeGreaterThan(3)
+    const impure = imports().filter(
+      ({ from, to }) => pure.includes(from) && ['db', 'http'].includes(placeOf(to)),
+    )
+    expect(impure.map(shown)).toEqual([])
+  })
+})
+
+describe('effects have their places', () => {
+  const places: [what: string, pattern: RegExp, allowed: Record<string, string>][] = [
+    [
+      'the time',
+      /\bDate\.now\b|\bnew Date\(|\bperformance\.now\b|\bBun\.nanoseconds\b|\bprocess\.hrtime\b/,
+      { 'src/base/clock.ts': 'the one clock' },
+    ],
+    [
+      'timers',
+      /\bsetTimeout\b|\bsetInterval\b|\bsetImmediate\b|\bqueueMicrotask\b|\bnextTick\b|\bBun\.sleep/,
+      {
+        'src/app.ts': 'the end of the patience of a drain',
+        'src/db/db.ts': 'an effect after commit that throws must not take other callers along',
+        'src/db/sqlite.ts': 'one commit per turn of the event loop',
+        'src/http/body.ts': 'a sender has 30 seconds, whatever the clock says',
+        'src/tick/sweep.ts': 'the pace of the sweep',
+      },
+    ],
+    ['chance that can be guessed', /\bMath\.random\b/, {}],
+    [
+      'chance and ciphers',
+      /\bgetRandomValues\b|\brandomUUID\b|\brandomBytes\b|node:crypto|\bCryptoHasher\b/,
+      {
+        'src/base/ids.ts': 'the random part of ids',
+        'src/base/keys.ts': 'keys and their hashes',
+        'src/base/seal.ts': 'every cipher and derivation',
+        'src/http/idempotency.ts': 'fingerprints of bodies and of Idempotency-Keys',
+      },
+    ],
+    [
+      'the environment and the process',
+      /\bprocess\.|\bBun\.env\b|\bimport\.meta\.env\b/,
+      { 'src/main.ts': 'the service', 'src/admin.ts': "the operator's command" },
+    ],
+    [
+      'the console',
+      /\bconsole\./,
+      { 'src/main.ts': 'the banner', 'src/admin.ts': 'what the operator asked for' },
+    ],
+    [
+      'outgoing connections',
+      /\bfetch\(|\b(from|import\()\s*['"](node:)?(https?|http2|net|tls|dns|dgram|dns\/promises|undici)['"]|\bBun\.(connect|listen|udpSocket|dns)\b|\bWebSocket\b/,
+      {},
+    ],
+    ['the server', /\bBun\.serve\(/, { 'src/app.ts': 'the one port' }],
+    ['other processes', /child_process|\bBun\.(spawn|spawnSync|\$)|\bWorker\(/, {}],
+    ['code from text', /\beval\(|\bnew Function\(/, {}],
+    [
+      'files',
+      /['"](node:)?fs(\/promises)?['"]|\bBun\.(file|write)\b/,
+      {
+        'src/admin.ts': 'tells a missing database from a new one',
+        'src/config.ts': 'PLANS_FILE',
+        'src/db/sqlite.ts': 'the folder of the database, and what kind of disk it lies on',
+        'src/secrets/service.ts': 'generated secrets in DATA_DIR',
+      },
+    ],
+    ['SQLite', /['"]bun:sqlite['"]/, { 'src/db/sqlite.ts': 'the driver' }],
+    ['PostgreSQL', /\bSQL\b.*from 'bun'/, { 'src/db/postgres.ts': 'the driver' }],
+  ]
+
+  test.each(places)('%s', (_, pattern, allowed) => {
+    const found = source.filter((file) => pattern.test(codeOf(file)))
+    expect(found.toSorted()).toEqual(Object.keys(allowed).toSorted())
+  })
+})
+
+describe('SQL', () => {
+  const allowed: Record<string, string> = {
+    'src/db/db.ts': 'defines what a statement is',
+    'src/db/migrate.ts': 'migrations',
+    'src/http/idempotency.ts': 'its rows share the transaction of the effect',
+  }
+
+  test('stands in store.ts files, in db, and with the Idempotency-Key', () => {
+    const defines = /\b(sql|unnamed)(<[^(]*>)?\(/
+    const found = source.filter((file) => basename(file) !== 'store.ts' && defines.test(codeOf(file)))
+    expect(found.toSorted()).toEqual(Object.keys(allowed).toSorted())
+    const texts = /[`'"]\s*(select|insert into|update|delete from|create table|pragma|begin)\s+\w/i
+    const elsewhere = source.filter((file) => {
+      return texts.test(codeOf(file)) && basename(file) !== 'store.ts' && !file.startsWith('src/db/')
+    })
+    expect(elsewhere).toEqual(['src/http/idempotency.ts'])
+  })
+
+  /** Every statement there is: the named ones, and the lists of the audit log with each set of filters. */
+  const filters: (keyof Filters)[] = ['workflow_id', 'action', 'actor', 'from', 'to', 'before_seq']
+  const lists = Array.from({ length: 2 ** filters.length }, (_, set) =>
+    listStatement(filters.filter((_filter, bit) => (set & (1 << bit)) !== 0)),
+  )
+  const all: Statement<unknown>[] = [...statements.values(), ...lists]
+
+  test('is named after its feature, each statement once', () => {
+    const named = source.flatMap((file) =>
+      [...textOf(file).matchAll(/\bsql(?:<[^(]*>)?\(\s*['`](\w+)\./g)].map(
+        (match) => [file, match[1]!] as const,
+      ),
+    )
+    expect(named.length).toBeGreaterThan(40)
+    const strange = named.filter(([file, noun]) => noun !== ownerOf(file))
+    expect(strange).toEqual([])
+    expect(all.filter(({ name }) => !/^[a-z_]+\.[a-z_]+$/.test(name))).toEqual([])
+    expect(new Set(all.map(({ name }) => name)).size).toBe(all.length)
+  })
+
+  const unportable: [what: string, pattern: RegExp][] = [
+    ['LIKE', /\bi?like\b|\bglob\b|\bsimilar to\b|~/i],
+    ['the clock', /\bnow\(|\bcurrent_|\bdatetime\(|\bstrftime\(|\bunixepoch\(|\blocaltime/i],
+    ['chance', /\brandom\w*\(|\bgen_random/i],
+    ['casts', /::|\bcast\(/i],
+    ['a parameter that may be null', /\$\d+\s+is\s+(not\s+)?null/i],
+    ['JSON', /->|\bjsonb?_|\bjsonb?\b|@>/i],
+    ['true and false', /\b(true|false)\b/i],
+    [
+      'a flag that is not compared',
+      /\b(and|or|where|when)\s+[\w.]+\s*(\)|$|\b(and|or|then|order|group|limit|returning)\b)/im,
+    ],
+    ['locks', /\bfor\s+(update|share)\b|\bskip locked\b|\bpg_/i],
+    [
+      "one engine's words",
+      /\binsert or\b|\breplace into\b|\bifnull\(|\bnvl\(|\bdistinct on\b|\browid\b|\bctid\b|\boffset\b/i,
+    ],
+    ['a number or text pasted in', /'\s*\+|\$\{/],
+  ]
+  test.each(unportable)('keeps to what both engines understand alike: no %s', (_, pattern) => {
+    expect(all.filter(({ text }) => pattern.test(text)).map(({ name }) => name)).toEqual([])
+  })
+
+  test('would be caught by these patterns', () => {
+    const caught: Record<string, string> = {
+      LIKE: `select a from b where c like 'x%'`,
+      'the clock': 'select now()',
+      chance: 'order by random()',
+      casts: 'select $1::bigint',
+      'a parameter that may be null': 'where ($1 is null or a = $1)',
+      JSON: "select a->>'b'",
+      'true and false': 'where a = true',
+      'a flag that is not compared': 'where tenant_id = $1 and counted',
+      locks: 'select a from b for update',
+      "one engine's words": 'insert or ignore into a',
+      'a number or text pasted in': "where a = '' + b",
+    }
+    for (const [what, pattern] of unportable)
+      expect([what, pattern.test(caught[what]!)]).toEqual([what, true])
+  })
+
+  test('names the tenant wherever a row belongs to one', () => {
+    const reasons: Record<string, string> = {
+      'credentials.find': 'the look-up that finds the tenant, by the hash of a key',
+      'credentials.sweep': 'a sweep over all tenants',
+      'idempotency.sweep': 'a sweep over all tenants',
+      'kv.tenants_expired': 'finds the tenants of a sweep',
+      'kv.tenants_forgotten': 'finds the tenants of a sweep',
+      'tenants.all': "the operator's list",
+      'tenants.plans': 'asked once, at the start',
+    }
+    const owned = migrations.flatMap(({ text }) =>
+      [...text.matchAll(/create table (\w+) \(([^;]*)\)/g)].flatMap(([, table, columns]) =>
+        /^\s*tenant_id /m.test(columns!) ? [table!] : [],
+      ),
+    )
+    expect(owned.length).toBeGreaterThan(6)
+    const tables = new RegExp(`\\b(from|update|into|join)\\s+(${owned.join('|')})\\b`, 'gi')
+    const unbound = all.filter(({ text }) => {
+      const uses = text.match(tables)?.length ?? 0
+      const bound = text.match(/\btenant_id\s*=|\binsert into \w+\s*\([^)]*\btenant_id\b/gi)?.length ?? 0
+      return bound < uses
+    })
+    expect(unbound.map(({ name }) => name).toSorted()).toEqual(Object.keys(reasons).toSorted())
+  })
+})
+
+describe('a file', () => {
+  const lines_max = 500
+  /** Tables of cases may be longer than code. */
+  const test_lines_max = 700
+
+  test('has 500 lines at most, a test 700, unless there is a reason', () => {
+    const reasons: Record<string, string> = {
+      'src/kv/kv.test.ts': 'every rule of the store, each once, in the order of its page',
+    }
+    const long = code.filter((file) => {
+      return textOf(file).split('\n').length > (file.endsWith('.test.ts') ? test_lines_max : lines_max)
+    })
+    expect(long.toSorted()).toEqual(Object.keys(reasons).toSorted())
+  })
+
+  test('exports by name', () => {
+    const reasons: Record<string, string> = {
+      'src/db/sql.d.ts': 'how Bun hands over a file that is imported as text',
+    }
+    const found = code.filter((file) => /^\s*export (default|\* from)/m.test(textOf(file)))
+    expect(found).toEqual(Object.keys(reasons))
+  })
+
+  test('exports nothing that is not used elsewhere', () => {
+    const unused = source.flatMap((file) => {
+      if (basename(file) === 'routes.ts') return []
+      const names = [...textOf(file).matchAll(/^export (?:async )?(?:const|function|class) (\w+)/gm)].map(
+        ([, name]) => name!,
+      )
+      const others = code.filter((other) => other !== file)
+      return names.flatMap((name) =>
+        others.some((other) => wordsOf(other).has(name)) ? [] : [`${file} ${name}`],
+      )
+    })
+    expect(unused).toEqual([])
+  })
+
+  test('leaves nothing to do later, and silences no tool without a reason', () => {
+    const later = new RegExp(['TO' + 'DO', 'FIX' + 'ME', 'XX' + 'X'].map((word) => `\\b${word}\\b`).join('|'))
+    expect(files.filter((file) => isText(file) && later.test(textOf(file)))).toEqual([])
+    const silenced = code.flatMap((file) =>
+      [...textOf(file).matchAll(/^.*biome-ignore(?!\[).*$/gm)].map(([line]) => [file, line] as const),
+    )
+    const unreasoned = silenced.filter(([file, line]) => {
+      return file !== 'test/tidy.test.ts' && !/biome-ignore(-\w+)? [a-z/A-Z]+: \S+ \S+/.test(line)
+    })
+    expect(unreasoned).toEqual([])
+    const typed_away = new RegExp(['@ts-' + 'ignore', '@ts-' + 'nocheck', '@ts-' + 'expect-error'].join('|'))
+    expect(code.filter((file) => typed_away.test(textOf(file)))).toEqual([])
+  })
+
+  test('runs for every test in it: none is skipped, none runs alone', () => {
+    const partial = new RegExp(
+      `\\b(test|it|describe)\\.(${['skip', 'only', 'todo', 'failing'].join('|')})(If)?\\b`,
+    )
+    expect(code.filter((file) => file.endsWith('.ts') && partial.test(codeOf(file)))).toEqual([])
+  })
+
+  test('knows no machine: no absolute path of one, no registry', () => {
+    const home = new RegExp(`(^|[^\\w.:/-])/(${['work', 'root', 'home', 'Users'].join('|')})/`, 'm')
+    const registry = new RegExp(['registry', '\\.(npmjs|yarnpkg|npmmirror)|"resolved": "http'].join(''))
+    expect(files.filter((file) => isText(file) && home.test(textOf(file)))).toEqual([])
+    expect(files.filter((file) => isText(file) && registry.test(textOf(file)))).toEqual([])
+    expect(Object.keys(JSON.parse(textOf('package-lock.json')).packages).length).toBeGreaterThan(10)
+  })
+})
+
+interface Import {
+  from: string
+  to: string
+}
+
+/** Every relative import inside src. */
+function imports(): Import[] {
+  const found = source.flatMap((from) =>
+    [...textOf(from).matchAll(/\b(?:from|import)\s*\(?\s*'(\.[^']+)'/g)].map(([, path]) => ({
+      from,
+      to: normalize(join(dirname(from), path!)),
+    })),
+  )
+  expect(found.length).toBeGreaterThan(100)
+  return found.filter(({ to }) => to.startsWith('src/') && to.endsWith('.ts'))
+}
+
+function shown({ from, to }: Import): string {
+  return `${from} -> ${to}`
+}
+
+/** The folder inside src, or the file itself when it stands directly in it. */
+function placeOf(file: string): string {
+  return file.split('/')[1]!
+}
+
+/** The first part of a statement's name: its folder, or the file when it is not a store. */
+function ownerOf(file: string): string {
+  const owner = basename(file) === 'store.ts' ? placeOf(file) : basename(file, '.ts')
+  return owner.replaceAll('-', '_')
+}
+
+function textOf(file: string): string {
+  const known = texts.get(file)
+  if (known !== undefined) return known
+  const text = readFileSync(join(root, file), 'utf8')
+  texts.set(file, text)
+  return text
+}
+
+/** Without comments. A line is one when it begins as one; a comment after code needs a space before it. */
+function codeOf(file: string): string {
+  return textOf(file)
+    .replace(/^\s*(\/\/|\/\*|\*).*$/gm, '')
+    .replace(/\s\/\/ .*$/gm, '')
+}
+
+function wordsOf(file: string): Set<string> {
+  let words = vocabulary.get(file)
+  if (!words) {
+    words = new Set(textOf(file).match(/\w+/g))
+    vocabulary.set(file, words)
+  }
+  return words
+}
+
+function isText(file: string): boolean {
+  return !['.png', '.ico', '.woff2', '.gz'].includes(extname(file)) && file !== 'test/tidy.test.ts'
+}
+
+/** What git would keep, told from what it ignores without asking git. */
+function filesIn(folder: string): string[] {
+  const ignored = ['node_modules', '.git', 'data', '.DS_Store']
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    if (ignored.includes(entry.name) || entry.name.endsWith('.log')) return []
+    const path = join(folder, entry.name)
+    return entry.isDirectory() ? filesIn(path) : [relative(root, path)]
+  })
+}
