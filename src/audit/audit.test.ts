@@ -338,7 +338,6 @@ forEachService('Audit log', (service) => {
       '2026-01-01T00:00:00%2B0200',
       '10000-01-01T00:00:00Z',
       '1767225600',
-      
     ])('"%s" is no time: from and to answer 400', async (text) => {
       const log = await newLog(service)
       for (const name of ['from', 'to']) {
