@@ -51,9 +51,6 @@ async function serve(config: Config): Promise<void> {
     log,
     onFatal: (error) => crash(error, 'the disk failed under a write: nothing more can be trusted'),
   })
-  const address = app.listen()
-  console.log(banner(config, address, [app.cron_secret.file, app.secret_key.file]))
-
   let stopping = false
   const stop = (signal: string) => {
     if (stopping) process.exit(1)
@@ -66,6 +63,9 @@ async function serve(config: Config): Promise<void> {
   }
   process.on('SIGTERM', () => stop('SIGTERM'))
   process.on('SIGINT', () => stop('SIGINT'))
+
+  const address = app.listen()
+  console.log(banner(config, address, [app.cron_secret.file, app.secret_key.file]))
 }
 
 function banner(config: Config, address: string, secret_files: (string | null)[]): string {

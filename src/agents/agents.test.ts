@@ -131,6 +131,8 @@ forEachService('Agents', (service) => {
     'https://user:secret@example.com/',
     'https://',
     'http://exa mple.com/',
+    ' https://example.com/',
+    'https://example.com/a\nb',
     '',
     7,
     `https://example.com/${'x'.repeat(2_029)}`,
@@ -143,7 +145,7 @@ forEachService('Agents', (service) => {
     },
   )
 
-  test('GET answers the metadata with the key masked, to the admin and to every agent of the tenant', async () => {
+  test('GET answers with the key masked, to the admin and to every agent of the tenant', async () => {
     const { admin_key, api_key } = await service.signUp()
     const created = await create(admin_key, { name: 'reader', description: 'Reads.' })
     const masked = { ...created.body, api_key: `svc_agt_****${created.body.api_key.slice(-4)}` }
@@ -271,7 +273,7 @@ forEachService('Agents', (service) => {
     expect(read.body.api_key).toBe(`svc_agt_****${new_key.slice(-4)}`)
   })
 
-  test('during a grace both keys work and the agent shows the new one; rotating again ends the grace', async () => {
+  test('in a grace both keys work and the agent shows the new one; rotating again ends it', async () => {
     const { admin_key, api_key: first } = await service.signUp()
     const rotate = (grace_seconds: number) =>
       service.ask('POST', '/v1/agents/agent-one/rotate-key', { key: admin_key, body: { grace_seconds } })
@@ -380,7 +382,7 @@ forEachService(
     const quota = async (tenant_id: string, key: string) =>
       (await service.ask('GET', `/v1/tenants/${tenant_id}`, { key })).body.quota.agents
 
-    test('over quota answers 402 QUOTA_EXCEEDED with quota, used and limit, and creates nothing', async () => {
+    test('over quota is 402 QUOTA_EXCEEDED with quota, used and limit; nothing is created', async () => {
       const { tenant_id, admin_key } = await service.signUp()
       expect((await create(admin_key, 'second')).status).toBe(201)
       expect(refusal(await create(admin_key, 'third'))).toEqual([

@@ -149,7 +149,9 @@ function mustBeCallable(url: string | null, https_only: boolean): void {
   if (url === null) return
   const parsed = URL.parse(url)
   const scheme_ok = parsed?.protocol === 'https:' || (parsed?.protocol === 'http:' && !https_only)
-  if (parsed && scheme_ok && !parsed.username && !parsed.password) return
+  // A URL parser drops white space and control characters without a word.
+  const plain = !/[\p{Cc}\s\\]/u.test(url)
+  if (parsed && scheme_ok && plain && !parsed.username && !parsed.password) return
   throw invalid({
     path: '/callback_base_url',
     message: `must be an ${https_only ? 'https' : 'http or https'} URL without a user or password`,

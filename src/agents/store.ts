@@ -20,9 +20,9 @@ const INSERT = sql(
 
 const select = `select a.agent_id, a.description, a.callback_base_url, a.created_at, c.last_four
      from agents a
-     join credentials c on c.tenant_id = a.tenant_id and c.kind = 'agent' and c.subject = a.agent_id
-                       and c.expires_at is null
-    where a.tenant_id = :tenant_id`
+    cross join credentials c
+    where c.tenant_id = a.tenant_id and c.kind = 'agent' and c.subject = a.agent_id and c.expires_at is null
+      and a.tenant_id = :tenant_id`
 
 const FIND = sql<AgentRow>('agents.find', `${select} and a.agent_id = :agent_id`)
 

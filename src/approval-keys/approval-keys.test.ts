@@ -68,7 +68,7 @@ forEachService('Approval keys', (service) => {
     },
   )
 
-  test('a list is newest first, masked, of this tenant only, and pages without a repeat or a gap', async () => {
+  test('a list is newest first, masked, of this tenant only; pages have no repeat and no gap', async () => {
     const { admin_key } = await service.signUp()
     const other = await service.signUp()
     await create(other.admin_key, { label: 'foreign' })

@@ -19,8 +19,8 @@ const INSERT = sql(
 
 const select = `select k.approval_key_id, k.checkpoint_id, k.label, k.created_at, c.last_four
      from approval_keys k
-     join credentials c on c.tenant_id = k.tenant_id and c.kind = 'approval' and c.subject = k.approval_key_id
-    where k.tenant_id = :tenant_id`
+    cross join credentials c
+    where c.tenant_id = k.tenant_id and c.kind = 'approval' and c.subject = k.approval_key_id and k.tenant_id = :tenant_id`
 
 const NEWEST = sql<ApprovalKeyRow>(
   'approval_keys.newest',

@@ -31,7 +31,7 @@ function actionsOf({ body }: Answer): string[] {
 
 forEachService('Audit log', (service) => {
   describe('POST /audit', () => {
-    test('answers id, seq, action, workflow_id, actor, metadata, agent_id, request_id and created_at', async () => {
+    test('answers every field: what was sent, and id, seq, agent_id, request_id, created_at', async () => {
       const log = await newLog(service)
       const appended = await log.append(
         { action: 'deploy', workflow_id: 'wf-1', actor: 'release bot', metadata: { commit: 'abc' } },
@@ -346,7 +346,7 @@ forEachService('Audit log', (service) => {
       }
     })
 
-    test('a page holds 50 by default; pages go on without a repeat or a gap, also while entries are appended', async () => {
+    test('a page holds 50 by default; pages have no repeat and no gap while entries come in', async () => {
       const log = await newLog(service)
       for (let i = 1; i <= 53; i++) await log.append({ action: `a${i}` })
       const first = await log.list()

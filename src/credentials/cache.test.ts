@@ -78,7 +78,7 @@ describe('A key that was valid', () => {
 })
 
 forEachService('Keys on several nodes', (service) => {
-  /** What another node, or the operator's command, does to the same database: this node hears nothing of it. */
+  /** What another node, or the operator's command, does to the same database, unheard by this node. */
   async function elsewhere(
     action: (db: Awaited<ReturnType<typeof openDb>>) => Promise<unknown>,
   ): Promise<void> {

@@ -64,14 +64,14 @@ function sqliteKind(error: Error & { code?: string }): DbError['kind'] | null {
 /** After one of these the page cache can no longer be trusted: the process must not go on. */
 export function isIoError(error: unknown): boolean {
   const code = String((error as { code?: string } | null)?.code ?? '')
-  return code.startsWith('SQLITE_IOERR') || code === 'SQLITE_CORRUPT' || code === 'SQLITE_NOTADB'
+  return code.startsWith('SQLITE_IOERR') || code.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_NOTADB'
 }
 
 // PostgreSQL Appendix A, "Error Codes": class 08, 57P0x and 53300 mean that the server cannot be had.
 function postgresKind(error: Error & { code?: string; errno?: string }): DbError['kind'] | null {
   const state = String(error.errno ?? '')
   if (state === '23505') return 'unique'
-  if (state === '55P03' || state === '57014') return 'busy'
+  if (['55P03', '57014', '40P01', '40001'].includes(state)) return 'busy'
   if (state === '53100') return 'full'
   if (/^(08...|57P0[1-5]|53300)$/.test(state)) return 'lost'
   if (/^ERR_POSTGRES_(CONNECTION|IDLE_TIMEOUT|LIFETIME_TIMEOUT)/.test(error.code ?? '')) return 'lost'
@@ -80,7 +80,8 @@ function postgresKind(error: Error & { code?: string; errno?: string }): DbError
 
 /** Deadlock or serialization failure: the whole transaction may simply be run again. */
 export function isRetryable(error: unknown): boolean {
-  return ['40P01', '40001'].includes(String((error as { errno?: string } | null)?.errno))
+  const from_driver = error instanceof DbError ? error.cause : error
+  return ['40P01', '40001'].includes(String((from_driver as { errno?: string } | null)?.errno))
 }
 
 type Settings = Record<string, string | number>
@@ -91,7 +92,7 @@ export function unsafeSqlite(settings: Settings): string | null {
     return `SQLite ${settings.sqlite_version} has the WAL-reset bug; 3.51.3 or newer is needed`
   }
   if (settings.journal_mode !== 'wal') return `journal_mode is ${settings.journal_mode}, not wal`
-  if (Number(settings.synchronous) < 2) return `synchronous is ${settings.synchronous}, not 2 (full)`
+  if (!(Number(settings.synchronous) >= 2)) return `synchronous is ${settings.synchronous}, not 2 (full)`
   if (Number(settings.foreign_keys) !== 1) return 'foreign_keys is off'
   const network = network_file_systems.get(Number(settings.file_system))
   if (network) return `the database lies on a network file system (${network})`
@@ -129,7 +130,7 @@ export function olderThan(version: string, least: string): boolean {
   const have = version.split('.').map(Number)
   const need = least.split('.').map(Number)
   for (let i = 0; i < need.length; i++) {
-    if ((have[i] ?? 0) !== need[i]) return (have[i] ?? 0) < need[i]!
+    if ((have[i] ?? 0) !== need[i]) return !((have[i] ?? 0) > need[i]!) // what is no number counts as older
   }
   return false
 }

@@ -43,15 +43,19 @@ const tries_max = 30
 export async function migrate(db: Db, list: Migration[] = migrations): Promise<number> {
   const newest = list.at(-1)?.version ?? 0
   let version = await withPatience(() => db.write((tx) => prepare(db, tx)))
-  if (version > newest) {
-    throw new Error(
-      `the database has schema version ${version}, this release knows ${newest}: run a newer release`,
-    )
-  }
+  mustNotBeNewer(version, newest)
   for (const migration of list) {
     version = await withPatience(() => db.write((tx) => apply(db, tx, migration)))
+    mustNotBeNewer(version, newest) // a newer release may have come in between
   }
   return version
+}
+
+function mustNotBeNewer(version: number, newest: number): void {
+  if (version <= newest) return
+  throw new Error(
+    `the database has schema version ${version}, this release knows ${newest}: run a newer release`,
+  )
 }
 
 async function prepare(db: Db, tx: Tx): Promise<number> {

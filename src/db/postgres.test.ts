@@ -14,6 +14,8 @@ const connections_max = 4
 const accounts = 50
 const balance = 1_000
 const callers_at_work = 20
+/** What the pool takes at once. */
+const under_way_max = 2_000
 /** Parameters of the widest statement. */
 const width_max = 40
 
@@ -199,6 +201,116 @@ async function notStalled<T>(promise: Promise<T>): Promise<T> {
     clearTimeout(timer)
   }
 }
+
+describe('a pool', () => {
+  let url: string
+  let db: Db
+  beforeAll(async () => {
+    url = await newPostgresDatabase()
+    db = await open(url)
+    await db.write((tx) => tx.run(CREATE, {}))
+  })
+  afterAll(async () => {
+    await db.close()
+    await dropPostgresDatabase(url)
+  })
+
+  test('takes 2,000 statements and transactions at once; one more is refused as busy and does nothing', async () => {
+    await db.write((tx) => tx.run(INSERT, { id: 'queue', n: 0 }))
+    for (const round of [1, 2]) {
+      const half = under_way_max / 2
+      const under_way = [
+        ...Array.from({ length: half }, () => kindOf(() => db.one(FIND, { id: 'queue' }))),
+        ...Array.from({ length: half }, () =>
+          kindOf(() => db.write((tx) => tx.run(ADD, { id: 'queue', n: 1 }))),
+        ),
+      ]
+      const one_more = [
+        await kindOf(() => db.write((tx) => tx.run(ADD, { id: 'queue', n: 1_000_000 }))),
+        await kindOf(() => db.one(FIND, { id: 'queue' })),
+        await kindOf(() => db.all(FIND, { id: 'queue' })),
+        await kindOf(() => db.read((q) => q.one(FIND, { id: 'queue' }))),
+      ]
+      expect(one_more).toEqual(['busy', 'busy', 'busy', 'busy'])
+      expect(new Set(await Promise.all(under_way))).toEqual(new Set(['done']))
+      expect((await db.one(FIND, { id: 'queue' }))!.n).toBe(round * half)
+    }
+  }, 60_000)
+
+  test('runs the loser of a deadlock again', async () => {
+    for (const id of ['left', 'right']) await db.write((tx) => tx.run(INSERT, { id, n: 0 }))
+    let runs = 0
+    let both: () => void
+    const both_hold_one = new Promise<void>((resolve) => {
+      both = resolve
+    })
+    const cross = (first: string, second: string) =>
+      db.write(async (tx) => {
+        runs += 1
+        await tx.run(ADD, { id: first, n: 1 })
+        if (runs === 2) both()
+        await both_hold_one
+        await tx.run(ADD, { id: second, n: 1 })
+      })
+    await Promise.all([cross('left', 'right'), cross('right', 'left')])
+    expect(runs).toBe(3)
+    expect((await db.one(FIND, { id: 'left' }))!.n).toBe(2)
+    expect((await db.one(FIND, { id: 'right' }))!.n).toBe(2)
+  }, 30_000)
+
+  const CONFLICT = unnamed('test.conflict', `do 'begin raise exception sqlstate ''40001''; end'`)
+  test.each([
+    [3, 'done', 4],
+    [4, 'busy', 4],
+  ])('after %d conflicts in a row a write is %s', async (conflicts, end, runs_expected) => {
+    let runs = 0
+    let effects = 0
+    const kind = await kindOf(() =>
+      db.write(async (tx) => {
+        runs += 1
+        tx.afterCommit(() => {
+          effects += 1
+        })
+        if (runs <= conflicts) await tx.run(CONFLICT, {})
+      }),
+    )
+    expect({ kind, runs, effects }).toEqual({
+      kind: end,
+      runs: runs_expected,
+      effects: end === 'done' ? 1 : 0,
+    })
+  })
+
+  test('sets up every connection of it', async () => {
+    const names = [
+      'application_name',
+      'statement_timeout',
+      'lock_timeout',
+      'idle_in_transaction_session_timeout',
+    ]
+    const SETTINGS = unnamed<Record<string, string>>(
+      'test.settings',
+      `select ${names.map((name) => `current_setting('${name}') as ${name}`).join(', ')}, pg_backend_pid() as pid`,
+    )
+    const rows = await Promise.all(
+      Array.from({ length: 40 }, () =>
+        db.write(async (tx) => {
+          await tx.one(FIND, { id: 'anything' })
+          return (await tx.one(SETTINGS, {}))!
+        }),
+      ),
+    )
+    expect(new Set(rows.map(({ pid }) => pid)).size).toBe(connections_max)
+    for (const { pid: _, ...settings } of rows) {
+      expect(settings).toEqual({
+        application_name: 'waystation',
+        statement_timeout: '5s',
+        lock_timeout: '2s',
+        idle_in_transaction_session_timeout: '10s',
+      })
+    }
+  })
+})
 
 describe('a PostgreSQL that goes away', () => {
   test('calls meanwhile fail as lost, later ones go well on the same Db, and nothing acknowledged is gone', async () => {

@@ -3,7 +3,7 @@
 // cost little more than a relaxed one.
 
 import { constants, Database, type Statement as Prepared } from 'bun:sqlite'
-import { mkdirSync, statfsSync } from 'node:fs'
+import { existsSync, mkdirSync, realpathSync, statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Clock, Millis } from '../base/clock.ts'
 import {
@@ -42,7 +42,8 @@ type Outcome = { ok: true; value: unknown; effects: (() => void)[] | null } | { 
 export function openSqlite(path: string, options: SqliteOptions): Db {
   const in_memory = path === ':memory:'
   if (!in_memory) mkdirSync(dirname(path), { recursive: true })
-  const lock = in_memory || !options.exclusive ? null : lockFile(`${path}.lock`)
+  const lock =
+    in_memory || !options.exclusive ? null : lockFile(`${existsSync(path) ? realpathSync(path) : path}.lock`)
   try {
     return new SqliteDb(path, in_memory, lock, options)
   } catch (error) {
@@ -260,7 +261,7 @@ function settle(job: Job, outcome: Outcome): void {
 
 /** The transaction as a whole cannot go on after these. */
 function fatal(error: unknown): boolean {
-  return isIoError(error) || (error as { code?: string } | null)?.code === 'SQLITE_FULL'
+  return isIoError(error) || (error instanceof DbError && error.kind === 'full')
 }
 
 /** One SQLite connection with each statement prepared once. */
@@ -277,15 +278,27 @@ class Connection implements Reader {
   }
 
   one<Row>(statement: Statement<Row>, params: Params): Row | null {
-    return (this.#prepare(statement).get(...bind(statement, params)) as Row | undefined) ?? null
+    try {
+      return (this.#prepare(statement).get(...bind(statement, params)) as Row | undefined) ?? null
+    } catch (error) {
+      throw translate('sqlite', error)
+    }
   }
 
   all<Row>(statement: Statement<Row>, params: Params): Row[] {
-    return this.#prepare(statement).all(...bind(statement, params)) as Row[]
+    try {
+      return this.#prepare(statement).all(...bind(statement, params)) as Row[]
+    } catch (error) {
+      throw translate('sqlite', error)
+    }
   }
 
   run(statement: Statement, params: Params): number {
-    return this.#prepare(statement).run(...bind(statement, params)).changes
+    try {
+      return this.#prepare(statement).run(...bind(statement, params)).changes
+    } catch (error) {
+      throw translate('sqlite', error)
+    }
   }
 
   #prepare(statement: Statement<unknown>): Prepared {

@@ -157,7 +157,7 @@ export class Reader<S extends TObject> {
       if (decoded === null || !isPlainText(decoded))
         issues.push({ path: `query.${name}`, message: not_plain })
       else if (schema.type === 'integer')
-        value[name] = /^-?\d{1,15}$/.test(decoded) ? Number(decoded) : decoded
+        value[name] = /^-?\d+$/.test(decoded) ? Number(decoded) : decoded
       else value[name] = decoded
     }
     return this.#checked(value, issues, (name) => `query.${name}`)

@@ -295,7 +295,7 @@ describe('Idempotency-Key whose first request is still running (postgres)', () =
     await dropPostgresDatabase(url)
   })
 
-  test('answers 409 IDEMPOTENCY_IN_PROGRESS with Retry-After, and works once the first has failed', async () => {
+  test('is 409 IDEMPOTENCY_IN_PROGRESS with Retry-After, and works once the first has failed', async () => {
     const { tenant_id, admin_key } = await service.signUp()
     const body = JSON.stringify({ name: 'abc' })
     const { key_hash, fingerprint } = claimOf(

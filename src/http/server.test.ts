@@ -262,7 +262,7 @@ describe('A route', () => {
   })
 })
 
-test('Bun closes a connection that is idle or slow for 10 s, and leaves the limit of a body to us', async () => {
+test('Bun closes a connection that is idle or slow for 10 s; the limit of a body is ours', async () => {
   const serve = spyOn(Bun, 'serve')
   const service = new TestService()
   try {

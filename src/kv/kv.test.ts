@@ -54,7 +54,7 @@ forEachService('KV', (service) => {
       expect(put.headers.get('x-version')).toBe('1')
     })
 
-    test('a get answers namespace, key, value, version, expires_at and updated_at, with X-Version and ETag', async () => {
+    test('a get answers namespace, key, value, version and times, with X-Version and ETag', async () => {
       const store = await newStore(service)
       const created_at = service.clock.now()
       await store.put('state/last-run', { value: 'old' })
@@ -96,15 +96,15 @@ forEachService('KV', (service) => {
       const one = storeOf(service, tenant.api_key)
       const two = storeOf(service, (await service.addAgent(tenant.admin_key, 'agent-two')).api_key)
       const stranger = await newStore(service)
-      await one.put('shared/key', { value: 'one' })
-      expect((await two.get('shared/key')).body.value).toBe('one')
-      expect((await two.put('shared/key', { value: 'two' })).body.version).toBe(2)
-      expect((await one.get('shared/key')).body.value).toBe('two')
-      expect(refusal(await stranger.get('shared/key'))).toEqual(absent)
-      expect(refusal(await stranger.delete('shared/key'))).toEqual(absent)
-      expect((await stranger.put('shared/key')).body.version).toBe(1)
-      expect(keysOf(await stranger.list('shared'))).toEqual(['key'])
-      expect((await one.get('shared/key')).body.version).toBe(2)
+      await one.put('common/key', { value: 'one' })
+      expect((await two.get('common/key')).body.value).toBe('one')
+      expect((await two.put('common/key', { value: 'two' })).body.version).toBe(2)
+      expect((await one.get('common/key')).body.value).toBe('two')
+      expect(refusal(await stranger.get('common/key'))).toEqual(absent)
+      expect(refusal(await stranger.delete('common/key'))).toEqual(absent)
+      expect((await stranger.put('common/key')).body.version).toBe(1)
+      expect(keysOf(await stranger.list('common'))).toEqual(['key'])
+      expect((await one.get('common/key')).body.version).toBe(2)
     })
 
     test('the same key in two namespaces is two keys', async () => {
@@ -429,7 +429,7 @@ forEachService('KV', (service) => {
   })
 
   describe('cas_version', () => {
-    test('of the stored version writes; of any other 409 with current_version, and nothing changes', async () => {
+    test('of the stored version writes; any other is 409 with current_version and no change', async () => {
       const store = await newStore(service)
       await store.put('c/k', { value: 'one' })
       const won = await store.put('c/k', { value: 'two', cas_version: 1 })
@@ -641,7 +641,7 @@ forEachService('KV', (service) => {
   })
 
   describe('List', () => {
-    test('answers key, version, expires_at and updated_at in key order, what has expired left out', async () => {
+    test('answers key, version, expires_at and updated_at in key order, without the expired', async () => {
       const store = await newStore(service)
       const now = service.clock.now()
       await store.put('l/b', { value: 1, ttl_seconds: 60 })
@@ -782,6 +782,21 @@ forEachService('KV', (service) => {
       await store.delete('l/b')
       await store.put('l/bb')
       expect(keysOf(await store.list(`l?cursor=${next_cursor}`))).toEqual(['bb', 'c'])
+    })
+
+    test('a cursor holds even the longest key', async () => {
+      const store = await newStore(service)
+      for (const key of ['%22'.repeat(512), '%5C'.repeat(512), '%F4%8F%BF%BF'.repeat(128)]) {
+        await store.put(`l/${key}`)
+      }
+      const seen: string[] = []
+      let cursor = ''
+      for (let page = 0; page < 3; page++) {
+        const { body } = await store.list(`l?limit=1${cursor}`)
+        seen.push(...body.items.map(({ key }: { key: string }) => key))
+        cursor = `&cursor=${body.next_cursor}`
+      }
+      expect(seen).toEqual(['"'.repeat(512), '\\'.repeat(512), '\u{10ffff}'.repeat(128)])
     })
 
     test('a cursor is bound to its tenant and its namespace', async () => {

@@ -291,7 +291,7 @@ forEachService('Tenants', (service) => {
     ])
   })
 
-  test('meanwhile everything else of that tenant answers 403 TENANT_PENDING_DELETION, and its name stays taken', async () => {
+  test('meanwhile all else answers 403 TENANT_PENDING_DELETION, and the name stays taken', async () => {
     const tenant = await service.signUp()
     const path = `/v1/tenants/${tenant.tenant_id}`
     const approval = await service.ask('POST', '/v1/approval-keys', { key: tenant.admin_key, body: {} })
@@ -453,7 +453,7 @@ forEachService('Tenants', (service) => {
     expect(rows).toEqual([{ hash: hashKey(admin_key), last_four: admin_key.slice(-4) }])
   })
 
-  test('rotate-signing-secret answers the new secret; both sign for 24 h, and neither lies in clear', async () => {
+  test('rotate-signing-secret answers a new secret; both sign for 24 h, neither lies in clear', async () => {
     const { tenant_id, admin_key, signing_secret } = await service.signUp()
     const path = `/v1/tenants/${tenant_id}/rotate-signing-secret`
     const rotated = await service.ask('POST', path, { key: admin_key })

@@ -46,7 +46,7 @@ forEachService('The sweep', (service) => {
   const quotaOf = (tenant_id: string) => service.app.db.one(QUOTA, { tenant_id })
   const rowsOf = (tenant_id: string) => service.app.db.all(ROWS, { tenant_id })
 
-  test('makes a tombstone of an expired key, which frees its place; 24 h later the tombstone goes', async () => {
+  test('makes a tombstone of an expired key and frees its place; 24 h later that goes too', async () => {
     const { tenant_id, api_key } = await service.signUp()
     const put = (key: string, ttl_seconds?: number) =>
       service.ask('PUT', `/v1/kv/swept/${key}`, { key: api_key, body: { value: 'x', ttl_seconds } })

@@ -81,6 +81,7 @@ create table kv_entries (
 ) {keyed};
 create index kv_entries_tenant_expiring on kv_entries (tenant_id, expires_at) where counted = 1 and expires_at is not null;
 create index kv_entries_expiring on kv_entries (expires_at) where counted = 1 and expires_at is not null;
+create index kv_entries_tenant_tombstones on kv_entries (tenant_id, expires_at) where counted = 0;
 create index kv_entries_tombstones on kv_entries (expires_at) where counted = 0;
 
 create table audit_heads (

@@ -1,0 +1,176 @@
+// The operator's command as a process, beside a running service.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { forEachDatabase } from '../test/support/databases.ts'
+import { type ServerProcess, startServer } from '../test/support/server-process.ts'
+import { default_plans } from './quotas/plans.ts'
+
+const admin = join(import.meta.dir, 'admin.ts')
+
+const folder = mkdtempSync(join(tmpdir(), 'waystation-admin-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const plans_file = join(folder, 'plans.json')
+writeFileSync(
+  plans_file,
+  JSON.stringify({
+    free: { ...default_plans.free, agents: 1 },
+    pro: { ...default_plans.pro, agents: 2 },
+    gold: { ...default_plans.enterprise, agents: 3 },
+  }),
+)
+
+type Environment = Record<string, string>
+
+async function run(args: string[], environment: Environment = {}) {
+  const child = Bun.spawn([process.execPath, admin, ...args], {
+    cwd: folder,
+    env: { PATH: process.env.PATH ?? '', ...environment },
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const [stdout, stderr] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+  ])
+  return { code: await child.exited, stdout, stderr }
+}
+
+function refused(line: string) {
+  return { code: 1, stdout: '', stderr: `waystation admin: ${line}\n` }
+}
+
+describe('The operator’s command', () => {
+  test.each([[['help']], [['--help']], [[]]])('%j prints its usage and opens nothing', async (args) => {
+    const { code, stdout, stderr } = await run(args)
+    expect([code, stderr]).toEqual([0, ''])
+    for (const line of ['  tenants  ', '  set-plan <tenant> <plan>  ', '  help  '])
+      expect(stdout).toContain(line)
+    expect(existsSync(join(folder, 'data'))).toBe(false)
+  })
+
+  test('never makes a database', async () => {
+    const file = join(folder, 'none.db')
+    expect(await run(['tenants'], { DATABASE_URL: `sqlite:${file}` })).toEqual(
+      refused(`there is no database at ${file}; start the service first`),
+    )
+    expect(existsSync(file)).toBe(false)
+  })
+
+  test.each([
+    [{ DATABASE_URL: 'sqlite::memory:' }, 'a database in memory is seen by its own process only'],
+    [{ LOG_LEVEL: 'loud' }, 'LOG_LEVEL: "loud" is none of debug, info, warn, error, silent'],
+  ] as [Environment, string][])('with %j it stops with one line', async (environment, line) => {
+    expect(await run(['tenants'], environment)).toEqual(refused(line))
+  })
+})
+
+forEachDatabase('The operator’s command while the service runs', (databases) => {
+  let environment: Environment
+  let server: ServerProcess
+  beforeAll(async () => {
+    environment = {
+      DATABASE_URL: await databases.newUrl(),
+      DATA_DIR: mkdtempSync(join(folder, 'data-')),
+      PLANS_FILE: plans_file,
+    }
+    server = await startServer(environment)
+  })
+  afterAll(() => server.stop())
+
+  async function post(path: string, body: object, headers: Record<string, string> = {}) {
+    const answer = await fetch(`${server.url}${path}`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(body),
+    })
+    return { status: answer.status, body: (await answer.json()) as Record<string, string> }
+  }
+
+  async function newTenant(name: string) {
+    const { status, body } = await post('/v1/tenants', { name, owner_email: 'owner@example.com' })
+    expect(status).toBe(201)
+    const { tenant_id, admin_key, created_at } = body as Record<
+      'tenant_id' | 'admin_key' | 'created_at',
+      string
+    >
+    const addAgent = async (agent: string) =>
+      (await post('/v1/agents', { name: agent }, { 'x-admin-key': admin_key })).status
+    const read = async () => {
+      const headers = { 'x-admin-key': admin_key }
+      const answer = await fetch(`${server.url}/v1/tenants/${tenant_id}`, { headers })
+      return (await answer.json()) as { plan: string; quota: { agents: { used: number; limit: number } } }
+    }
+    return { tenant_id, name, created_at, addAgent, read }
+  }
+
+  test('tenants lists every tenant: id, plan, status, creation, name', async () => {
+    const one = await newTenant('listed one')
+    const other = await newTenant('listed other')
+    const { code, stdout, stderr } = await run(['tenants'], environment)
+    expect([code, stderr]).toEqual([0, ''])
+    const lines = stdout.split('\n')
+    for (const { tenant_id, created_at, name } of [one, other]) {
+      expect(lines).toContain([tenant_id, 'free', 'active', created_at, name].join('\t'))
+    }
+  })
+
+  test.each(['id', 'name'] as const)(
+    'set-plan by %s holds at once where the tenant is read, and soon for every quota',
+    async (by) => {
+      const tenant = await newTenant(`by ${by}`)
+      expect([await tenant.addAgent('first'), await tenant.addAgent('second')]).toEqual([201, 402])
+      const set = await run(['set-plan', by === 'id' ? tenant.tenant_id : tenant.name, 'gold'], environment)
+      expect(set).toEqual({
+        code: 0,
+        stdout: `${tenant.tenant_id} (${tenant.name}) is on gold\n`,
+        stderr: '',
+      })
+      const { plan, quota } = await tenant.read()
+      expect([plan, quota.agents]).toEqual(['gold', { used: 1, limit: 3 }])
+      // Another process remembers a key's plan for a second at most.
+      let tries_left = 20_000
+      let status = await tenant.addAgent('second')
+      while (status === 402 && tries_left-- > 0) status = await tenant.addAgent('second')
+      expect(status).toBe(201)
+      expect([await tenant.addAgent('third'), await tenant.addAgent('fourth')]).toEqual([201, 402])
+    },
+  )
+
+  test('a lower plan takes nothing away, and lets nothing more be made', async () => {
+    const tenant = await newTenant('lowered')
+    await run(['set-plan', tenant.tenant_id, 'pro'], environment)
+    let tries_left = 20_000
+    while ((await tenant.read()).quota.agents.used < 2 && tries_left-- > 0) {
+      await tenant.addAgent('first')
+      await tenant.addAgent('second')
+    }
+    await run(['set-plan', tenant.tenant_id, 'free'], environment)
+    expect((await tenant.read()).quota.agents).toEqual({ used: 2, limit: 1 })
+  })
+
+  test('what it cannot do it refuses with one line and 1, and changes nothing', async () => {
+    const tenant = await newTenant('unchanged')
+    const cases: [string[], string][] = [
+      [['set-plan', tenant.tenant_id, 'silver'], 'unknown plan silver; there are free, pro, gold'],
+      [['set-plan', tenant.tenant_id, 'toString'], 'unknown plan toString; there are free, pro, gold'],
+      [['set-plan', tenant.tenant_id, 'enterprise'], 'unknown plan enterprise; there are free, pro, gold'],
+      [['set-plan', 'nobody', 'gold'], 'there is no tenant nobody'],
+      [
+        ['set-plan', tenant.tenant_id.slice(0, -1), 'gold'],
+        `there is no tenant ${tenant.tenant_id.slice(0, -1)}`,
+      ],
+      [['set-plan', tenant.tenant_id], 'unknown command; see npm run admin -- help'],
+      [['set-plan', tenant.tenant_id, 'gold', 'more'], 'unknown command; see npm run admin -- help'],
+      [['tenants', 'more'], 'unknown command; see npm run admin -- help'],
+      [['drop'], 'unknown command; see npm run admin -- help'],
+    ]
+    const runs = []
+    for (const [args] of cases) runs.push(await run(args, environment))
+    expect(runs).toEqual(cases.map(([, line]) => refused(line)))
+    expect((await tenant.read()).plan).toBe('free')
+  })
+})
