@@ -310,7 +310,7 @@ forEachService('a query', (service) => {
     for (const [name, schema] of fields) {
       const odd = ['%ff', '%C0%80', '%', '%zz', 'a%00b', '%ED%A0%80']
       const typed =
-        schema.type === 'integer' ? ['', 'x', '1.5', '1e1', '0x1', '9'.repeat(16), ' 1', '1,2'] : []
+        schema.type === 'integer' ? ['', 'x', '1.5', '1e1', '0x1', ' 1', '1,2'] : []
       const past = schema.minimum === undefined ? [] : [String(schema.minimum - 1)]
       const times =
         schema.format === 'date-time' ? ['', 'yesterday', '2026-01-01', '2026-01-01T00:00:00'] : []
@@ -329,7 +329,7 @@ forEachService('a query', (service) => {
     '%s: a limit is 1 or more, above 200 it counts as 200; other names are ignored',
     async (_, named) => {
       const limits = fieldsOf(named.route.query).some(([name]) => name === 'limit')
-        ? ['1', '200', '201', '1000000']
+        ? ['1', '200', '201', '1000000', '9'.repeat(30)]
         : []
       for (const query of [
         '',

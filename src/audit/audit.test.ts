@@ -307,6 +307,21 @@ forEachService('Audit log', (service) => {
         expect([query, seqsOf(await log.list(`?${query}`))]).toEqual([query, seqs])
     })
 
+    test('entries of one millisecond stay together', async () => {
+      const log = await newLog(service)
+      await log.append({ action: 'before' })
+      service.clock.advance(1)
+      const at = iso(service.clock.now())
+      for (let i = 0; i < 20; i++) await log.append({ action: 'together' })
+      service.clock.advance(1)
+      await log.append({ action: 'after' })
+      const together = Array.from({ length: 20 }, (_, i) => 21 - i)
+      expect(seqsOf(await log.list(`?from=${at}`))).toEqual([22, ...together])
+      expect(seqsOf(await log.list(`?to=${at}`))).toEqual([1])
+      const next = iso(service.clock.now())
+      expect(seqsOf(await log.list(`?from=${at}&to=${next}`))).toEqual(together)
+    })
+
     test('a time may carry any offset and more digits than milliseconds', async () => {
       const { log, at } = await filledLog()
       const utc = at(2)

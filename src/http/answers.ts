@@ -43,7 +43,10 @@ export function json(
 }
 
 export function empty(status: number, request_id: string, extra: Extra): Response {
-  return new Response(null, { status, headers: { 'x-request-id': request_id, ...extra } })
+  return new Response(null, {
+    status,
+    headers: { 'x-request-id': request_id, 'cache-control': 'no-store', ...extra },
+  })
 }
 
 const ignored_names_max = 20

@@ -156,8 +156,7 @@ export class Reader<S extends TObject> {
       const decoded = percentDecoded(raw)
       if (decoded === null || !isPlainText(decoded))
         issues.push({ path: `query.${name}`, message: not_plain })
-      else if (schema.type === 'integer')
-        value[name] = /^-?\d+$/.test(decoded) ? Number(decoded) : decoded
+      else if (schema.type === 'integer') value[name] = /^-?\d+$/.test(decoded) ? Number(decoded) : decoded
       else value[name] = decoded
     }
     return this.#checked(value, issues, (name) => `query.${name}`)

@@ -24,9 +24,12 @@ export interface TenantRow {
   created_at: Millis
 }
 
-/** Names are unique regardless of case and of how accents were typed (Unicode NFC). */
+/**
+ * Names are unique regardless of case and of how accents were typed (Unicode NFC). By way of upper case, because
+ * lower case alone tells STRASSE from straße, and ΟΔΟΣ from οδοσ.
+ */
 export function nameKey(name: string): string {
-  return name.normalize('NFC').toLowerCase()
+  return name.normalize('NFC').toUpperCase().toLowerCase().normalize('NFC')
 }
 
 /** C0 and C1 controls (Unicode category Cc). */
