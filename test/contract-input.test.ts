@@ -309,8 +309,7 @@ forEachService('a query', (service) => {
     const fields = fieldsOf(route.query)
     for (const [name, schema] of fields) {
       const odd = ['%ff', '%C0%80', '%', '%zz', 'a%00b', '%ED%A0%80']
-      const typed =
-        schema.type === 'integer' ? ['', 'x', '1.5', '1e1', '0x1', ' 1', '1,2'] : []
+      const typed = schema.type === 'integer' ? ['', 'x', '1.5', '1e1', '0x1', ' 1', '1,2'] : []
       const past = schema.minimum === undefined ? [] : [String(schema.minimum - 1)]
       const times =
         schema.format === 'date-time' ? ['', 'yesterday', '2026-01-01', '2026-01-01T00:00:00'] : []
