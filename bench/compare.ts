@@ -1,0 +1,123 @@
+// `bun bench/compare.ts <git-rev>`: what a change does to one hot path. Absolute figures mean little on a machine
+// that others use too, so both versions run at the same time, in short turns, and only their ratio is told.
+
+import { readFileSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { type HotPath, hotPath } from './hot-path.ts'
+import { drive, keptBy, mustHaveKept, slice, type Target, warm_up_seconds } from './load.ts'
+import { command, pinThisProcess, temporaryFolder, undoLater, wholeNumber } from './processes.ts'
+import { Client, type Service, startService } from './service.ts'
+import { median, spread } from './table.ts'
+
+const usage = `Usage: bun bench/compare.ts <git-rev> [options]
+
+Compares CPU per request of this checkout, as it stands, with that revision.
+
+  --path <name>     hot path (default: kv-get)
+  --rounds <n>      each with new processes and databases (default: 5)
+  --seconds <n>     length of a turn; a round has eight, A B B A A B B A (default: 2)
+  --help            this text`
+
+const root = join(import.meta.dir, '..')
+/** Its own mirror image, so that a machine that grows slower or faster favours neither side. */
+const turns = ['a', 'b', 'b', 'a', 'a', 'b', 'b', 'a'] as const
+
+await command(async () => {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      path: { type: 'string', default: 'kv-get' },
+      rounds: { type: 'string', default: '5' },
+      seconds: { type: 'string', default: '2' },
+      help: { type: 'boolean', default: false },
+    },
+  })
+  if (values.help) return console.log(usage)
+  const revision = positionals[0]
+  if (revision === undefined || positionals.length > 1) throw new Error(`one revision is needed\n${usage}`)
+  const path = hotPath(values.path)
+  for (const warning of pinThisProcess()) console.log(`*** ${warning} ***`)
+  const { folder: before, remove } = checkOut(revision)
+  await compare(before, path, wholeNumber(values.rounds), wholeNumber(values.seconds))
+  remove()
+})
+
+async function compare(before: string, path: HotPath, rounds: number, seconds: number): Promise<void> {
+  const ratios: number[] = []
+  for (let round = 1; round <= rounds; round++) {
+    const { a, b } = await oneRound(before, path, seconds)
+    ratios.push(b / a)
+    console.log(
+      `round ${round}: ${a.toFixed(1)} -> ${b.toFixed(1)} µs CPU a request, ratio ${(b / a).toFixed(3)}`,
+    )
+  }
+  console.log(`\n${path.name}: ratio ${spread(ratios, 3)}; ${verdict(ratios)}`)
+}
+
+function verdict(ratios: number[]): string {
+  if (Math.min(...ratios) <= 1 && Math.max(...ratios) >= 1) return 'no difference beyond the spread'
+  const percent = (median(ratios) - 1) * 100
+  return `${Math.abs(percent).toFixed(1)} % ${percent < 0 ? 'less' : 'more'} CPU than before`
+}
+
+/** Both run all the while; one is asked, the other waits. */
+async function oneRound(before: string, path: HotPath, seconds: number): Promise<{ a: number; b: number }> {
+  const [a, b] = [await begin(before, path), await begin(root, path)]
+  const cpu_micros = { a: 0, b: 0 }
+  for (const turn of turns) {
+    const side = turn === 'a' ? a : b
+    const figures = await slice(side.target, seconds)
+    side.acknowledged += figures.requests
+    cpu_micros[turn] += figures.cpu_micros / (turns.length / 2)
+  }
+  for (const side of [a, b]) {
+    await mustHaveKept(side.target, side.acknowledged)
+    await side.service.stop()
+  }
+  return cpu_micros
+}
+
+interface Side {
+  service: Service
+  target: Target
+  /** Writes that the service must have kept. */
+  acknowledged: number
+}
+
+async function begin(checkout: string, hot_path: HotPath): Promise<Side> {
+  const service = await startService(checkout)
+  const client = await Client.signUp(service.url)
+  await hot_path.preload(client)
+  const target: Target = { ...service, path: { hot_path, client } }
+  const kept = await keptBy(target)
+  return { service, target, acknowledged: kept + (await drive(target, warm_up_seconds)).requests }
+}
+
+/** The revision in a folder of its own, with the packages of this checkout. */
+function checkOut(revision: string): { folder: string; remove: () => void } {
+  const { folder, remove } = temporaryFolder()
+  const checkout = join(folder, 'before')
+  git('worktree', 'add', '--detach', checkout, revision)
+  const removeWorktree = undoLater(() => git('worktree', 'remove', '--force', checkout))
+  symlinkSync(join(root, 'node_modules'), join(checkout, 'node_modules'), 'dir')
+  if (lockOf(checkout) !== lockOf(root)) {
+    console.log('*** package-lock.json differs: both run with the packages of this checkout ***')
+  }
+  return {
+    folder: checkout,
+    remove() {
+      removeWorktree()
+      remove()
+    },
+  }
+}
+
+function git(...args: string[]): void {
+  const { exitCode, stderr } = Bun.spawnSync(['git', '-C', root, ...args])
+  if (exitCode !== 0) throw new Error(`git ${args[0]}: ${stderr.toString().trim()}`)
+}
+
+function lockOf(checkout: string): string {
+  return readFileSync(join(checkout, 'package-lock.json'), 'utf8')
+}
