@@ -3,11 +3,15 @@
 #
 #   examples/first-steps.sh [address]      address: where the service is, default http://127.0.0.1:8420
 #
+# CRON_SECRET    what POST /v1/tick asks for; without it the tick is left out
+# CALLBACK_URL   where callbacks go, default a port of the service's own machine at which nobody listens
+#
 # Needs bash and curl. Keys stay in variables; none is printed.
 set -euo pipefail
 
 base=${1:-http://127.0.0.1:8420}
 base=${base%/}
+callback_url=${CALLBACK_URL:-http://127.0.0.1:1/nobody-listens}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
@@ -18,6 +22,10 @@ main() {
   approval_keys
   kv
   audit
+  dead_letters
+  schedules
+  checkpoints
+  tick
   deletion
   echo "All answers were as expected. $tenant_id stays scheduled for deletion."
 }
@@ -169,6 +177,126 @@ audit() {
   has '"actor":"ada"'
   call 'there is no such entry' 404 GET /v1/audit/log_none "${agent[@]}"
   has AUDIT_ENTRY_NOT_FOUND
+}
+
+dead_letters() {
+  echo 'Dead letters'
+  local letter lock_token stale_token
+  json '{"payload": {"order": 7.0}, "error": "card declined", "workflow_id": "order-7", "lock_seconds": 60}'
+  call 'park a failure' 201 POST /v1/dlq "${agent[@]}" "${sent[@]}" -H 'idempotency-key: order-7-declined'
+  letter=$(field id)
+  has '"payload":{"order": 7.0}'
+  call 'the same request again parks nothing' 201 POST /v1/dlq "${agent[@]}" "${sent[@]}" \
+    -H 'idempotency-key: order-7-declined'
+  has "$letter"
+  call 'list those that failed' 200 GET '/v1/dlq?status=failed' "${agent[@]}"
+  has "$letter"
+  call 'read it' 200 GET "/v1/dlq/$letter" "${admin[@]}"
+  call 'claim the oldest' 200 POST /v1/dlq/claim "${agent[@]}"
+  has "$letter"
+  stale_token=$(field lock_token)
+  call 'claim it again: it is locked' 409 POST "/v1/dlq/$letter/claim" "${agent[@]}"
+  has ALREADY_CLAIMED
+  call 'claim the oldest: there is none left' 204 POST /v1/dlq/claim "${agent[@]}"
+  call 'give the lock back' 200 POST "/v1/dlq/$letter/release" "${agent[@]}"
+  has '"status":"failed"'
+  json '{"lock_seconds": 600}'
+  call 'claim that one, for ten minutes' 200 POST "/v1/dlq/$letter/claim" "${agent[@]}" "${sent[@]}"
+  lock_token=$(field lock_token)
+  json "{\"lock_token\": \"$stale_token\"}"
+  call 'give it up with the token of the first claim' 409 POST "/v1/dlq/$letter/fail" "${agent[@]}" "${sent[@]}"
+  has LOCK_NOT_HELD
+  json "{\"lock_token\": \"$lock_token\"}"
+  call 'give it up' 200 POST "/v1/dlq/$letter/fail" "${agent[@]}" "${sent[@]}"
+  has '"status":"archived"'
+  call 'nobody holds it any more' 409 POST "/v1/dlq/$letter/release" "${agent[@]}"
+  has INVALID_STATE
+  call 'it was mended after all' 200 POST "/v1/dlq/$letter/resolve" "${agent[@]}"
+  has '"status":"resolved"'
+  call 'remove it for good' 204 DELETE "/v1/dlq/$letter" "${agent[@]}"
+  call 'it is gone' 404 GET "/v1/dlq/$letter" "${agent[@]}"
+  has DLQ_NOT_FOUND
+}
+
+schedules() {
+  echo 'Schedules'
+  local schedule
+  json "{\"callback_url\": \"$callback_url\", \"callback_payload\": [1.0], \"fire_at\": \"9999-01-01T00:00:00Z\"}"
+  call 'schedule a callback' 201 POST /v1/schedules "${agent[@]}" "${sent[@]}" -H 'idempotency-key: reminder-1'
+  schedule=$(field id)
+  has '"callback_payload":[1.0]'
+  call 'the same request again schedules nothing' 201 POST /v1/schedules "${agent[@]}" "${sent[@]}" \
+    -H 'idempotency-key: reminder-1'
+  has "$schedule"
+  json '{"dlq_on_failure": true, "fire_at": "9998-12-31T23:00:00-01:00"}'
+  call 'change it' 200 PATCH "/v1/schedules/$schedule" "${agent[@]}" "${sent[@]}"
+  has '"fire_at":"9999-01-01T00:00:00.000Z"'
+  call 'cancel it' 204 DELETE "/v1/schedules/$schedule" "${agent[@]}"
+  call 'change it: it is not pending' 409 PATCH "/v1/schedules/$schedule" "${agent[@]}" "${sent[@]}"
+  has INVALID_STATE
+  call 'read it' 200 GET "/v1/schedules/$schedule" "${agent[@]}"
+  has '"status":"cancelled"'
+  call 'list those that are pending: none' 200 GET '/v1/schedules?status=pending' "${agent[@]}"
+  has '"items":[]'
+  call 'there is no such schedule' 404 GET /v1/schedules/sch_none "${agent[@]}"
+  has SCHEDULE_NOT_FOUND
+  json "{\"callback_url\": \"$callback_url\", \"callback_payload\": null, \"fire_at\": \"2020-01-01T00:00:00Z\"}"
+  call 'schedule one that is due at once' 201 POST /v1/schedules "${agent[@]}" "${sent[@]}"
+  due_schedule=$(field id)
+}
+
+checkpoints() {
+  echo 'Checkpoints'
+  local first second third approval
+  json "{\"title\": \"Refund order 7?\", \"callback_url\": \"$callback_url\", \"timeout_seconds\": 3600}"
+  call 'ask a human' 201 POST /v1/checkpoints "${agent[@]}" "${sent[@]}" -H 'idempotency-key: refund-7'
+  first=$(field id)
+  has '"status":"pending"'
+  call 'the same request again asks nothing' 201 POST /v1/checkpoints "${agent[@]}" "${sent[@]}" \
+    -H 'idempotency-key: refund-7'
+  has "$first"
+  json "{\"title\": \"Ship order 8?\", \"callback_url\": \"$callback_url\", \"timeout_action\": \"dlq\"}"
+  call 'ask something else' 201 POST /v1/checkpoints "${agent[@]}" "${sent[@]}"
+  second=$(field id)
+  call 'and once more' 201 POST /v1/checkpoints "${agent[@]}" "${sent[@]}"
+  third=$(field id)
+  call 'list those that are pending' 200 GET '/v1/checkpoints?status=pending' "${admin[@]}"
+  has "$third"
+  json "{\"checkpoint_id\": \"$first\"}"
+  call 'an approval key for the first question only' 201 POST /v1/approval-keys "${admin[@]}" "${sent[@]}"
+  approval=(-H "x-approval-key: $(field approval_key)")
+  call 'an agent may not approve' 403 POST "/v1/checkpoints/$first/approve" "${agent[@]}"
+  call 'the key does not open the second' 403 POST "/v1/checkpoints/$second/approve" "${approval[@]}"
+  call 'approve the first' 200 POST "/v1/checkpoints/$first/approve" "${approval[@]}"
+  has '"resolved_by":"approval_key:apk_'
+  call 'approve it again: it is decided' 409 POST "/v1/checkpoints/$first/approve" "${approval[@]}"
+  has CHECKPOINT_ALREADY_RESOLVED
+  call 'wait for the decision: it is there' 200 GET "/v1/checkpoints/$first?wait=55" "${agent[@]}"
+  has '"status":"approved"'
+  call 'what was tried to tell the agent' 200 GET "/v1/checkpoints/$first/attempts" "${agent[@]}"
+  json '{"reason": "out of stock"}'
+  call 'reject the second, with a reason' 200 POST "/v1/checkpoints/$second/reject" "${admin[@]}" "${sent[@]}"
+  has '"reason":"out of stock"'
+  call 'it left a dead letter, as it was asked to' 200 GET '/v1/dlq?status=failed' "${agent[@]}"
+  has "$second"
+  call 'cancel the third' 204 DELETE "/v1/checkpoints/$third" "${agent[@]}"
+  call 'there is no such checkpoint' 404 GET /v1/checkpoints/chk_none "${agent[@]}"
+  has CHECKPOINT_NOT_FOUND
+}
+
+tick() {
+  echo 'The tick'
+  call 'without the cron secret' 401 POST /v1/tick "${admin[@]}"
+  if [ -n "${CRON_SECRET:-}" ]; then
+    call 'do all that is due' 200 POST /v1/tick -H "authorization: Bearer $CRON_SECRET"
+    has '"schedules":{"due":'
+    call 'the schedule that was due has been tried' 200 GET "/v1/schedules/$due_schedule/attempts" "${agent[@]}"
+    has '"attempt":1,'
+  else
+    echo '  CRON_SECRET is not set: no tick'
+    call 'whether the schedule that was due has been tried' 200 GET "/v1/schedules/$due_schedule/attempts" \
+      "${agent[@]}"
+  fi
 }
 
 deletion() {

@@ -5,7 +5,7 @@ import { iso, systemClock } from './base/clock.ts'
 import { readConfig } from './config.ts'
 import type { Plans } from './contract/services.ts'
 import type { Db } from './db/db.ts'
-import { migrate } from './db/migrate.ts'
+import { mustBeCurrent } from './db/migrate.ts'
 import { openDb, sqlitePath } from './db/open.ts'
 import * as tenants from './tenants/service.ts'
 
@@ -45,7 +45,7 @@ async function open(url: string): Promise<Db> {
   if (path !== null && !existsSync(path))
     throw new Error(`there is no database at ${path}; start the service first`)
   const db = await openDb(url, { clock: systemClock, onFatal: () => process.exit(1), exclusive: false })
-  await migrate(db)
+  await mustBeCurrent(db)
   return db
 }
 

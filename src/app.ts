@@ -1,8 +1,10 @@
-// The service put together: database, what handlers use, and the request handlers over every route.
+// The service put together: database, what handlers use, due work, and the request handlers over every route.
 
-import type { Clock } from './base/clock.ts'
-import { hour_ms, minute_ms } from './base/clock.ts'
+import { type Clock, hour_ms, minute_ms, systemClock } from './base/clock.ts'
 import { newId } from './base/ids.ts'
+import { Waiters } from './base/waiters.ts'
+import { Sender } from './callbacks/deliver.ts'
+import { type EgressPolicy, refusalAtCreation, systemResolver } from './callbacks/guard.ts'
 import { type Config, ConfigError } from './config.ts'
 import { openapiOf } from './contract/openapi.ts'
 import type { Readiness, Services } from './contract/services.ts'
@@ -16,7 +18,8 @@ import { type RequestHandlers, requestHandlers } from './http/server.ts'
 import { routes } from './routes.ts'
 import { cursorKeyUnder, type KeptSecret, keptSecret, mustBeTheKey, secretsUnder } from './secrets/service.ts'
 import * as tenants from './tenants/service.ts'
-import { type Sweeper, startSweeper } from './tick/sweep.ts'
+import { Engine } from './tick/engine.ts'
+import { Ticker } from './tick/ticker.ts'
 import { version } from './version.ts'
 
 const sign_ups_an_hour_max = 30
@@ -27,6 +30,8 @@ const idle_timeout_seconds = 10
 const body_bytes_unlimited = Number.MAX_SAFE_INTEGER
 /** How long requests under way may take to finish after the stop signal. */
 const drain_ms_max = 10_000
+/** And how long the database may take to close: a silent one must not keep the process alive. */
+const close_ms_max = 1_500
 
 export interface AppOptions {
   clock: Clock
@@ -41,7 +46,10 @@ export interface App {
   secret_key: KeptSecret
   /** Listens. The answer is the address, `http://127.0.0.1:8420`. */
   listen(): string
-  /** No new connections; requests under way finish, 10 s at most; then the database is closed. */
+  /**
+   * No new connections; requests and attempts under way finish, 10 s at most, and whoever waits is answered with
+   * the current state; then the database is closed.
+   */
   stop(): Promise<void>
 }
 
@@ -51,85 +59,119 @@ export async function openApp(config: Config, { clock, log, onFatal }: AppOption
     cron_secret: keptSecret(config.cron_secret, config.data_dir, 'cron_secret'),
     secret_key: keptSecret(config.secret_key, config.data_dir, 'secret_key'),
   }))
-  const db = await openDb(config.database_url, { clock, onFatal, exclusive: true }).catch((error: Error) => {
+  const db = await openDb(config.database_url, {
+    clock,
+    database_time: clock === systemClock,
+    onFatal,
+    exclusive: true,
+  }).catch((error: Error) => {
     throw new ConfigError('DATABASE_URL', error.message)
   })
-  let draining = false
-  let public_url = config.public_url
-  let handlers: RequestHandlers
   try {
     const schema_version = await migrate(db)
     await mustBeTheKey(db, secret_key.value)
     await mustKnowPlans(db, config)
-    const services = servicesOf(
-      config,
-      clock,
-      db,
-      secret_key.value,
-      schema_version,
-      () => draining,
-      () => public_url,
-    )
-    handlers = requestHandlers(
-      routes.map(({ route }) => route),
-      {
-        db,
-        clock,
-        services,
-        log,
-        log_requests: config.log_level === 'debug',
-        trusted_proxies: config.trusted_proxies,
-        cors_origins: config.cors_origins,
-        limits: config.loopback_only ? null : limitsOf(clock),
-      },
-    )
+    return assemble(config, db, log, { cron_secret, secret_key, schema_version })
   } catch (error) {
     await db.close()
     throw error
   }
+}
 
+interface Facts {
+  cron_secret: KeptSecret
+  secret_key: KeptSecret
+  schema_version: number
+}
+
+function assemble(config: Config, db: Db, log: Log, facts: Facts): App {
+  const state = { draining: false, public_url: config.public_url }
+  const { clock } = db
+  const waiters = new Waiters()
+  const policy: EgressPolicy = {
+    allow: config.callback_allow,
+    https_only: config.callback_https_only,
+    get public_url() {
+      return state.public_url
+    },
+    resolve: systemResolver,
+  }
+  const sender = new Sender(policy, clock)
+  const openapiText = openapiTexts()
+  const services: Services = {
+    plans: config.plans,
+    secrets: secretsUnder(facts.secret_key.value),
+    key_cache: keyCache(clock),
+    cursor_key: cursorKeyUnder(facts.secret_key.value),
+    signup_open: config.signup_open,
+    clock,
+    waiters,
+    callbackRefusal: (url) => refusalAtCreation(policy, url),
+    wake: (due_at) => ticker.wake(due_at),
+    tick: () => ticker.tick(),
+    readiness: () => readinessOf(db, facts.schema_version, state.draining),
+    openapi_text: () => openapiText(state.public_url),
+  }
+  const work = {
+    db,
+    clock,
+    internal: config.tick === 'internal',
+    onError: (error: unknown) => log.error({ error: String(error) }, 'due work failed'),
+  }
+  const engine = new Engine({ ...work, services, send: (request) => sender.send(request) })
+  const ticker = new Ticker({
+    ...work,
+    engine,
+    onPurged: (tenant_id) => log.info({ tenant_id }, 'tenant purged'),
+  })
+  const handlers = requestHandlers(
+    routes.map(({ route }) => route),
+    {
+      db,
+      clock,
+      services,
+      log,
+      log_requests: config.log_level === 'debug',
+      trusted_proxies: config.trusted_proxies,
+      cors_origins: config.cors_origins,
+      cron_secret: facts.cron_secret.value,
+      limits: config.loopback_only ? null : limitsOf(clock),
+    },
+  )
   let server: ReturnType<typeof Bun.serve> | undefined
-  let sweeper: Sweeper | undefined
   return {
     db,
-    cron_secret,
-    secret_key,
+    cron_secret: facts.cron_secret,
+    secret_key: facts.secret_key,
     listen() {
-      server = naming('HOST', () =>
-        Bun.serve({
-          hostname: config.host,
-          port: config.port,
-          idleTimeout: idle_timeout_seconds,
-          maxRequestBodySize: body_bytes_unlimited,
-          development: false,
-          routes: handlers.routes as never,
-          fetch: handlers.fetch as never,
-          error: (error) => failure(error, newId('req', clock.now()), log, null),
-        }),
-      )
-      if (config.tick === 'internal') {
-        sweeper = startSweeper(db, clock, (error) => log.error({ error: String(error) }, 'sweep failed'))
-      }
-      public_url = config.public_url.replace(/:0(?=\/|$)/, `:${server.port}`)
+      server = naming('HOST', () => serve(config, handlers, clock, log))
+      state.public_url = config.public_url.replace(/:0(?=\/|$)/, `:${server.port}`)
+      ticker.start()
       void handlers.warmUp()
       return server.url.href.replace(/\/$/, '')
     },
     async stop() {
-      draining = true
-      if (server) await drained(server)
-      await sweeper?.stop()
-      await db.close()
+      state.draining = true
+      waiters.drain()
+      const closed = server && drained(server)
+      await withinTime(Promise.all([closed, ticker.stop(), engine.stop()]), drain_ms_max)
+      sender.close()
+      await withinTime(db.close(), close_ms_max)
     },
   }
 }
 
-/** A start that fails says which setting to look at. */
-function naming<T>(setting: 'DATA_DIR' | 'HOST', action: () => T): T {
-  try {
-    return action()
-  } catch (error) {
-    throw new ConfigError(setting, (error as Error).message)
-  }
+function serve(config: Config, handlers: RequestHandlers, clock: Clock, log: Log) {
+  return Bun.serve({
+    hostname: config.host,
+    port: config.port,
+    idleTimeout: idle_timeout_seconds,
+    maxRequestBodySize: body_bytes_unlimited,
+    development: false,
+    routes: handlers.routes as never,
+    fetch: handlers.fetch as never,
+    error: (error) => failure(error, newId('req', clock.now()), log, null),
+  })
 }
 
 async function drained(server: ReturnType<typeof Bun.serve>): Promise<void> {
@@ -138,36 +180,43 @@ async function drained(server: ReturnType<typeof Bun.serve>): Promise<void> {
   clearTimeout(hard_stop)
 }
 
-function servicesOf(
-  config: Config,
-  clock: Clock,
-  db: Db,
-  secret_key: string,
-  schema_version: number,
-  isDraining: () => boolean,
-  publicUrl: () => string,
-): Services {
-  let openapi_text: string | undefined
-  return {
-    plans: config.plans,
-    secrets: secretsUnder(secret_key),
-    key_cache: keyCache(clock),
-    cursor_key: cursorKeyUnder(secret_key),
-    signup_open: config.signup_open,
-    callback_https_only: config.callback_https_only,
-    async readiness(): Promise<Readiness> {
-      const facts = { version, engine: db.engine, schema_version }
-      if (isDraining()) return { ...facts, reason: 'draining', durability: {} }
-      try {
-        return { ...facts, reason: null, durability: await db.durability() }
-      } catch {
-        return { ...facts, reason: 'the database does not answer', durability: {} }
-      }
-    },
-    openapi_text() {
-      openapi_text ??= JSON.stringify(openapiOf(routes, version, publicUrl()))
-      return openapi_text
-    },
+/** Resolves when the work does, or when the time is over. */
+async function withinTime(work: Promise<unknown>, ms: number): Promise<void> {
+  let timer: Timer | undefined
+  const over = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms)
+  })
+  await Promise.race([work, over])
+  clearTimeout(timer)
+}
+
+/** A start that fails says which setting to look at. */
+function naming<T>(setting: 'DATA_DIR' | 'HOST', action: () => T): T {
+  try {
+    return action()
+  } catch (error) {
+    const taken = setting === 'HOST' && (error as { code?: string }).code === 'EADDRINUSE'
+    throw new ConfigError(taken ? 'PORT' : setting, (error as Error).message)
+  }
+}
+
+async function readinessOf(db: Db, schema_version: number, draining: boolean): Promise<Readiness> {
+  const facts = { version, engine: db.engine, schema_version }
+  if (draining) return { ...facts, reason: 'draining', durability: {} }
+  try {
+    return { ...facts, reason: null, durability: await db.durability() }
+  } catch {
+    return { ...facts, reason: 'the database does not answer', durability: {} }
+  }
+}
+
+/** Made once for each address, which is once. */
+function openapiTexts(): (public_url: string) => string {
+  const made = new Map<string, string>()
+  return (public_url) => {
+    const text = made.get(public_url) ?? JSON.stringify(openapiOf(routes, version, public_url))
+    made.set(public_url, text)
+    return text
   }
 }
 
@@ -181,7 +230,8 @@ function limitsOf(clock: Clock) {
 /** A tenant on a plan without limits would be a tenant without limits. */
 async function mustKnowPlans(db: Db, { plans }: Config): Promise<void> {
   for (const { plan } of await tenants.plansInUse(db)) {
-    if (!Object.hasOwn(plans, plan))
-      throw new Error(`PLANS_FILE: tenants are on the plan "${plan}", which it does not have`)
+    if (!Object.hasOwn(plans, plan)) {
+      throw new ConfigError('PLANS_FILE', `tenants are on the plan "${plan}", which it does not have`)
+    }
   }
 }

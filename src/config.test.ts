@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { parseAllow } from './callbacks/guard.ts'
 import { type Config, ConfigError, readConfig, type SettingName, settings, settingsHelp } from './config.ts'
 import { default_plans } from './quotas/plans.ts'
 
@@ -15,6 +16,7 @@ const defaults: Config = {
   data_dir: 'data',
   tick: 'internal',
   signup_open: true,
+  callback_allow: parseAllow('127.0.0.0/8, ::1/128'),
   callback_https_only: false,
   cors_origins: [],
   trusted_proxies: [],
@@ -61,6 +63,7 @@ const taken: [name: SettingName, value: string, changes: Partial<Config>, others
     ['TICK', 'external', { tick: 'external' }],
     ['SIGNUP', 'open', {}],
     ['SIGNUP', 'closed', { signup_open: false }],
+    ['CALLBACK_ALLOW', '10.0.0.0/8:8080', { callback_allow: parseAllow('10.0.0.0/8:8080') }],
     ['CALLBACK_HTTPS_ONLY', 'false', {}],
     ['CALLBACK_HTTPS_ONLY', 'true', { callback_https_only: true }],
     ['CORS_ORIGINS', '*', { cors_origins: ['*'] }],
@@ -170,8 +173,11 @@ describe('configuration', () => {
   })
 
   test.each(taken)('%s may be %s', (name, value, changes, others = {}) => {
-    expect(readConfig({ ...others, [name]: value })).toEqual({ ...defaults, ...changes })
-    expect(readConfig({ ...others, [name]: `  ${value}\n` })).toEqual({ ...defaults, ...changes })
+    // Loopback may be called only while nobody but this machine is served.
+    const callback_allow = changes.loopback_only === false ? [] : defaults.callback_allow
+    const expected = { ...defaults, callback_allow, ...changes }
+    expect(readConfig({ ...others, [name]: value })).toEqual(expected)
+    expect(readConfig({ ...others, [name]: `  ${value}\n` })).toEqual(expected)
   })
 
   test.each(refused)('%s may not be %s', (name, value, line, others = {}) => {

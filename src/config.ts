@@ -1,6 +1,7 @@
 // The only reader of the environment: one frozen object, checked whole before anything starts.
 
 import { existsSync, readFileSync } from 'node:fs'
+import { type AllowRange, parseAllow } from './callbacks/guard.ts'
 import type { Plans } from './contract/services.ts'
 import { parseRanges, type Range } from './http/address.ts'
 import { default_plans, parsePlans } from './quotas/plans.ts'
@@ -17,6 +18,7 @@ export interface Config {
   data_dir: string
   tick: 'internal' | 'external'
   signup_open: boolean
+  callback_allow: readonly AllowRange[]
   callback_https_only: boolean
   cors_origins: readonly string[]
   trusted_proxies: readonly Range[]
@@ -38,7 +40,7 @@ export const settings = {
     initial: 'sqlite:data/waystation.db',
     help: 'sqlite:<file>, sqlite::memory: or postgres://…',
   },
-  CRON_SECRET: { initial: 'generated', help: 'what POST /v1/tick will ask for' },
+  CRON_SECRET: { initial: 'generated', help: 'what POST /v1/tick asks for' },
   SECRET_KEY: {
     initial: 'generated',
     help: 'seals signing secrets; the same on every node, at least 16 characters',
@@ -46,9 +48,13 @@ export const settings = {
   DATA_DIR: { initial: 'data', help: 'folder of the generated secrets' },
   TICK: {
     initial: 'internal',
-    help: 'internal: sweep by itself; external: leave it to the caller of the tick',
+    help: 'internal: do what falls due by itself; external: leave it to the caller of the tick',
   },
   SIGNUP: { initial: 'open', help: 'open or closed: who may create tenants' },
+  CALLBACK_ALLOW: {
+    initial: 'loopback while all is loopback, else none',
+    help: 'comma list of CIDR[:port] that callbacks may reach although not public',
+  },
   CALLBACK_HTTPS_ONLY: { initial: 'false', help: 'true: callback URLs must be https' },
   CORS_ORIGINS: { initial: 'none', help: 'comma list of origins whose pages may call the API, or *' },
   TRUST_PROXY: {
@@ -89,6 +95,7 @@ export function readConfig(environment: Environment): Config {
     data_dir: get('DATA_DIR') ?? settings.DATA_DIR.initial,
     tick: oneOf('TICK', get('TICK') ?? settings.TICK.initial, ['internal', 'external']),
     signup_open: oneOf('SIGNUP', get('SIGNUP') ?? settings.SIGNUP.initial, ['open', 'closed']) === 'open',
+    callback_allow: allowRanges(get('CALLBACK_ALLOW'), loopback_only),
     callback_https_only:
       oneOf('CALLBACK_HTTPS_ONLY', get('CALLBACK_HTTPS_ONLY') ?? 'false', ['true', 'false']) === 'true',
     cors_origins: origins(get('CORS_ORIGINS')),
@@ -172,6 +179,17 @@ function ranges(text: string | undefined): Range[] {
     return parseRanges(text)
   } catch {
     throw new ConfigError('TRUST_PROXY', `"${text}" is no comma list of addresses or CIDR ranges`)
+  }
+}
+
+const loopback_ranges = '127.0.0.0/8,::1/128'
+
+function allowRanges(text: string | undefined, loopback_only: boolean): readonly AllowRange[] {
+  if (text === undefined) return loopback_only ? parseAllow(loopback_ranges) : []
+  try {
+    return parseAllow(text)
+  } catch (error) {
+    throw new ConfigError('CALLBACK_ALLOW', (error as Error).message)
   }
 }
 

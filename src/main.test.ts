@@ -157,7 +157,7 @@ describe('Without serving', () => {
     const { code, stdout, stderr } = await run([], { PORT: String(port) })
     taken.close()
     expect([code, stdout]).toEqual([1, ''])
-    expect(stderr).toMatch(new RegExp(`^waystation: HOST: .*${port}.*\\n$`))
+    expect(stderr).toMatch(new RegExp(`^waystation: PORT: .*${port}.*\\n$`))
   })
 })
 

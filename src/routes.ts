@@ -3,12 +3,27 @@
 import * as agents from './agents/routes.ts'
 import * as approvalKeys from './approval-keys/routes.ts'
 import * as audit from './audit/routes.ts'
+import * as checkpoints from './checkpoints/routes.ts'
 import type { NamedRoute, Route } from './contract/route.ts'
+import * as dlq from './dlq/routes.ts'
 import * as health from './health/routes.ts'
 import * as kv from './kv/routes.ts'
+import * as schedules from './schedules/routes.ts'
 import * as tenants from './tenants/routes.ts'
+import * as tick from './tick/routes.ts'
 
-export const features = { tenants, agents, 'approval-keys': approvalKeys, kv, audit, health }
+export const features = {
+  tenants,
+  agents,
+  'approval-keys': approvalKeys,
+  kv,
+  audit,
+  dlq,
+  schedules,
+  checkpoints,
+  tick,
+  health,
+}
 
 /** In the order of the features; the export's name is the operation's id. */
 export const routes: readonly NamedRoute[] = Object.values(features).flatMap((feature) =>

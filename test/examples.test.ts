@@ -1,21 +1,29 @@
 // What README prints and what examples/ holds, run as a reader would run it.
 
-import { expect, test } from 'bun:test'
-import { readFileSync } from 'node:fs'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { routes } from '../src/routes.ts'
-import { forEachService, type TestService } from './support/service.ts'
+import { forEachDatabase } from './support/databases.ts'
+import { startReceiver } from './support/receiver.ts'
+import { type ServerProcess, startServer } from './support/server-process.ts'
+import { cron_secret, forEachService, type TestService } from './support/service.ts'
 
 const root = join(import.meta.dir, '..')
 const example = join(root, 'examples/first-steps.sh')
+const callbacks = join(root, 'examples/callbacks.ts')
+const secrets = /svc_(adm|agt|apr)_[0-9A-Za-z]|whsec_/
 /** The address in README: the service's own default. */
 const printed_address = 'http://127.0.0.1:8420'
 
 forEachService('Examples', (service) => {
   test('examples/first-steps.sh gets the answers it expects and calls every route', async () => {
     const logged_before = service.logged.length
-    const run = await bash([example, service.url])
+    const run = await bash([example, service.url], { CRON_SECRET: cron_secret })
     expect(run).toMatchObject({ exit_code: 0, stderr: '' })
+    expect(run.stdout).toContain('200 POST   do all that is due\n')
+    expect(run.stdout).not.toContain('CRON_SECRET')
     expect(run.stdout).toEndWith('stays scheduled for deletion.\n')
 
     const called = requestsSince(service, logged_before).map(({ method, route }) => `${method} ${route}`)
@@ -25,9 +33,38 @@ forEachService('Examples', (service) => {
     expect(never_called).toEqual([])
   })
 
-  test('examples/first-steps.sh prints no key and no secret', async () => {
-    const { stdout, stderr } = await bash([example, service.url])
-    expect(stdout + stderr).not.toMatch(/svc_(adm|agt|apr)_[0-9A-Za-z]|whsec_/)
+  test('examples/first-steps.sh sends its callbacks to CALLBACK_URL', async () => {
+    const receiver = await startReceiver()
+    try {
+      const environment = { CRON_SECRET: cron_secret, CALLBACK_URL: `${receiver.url}/here` }
+      expect(await bash([example, service.url], environment)).toMatchObject({ exit_code: 0, stderr: '' })
+      expect(receiver.requests.map(({ target }) => target)).toEqual(['/here', '/here', '/here'])
+      expect(receiver.requests.map(({ headers }) => headers['x-waystation-event']).toSorted()).toEqual([
+        'checkpoint.approved',
+        'checkpoint.rejected',
+        'schedule.fired',
+      ])
+    } finally {
+      await receiver.stop()
+    }
+  })
+
+  test('examples/first-steps.sh says that it leaves the tick out without CRON_SECRET, and prints no secret', async () => {
+    const logged_before = service.logged.length
+    const { exit_code, stdout, stderr } = await bash([example, service.url])
+    expect([exit_code, stderr]).toEqual([0, ''])
+    expect(stdout).toContain('\n  CRON_SECRET is not set: no tick\n')
+    expect(stdout).not.toMatch(secrets)
+    const ticks = requestsSince(service, logged_before).filter(({ route }) => route === '/v1/tick')
+    expect(ticks).toMatchObject([{ status: 401 }])
+  })
+
+  test('examples/first-steps.sh stops at a wrong CRON_SECRET, and does not print it', async () => {
+    const run = await bash([example, service.url], { CRON_SECRET: 'another-cron-secret' })
+    expect(run.exit_code).toBe(1)
+    expect(run.stderr).toStartWith('first-steps: do all that is due: POST /v1/tick answered 401, not 200: ')
+    expect(run.stdout + run.stderr).not.toContain('another-cron-secret')
+    expect(run.stdout + run.stderr).not.toMatch(secrets)
   })
 
   test('examples/first-steps.sh stops with one clear line at the first answer that surprises it', async () => {
@@ -52,6 +89,46 @@ forEachService('Examples', (service) => {
       { method: 'POST', route: '/v1/audit', status: 201 },
     ])
     expect(masked(run.stdout)).toBe(masked(printedAnswers()))
+  })
+})
+
+// In a process of its own, because signatures are of now: a receiver refuses those of a clock that stands still.
+forEachDatabase('Examples that are called back', ({ newUrl }) => {
+  const folder = mkdtempSync(join(tmpdir(), 'waystation-examples-'))
+  let server: ServerProcess
+  beforeAll(async () => {
+    server = await startServer({ DATABASE_URL: await newUrl(), DATA_DIR: folder })
+  })
+  afterAll(async () => {
+    await server.stop()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  test('examples/callbacks.ts sees a schedule and a decision arrive, genuine, and prints no secret', async () => {
+    const run = await started([process.execPath, callbacks, server.url])
+    expect(run).toMatchObject({ exit_code: 0, stderr: '' })
+    expect(run.stdout.trimEnd().split('\n')).toEqual([
+      '- a tenant with one agent, whose callbacks come to this process',
+      '- a schedule, due in one second',
+      '- it fired: the payload came byte for byte, and its signature is genuine',
+      '- a tampered copy and one that comes much later are refused',
+      '- the service knows that it arrived: attempt 1, status 204',
+      '- the agent asks for an approval',
+      '- the human approves, with an approval key bound to it',
+      '- the agent that waited for the answer has it',
+      '- the signed decision came as well, and its signature is genuine',
+      '- a tampered copy of it is refused',
+      '- done; the tenant is scheduled for deletion',
+    ])
+  })
+
+  test('examples/callbacks.ts ends with one clear line when no service is there', async () => {
+    const run = await started([process.execPath, callbacks, `${server.url}/nowhere`])
+    expect(run).toEqual({
+      exit_code: 1,
+      stdout: '',
+      stderr: 'callbacks: POST /v1/tenants answered 404: There is no such path.\n',
+    })
   })
 })
 
@@ -87,10 +164,25 @@ function requestsSince(service: TestService, logged_before: number): Record<stri
     .map(({ fields }) => fields)
 }
 
-/** Runs bash with these arguments; a proxy of this machine's environment is left out of it. */
-async function bash(args: string[]): Promise<{ exit_code: number; stdout: string; stderr: string }> {
-  const run = Bun.spawn(['env', 'no_proxy=127.0.0.1', 'NO_PROXY=127.0.0.1', 'bash', ...args], {
+interface Run {
+  exit_code: number
+  stdout: string
+  stderr: string
+}
+
+function bash(args: string[], environment: Record<string, string> = {}): Promise<Run> {
+  return started(['bash', ...args], environment)
+}
+
+/** Runs a command; a proxy and a cron secret of this machine's environment are left out of it. */
+async function started(command: string[], environment: Record<string, string> = {}): Promise<Run> {
+  const run = Bun.spawn(command, {
     cwd: root,
+    env: {
+      ...process.env,
+      ...{ no_proxy: '127.0.0.1', NO_PROXY: '127.0.0.1', CRON_SECRET: '', CALLBACK_URL: '' },
+      ...environment,
+    },
     stdin: 'ignore',
     stdout: 'pipe',
     stderr: 'pipe',

@@ -105,7 +105,7 @@ describe('openapi.json', () => {
       for (const scheme of Object.keys(requirement)) expect(schemes).toContain(scheme)
     const own = route.auth.map((kind) => (kind === 'agent' ? ['agent', 'agent_id'] : [kind]))
     expect(operation.security.map((requirement) => Object.keys(requirement))).toEqual(
-      route.auth.length === 0 ? [] : [...own, ['bearer']],
+      route.cron ? [['cron']] : route.auth.length === 0 ? [] : [...own, ['bearer']],
     )
   })
 

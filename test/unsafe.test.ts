@@ -130,7 +130,7 @@ forEachDatabase('a start is refused', (databases) => {
       expect(admin.exitCode).toBe(0)
       await expectRefusal(
         { DATABASE_URL, DATA_DIR, PLANS_FILE: without },
-        'waystation: cannot start: PLANS_FILE: tenants are on the plan "gold", which it does not have',
+        'waystation: PLANS_FILE: tenants are on the plan "gold", which it does not have',
       )
       await expectRefusal({ DATABASE_URL, DATA_DIR }, /tenants are on the plan "gold"/)
       expect(await serving({ DATABASE_URL, DATA_DIR, PLANS_FILE: with_gold }, signUp)).toBe(201)

@@ -2,7 +2,6 @@
 
 import { Type } from 'typebox'
 import { iso, isoOrNull } from '../base/clock.ts'
-import { invalid } from '../base/errors.ts'
 import { maskedKey } from '../base/keys.ts'
 import { pageOf, pageRequest } from '../contract/page.ts'
 import { route } from '../contract/route.ts'
@@ -51,13 +50,14 @@ export const createAgent = route({
   }),
   replies: { 201: Agent },
   errors: ['AGENT_ID_TAKEN', 'QUOTA_EXCEEDED'],
+  prepare: ({ services }, { body }) =>
+    agents.mustBeCallable(services, '/callback_base_url', body.callback_base_url),
   async create(tx, { caller, services }, { body }) {
     const agent = {
       agent_id: body.name,
       description: body.description ?? null,
       callback_base_url: body.callback_base_url ?? null,
     }
-    mustBeCallable(agent.callback_base_url, services.callback_https_only)
     const key = await agents.create(tx, caller, services.plans, agent)
     return agentOf({ ...agent, created_at: tx.now }, key)
   },
@@ -143,17 +143,4 @@ function agentOf(agent: Omit<store.AgentRow, 'last_four'>, api_key: string) {
     api_key,
     created_at: iso(agent.created_at),
   }
-}
-
-function mustBeCallable(url: string | null, https_only: boolean): void {
-  if (url === null) return
-  const parsed = URL.parse(url)
-  const scheme_ok = parsed?.protocol === 'https:' || (parsed?.protocol === 'http:' && !https_only)
-  // A URL parser drops white space and control characters without a word.
-  const plain = !/[\p{Cc}\s\\]/u.test(url)
-  if (parsed && scheme_ok && plain && !parsed.username && !parsed.password) return
-  throw invalid({
-    path: '/callback_base_url',
-    message: `must be an ${https_only ? 'https' : 'http or https'} URL without a user or password`,
-  })
 }

@@ -1,12 +1,14 @@
 // Agents: one function per verb. An agent's id is its name.
 
-import { ApiError } from '../base/errors.ts'
-import type { AdminCaller } from '../contract/caller.ts'
+import { ApiError, invalid } from '../base/errors.ts'
+import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
 import type { KeyCache, Plans } from '../contract/services.ts'
 import * as credentials from '../credentials/service.ts'
 import type { Db, Tx } from '../db/db.ts'
 import * as quotas from '../quotas/service.ts'
 import * as store from './store.ts'
+
+export const purge = store.purge
 
 /** The agent's one-time key. Throws AGENT_ID_TAKEN, QUOTA_EXCEEDED. */
 export async function create(
@@ -19,6 +21,45 @@ export async function create(
   if (!inserted) throw new ApiError('AGENT_ID_TAKEN')
   await quotas.take(tx, caller, plans, 'agents')
   return credentials.issue(tx, agentOf(caller.tenant_id, agent.agent_id))
+}
+
+/**
+ * A callback_url as it will be called: one that starts with / is resolved against the agent's callback_base_url.
+ * Throws VALIDATION_FAILED when there is none, or when the URL may not be called.
+ */
+export async function callbackUrl(
+  db: Db,
+  services: Guarded,
+  caller: AgentCaller,
+  given: string,
+): Promise<string> {
+  const url = given.startsWith('/') ? await resolved(db, caller, given) : given
+  await mustBeCallable(services, '/callback_url', url)
+  return url
+}
+
+interface Guarded {
+  callbackRefusal(url: string): Promise<string | null>
+}
+
+/** Throws VALIDATION_FAILED for a URL that may not be called. `path` is the body's member that holds it. */
+export async function mustBeCallable(
+  services: Guarded,
+  path: string,
+  url: string | undefined,
+): Promise<undefined> {
+  const refusal = url === undefined ? null : await services.callbackRefusal(url)
+  if (refusal !== null) throw invalid({ path, message: refusal })
+}
+
+async function resolved(db: Db, { tenant_id, agent_id }: AgentCaller, path: string): Promise<string> {
+  const base = (await store.find(db, tenant_id, agent_id))?.callback_base_url ?? null
+  if (base === null)
+    throw invalid({ path: '/callback_url', message: 'is a path, and the agent has no callback_base_url' })
+  const url = URL.parse(path, base)
+  if (!url)
+    throw invalid({ path: '/callback_url', message: 'does not resolve against the callback_base_url' })
+  return url.href
 }
 
 /** Throws AGENT_NOT_FOUND. */

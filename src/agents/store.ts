@@ -78,3 +78,14 @@ export async function markRotated(tx: Tx, tenant_id: string, agent_id: string): 
 export async function remove(tx: Tx, tenant_id: string, agent_id: string): Promise<boolean> {
   return (await tx.run(DELETE, { tenant_id, agent_id })) === 1
 }
+
+const PURGE = sql(
+  'agents.purge',
+  `delete from agents where tenant_id = :tenant_id and agent_id in
+     (select agent_id from agents where tenant_id = :tenant_id limit :rows_max)`,
+)
+
+/** Removes rows of a tenant that is being purged; answers how many. */
+export function purge(tx: Tx, tenant_id: string, rows_max: number) {
+  return tx.run(PURGE, { tenant_id, rows_max })
+}

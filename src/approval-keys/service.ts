@@ -2,25 +2,26 @@
 
 import { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
+import * as checkpoints from '../checkpoints/service.ts'
 import type { KeyCache } from '../contract/services.ts'
 import * as credentials from '../credentials/service.ts'
 import type { Db, Tx } from '../db/db.ts'
 import * as store from './store.ts'
+
+export const purge = store.purge
 
 export interface Created {
   row: store.NewApprovalKey
   key: string
 }
 
-/**
- * Throws CHECKPOINT_NOT_FOUND for an unknown checkpoint. This release keeps no checkpoints, so every one is unknown.
- */
+/** Throws CHECKPOINT_NOT_FOUND for an unknown checkpoint. */
 export async function create(
   tx: Tx,
   tenant_id: string,
   input: { checkpoint_id: string | null; label: string | null },
 ): Promise<Created> {
-  if (input.checkpoint_id !== null) throw new ApiError('CHECKPOINT_NOT_FOUND')
+  if (input.checkpoint_id !== null) await checkpoints.read(tx, tenant_id, input.checkpoint_id)
   const row = { approval_key_id: newId('apk', tx.now), ...input }
   await store.insert(tx, tenant_id, row)
   return {

@@ -57,3 +57,14 @@ export function list(q: Reader, tenant_id: string, rows_max: number, after: (str
 export async function remove(tx: Tx, tenant_id: string, approval_key_id: string): Promise<boolean> {
   return (await tx.run(DELETE, { tenant_id, approval_key_id })) === 1
 }
+
+const PURGE = sql(
+  'approval_keys.purge',
+  `delete from approval_keys where tenant_id = :tenant_id and approval_key_id in
+     (select approval_key_id from approval_keys where tenant_id = :tenant_id limit :rows_max)`,
+)
+
+/** Removes rows of a tenant that is being purged; answers how many. */
+export function purge(tx: Tx, tenant_id: string, rows_max: number) {
+  return tx.run(PURGE, { tenant_id, rows_max })
+}

@@ -7,6 +7,7 @@ import type { Db, Tx } from '../db/db.ts'
 import * as store from './store.ts'
 
 export const begin = store.begin
+export const purge = store.purge
 
 export interface Append {
   action: string

@@ -1,4 +1,5 @@
-// Every statement on audit_heads and audit_entries. There is none that changes or removes an entry.
+// Every statement on audit_heads and audit_entries. None changes an entry; one removes
+// those of a tenant that is purged.
 
 import type { Millis } from '../base/clock.ts'
 import { idBound } from '../base/ids.ts'
@@ -112,4 +113,17 @@ export function listStatement(filters: (keyof Filters)[]): Statement<EntryRow> {
   )
   lists.set(name, statement)
   return statement
+}
+
+// The log ends with its tenant, and only then.
+const PURGE = sql(
+  'audit.purge',
+  `delete from audit_entries where tenant_id = :tenant_id and seq in
+     (select seq from audit_entries where tenant_id = :tenant_id limit :rows_max)`,
+)
+const PURGE_HEAD = sql('audit.purge_head', 'delete from audit_heads where tenant_id = :tenant_id')
+
+/** Removes rows of a tenant that is being purged; answers how many. */
+export async function purge(tx: Tx, tenant_id: string, rows_max: number): Promise<number> {
+  return (await tx.run(PURGE, { tenant_id, rows_max })) + (await tx.run(PURGE_HEAD, { tenant_id }))
 }

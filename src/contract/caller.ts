@@ -18,6 +18,8 @@ export interface AgentCaller extends TenantFacts {
 export interface ApprovalCaller extends TenantFacts {
   kind: 'approval'
   approval_key_id: string
+  /** The one checkpoint it may decide; null for all of the tenant. */
+  checkpoint_id: string | null
 }
 
 export type Caller = AdminCaller | AgentCaller | ApprovalCaller

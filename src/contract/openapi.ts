@@ -22,6 +22,7 @@ const security_schemes: Record<string, Json> = {
     description: 'The agent of the key in x-api-key',
   },
   approval: { type: 'apiKey', in: 'header', name: 'X-Approval-Key', description: 'Approval key, svc_apr_…' },
+  cron: { type: 'http', scheme: 'bearer', description: 'The cron secret, for POST /v1/tick only' },
   bearer: { type: 'http', scheme: 'bearer', description: 'Any kind of key as Authorization: Bearer <key>' },
 }
 
@@ -84,7 +85,7 @@ function operationOf(name: string, route: Route): Json {
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(route.body ? { requestBody: requestBodyOf(route.body) } : {}),
     responses: responsesOf(route),
-    security: securityOf(route.auth),
+    security: route.cron ? [{ cron: [] }] : securityOf(route.auth),
     ...(route.destructive ? { 'x-destructive': true } : {}),
   }
 }
@@ -175,7 +176,7 @@ export function errorCodesOf(route: Route): ErrorCode[] {
   if (route.body) for (const code of of_bodies) codes.add(code)
   if (route.query || hasCheckedParams(route) || route.create) codes.add('VALIDATION_FAILED')
   if (route.create) for (const code of of_creations) codes.add(code)
-  const serves_itself = route.auth.length === 0 && !route.create
+  const serves_itself = route.auth.length === 0 && !route.create && !route.cron
   if (!serves_itself) for (const code of of_databases) codes.add(code)
   if (route.method !== 'GET' && !serves_itself) for (const code of of_writes) codes.add(code)
   return [...codes]

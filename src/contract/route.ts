@@ -30,6 +30,8 @@ export interface Context<C> {
   request_id: string
   /** The path as called, e.g. `/v1/kv/state`: cursors are bound to it. */
   path(): string
+  /** The answer will take up to this long: the connection is kept open meanwhile. */
+  hold(ms: number): void
 }
 
 export interface Input<P extends Params, Q extends TObject, B extends TObject> {
@@ -73,6 +75,8 @@ interface Common<A extends readonly CallerKind[], P extends Params, Q extends TO
   destructive?: boolean
   /** Anybody may call it, so it is limited per address and can be closed. */
   sign_up?: boolean
+  /** Takes the cron secret as Bearer, and nothing else. */
+  cron?: boolean
 }
 
 type CallerOf<A extends readonly CallerKind[]> = A extends readonly []
@@ -87,9 +91,11 @@ interface Handling<A extends readonly CallerKind[], P extends Params, Q extends 
 }
 
 /** A route that creates: it takes an Idempotency-Key, whose row shares the transaction of the effect. */
-interface Creating<A extends readonly CallerKind[], P extends Params, Q extends TObject, B extends TObject>
+interface Creating<A extends readonly CallerKind[], P extends Params, Q extends TObject, B extends TObject, R>
   extends Common<A, P, Q, B> {
-  create(tx: Tx, context: Context<CallerOf<A>>, input: Input<P, Q, B>): Awaitable<unknown>
+  /** What has to be found out before the transaction, such as whether an address may be called. */
+  prepare?(context: Context<CallerOf<A>>, input: Input<P, Q, B>): Awaitable<R>
+  create(tx: Tx, context: Context<CallerOf<A>>, input: Input<P, Q, B>, prepared: R): Awaitable<unknown>
   handle?: never
 }
 
@@ -97,7 +103,13 @@ interface Creating<A extends readonly CallerKind[], P extends Params, Q extends 
 export interface Route extends Omit<Common<readonly CallerKind[], Params, TObject, TObject>, 'auth'> {
   auth: readonly CallerKind[]
   handle?: (context: Context<never>, input: Input<Params, TObject, TObject>) => Awaitable<unknown>
-  create?: (tx: Tx, context: Context<never>, input: Input<Params, TObject, TObject>) => Awaitable<unknown>
+  prepare?: (context: Context<never>, input: Input<Params, TObject, TObject>) => Awaitable<unknown>
+  create?: (
+    tx: Tx,
+    context: Context<never>,
+    input: Input<Params, TObject, TObject>,
+    prepared: unknown,
+  ) => Awaitable<unknown>
 }
 
 export function route<
@@ -105,7 +117,8 @@ export function route<
   P extends Params = Record<never, Param>,
   Q extends TObject = TObject<Record<never, TSchema>>,
   B extends TObject = TObject<Record<never, TSchema>>,
->(spec: Handling<A, P, Q, B> | Creating<A, P, Q, B>): Route {
+  R = undefined,
+>(spec: Handling<A, P, Q, B> | Creating<A, P, Q, B, R>): Route {
   return spec as unknown as Route
 }
 

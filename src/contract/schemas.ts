@@ -3,7 +3,7 @@
 import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox'
 import type { Param } from './route.ts'
 
-const kib = 1_024
+export const kib = 1_024
 export const value_bytes_max = 256 * kib
 export const metadata_bytes_max = 64 * kib
 export const label_characters_max = 256

@@ -1,5 +1,7 @@
 // What handlers may use besides the database. Each takes out only what it needs.
 
+import type { Clock, Millis } from '../base/clock.ts'
+import type { Waiters } from '../base/waiters.ts'
 import type { Caller } from './caller.ts'
 
 /** A number per plan; null is unlimited. Durations in seconds. */
@@ -47,7 +49,14 @@ export interface Services {
   key_cache: KeyCache
   cursor_key: Buffer
   signup_open: boolean
-  callback_https_only: boolean
+  /** Why this URL may not be called, or null. Looks its name up once, for 500 ms at most. */
+  callbackRefusal(url: string): Promise<string | null>
+  waiters: Waiters
+  clock: Clock
+  /** Tells the ticker that work falls due then. */
+  wake(due_at: Millis): void
   readiness(): Promise<Readiness>
   openapi_text(): string
+  /** The summary that POST /v1/tick answers. */
+  tick(): Promise<object>
 }

@@ -8,6 +8,7 @@ import type { Db, Tx } from '../db/db.ts'
 import * as store from './store.ts'
 
 export type { Subject } from './store.ts'
+export const purge = store.purge
 export const sweep = store.sweep
 
 /** A new key for a subject that has none. The text is seen once, here. */
@@ -63,9 +64,9 @@ export async function identify(
   return caller
 }
 
-function callerOf({ tenant_id, plan, status, kind, subject }: store.FoundRow): Caller {
+function callerOf({ tenant_id, plan, status, kind, subject, checkpoint_id }: store.FoundRow): Caller {
   const facts = { tenant_id, plan, status }
   if (kind === 'admin') return { kind, ...facts }
   if (kind === 'agent') return { kind, ...facts, agent_id: subject }
-  return { kind, ...facts, approval_key_id: subject }
+  return { kind, ...facts, approval_key_id: subject, checkpoint_id }
 }

@@ -9,12 +9,16 @@ export interface FoundRow extends TenantFacts {
   kind: KeyKind
   subject: string
   expires_at: number | null
+  checkpoint_id: string | null
 }
 
 const FIND = sql<FoundRow>(
   'credentials.find',
-  `select c.tenant_id, c.kind, c.subject, c.expires_at, t.plan, t.status
-     from credentials c join tenants t on t.tenant_id = c.tenant_id
+  `select c.tenant_id, c.kind, c.subject, c.expires_at, t.plan, t.status, k.checkpoint_id
+     from credentials c
+     join tenants t on t.tenant_id = c.tenant_id
+     left join approval_keys k
+            on c.kind = 'approval' and k.tenant_id = c.tenant_id and k.approval_key_id = c.subject
     where c.hash = :hash and (c.expires_at is null or c.expires_at > :now)`,
 )
 
@@ -76,4 +80,15 @@ export function revoke(tx: Tx, subject: Subject) {
 
 export function sweep(tx: Tx, rows_max: number) {
   return tx.run(SWEEP, { now: tx.now, rows_max })
+}
+
+const PURGE = sql(
+  'credentials.purge',
+  `delete from credentials where tenant_id = :tenant_id and hash in
+     (select hash from credentials where tenant_id = :tenant_id limit :rows_max)`,
+)
+
+/** Removes rows of a tenant that is being purged; answers how many. */
+export function purge(tx: Tx, tenant_id: string, rows_max: number) {
+  return tx.run(PURGE, { tenant_id, rows_max })
 }

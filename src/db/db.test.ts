@@ -16,7 +16,7 @@ import {
   type Tx,
   unnamed,
 } from './db.ts'
-import { render, sqliteText } from './dialect.ts'
+import { postgresText, render, sqliteText } from './dialect.ts'
 import { migrations } from './migrate.ts'
 import { sqlitePath } from './open.ts'
 
@@ -527,7 +527,7 @@ function postgresChecker(url: string): Checker {
   return {
     async refusal({ text, params }) {
       try {
-        await connection.unsafe(`prepare checked as ${text}`).simple()
+        await connection.unsafe(`prepare checked as ${postgresText(text)}`).simple()
         const [row] = await connection.unsafe(
           `select array_length(parameter_types, 1) as count from pg_prepared_statements where name = 'checked'`,
         )

@@ -1,6 +1,6 @@
 // What the rest of the service knows of a database: named statements, reads and durable writes.
 
-import type { Millis } from '../base/clock.ts'
+import type { Clock, Millis } from '../base/clock.ts'
 
 export type Value = string | number | null
 export type Params = Readonly<Record<string, Value>>
@@ -37,6 +37,8 @@ export interface Tx extends Reader {
 /** A single `one` or `all` on the Db itself is a consistent read of its own. */
 export interface Db extends Reader {
   readonly engine: 'sqlite' | 'postgres'
+  /** What every node of this database takes for now. */
+  readonly clock: Clock
   /** Several statements that see one state of the database. */
   read<T>(work: (q: Reader) => Awaitable<T>): Promise<T>
   /**

@@ -19,12 +19,16 @@ export function render(engine: Engine, text: string): string {
   })
 }
 
-/** SQLite numbers its parameters with `?1` where PostgreSQL writes `$1`. */
+/** SQLite numbers its parameters with `?1` where PostgreSQL writes `$1`, and has no rows that others have locked. */
 export function sqliteText(text: string): string {
-  return text.replace(/\$(\d+)/g, '?$1')
+  return text.replace(/\$(\d+)/g, '?$1').replaceAll('{skip_locked}', '')
 }
 
-/** How every SQLite connection is set up; what durability rests on is read back by `sqliteSettings`. */
+export function postgresText(text: string): string {
+  return text.replaceAll('{skip_locked}', 'for update skip locked')
+}
+
+/** How every SQLite connection is set up; what durability rests on is read back and judged by `unsafeSqlite`. */
 export const sqlite_pragmas = [
   'pragma busy_timeout = 5000',
   'pragma journal_mode = wal',
@@ -73,7 +77,7 @@ function postgresKind(error: Error & { code?: string; errno?: string }): DbError
   if (state === '23505') return 'unique'
   if (['55P03', '57014', '40P01', '40001'].includes(state)) return 'busy'
   if (state === '53100') return 'full'
-  if (/^(08...|57P0[1-5]|53300)$/.test(state)) return 'lost'
+  if (/^(08...|57P0[1-5]|53300|25006)$/.test(state)) return 'lost' // 25006: read-only, as after a failover
   if (/^ERR_POSTGRES_(CONNECTION|IDLE_TIMEOUT|LIFETIME_TIMEOUT)/.test(error.code ?? '')) return 'lost'
   return null
 }

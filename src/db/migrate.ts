@@ -3,6 +3,7 @@
 import { type Db, DbError, type Tx, unnamed } from './db.ts'
 import { render } from './dialect.ts'
 import init from './migrations/0001_init.sql' with { type: 'text' }
+import work from './migrations/0002_work.sql' with { type: 'text' }
 
 export interface Migration {
   version: number
@@ -10,7 +11,10 @@ export interface Migration {
   text: string
 }
 
-export const migrations: Migration[] = [{ version: 1, name: 'init', text: init }]
+export const migrations: Migration[] = [
+  { version: 1, name: 'init', text: init },
+  { version: 2, name: 'work', text: work },
+]
 
 // Differs because PostgreSQL may be shared by nodes that start at the same time; SQLite has one writer.
 const LOCK_POSTGRES = unnamed<{ locked: unknown }>(
@@ -25,6 +29,8 @@ const CREATE_SQLITE = unnamed(
   'migrate.create',
   'create table if not exists schema_migrations (version integer primary key, name text not null, applied_at integer not null) strict',
 )
+// An index on a large table takes its time.
+const NO_STATEMENT_TIMEOUT = unnamed('migrate.no_statement_timeout', 'set local statement_timeout = 0')
 const VERSION = unnamed<{ version: number | null }>(
   'migrate.version',
   'select max(version) as version from schema_migrations',
@@ -58,6 +64,14 @@ function mustNotBeNewer(version: number, newest: number): void {
   )
 }
 
+/** The schema of a database that a server has opened before; throws when it is not this release's. */
+export async function mustBeCurrent(db: Db): Promise<void> {
+  const newest = migrations.at(-1)!.version
+  const version = (await db.one(VERSION, {}))?.version ?? 0
+  if (version !== newest)
+    throw new Error(`the database has schema version ${version}, this release has ${newest}`)
+}
+
 async function prepare(db: Db, tx: Tx): Promise<number> {
   if (db.engine === 'postgres') await tx.one(LOCK_POSTGRES, {})
   await tx.run(db.engine === 'postgres' ? CREATE : CREATE_SQLITE, {})
@@ -67,6 +81,7 @@ async function prepare(db: Db, tx: Tx): Promise<number> {
 async function apply(db: Db, tx: Tx, migration: Migration): Promise<number> {
   const version = await prepare(db, tx)
   if (version >= migration.version) return version
+  if (db.engine === 'postgres') await tx.run(NO_STATEMENT_TIMEOUT, {})
   for (const text of render(db.engine, migration.text).split(/;\s*$/m)) {
     const statement = text.replace(/^\s*--.*$/gm, '').trim()
     if (statement) await tx.run(unnamed(`migrate.${migration.name}`, statement), {})

@@ -8,6 +8,8 @@ import { openSqlite } from './sqlite.ts'
 
 export interface OpenOptions {
   clock: Clock
+  /** PostgreSQL: whether now is the database's. */
+  database_time?: boolean
   onFatal: (error: unknown) => void
   /** False for a command that works beside a running server. */
   exclusive: boolean

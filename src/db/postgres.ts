@@ -14,7 +14,14 @@ import {
   type Statement,
   type Tx,
 } from './db.ts'
-import { isRetryable, olderThan, postgres_session, translate, unsafePostgres } from './dialect.ts'
+import {
+  isRetryable,
+  olderThan,
+  postgres_session,
+  postgresText,
+  translate,
+  unsafePostgres,
+} from './dialect.ts'
 
 /** Bun.SQL before this mixed up prepared statements and transactions (oven-sh/bun 30494, 32004, 33985). */
 const bun_least = '1.4.5'
@@ -22,10 +29,14 @@ const tries_max = 4
 /** Past this many statements and transactions under way new ones are refused as busy. */
 const under_way_max = 2_000
 const connect_timeout_seconds = 2
-const close_timeout_seconds = 5
+const close_timeout_seconds = 1
+/** A server that does not answer at all: its own time-outs (dialect.ts) are shorter. */
+const silence_ms_max = 7_000
 
 export interface PostgresOptions {
   clock: Clock
+  /** Whether now is the database's, so that nodes whose clocks disagree agree. Tests move a clock of their own. */
+  database_time?: boolean
   /** Connections in the pool. */
   connections_max?: number
 }
@@ -39,6 +50,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
   try {
     const unsafe = unsafePostgres(await db.durability())
     if (unsafe) throw new Error(`refusing to serve from this PostgreSQL: ${unsafe}`)
+    await db.begin()
     return db
   } catch (error) {
     await db.close()
@@ -56,13 +68,13 @@ type Listener = { call: ((name: string) => void) | null }
 class PostgresDb implements Db {
   readonly engine = 'postgres'
   readonly #pool: SQL
-  readonly #clock: Clock
+  readonly clock: Clock
+  readonly #database_clock: DatabaseClock | null
   readonly #listener: Listener = { call: null }
   readonly #queries: Queries
   #under_way = 0
 
-  constructor(url: string, { clock, connections_max = 10 }: PostgresOptions) {
-    this.#clock = clock
+  constructor(url: string, { clock, connections_max = 10, database_time = false }: PostgresOptions) {
     this.#pool = new SQL({
       url,
       max: connections_max,
@@ -71,6 +83,13 @@ class PostgresDb implements Db {
       connection: postgres_session,
     })
     this.#queries = new Queries(this.#pool, this.#listener)
+    this.#database_clock = database_time ? new DatabaseClock(this.#pool, clock) : null
+    this.clock = this.#database_clock ?? clock
+  }
+
+  /** Asks the time for the first time. */
+  async begin(): Promise<void> {
+    await this.#database_clock?.begin()
   }
 
   one<Row>(statement: Statement<Row>, params: Params): Promise<Row | null> {
@@ -98,11 +117,11 @@ class PostgresDb implements Db {
           if (tries === tries_max || !isRetryable(error)) throw error
         }
       }
-    })
+    }, 'outcome_unknown')
   }
 
   async #transaction<T>(work: (tx: Tx) => Awaitable<T>): Promise<T> {
-    const now = this.#clock.now()
+    const now = this.clock.now()
     const effects: (() => void)[] = []
     let committing = false
     try {
@@ -128,19 +147,33 @@ class PostgresDb implements Db {
     }
   }
 
-  async #guarded<T>(action: () => Promise<T>): Promise<T> {
+  /** `expiry`: what it means that no answer came at all. */
+  async #guarded<T>(action: () => Promise<T>, expiry: 'lost' | 'outcome_unknown' = 'lost'): Promise<T> {
     if (this.#under_way >= under_way_max) throw new DbError('busy', 'too many statements are under way')
     this.#under_way += 1
+    let timer: Timer | undefined
+    const silence = new Promise<never>((_, reject) => {
+      const message = 'the database does not answer'
+      timer = setTimeout(() => reject(new DbError(expiry, message)), silence_ms_max)
+    })
+    const acting = action().finally(() => {
+      this.#under_way -= 1
+    })
     try {
-      return await action()
+      return await Promise.race([acting, silence])
     } catch (error) {
       throw translate('postgres', error)
     } finally {
-      this.#under_way -= 1
+      clearTimeout(timer)
+      acting.catch(() => {})
     }
   }
 
-  async durability(): Promise<Record<string, string | number>> {
+  durability(): Promise<Record<string, string | number>> {
+    return this.#guarded(() => this.#settings())
+  }
+
+  async #settings(): Promise<Record<string, string | number>> {
     const rows = (await this.#pool.unsafe(
       `select name, setting from pg_settings
         where name in ('fsync', 'full_page_writes', 'synchronous_commit', 'server_encoding', 'server_version')
@@ -155,7 +188,57 @@ class PostgresDb implements Db {
   }
 
   async close(): Promise<void> {
+    this.#database_clock?.stop()
     await this.#pool.close({ timeout: close_timeout_seconds })
+  }
+}
+
+const sync_ms = 30_000
+/** A slower answer says less of the time than the one before it. */
+const round_trip_ms_max = 250
+
+/** The server's clock, carried on between two questions by a clock that never jumps. */
+class DatabaseClock implements Clock {
+  readonly #pool: SQL
+  readonly #local: Clock
+  #server_ms = 0
+  #asked_at = 0
+  #timer: Timer | undefined
+
+  constructor(pool: SQL, local: Clock) {
+    this.#pool = pool
+    this.#local = local
+  }
+
+  now(): Millis {
+    return Math.floor(this.#server_ms + this.#local.monotonic() - this.#asked_at)
+  }
+
+  monotonic(): number {
+    return this.#local.monotonic()
+  }
+
+  async begin(): Promise<void> {
+    await this.#ask(Number.POSITIVE_INFINITY)
+    this.#timer = setInterval(() => this.#ask(round_trip_ms_max).catch(() => {}), sync_ms) // away: the last answer serves
+  }
+
+  /** Keeps an answer that came within this time: the server's clock was read somewhere in between. */
+  async #ask(within_ms: number): Promise<void> {
+    const before = this.#local.monotonic()
+    const [row] = (await this.#pool.unsafe(
+      'select extract(epoch from clock_timestamp())::float8 as now',
+    )) as {
+      now: number
+    }[]
+    const after = this.#local.monotonic()
+    if (after - before > within_ms) return
+    this.#server_ms = row!.now * 1_000
+    this.#asked_at = (before + after) / 2
+  }
+
+  stop(): void {
+    clearInterval(this.#timer)
   }
 }
 
@@ -179,11 +262,22 @@ class Queries implements Reader {
   protected async query(statement: Statement<unknown>, params: Params): Promise<unknown> {
     this.listener.call?.(statement.name)
     try {
-      return await this.runner.unsafe(statement.text, bind(statement, params))
+      return await this.runner.unsafe(textOf(statement), bind(statement, params))
     } catch (error) {
       throw translate('postgres', error)
     }
   }
+}
+
+const texts = new WeakMap<Statement<unknown>, string>()
+
+function textOf(statement: Statement<unknown>): string {
+  let text = texts.get(statement)
+  if (text === undefined) {
+    text = postgresText(statement.text)
+    texts.set(statement, text)
+  }
+  return text
 }
 
 /** Every integer of ours is bigint in PostgreSQL and stays below 2^53. */

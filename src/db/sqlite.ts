@@ -74,7 +74,7 @@ class SqliteDb implements Db {
   readonly #path: string
   readonly #in_memory: boolean
   readonly #lock: Database | null
-  readonly #clock: Clock
+  readonly clock: Clock
   readonly #onFatal: (error: unknown) => void
   /** Writes only, one transaction at a time. */
   readonly #writer: Connection
@@ -91,7 +91,7 @@ class SqliteDb implements Db {
     this.#path = path
     this.#in_memory = in_memory
     this.#lock = lock
-    this.#clock = clock
+    this.clock = clock
     this.#onFatal = onFatal
     this.#writer = new Connection(path)
     this.#reader = in_memory ? this.#writer : new Connection(path)
@@ -157,7 +157,7 @@ class SqliteDb implements Db {
   }
 
   async #commitTogether(jobs: Job[]): Promise<void> {
-    const now = this.#clock.now()
+    const now = this.clock.now()
     let outcomes: Outcome[]
     try {
       outcomes = (await this.#attempt(jobs, now, false)) ?? (await this.#attempt(jobs, now, true))!

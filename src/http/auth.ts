@@ -2,7 +2,8 @@
 
 import type { Millis } from '../base/clock.ts'
 import { ApiError, invalid } from '../base/errors.ts'
-import { keyKind, looksLikeKey, prefixes } from '../base/keys.ts'
+import { hashKey, keyKind, looksLikeKey, prefixes } from '../base/keys.ts'
+import { equalBytes } from '../base/seal.ts'
 import type { Caller, CallerKind } from '../contract/caller.ts'
 import type { KeyCache } from '../contract/services.ts'
 import * as credentials from '../credentials/service.ts'
@@ -68,6 +69,17 @@ async function lookUp(db: Db, key_cache: KeyCache, key: string, now: Millis): Pr
 function agentIdAgrees(headers: Headers, agent_id: string, takes: string | null): boolean {
   const sent = headers.get('x-agent-id')
   return sent === null ? takes === null : sent === agent_id
+}
+
+/** POST /v1/tick: the cron secret as Bearer; whatever else is sent is not looked at. Throws UNAUTHORIZED. */
+export function mustBeCron(headers: Headers, cron_secret: string): void {
+  const sent = /^bearer +(.+)$/i.exec(headers.get('authorization') ?? '')?.[1] ?? ''
+  if (sent === '' || !equalBytes(digestOf(sent), digestOf(cron_secret))) throw new ApiError('UNAUTHORIZED')
+}
+
+/** Equal lengths, so that the comparison tells nothing of the secret's. */
+function digestOf(text: string): Uint8Array {
+  return Buffer.from(hashKey(text))
 }
 
 /** Throws FORBIDDEN for a key of another kind, TENANT_PENDING_DELETION for nearly everything of such a tenant. */

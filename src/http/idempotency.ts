@@ -2,11 +2,12 @@
 // the effect. A row of this table alone opens nothing.
 
 import { createHash } from 'node:crypto'
-import { day_ms } from '../base/clock.ts'
+import { day_ms, type Millis } from '../base/clock.ts'
 import { ApiError, invalid } from '../base/errors.ts'
 import { deriveKey, open, seal } from '../base/seal.ts'
 import type { Caller } from '../contract/caller.ts'
-import { DbError, sql, type Tx } from '../db/db.ts'
+import { type Db, DbError, sql, type Tx } from '../db/db.ts'
+import { isRetryable } from '../db/dialect.ts'
 
 const kept_ms = day_ms
 /** Shorter keys could be guessed: on the public route the body is then part of what must be repeated. */
@@ -33,10 +34,22 @@ const FIND = sql<{ fingerprint: string; status: number; answer: string }>(
   'select fingerprint, status, answer from idempotency_keys where tenant_id = :tenant_id and key_hash = :key_hash',
 )
 
+const FIND_LIVE = sql<{ status: number }>(
+  'idempotency.find_live',
+  `select status from idempotency_keys
+    where tenant_id = :tenant_id and key_hash = :key_hash and expires_at > :now`,
+)
+
 const SWEEP = sql(
   'idempotency.sweep',
   `delete from idempotency_keys where (tenant_id, key_hash) in
      (select tenant_id, key_hash from idempotency_keys where expires_at <= :now order by expires_at limit :rows_max)`,
+)
+
+const PURGE = sql(
+  'idempotency.purge',
+  `delete from idempotency_keys where tenant_id = :tenant_id and key_hash in
+     (select key_hash from idempotency_keys where tenant_id = :tenant_id limit :rows_max)`,
 )
 
 export interface Claim {
@@ -112,9 +125,14 @@ async function claimed(tx: Tx, { tenant_id, key_hash, fingerprint }: Claim): Pro
     const params = { tenant_id, key_hash, fingerprint, now: tx.now, expires_at: tx.now + kept_ms }
     return (await tx.run(CLAIM, params)) === 1
   } catch (error) {
-    if (!(error instanceof DbError && error.kind === 'busy')) throw error
+    if (!(error instanceof DbError && error.kind === 'busy') || isRetryable(error)) throw error
     throw new ApiError('IDEMPOTENCY_IN_PROGRESS', { retry_after_seconds: 1 })
   }
+}
+
+/** Whether this claim was answered within its 24 hours, so that nothing needs to be found out for it again. */
+export async function isAnswered(db: Db, { tenant_id, key_hash }: Claim, now: Millis): Promise<boolean> {
+  return (await db.one(FIND_LIVE, { tenant_id, key_hash, now })) !== null
 }
 
 function replay(claim: Claim, known: { fingerprint: string; status: number; answer: string }): Answer {
@@ -129,4 +147,9 @@ function replay(claim: Claim, known: { fingerprint: string; status: number; answ
 /** Removes rows whose 24 hours are past, at most this many. */
 export function sweep(tx: Tx, rows_max: number) {
   return tx.run(SWEEP, { now: tx.now, rows_max })
+}
+
+/** Removes rows of a tenant that is being purged; answers how many. */
+export function purge(tx: Tx, tenant_id: string, rows_max: number) {
+  return tx.run(PURGE, { tenant_id, rows_max })
 }

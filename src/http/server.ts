@@ -11,13 +11,13 @@ import type { Services } from '../contract/services.ts'
 import type { Db } from '../db/db.ts'
 import { clientAddress, type Range } from './address.ts'
 import { failure, json, type Log, respond } from './answers.ts'
-import { authenticate, mustBeAllowed } from './auth.ts'
+import { authenticate, mustBeAllowed, mustBeCron } from './auth.ts'
 import { mustBeJson, Reader, readBytes } from './body.ts'
 import { corsHeaders } from './cors.ts'
-import { type Answer, claimOf, once } from './idempotency.ts'
+import { type Answer, claimOf, isAnswered, once } from './idempotency.ts'
 import type { AddressLimit } from './limits.ts'
 import { type ParamList, pathOf, readParams } from './params.ts'
-import { findPath, type KnownPath, knownPaths, unrouted } from './unrouted.ts'
+import { answerUnrouted, findPath, type KnownPath, knownPaths } from './unrouted.ts'
 
 export interface ServerOptions {
   db: Db
@@ -28,9 +28,12 @@ export interface ServerOptions {
   log_requests: boolean
   trusted_proxies: readonly Range[]
   cors_origins: readonly string[]
+  cron_secret: string
   /** Null while everything is loopback. */
   limits: { sign_ups: AddressLimit; failed_keys: AddressLimit } | null
 }
+
+const methods: readonly Route['method'][] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
 type Handler = (request: BunRequest, server: Server<undefined>) => Promise<Response>
 
@@ -60,9 +63,14 @@ export function requestHandlers(list: readonly Route[], options: ServerOptions):
     routes[item.route.path]![item.route.method] = (request, server) => serve(item, options, request, server)
   }
   const known = knownPaths(list)
+  const unrouted: Handler = (request) => serveUnrouted(known, options, request)
+  // Otherwise Bun takes GET /v1/dlq/claim for GET /v1/dlq/:id.
+  for (const [path, handlers] of Object.entries(routes)) {
+    if (!path.includes(':')) for (const method of methods) handlers[method] ??= unrouted
+  }
   return {
     routes,
-    fetch: (request) => serveUnrouted(known, options, request),
+    fetch: unrouted,
     async warmUp() {
       for (const { query, body } of prepared) {
         await query?.prepare()
@@ -116,6 +124,7 @@ async function answer(
   let caller: Caller | null = null
   let address = ''
   if (route.auth.length > 0) caller = await identified(route, options, request, server, now)
+  if (route.cron) mustBeCron(headers, options.cron_secret)
   if (route.sign_up) {
     if (!services.signup_open) throw new ApiError('FORBIDDEN')
     address = addressOf(options, request, server)
@@ -144,6 +153,7 @@ async function answer(
     now,
     request_id,
     path: () => pathOf(route, params),
+    hold: (ms) => server.timeout(request, Math.ceil(ms / 1_000) + hold_margin_seconds),
   }
 
   // What comes of it.
@@ -151,12 +161,15 @@ async function answer(
   const key = headers.get('idempotency-key')
   const claim =
     key === null ? null : claimOf(key, caller, address, `${route.method} ${context.path()}`, bytes)
+  // What has to be found out counts for a new effect only: a repeat is answered as the first was.
+  const repeated = route.prepare && claim ? await isAnswered(db, claim, now) : false
+  const ready = repeated ? undefined : await route.prepare?.(context, input)
   const admission = route.sign_up && options.limits ? new Admission(options.limits.sign_ups, address) : null
   try {
     const created = await db.write<Answer>(async (tx) => {
       const effect = async () => {
         admission?.take()
-        return { status, text: encode(await route.create!(tx, context, input)) }
+        return { status, text: encode(await route.create!(tx, context, input, ready)) }
       }
       return claim ? once(tx, claim, effect) : { ...(await effect()), replayed: false }
     })
@@ -166,6 +179,9 @@ async function answer(
     throw error
   }
 }
+
+/** Bun closes a connection that is idle for longer; a held answer gets this much on top of its time. */
+const hold_margin_seconds = 10
 
 const no_params: Record<string, string> = {}
 const no_query = {}
@@ -259,7 +275,7 @@ async function serveUnrouted(
 ): Promise<Response> {
   const request_id = requestId(request.headers, options.clock.now())
   const found = findPath(known, request.url)
-  const response = unrouted(found, request.method, request_id, options.log)
+  const response = answerUnrouted(found, request.method, request_id, options.log)
   if (options.cors_origins.length > 0) {
     corsHeaders(options.cors_origins, request.headers, response.headers, found?.allow)
   }

@@ -18,15 +18,16 @@ export function knownPaths(list: readonly Route[]): KnownPath[] {
     by_path.set(path, methods.add(method))
     if (method === 'GET') methods.add('HEAD')
   }
-  return [...by_path].map(([path, methods]) => ({
+  const paths = [...by_path].map(([path, methods]) => ({
     segments: path.split('/'),
     methods,
     allow: [...methods].sort().join(', '),
   }))
+  return paths.sort((one, other) => parameters(one) - parameters(other)) // /v1/dlq/claim before /v1/dlq/:id
 }
 
 /** 404, 405 with Allow, or the 204 of OPTIONS. */
-export function unrouted(
+export function answerUnrouted(
   found: KnownPath | undefined,
   method: string,
   request_id: string,
@@ -51,4 +52,8 @@ function matches(pattern: string[], path: string[]): boolean {
     pattern.length === path.length &&
     pattern.every((segment, i) => (segment.startsWith(':') ? path[i] !== '' : segment === path[i]))
   )
+}
+
+function parameters({ segments }: KnownPath): number {
+  return segments.filter((segment) => segment.startsWith(':')).length
 }

@@ -19,6 +19,7 @@ import {
 import * as store from './store.ts'
 
 export const countExpired = store.countExpired
+export const purge = store.purge
 
 /** Rows that one step of a sweep touches. */
 const sweep_rows_max = 500

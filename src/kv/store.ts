@@ -225,3 +225,14 @@ function listStatement(name: string, range: string): Statement<ListedRow> {
       order by key limit :rows_max`,
   )
 }
+
+const PURGE = sql(
+  'kv.purge',
+  `delete from kv_entries where tenant_id = :tenant_id and (namespace, key) in
+     (select namespace, key from kv_entries where tenant_id = :tenant_id limit :rows_max)`,
+)
+
+/** Removes rows of a tenant that is being purged; answers how many. */
+export function purge(tx: Tx, tenant_id: string, rows_max: number) {
+  return tx.run(PURGE, { tenant_id, rows_max })
+}

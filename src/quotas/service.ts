@@ -7,8 +7,10 @@ import type { Reader, Tx } from '../db/db.ts'
 import { counted, exceeded, limitOf, planOf, type Quota } from './quota.ts'
 import * as store from './store.ts'
 
+export const add = store.add
 export const create = store.create
 export const giveBack = store.giveBack
+export const purge = store.purge
 export const raiseFloor = store.raiseFloor
 
 interface Taken {
@@ -53,7 +55,7 @@ export async function usage(
   const quota: QuotaObject = {}
   for (const name of counted) {
     const used = rows.find((row) => row.quota === name)?.used ?? 0
-    quota[name] = { used: used - (expired[name] ?? 0), limit: plan[name] }
+    quota[name] = { used: Math.max(0, used - (expired[name] ?? 0)), limit: plan[name] }
   }
   quota.api_calls_per_month = { used: 0, limit: plan.api_calls_per_month }
   return quota

@@ -41,6 +41,11 @@ export function create(tx: Tx, tenant_id: string) {
   return tx.run(CREATE, { tenant_id })
 }
 
+/** Counts what the service writes itself, whatever the limit. */
+export function add(tx: Tx, tenant_id: string, quota: Quota, count: number) {
+  return tx.run(GIVE_BACK, { tenant_id, quota, count: -count })
+}
+
 /** Null when `limit` is reached. */
 export function take(tx: Tx, tenant_id: string, quota: Quota, limit: number) {
   return tx.one(TAKE, { tenant_id, quota, ceiling: limit })
@@ -60,4 +65,11 @@ export function used(q: Reader, tenant_id: string) {
 
 export function usedOne(q: Reader, tenant_id: string, quota: Quota) {
   return q.one(USED_ONE, { tenant_id, quota })
+}
+
+const PURGE = sql('quotas.purge', 'delete from quota_usage where tenant_id = :tenant_id')
+
+/** Removes the counters of a tenant that is being purged; answers how many. */
+export function purge(tx: Tx, tenant_id: string) {
+  return tx.run(PURGE, { tenant_id })
 }

@@ -1,6 +1,16 @@
 // The service's own secrets: from the environment, or made at first start and kept in DATA_DIR.
 
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { deriveKey, mac, newServiceSecret, open, seal } from '../base/seal.ts'
 import type { Secrets } from '../contract/services.ts'
@@ -13,16 +23,37 @@ export interface KeptSecret {
   file: string | null
 }
 
-/** The given value, else the one in this file, else a new one that is written there (mode 0600). */
+const kept_characters_min = 16
+
+/**
+ * The given value, else the one in this file, else a new one that is written there (mode 0600) and is on the disk
+ * before it is used. Throws when the file holds less than a secret.
+ */
 export function keptSecret(given: string | null, data_dir: string, file_name: string): KeptSecret {
   if (given !== null) return { value: given, file: null }
   const file = join(data_dir, file_name)
-  if (existsSync(file)) return { value: readFileSync(file, 'utf8').trim(), file }
-  mkdirSync(data_dir, { recursive: true, mode: 0o700 })
-  const value = newServiceSecret()
-  writeFileSync(file, `${value}\n`, { mode: 0o600, flag: 'wx' })
-  chmodSync(file, 0o600)
+  if (!existsSync(file)) writeNew(data_dir, file, newServiceSecret())
+  const value = readFileSync(file, 'utf8').trim()
+  if (value.length < kept_characters_min)
+    throw new Error(`${file} is empty or damaged; restore it from a backup`)
   return { value, file }
+}
+
+/** Whole or not at all; of two nodes that start at once, the first one's stays. */
+function writeNew(data_dir: string, file: string, value: string): void {
+  mkdirSync(data_dir, { recursive: true, mode: 0o700 })
+  const draft = `${file}.${newServiceSecret().slice(0, 8)}`
+  writeFileSync(draft, `${value}\n`, { mode: 0o600, flag: 'wx', flush: true })
+  try {
+    linkSync(draft, file)
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'EEXIST') throw error
+  } finally {
+    unlinkSync(draft)
+  }
+  const folder = openSync(data_dir, 'r')
+  fsyncSync(folder)
+  closeSync(folder)
 }
 
 /** The database remembers a check value of the key that seals it. Throws when this node has another key. */

@@ -10,10 +10,14 @@ import type { KeyCache, Plans, Secrets } from '../contract/services.ts'
 import * as credentials from '../credentials/service.ts'
 import type { Db, Reader, Tx } from '../db/db.ts'
 import * as kv from '../kv/service.ts'
+import * as outbox from '../outbox/service.ts'
 import * as quotas from '../quotas/service.ts'
 import * as store from './store.ts'
 import { nameKey, previous_secret_ms, purge_grace_ms, type TenantRow } from './tenant.ts'
 
+export const purgeable = store.purgeable
+export const finishPurge = store.remove
+export const lockPurgeable = store.lockPurgeable
 export const all = store.all
 export const plansInUse = store.plans
 
@@ -81,12 +85,18 @@ export function remove(
   return db.write(async (tx) => {
     const tenant = await store.markDeleted(tx, caller.tenant_id, tx.now + purge_grace_ms)
     if (!tenant) throw new ApiError('UNAUTHORIZED')
+    await outbox.rest(tx, caller.tenant_id, true)
     tx.afterCommit(() => key_cache.clear())
     return tenant
   })
 }
 
-type Changing = { plans: Plans; key_cache: KeyCache; secrets: Secrets }
+interface Changing {
+  plans: Plans
+  key_cache: KeyCache
+  secrets: Secrets
+  wake(due_at: Millis): void
+}
 
 /** Throws INVALID_STATE when it is active, or when its purge may have begun. */
 export function restore(
@@ -99,7 +109,11 @@ export function restore(
   return db.write(async (tx) => {
     const restored = await store.restore(tx, caller.tenant_id)
     if (!restored) throw await restoreRefusal(tx, caller.tenant_id)
-    tx.afterCommit(() => services.key_cache.clear())
+    await outbox.rest(tx, caller.tenant_id, false)
+    tx.afterCommit(() => {
+      services.key_cache.clear()
+      services.wake(tx.now)
+    })
     return view(tx, caller.tenant_id, services.plans, tx.now)
   })
 }
@@ -145,6 +159,22 @@ export function rotateSigningSecret(
     await store.rotateSigningSecret(tx, caller.tenant_id, sealed, tx.now + previous_secret_ms)
     return { ...(await view(tx, caller.tenant_id, services.plans, tx.now)), signing_secret }
   })
+}
+
+/** What signs a callback now: the current secret and, for 24 h after a rotation, the one before. */
+export async function signingSecrets(
+  q: Reader,
+  secrets: Secrets,
+  tenant_id: string,
+  now: Millis,
+): Promise<string[]> {
+  const row = await store.signingSecrets(q, tenant_id)
+  if (!row) return []
+  const sealed = [row.signing_secret]
+  const until = row.previous_signing_secret_until
+  if (row.previous_signing_secret !== null && until !== null && until > now)
+    sealed.push(row.previous_signing_secret)
+  return sealed.map((text) => secrets.open(signingContext(tenant_id), text))
 }
 
 /** For the operator. False when there is no such tenant. */

@@ -50,6 +50,30 @@ const SET_PLAN = sql('tenants.set_plan', 'update tenants set plan = :plan where 
 
 const PLANS = sql<{ plan: string }>('tenants.plans', 'select distinct plan from tenants')
 
+const SIGNING_SECRETS = sql<{
+  signing_secret: string
+  previous_signing_secret: string | null
+  previous_signing_secret_until: Millis | null
+}>(
+  'tenants.signing_secrets',
+  `select signing_secret, previous_signing_secret, previous_signing_secret_until from tenants
+    where tenant_id = :tenant_id`,
+)
+
+const PURGEABLE = sql<{ tenant_id: string }>(
+  'tenants.purgeable',
+  `select tenant_id from tenants where status = 'pending_deletion' and purge_at <= :now order by purge_at limit :rows_max`,
+)
+
+// Takes the row's lock, so that a chunk of a purge and a restore go one after the other.
+const LOCK_PURGEABLE = sql(
+  'tenants.lock_purgeable',
+  `update tenants set purge_at = purge_at
+    where tenant_id = :tenant_id and status = 'pending_deletion' and purge_at <= :now`,
+)
+
+const DELETE = sql('tenants.delete', 'delete from tenants where tenant_id = :tenant_id')
+
 export interface NewTenant {
   tenant_id: string
   name: string
@@ -99,6 +123,25 @@ export function rotateSigningSecret(
 
 export async function setPlan(tx: Tx, tenant_id: string, plan: string): Promise<boolean> {
   return (await tx.run(SET_PLAN, { tenant_id, plan })) === 1
+}
+
+export function signingSecrets(q: Reader, tenant_id: string) {
+  return q.one(SIGNING_SECRETS, { tenant_id })
+}
+
+/** Tenants whose grace has ended, the longest ago first. */
+export function purgeable(q: Reader, now: Millis, rows_max: number) {
+  return q.all(PURGEABLE, { now, rows_max })
+}
+
+/** First of every chunk of a purge. False when the tenant was restored, or is gone. */
+export async function lockPurgeable(tx: Tx, tenant_id: string): Promise<boolean> {
+  return (await tx.run(LOCK_PURGEABLE, { tenant_id, now: tx.now })) === 1
+}
+
+/** Last of a purge: nothing of the tenant is left to point here. */
+export function remove(tx: Tx, tenant_id: string) {
+  return tx.run(DELETE, { tenant_id })
 }
 
 /** The plans in use. */

@@ -57,10 +57,10 @@ forEachService('The sweep', (service) => {
     const kept = { key: 'kept', value: '"x"', counted: 1, version: 1 }
     const long = { key: 'long', value: '"x"', counted: 1, version: 1 }
     service.clock.advance(999)
-    expect(await step()).toEqual({ kv_keys: 0, idempotency_keys: 0, more: false })
+    expect(await step()).toEqual({ kv_keys: 0, idempotency_keys: 0, locks_released: 0, more: false })
     expect(await quotaOf(tenant_id)).toEqual({ used: 3, version_floor: 0 })
     service.clock.advance(1)
-    expect(await step()).toEqual({ kv_keys: 1, idempotency_keys: 0, more: false })
+    expect(await step()).toEqual({ kv_keys: 1, idempotency_keys: 0, locks_released: 0, more: false })
     expect(await rowsOf(tenant_id)).toEqual([
       kept,
       long,
@@ -71,7 +71,7 @@ forEachService('The sweep', (service) => {
     await step()
     expect(await rowsOf(tenant_id)).toHaveLength(3)
     service.clock.advance(1)
-    expect(await step()).toEqual({ kv_keys: 0, idempotency_keys: 0, more: false })
+    expect(await step()).toEqual({ kv_keys: 0, idempotency_keys: 0, locks_released: 0, more: false })
     expect(await rowsOf(tenant_id)).toEqual([kept, long])
     expect(await quotaOf(tenant_id)).toEqual({ used: 2, version_floor: 2 })
     await service.ask('DELETE', '/v1/kv/swept/long', { key: api_key })
@@ -97,10 +97,10 @@ forEachService('The sweep', (service) => {
     const steps = []
     for (let i = 0; i < 4; i++) steps.push(await step())
     expect(steps).toEqual([
-      { kv_keys: rows_max, idempotency_keys: 0, more: true },
-      { kv_keys: rows_max, idempotency_keys: 0, more: true },
-      { kv_keys: 1, idempotency_keys: 0, more: false },
-      { kv_keys: 0, idempotency_keys: 0, more: false },
+      { kv_keys: rows_max, idempotency_keys: 0, locks_released: 0, more: true },
+      { kv_keys: rows_max, idempotency_keys: 0, locks_released: 0, more: true },
+      { kv_keys: 1, idempotency_keys: 0, locks_released: 0, more: false },
+      { kv_keys: 0, idempotency_keys: 0, locks_released: 0, more: false },
     ])
     expect(await quotaOf(tenant_id)).toEqual({ used: 0, version_floor: 0 })
 
@@ -118,7 +118,7 @@ forEachService('The sweep', (service) => {
     const other = await service.signUp()
     await fill(service, one.tenant_id, 3)
     await fill(service, other.tenant_id, 4)
-    expect(await step()).toEqual({ kv_keys: 7, idempotency_keys: 0, more: false })
+    expect(await step()).toEqual({ kv_keys: 7, idempotency_keys: 0, locks_released: 0, more: false })
     for (const { tenant_id } of [one, other]) expect((await quotaOf(tenant_id))?.used).toBe(0)
     service.clock.advance(day_ms)
     await step()
@@ -205,7 +205,10 @@ describe('The sweeper', () => {
     jest.useFakeTimers()
     const { db, steps } = refusing()
     const failures: string[] = []
-    const sweeper = startSweeper(db, new TestClock(), (error) => failures.push(String(error)))
+    const sweeper = startSweeper(
+      () => sweep(db, new TestClock()),
+      (error) => failures.push(String(error)),
+    )
     jest.advanceTimersByTime(4_999)
     await settled()
     expect(steps()).toBe(0)
@@ -238,9 +241,12 @@ describe('The sweeper', () => {
           one: () => null,
         }),
     }
-    const sweeper = startSweeper(db as unknown as Db, new TestClock(), (error) => {
-      throw error
-    })
+    const sweeper = startSweeper(
+      () => sweep(db as unknown as Db, new TestClock()),
+      (error) => {
+        throw error
+      },
+    )
     const seen = []
     for (const ms of [5_000, 49, 1, 50, 4_999, 1]) {
       jest.advanceTimersByTime(ms)
@@ -258,9 +264,12 @@ describe('The sweeper', () => {
       all: () => new Promise((resolve) => (finish = resolve)),
       write: async () => 0,
     }
-    const sweeper = startSweeper(db as unknown as Db, new TestClock(), (error) => {
-      throw error
-    })
+    const sweeper = startSweeper(
+      () => sweep(db as unknown as Db, new TestClock()),
+      (error) => {
+        throw error
+      },
+    )
     jest.advanceTimersByTime(5_000)
     await settled()
     let stopped = false
@@ -269,9 +278,10 @@ describe('The sweeper', () => {
     })
     await settled()
     expect(stopped).toBe(false)
-    finish([])
-    await settled()
-    finish([])
+    for (let look = 0; look < 3; look++) {
+      finish([])
+      await settled()
+    }
     await stopping
     expect(stopped).toBe(true)
   })

@@ -3,18 +3,17 @@
 import type { Clock } from '../base/clock.ts'
 import * as credentials from '../credentials/service.ts'
 import type { Db } from '../db/db.ts'
+import * as dlq from '../dlq/service.ts'
 import * as idempotency from '../http/idempotency.ts'
 import * as kv from '../kv/service.ts'
 
 /** Rows of each kind that one step removes. */
 const rows_max = 500
-const idle_ms = 5_000
-/** Pause between two steps while there is more to do, so that requests come first. */
-const busy_ms = 50
 
 export interface Swept {
   kv_keys: number
   idempotency_keys: number
+  locks_released: number
   /** Whether another step would find more. */
   more: boolean
 }
@@ -22,31 +21,40 @@ export interface Swept {
 /** One bounded step over every kind. */
 export async function sweep(db: Db, clock: Clock): Promise<Swept> {
   const keys = await kv.sweep(db, clock.now())
+  const letters = await dlq.sweep(db, clock.now())
   const idempotency_keys = await db.write((tx) => idempotency.sweep(tx, rows_max))
   const ended_keys = await db.write((tx) => credentials.sweep(tx, rows_max))
   return {
     kv_keys: keys.expired,
     idempotency_keys,
-    more: keys.more || idempotency_keys === rows_max || ended_keys === rows_max,
+    locks_released: letters.locks_released,
+    more: keys.more || letters.more || idempotency_keys === rows_max || ended_keys === rows_max,
   }
 }
+
+const idle_ms = 5_000
+/** Pause between two steps while there is more to do, so that requests come first. */
+const busy_ms = 50
 
 export interface Sweeper {
   /** Resolves when no step is under way any more. */
   stop(): Promise<void>
 }
 
-/** Sweeps now and then until stopped. A failed step is told and tried again later. */
-export function startSweeper(db: Db, clock: Clock, onError: (error: unknown) => void): Sweeper {
+/** Runs a step now and then until stopped. A failed one is told and tried again later. */
+export function startSweeper(
+  step: () => Promise<{ more: boolean }>,
+  onError: (error: unknown) => void,
+): Sweeper {
   let stopped = false
   let timer: Timer
-  let step: Promise<void> = Promise.resolve()
+  let under_way: Promise<void> = Promise.resolve()
   const schedule = (delay_ms: number) => {
-    if (!stopped) timer = setTimeout(() => (step = run()), delay_ms)
+    if (!stopped) timer = setTimeout(() => (under_way = run()), delay_ms)
   }
   const run = async () => {
     try {
-      schedule((await sweep(db, clock)).more ? busy_ms : idle_ms)
+      schedule((await step()).more ? busy_ms : idle_ms)
     } catch (error) {
       onError(error)
       schedule(idle_ms)
@@ -57,7 +65,7 @@ export function startSweeper(db: Db, clock: Clock, onError: (error: unknown) => 
     async stop() {
       stopped = true
       clearTimeout(timer)
-      await step
+      await under_way
     },
   }
 }

@@ -130,7 +130,7 @@ function isPlainString({ type, enum: values, pattern, format }: Schema): boolean
 function textOf(name: string, schema: Schema, length: number | undefined): string {
   if (schema.format === 'date-time') return new Date(Date.UTC(2026, 5, 1) + made).toISOString()
   if (schema.format === 'email') return emailOf(length ?? 24)
-  const head = name.endsWith('_url') ? `https://example.com/${made}` : `example-${made}`
+  const head = name.endsWith('_url') ? `http://127.0.0.1:9/${made}` : `example-${made}`
   if (length === undefined) return head.slice(-(schema.maxLength ?? head.length))
   return head.length > length ? head.slice(-length) : head.padEnd(length, 'x')
 }

@@ -11,7 +11,7 @@ import type { NamedRoute, Route } from '../../src/contract/route.ts'
 import { routes } from '../../src/routes.ts'
 import * as tenants from '../../src/tenants/service.ts'
 import { exampleBody, exampleParam, type Json, type Schema } from './contract-examples.ts'
-import type { Answer, Ask, TestService } from './service.ts'
+import { type Answer, type Ask, cron_secret, type TestService } from './service.ts'
 
 export const caller_kinds: readonly CallerKind[] = ['admin', 'agent', 'approval']
 
@@ -54,6 +54,7 @@ export function bearer(key: string): Record<string, string> {
 
 /** Whom a route serves, and with which headers: nobody in particular for a public one. */
 export function callersOf(route: Route, keyring: Keyring): [who: string, headers: Record<string, string>][] {
+  if (route.cron) return [['cron', bearer(cron_secret)]]
   if (route.auth.length === 0) return [['anybody', {}]]
   return route.auth.map((kind) => [kind, ownHeaders(keyring, kind)])
 }

@@ -9,6 +9,8 @@ import { readConfig } from '../../src/config.ts'
 import { TestClock } from './clock.ts'
 import { forEachDatabase } from './databases.ts'
 
+export const cron_secret = 'a-cron-secret-of-the-tests'
+
 export interface Answer {
   status: number
   headers: Headers
@@ -58,6 +60,7 @@ export class TestService {
       DATA_DIR: this.#folder,
       PORT: '0',
       TICK: 'external',
+      CRON_SECRET: cron_secret,
       LOG_LEVEL: 'debug',
       ...this.environment,
     })

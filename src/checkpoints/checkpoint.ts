@@ -1,0 +1,62 @@
+// What a checkpoint may do. No imports from db or http.
+
+import { hour_ms, last_instant_ms, type Millis, second_ms } from '../base/clock.ts'
+import type { AdminCaller, ApprovalCaller } from '../contract/caller.ts'
+
+export const statuses = ['pending', 'approved', 'rejected', 'expired', 'cancelled'] as const
+export type CheckpointStatus = (typeof statuses)[number]
+
+export const timeout_actions = ['auto_reject', 'dlq'] as const
+export type TimeoutAction = (typeof timeout_actions)[number]
+
+export const callback_statuses = ['none', 'pending', 'delivered', 'failed'] as const
+
+export const moves = {
+  approve: { from: ['pending'], to: 'approved' },
+  reject: { from: ['pending'], to: 'rejected' },
+  cancel: { from: ['pending'], to: 'cancelled' },
+  time_out_auto_reject: { from: ['pending'], to: 'rejected' },
+  time_out_dlq: { from: ['pending'], to: 'expired' },
+} as const satisfies Record<string, { from: readonly CheckpointStatus[]; to: CheckpointStatus }>
+
+export const timeout_seconds_min = 60
+export const timeout_seconds_max = 315_360_000
+const timeout_ms_default = 24 * hour_ms
+export const wait_seconds_max = 55
+
+export interface CheckpointRow {
+  id: string
+  status: CheckpointStatus
+  title: string
+  prompt: string | null
+  callback_url: string
+  /** JSON text. */
+  callback_payload: string | null
+  timeout_action: TimeoutAction
+  expires_at: Millis
+  agent_id: string
+  reason: string | null
+  resolved_by: string | null
+  resolved_at: Millis | null
+  callback_status: (typeof callback_statuses)[number]
+  callback_attempts: number
+  callback_last_error: string | null
+  created_at: Millis
+  updated_at: Millis
+}
+
+/** The earlier of both when both are given, 24 hours when none is. */
+export function expiryOf(
+  now: Millis,
+  timeout_seconds: number | undefined,
+  expires_at: Millis | undefined,
+): Millis {
+  const by_seconds =
+    timeout_seconds === undefined ? null : Math.min(now + timeout_seconds * second_ms, last_instant_ms)
+  if (by_seconds !== null && expires_at !== undefined) return Math.min(by_seconds, expires_at)
+  return by_seconds ?? expires_at ?? now + timeout_ms_default
+}
+
+export function resolverOf(caller: AdminCaller | ApprovalCaller): string {
+  return caller.kind === 'admin' ? 'admin' : `approval_key:${caller.approval_key_id}`
+}

@@ -1,0 +1,266 @@
+// /v1/checkpoints
+
+import { Type } from 'typebox'
+import * as agents from '../agents/service.ts'
+import { iso, isoOrNull, parseTime, second_ms } from '../base/clock.ts'
+import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
+import { pageOf, pageRequest } from '../contract/page.ts'
+import { type Context, route } from '../contract/route.ts'
+import {
+  AnyJson,
+  idParam,
+  Json,
+  kib,
+  label_characters_max,
+  Nullable,
+  Page,
+  PageQuery,
+  RawJson,
+  Shape,
+  Text,
+  Time,
+  url_characters_max,
+  value_bytes_max,
+} from '../contract/schemas.ts'
+import { AttemptPage, attemptPage } from '../outbox/schemas.ts'
+import {
+  type CheckpointRow,
+  callback_statuses,
+  expiryOf,
+  statuses,
+  timeout_actions,
+  timeout_seconds_max,
+  timeout_seconds_min,
+  wait_seconds_max,
+} from './checkpoint.ts'
+import * as checkpoints from './service.ts'
+import * as store from './store.ts'
+
+const tag = 'Checkpoints'
+const id = idParam('The checkpoint, chk_….')
+const prompt_bytes_max = 32 * kib
+const reason_characters_max = 4_096
+/** How often a waiting request looks by itself, for what another node decided. */
+const look_again_ms = 500
+
+const Checkpoint = Shape({
+  id: Type.String(),
+  status: Type.Enum([...statuses]),
+  title: Type.String(),
+  prompt: Nullable(Type.String()),
+  callback_url: Type.String(),
+  callback_payload: Json('The exact text that was sent, or null.'),
+  timeout_action: Type.Enum([...timeout_actions]),
+  expires_at: Time('When the timeout is due.'),
+  agent_id: Type.String(),
+  reason: Nullable(Type.String()),
+  resolved_by: Nullable(Type.String({ description: 'admin, approval_key:<id>, timeout or agent:<id>.' })),
+  resolved_at: Nullable(Time('When it was settled.')),
+  callback: Shape({
+    status: Type.Enum([...callback_statuses]),
+    attempts: Type.Integer(),
+    last_error: Nullable(Type.String()),
+  }),
+  created_at: Time('When it was created.'),
+  updated_at: Time('When it last changed.'),
+})
+
+const DecisionBody = Type.Object({
+  reason: Type.Optional(Text(reason_characters_max, 'Told to the agent.')),
+})
+
+export const createCheckpoint = route({
+  method: 'POST',
+  path: '/v1/checkpoints',
+  tag,
+  summary: 'Ask a human',
+  auth: ['agent'],
+  body: Type.Object({
+    title: Text(label_characters_max, 'What is asked.', { minLength: 1 }),
+    prompt: Type.Optional(
+      Type.String({ 'x-bytes-max': prompt_bytes_max, description: 'At most 32 KiB of plain text.' }),
+    ),
+    callback_url: Text(
+      url_characters_max,
+      "An http or https URL, or a path that is resolved against the agent's callback_base_url.",
+    ),
+    callback_payload: Type.Optional(
+      AnyJson(value_bytes_max, 'Any JSON, at most 256 KiB; sent with the decision.'),
+    ),
+    timeout_action: Type.Optional(
+      Type.Enum([...timeout_actions], { description: 'auto_reject, the default, or dlq.' }),
+    ),
+    timeout_seconds: Type.Optional(
+      Type.Integer({ minimum: timeout_seconds_min, maximum: timeout_seconds_max }),
+    ),
+    expires_at: Type.Optional(
+      Time('With timeout_seconds, the earlier of both; without either, 24 hours from now.'),
+    ),
+  }),
+  replies: { 201: Checkpoint },
+  errors: [],
+  prepare: ({ db, services, caller }, { body }) =>
+    agents.callbackUrl(db, services, caller, body.callback_url),
+  async create(tx, { caller, services }, { body }, callback_url) {
+    const expires_at = body.expires_at === undefined ? undefined : parseTime(body.expires_at)!
+    const checkpoint = await checkpoints.create(tx, caller, services, {
+      title: body.title,
+      prompt: body.prompt ?? null,
+      callback_url,
+      callback_payload: body.callback_payload?.text ?? null,
+      timeout_action: body.timeout_action ?? 'auto_reject',
+      expires_at: expiryOf(tx.now, body.timeout_seconds, expires_at),
+    })
+    return checkpointOf(checkpoint)
+  },
+})
+
+export const listCheckpoints = route({
+  method: 'GET',
+  path: '/v1/checkpoints',
+  tag,
+  summary: 'List checkpoints, newest first',
+  auth: ['agent', 'admin'],
+  query: Type.Object({ ...PageQuery, status: Type.Optional(Type.Enum([...statuses])) }),
+  replies: { 200: Page(Checkpoint) },
+  errors: [],
+  async handle(context, { query }) {
+    const request = pageRequest(context, query)
+    const before_id = request.after ? String(request.after[0]) : undefined
+    const { tenant_id } = context.caller
+    const rows = await store.list(context.db, tenant_id, query.status, before_id, request.rows_max)
+    return pageOf(context, request, rows, checkpointOf, (row) => [row.id])
+  },
+})
+
+export const getCheckpoint = route({
+  method: 'GET',
+  path: '/v1/checkpoints/:id',
+  tag,
+  summary: 'Read a checkpoint, or wait until it is settled',
+  auth: ['agent', 'admin'],
+  params: { id },
+  query: Type.Object({
+    wait: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: wait_seconds_max,
+        description: 'Seconds to hold the request while the checkpoint is pending.',
+      }),
+    ),
+  }),
+  replies: { 200: Checkpoint },
+  errors: ['CHECKPOINT_NOT_FOUND'],
+  async handle(context, { params, query }) {
+    return checkpointOf(await settled(context, params.id, (query.wait ?? 0) * second_ms))
+  },
+})
+
+/** The checkpoint once it is no longer pending, or as it is when the time is over or the node drains. */
+async function settled(
+  { db, caller, services, hold }: Context<AdminCaller | AgentCaller>,
+  id: string,
+  wait_ms: number,
+): Promise<CheckpointRow> {
+  const { waiters, clock } = services
+  const until = clock.monotonic() + wait_ms
+  if (wait_ms > 0) hold(wait_ms)
+  for (;;) {
+    const left_ms = until - clock.monotonic()
+    const over = left_ms <= 0 || waiters.draining
+    // Waiting begins before looking, so that a decision in between is not missed.
+    const told = over
+      ? null
+      : waiters.wait(checkpoints.waitKey(caller.tenant_id, id), Math.min(left_ms, look_again_ms))
+    const checkpoint = await checkpoints.read(db, caller.tenant_id, id)
+    if (!told || checkpoint.status !== 'pending') return checkpoint
+    await told
+  }
+}
+
+export const cancelCheckpoint = route({
+  method: 'DELETE',
+  path: '/v1/checkpoints/:id',
+  tag,
+  summary: 'Cancel a checkpoint; its creator only',
+  auth: ['agent'],
+  destructive: true,
+  params: { id },
+  replies: { 204: null },
+  errors: ['CHECKPOINT_NOT_FOUND', 'CHECKPOINT_ALREADY_RESOLVED'],
+  handle: ({ db, caller, services }, { params }) => checkpoints.cancel(db, caller, services, params.id),
+})
+
+export const approveCheckpoint = route({
+  method: 'POST',
+  path: '/v1/checkpoints/:id/approve',
+  tag,
+  summary: 'Approve; the agent is called back',
+  auth: ['admin', 'approval'],
+  params: { id },
+  body: DecisionBody,
+  replies: { 200: Checkpoint },
+  errors: ['CHECKPOINT_NOT_FOUND', 'CHECKPOINT_ALREADY_RESOLVED'],
+  async handle({ db, caller, services }, { params, body }) {
+    return checkpointOf(
+      await checkpoints.decide(db, caller, services, params.id, 'approved', body.reason ?? null),
+    )
+  },
+})
+
+export const rejectCheckpoint = route({
+  method: 'POST',
+  path: '/v1/checkpoints/:id/reject',
+  tag,
+  summary: 'Reject; the agent is called back',
+  auth: ['admin', 'approval'],
+  params: { id },
+  body: DecisionBody,
+  replies: { 200: Checkpoint },
+  errors: ['CHECKPOINT_NOT_FOUND', 'CHECKPOINT_ALREADY_RESOLVED'],
+  async handle({ db, caller, services }, { params, body }) {
+    return checkpointOf(
+      await checkpoints.decide(db, caller, services, params.id, 'rejected', body.reason ?? null),
+    )
+  },
+})
+
+export const listCheckpointAttempts = route({
+  method: 'GET',
+  path: '/v1/checkpoints/:id/attempts',
+  tag,
+  summary: 'List what was tried to tell the agent, newest first',
+  auth: ['agent', 'admin'],
+  params: { id },
+  query: Type.Object(PageQuery),
+  replies: { 200: AttemptPage },
+  errors: ['CHECKPOINT_NOT_FOUND'],
+  handle: (context, { params, query }) =>
+    attemptPage(context, query, 'checkpoint', () =>
+      checkpoints.read(context.db, context.caller.tenant_id, params.id),
+    ),
+})
+
+function checkpointOf(row: CheckpointRow) {
+  return {
+    id: row.id,
+    status: row.status,
+    title: row.title,
+    prompt: row.prompt,
+    callback_url: row.callback_url,
+    callback_payload: row.callback_payload === null ? null : new RawJson(row.callback_payload),
+    timeout_action: row.timeout_action,
+    expires_at: iso(row.expires_at),
+    agent_id: row.agent_id,
+    reason: row.reason,
+    resolved_by: row.resolved_by,
+    resolved_at: isoOrNull(row.resolved_at),
+    callback: {
+      status: row.callback_status,
+      attempts: row.callback_attempts,
+      last_error: row.callback_last_error,
+    },
+    created_at: iso(row.created_at),
+    updated_at: iso(row.updated_at),
+  }
+}

@@ -1,0 +1,139 @@
+// Every statement on checkpoints.
+
+import type { Millis } from '../base/clock.ts'
+import { type Reader, type Statement, sql, type Tx } from '../db/db.ts'
+import type { CheckpointRow, CheckpointStatus, TimeoutAction } from './checkpoint.ts'
+
+const columns = `id, status, title, prompt, callback_url, callback_payload, timeout_action, expires_at, agent_id, reason,
+     resolved_by, resolved_at, callback_status, callback_attempts, callback_last_error, created_at, updated_at`
+
+const here = 'tenant_id = :tenant_id and id = :id'
+
+const INSERT = sql<CheckpointRow>(
+  'checkpoints.insert',
+  `insert into checkpoints
+     (tenant_id, id, status, title, prompt, callback_url, callback_payload, timeout_action, expires_at, agent_id,
+      callback_status, callback_attempts, created_at, updated_at)
+   values
+     (:tenant_id, :id, 'pending', :title, :prompt, :callback_url, :callback_payload, :timeout_action, :expires_at,
+      :agent_id, 'none', 0, :now, :now)
+   returning ${columns}`,
+)
+
+const FIND = sql<CheckpointRow>('checkpoints.find', `select ${columns} from checkpoints where ${here}`)
+
+// The one statement that settles a checkpoint, whoever asks: approve, reject and timeout race for it.
+const RESOLVE = sql<CheckpointRow>(
+  'checkpoints.resolve',
+  `update checkpoints
+      set status = :status, reason = :reason, resolved_by = :resolved_by, resolved_at = :now,
+          callback_status = :callback_status, updated_at = :now
+    where ${here} and status = 'pending'
+   returning ${columns}`,
+)
+
+const CANCEL = sql<CheckpointRow>(
+  'checkpoints.cancel',
+  `update checkpoints
+      set status = 'cancelled', resolved_by = :resolved_by, resolved_at = :now, updated_at = :now
+    where ${here} and status = 'pending' and agent_id = :agent_id
+   returning ${columns}`,
+)
+
+const CALLED = sql<CheckpointRow>(
+  'checkpoints.called',
+  `update checkpoints
+      set callback_status = :callback_status, callback_attempts = :attempts, callback_last_error = :last_error,
+          updated_at = :now
+    where ${here}
+   returning ${columns}`,
+)
+
+const PURGE = sql(
+  'checkpoints.purge',
+  `delete from checkpoints where tenant_id = :tenant_id and id in
+     (select id from checkpoints where tenant_id = :tenant_id limit :rows_max)`,
+)
+
+const LIST = {
+  newest: { any: listStatement('newest', ''), status: listStatement('newest_of', 'and status = :status') },
+  older: {
+    any: listStatement('older', 'and id < :before_id'),
+    status: listStatement('older_of', 'and status = :status and id < :before_id'),
+  },
+}
+
+function listStatement(name: string, conditions: string): Statement<CheckpointRow> {
+  return sql<CheckpointRow>(
+    `checkpoints.${name}`,
+    `select ${columns} from checkpoints where tenant_id = :tenant_id ${conditions} order by id desc limit :rows_max`,
+  )
+}
+
+export interface NewCheckpoint {
+  id: string
+  title: string
+  prompt: string | null
+  callback_url: string
+  callback_payload: string | null
+  timeout_action: TimeoutAction
+  expires_at: Millis
+  agent_id: string
+}
+
+export async function insert(tx: Tx, tenant_id: string, checkpoint: NewCheckpoint): Promise<CheckpointRow> {
+  return (await tx.one(INSERT, { tenant_id, ...checkpoint, now: tx.now }))!
+}
+
+export function find(q: Reader, tenant_id: string, id: string) {
+  return q.one(FIND, { tenant_id, id })
+}
+
+/** Newest first. */
+export function list(
+  q: Reader,
+  tenant_id: string,
+  status: CheckpointStatus | undefined,
+  before_id: string | undefined,
+  rows_max: number,
+) {
+  const position = before_id === undefined ? 'newest' : 'older'
+  return q.all(LIST[position][status === undefined ? 'any' : 'status'], {
+    tenant_id,
+    rows_max,
+    ...(status === undefined ? {} : { status }),
+    ...(before_id === undefined ? {} : { before_id }),
+  })
+}
+
+export interface Resolution {
+  status: 'approved' | 'rejected' | 'expired'
+  reason: string | null
+  resolved_by: string
+  callback_status: 'none' | 'pending'
+}
+
+/** Null unless it was pending. */
+export function resolve(tx: Tx, tenant_id: string, id: string, resolution: Resolution) {
+  return tx.one(RESOLVE, { tenant_id, id, ...resolution, now: tx.now })
+}
+
+/** Null unless it was pending and of this agent. */
+export function cancel(tx: Tx, tenant_id: string, id: string, agent_id: string) {
+  return tx.one(CANCEL, { tenant_id, id, agent_id, resolved_by: `agent:${agent_id}`, now: tx.now })
+}
+
+interface Called {
+  callback_status: 'pending' | 'delivered' | 'failed'
+  attempts: number
+  last_error: string | null
+}
+
+export function called(tx: Tx, tenant_id: string, id: string, called: Called) {
+  return tx.one(CALLED, { tenant_id, id, ...called, now: tx.now })
+}
+
+/** Removes rows of a tenant that is being purged; answers how many. */
+export function purge(tx: Tx, tenant_id: string, rows_max: number) {
+  return tx.run(PURGE, { tenant_id, rows_max })
+}

@@ -1,0 +1,105 @@
+-- Work that waits: dead letters, schedules, checkpoints, and the outbox that all of them share.
+
+create index tenants_purging on tenants (purge_at) where status = 'pending_deletion';
+
+-- resting: the tenant waits for deletion. lease_until: who leased it may still be at it. fence: rises with every
+-- lease and every change, so that a late result is known as such. destination: scheme, host and port, '' when
+-- nothing is sent.
+create table outbox (
+  tenant_id {text} not null,
+  kind {text} not null check (kind in ('schedule', 'timeout', 'callback')),
+  source_id {text} not null,
+  event_id {text} not null,
+  destination {text} not null,
+  next_at {integer} not null,
+  lease_until {integer} not null,
+  fence {integer} not null,
+  attempts {integer} not null,
+  first_attempt_at {integer},
+  resting {integer} not null,
+  primary key (tenant_id, kind, source_id)
+) {keyed};
+create index outbox_due on outbox (next_at) where resting = 0;
+create index outbox_first_callbacks on outbox (next_at) where resting = 0 and kind = 'callback' and attempts = 0;
+create index outbox_lanes on outbox (tenant_id, destination, next_at) where resting = 0;
+
+create table attempts (
+  tenant_id {text} not null,
+  source {text} not null check (source in ('schedule', 'checkpoint')),
+  source_id {text} not null,
+  seq {integer} not null,
+  event_id {text} not null,
+  attempt {integer} not null,
+  started_at {integer} not null,
+  duration_ms {integer} not null,
+  status_code {integer},
+  error {text},
+  primary key (tenant_id, source, source_id, seq)
+) {keyed};
+
+create table dlq_items (
+  tenant_id {text} not null,
+  id {text} not null,
+  status {text} not null check (status in ('failed', 'claimed', 'resolved', 'archived')),
+  payload {text} not null,
+  error {text} not null,
+  workflow_id {text},
+  source {text} not null check (source in ('agent', 'schedule', 'checkpoint')),
+  source_id {text},
+  agent_id {text},
+  lock_seconds {integer} not null,
+  locked_by {text},
+  locked_until {integer},
+  lock_token {text},
+  claims {integer} not null,
+  created_at {integer} not null,
+  updated_at {integer} not null,
+  resolved_at {integer},
+  primary key (tenant_id, id)
+) {heap};
+create index dlq_items_status on dlq_items (tenant_id, status, id);
+create index dlq_items_open on dlq_items (tenant_id, id) where status in ('failed', 'claimed');
+create index dlq_items_locked on dlq_items (locked_until) where status = 'claimed';
+create index dlq_items_ended on dlq_items (updated_at) where status in ('resolved', 'archived');
+
+create table schedules (
+  tenant_id {text} not null,
+  id {text} not null,
+  status {text} not null check (status in ('pending', 'fired', 'cancelled', 'failed')),
+  callback_url {text} not null,
+  callback_payload {text} not null,
+  fire_at {integer} not null,
+  dlq_on_failure {integer} not null,
+  agent_id {text} not null,
+  attempts {integer} not null,
+  last_error {text},
+  last_status_code {integer},
+  fired_at {integer},
+  created_at {integer} not null,
+  updated_at {integer} not null,
+  primary key (tenant_id, id)
+) {heap};
+create index schedules_status on schedules (tenant_id, status, id);
+
+create table checkpoints (
+  tenant_id {text} not null,
+  id {text} not null,
+  status {text} not null check (status in ('pending', 'approved', 'rejected', 'expired', 'cancelled')),
+  title {text} not null,
+  prompt {text},
+  callback_url {text} not null,
+  callback_payload {text},
+  timeout_action {text} not null check (timeout_action in ('auto_reject', 'dlq')),
+  expires_at {integer} not null,
+  agent_id {text} not null,
+  reason {text},
+  resolved_by {text},
+  resolved_at {integer},
+  callback_status {text} not null check (callback_status in ('none', 'pending', 'delivered', 'failed')),
+  callback_attempts {integer} not null,
+  callback_last_error {text},
+  created_at {integer} not null,
+  updated_at {integer} not null,
+  primary key (tenant_id, id)
+) {heap};
+create index checkpoints_status on checkpoints (tenant_id, status, id)

@@ -1,0 +1,67 @@
+// What a dead letter may do. No imports from db or http.
+
+import { day_ms, type Millis } from '../base/clock.ts'
+import { ApiError } from '../base/errors.ts'
+
+export const statuses = ['failed', 'claimed', 'resolved', 'archived'] as const
+export type DlqStatus = (typeof statuses)[number]
+
+export const moves = {
+  claim: { from: ['failed'], to: 'claimed' },
+  release: { from: ['claimed'], to: 'failed' },
+  fail: { from: ['claimed'], to: 'archived' },
+  resolve: { from: ['failed', 'claimed', 'archived', 'resolved'], to: 'resolved' },
+} as const satisfies Record<string, { from: readonly DlqStatus[]; to: DlqStatus }>
+
+export const lock_seconds_default = 300
+export const lock_seconds_max = 86_400
+/** Resolved and archived items are kept this long. */
+export const ended_kept_ms = 90 * day_ms
+
+export interface ItemRow {
+  id: string
+  status: DlqStatus
+  /** JSON text. Lists leave it out. */
+  payload?: string
+  error: string
+  workflow_id: string | null
+  source: 'agent' | 'schedule' | 'checkpoint'
+  source_id: string | null
+  agent_id: string | null
+  lock_seconds: number
+  locked_by: string | null
+  locked_until: Millis | null
+  lock_token: string | null
+  claims: number
+  created_at: Millis
+  updated_at: Millis
+  resolved_at: Millis | null
+}
+
+/** The item as everybody sees it at `now`: a lock that has run out is no lock, and the item is failed again. */
+export function seenAt(item: ItemRow, now: Millis): ItemRow {
+  const lapsed = item.status === 'claimed' && item.locked_until !== null && item.locked_until <= now
+  return lapsed ? { ...item, status: 'failed', locked_by: null, locked_until: null, lock_token: null } : item
+}
+
+/** Whether the item counts against dlq_items. */
+export function isOpen(status: DlqStatus): boolean {
+  return status === 'failed' || status === 'claimed'
+}
+
+/** Why a claim changed no row. */
+export function claimRefusal(item: ItemRow | null): ApiError {
+  if (!item) return new ApiError('DLQ_NOT_FOUND')
+  if (item.status === 'claimed') return new ApiError('ALREADY_CLAIMED')
+  return new ApiError('INVALID_STATE', { details: { status: item.status } })
+}
+
+/** Why a release, fail or resolve changed no row: not claimed comes before not held. */
+export function moveRefusal(item: ItemRow | null, verb: 'release' | 'fail' | 'resolve'): ApiError {
+  if (!item) return new ApiError('DLQ_NOT_FOUND')
+  const allowed = (moves[verb].from as readonly DlqStatus[]).includes(item.status)
+  if (!allowed || (verb === 'resolve' && item.status !== 'claimed')) {
+    return new ApiError('INVALID_STATE', { details: { status: item.status } })
+  }
+  return new ApiError('LOCK_NOT_HELD')
+}

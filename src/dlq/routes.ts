@@ -1,0 +1,245 @@
+// /v1/dlq
+
+import { Type } from 'typebox'
+import { iso, isoOrNull } from '../base/clock.ts'
+import { pageOf, pageRequest } from '../contract/page.ts'
+import { Reply, route } from '../contract/route.ts'
+import {
+  AnyJson,
+  idParam,
+  Json,
+  kib,
+  label_characters_max,
+  Nullable,
+  Page,
+  PageQuery,
+  RawJson,
+  Shape,
+  Text,
+  Time,
+} from '../contract/schemas.ts'
+import { type ItemRow, lock_seconds_max, seenAt, statuses } from './item.ts'
+import * as dlq from './service.ts'
+import * as store from './store.ts'
+
+const tag = 'Dead letters'
+const id = idParam('The dead letter, dlq_….')
+
+/** A payload may fill the body; what is left is for the envelope, whose error alone takes 64 KiB. */
+const payload_bytes_max = 1_024 * kib
+const error_bytes_max = 64 * kib
+
+const LockSeconds = Type.Integer({
+  minimum: 1,
+  maximum: lock_seconds_max,
+  description: 'How long a claim holds; default 300.',
+})
+const LockToken = Type.Optional(
+  Type.String({ description: 'What the claim answered; when sent, it must be the current one.' }),
+)
+
+const listed_fields = {
+  id: Type.String(),
+  status: Type.Enum([...statuses]),
+  error: Type.String(),
+  workflow_id: Nullable(Type.String()),
+  source: Type.Enum(['agent', 'schedule', 'checkpoint']),
+  source_id: Nullable(Type.String({ description: 'The schedule or checkpoint that gave up.' })),
+  agent_id: Nullable(Type.String()),
+  lock_seconds: Type.Integer(),
+  locked_by: Nullable(Type.String({ description: 'The agent that holds the lock.' })),
+  locked_until: Nullable(Time('From then on the item is failed again.')),
+  claims: Type.Integer({ description: 'How often it was claimed.' }),
+  created_at: Time('When it was captured.'),
+  updated_at: Time('When it last changed.'),
+  resolved_at: Nullable(Time('When it was resolved.')),
+}
+const ListedItem = Shape(listed_fields)
+const Item = Shape({ ...listed_fields, payload: Json('The exact text that was sent.') })
+const ClaimedItem = Shape({
+  ...Item.properties,
+  lock_token: Type.String({
+    description: 'Send it with release, fail and resolve to be sure that the lock is still yours.',
+  }),
+})
+
+const ClaimBody = Type.Object({ lock_seconds: Type.Optional(LockSeconds) })
+const LeaveBody = Type.Object({ lock_token: LockToken })
+
+export const captureItem = route({
+  method: 'POST',
+  path: '/v1/dlq',
+  tag,
+  summary: 'Park a failure',
+  auth: ['agent'],
+  body: Type.Object({
+    payload: AnyJson(payload_bytes_max, 'Any JSON; comes back as the same text.'),
+    error: Type.String({ 'x-bytes-max': error_bytes_max, description: 'What went wrong, at most 64 KiB.' }),
+    workflow_id: Type.Optional(Text(label_characters_max, 'Ties records together.')),
+    lock_seconds: Type.Optional(LockSeconds),
+  }),
+  replies: { 201: Item },
+  errors: ['QUOTA_EXCEEDED'],
+  async create(tx, { caller, services }, { body }) {
+    const item = await dlq.capture(tx, caller, services.plans, {
+      payload: body.payload.text,
+      error: body.error,
+      workflow_id: body.workflow_id ?? null,
+      lock_seconds: body.lock_seconds ?? null,
+    })
+    return itemOf(item)
+  },
+})
+
+export const listItems = route({
+  method: 'GET',
+  path: '/v1/dlq',
+  tag,
+  summary: 'List dead letters, newest first, without payloads',
+  auth: ['agent', 'admin'],
+  query: Type.Object({ ...PageQuery, status: Type.Optional(Type.Enum([...statuses])) }),
+  replies: { 200: Page(ListedItem) },
+  errors: [],
+  async handle(context, { query }) {
+    const { db, caller, now } = context
+    const request = pageRequest(context, query)
+    const before_id = request.after ? String(request.after[0]) : undefined
+    const rows = await store.list(db, caller.tenant_id, query.status, before_id, now, request.rows_max)
+    return pageOf(
+      context,
+      request,
+      rows,
+      (row) => listedOf(seenAt(row, now)),
+      (row) => [row.id],
+    )
+  },
+})
+
+export const getItem = route({
+  method: 'GET',
+  path: '/v1/dlq/:id',
+  tag,
+  summary: 'Read a dead letter',
+  auth: ['agent', 'admin'],
+  params: { id },
+  replies: { 200: Item },
+  errors: ['DLQ_NOT_FOUND'],
+  async handle({ db, caller, now }, { params }) {
+    return itemOf(await dlq.read(db, caller.tenant_id, params.id, now))
+  },
+})
+
+export const deleteItem = route({
+  method: 'DELETE',
+  path: '/v1/dlq/:id',
+  tag,
+  summary: 'Remove a dead letter for good',
+  auth: ['agent'],
+  destructive: true,
+  params: { id },
+  replies: { 204: null },
+  errors: ['DLQ_NOT_FOUND'],
+  handle: ({ db, caller }, { params }) => dlq.remove(db, caller, params.id),
+})
+
+export const claimOldestItem = route({
+  method: 'POST',
+  path: '/v1/dlq/claim',
+  tag,
+  summary: 'Take the lock on the oldest failed item; 204 when there is none',
+  auth: ['agent'],
+  body: ClaimBody,
+  replies: { 200: ClaimedItem, 204: null },
+  errors: [],
+  async handle({ db, caller }, { body }) {
+    const item = await dlq.claimOldest(db, caller, body.lock_seconds)
+    return item ? claimedOf(item) : new Reply(204, null)
+  },
+})
+
+export const claimItem = route({
+  method: 'POST',
+  path: '/v1/dlq/:id/claim',
+  tag,
+  summary: 'Take the lock on a failed item',
+  auth: ['agent'],
+  params: { id },
+  body: ClaimBody,
+  replies: { 200: ClaimedItem },
+  errors: ['DLQ_NOT_FOUND', 'ALREADY_CLAIMED', 'INVALID_STATE'],
+  async handle({ db, caller }, { params, body }) {
+    return claimedOf(await dlq.claim(db, caller, params.id, body.lock_seconds))
+  },
+})
+
+export const releaseItem = route({
+  method: 'POST',
+  path: '/v1/dlq/:id/release',
+  tag,
+  summary: 'Give the lock back; the item is failed again',
+  auth: ['agent'],
+  params: { id },
+  body: LeaveBody,
+  replies: { 200: Item },
+  errors: ['DLQ_NOT_FOUND', 'INVALID_STATE', 'LOCK_NOT_HELD'],
+  async handle({ db, caller }, { params, body }) {
+    return itemOf(await dlq.release(db, caller, params.id, body.lock_token))
+  },
+})
+
+export const failItem = route({
+  method: 'POST',
+  path: '/v1/dlq/:id/fail',
+  tag,
+  summary: 'Give the item up; it is archived',
+  auth: ['agent'],
+  params: { id },
+  body: LeaveBody,
+  replies: { 200: Item },
+  errors: ['DLQ_NOT_FOUND', 'INVALID_STATE', 'LOCK_NOT_HELD'],
+  async handle({ db, caller }, { params, body }) {
+    return itemOf(await dlq.fail(db, caller, params.id, body.lock_token))
+  },
+})
+
+export const resolveItem = route({
+  method: 'POST',
+  path: '/v1/dlq/:id/resolve',
+  tag,
+  summary: 'Mark the item as mended',
+  auth: ['agent'],
+  params: { id },
+  body: LeaveBody,
+  replies: { 200: Item },
+  errors: ['DLQ_NOT_FOUND', 'INVALID_STATE', 'LOCK_NOT_HELD'],
+  async handle({ db, caller }, { params, body }) {
+    return itemOf(await dlq.resolve(db, caller, params.id, body.lock_token))
+  },
+})
+
+function claimedOf(item: ItemRow) {
+  return { ...itemOf(item), lock_token: item.lock_token }
+}
+
+function itemOf(item: ItemRow) {
+  return { ...listedOf(item), payload: new RawJson(item.payload!) }
+}
+
+function listedOf(item: ItemRow) {
+  return {
+    id: item.id,
+    status: item.status,
+    error: item.error,
+    workflow_id: item.workflow_id,
+    source: item.source,
+    source_id: item.source_id,
+    agent_id: item.agent_id,
+    lock_seconds: item.lock_seconds,
+    locked_by: item.locked_by,
+    locked_until: isoOrNull(item.locked_until),
+    claims: item.claims,
+    created_at: iso(item.created_at),
+    updated_at: iso(item.updated_at),
+    resolved_at: isoOrNull(item.resolved_at),
+  }
+}

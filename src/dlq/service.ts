@@ -1,0 +1,181 @@
+// Dead letters: one function per verb.
+
+import { type Millis, second_ms } from '../base/clock.ts'
+import { ApiError } from '../base/errors.ts'
+import { newId } from '../base/ids.ts'
+import type { AgentCaller } from '../contract/caller.ts'
+import type { Plans } from '../contract/services.ts'
+import type { Db, Tx } from '../db/db.ts'
+import * as quotas from '../quotas/service.ts'
+import {
+  claimRefusal,
+  ended_kept_ms,
+  type ItemRow,
+  isOpen,
+  lock_seconds_default,
+  moveRefusal,
+  seenAt,
+} from './item.ts'
+import * as store from './store.ts'
+
+export const purge = store.purge
+
+/** Rows that one step of a sweep touches. */
+const sweep_rows_max = 500
+
+export interface Capture {
+  /** JSON text. */
+  payload: string
+  error: string
+  workflow_id: string | null
+  lock_seconds: number | null
+}
+
+/** Throws QUOTA_EXCEEDED. */
+export async function capture(tx: Tx, caller: AgentCaller, plans: Plans, input: Capture): Promise<ItemRow> {
+  const item = { ...input, source: 'agent' as const, source_id: null, agent_id: caller.agent_id }
+  const id = await insert(tx, caller.tenant_id, item)
+  await quotas.take(tx, caller, plans, 'dlq_items')
+  return (await store.find(tx, caller.tenant_id, id))!
+}
+
+/** What the service itself gives up on. Never refused for quota: nothing is lost. */
+export async function cascade(
+  tx: Tx,
+  tenant_id: string,
+  failure: {
+    payload: string
+    error: string
+    source: 'schedule' | 'checkpoint'
+    source_id: string
+    agent_id: string
+  },
+): Promise<void> {
+  await insert(tx, tenant_id, { ...failure, workflow_id: null, lock_seconds: null })
+  await quotas.add(tx, tenant_id, 'dlq_items', 1)
+}
+
+type Insert = Omit<store.NewItem, 'id' | 'lock_seconds'> & { lock_seconds: number | null }
+
+async function insert(tx: Tx, tenant_id: string, item: Insert): Promise<string> {
+  const id = newId('dlq', tx.now)
+  await store.insert(tx, tenant_id, { ...item, id, lock_seconds: item.lock_seconds ?? lock_seconds_default })
+  return id
+}
+
+/** Throws DLQ_NOT_FOUND. */
+export async function read(db: Db, tenant_id: string, id: string, now: Millis): Promise<ItemRow> {
+  const item = await store.find(db, tenant_id, id)
+  if (!item) throw new ApiError('DLQ_NOT_FOUND')
+  return seenAt(item, now)
+}
+
+/** Throws DLQ_NOT_FOUND, ALREADY_CLAIMED, INVALID_STATE. */
+export function claim(
+  db: Db,
+  caller: AgentCaller,
+  id: string,
+  lock_seconds: number | undefined,
+): Promise<ItemRow> {
+  return db.write(async (tx) => {
+    const claimed = await store.claim(tx, caller.tenant_id, id, newLock(tx, caller, lock_seconds))
+    if (claimed) return claimed
+    const item = await store.find(tx, caller.tenant_id, id)
+    throw claimRefusal(item && seenAt(item, tx.now))
+  })
+}
+
+/** The oldest item that can be claimed; null when there is none. */
+export function claimOldest(
+  db: Db,
+  caller: AgentCaller,
+  lock_seconds: number | undefined,
+): Promise<ItemRow | null> {
+  return db.write(async (tx) => store.claimOldest(tx, caller.tenant_id, newLock(tx, caller, lock_seconds)))
+}
+
+function newLock(tx: Tx, { agent_id }: AgentCaller, lock_seconds: number | undefined) {
+  const locked_until = lock_seconds === undefined ? null : tx.now + lock_seconds * second_ms
+  return { agent_id, lock_token: newId('lck', tx.now), locked_until }
+}
+
+/** Throws DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD. */
+export function release(
+  db: Db,
+  caller: AgentCaller,
+  id: string,
+  lock_token: string | undefined,
+): Promise<ItemRow> {
+  return db.write((tx) => leave(tx, caller, id, lock_token, 'release'))
+}
+
+/** Gives the item up for good. Throws as release does. */
+export function fail(
+  db: Db,
+  caller: AgentCaller,
+  id: string,
+  lock_token: string | undefined,
+): Promise<ItemRow> {
+  return db.write(async (tx) => {
+    const item = await leave(tx, caller, id, lock_token, 'fail')
+    await quotas.giveBack(tx, caller.tenant_id, 'dlq_items', 1)
+    return item
+  })
+}
+
+async function leave(
+  tx: Tx,
+  caller: AgentCaller,
+  id: string,
+  lock_token: string | undefined,
+  verb: 'release' | 'fail',
+): Promise<ItemRow> {
+  const found = await store.find(tx, caller.tenant_id, id)
+  const item = found && seenAt(found, tx.now)
+  const hold = { agent_id: caller.agent_id, lock_token: lock_token ?? item?.lock_token ?? '' }
+  const move = verb === 'release' ? store.release : store.archive
+  const moved = item && (await move(tx, caller.tenant_id, id, hold))
+  if (!moved) throw moveRefusal(item, verb)
+  return moved
+}
+
+/** From any status; a repeat changes nothing. A lock_token, when sent, must be the current one. */
+export function resolve(
+  db: Db,
+  caller: AgentCaller,
+  id: string,
+  lock_token: string | undefined,
+): Promise<ItemRow> {
+  return db.write(async (tx) => {
+    for (;;) {
+      const found = await store.find(tx, caller.tenant_id, id)
+      const item = found && seenAt(found, tx.now)
+      if (!found || !item) throw moveRefusal(null, 'resolve')
+      if (item.status === 'resolved') return item
+      if (lock_token !== undefined && lock_token !== item.lock_token) throw moveRefusal(item, 'resolve')
+      const resolved = await store.resolve(tx, caller.tenant_id, found)
+      if (!resolved) continue
+      if (isOpen(item.status)) await quotas.giveBack(tx, caller.tenant_id, 'dlq_items', 1)
+      return resolved
+    }
+  })
+}
+
+/** Throws DLQ_NOT_FOUND. */
+export function remove(db: Db, caller: AgentCaller, id: string): Promise<void> {
+  return db.write(async (tx) => {
+    const removed = await store.remove(tx, caller.tenant_id, id)
+    if (!removed) throw new ApiError('DLQ_NOT_FOUND')
+    if (isOpen(removed.status)) await quotas.giveBack(tx, caller.tenant_id, 'dlq_items', 1)
+  })
+}
+
+/** One bounded step: locks that have run out are released for good, items that ended 90 days ago go. */
+export async function sweep(db: Db, now: Millis): Promise<{ locks_released: number; more: boolean }> {
+  let locks_released = 0
+  for (const { tenant_id } of await store.tenantsWithLapsed(db, now, sweep_rows_max)) {
+    locks_released += await db.write((tx) => store.releaseLapsed(tx, tenant_id, sweep_rows_max))
+  }
+  const ended = await db.write((tx) => store.sweepEnded(tx, tx.now - ended_kept_ms, sweep_rows_max))
+  return { locks_released, more: locks_released >= sweep_rows_max || ended === sweep_rows_max }
+}

@@ -1,0 +1,229 @@
+// Every statement on dlq_items.
+
+import type { Millis } from '../base/clock.ts'
+import { type Reader, type Statement, sql, type Tx } from '../db/db.ts'
+import type { DlqStatus, ItemRow } from './item.ts'
+
+const INSERT = sql(
+  'dlq.insert',
+  `insert into dlq_items
+     (tenant_id, id, status, payload, error, workflow_id, source, source_id, agent_id, lock_seconds, claims,
+      created_at, updated_at)
+   values
+     (:tenant_id, :id, 'failed', :payload, :error, :workflow_id, :source, :source_id, :agent_id, :lock_seconds, 0,
+      :now, :now)`,
+)
+
+const listed = `id, status, error, workflow_id, source, source_id, agent_id, lock_seconds, locked_by, locked_until,
+     lock_token, claims, created_at, updated_at, resolved_at`
+
+const here = 'tenant_id = :tenant_id and id = :id'
+// The first half says it to the index of open items.
+const claimable = `(status in ('failed', 'claimed') and (status = 'failed' or locked_until <= :now))`
+const held = `status = 'claimed' and locked_until > :now`
+
+const FIND = sql<ItemRow>('dlq.find', `select ${listed}, payload from dlq_items where ${here}`)
+
+const lock = `status = 'claimed', locked_by = :agent_id, lock_token = :lock_token, claims = claims + 1, updated_at = :now`
+const own_time = `update dlq_items set ${lock}, locked_until = :now + lock_seconds * 1000`
+const given_time = `update dlq_items set ${lock}, locked_until = :locked_until`
+
+const oldest = `tenant_id = :tenant_id and ${claimable}
+      and id = (select id from dlq_items where tenant_id = :tenant_id and ${claimable}
+                 order by id limit 1 {skip_locked})`
+
+const CLAIM = sql<ItemRow>(
+  'dlq.claim',
+  `${own_time} where ${here} and ${claimable} returning ${listed}, payload`,
+)
+const CLAIM_UNTIL = sql<ItemRow>(
+  'dlq.claim_until',
+  `${given_time} where ${here} and ${claimable} returning ${listed}, payload`,
+)
+const CLAIM_OLDEST = sql<ItemRow>(
+  'dlq.claim_oldest',
+  `${own_time} where ${oldest} returning ${listed}, payload`,
+)
+const CLAIM_OLDEST_UNTIL = sql<ItemRow>(
+  'dlq.claim_oldest_until',
+  `${given_time} where ${oldest} returning ${listed}, payload`,
+)
+
+const unlock = 'locked_by = null, locked_until = null, lock_token = null, updated_at = :now'
+
+const RELEASE = sql<ItemRow>(
+  'dlq.release',
+  `update dlq_items set status = 'failed', ${unlock}
+    where ${here} and ${held} and locked_by = :agent_id and lock_token = :lock_token
+   returning ${listed}, payload`,
+)
+
+const ARCHIVE = sql<ItemRow>(
+  'dlq.archive',
+  `update dlq_items set status = 'archived', ${unlock}
+    where ${here} and ${held} and locked_by = :agent_id and lock_token = :lock_token
+   returning ${listed}, payload`,
+)
+
+// The claims count stands for everything that may have changed since the item was looked at.
+const RESOLVE = sql<ItemRow>(
+  'dlq.resolve',
+  `update dlq_items set status = 'resolved', resolved_at = :now, ${unlock}
+    where ${here} and status = :status and claims = :claims
+   returning ${listed}, payload`,
+)
+
+const DELETE = sql<{ status: DlqStatus }>(
+  'dlq.delete',
+  `delete from dlq_items where ${here} returning status`,
+)
+
+const RELEASE_LAPSED = sql(
+  'dlq.release_lapsed',
+  `update dlq_items set status = 'failed', locked_by = null, locked_until = null, lock_token = null
+    where tenant_id = :tenant_id and status = 'claimed' and locked_until <= :now
+      and id in (select id from dlq_items where tenant_id = :tenant_id and status = 'claimed' and locked_until <= :now
+                  limit :rows_max)`,
+)
+
+const TENANTS_LAPSED = sql<{ tenant_id: string }>(
+  'dlq.tenants_lapsed',
+  `select distinct tenant_id from
+     (select tenant_id from dlq_items where status = 'claimed' and locked_until <= :now
+       order by locked_until limit :rows_max) as due`,
+)
+
+const SWEEP_ENDED = sql(
+  'dlq.sweep_ended',
+  `delete from dlq_items where (tenant_id, id) in
+     (select tenant_id, id from dlq_items where status in ('resolved', 'archived') and updated_at <= :ended_before
+       order by updated_at limit :rows_max)`,
+)
+
+export interface NewItem {
+  id: string
+  payload: string
+  error: string
+  workflow_id: string | null
+  source: ItemRow['source']
+  source_id: string | null
+  agent_id: string | null
+  lock_seconds: number
+}
+
+export function insert(tx: Tx, tenant_id: string, item: NewItem) {
+  return tx.run(INSERT, { tenant_id, ...item, now: tx.now })
+}
+
+export function find(q: Reader, tenant_id: string, id: string) {
+  return q.one(FIND, { tenant_id, id })
+}
+
+interface Lock {
+  agent_id: string
+  lock_token: string
+  /** Null: the item's own lock_seconds. */
+  locked_until: Millis | null
+}
+
+/** Null when the item is not there or not claimable. */
+export function claim(tx: Tx, tenant_id: string, id: string, { locked_until, ...lock }: Lock) {
+  const params = { tenant_id, id, ...lock, now: tx.now }
+  return locked_until === null ? tx.one(CLAIM, params) : tx.one(CLAIM_UNTIL, { ...params, locked_until })
+}
+
+/** Null when nothing is claimable. */
+export function claimOldest(tx: Tx, tenant_id: string, { locked_until, ...lock }: Lock) {
+  const params = { tenant_id, ...lock, now: tx.now }
+  return locked_until === null
+    ? tx.one(CLAIM_OLDEST, params)
+    : tx.one(CLAIM_OLDEST_UNTIL, { ...params, locked_until })
+}
+
+interface Hold {
+  agent_id: string
+  lock_token: string
+}
+
+/** Null unless this agent holds this lock. */
+export function release(tx: Tx, tenant_id: string, id: string, hold: Hold) {
+  return tx.one(RELEASE, { tenant_id, id, ...hold, now: tx.now })
+}
+
+export function archive(tx: Tx, tenant_id: string, id: string, hold: Hold) {
+  return tx.one(ARCHIVE, { tenant_id, id, ...hold, now: tx.now })
+}
+
+/** Null when the item changed since `seen` was read. */
+export function resolve(tx: Tx, tenant_id: string, seen: { id: string; status: DlqStatus; claims: number }) {
+  const { id, status, claims } = seen
+  return tx.one(RESOLVE, { tenant_id, id, status, claims, now: tx.now })
+}
+
+/** What its status was; null when it is not there. */
+export function remove(tx: Tx, tenant_id: string, id: string) {
+  return tx.one(DELETE, { tenant_id, id })
+}
+
+export function tenantsWithLapsed(q: Reader, now: Millis, rows_max: number) {
+  return q.all(TENANTS_LAPSED, { now, rows_max })
+}
+
+export function releaseLapsed(tx: Tx, tenant_id: string, rows_max: number) {
+  return tx.run(RELEASE_LAPSED, { tenant_id, now: tx.now, rows_max })
+}
+
+export function sweepEnded(tx: Tx, ended_before: Millis, rows_max: number) {
+  return tx.run(SWEEP_ENDED, { ended_before, rows_max })
+}
+
+/** Newest first, without payloads; `status` as everybody sees it at `now`. */
+export function list(
+  q: Reader,
+  tenant_id: string,
+  status: DlqStatus | undefined,
+  before_id: string | undefined,
+  now: Millis,
+  rows_max: number,
+) {
+  const statement = LIST[before_id === undefined ? 'newest' : 'older'][status ?? 'any']
+  return q.all(statement, {
+    tenant_id,
+    rows_max,
+    ...(before_id === undefined ? {} : { before_id }),
+    ...(status === 'failed' || status === 'claimed' ? { now } : {}),
+  })
+}
+
+const status_conditions = {
+  any: '',
+  failed: `and ${claimable}`,
+  claimed: `and ${held}`,
+  resolved: `and status = 'resolved'`,
+  archived: `and status = 'archived'`,
+}
+
+const LIST = { newest: listStatements('newest', ''), older: listStatements('older', 'and id < :before_id') }
+
+function listStatements(name: string, position: string): Record<DlqStatus | 'any', Statement<ItemRow>> {
+  const entries = Object.entries(status_conditions).map(([status, condition]) => [
+    status,
+    sql<ItemRow>(
+      `dlq.list_${status}_${name}`,
+      `select ${listed} from dlq_items where tenant_id = :tenant_id ${condition} ${position}
+        order by id desc limit :rows_max`,
+    ),
+  ])
+  return Object.fromEntries(entries)
+}
+
+const PURGE = sql(
+  'dlq.purge',
+  `delete from dlq_items where tenant_id = :tenant_id and id in
+     (select id from dlq_items where tenant_id = :tenant_id limit :rows_max)`,
+)
+
+/** Removes rows of a tenant that is being purged; answers how many. */
+export function purge(tx: Tx, tenant_id: string, rows_max: number) {
+  return tx.run(PURGE, { tenant_id, rows_max })
+}

@@ -1,0 +1,39 @@
+// The attempts of a delivery, as two features list them.
+
+import { Type } from 'typebox'
+import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
+import { pageOf, pageRequest } from '../contract/page.ts'
+import type { Context } from '../contract/route.ts'
+import { Nullable, Page, Shape, Time } from '../contract/schemas.ts'
+import * as outbox from './service.ts'
+import { attemptOf } from './work.ts'
+
+export const AttemptPage = Page(
+  Shape({
+    attempt: Type.Integer({ description: '1, 2 or 3.' }),
+    webhook_id: Type.String({ description: 'The webhook-id header, the same on every retry.' }),
+    started_at: Time('When it began.'),
+    duration_ms: Type.Integer(),
+    status_code: Nullable(Type.Integer({ description: 'What the receiver answered; null when it did not.' })),
+    error: Nullable(
+      Type.String({
+        description: 'null, or dns, refused, timeout, tls, blocked, too_large, status, interrupted.',
+      }),
+    ),
+  }),
+)
+
+/** Newest first. `find` answers whose attempts they are, or throws. */
+export async function attemptPage(
+  context: Context<AdminCaller | AgentCaller>,
+  query: { limit?: number; cursor?: string },
+  source: 'schedule' | 'checkpoint',
+  find: () => Promise<{ id: string }>,
+) {
+  const request = pageRequest(context, query)
+  const { id } = await find()
+  const before_seq = request.after ? Number(request.after[0]) : Number.MAX_SAFE_INTEGER
+  const { tenant_id } = context.caller
+  const rows = await outbox.attempts(context.db, tenant_id, source, id, before_seq, request.rows_max)
+  return pageOf(context, request, rows, attemptOf, (row) => [row.seq])
+}

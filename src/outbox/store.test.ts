@@ -1,0 +1,410 @@
+import { afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { forEachDatabase } from '../../test/support/databases.ts'
+import { Bench } from '../../test/support/work-engine.ts'
+import { idBound, newId } from '../base/ids.ts'
+import type { Tx } from '../db/db.ts'
+import * as tenants from '../tenants/service.ts'
+import * as outbox from './store.ts'
+import { type Leased, lease_ms, type WorkKey } from './work.ts'
+
+const destination = 'http://127.0.0.1:9'
+
+forEachDatabase('the outbox', (databases) => {
+  let bench: Bench
+  beforeAll(async () => {
+    bench = await Bench.open(databases)
+  })
+  afterEach(() => bench.clear())
+
+  const now = () => bench.clock.now()
+  const write = <T>(work: (tx: Tx) => T | Promise<T>) => bench.db.write(work)
+  const newTenant = async () => (await bench.tenant()).tenant_id
+
+  async function plan(tenant_id: string, over: Partial<outbox.NewWork> = {}): Promise<outbox.NewWork> {
+    const work: outbox.NewWork = {
+      tenant_id,
+      kind: 'schedule',
+      source_id: newId('sch', now()),
+      event_id: newId('evt', now()),
+      destination,
+      next_at: now(),
+      ...over,
+    }
+    await write((tx) => outbox.plan(tx, work))
+    return work
+  }
+
+  const lease = ({ tenant_id, kind, source_id }: WorkKey): Promise<Leased[]> =>
+    write((tx) => outbox.lease(tx, tenant_id, kind, [source_id], tx.now + lease_ms))
+
+  const leaseOne = async (work: WorkKey): Promise<Leased> => {
+    const [leased] = await lease(work)
+    return leased!
+  }
+
+  describe('a lease', () => {
+    test('counts the attempt, raises the fence, and says since when it is tried', async () => {
+      const work = await plan(await newTenant())
+      const { tenant_id, kind, source_id, event_id } = work
+      expect(await lease(work)).toEqual([
+        { tenant_id, kind, source_id, event_id, destination, fence: 1, attempts: 1, first_attempt_at: now() },
+      ])
+      expect(await bench.outbox(tenant_id)).toEqual([
+        {
+          ...{ source_id, kind, event_id, destination, resting: 0 },
+          ...{
+            next_at: now(),
+            lease_until: now() + lease_ms,
+            fence: 1,
+            attempts: 1,
+            first_attempt_at: now(),
+          },
+        },
+      ])
+    })
+
+    test('is won by one of many', async () => {
+      const work = await plan(await newTenant())
+      const won = (await Promise.all(Array.from({ length: 40 }, () => lease(work)))).flat()
+      expect(won).toEqual([expect.objectContaining({ fence: 1, attempts: 1 })])
+    })
+
+    test('of many rows by many at once gives each row to one', async () => {
+      const tenant_id = await newTenant()
+      const works = []
+      for (let i = 0; i < outbox.lease_rows_max; i++) works.push(await plan(tenant_id))
+      const ids = works.map(({ source_id }) => source_id)
+      const all = await Promise.all(
+        Array.from({ length: 12 }, (_, i) => {
+          const mine = [...ids.slice(i), ...ids.slice(0, i)]
+          return write((tx) => outbox.lease(tx, tenant_id, 'schedule', mine, tx.now + lease_ms))
+        }),
+      )
+      const won = all.flat()
+      expect(won.map(({ source_id }) => source_id).toSorted()).toEqual(ids.toSorted())
+      expect(won.every(({ fence, attempts }) => fence === 1 && attempts === 1)).toBe(true)
+    })
+
+    test('is not to be had before the work is due', async () => {
+      const work = await plan(await newTenant(), { next_at: now() + 1_000 })
+      bench.clock.advance(999)
+      expect(await lease(work)).toEqual([])
+      bench.clock.advance(1)
+      expect(await lease(work)).toHaveLength(1)
+    })
+
+    test('that has lapsed may be taken again: the attempt of whoever died counts', async () => {
+      const work = await plan(await newTenant())
+      const first_attempt_at = now()
+      await leaseOne(work)
+      bench.clock.advance(lease_ms - 1)
+      expect(await lease(work)).toEqual([])
+      bench.clock.advance(1)
+      expect(await leaseOne(work)).toMatchObject({ fence: 2, attempts: 2, first_attempt_at })
+      bench.clock.advance(lease_ms)
+      expect(await leaseOne(work)).toMatchObject({ fence: 3, attempts: 3, first_attempt_at })
+    })
+
+    test('takes what is there of a list, whatever else is in it', async () => {
+      const tenant_id = await newTenant()
+      const due = await plan(tenant_id)
+      const later = await plan(tenant_id, { next_at: now() + 1 })
+      const taken = await plan(tenant_id)
+      await leaseOne(taken)
+      const ids = [later.source_id, taken.source_id, 'sch_unknown', due.source_id]
+      const leased = await write((tx) => outbox.lease(tx, tenant_id, 'schedule', ids, tx.now + lease_ms))
+      expect(leased.map(({ source_id }) => source_id)).toEqual([due.source_id])
+    })
+
+    const others: [what: string, change: (work: WorkKey, other: string) => WorkKey][] = [
+      ['of another tenant', (work, tenant_id) => ({ ...work, tenant_id })],
+      ['of another kind', (work) => ({ ...work, kind: 'callback' })],
+      ['of another source', (work) => ({ ...work, source_id: 'sch_other' })],
+    ]
+    test.each(others)('does not reach work %s', async (_, change) => {
+      const work = await plan(await newTenant())
+      expect(await lease(change(work, await newTenant()))).toEqual([])
+      expect(await lease(work)).toHaveLength(1)
+    })
+
+    test('is not given on work that rests, until it is taken up again', async () => {
+      const work = await plan(await newTenant())
+      const other = await plan(await newTenant())
+      await write((tx) => outbox.rest(tx, work.tenant_id, true))
+      expect(await lease(work)).toEqual([])
+      expect(await lease(other)).toHaveLength(1)
+      await write((tx) => outbox.rest(tx, work.tenant_id, false))
+      expect(await lease(work)).toHaveLength(1)
+    })
+
+    test('is not given while the tenant waits for deletion, even on work that came in at the last moment', async () => {
+      const caller = await bench.tenant()
+      const { key_cache } = bench.services
+      await tenants.remove(bench.db, key_cache, { ...caller, kind: 'admin' }, caller.tenant_id)
+      expect(await lease(await plan(caller.tenant_id))).toEqual([])
+    })
+  })
+
+  describe('a fence', () => {
+    const takers: [how: string, take: (work: outbox.NewWork, held: Leased) => Promise<unknown>][] = [
+      [
+        'its lease lapsed and another node has it',
+        async (work) => {
+          bench.clock.advance(lease_ms)
+          await leaseOne(work)
+        },
+      ],
+      [
+        'it was given back and leased again',
+        async (work, held) => {
+          await write((tx) => outbox.unlease(tx, held))
+          await leaseOne(work)
+        },
+      ],
+      [
+        'it got another time',
+        (work) => write((tx) => outbox.move(tx, { ...work, event_id: 'evt_new', next_at: now() + 5 })),
+      ],
+      ['it got another receiver', (work) => write((tx) => outbox.redirect(tx, work, 'http://127.0.0.1:10'))],
+      ['it was cancelled', (work) => write((tx) => outbox.cancel(tx, work))],
+    ]
+    const writers: [verb: string, write: (tx: Tx, held: Leased) => unknown, refused: unknown][] = [
+      ['completes', (tx, held) => outbox.complete(tx, held), false],
+      ['retries', (tx, held) => outbox.retry(tx, held, now() + 30_000), false],
+      ['gives back', (tx, held) => outbox.unlease(tx, held), 0],
+    ]
+    const cases = writers.flatMap(([verb, act, refused]) =>
+      takers.map(([how, take]) => [verb, how, act, take, refused] as const),
+    )
+    test.each(cases)('of before %s nothing once %s', async (_verb, _how, act, take, refused) => {
+      const work = await plan(await newTenant())
+      const held = await leaseOne(work)
+      await take(work, held)
+      const before = await bench.outbox(work.tenant_id)
+      expect(await write((tx) => act(tx, held) as Promise<unknown>)).toBe(refused as never)
+      expect(await bench.outbox(work.tenant_id)).toEqual(before)
+    })
+
+    test('that holds completes: the work is gone', async () => {
+      const work = await plan(await newTenant())
+      const held = await leaseOne(work)
+      expect(await write((tx) => outbox.complete(tx, held))).toBe(true)
+      expect(await bench.outbox(work.tenant_id)).toEqual([])
+      expect(await write((tx) => outbox.complete(tx, held))).toBe(false)
+    })
+
+    test('that holds retries: due at the given time, free to be leased', async () => {
+      const work = await plan(await newTenant())
+      const held = await leaseOne(work)
+      const next_at = now() + 30_000
+      expect(await write((tx) => outbox.retry(tx, held, next_at))).toBe(true)
+      expect(await bench.outbox(work.tenant_id)).toEqual([
+        expect.objectContaining({ next_at, lease_until: 0, attempts: 1, first_attempt_at: now(), fence: 1 }),
+      ])
+    })
+
+    test('that holds gives the attempt back, as if it had never been leased', async () => {
+      const work = await plan(await newTenant())
+      const held = await leaseOne(work)
+      bench.clock.advance(16_000)
+      await write((tx) => outbox.unlease(tx, held))
+      expect(await bench.outbox(work.tenant_id)).toEqual([
+        expect.objectContaining({
+          next_at: work.next_at,
+          lease_until: 0,
+          attempts: 0,
+          first_attempt_at: null,
+        }),
+      ])
+      expect(await leaseOne(work)).toMatchObject({ attempts: 1, first_attempt_at: now(), fence: 2 })
+    })
+
+    test('gives back a second attempt without touching when the first was', async () => {
+      const work = await plan(await newTenant())
+      const first_attempt_at = now()
+      const held = await leaseOne(work)
+      await write((tx) => outbox.retry(tx, held, now() + 30_000))
+      bench.clock.advance(30_000)
+      const again = await leaseOne(work)
+      await write((tx) => outbox.unlease(tx, again))
+      expect(await bench.outbox(work.tenant_id)).toEqual([
+        expect.objectContaining({ attempts: 1, first_attempt_at, lease_until: 0 }),
+      ])
+    })
+  })
+
+  describe('a change', () => {
+    test('of the time starts anew: another event, no attempts, no lease', async () => {
+      const work = await plan(await newTenant())
+      await leaseOne(work)
+      const changed = {
+        ...work,
+        event_id: 'evt_second',
+        destination: 'http://127.0.0.1:10',
+        next_at: now() + 9,
+      }
+      expect(await write((tx) => outbox.move(tx, changed))).toBe(true)
+      const { tenant_id: _, ...row } = changed
+      expect(await bench.outbox(work.tenant_id)).toEqual([
+        { ...row, lease_until: 0, fence: 2, attempts: 0, first_attempt_at: null, resting: 0 },
+      ])
+    })
+
+    test('of the receiver keeps the time, the event and the attempts that ended', async () => {
+      const work = await plan(await newTenant())
+      const held = await leaseOne(work)
+      const next_at = now() + 30_000
+      await write((tx) => outbox.retry(tx, held, next_at))
+      expect(await write((tx) => outbox.redirect(tx, work, 'http://127.0.0.1:10'))).toBe(true)
+      expect(await bench.outbox(work.tenant_id)).toEqual([
+        expect.objectContaining({
+          ...{ destination: 'http://127.0.0.1:10', event_id: work.event_id, next_at, fence: 2 },
+          ...{ lease_until: 0, attempts: 1, first_attempt_at: now() },
+        }),
+      ])
+    })
+
+    test('of work that is gone answers so', async () => {
+      const work = await plan(await newTenant())
+      expect(await write((tx) => outbox.cancel(tx, work))).toBe(true)
+      expect(await write((tx) => outbox.cancel(tx, work))).toBe(false)
+      expect(await write((tx) => outbox.move(tx, work))).toBe(false)
+      expect(await write((tx) => outbox.redirect(tx, work, destination))).toBe(false)
+    })
+
+    test('lets only the work of that tenant rest', async () => {
+      const [one, two] = [await plan(await newTenant()), await plan(await newTenant())]
+      expect(await write(async (tx) => outbox.rest(tx, one.tenant_id, true))).toBe(1)
+      const restingOf = async ({ tenant_id }: WorkKey) => (await bench.outbox(tenant_id))[0]!.resting
+      expect([await restingOf(one), await restingOf(two)]).toEqual([1, 0])
+    })
+  })
+
+  describe('a look', () => {
+    test('at what is due gives the longest due first, of all tenants, without what is leased, rests or is to come', async () => {
+      const tenant_id = await newTenant()
+      const at = (next_at: number) => plan(tenant_id, { next_at })
+      const third = await at(now() - 1)
+      const first = await at(now() - 3)
+      const second = await plan(await newTenant(), { next_at: now() - 2, kind: 'timeout', destination: '' })
+      const last = await at(now())
+      await at(now() + 1)
+      await leaseOne(await at(now() - 4))
+      const resting = await plan(await newTenant(), { next_at: now() - 5 })
+      await write((tx) => outbox.rest(tx, resting.tenant_id, true))
+      const seen = ({ tenant_id, kind, source_id, destination }: outbox.NewWork) => {
+        return { tenant_id, kind, source_id, destination, attempts: 0 }
+      }
+      expect(await outbox.due(bench.db, now(), 10)).toEqual([first, second, third, last].map(seen))
+      expect(await outbox.due(bench.db, now(), 2)).toEqual([first, second].map(seen))
+    })
+
+    test('at one lane gives what is due in it, the longest due first', async () => {
+      const tenant_id = await newTenant()
+      const second = await plan(tenant_id, { next_at: now() - 1 })
+      const first = await plan(tenant_id, { next_at: now() - 2 })
+      await plan(tenant_id, { next_at: now() + 1 })
+      await plan(tenant_id, { destination: 'http://127.0.0.1:10' })
+      await plan(await newTenant())
+      await leaseOne(await plan(tenant_id))
+      const found = await outbox.dueInLane(bench.db, tenant_id, destination, now(), 10)
+      expect(found.map(({ source_id }) => source_id)).toEqual([first.source_id, second.source_id])
+      expect(await outbox.dueInLane(bench.db, tenant_id, destination, now(), 1)).toHaveLength(1)
+    })
+
+    test('from lane to lane meets each one that does not rest, with its earliest work', async () => {
+      const [one, two, three] = [await newTenant(), await newTenant(), await newTenant()].toSorted()
+      await plan(one!, { next_at: now() + 9 })
+      await plan(one!, { next_at: now() + 3 })
+      await plan(one!, { destination: '', kind: 'timeout', next_at: now() + 5 })
+      await plan(two!)
+      await write((tx) => outbox.rest(tx, two!, true))
+      await plan(three!, { destination: 'http://127.0.0.1:10' })
+      const met = []
+      let lane = await outbox.nextLane(bench.db, { tenant_id: '', destination: '' })
+      while (lane) {
+        met.push(lane)
+        lane = await outbox.nextLane(bench.db, lane)
+      }
+      expect(met).toEqual([
+        { tenant_id: one!, destination: '', next_at: now() + 5 },
+        { tenant_id: one!, destination, next_at: now() + 3 },
+        { tenant_id: three!, destination: 'http://127.0.0.1:10', next_at: now() },
+      ])
+    })
+
+    test('ahead gives the next time at which work falls due', async () => {
+      expect(await outbox.nextAt(bench.db, now())).toBeNull()
+      const tenant_id = await newTenant()
+      await plan(tenant_id, { next_at: now() + 50 })
+      await plan(tenant_id, { next_at: now() })
+      await plan(tenant_id, { next_at: now() + 20 })
+      expect(await outbox.nextAt(bench.db, now())).toBe(now() + 20)
+      await write((tx) => outbox.rest(tx, tenant_id, true))
+      expect(await outbox.nextAt(bench.db, now())).toBeNull()
+    })
+
+    test('back tells whether anything due then is still to do, leased or not', async () => {
+      const work = await plan(await newTenant(), { next_at: now() + 10 })
+      expect(await outbox.anyDue(bench.db, now() + 9)).toBe(false)
+      expect(await outbox.anyDue(bench.db, now() + 10)).toBe(true)
+      bench.clock.advance(10)
+      const held = await leaseOne(work)
+      expect(await outbox.anyDue(bench.db, now())).toBe(true)
+      await write((tx) => outbox.retry(tx, held, now() + 1))
+      expect(await outbox.anyDue(bench.db, now())).toBe(false)
+    })
+  })
+
+  describe('the log of attempts', () => {
+    const result = { ok: false, status_code: 503, error: 'status', duration_ms: 12 }
+
+    test('keeps each attempt under its fence, newest first, and pages', async () => {
+      const work = await plan(await newTenant())
+      const held: Leased[] = []
+      for (let i = 0; i < 3; i++) {
+        held.push(await leaseOne(work))
+        await write((tx) => outbox.log(tx, held[i]!, 'schedule', { ...result, started_at: now() }))
+        bench.clock.advance(lease_ms)
+      }
+      const { tenant_id, source_id, event_id } = work
+      const page = (before_seq: number, rows_max: number) =>
+        outbox.attempts(bench.db, tenant_id, 'schedule', source_id, before_seq, rows_max)
+      const first = held[0]!.first_attempt_at
+      const row = (seq: number) => ({
+        ...{ seq, event_id, attempt: seq, started_at: first + (seq - 1) * lease_ms },
+        ...{ duration_ms: 12, status_code: 503, error: 'status' },
+      })
+      expect(await page(Number.MAX_SAFE_INTEGER, 2)).toEqual([row(3), row(2)])
+      expect(await page(2, 2)).toEqual([row(1)])
+      expect(await outbox.attempts(bench.db, tenant_id, 'checkpoint', source_id, 9, 9)).toEqual([])
+      expect(await outbox.attempts(bench.db, await newTenant(), 'schedule', source_id, 9, 9)).toEqual([])
+    })
+  })
+
+  test('a purge removes work and log of one tenant, a bounded number of each at a time', async () => {
+    const [one, two] = [await newTenant(), await newTenant()]
+    for (const tenant_id of [one, two]) {
+      for (let i = 0; i < 5; i++) {
+        const held = await leaseOne(await plan(tenant_id, { source_id: idBound('sch', i) }))
+        const started_at = now()
+        const result = { ok: true, status_code: 200, error: null, started_at, duration_ms: 1 }
+        await write((tx) => outbox.log(tx, held, 'schedule', result))
+      }
+    }
+    const left = async (tenant_id: string) => {
+      const [{ count }] = (await bench.rows<{ count: number }>(
+        `select (select count(*) from outbox where tenant_id = :tenant_id) * 10 +
+                (select count(*) from attempts where tenant_id = :tenant_id) as count`,
+        { tenant_id },
+      )) as [{ count: number }]
+      return count
+    }
+    expect(await left(one)).toBe(55)
+    expect(await write((tx) => outbox.purge(tx, one, 3))).toBe(6)
+    expect(await left(one)).toBe(22)
+    expect(await write((tx) => outbox.purge(tx, one, 3))).toBe(4)
+    expect(await write((tx) => outbox.purge(tx, one, 3))).toBe(0)
+    expect([await left(one), await left(two)]).toEqual([0, 55])
+  })
+})

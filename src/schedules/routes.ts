@@ -1,0 +1,189 @@
+// /v1/schedules
+
+import { Type } from 'typebox'
+import * as agents from '../agents/service.ts'
+import { iso, isoOrNull, parseTime } from '../base/clock.ts'
+import { pageOf, pageRequest } from '../contract/page.ts'
+import { route } from '../contract/route.ts'
+import {
+  AnyJson,
+  idParam,
+  Json,
+  Nullable,
+  Page,
+  PageQuery,
+  RawJson,
+  Shape,
+  Text,
+  Time,
+  url_characters_max,
+  value_bytes_max,
+} from '../contract/schemas.ts'
+import { AttemptPage, attemptPage } from '../outbox/schemas.ts'
+import { type ScheduleRow, statuses } from './schedule.ts'
+import * as schedules from './service.ts'
+import * as store from './store.ts'
+
+const tag = 'Schedules'
+const id = idParam('The schedule, sch_….')
+
+const CallbackUrl = Text(
+  url_characters_max,
+  "An http or https URL, or a path that is resolved against the agent's callback_base_url.",
+)
+const CallbackPayload = AnyJson(value_bytes_max, 'Any JSON, at most 256 KiB; sent byte for byte.')
+const FireAt = Time('When it is called; in the past means now.')
+const DlqOnFailure = Type.Boolean({
+  description: 'Default false. True: after the last failure a dead letter is kept.',
+})
+
+const Schedule = Shape({
+  id: Type.String(),
+  status: Type.Enum([...statuses]),
+  callback_url: Type.String(),
+  callback_payload: Json('The exact text that was sent.'),
+  fire_at: FireAt,
+  dlq_on_failure: Type.Boolean(),
+  agent_id: Type.String(),
+  attempts: Type.Integer({ description: 'How often it was called since fire_at was set.' }),
+  next_attempt_at: Nullable(Time('When it is called next; null once nothing is to come.')),
+  last_error: Nullable(Type.String()),
+  last_status_code: Nullable(Type.Integer()),
+  fired_at: Nullable(Time('When a receiver took it.')),
+  created_at: Time('When it was created.'),
+  updated_at: Time('When it last changed.'),
+})
+
+export const createSchedule = route({
+  method: 'POST',
+  path: '/v1/schedules',
+  tag,
+  summary: 'Schedule one signed callback',
+  auth: ['agent'],
+  body: Type.Object({
+    callback_url: CallbackUrl,
+    callback_payload: CallbackPayload,
+    fire_at: FireAt,
+    dlq_on_failure: Type.Optional(DlqOnFailure),
+  }),
+  replies: { 201: Schedule },
+  errors: ['QUOTA_EXCEEDED'],
+  prepare: ({ db, services, caller }, { body }) =>
+    agents.callbackUrl(db, services, caller, body.callback_url),
+  async create(tx, { caller, services }, { body }, callback_url) {
+    const schedule = await schedules.create(tx, caller, services, {
+      callback_url,
+      callback_payload: body.callback_payload.text,
+      fire_at: parseTime(body.fire_at)!,
+      dlq_on_failure: body.dlq_on_failure ? 1 : 0,
+    })
+    return scheduleOf(schedule)
+  },
+})
+
+export const listSchedules = route({
+  method: 'GET',
+  path: '/v1/schedules',
+  tag,
+  summary: 'List schedules, newest first',
+  auth: ['agent', 'admin'],
+  query: Type.Object({ ...PageQuery, status: Type.Optional(Type.Enum([...statuses])) }),
+  replies: { 200: Page(Schedule) },
+  errors: [],
+  async handle(context, { query }) {
+    const request = pageRequest(context, query)
+    const before_id = request.after ? String(request.after[0]) : undefined
+    const { tenant_id } = context.caller
+    const rows = await store.list(context.db, tenant_id, query.status, before_id, request.rows_max)
+    return pageOf(context, request, rows, scheduleOf, (row) => [row.id])
+  },
+})
+
+export const getSchedule = route({
+  method: 'GET',
+  path: '/v1/schedules/:id',
+  tag,
+  summary: 'Read a schedule',
+  auth: ['agent', 'admin'],
+  params: { id },
+  replies: { 200: Schedule },
+  errors: ['SCHEDULE_NOT_FOUND'],
+  async handle({ db, caller }, { params }) {
+    return scheduleOf(await schedules.read(db, caller.tenant_id, params.id))
+  },
+})
+
+export const updateSchedule = route({
+  method: 'PATCH',
+  path: '/v1/schedules/:id',
+  tag,
+  summary: 'Change a pending schedule; a new fire_at starts the attempts anew',
+  auth: ['agent'],
+  params: { id },
+  body: Type.Object({
+    callback_url: Type.Optional(CallbackUrl),
+    callback_payload: Type.Optional(CallbackPayload),
+    fire_at: Type.Optional(FireAt),
+    dlq_on_failure: Type.Optional(DlqOnFailure),
+  }),
+  replies: { 200: Schedule },
+  errors: ['SCHEDULE_NOT_FOUND', 'INVALID_STATE'],
+  async handle({ db, caller, services }, { params, body }) {
+    const { callback_url, callback_payload, fire_at, dlq_on_failure } = body
+    const change: Partial<store.Settings> = {}
+    if (callback_url !== undefined)
+      change.callback_url = await agents.callbackUrl(db, services, caller, callback_url)
+    if (callback_payload !== undefined) change.callback_payload = callback_payload.text
+    if (fire_at !== undefined) change.fire_at = parseTime(fire_at)!
+    if (dlq_on_failure !== undefined) change.dlq_on_failure = dlq_on_failure ? 1 : 0
+    return scheduleOf(await schedules.update(db, caller, services, params.id, change))
+  },
+})
+
+export const cancelSchedule = route({
+  method: 'DELETE',
+  path: '/v1/schedules/:id',
+  tag,
+  summary: 'Cancel a pending schedule',
+  auth: ['agent'],
+  destructive: true,
+  params: { id },
+  replies: { 204: null },
+  errors: ['SCHEDULE_NOT_FOUND', 'INVALID_STATE'],
+  handle: ({ db, caller }, { params }) => schedules.cancel(db, caller, params.id),
+})
+
+export const listScheduleAttempts = route({
+  method: 'GET',
+  path: '/v1/schedules/:id/attempts',
+  tag,
+  summary: 'List what was tried, newest first',
+  auth: ['agent', 'admin'],
+  params: { id },
+  query: Type.Object(PageQuery),
+  replies: { 200: AttemptPage },
+  errors: ['SCHEDULE_NOT_FOUND'],
+  handle: (context, { params, query }) =>
+    attemptPage(context, query, 'schedule', () =>
+      schedules.read(context.db, context.caller.tenant_id, params.id),
+    ),
+})
+
+function scheduleOf(row: ScheduleRow) {
+  return {
+    id: row.id,
+    status: row.status,
+    callback_url: row.callback_url,
+    callback_payload: new RawJson(row.callback_payload),
+    fire_at: iso(row.fire_at),
+    dlq_on_failure: row.dlq_on_failure === 1,
+    agent_id: row.agent_id,
+    attempts: row.attempts,
+    next_attempt_at: isoOrNull(row.next_at),
+    last_error: row.last_error,
+    last_status_code: row.last_status_code,
+    fired_at: isoOrNull(row.fired_at),
+    created_at: iso(row.created_at),
+    updated_at: iso(row.updated_at),
+  }
+}

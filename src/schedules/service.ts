@@ -1,0 +1,163 @@
+// Schedules: one function per verb, and what comes of an attempt.
+
+import type { Millis } from '../base/clock.ts'
+import { ApiError } from '../base/errors.ts'
+import { newId } from '../base/ids.ts'
+import type { AgentCaller } from '../contract/caller.ts'
+import { encode } from '../contract/encode.ts'
+import { RawJson } from '../contract/schemas.ts'
+import type { Plans } from '../contract/services.ts'
+import type { Db, Reader, Tx } from '../db/db.ts'
+import * as dlq from '../dlq/service.ts'
+import * as outbox from '../outbox/service.ts'
+import {
+  attemptNumber,
+  attemptOf,
+  destinationOf,
+  errorText,
+  type Leased,
+  nextAttemptAt,
+  type Result,
+} from '../outbox/work.ts'
+import * as quotas from '../quotas/service.ts'
+import type { ScheduleRow } from './schedule.ts'
+import * as store from './store.ts'
+
+export const purge = store.purge
+
+interface Using {
+  plans: Plans
+  wake(due_at: Millis): void
+}
+
+/** Throws QUOTA_EXCEEDED. A fire_at in the past means now. */
+export async function create(
+  tx: Tx,
+  caller: AgentCaller,
+  services: Using,
+  settings: store.Settings,
+): Promise<ScheduleRow> {
+  const id = newId('sch', tx.now)
+  await store.insert(tx, caller.tenant_id, { ...settings, id, agent_id: caller.agent_id })
+  await quotas.take(tx, caller, services.plans, 'active_schedules')
+  await outbox.plan(tx, services, workOf(tx, caller.tenant_id, id, settings))
+  return (await store.find(tx, caller.tenant_id, id))!
+}
+
+function workOf(tx: Tx, tenant_id: string, id: string, { callback_url, fire_at }: store.Settings) {
+  return {
+    tenant_id,
+    kind: 'schedule' as const,
+    source_id: id,
+    event_id: newId('evt', tx.now),
+    destination: destinationOf(callback_url),
+    next_at: Math.max(fire_at, tx.now),
+  }
+}
+
+/** Throws SCHEDULE_NOT_FOUND. */
+export async function read(q: Reader, tenant_id: string, id: string): Promise<ScheduleRow> {
+  const schedule = await store.find(q, tenant_id, id)
+  if (!schedule) throw new ApiError('SCHEDULE_NOT_FOUND')
+  return schedule
+}
+
+/**
+ * Pending ones only. A new fire_at starts the attempts anew; any change makes an attempt under way count no more.
+ * Throws SCHEDULE_NOT_FOUND, INVALID_STATE.
+ */
+export function update(
+  db: Db,
+  caller: AgentCaller,
+  services: Using,
+  id: string,
+  change: Partial<store.Settings>,
+): Promise<ScheduleRow> {
+  return db.write(async (tx) => {
+    const { callback_url, fire_at } = change
+    const key = outbox.keyOf(caller, 'schedule', id)
+    const destination = callback_url === undefined ? null : destinationOf(callback_url)
+    const next_at = fire_at === undefined ? null : Math.max(fire_at, tx.now)
+    const moved =
+      next_at === null
+        ? await outbox.redirect(tx, key, destination)
+        : await outbox.move(tx, services, { ...key, event_id: newId('evt', tx.now), destination, next_at })
+    if (!moved) throw await notPending(tx, caller.tenant_id, id)
+    tx.afterCommit(() => services.wake(tx.now))
+    await store.update(tx, caller.tenant_id, id, change)
+    return read(tx, caller.tenant_id, id)
+  })
+}
+
+/** Throws SCHEDULE_NOT_FOUND, INVALID_STATE. */
+export function cancel(db: Db, caller: AgentCaller, id: string): Promise<void> {
+  return db.write(async (tx) => {
+    const cancelled = await outbox.cancel(tx, outbox.keyOf(caller, 'schedule', id))
+    if (!cancelled) throw await notPending(tx, caller.tenant_id, id)
+    await store.cancel(tx, caller.tenant_id, id)
+    await quotas.giveBack(tx, caller.tenant_id, 'active_schedules', 1)
+  })
+}
+
+/** A schedule is pending as long as it is in the outbox. */
+async function notPending(tx: Tx, tenant_id: string, id: string): Promise<ApiError> {
+  const schedule = await store.find(tx, tenant_id, id)
+  if (!schedule) return new ApiError('SCHEDULE_NOT_FOUND')
+  return new ApiError('INVALID_STATE', { details: { status: schedule.status } })
+}
+
+/** What to send for leased work: the payload byte for byte. Null when the schedule is gone. */
+export async function message(q: Reader, leased: Leased) {
+  const found = await store.deliverable(q, leased.tenant_id, leased.source_id)
+  return found && { url: found.callback_url, event: 'schedule.fired', body: found.callback_payload }
+}
+
+export type Settled = 'fired' | 'retrying' | 'failed' | 'stale'
+
+/** Keeps what came of an attempt; the status, the dead letter and the quota change together. */
+export async function settle(tx: Tx, services: Using, leased: Leased, result: Result): Promise<Settled> {
+  const { tenant_id, source_id: id } = leased
+  const attempts = attemptNumber(leased)
+  await outbox.log(tx, leased, 'schedule', result)
+  const tried = { attempts, last_error: errorText(result), last_status_code: result.status_code }
+  const next_at = result.ok ? null : nextAttemptAt(leased, result)
+  if (next_at !== null) {
+    if (!(await outbox.retry(tx, leased, next_at))) return 'stale'
+    await store.retrying(tx, tenant_id, id, tried)
+    tx.afterCommit(() => services.wake(next_at))
+    return 'retrying'
+  }
+  if (!(await outbox.complete(tx, leased))) return 'stale'
+  if (result.ok) await store.fired(tx, tenant_id, id, tried)
+  else await giveUp(tx, tenant_id, id, tried)
+  await quotas.giveBack(tx, tenant_id, 'active_schedules', 1)
+  return result.ok ? 'fired' : 'failed'
+}
+
+/** Attempts named in a dead letter. */
+const attempts_told_max = 10
+
+async function giveUp(tx: Tx, tenant_id: string, id: string, tried: Parameters<typeof store.failed>[3]) {
+  const failed = await store.failed(tx, tenant_id, id, tried)
+  if (failed?.dlq_on_failure !== 1) return
+  const attempts = await outbox.attempts(
+    tx,
+    tenant_id,
+    'schedule',
+    id,
+    Number.MAX_SAFE_INTEGER,
+    attempts_told_max,
+  )
+  await dlq.cascade(tx, tenant_id, {
+    payload: encode({
+      schedule_id: id,
+      callback_url: failed.callback_url,
+      callback_payload: new RawJson(failed.callback_payload),
+      attempts: attempts.reverse().map(attemptOf),
+    }),
+    error: `the callback of schedule ${id} failed: ${tried.last_error}`,
+    source: 'schedule',
+    source_id: id,
+    agent_id: failed.agent_id,
+  })
+}

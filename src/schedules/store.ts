@@ -1,0 +1,150 @@
+// Every statement on schedules.
+
+import type { Millis } from '../base/clock.ts'
+import { type Reader, type Statement, sql, type Tx } from '../db/db.ts'
+import type { ScheduleRow, ScheduleStatus } from './schedule.ts'
+
+const INSERT = sql(
+  'schedules.insert',
+  `insert into schedules
+     (tenant_id, id, status, callback_url, callback_payload, fire_at, dlq_on_failure, agent_id, attempts,
+      created_at, updated_at)
+   values
+     (:tenant_id, :id, 'pending', :callback_url, :callback_payload, :fire_at, :dlq_on_failure, :agent_id, 0,
+      :now, :now)`,
+)
+
+const select = `select s.id, s.status, s.callback_url, s.callback_payload, s.fire_at, s.dlq_on_failure, s.agent_id,
+       s.attempts, s.last_error, s.last_status_code, s.fired_at, s.created_at, s.updated_at, o.next_at
+     from schedules s
+     left join outbox o on o.tenant_id = s.tenant_id and o.kind = 'schedule' and o.source_id = s.id
+    where s.tenant_id = :tenant_id`
+
+const FIND = sql<ScheduleRow>('schedules.find', `${select} and s.id = :id`)
+
+const LIST = {
+  newest: { any: listStatement('newest', ''), status: listStatement('newest_of', 'and s.status = :status') },
+  older: {
+    any: listStatement('older', 'and s.id < :before_id'),
+    status: listStatement('older_of', 'and s.status = :status and s.id < :before_id'),
+  },
+}
+
+function listStatement(name: string, conditions: string): Statement<ScheduleRow> {
+  return sql<ScheduleRow>(`schedules.${name}`, `${select} ${conditions} order by s.id desc limit :rows_max`)
+}
+
+const UPDATE = sql(
+  'schedules.update',
+  `update schedules
+      set callback_url = coalesce(:callback_url, callback_url),
+          callback_payload = coalesce(:callback_payload, callback_payload), fire_at = coalesce(:fire_at, fire_at),
+          dlq_on_failure = coalesce(:dlq_on_failure, dlq_on_failure), attempts = coalesce(:attempts, attempts),
+          updated_at = :now
+    where tenant_id = :tenant_id and id = :id`,
+)
+
+const CANCEL = sql(
+  'schedules.cancel',
+  `update schedules set status = 'cancelled', updated_at = :now
+    where tenant_id = :tenant_id and id = :id and status = 'pending'`,
+)
+
+const tried = `attempts = :attempts, last_error = :last_error, last_status_code = :last_status_code, updated_at = :now
+    where tenant_id = :tenant_id and id = :id and status = 'pending'`
+
+const FIRED = sql('schedules.fired', `update schedules set status = 'fired', fired_at = :now, ${tried}`)
+const RETRYING = sql('schedules.retrying', `update schedules set ${tried}`)
+const FAILED = sql<{
+  dlq_on_failure: number
+  callback_url: string
+  callback_payload: string
+  agent_id: string
+}>(
+  'schedules.failed',
+  `update schedules set status = 'failed', ${tried}
+   returning dlq_on_failure, callback_url, callback_payload, agent_id`,
+)
+
+const DELIVERABLE = sql<{ callback_url: string; callback_payload: string }>(
+  'schedules.deliverable',
+  'select callback_url, callback_payload from schedules where tenant_id = :tenant_id and id = :id',
+)
+
+const PURGE = sql(
+  'schedules.purge',
+  `delete from schedules where tenant_id = :tenant_id and id in
+     (select id from schedules where tenant_id = :tenant_id limit :rows_max)`,
+)
+
+export interface Settings {
+  callback_url: string
+  callback_payload: string
+  fire_at: Millis
+  dlq_on_failure: number
+}
+
+export function insert(tx: Tx, tenant_id: string, schedule: Settings & { id: string; agent_id: string }) {
+  return tx.run(INSERT, { tenant_id, ...schedule, now: tx.now })
+}
+
+export function find(q: Reader, tenant_id: string, id: string) {
+  return q.one(FIND, { tenant_id, id })
+}
+
+/** Newest first. */
+export function list(
+  q: Reader,
+  tenant_id: string,
+  status: ScheduleStatus | undefined,
+  before_id: string | undefined,
+  rows_max: number,
+) {
+  const position = before_id === undefined ? 'newest' : 'older'
+  const statement = LIST[position][status === undefined ? 'any' : 'status']
+  return q.all(statement, {
+    tenant_id,
+    rows_max,
+    ...(status === undefined ? {} : { status }),
+    ...(before_id === undefined ? {} : { before_id }),
+  })
+}
+
+/** What is absent stays: nothing is read before, so that of two changes at once neither undoes the other. */
+export function update(tx: Tx, tenant_id: string, id: string, change: Partial<Settings>) {
+  const { callback_url = null, callback_payload = null, fire_at = null, dlq_on_failure = null } = change
+  const attempts = fire_at === null ? null : 0
+  const params = { tenant_id, id, callback_url, callback_payload, fire_at, dlq_on_failure, attempts }
+  return tx.run(UPDATE, { ...params, now: tx.now })
+}
+
+export function cancel(tx: Tx, tenant_id: string, id: string) {
+  return tx.run(CANCEL, { tenant_id, id, now: tx.now })
+}
+
+interface Tried {
+  attempts: number
+  last_error: string | null
+  last_status_code: number | null
+}
+
+export function fired(tx: Tx, tenant_id: string, id: string, tried: Tried) {
+  return tx.run(FIRED, { tenant_id, id, ...tried, now: tx.now })
+}
+
+export function retrying(tx: Tx, tenant_id: string, id: string, tried: Tried) {
+  return tx.run(RETRYING, { tenant_id, id, ...tried, now: tx.now })
+}
+
+export function failed(tx: Tx, tenant_id: string, id: string, tried: Tried) {
+  return tx.one(FAILED, { tenant_id, id, ...tried, now: tx.now })
+}
+
+export function deliverable(q: Reader, tenant_id: string, id: string) {
+  return q.one(DELIVERABLE, { tenant_id, id })
+}
+
+/** Removes rows of a tenant that is being purged; answers how many. */
+export function purge(tx: Tx, tenant_id: string, rows_max: number) {
+  return tx.run(PURGE, { tenant_id, rows_max })
+}

@@ -1,0 +1,611 @@
+import { afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { forEachDatabase } from '../../test/support/databases.ts'
+import { Bench, type Sent } from '../../test/support/work-engine.ts'
+import {
+  approve,
+  attemptsOf,
+  checkpoint,
+  deadLetters,
+  hook,
+  manySchedules,
+  schedule,
+  usedOf,
+} from '../../test/support/work-features.ts'
+import { signatureHeaders } from '../callbacks/sign.ts'
+import * as checkpoints from '../checkpoints/service.ts'
+import type { AgentCaller } from '../contract/caller.ts'
+import * as outbox from '../outbox/service.ts'
+import { lease_ms } from '../outbox/work.ts'
+import * as schedules from '../schedules/service.ts'
+import * as tenants from '../tenants/service.ts'
+import { version } from '../version.ts'
+import type { Engine } from './engine.ts'
+
+forEachDatabase('due work', (databases) => {
+  let bench: Bench
+  beforeAll(async () => {
+    bench = await Bench.open(databases)
+  })
+  afterEach(() => bench.clear())
+
+  const now = () => bench.clock.now()
+  const read = ({ tenant_id }: AgentCaller, id: string) => schedules.read(bench.db, tenant_id, id)
+  const readCheckpoint = ({ tenant_id }: AgentCaller, id: string) => checkpoints.read(bench.db, tenant_id, id)
+  const urls = (requests: Sent[]) => requests.map(({ url }) => url)
+
+  /** Somebody leases it and is never heard of again. */
+  async function diesAfterLease({ tenant_id }: AgentCaller, kind: 'schedule' | 'callback', id: string) {
+    const leased = await bench.db.write((tx) => outbox.lease(tx, tenant_id, kind, [id], tx.now + lease_ms))
+    expect(leased).toHaveLength(1)
+    bench.clock.advance(lease_ms)
+  }
+
+  describe('a schedule', () => {
+    test('is one signed POST of its payload at its time, and then fired', async () => {
+      const caller = await bench.tenant()
+      const { id } = await schedule(bench, caller, { fire_at: now() + 5_000 })
+      const engine = bench.engine()
+      bench.clock.advance(4_999)
+      await bench.pump(engine)
+      expect(bench.network.sent).toEqual([])
+      bench.clock.advance(1)
+      await bench.pump(engine)
+      const [row] = await bench.outbox(caller.tenant_id)
+      const secrets = await tenants.signingSecrets(bench.db, bench.services.secrets, caller.tenant_id, now())
+      const signed = { id: row!.event_id, timestamp_seconds: now() / 1_000, body: '{"n": 1}', secrets }
+      expect(bench.network.sent).toEqual([
+        {
+          url: `${hook}/path`,
+          headers: {
+            'content-type': 'application/json',
+            'user-agent': `Waystation/${version}`,
+            'x-waystation-event': 'schedule.fired',
+            'x-waystation-attempt': '1',
+            ...signatureHeaders(signed),
+          },
+          body: '{"n": 1}',
+        },
+      ])
+      expect(await read(caller, id)).toMatchObject({ status: 'pending', attempts: 0 })
+      await bench.settle(204)
+      const fired = { status: 'fired', attempts: 1, fired_at: now(), last_error: null, last_status_code: 204 }
+      expect(await read(caller, id)).toMatchObject({ ...fired, next_at: null })
+      expect(await bench.outbox(caller.tenant_id)).toEqual([])
+      expect(await attemptsOf(bench, id)).toEqual([{ attempt: 1, error: null, status_code: 204 }])
+      expect(await usedOf(bench, caller.tenant_id, 'active_schedules')).toBe(0)
+    })
+
+    test('is tried at 0, 30 and 90 seconds from the first attempt, under one webhook-id', async () => {
+      const caller = await bench.tenant()
+      const { id } = await schedule(bench, caller, { dlq_on_failure: 1 })
+      const engine = bench.engine()
+      const began = now()
+      const tried: number[] = []
+      for (let second = 0; second <= 120; second++) {
+        await bench.pump(engine)
+        for (const _ of bench.network.held) tried.push((now() - began) / 1_000)
+        await bench.settle(500)
+        bench.clock.advance(1_000)
+      }
+      expect(tried).toEqual([0, 30, 90])
+      const headers = bench.network.sent.map((request) => request.headers)
+      expect(headers.map((header) => header['x-waystation-attempt'])).toEqual(['1', '2', '3'])
+      expect(new Set(headers.map((header) => header['webhook-id'])).size).toBe(1)
+      expect(headers.map((header) => header['webhook-timestamp'])).toEqual(
+        tried.map((second) => String(began / 1_000 + second)),
+      )
+      expect(await read(caller, id)).toMatchObject({
+        status: 'failed',
+        attempts: 3,
+        last_error: 'status 500',
+      })
+      expect(await deadLetters(bench, caller.tenant_id)).toEqual([
+        expect.objectContaining({
+          ...{ source: 'schedule', source_id: id, status: 'failed', agent_id: 'agent-one' },
+          error: `the callback of schedule ${id} failed: status 500`,
+        }),
+      ])
+      expect(await usedOf(bench, caller.tenant_id, 'active_schedules')).toBe(0)
+      expect(await usedOf(bench, caller.tenant_id, 'dlq_items')).toBe(1)
+    })
+
+    test('counts from the first attempt, however late each answer is', async () => {
+      const caller = await bench.tenant()
+      await schedule(bench, caller)
+      const engine = bench.engine()
+      const began = now()
+      await bench.pump(engine)
+      bench.clock.advance(9_000)
+      await bench.settle('timeout')
+      expect(await bench.outbox(caller.tenant_id)).toEqual([
+        expect.objectContaining({ next_at: began + 30_000 }),
+      ])
+      bench.clock.advance(21_000)
+      await bench.pump(engine)
+      bench.clock.advance(9_000)
+      await bench.settle('timeout')
+      expect(await bench.outbox(caller.tenant_id)).toEqual([
+        expect.objectContaining({ next_at: began + 90_000 }),
+      ])
+    })
+
+    test('ends at once when the receiver says 410, and without a dead letter unless one was asked for', async () => {
+      const caller = await bench.tenant()
+      const { id } = await schedule(bench, caller)
+      await bench.pump(bench.engine())
+      await bench.settle(410)
+      expect(await read(caller, id)).toMatchObject({
+        status: 'failed',
+        attempts: 1,
+        last_error: 'status 410',
+      })
+      expect(await deadLetters(bench, caller.tenant_id)).toEqual([])
+    })
+  })
+
+  describe('whoever leased it and died', () => {
+    test('has had an attempt: after three of them the schedule fails as interrupted, with its dead letter', async () => {
+      const caller = await bench.tenant()
+      const { id } = await schedule(bench, caller, { dlq_on_failure: 1 })
+      for (let i = 0; i < 3; i++) await diesAfterLease(caller, 'schedule', id)
+      await bench.pump(bench.engine())
+      expect(bench.network.sent).toEqual([])
+      expect(await read(caller, id)).toMatchObject({
+        ...{
+          status: 'failed',
+          attempts: 3,
+          last_error: 'interrupted',
+          last_status_code: null,
+          next_at: null,
+        },
+      })
+      const [letter, ...more] = await deadLetters(bench, caller.tenant_id)
+      expect(more).toEqual([])
+      expect(letter).toMatchObject({ error: `the callback of schedule ${id} failed: interrupted` })
+      expect(await usedOf(bench, caller.tenant_id, 'active_schedules')).toBe(0)
+      expect((await attemptsOf(bench, id)).every(({ attempt }) => attempt <= 3)).toBe(true)
+    })
+
+    test('leaves the next attempts to others, which are the second and the third', async () => {
+      const caller = await bench.tenant()
+      const { id } = await schedule(bench, caller)
+      const began = now()
+      await diesAfterLease(caller, 'schedule', id)
+      const engine = bench.engine()
+      await bench.pump(engine)
+      expect(bench.network.sent.map(({ headers }) => headers['x-waystation-attempt'])).toEqual(['2'])
+      await bench.settle(500)
+      expect(await bench.outbox(caller.tenant_id)).toEqual([
+        expect.objectContaining({ next_at: began + 90_000 }),
+      ])
+      bench.clock.advance(60_000)
+      await bench.pump(engine)
+      expect(bench.network.sent[1]!.headers['x-waystation-attempt']).toBe('3')
+      await bench.settle(200)
+      expect(await read(caller, id)).toMatchObject({ status: 'fired', attempts: 3 })
+    })
+
+    test("does not take a decision along: it stands, and its callback's failure is a dead letter", async () => {
+      const caller = await bench.tenant()
+      const { id } = await checkpoint(bench, caller)
+      await approve(bench, caller, id)
+      for (let i = 0; i < 3; i++) await diesAfterLease(caller, 'callback', id)
+      await bench.pump(bench.engine())
+      expect(bench.network.sent).toEqual([])
+      expect(await readCheckpoint(caller, id)).toMatchObject({
+        ...{ status: 'approved', callback_status: 'failed', callback_last_error: 'interrupted' },
+        callback_attempts: 3,
+      })
+      expect(await deadLetters(bench, caller.tenant_id)).toEqual([
+        expect.objectContaining({
+          ...{ source: 'checkpoint', source_id: id },
+          error: `the callback of checkpoint ${id} failed: interrupted`,
+        }),
+      ])
+    })
+  })
+
+  describe('a result under a stale fence is only logged', () => {
+    const late: [what: string, verdict: number | 'refused'][] = [
+      ['a success', 204],
+      ['a failure', 500],
+      ['a refusal', 'refused'],
+      ['an end of all attempts', 410],
+    ]
+    test.each(late)('%s that comes after the lease has lapsed', async (_, verdict) => {
+      const caller = await bench.tenant()
+      const { id } = await schedule(bench, caller, { dlq_on_failure: 1 })
+      await bench.pump(bench.engine())
+      bench.clock.advance(lease_ms)
+      await bench.pump(bench.engine())
+      const [slow, second] = bench.network.sent as [Sent, Sent]
+      const held = await bench.outbox(caller.tenant_id)
+      await bench.settle(verdict, [slow])
+      expect(await bench.outbox(caller.tenant_id)).toEqual(held)
+      expect(await read(caller, id)).toMatchObject({ status: 'pending', attempts: 0, last_error: null })
+      expect(await deadLetters(bench, caller.tenant_id)).toEqual([])
+      await bench.settle(200, [second])
+      expect(await read(caller, id)).toMatchObject({ status: 'fired', attempts: 2, last_status_code: 200 })
+      expect((await attemptsOf(bench, id)).map(({ attempt }) => attempt)).toEqual([1, 2])
+      expect(await usedOf(bench, caller.tenant_id, 'active_schedules')).toBe(0)
+      expect(second.headers['webhook-id']).toBe(slow.headers['webhook-id']!)
+    })
+
+    test('one of a schedule that was cancelled meanwhile', async () => {
+      const caller = await bench.tenant()
+      const { id } = await schedule(bench, caller, { dlq_on_failure: 1 })
+      await bench.pump(bench.engine())
+      await schedules.cancel(bench.db, caller, id)
+      await bench.settle(500)
+      expect(await read(caller, id)).toMatchObject({ status: 'cancelled', attempts: 0, next_at: null })
+      expect(await attemptsOf(bench, id)).toEqual([{ attempt: 1, error: 'status', status_code: 500 }])
+      expect(await bench.outbox(caller.tenant_id)).toEqual([])
+      expect(await usedOf(bench, caller.tenant_id, 'active_schedules')).toBe(0)
+    })
+
+    test('one of a schedule that got another time meanwhile, which starts anew', async () => {
+      const caller = await bench.tenant()
+      const { id } = await schedule(bench, caller)
+      const engine = bench.engine()
+      await bench.pump(engine)
+      const fire_at = now() + 60_000
+      await schedules.update(bench.db, caller, bench.services, id, { fire_at })
+      await bench.settle(204)
+      expect(await read(caller, id)).toMatchObject({ status: 'pending', attempts: 0, next_at: fire_at })
+      bench.clock.advance(60_000)
+      await bench.pump(engine)
+      await bench.settle(204)
+      expect(await read(caller, id)).toMatchObject({ status: 'fired', attempts: 1 })
+      const ids = bench.network.sent.map(({ headers }) => headers['webhook-id'])
+      expect(ids[0]).not.toBe(ids[1]!)
+    })
+
+    const changes: [what: string, change: object, url: string, body: string][] = [
+      ['another receiver', { callback_url: 'http://new.test/x' }, 'http://new.test/x', '{"n": 1}'],
+      ['another payload', { callback_payload: '[2]' }, `${hook}/path`, '[2]'],
+    ]
+    test.each(changes)(
+      'one of a schedule that got %s meanwhile, which is called',
+      async (_, change, url, body) => {
+        const caller = await bench.tenant()
+        const { id } = await schedule(bench, caller)
+        const engine = bench.engine()
+        await bench.pump(engine)
+        await schedules.update(bench.db, caller, bench.services, id, change)
+        await bench.settle(204)
+        expect(await read(caller, id)).toMatchObject({ status: 'pending' })
+        await bench.pump(engine)
+        expect(bench.network.held).toEqual([expect.objectContaining({ url, body })])
+        await bench.settle(200)
+        expect(await read(caller, id)).toMatchObject({ status: 'fired', last_status_code: 200 })
+      },
+    )
+
+    test('one of a third attempt: the change is tried, and not taken for a worker that died', async () => {
+      const caller = await bench.tenant()
+      const { id } = await schedule(bench, caller)
+      const engine = bench.engine()
+      for (const wait_ms of [30_000, 60_000]) {
+        await bench.pump(engine)
+        await bench.settle(500)
+        bench.clock.advance(wait_ms)
+      }
+      await bench.pump(engine)
+      await schedules.update(bench.db, caller, bench.services, id, { callback_url: 'http://new.test/x' })
+      await bench.settle(500)
+      await bench.pump(engine)
+      expect(urls(bench.network.held)).toEqual(['http://new.test/x'])
+      await bench.settle(200)
+      expect(await read(caller, id)).toMatchObject({ status: 'fired', attempts: 3 })
+    })
+  })
+
+  describe('a timeout', () => {
+    test('with auto_reject rejects, and the callback follows at once', async () => {
+      const caller = await bench.tenant()
+      const { id } = await checkpoint(bench, caller, { expires_at: now() })
+      const engine = bench.engine()
+      await bench.pump(engine)
+      await bench.pump(engine)
+      expect(await readCheckpoint(caller, id)).toMatchObject({ status: 'rejected', resolved_by: 'timeout' })
+      expect(bench.network.held).toHaveLength(1)
+      await bench.settle(200)
+      expect(await readCheckpoint(caller, id)).toMatchObject({ callback_status: 'delivered' })
+      expect(await bench.outbox(caller.tenant_id)).toEqual([])
+    })
+
+    test('with dlq expires, leaves a dead letter and calls nobody', async () => {
+      const caller = await bench.tenant()
+      const { id } = await checkpoint(bench, caller, { expires_at: now(), timeout_action: 'dlq' })
+      const engine = bench.engine()
+      await bench.pump(engine)
+      await bench.pump(engine)
+      expect(await readCheckpoint(caller, id)).toMatchObject({ status: 'expired', callback_status: 'none' })
+      expect(await deadLetters(bench, caller.tenant_id)).toHaveLength(1)
+      expect(bench.network.sent).toEqual([])
+      expect(await bench.outbox(caller.tenant_id)).toEqual([])
+    })
+
+    test('that was leased before a decision came settles nothing', async () => {
+      const caller = await bench.tenant()
+      const { id } = await checkpoint(bench, caller, { expires_at: now() })
+      const lease = () =>
+        bench.db.write((tx) => outbox.lease(tx, caller.tenant_id, 'timeout', [id], tx.now + lease_ms))
+      const [leased] = await lease()
+      await approve(bench, caller, id)
+      const settled = await bench.db.write((tx) => checkpoints.settleTimeout(tx, bench.services, leased!))
+      expect(settled).toBe('stale')
+      expect(await readCheckpoint(caller, id)).toMatchObject({ status: 'approved', resolved_by: 'admin' })
+      expect((await bench.outbox(caller.tenant_id)).map(({ kind }) => kind)).toEqual(['callback'])
+    })
+  })
+
+  describe('many at once', () => {
+    test('fire nothing twice: three nodes, each told many times', async () => {
+      const callers = [await bench.tenant(), await bench.tenant(), await bench.tenant()]
+      for (const [i, caller] of callers.entries()) {
+        await manySchedules(bench, caller, 60, (n) => ({ callback_url: `http://h${i}-${n % 5}.test/` }))
+        await checkpoint(bench, caller, { expires_at: now() })
+      }
+      bench.network.answer = () => 204
+      const engines = [bench.engine(), bench.engine(), bench.engine()]
+      await Promise.all(engines.flatMap((engine) => Array.from({ length: 10 }, () => engine.tick(60_000))))
+      const ids = bench.network.sent.map(({ headers }) => headers['webhook-id'])
+      expect(ids).toHaveLength(183)
+      expect(new Set(ids).size).toBe(183)
+      const counts = engines.map((engine) => engine.takeCounts())
+      const sum = (of: 'fired' | 'rejected' | 'callbacks') =>
+        counts.reduce((total, count) => total + count[of], 0)
+      expect([sum('fired'), sum('rejected'), sum('callbacks')]).toEqual([180, 3, 3])
+      for (const { tenant_id } of callers) expect(await bench.outbox(tenant_id)).toEqual([])
+      expect(bench.errors).toEqual([])
+    })
+
+    test('of one destination start as it answers: 1, 2, 4, 8, then 16 at a time', async () => {
+      await manySchedules(bench, await bench.tenant(), 60)
+      const engine = bench.engine()
+      await bench.pump(engine)
+      const in_flight: number[] = []
+      while (bench.network.held.length > 0) {
+        in_flight.push(bench.network.held.length)
+        await bench.settle(200)
+      }
+      expect(in_flight).toEqual([1, 2, 4, 8, 16, 16, 13])
+    })
+
+    test('of receivers that never answer hold one place each, and delay nobody else', async () => {
+      const dead = await bench.tenant()
+      await manySchedules(bench, dead, 1_100, (i) => ({
+        ...{ callback_url: `http://dead-${i % 200}.test/`, fire_at: now() - 60_000 },
+      }))
+      const engine = bench.engine()
+      await bench.pump(engine)
+      expect(bench.network.held).toHaveLength(200)
+      for (let i = 0; i < 50; i++) {
+        await schedule(bench, await bench.tenant(), { callback_url: `http://healthy-${i}.test/` })
+      }
+      bench.network.answer = ({ url }) => (url.startsWith('http://healthy') ? 200 : null)
+      // What one lap over all lanes takes: 250 of them, 200 a look.
+      for (let look = 0; look < 3; look++) {
+        bench.clock.advance(100)
+        await bench.pump(engine)
+      }
+      const served = urls(bench.network.sent).filter((url) => url.startsWith('http://healthy'))
+      expect(new Set(served).size).toBe(50)
+      expect(bench.network.held).toHaveLength(200)
+    })
+  })
+
+  describe('a place is given back', () => {
+    /** How many schedules of one tenant and receiver are served at once when all places are free. */
+    async function placesLeft(engine: Engine, caller: AgentCaller): Promise<number> {
+      await manySchedules(bench, caller, 60)
+      bench.clock.advance(100)
+      let most = 0
+      await bench.pump(engine)
+      while (bench.network.held.length > 0) {
+        most = Math.max(most, bench.network.held.length)
+        await bench.settle(200)
+      }
+      return most
+    }
+
+    test('also when the receiver was changed just before it was called', async () => {
+      const caller = await bench.tenant()
+      const engine = bench.engine()
+      await manySchedules(bench, caller, 2)
+      await bench.pump(engine)
+      const [first] = bench.network.held
+      const rows = await bench.outbox(caller.tenant_id)
+      const waiting = rows.find(({ event_id }) => event_id !== first!.headers['webhook-id'])!.source_id
+      const callback_url = 'http://new.test/x'
+      await schedules.update(bench.db, caller, bench.services, waiting, { callback_url })
+      await bench.settle(200)
+      await bench.drain(200)
+      expect(urls(bench.network.sent)).toEqual([`${hook}/path`, callback_url])
+      expect(bench.errors).toEqual([])
+      expect(await placesLeft(engine, caller)).toBe(16)
+    })
+
+    test('also when the result cannot be written; the work is done again under the same webhook-id', async () => {
+      const caller = await bench.tenant()
+      const { id } = await schedule(bench, caller)
+      const engine = bench.engine()
+      await bench.pump(engine)
+      bench.db.failing.add('schedules.fired')
+      bench.clock.advance(lease_ms) // a refusal that lasts as long as the lease does
+      await bench.settle(200)
+      expect(bench.errors.length).toBeGreaterThan(0)
+      expect(await read(caller, id)).toMatchObject({ status: 'pending' })
+      bench.db.failing.clear()
+      await bench.pump(engine)
+      await bench.drain(200)
+      expect(await read(caller, id)).toMatchObject({ status: 'fired', attempts: 2 })
+      const ids = bench.network.sent.map(({ headers }) => headers['webhook-id'])
+      expect(ids).toEqual([ids[0]!, ids[0]!])
+      expect(await placesLeft(engine, caller)).toBe(16)
+    })
+
+    test('also when the lease is refused', async () => {
+      const caller = await bench.tenant()
+      await manySchedules(bench, caller, 20)
+      const engine = bench.engine()
+      await bench.pump(engine)
+      await bench.write('update outbox set next_at = next_at + 60000 where lease_until = 0')
+      await bench.drain(200)
+      await bench.write('delete from outbox')
+      expect(await placesLeft(engine, caller)).toBe(16)
+    })
+  })
+
+  describe('a lease that is too old to send under', () => {
+    /** The event loop stands still between the lease and the attempt. */
+    function stallOnce(wait_ms: number): void {
+      let stalls = 1
+      bench.db.onRead = (name) => {
+        if (name === 'schedules.deliverable' && stalls-- > 0) bench.clock.advance(wait_ms)
+      }
+    }
+
+    const waits: [what: string, wait_ms: number, leases: number][] = [
+      ['15 s: it is sent', 15_000, 1],
+      ['more than 15 s: it is given back, and leased again', 15_001, 2],
+    ]
+    test.each(waits)('after %s', async (_, wait_ms, leases) => {
+      const caller = await bench.tenant()
+      await schedule(bench, caller)
+      stallOnce(wait_ms)
+      await bench.pump(bench.engine())
+      expect(bench.network.sent.map(({ headers }) => headers['x-waystation-attempt'])).toEqual(['1'])
+      expect(await bench.outbox(caller.tenant_id)).toEqual([
+        expect.objectContaining({ fence: leases, attempts: 1 }),
+      ])
+    })
+
+    test('is no attempt: the retries count from the one that was sent', async () => {
+      const caller = await bench.tenant()
+      await schedule(bench, caller)
+      stallOnce(16_000)
+      await bench.pump(bench.engine())
+      const first_attempt_at = now()
+      await bench.settle(500)
+      expect(await bench.outbox(caller.tenant_id)).toEqual([
+        expect.objectContaining({ attempts: 1, next_at: first_attempt_at + 30_000 }),
+      ])
+    })
+  })
+
+  describe('a database that fails', () => {
+    /** Stops an engine that goes round in circles: the test then says so. */
+    function boundLooks(looks_max: number): { looks: () => number } {
+      let looks = 0
+      bench.db.onRead = (name) => {
+        if (name !== 'outbox.due') return
+        looks += 1
+        if (looks > looks_max) throw new Error('it goes round in circles')
+      }
+      return { looks: () => looks }
+    }
+
+    test('under a look is told, and ends nothing: the next pump goes on', async () => {
+      const caller = await bench.tenant()
+      const { id } = await schedule(bench, caller)
+      const engine = bench.engine()
+      await bench.pump(engine)
+      bench.db.onRead = (name) => {
+        if (name === 'outbox.due') throw new Error('the database is away')
+      }
+      await bench.settle(204)
+      expect(await read(caller, id)).toMatchObject({ status: 'fired' })
+      expect(bench.errors.map(String)).toContain('Error: the database is away')
+      bench.db.onRead = () => {}
+      await schedule(bench, caller)
+      await bench.pump(engine)
+      expect(bench.network.held).toHaveLength(1)
+    })
+
+    test('under every lease, as when the disk is full, is not asked again and again', async () => {
+      const caller = await bench.tenant()
+      await manySchedules(bench, caller, 3)
+      bench.db.failing.add('outbox.lease')
+      const { looks } = boundLooks(20)
+      await bench.engine().pump()
+      expect(looks()).toBeLessThan(20)
+      expect(bench.errors.length).toBeGreaterThan(0)
+      expect(bench.errors.length).toBeLessThan(20)
+    })
+
+    test('may hold due work that nobody may lease: it is not asked for again and again, and keeps no tick waiting', async () => {
+      const caller = await bench.tenant()
+      const admin = { ...caller, kind: 'admin' as const }
+      await tenants.remove(bench.db, bench.services.key_cache, admin, caller.tenant_id)
+      // Accepted on another node just before it learnt of the deletion.
+      await schedule(bench, caller)
+      const other = await bench.tenant()
+      const { id } = await schedule(bench, other)
+      bench.network.answer = () => 204
+      const { looks } = boundLooks(40)
+      const engine = bench.engine()
+      await engine.pump()
+      await bench.db.quiet()
+      await engine.pump()
+      expect(looks()).toBeLessThan(40)
+      expect(await read(other, id)).toMatchObject({ status: 'fired' })
+      bench.db.onRead = () => {}
+      expect(await outbox.anyDue(bench.db, now())).toBe(false)
+    })
+  })
+
+  describe('of a tenant that waits for deletion', () => {
+    test('rests; what fell due meanwhile runs once it is restored', async () => {
+      const caller = await bench.tenant()
+      const admin = { ...caller, kind: 'admin' as const }
+      const { id } = await schedule(bench, caller, { fire_at: now() + 1_000 })
+      const waiting = await checkpoint(bench, caller, { expires_at: now() + 1_000 })
+      await tenants.remove(bench.db, bench.services.key_cache, admin, caller.tenant_id)
+      bench.clock.advance(60_000)
+      const engine = bench.engine()
+      await bench.pump(engine)
+      expect(bench.network.sent).toEqual([])
+      expect(await readCheckpoint(caller, waiting.id)).toMatchObject({ status: 'pending' })
+      await tenants.restore(bench.db, bench.services, admin, caller.tenant_id)
+      expect(bench.woken).toContain(now())
+      bench.network.answer = () => 204
+      await bench.pump(engine)
+      expect(await read(caller, id)).toMatchObject({ status: 'fired' })
+      expect(await readCheckpoint(caller, waiting.id)).toMatchObject({ status: 'rejected' })
+    })
+
+    test('ends what is under way, and retries nothing until it is restored', async () => {
+      const caller = await bench.tenant()
+      const { id } = await schedule(bench, caller)
+      const engine = bench.engine()
+      await bench.pump(engine)
+      const admin = { ...caller, kind: 'admin' as const }
+      await tenants.remove(bench.db, bench.services.key_cache, admin, caller.tenant_id)
+      await bench.settle(500)
+      bench.clock.advance(60_000)
+      await bench.pump(engine)
+      expect(bench.network.sent).toHaveLength(1)
+      expect(await read(caller, id)).toMatchObject({ status: 'pending', attempts: 1 })
+    })
+  })
+
+  test('that was started ends before the engine has stopped; nothing more is started', async () => {
+    const caller = await bench.tenant()
+    await manySchedules(bench, caller, 5)
+    const engine = bench.engine()
+    await bench.pump(engine)
+    let stopped = false
+    const stopping = engine.stop().then(() => {
+      stopped = true
+    })
+    await bench.db.quiet()
+    expect(stopped).toBe(false)
+    await bench.settle(204)
+    await stopping
+    await bench.pump(engine)
+    expect(bench.network.sent).toHaveLength(1)
+    expect(await bench.outbox(caller.tenant_id)).toHaveLength(4)
+  })
+})

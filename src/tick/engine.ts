@@ -1,0 +1,271 @@
+// Due work: found, leased, done, settled. Any number of engines on any number of nodes do nothing twice, because a
+// lease is a guarded update and a result counts only under the fence of its lease.
+
+import type { Clock } from '../base/clock.ts'
+import { second_ms } from '../base/clock.ts'
+import type { Outcome } from '../callbacks/deliver.ts'
+import { signatureHeaders } from '../callbacks/sign.ts'
+import * as checkpoints from '../checkpoints/service.ts'
+import type { Services } from '../contract/services.ts'
+import type { Db } from '../db/db.ts'
+import * as outbox from '../outbox/service.ts'
+import { attempts_max, type Leased, lease_ms, type Result, stale_lease_ms } from '../outbox/work.ts'
+import * as schedules from '../schedules/service.ts'
+import * as tenants from '../tenants/service.ts'
+import { version } from '../version.ts'
+import { type Batch, type Candidate, Candidates } from './candidates.ts'
+import { Slots } from './slots.ts'
+
+/** Rounds in a row that may lease nothing before the engine waits for its next call. */
+const vain_rounds_max = 3
+/** How often a tick looks whether other nodes are done with what they leased. */
+const look_again_ms = 50
+
+export interface Counts {
+  due: number
+  fired: number
+  retrying: number
+  failed: number
+  rejected: number
+  expired: number
+  callbacks: number
+}
+
+export interface EngineOptions {
+  db: Db
+  clock: Clock
+  services: Services
+  /** Whether due work starts by itself (TICK=internal) or at ticks only. */
+  internal: boolean
+  send(request: {
+    method: string
+    url: string
+    headers: Record<string, string>
+    body: string
+  }): Promise<Outcome>
+  onError: (error: unknown) => void
+}
+
+export class Engine {
+  readonly #slots = new Slots()
+  readonly #candidates: Candidates
+  readonly #under_way = new Set<Promise<void>>()
+  #counts = noCounts()
+  #pumping: Promise<void> | null = null
+  #again = false
+  #stopped = false
+  #ticks = 0
+
+  constructor(private readonly options: EngineOptions) {
+    this.#candidates = new Candidates(options.db, options.clock)
+  }
+
+  /**
+   * Starts everything that is due and for which there is room; more follows by itself as room is made. Resolves when
+   * nothing more can be started now.
+   */
+  pump(): Promise<void> {
+    this.#again = true
+    this.#pumping ??= this.#rounds()
+    return this.#pumping
+  }
+
+  /** The same after work was put in: it is looked for even while older work waits that may not be started. */
+  pumpAnew(): Promise<void> {
+    this.#candidates.forget()
+    return this.pump()
+  }
+
+  async #rounds(): Promise<void> {
+    await null // so that #pumping is set before it is cleared
+    try {
+      while (this.#again && !this.#stopped) {
+        this.#again = false
+        let vain = 0
+        while (!this.#stopped && vain < vain_rounds_max) {
+          const round = await this.#round()
+          if (round === 'nothing_due') break
+          vain = round === 'started' ? 0 : vain + 1
+        }
+      }
+    } catch (error) {
+      this.options.onError(error)
+    } finally {
+      this.#pumping = null // here, where #again was looked at last: a pump asked for in between must not be lost
+    }
+  }
+
+  /** Leases and starts one batch. In vain: other nodes were faster, or the database refused. */
+  async #round(): Promise<'started' | 'nothing_due' | 'in_vain'> {
+    const only_first = !this.options.internal && this.#ticks === 0
+    const batches = await this.#candidates.choose(this.#slots, (item) => this.#isWanted(item), only_first)
+    if (batches.length === 0) return 'nothing_due'
+    const leased = (await Promise.all(batches.map((batch) => this.#lease(batch)))).flat()
+    for (const { work, leased_at } of leased) this.#start(work, leased_at)
+    if (leased.length > 0) return 'started'
+    this.#candidates.drop() // what was seen is no longer so
+    return 'in_vain'
+  }
+
+  /** With TICK=external, outside a tick, only the first attempt of a decision's callback starts by itself. */
+  #isWanted({ kind, attempts }: Candidate): boolean {
+    return this.options.internal || this.#ticks > 0 || (kind === 'callback' && attempts === 0)
+  }
+
+  /**
+   * Does all that is due now, whoever leased it, and answers when it has ended its attempt: `wait_ms_max` at most.
+   */
+  async tick(wait_ms_max: number): Promise<void> {
+    const { db, clock } = this.options
+    const arrived_at = clock.now()
+    const until = clock.monotonic() + wait_ms_max
+    this.#ticks += 1
+    try {
+      await this.pump()
+      while (!this.#stopped && (await outbox.anyDue(db, arrived_at)) && clock.monotonic() < until) {
+        await Promise.race([sleep(look_again_ms), ...this.#under_way])
+        await this.pump()
+      }
+    } finally {
+      this.#ticks -= 1
+    }
+  }
+
+  /** What of this batch is still due and free; the rest another node has, or it is gone. */
+  async #lease({ tenant_id, kind, items }: Batch): Promise<{ work: Leased; leased_at: number }[]> {
+    const { db, clock } = this.options
+    const leased_at = clock.monotonic() // the lease is older than its answer
+    const ids = items.map(({ source_id }) => source_id)
+    try {
+      const leased = await db.write((tx) => outbox.lease(tx, tenant_id, kind, ids, tx.now + lease_ms))
+      const got = new Set(leased.map(({ source_id }) => source_id))
+      for (const item of items) if (!got.has(item.source_id)) this.#slots.giveBack(item, null)
+      // The place was taken for the destination that was seen; a PATCH may have given the work another since.
+      const places = new Map(items.map(({ source_id, destination }) => [source_id, destination]))
+      return leased.map((work) => ({
+        work: { ...work, destination: places.get(work.source_id)! },
+        leased_at,
+      }))
+    } catch (error) {
+      for (const item of items) this.#slots.giveBack(item, null)
+      this.options.onError(error)
+      return []
+    }
+  }
+
+  #start(leased: Leased, leased_at: number): void {
+    const running = this.#run(leased, leased_at)
+      .catch((error) => this.options.onError(error))
+      .finally(() => {
+        this.#under_way.delete(running)
+        if (!this.#stopped) void this.pump()
+      })
+    this.#under_way.add(running)
+  }
+
+  async #run(leased: Leased, leased_at: number): Promise<void> {
+    let answered: boolean | null = null
+    try {
+      if (leased.kind === 'timeout') return await this.#timeOut(leased)
+      this.#counts.due += leased.kind === 'schedule' ? 1 : 0
+      const result = await this.#attempt(leased, leased_at)
+      if (result === null) return
+      answered = result.status_code !== null
+      await this.#settleAtLast(leased, leased_at, result)
+    } finally {
+      this.#slots.giveBack(leased, answered)
+    }
+  }
+
+  async #timeOut(leased: Leased): Promise<void> {
+    const { db, services } = this.options
+    const settled = await db.write((tx) => checkpoints.settleTimeout(tx, services, leased))
+    if (settled !== 'stale') this.#counts[settled] += 1
+  }
+
+  /** One signed request. Null when it must not be sent any more: the lease is too old, or its subject is gone. */
+  async #attempt(leased: Leased, leased_at: number): Promise<Result | null> {
+    const { db, clock, services, send } = this.options
+    const started_at = clock.now()
+    // Whoever had the last attempt did not live to tell what came of it.
+    if (leased.attempts > attempts_max) {
+      return { ok: false, status_code: null, error: 'interrupted', started_at, duration_ms: 0 }
+    }
+    const message = await (leased.kind === 'schedule' ? schedules : checkpoints).message(db, leased)
+    const secrets = await tenants.signingSecrets(db, services.secrets, leased.tenant_id, started_at)
+    if (!message) {
+      await db.write((tx) => outbox.complete(tx, leased))
+      return null
+    }
+    if (clock.monotonic() - leased_at > stale_lease_ms) {
+      await db.write((tx) => outbox.unlease(tx, leased))
+      return null
+    }
+    const timestamp_seconds = Math.floor(started_at / second_ms)
+    const outcome = await send({
+      method: 'POST',
+      url: message.url,
+      headers: {
+        'content-type': 'application/json',
+        'user-agent': `Waystation/${version}`,
+        'x-waystation-event': message.event,
+        'x-waystation-attempt': String(leased.attempts),
+        ...signatureHeaders({ id: leased.event_id, timestamp_seconds, body: message.body, secrets }),
+      },
+      body: message.body,
+    })
+    const { ok, status, error, duration_ms } = outcome
+    return { ok, status_code: status, error, started_at, duration_ms: Math.round(duration_ms) }
+  }
+
+  /** A database that refuses for a moment must not make a delivered callback be sent again. The fence makes it safe. */
+  async #settleAtLast(leased: Leased, leased_at: number, result: Result): Promise<void> {
+    const { clock } = this.options
+    for (let wait_ms = 50; ; wait_ms *= 2) {
+      try {
+        return await this.#settle(leased, result)
+      } catch (error) {
+        if (this.#stopped || clock.monotonic() - leased_at + wait_ms > lease_ms) throw error
+        await sleep(wait_ms)
+      }
+    }
+  }
+
+  async #settle(leased: Leased, result: Result): Promise<void> {
+    const { db, services } = this.options
+    if (leased.kind === 'schedule') {
+      const settled = await db.write((tx) => schedules.settle(tx, services, leased, result))
+      if (settled !== 'stale') this.#counts[settled] += 1
+    } else {
+      const settled = await db.write((tx) => checkpoints.settleCallback(tx, services, leased, result))
+      if (settled === 'delivered' || settled === 'failed') this.#counts.callbacks += 1
+    }
+  }
+
+  /** Whether due work waits for room. */
+  get hasBacklog(): boolean {
+    return this.#candidates.waiting > 0
+  }
+
+  /** What was settled since this was last asked. */
+  takeCounts(): Counts {
+    const counts = this.#counts
+    this.#counts = noCounts()
+    return counts
+  }
+
+  /** Starts nothing more; resolves when what is under way has ended. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    await this.#pumping
+    await Promise.all(this.#under_way)
+  }
+}
+
+function noCounts(): Counts {
+  return { due: 0, fired: 0, retrying: 0, failed: 0, rejected: 0, expired: 0, callbacks: 0 }
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}

@@ -1,0 +1,257 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { type Receiver, startReceiver } from '../../test/support/receiver.ts'
+import { type Answer, forEachService, type TestService, type TestTenant } from '../../test/support/service.ts'
+import { rowsOf } from '../../test/support/work-engine.ts'
+import { day_ms, iso } from '../base/clock.ts'
+import { unnamed } from '../db/db.ts'
+import { purgeStep } from './purge.ts'
+
+const cron_secret = 'the cron secret of the tests'
+const grace_ms = 30 * day_ms
+
+const owned_tables = {
+  sqlite: `select m.name as name from sqlite_schema m join pragma_table_info(m.name) c on c.name = 'tenant_id'
+            where m.type = 'table' order by m.name`,
+  postgres: `select table_name as name from information_schema.columns
+              where table_schema = 'public' and column_name = 'tenant_id' order by table_name`,
+}
+
+forEachService(
+  'the purge of a tenant',
+  (service) => {
+    let receiver: Receiver
+    let tables: string[]
+    beforeAll(async () => {
+      receiver = await startReceiver()
+      const found = await rowsOf<{ name: string }>(service.app.db, owned_tables[service.engine])
+      tables = found.map(({ name }) => name)
+    })
+    afterAll(() => receiver.stop())
+
+    const tick = async () => (await service.ask('POST', '/v1/tick', { key: cron_secret })).body
+    const step = () => purgeStep(service.app.db, service.clock.now())
+
+    const tenantRoute = (method: string, { tenant_id, admin_key }: TestTenant, verb = '', body?: object) =>
+      service.ask(method, `/v1/tenants/${tenant_id}${verb}`, { key: admin_key, ...(body ? { body } : {}) })
+    const remove = (tenant: TestTenant) => tenantRoute('DELETE', tenant, '', { confirm: 'DELETE ALL DATA' })
+
+    /** How many rows each table has of this tenant. */
+    async function rowsPerTable(tenant_id: string): Promise<Record<string, number>> {
+      const counts: Record<string, number> = {}
+      for (const table of tables) {
+        const text = `select count(*) as count from ${table} where tenant_id = :tenant_id`
+        const [row] = await rowsOf<{ count: number }>(service.app.db, text, { tenant_id })
+        counts[table] = row!.count
+      }
+      return counts
+    }
+
+    const nothing = () => Object.fromEntries(tables.map((table) => [table, 0]))
+
+    /** Every row of this tenant, in a stable order. */
+    async function everythingOf(tenant_id: string): Promise<string> {
+      const all: Record<string, unknown> = {}
+      for (const table of tables) {
+        const rows = await rowsOf<object>(
+          service.app.db,
+          `select * from ${table} where tenant_id = :tenant_id`,
+          {
+            tenant_id,
+          },
+        )
+        all[table] = rows.map((row) => JSON.stringify(row)).toSorted()
+      }
+      return JSON.stringify(all)
+    }
+
+    /** Something in every table that has rows of tenants. */
+    async function settled(): Promise<TestTenant> {
+      const tenant = await service.signUp('pro')
+      await fill(service, receiver, tenant)
+      await tick()
+      const counts = await rowsPerTable(tenant.tenant_id)
+      expect(Object.entries(counts).filter(([, count]) => count === 0)).toEqual([])
+      return tenant
+    }
+
+    test('concerns every table with rows of tenants', () => {
+      for (const known of ['tenants', 'outbox', 'attempts', 'dlq_items', 'schedules', 'checkpoints']) {
+        expect(tables).toContain(known)
+      }
+    })
+
+    test('comes 30 days after the deletion, not a millisecond before, and leaves nothing in any table', async () => {
+      const tenant = await settled()
+      const other = await settled()
+      const untouched = await everythingOf(other.tenant_id)
+      const deleted = await remove(tenant)
+      expect(deleted.status).toBe(202)
+      expect(deleted.body.purge_at).toBe(iso(service.clock.now() + grace_ms))
+      const before = await rowsPerTable(tenant.tenant_id)
+
+      service.clock.advance(grace_ms - 1)
+      expect(await step()).toEqual({ purged: [], more: false })
+      expect(await rowsPerTable(tenant.tenant_id)).toEqual(before)
+
+      service.clock.advance(1)
+      expect(await step()).toEqual({ purged: [tenant.tenant_id], more: false })
+      expect(await rowsPerTable(tenant.tenant_id)).toEqual(nothing())
+      expect(await everythingOf(other.tenant_id)).toBe(untouched)
+      expect(await step()).toEqual({ purged: [], more: false })
+    })
+
+    test('is done by the tick, which counts it once; the name is free again, the key is unknown', async () => {
+      const tenant = await settled()
+      await remove(tenant)
+      service.clock.advance(grace_ms)
+      expect((await tick()).tenants_purged).toBe(1)
+      expect((await tick()).tenants_purged).toBe(0)
+      expect(await rowsPerTable(tenant.tenant_id)).toEqual(nothing())
+      service.clock.advance(1_000)
+      expect((await tenantRoute('GET', tenant)).status).toBe(401)
+      const body = { name: tenant.name, owner_email: 'owner@example.com' }
+      expect((await service.ask('POST', '/v1/tenants', { body })).status).toBe(201)
+    })
+
+    test('by three at once is told once', async () => {
+      const tenants = [await settled(), await settled()]
+      for (const tenant of tenants) await remove(tenant)
+      service.clock.advance(grace_ms)
+      const steps = await Promise.all([step(), step(), step()])
+      const ids = tenants.map(({ tenant_id }) => tenant_id).toSorted()
+      expect(steps.flatMap(({ purged }) => purged).toSorted()).toEqual(ids)
+      for (const { tenant_id } of tenants) expect(await rowsPerTable(tenant_id)).toEqual(nothing())
+    })
+
+    test('of more tenants than a step takes is told to go on', async () => {
+      const tenants = []
+      for (let i = 0; i < 6; i++) tenants.push(await service.signUp())
+      for (const tenant of tenants) await remove(tenant)
+      service.clock.advance(grace_ms)
+      const first = await step()
+      expect(first.purged).toHaveLength(4)
+      expect(first.more).toBe(true)
+      const second = await step()
+      expect(second.purged).toHaveLength(2)
+      expect(second.more).toBe(false)
+    })
+
+    describe('of many rows', () => {
+      const rows = 5_300
+
+      async function fillAudit(tenant_id: string): Promise<void> {
+        const INSERT = unnamed(
+          'test.fill',
+          `insert into audit_entries (tenant_id, seq, id, action, actor, request_id, created_at)
+           values (:tenant_id, :seq, :id, 'x', 'admin', 'req', 0)`,
+        )
+        await service.app.db.write(async (tx) => {
+          for (let seq = 10; seq < 10 + rows; seq++)
+            await tx.run(INSERT, { tenant_id, seq, id: `log_${seq}` })
+        })
+      }
+
+      test('goes in chunks of 500 rows of a table, goes on where it was left, and ends', async () => {
+        const tenant = await settled()
+        await fillAudit(tenant.tenant_id)
+        await remove(tenant)
+        service.clock.advance(grace_ms)
+        const left = [(await rowsPerTable(tenant.tenant_id)).audit_entries!]
+        let deletes = 0
+        service.app.db.onStatement((name) => {
+          deletes += name === 'audit.purge' ? 1 : 0
+        })
+        const purged: string[] = []
+        for (let more = true; more; ) {
+          const done = await step()
+          purged.push(...done.purged)
+          more = done.more
+          left.push((await rowsPerTable(tenant.tenant_id)).audit_entries!)
+          if (!more) break
+          // Whoever goes on knows nothing of who began.
+          expect((await rowsPerTable(tenant.tenant_id)).tenants).toBe(1)
+        }
+        service.app.db.onStatement(null)
+        expect(purged).toEqual([tenant.tenant_id])
+        expect(left.length).toBeGreaterThan(2)
+        expect(left.at(-1)).toBe(0)
+        expect(deletes).toBeGreaterThanOrEqual(Math.ceil(rows / 500))
+        expect(await rowsPerTable(tenant.tenant_id)).toEqual(nothing())
+      })
+
+      test('that has begun cannot be taken back', async () => {
+        const tenant = await settled()
+        await fillAudit(tenant.tenant_id)
+        await remove(tenant)
+        service.clock.advance(grace_ms)
+        expect(await step()).toEqual({ purged: [], more: true })
+        expect([401, 409]).toContain((await tenantRoute('POST', tenant, '/restore')).status)
+        while ((await step()).more);
+        expect(await rowsPerTable(tenant.tenant_id)).toEqual(nothing())
+      })
+    })
+
+    describe('can be taken back', () => {
+      const moments: [when: string, before_ms: number, check: (answer: Answer) => void][] = [
+        [
+          'until a millisecond before it',
+          1,
+          (answer) => {
+            expect(answer.status).toBe(200)
+            expect(answer.body).toMatchObject({ status: 'active', purge_at: null })
+          },
+        ],
+        [
+          'no longer once its time has come',
+          0,
+          (answer) => {
+            expect(answer.status).toBe(409)
+            expect(answer.body.error).toMatchObject({
+              ...{ code: 'INVALID_STATE', details: { status: 'pending_deletion' } },
+            })
+          },
+        ],
+      ]
+      test.each(moments)('%s', async (_, before_ms, check) => {
+        const tenant = await settled()
+        await remove(tenant)
+        service.clock.advance(grace_ms - before_ms)
+        check(await tenantRoute('POST', tenant, '/restore'))
+        service.clock.advance(1)
+        const { purged } = await step()
+        expect(purged).toEqual(before_ms === 0 ? [tenant.tenant_id] : [])
+      })
+    })
+  },
+  { CRON_SECRET: cron_secret },
+)
+
+async function fill(service: TestService, receiver: Receiver, tenant: TestTenant): Promise<void> {
+  const { admin_key, api_key, agent_id } = tenant
+  const callback_url = `${receiver.url}/hook`
+  const soon = iso(service.clock.now())
+  const later = iso(service.clock.now() + 365 * day_ms)
+  const requests: [method: string, path: string, key: string, body: object][] = [
+    ['POST', '/v1/agents', admin_key, { name: 'agent-two' }],
+    ['POST', `/v1/agents/${agent_id}/rotate-key`, admin_key, { grace_seconds: 600 }],
+    ['POST', '/v1/approval-keys', admin_key, { label: 'desk' }],
+    ['PUT', '/v1/kv/state/key', api_key, { value: 1 }],
+    ['PUT', '/v1/kv/state/short', api_key, { value: 1, ttl_seconds: 60 }],
+    ['POST', '/v1/audit', api_key, { action: 'x' }],
+    ['POST', '/v1/dlq', api_key, { payload: 1, error: 'x' }],
+    ['POST', '/v1/schedules', api_key, { callback_url, callback_payload: 1, fire_at: soon }],
+    ['POST', '/v1/schedules', api_key, { callback_url, callback_payload: 1, fire_at: later }],
+    [
+      'POST',
+      '/v1/checkpoints',
+      api_key,
+      { title: 'x', callback_url, expires_at: soon, timeout_action: 'dlq' },
+    ],
+    ['POST', '/v1/checkpoints', api_key, { title: 'x', callback_url, expires_at: later }],
+  ]
+  for (const [method, path, key, body] of requests) {
+    const headers = { 'idempotency-key': crypto.randomUUID() }
+    const answer = await service.ask(method, path, { key, headers, body })
+    expect([path, Math.floor(answer.status / 100)]).toEqual([path, 2])
+  }
+}

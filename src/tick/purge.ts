@@ -1,0 +1,63 @@
+// Purges tenants whose 30 days are over: in chunks, so that requests come first, and resumable, because the tenant's
+// own row goes last.
+
+import * as agents from '../agents/service.ts'
+import * as approvalKeys from '../approval-keys/service.ts'
+import * as audit from '../audit/service.ts'
+import type { Millis } from '../base/clock.ts'
+import * as checkpoints from '../checkpoints/service.ts'
+import * as credentials from '../credentials/service.ts'
+import type { Db, Tx } from '../db/db.ts'
+import * as dlq from '../dlq/service.ts'
+import * as idempotency from '../http/idempotency.ts'
+import * as kv from '../kv/service.ts'
+import * as outbox from '../outbox/service.ts'
+import * as quotas from '../quotas/service.ts'
+import * as schedules from '../schedules/service.ts'
+import * as tenants from '../tenants/service.ts'
+
+/** Rows of each table that one chunk removes. */
+const rows_max = 500
+const tenants_a_step_max = 4
+const chunks_a_step_max = 8
+
+type Purge = (tx: Tx, tenant_id: string, rows_max: number) => number | Promise<number>
+
+/** What points to a tenant before what it points to. */
+const purges: Purge[] = [
+  outbox.purge,
+  schedules.purge,
+  checkpoints.purge,
+  dlq.purge,
+  kv.purge,
+  audit.purge,
+  idempotency.purge,
+  approvalKeys.purge,
+  agents.purge,
+  credentials.purge,
+  quotas.purge,
+]
+
+/** One bounded step. Answers which tenants are gone now, and whether another step would find more. */
+export async function purgeStep(db: Db, now: Millis): Promise<{ purged: string[]; more: boolean }> {
+  const due = await tenants.purgeable(db, now, tenants_a_step_max)
+  const purged: string[] = []
+  for (const { tenant_id } of due) {
+    let gone = false
+    for (let chunk = 0; chunk < chunks_a_step_max && !gone; chunk++) gone = await purgeChunk(db, tenant_id)
+    if (gone) purged.push(tenant_id)
+  }
+  return { purged, more: purged.length < due.length || due.length === tenants_a_step_max }
+}
+
+/** True when nothing of the tenant was left, and its own row is gone as well. */
+function purgeChunk(db: Db, tenant_id: string): Promise<boolean> {
+  return db.write(async (tx) => {
+    if (!(await tenants.lockPurgeable(tx, tenant_id))) return false
+    let removed = 0
+    for (const purge of purges) removed += await purge(tx, tenant_id, rows_max)
+    if (removed > 0) return false
+    await tenants.finishPurge(tx, tenant_id)
+    return true
+  })
+}

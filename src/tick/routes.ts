@@ -1,0 +1,33 @@
+// POST /v1/tick
+
+import { Type } from 'typebox'
+import { route } from '../contract/route.ts'
+import { Shape } from '../contract/schemas.ts'
+import { tick_ms_max } from './ticker.ts'
+
+const Count = Type.Integer()
+
+export const tick = route({
+  method: 'POST',
+  path: '/v1/tick',
+  tag: 'Tick',
+  summary: 'Do all that is due, and answer when it is done',
+  auth: [],
+  cron: true,
+  body: Type.Object({}),
+  replies: {
+    200: Shape({
+      schedules: Shape({ due: Count, fired: Count, retrying: Count, failed: Count }),
+      checkpoints: Shape({ rejected: Count, expired: Count, callbacks: Count }),
+      dlq: Shape({ locks_released: Count }),
+      expired: Shape({ kv_keys: Count, inboxes: Count, idempotency_keys: Count }),
+      tenants_purged: Count,
+      duration_ms: Count,
+    }),
+  },
+  errors: ['UNAUTHORIZED'],
+  handle({ services, hold }) {
+    hold(tick_ms_max)
+    return services.tick()
+  },
+})

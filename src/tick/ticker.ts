@@ -1,0 +1,129 @@
+// When the engine runs: at the time when the next work falls due, and once a second for what other nodes put in.
+
+import type { Clock, Millis } from '../base/clock.ts'
+import type { Db } from '../db/db.ts'
+import * as outbox from '../outbox/service.ts'
+import type { Engine } from './engine.ts'
+import { purgeStep } from './purge.ts'
+import { type Sweeper, type Swept, startSweeper, sweep } from './sweep.ts'
+
+/** Other nodes' work, and leases that ran out, are found by looking this often. */
+const poll_ms = 1_000
+/** The same while due work waits for room. */
+const backlog_poll_ms = 100
+/** How long POST /v1/tick may take. */
+export const tick_ms_max = 25_000
+
+export interface TickerOptions {
+  db: Db
+  clock: Clock
+  engine: Engine
+  /** TICK=internal: runs by itself. Otherwise only a decision's callback does, and the rest at ticks. */
+  internal: boolean
+  onError: (error: unknown) => void
+  onPurged: (tenant_id: string) => void
+}
+
+export class Ticker {
+  #stopped = false
+  #timer: Timer | undefined
+  /** When the timer is set for. */
+  #wakes_at = Number.POSITIVE_INFINITY
+  #running: Promise<void> = Promise.resolve()
+  #sweeper: Sweeper | undefined
+  #swept = noneSwept()
+
+  constructor(private readonly options: TickerOptions) {}
+
+  start(): void {
+    if (!this.options.internal) return
+    this.#setTimer(this.options.clock.now())
+    this.#sweeper = startSweeper(() => this.#sweepStep(), this.options.onError)
+  }
+
+  /** Work falls due then. */
+  wake(due_at: Millis): void {
+    if (this.#stopped) return
+    if (this.options.internal) this.#setTimer(due_at)
+    else if (due_at <= this.options.clock.now()) void this.#pump()
+  }
+
+  #setTimer(at: Millis): void {
+    if (this.#stopped || at >= this.#wakes_at) return
+    clearTimeout(this.#timer)
+    this.#wakes_at = at
+    // A timer takes 24.8 days at most; looking once a second is enough for what is further away.
+    const delay_ms = Math.min(Math.max(0, at - this.options.clock.now()), poll_ms)
+    this.#timer = setTimeout(() => this.#run(), delay_ms)
+  }
+
+  #run(): void {
+    this.#wakes_at = Number.POSITIVE_INFINITY
+    const looked_at = this.options.clock.now()
+    this.#running = this.#pump().then(() => this.#setNext(looked_at))
+  }
+
+  async #pump(): Promise<void> {
+    try {
+      await this.options.engine.pumpAnew()
+    } catch (error) {
+      this.options.onError(error)
+    }
+  }
+
+  /** `looked_at`: what fell due after it may not have been seen. */
+  async #setNext(looked_at: Millis): Promise<void> {
+    const { db, clock, engine, onError } = this.options
+    const now = clock.now()
+    let next_at = now + (engine.hasBacklog ? backlog_poll_ms : poll_ms)
+    try {
+      next_at = Math.min(next_at, (await outbox.nextAt(db, looked_at)) ?? next_at)
+    } catch (error) {
+      onError(error)
+    }
+    this.#setTimer(next_at)
+  }
+
+  async #sweepStep(): Promise<{ more: boolean }> {
+    const { db, clock, onPurged } = this.options
+    const swept = await sweep(db, clock)
+    const purge = await purgeStep(db, clock.now())
+    for (const tenant_id of purge.purged) onPurged(tenant_id)
+    this.#swept.kv_keys += swept.kv_keys
+    this.#swept.idempotency_keys += swept.idempotency_keys
+    this.#swept.locks_released += swept.locks_released
+    this.#swept.tenants_purged += purge.purged.length
+    return { more: swept.more || purge.more }
+  }
+
+  /** All that is due now, one step of each sweep, and the counts since the answer before. */
+  async tick(): Promise<object> {
+    const { engine, clock } = this.options
+    const began = clock.monotonic()
+    await engine.tick(tick_ms_max)
+    await this.#sweepStep()
+    const { due, fired, retrying, failed, rejected, expired, callbacks } = engine.takeCounts()
+    const swept = this.#swept
+    this.#swept = noneSwept()
+    return {
+      schedules: { due, fired, retrying, failed },
+      checkpoints: { rejected, expired, callbacks },
+      dlq: { locks_released: swept.locks_released },
+      expired: { kv_keys: swept.kv_keys, inboxes: 0, idempotency_keys: swept.idempotency_keys },
+      tenants_purged: swept.tenants_purged,
+      duration_ms: Math.round(clock.monotonic() - began),
+    }
+  }
+
+  /** Nothing more is started; resolves when no step is under way. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    clearTimeout(this.#timer)
+    await this.#running
+    await this.#sweeper?.stop()
+  }
+}
+
+function noneSwept(): Omit<Swept, 'more'> & { tenants_purged: number } {
+  return { kv_keys: 0, idempotency_keys: 0, locks_released: 0, tenants_purged: 0 }
+}

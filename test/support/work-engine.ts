@@ -1,0 +1,310 @@
+// One node's engine on a database of its own: its clock moves when told, its receivers answer when told, and the test
+// knows when nothing is under way any more. So nothing here sleeps, and nothing depends on how fast a machine is.
+
+import { Waiters } from '../../src/base/waiters.ts'
+import type { FailureClass, Outcome } from '../../src/callbacks/deliver.ts'
+import type { AgentCaller } from '../../src/contract/caller.ts'
+import type { Services } from '../../src/contract/services.ts'
+import { keyCache } from '../../src/credentials/cache.ts'
+import type { Awaitable, Db, Params, Reader, Statement, Tx, Value } from '../../src/db/db.ts'
+import { unnamed } from '../../src/db/db.ts'
+import type { WorkKind } from '../../src/outbox/work.ts'
+import { default_plans } from '../../src/quotas/plans.ts'
+import { cursorKeyUnder, secretsUnder } from '../../src/secrets/service.ts'
+import * as tenants from '../../src/tenants/service.ts'
+import { Engine } from '../../src/tick/engine.ts'
+import { TestClock } from './clock.ts'
+import type { TestDatabases } from './databases.ts'
+
+const secret_key = 'the key of every node in tests'
+
+type Listener = (name: string) => void
+
+/** Knows whether anything that was asked of the database is still unanswered. */
+export class QuietDb implements Db {
+  readonly engine: Db['engine']
+  readonly clock: Db['clock']
+  #pending = 0
+  /** Statements that are to fail, by name. */
+  readonly failing = new Set<string>()
+  /** Called with the name of each single read before it runs; may throw. */
+  onRead: Listener = () => {}
+
+  constructor(private readonly db: Db) {
+    this.engine = db.engine
+    this.clock = db.clock
+  }
+
+  async one<Row>(statement: Statement<Row>, params: Params): Promise<Row | null> {
+    return this.#counted(async () => {
+      this.onRead(statement.name)
+      return this.db.one(statement, params)
+    })
+  }
+
+  async all<Row>(statement: Statement<Row>, params: Params): Promise<Row[]> {
+    return this.#counted(async () => {
+      this.onRead(statement.name)
+      return this.db.all(statement, params)
+    })
+  }
+
+  read<T>(work: (q: Reader) => Awaitable<T>): Promise<T> {
+    return this.#counted(() => this.db.read(work))
+  }
+
+  write<T>(work: (tx: Tx) => Awaitable<T>): Promise<T> {
+    return this.#counted(() =>
+      this.db.write((tx) => work(this.failing.size === 0 ? tx : new FailingTx(tx, this.failing))),
+    )
+  }
+
+  async #counted<T>(action: () => Promise<T>): Promise<T> {
+    this.#pending += 1
+    try {
+      return await action()
+    } finally {
+      this.#pending -= 1
+    }
+  }
+
+  /** Resolves when nothing is asked of the database, and nobody was about to ask. */
+  async quiet(): Promise<void> {
+    for (let turns = 0; turns < 3; turns = this.#pending === 0 ? turns + 1 : 0) await nextTurn()
+  }
+
+  durability() {
+    return this.db.durability()
+  }
+
+  onStatement(listener: Listener | null): void {
+    this.db.onStatement(listener)
+  }
+
+  close(): Promise<void> {
+    return this.db.close()
+  }
+}
+
+/** A transaction in which some statements fail. */
+class FailingTx implements Tx {
+  readonly now: number
+
+  constructor(
+    private readonly tx: Tx,
+    private readonly failing: ReadonlySet<string>,
+  ) {
+    this.now = tx.now
+  }
+
+  one<Row>(statement: Statement<Row>, params: Params) {
+    this.#mayFail(statement)
+    return this.tx.one(statement, params)
+  }
+
+  all<Row>(statement: Statement<Row>, params: Params) {
+    this.#mayFail(statement)
+    return this.tx.all(statement, params)
+  }
+
+  run(statement: Statement, params: Params) {
+    this.#mayFail(statement)
+    return this.tx.run(statement, params)
+  }
+
+  afterCommit(effect: () => void): void {
+    this.tx.afterCommit(effect)
+  }
+
+  #mayFail({ name }: Statement<unknown>): void {
+    if (this.failing.has(name)) throw new Error(`${name} fails`)
+  }
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
+
+/** A request that the engine has sent and that nobody has answered yet. */
+export interface Sent {
+  url: string
+  headers: Record<string, string>
+  body: string
+}
+
+type Verdict = number | FailureClass
+
+/** Stands in for the network. Holds every request until the test answers it, unless told what to answer at once. */
+export class Network {
+  /** Every request so far, in the order of their sending. */
+  readonly sent: Sent[] = []
+  readonly #held = new Map<Sent, (outcome: Outcome) => void>()
+  /** What to answer at once; null holds the request. */
+  answer: (request: Sent) => Verdict | null = () => null
+
+  send({ url, headers, body }: Sent): Promise<Outcome> {
+    const request = { url, headers, body }
+    this.sent.push(request)
+    const verdict = this.answer(request)
+    if (verdict !== null) return Promise.resolve(outcomeOf(verdict))
+    return new Promise((resolve) => this.#held.set(request, resolve))
+  }
+
+  /** Requests in flight. */
+  get held(): Sent[] {
+    return [...this.#held.keys()]
+  }
+
+  /** Answers a request that is held: with a status, or with a failure. */
+  settle(request: Sent, verdict: Verdict): void {
+    this.#held.get(request)!(outcomeOf(verdict))
+    this.#held.delete(request)
+  }
+}
+
+function outcomeOf(verdict: Verdict): Outcome {
+  if (typeof verdict !== 'number') return { ok: false, status: null, error: verdict, duration_ms: 7 }
+  const ok = verdict >= 200 && verdict < 300
+  return { ok, status: verdict, error: ok ? null : 'status', duration_ms: 7 }
+}
+
+export interface OutboxRow {
+  source_id: string
+  kind: WorkKind
+  event_id: string
+  destination: string
+  next_at: number
+  lease_until: number
+  fence: number
+  attempts: number
+  first_attempt_at: number | null
+  resting: number
+}
+
+/** A database with what engines need: their services, their clock, and a network that the test answers for. */
+export class Bench {
+  readonly network = new Network()
+  readonly woken: number[] = []
+  readonly errors: unknown[] = []
+  readonly #engines: Engine[] = []
+
+  private constructor(
+    readonly db: QuietDb,
+    readonly clock: TestClock,
+    readonly services: Services,
+  ) {}
+
+  static async open(databases: TestDatabases): Promise<Bench> {
+    const { db, clock } = await databases.open(new TestClock())
+    const bench: Bench = new Bench(new QuietDb(db), clock, {
+      plans: default_plans,
+      secrets: secretsUnder(secret_key),
+      key_cache: keyCache(clock),
+      cursor_key: cursorKeyUnder(secret_key),
+      signup_open: true,
+      callbackRefusal: async () => null,
+      waiters: new Waiters(),
+      clock,
+      wake: (due_at) => bench.woken.push(due_at),
+      readiness: async () => ({
+        reason: null,
+        version: '',
+        engine: db.engine,
+        schema_version: 0,
+        durability: {},
+      }),
+      openapi_text: () => '',
+      tick: async () => ({}),
+    })
+    return bench
+  }
+
+  /** One more node. */
+  engine({ internal = true }: { internal?: boolean } = {}): Engine {
+    const { db, clock, services } = this
+    const engine = new Engine({
+      db,
+      clock,
+      services,
+      internal,
+      send: (request) => this.network.send(request),
+      onError: (error) => this.errors.push(error),
+    })
+    this.#engines.push(engine)
+    return engine
+  }
+
+  /** Starts what is due; resolves when all that could be started is held by the network or has ended. */
+  async pump(engine: Engine): Promise<void> {
+    await engine.pump()
+    await this.db.quiet()
+  }
+
+  /** Answers requests in flight; resolves when what follows from that has happened as well. */
+  async settle(verdict: Verdict, requests = this.network.held): Promise<void> {
+    for (const request of requests) this.network.settle(request, verdict)
+    await this.db.quiet()
+  }
+
+  /** Answers all that is in flight and all that follows, until nothing is left. */
+  async drain(verdict: Verdict = 204): Promise<void> {
+    while (this.network.held.length > 0) await this.settle(verdict)
+  }
+
+  /** Between two tests: ends what is in flight, and removes all work. */
+  async clear(): Promise<void> {
+    this.db.failing.clear()
+    this.db.onRead = () => {}
+    this.network.answer = () => null
+    let stopping = true
+    const stopped = Promise.all(this.#engines.splice(0).map((engine) => engine.stop())).then(() => {
+      stopping = false
+    })
+    while (stopping) {
+      await this.drain()
+      await this.db.quiet()
+    }
+    await stopped
+    await this.write('delete from outbox')
+    for (const kept of [this.network.sent, this.errors, this.woken]) kept.length = 0
+  }
+
+  /** A new active tenant, as one of its agents. */
+  async tenant(plan = 'enterprise'): Promise<AgentCaller> {
+    const name = `t-${crypto.randomUUID().slice(0, 13)}`
+    const { tenant } = await this.db.write((tx) =>
+      tenants.create(tx, this.services, { name, owner_email: 'owner@example.com', plan }),
+    )
+    return { kind: 'agent', tenant_id: tenant.tenant_id, plan, status: 'active', agent_id: 'agent-one' }
+  }
+
+  async outbox(tenant_id: string): Promise<OutboxRow[]> {
+    return this.rows<OutboxRow>(
+      `select source_id, kind, event_id, destination, next_at, lease_until, fence, attempts, first_attempt_at, resting
+         from outbox where tenant_id = :tenant_id order by source_id, kind`,
+      { tenant_id },
+    )
+  }
+
+  /** A statement of the test's own; answers how many rows it changed. */
+  write(text: string, params: Record<string, Value> = {}): Promise<number> {
+    return this.db.write(async (tx) => tx.run(unnamed('test.write', text), params))
+  }
+
+  /** The rows of a select of the test's own. */
+  rows<Row>(text: string, params: Record<string, Value> = {}): Promise<Row[]> {
+    return rowsOf<Row>(this.db, text, params)
+  }
+}
+
+const selects = new Map<string, Statement<unknown>>()
+
+export async function rowsOf<Row>(
+  db: Reader,
+  text: string,
+  params: Record<string, Value> = {},
+): Promise<Row[]> {
+  const statement = selects.get(text) ?? unnamed<unknown>('test.select', text)
+  selects.set(text, statement)
+  return db.all(statement as Statement<Row>, params)
+}

@@ -1,0 +1,242 @@
+// The service is killed (SIGKILL) in the middle of its work, on SQLite: what belongs together is there together or not
+// at all, and whoever starts next finishes the job. All of these run side by side: most of their time is waiting.
+
+import { describe, expect, test } from 'bun:test'
+import { iso, second_ms } from '../src/base/clock.ts'
+import type { Received } from './support/receiver.ts'
+import { ask, halfDone, Mortal, seededRandom, signUpAt } from './support/work-process.ts'
+
+/** Longer than a lease, and than the wait for any retry. */
+const long_ms = 90_000
+/** How late an attempt may be here: machines that run tests are busy. */
+const late_ms_max = 10_000
+
+interface Row {
+  id: string
+  status: string
+}
+
+const attemptOf = ({ headers }: Received) => Number(headers['x-waystation-attempt'])
+const idOf = ({ headers }: Received) => headers['webhook-id']!
+const eventOf = ({ headers }: Received) => headers['x-waystation-event']!
+/** One attempt of one delivery. */
+const triesOf = (requests: Received[]) => requests.map((request) => `${idOf(request)} ${attemptOf(request)}`)
+
+async function withMortal(run: (mortal: Mortal) => Promise<void>): Promise<void> {
+  const mortal = await Mortal.start()
+  try {
+    await run(mortal)
+  } finally {
+    await mortal.stop()
+  }
+}
+
+/** Until this select has a row. */
+async function until(mortal: Mortal, text: string): Promise<void> {
+  while (mortal.rows(text).length === 0) await Bun.sleep(20)
+}
+
+function scheduleAt({ url, receiver }: Mortal, key: string, path: string, over: object = {}): Promise<Row> {
+  return ask<Row>(url, 'POST', '/v1/schedules', key, {
+    ...{ callback_url: receiver.url + path, callback_payload: { path }, fire_at: iso(Date.now()) },
+    ...over,
+  })
+}
+
+function checkpointAt({ url, receiver }: Mortal, key: string, path: string, over: object = {}): Promise<Row> {
+  return ask<Row>(url, 'POST', '/v1/checkpoints', key, {
+    ...{ title: path, callback_url: receiver.url + path },
+    ...over,
+  })
+}
+
+describe.concurrent('a service', () => {
+  test(
+    'killed between a decision and its delivery has decided; the next start delivers under the same webhook-id',
+    () => withMortal(betweenDecisionAndDelivery),
+    60_000,
+  )
+
+  test(
+    'killed around the third failure has failed and has its dead letter, or neither; the next start ends it',
+    () => withMortal(aroundTheThirdFailure),
+    120_000,
+  )
+
+  test(
+    'killed at any moment under load leaves nothing half done, keeps what it promised, and ends all of it',
+    () => withMortal(atAnyMoment),
+    120_000,
+  )
+
+  test(
+    'in real time tries a schedule at 0, 30 and 90 seconds, and never early',
+    () => withMortal(inRealTime),
+    140_000,
+  )
+})
+
+async function betweenDecisionAndDelivery(mortal: Mortal): Promise<void> {
+  const { receiver } = mortal
+  const keys = await signUpAt(mortal.url)
+  receiver.answer = () => new Promise(() => {})
+  const decided: string[] = []
+  for (const verb of ['approve', 'reject']) {
+    const { id } = await checkpointAt(mortal, keys.api_key, `/${verb}`)
+    await ask(mortal.url, 'POST', `/v1/checkpoints/${id}/${verb}`, keys.admin_key)
+    decided.push(id)
+    await receiver.received(decided.length)
+    await mortal.kill()
+    expect(halfDone(mortal)).toEqual({})
+    await mortal.start()
+  }
+  await mortal.kill()
+  mortal.pass(long_ms)
+  const before = receiver.requests.map(idOf)
+  receiver.answer = () => ({})
+  await mortal.start()
+  await until(mortal, 'select 1 where not exists (select 1 from outbox)')
+  expect(halfDone(mortal)).toEqual({})
+  expect(mortal.rows('select id, status, callback_status from checkpoints order by created_at')).toEqual([
+    { id: decided[0], status: 'approved', callback_status: 'delivered' },
+    { id: decided[1], status: 'rejected', callback_status: 'delivered' },
+  ])
+  const again = receiver.requests.slice(before.length)
+  expect(again.map(idOf).toSorted()).toEqual(before.toSorted())
+  expect(again.map(attemptOf)).toEqual([2, 2])
+}
+
+async function aroundTheThirdFailure(mortal: Mortal): Promise<void> {
+  const cycles = 8
+  const random = seededRandom(20_260_302)
+  const { receiver } = mortal
+  const { api_key } = await signUpAt(mortal.url)
+  for (let cycle = 0; cycle < cycles; cycle++) {
+    const third_answered = new Promise<void>((resolve) => {
+      receiver.answer = (request) => {
+        if (attemptOf(request) === 3) resolve()
+        return { status: 500 }
+      }
+    })
+    const { id } = await scheduleAt(mortal, api_key, `/${cycle}`, { dlq_on_failure: true })
+    const waits = [30_000, 60_000]
+    for (const [i, wait_ms] of waits.entries()) {
+      await until(mortal, `select 1 from schedules where id = '${id}' and attempts = ${i + 1}`)
+      await mortal.kill()
+      mortal.pass(wait_ms)
+      await mortal.start()
+    }
+    await third_answered
+    await Bun.sleep(random() * 12)
+    await mortal.kill()
+    expect(halfDone(mortal)).toEqual({})
+    const [{ status }] = mortal.rows<Row>(`select id, status from schedules where id = '${id}'`) as [Row]
+    expect(['pending', 'failed']).toContain(status)
+    mortal.pass(long_ms)
+    await mortal.start()
+    await until(mortal, `select 1 from schedules where id = '${id}' and status = 'failed'`)
+    expect(halfDone(mortal)).toEqual({})
+  }
+  expect(mortal.rows(`select id from dlq_items where source = 'schedule'`)).toHaveLength(cycles)
+  const by_id = Map.groupBy(receiver.requests, idOf)
+  expect([...by_id.values()].map((requests) => requests.map(attemptOf))).toEqual(
+    Array(cycles).fill([1, 2, 3]),
+  )
+}
+
+async function atAnyMoment(mortal: Mortal): Promise<void> {
+  const cycles = 10
+  const random = seededRandom(20_260_303)
+  const { receiver } = mortal
+  const keys = await signUpAt(mortal.url)
+  /** What was answered with 2xx. */
+  const scheduled: string[] = []
+  const decided = new Map<string, string>()
+
+  /** Until the service dies. */
+  async function client(name: string): Promise<void> {
+    for (let i = 0; ; i++) {
+      const path = `/${name}/${i}`
+      const schedule = await scheduleAt(mortal, keys.api_key, path, { dlq_on_failure: i % 2 === 0 })
+      scheduled.push(schedule.id)
+      const timeout_action = i % 3 === 0 ? 'dlq' : 'auto_reject'
+      const expired = i % 4 === 0
+      const { id } = await checkpointAt(mortal, keys.api_key, path, {
+        ...{ timeout_action, ...(expired ? { expires_at: iso(Date.now()) } : {}) },
+      })
+      if (expired) continue
+      const verb = i % 2 === 0 ? 'approve' : 'reject'
+      await ask(mortal.url, 'POST', `/v1/checkpoints/${id}/${verb}`, keys.admin_key)
+      decided.set(id, verb === 'approve' ? 'approved' : 'rejected')
+    }
+  }
+
+  for (let cycle = 0; cycle < cycles; cycle++) {
+    const kill_at = 5 + Math.floor(random() * 30)
+    const time_to_die = new Promise<void>((resolve) => {
+      let received = 0
+      receiver.answer = async () => {
+        received += 1
+        if (received === kill_at) resolve()
+        const fate = random()
+        // Whoever is silent from its first request on gets no second one for 10 s.
+        if (fate < 0.15 && received > 4) await new Promise(() => {})
+        await Bun.sleep(fate * 10)
+        return { status: fate < 0.55 ? 500 : 204 }
+      }
+    })
+    const clients = ['a', 'b'].map((name) => client(`${name}${cycle}`).catch(() => {}))
+    await time_to_die
+    await Bun.sleep(random() * 8)
+    await mortal.kill()
+    await Promise.all(clients)
+    expect(halfDone(mortal)).toEqual({})
+    mortal.pass(long_ms)
+    await mortal.start()
+  }
+
+  await mortal.kill()
+  receiver.answer = ({ target }) => ({ status: target.endsWith('7') ? 410 : 204 })
+  mortal.pass(long_ms)
+  await mortal.start()
+  // The timeouts of checkpoints whose decision was never asked for are due tomorrow.
+  await until(
+    mortal,
+    `select 1 where not exists (select 1 from outbox where next_at < ${Date.now() + long_ms})`,
+  )
+  expect(halfDone(mortal)).toEqual({})
+
+  const statusesOf = (table: string) =>
+    new Map(mortal.rows<Row>(`select id, status from ${table}`).map(({ id, status }) => [id, status]))
+  const schedules = statusesOf('schedules')
+  const ends = new Set(scheduled.map((id) => schedules.get(id)))
+  expect(ends).toEqual(new Set(['fired', 'failed']))
+  const checkpoints = statusesOf('checkpoints')
+  for (const [id, status] of decided) expect(checkpoints.get(id)).toBe(status)
+  // A floor: there was work of every kind; and no attempt was made twice.
+  expect(scheduled.length).toBeGreaterThan(cycles * 5)
+  expect(decided.size).toBeGreaterThan(cycles * 2)
+  expect(new Set(receiver.requests.map(eventOf)).size).toBe(3)
+  expect(new Set(triesOf(receiver.requests)).size).toBe(receiver.requests.length)
+}
+
+async function inRealTime(mortal: Mortal): Promise<void> {
+  const { receiver } = mortal
+  const { api_key } = await signUpAt(mortal.url)
+  const times: number[] = []
+  receiver.answer = () => {
+    times.push(Date.now())
+    return { status: 500 }
+  }
+  const fire_at = Date.now() + second_ms
+  const over = { dlq_on_failure: true, fire_at: iso(fire_at) }
+  const { id } = await scheduleAt(mortal, api_key, '/slow', over)
+  await receiver.received(3)
+  for (const [i, seconds] of [0, 30, 90].entries()) {
+    expect(times[i]!).toBeGreaterThanOrEqual(fire_at + seconds * second_ms)
+    expect(times[i]! - times[0]!).toBeLessThan(seconds * second_ms + late_ms_max)
+  }
+  expect(receiver.requests.map(attemptOf)).toEqual([1, 2, 3])
+  await until(mortal, `select 1 from schedules where id = '${id}' and status = 'failed'`)
+  expect(halfDone(mortal)).toEqual({})
+}

@@ -1,0 +1,175 @@
+// Three nodes, each its own process with its own ticker, on one PostgreSQL: with nothing broken each schedule is one
+// POST; with nodes killed every few seconds none is lost.
+
+import { describe, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { SQL } from 'bun'
+import { iso } from '../src/base/clock.ts'
+import { dropPostgresDatabase, newPostgresDatabase } from './support/postgres.ts'
+import { type Received, type Receiver, startReceiver } from './support/receiver.ts'
+import { type ServerProcess, startServer } from './support/server-process.ts'
+import { seededRandom, signUpAt } from './support/work-process.ts'
+
+const node_count = 3
+const look_ms = 250
+
+/** Several nodes on one new database, a receiver, and one tenant. */
+class Cluster {
+  nodes: ServerProcess[] = []
+
+  private constructor(
+    readonly sql: SQL,
+    readonly receiver: Receiver,
+    private readonly database_url: string,
+    private readonly data_dir: string,
+  ) {}
+
+  static async start(): Promise<Cluster> {
+    const database_url = await newPostgresDatabase()
+    const data_dir = mkdtempSync(join(tmpdir(), 'waystation-nodes-'))
+    const sql = new SQL({ url: database_url, max: 2 })
+    const cluster = new Cluster(sql, await startReceiver(), database_url, data_dir)
+    cluster.nodes = await Promise.all(Array.from({ length: node_count }, () => cluster.startNode()))
+    return cluster
+  }
+
+  startNode(): Promise<ServerProcess> {
+    return startServer({
+      DATABASE_URL: this.database_url,
+      DATA_DIR: this.data_dir,
+      SECRET_KEY: 'the key that every node has',
+      CRON_SECRET: 'the cron secret of the tests',
+      TICK: 'internal',
+    })
+  }
+
+  /** Creates schedules through all nodes, some at a time. */
+  async schedule(count: number, fire_at: (i: number) => number): Promise<string[]> {
+    const { api_key } = await signUpAt(this.nodes[0]!.url)
+    const ids: string[] = []
+    let next = 0
+    const client = async () => {
+      for (let i = next++; i < count; i = next++) {
+        const answer = await fetch(`${this.nodes[i % node_count]!.url}/v1/schedules`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${api_key}` },
+          body: JSON.stringify({
+            callback_url: `${this.receiver.url}/${i}`,
+            callback_payload: { i },
+            fire_at: iso(fire_at(i)),
+          }),
+        })
+        expect(answer.status).toBe(201)
+        ids[i] = ((await answer.json()) as { id: string }).id
+      }
+    }
+    await Promise.all(Array.from({ length: 24 }, client))
+    return ids
+  }
+
+  async rows<Row>(text: string): Promise<Row[]> {
+    return [...(await this.sql.unsafe(text))] as Row[]
+  }
+
+  /** Until no schedule waits for anything any more. */
+  async ended(): Promise<void> {
+    while ((await this.rows('select 1 from outbox limit 1')).length > 0) await Bun.sleep(look_ms)
+  }
+
+  async stop(): Promise<void> {
+    for (const node of this.nodes) await node.kill()
+    await this.sql.close()
+    await this.receiver.stop()
+    await dropPostgresDatabase(this.database_url)
+    rmSync(this.data_dir, { recursive: true, force: true })
+  }
+}
+
+const idOf = ({ headers }: Received) => headers['webhook-id']!
+const attemptOf = ({ headers }: Received) => Number(headers['x-waystation-attempt'])
+
+describe('three nodes on one PostgreSQL, all ticking', () => {
+  test('make exactly 1,000 POSTs of 1,000 schedules that are due at once', async () => {
+    const cluster = await Cluster.start()
+    try {
+      const due_at = Date.now() + 6_000
+      await cluster.schedule(1_000, () => due_at)
+      await cluster.ended()
+      const { requests } = cluster.receiver
+      expect(requests).toHaveLength(1_000)
+      expect(new Set(requests.map(idOf)).size).toBe(1_000)
+      expect(new Set(requests.map(({ target }) => target)).size).toBe(1_000)
+      expect(requests.every((request) => attemptOf(request) === 1)).toBe(true)
+      const statuses = await cluster.rows(
+        'select status, count(*)::int as count from schedules group by status',
+      )
+      expect(statuses).toEqual([{ status: 'fired', count: 1_000 }])
+    } finally {
+      await cluster.stop()
+    }
+  }, 60_000)
+
+  test('lose none of 600 schedules while one of them is killed every 3 s and 20 % of the first answers are 500', async () => {
+    const kills = 6
+    const kill_every_ms = 3_000
+    const random = seededRandom(20_260_301)
+    const cluster = await Cluster.start()
+    try {
+      const { receiver } = cluster
+      receiver.answer = async (request) => {
+        const fails = attemptOf(request) === 1 && random() < 0.2
+        await Bun.sleep(200 + random() * 400)
+        return { status: fails ? 500 : 204 }
+      }
+      const from = Date.now() + 5_000
+      const ids = await cluster.schedule(600, (i) => from + (i % 180) * 100)
+      await Bun.sleep(Math.max(0, from - Date.now()))
+
+      /** What any node had in flight when one of them was killed. */
+      const in_flight = new Set<string>()
+      for (let kill = 0; kill < kills; kill++) {
+        await Bun.sleep(kill_every_ms)
+        const victim = Math.floor(random() * node_count)
+        await cluster.nodes[victim]!.kill()
+        const leased = await cluster.rows<{ event_id: string }>(
+          'select event_id from outbox where lease_until > 0 and attempts > 0',
+        )
+        for (const { event_id } of leased) in_flight.add(event_id)
+        cluster.nodes[victim] = await cluster.startNode()
+      }
+      await cluster.ended()
+
+      const rows = await cluster.rows<{ id: string; status: string; logged: number }>(
+        `select id, status, (select count(*)::int from attempts a
+                              where a.tenant_id = s.tenant_id and a.source_id = s.id and a.error is distinct from
+                                    'interrupted') as logged
+           from schedules s`,
+      )
+      expect(rows.map(({ id }) => id).toSorted()).toEqual(ids.toSorted())
+      expect(rows.filter(({ status }) => status !== 'fired' && status !== 'failed')).toEqual([])
+
+      const posts = Map.groupBy(receiver.requests, ({ target }) => target)
+      expect(posts.size).toBe(600)
+      let repeated = 0
+      for (const [i, id] of ids.entries()) {
+        const sent = posts.get(`/${i}`)!
+        expect(new Set(sent.map(idOf)).size).toBe(1)
+        const attempts = sent.map(attemptOf)
+        expect(attempts).toEqual([...new Set(attempts)].toSorted((a, b) => a - b))
+        expect(attempts.at(-1)!).toBeLessThanOrEqual(3)
+        const extra = sent.length - rows.find((row) => row.id === id)!.logged
+        repeated += extra
+        if (extra > 0) expect(in_flight.has(idOf(sent[0]!))).toBe(true)
+      }
+      // The test kills in earnest: somebody was under way, and the work of the dead was done again.
+      expect(in_flight.size).toBeGreaterThan(0)
+      expect(repeated).toBeLessThanOrEqual(in_flight.size)
+      const failures = receiver.requests.filter((request) => attemptOf(request) > 1).length
+      expect(failures).toBeGreaterThan(60)
+    } finally {
+      await cluster.stop()
+    }
+  }, 100_000)
+})
