@@ -240,6 +240,7 @@ describe('a pool', () => {
   test('runs the loser of a deadlock again', async () => {
     for (const id of ['left', 'right']) await db.write((tx) => tx.run(INSERT, { id, n: 0 }))
     let runs = 0
+    let holding = 0
     let both: () => void
     const both_hold_one = new Promise<void>((resolve) => {
       both = resolve
@@ -248,7 +249,8 @@ describe('a pool', () => {
       db.write(async (tx) => {
         runs += 1
         await tx.run(ADD, { id: first, n: 1 })
-        if (runs === 2) both()
+        holding += 1
+        if (holding === 2) both()
         await both_hold_one
         await tx.run(ADD, { id: second, n: 1 })
       })

@@ -322,7 +322,9 @@ class Connection implements Reader {
   }
 
   value(text: string): string | number {
-    const [row] = this.#db.prepare(text).values()
+    const prepared = this.#db.prepare(text)
+    const [row] = prepared.values()
+    prepared.finalize() // an open statement would keep the connection, and with it the WAL, past close
     return row![0] as string | number
   }
 
