@@ -4,7 +4,13 @@ import { type Clock, hour_ms, minute_ms, systemClock } from './base/clock.ts'
 import { newId } from './base/ids.ts'
 import { Waiters } from './base/waiters.ts'
 import { Sender } from './callbacks/deliver.ts'
-import { type EgressPolicy, refusalAtCreation, systemResolver } from './callbacks/guard.ts'
+import {
+  type EgressPolicy,
+  type Listening,
+  refusalAtCreation,
+  systemInterfaces,
+  systemResolver,
+} from './callbacks/guard.ts'
 import { type Config, ConfigError } from './config.ts'
 import { openapiOf } from './contract/openapi.ts'
 import type { Readiness, Services } from './contract/services.ts'
@@ -85,7 +91,11 @@ interface Facts {
 }
 
 function assemble(config: Config, db: Db, log: Log, facts: Facts): App {
-  const state = { draining: false, public_url: config.public_url }
+  const state = {
+    draining: false,
+    public_url: config.public_url,
+    listening: null as Listening | null,
+  }
   const { clock } = db
   const waiters = new Waiters()
   const policy: EgressPolicy = {
@@ -94,6 +104,10 @@ function assemble(config: Config, db: Db, log: Log, facts: Facts): App {
     get public_url() {
       return state.public_url
     },
+    get listening() {
+      return state.listening
+    },
+    interfaces: systemInterfaces,
     resolve: systemResolver,
   }
   const sender = new Sender(policy, clock)
@@ -108,6 +122,7 @@ function assemble(config: Config, db: Db, log: Log, facts: Facts): App {
     waiters,
     callbackRefusal: (url) => refusalAtCreation(policy, url),
     wake: (due_at) => ticker.wake(due_at),
+    rest: () => ticker.rest(),
     tick: () => ticker.tick(),
     readiness: () => readinessOf(db, facts.schema_version, state.draining),
     openapi_text: () => openapiText(state.public_url),
@@ -146,6 +161,7 @@ function assemble(config: Config, db: Db, log: Log, facts: Facts): App {
     listen() {
       server = naming('HOST', () => serve(config, handlers, clock, log))
       state.public_url = config.public_url.replace(/:0(?=\/|$)/, `:${server.port}`)
+      state.listening = { host: config.host, port: server.port! }
       ticker.start()
       void handlers.warmUp()
       return server.url.href.replace(/\/$/, '')

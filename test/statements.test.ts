@@ -16,8 +16,8 @@ const tenant_view = ['tenants.find', 'kv.count_expired', 'quotas.used']
 const budgets: Record<string, string[]> = {
   createTenant: ['tenants.insert', 'quotas.create', 'audit.begin', 'credentials.insert', 'quotas.used'],
   getTenant: tenant_view,
-  deleteTenant: ['tenants.mark_deleted', 'outbox.rest'],
-  restoreTenant: ['tenants.restore', 'outbox.rest', ...tenant_view],
+  deleteTenant: ['tenants.mark_deleted', 'outbox.rest', 'outbox.any_awake'],
+  restoreTenant: ['tenants.restore', 'outbox.take_up', 'outbox.any_at_rest', ...tenant_view],
   rotateTenantKey: ['tenants.mark_rotated', 'credentials.revoke', 'credentials.insert', ...tenant_view],
   rotateSigningSecret: ['tenants.rotate_signing_secret', ...tenant_view],
   createAgent: ['agents.insert', 'quotas.take', 'credentials.insert'],
@@ -58,8 +58,9 @@ const budgets: Record<string, string[]> = {
   rejectCheckpoint: ['checkpoints.resolve', 'outbox.cancel', 'outbox.plan'],
   listCheckpointAttempts: ['checkpoints.find', 'outbox.attempts'],
   tick: [
-    ...['outbox.due', 'outbox.any_due', 'kv.tenants_expired', 'kv.tenants_forgotten', 'dlq.tenants_lapsed'],
-    ...['dlq.sweep_ended', 'idempotency.sweep', 'credentials.sweep', 'tenants.purgeable'],
+    ...['tenants.rest_pending', 'outbox.due', 'outbox.oldest_due'],
+    ...['kv.tenants_expired', 'kv.tenants_forgotten', 'dlq.tenants_lapsed', 'dlq.tenants_ended'],
+    ...['idempotency.sweep', 'idempotency.any_expired', 'credentials.sweep', 'tenants.purgeable'],
   ],
   livez: [],
   readyz: [],
@@ -119,7 +120,9 @@ forEachService('statements', (service) => {
     const names = await counted(async () => {
       expect((await call(service, named, made, { headers })).status).toBe(successStatus(named.route))
     })
-    expect(ofTheRequest(names, named.name)).toEqual(budgets[named.name]!)
+    // A tick sweeps while it waits, so the two come in no order.
+    const ordered = (list: string[]) => (named.name === 'tick' ? list.toSorted() : list)
+    expect(ordered(ofTheRequest(names, named.name))).toEqual(ordered(budgets[named.name]!))
   })
 
   test('the hot paths keep to theirs: kv get 1, kv put 2 and over an existing key 1, audit append 2', async () => {

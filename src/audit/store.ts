@@ -3,6 +3,7 @@
 
 import type { Millis } from '../base/clock.ts'
 import { idBound } from '../base/ids.ts'
+import { chunkOf } from '../db/chunk.ts'
 import { type Reader, type Statement, sql, type Tx, unnamed } from '../db/db.ts'
 
 export interface EntryRow {
@@ -118,12 +119,14 @@ export function listStatement(filters: (keyof Filters)[]): Statement<EntryRow> {
 // The log ends with its tenant, and only then.
 const PURGE = sql(
   'audit.purge',
-  `delete from audit_entries where tenant_id = :tenant_id and seq in
-     (select seq from audit_entries where tenant_id = :tenant_id limit :rows_max)`,
+  `delete from audit_entries where tenant_id = :tenant_id and seq in (${chunkOf({
+    table: 'audit_entries',
+    ...{ key: 'seq', order: 'seq', texts: ['metadata'], where: 'tenant_id = :tenant_id' },
+  })})`,
 )
 const PURGE_HEAD = sql('audit.purge_head', 'delete from audit_heads where tenant_id = :tenant_id')
 
 /** Removes rows of a tenant that is being purged; answers how many. */
-export async function purge(tx: Tx, tenant_id: string, rows_max: number): Promise<number> {
-  return (await tx.run(PURGE, { tenant_id, rows_max })) + (await tx.run(PURGE_HEAD, { tenant_id }))
+export async function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number): Promise<number> {
+  return (await tx.run(PURGE, { tenant_id, rows_max, bytes_max })) + (await tx.run(PURGE_HEAD, { tenant_id }))
 }

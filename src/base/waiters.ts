@@ -1,28 +1,68 @@
 // Requests that wait for something to change. Who changes it says so once that is durable; on a database that
 // other nodes share, who waits also looks again now and then.
 
+import { second_ms } from './clock.ts'
+
+/** On one node at once: each holds a connection, and is a little memory. */
+export const waiting_max = 10_000
+/** Of one tenant: what a few of them keep waiting leaves places for the others. */
+export const waiting_of_tenant_max = 1_000
+/** How often a waiting request looks by itself, for what another node did. */
+const look_again_ms = 500
+/** All of them together: past a thousand that wait each looks less often, and the database is left to others. */
+const looks_a_second_max = 2_000
+
+export interface Waiting {
+  /** Resolves when the key was told of, when the time is over, or when the node drains. */
+  told: Promise<void>
+  /** Waits no longer: `told` resolves, and nothing is left of it. */
+  stop(): void
+}
+
 export class Waiters {
   readonly #waiting = new Map<string, Set<() => void>>()
+  readonly #places = new Map<string, number>()
+  #taken = 0
   #draining = false
 
-  /** Resolves when `key` is told of, when `ms` have passed, or when the node drains. */
-  wait(key: string, ms: number): Promise<void> {
-    if (this.#draining) return Promise.resolve()
-    return new Promise((resolve) => {
-      const all = this.#waiting.get(key) ?? new Set()
-      const done = () => {
-        clearTimeout(timer)
-        all.delete(done)
-        if (all.size === 0) this.#waiting.delete(key)
-        resolve()
-      }
-      const timer = setTimeout(done, ms)
-      this.#waiting.set(key, all.add(done))
-    })
+  /** Takes a place for a request of this tenant, who gives it back with `leave`. False when there is none. */
+  enter(tenant_id: string): boolean {
+    const of_tenant = this.#places.get(tenant_id) ?? 0
+    if (this.#taken >= waiting_max || of_tenant >= waiting_of_tenant_max) return false
+    this.#taken++
+    this.#places.set(tenant_id, of_tenant + 1)
+    return true
+  }
+
+  leave(tenant_id: string): void {
+    const of_tenant = this.#places.get(tenant_id)! - 1
+    this.#taken--
+    if (of_tenant === 0) this.#places.delete(tenant_id)
+    else this.#places.set(tenant_id, of_tenant)
+  }
+
+  /** How long to wait at most before looking again. */
+  get look_again_ms(): number {
+    return Math.max(look_again_ms, (this.#taken * second_ms) / looks_a_second_max)
+  }
+
+  wait(key: string, ms: number): Waiting {
+    if (this.#draining) return { told: Promise.resolve(), stop() {} }
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const all = this.#waiting.get(key) ?? new Set()
+    const stop = () => {
+      clearTimeout(timer)
+      all.delete(stop)
+      if (all.size === 0) this.#waiting.delete(key)
+      resolve()
+    }
+    const timer = setTimeout(stop, ms)
+    this.#waiting.set(key, all.add(stop))
+    return { told: promise, stop }
   }
 
   tell(key: string): void {
-    for (const done of [...(this.#waiting.get(key) ?? [])]) done()
+    for (const stop of [...(this.#waiting.get(key) ?? [])]) stop()
   }
 
   get draining(): boolean {

@@ -40,6 +40,8 @@ function senderFor(options: SenderOptions & Partial<EgressPolicy> = {}): Sender 
     https_only: https_only ?? false,
     public_url: public_url ?? 'http://self.example.com',
     resolve: resolve ?? (async () => ['127.0.0.1']),
+    listening: null,
+    interfaces: () => [],
   }
   const sender = Object.assign(new Sender(policy, clock, rest), { clock })
   cleanups.push(() => sender.close())

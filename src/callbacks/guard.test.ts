@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { TestClock } from '../../test/support/clock.ts'
 import { startReceiver } from '../../test/support/receiver.ts'
+import { forEachService } from '../../test/support/service.ts'
 import { type Outcome, Sender } from './deliver.ts'
 import {
   type EgressPolicy,
@@ -10,6 +11,7 @@ import {
   parseAllow,
   type Resolver,
   refusalAtCreation,
+  systemInterfaces,
   systemResolver,
 } from './guard.ts'
 import { openConnection, type Peer } from './pool.ts'
@@ -18,7 +20,10 @@ import { isLocal, isPublic, parseAddress } from './ranges.ts'
 const own_url = 'http://self.dns.test'
 
 function policyOf(changes: Partial<EgressPolicy> = {}): EgressPolicy {
-  return { allow: [], https_only: false, public_url: own_url, resolve: stubResolver().resolve, ...changes }
+  return {
+    ...{ allow: [], https_only: false, public_url: own_url, listening: null, interfaces: () => [] },
+    ...{ resolve: stubResolver().resolve, ...changes },
+  }
 }
 
 function readRows(file: string): string[][] {
@@ -552,6 +557,93 @@ describe('PUBLIC_URL', () => {
     expect((await judge(policyOf({ public_url, allow: everything }), url)).ok).toBe(expected)
   })
 })
+
+describe('where the service listens', () => {
+  const refusal = 'must not be a path of this service other than /hook/'
+  const interfaces = () => ['127.0.0.1', '10.0.0.5', '::1', 'fd00::5', 'fe80::1%eth0']
+  const resolve: Resolver = async (name) => (name === 'here.dns.test' ? ['10.0.0.5'] : ['127.0.0.1'])
+  const open = parseAllow('0.0.0.0/0,::/0')
+
+  const judged = async (host: string, url: string) => {
+    const listening = { host, port: 8420 }
+    const policy = policyOf({ public_url: 'https://x.example', allow: open, listening, interfaces, resolve })
+    const found = await judge(policy, url)
+    const message = found.ok ? null : found.message
+    expect(await refusalAtCreation(policy, url)).toBe(message)
+    return message
+  }
+
+  test.each([
+    ['127.0.0.1', 'http://127.0.0.1:8420/v1/tick'],
+    ['127.0.0.1', 'http://127.0.0.1:8420/'],
+    ['127.0.0.1', 'http://127.0.0.1:8420/hook/../v1/tick'],
+    ['127.0.0.1', 'http://127.0.0.1:8420/hook/..%2fv1/tick'],
+    ['127.0.0.1', 'http://127.0.0.2:8420/v1/tick'],
+    ['127.0.0.1', 'http://0.0.0.0:8420/v1/tick'],
+    ['127.0.0.1', 'http://[::ffff:127.0.0.1]:8420/v1/tick'],
+    ['127.0.0.1', 'http://other.dns.test:8420/v1/tick'],
+    ['localhost', 'http://127.0.0.1:8420/v1/tick'],
+    ['::1', 'http://[::1]:8420/v1/tick'],
+    ['10.0.0.5', 'http://10.0.0.5:8420/v1/tick'],
+    ['10.0.0.5', 'http://here.dns.test:8420/v1/tick'],
+    ['0.0.0.0', 'http://127.0.0.1:8420/v1/tick'],
+    ['0.0.0.0', 'http://10.0.0.5:8420/v1/tick'],
+    ['0.0.0.0', 'http://here.dns.test:8420/v1/tick'],
+    ['::', 'http://[fd00::5]:8420/v1/tick'],
+    ['::', 'http://10.0.0.5:8420/v1/tick'],
+    ['::', 'http://[::1]:8420/v1/tick'],
+  ])('at %s, %s is ours under whatever name, and refused', async (host, url) => {
+    expect(await judged(host, url)).toBe(refusal)
+  })
+
+  test.each([
+    ['127.0.0.1', 'http://127.0.0.1:8420/hook/abc'],
+    ['0.0.0.0', 'http://10.0.0.5:8420/hook/abc/x'],
+    ['127.0.0.1', 'http://127.0.0.1:8421/v1/tick'],
+    ['127.0.0.1', 'http://10.0.0.5:8420/v1/tick'],
+    ['10.0.0.5', 'http://127.0.0.1:8420/v1/tick'],
+    ['10.0.0.5', 'http://10.0.0.6:8420/v1/tick'],
+    ['0.0.0.0', 'http://10.0.0.6:8420/v1/tick'],
+    ['::', 'http://[fd00::6]:8420/v1/tick'],
+  ])('at %s, %s is an inbox or somebody else', async (host, url) => {
+    expect(await judged(host, url)).toBeNull()
+  })
+
+  test('at 127.0.0.1, an inbox there is called only where CALLBACK_ALLOW covers it', async () => {
+    const policy = policyOf({ public_url: 'https://x.example', listening: { host: '127.0.0.1', port: 8420 } })
+    const message = await refusalAtCreation(policy, 'http://127.0.0.1:8420/hook/abc')
+    expect(message).toBe('must lead to a public address')
+  })
+
+  test('the system names its interfaces, loopback among them', () => {
+    expect(systemInterfaces()).toContain('127.0.0.1')
+  })
+})
+
+forEachService(
+  'A service behind a proxy',
+  (service) => {
+    test('is not called by itself, at whatever address it listens', async () => {
+      const { api_key } = await service.signUp()
+      const create = (path: string) => {
+        const callback_url = `${service.url}${path}`
+        const body = { callback_url, callback_payload: 1, fire_at: '9999-01-01T00:00:00Z' }
+        return service.ask('POST', '/v1/schedules', { key: api_key, body })
+      }
+      const refused = await create('/v1/tenants')
+      expect([refused.status, refused.body.error.details]).toEqual([
+        400,
+        {
+          issues: [
+            { path: '/callback_url', message: 'must not be a path of this service other than /hook/' },
+          ],
+        },
+      ])
+      expect((await create('/hook/abc')).status).toBe(201)
+    })
+  },
+  { PUBLIC_URL: 'https://x.example', CALLBACK_ALLOW: '127.0.0.0/8' },
+)
 
 describe('look-ups at creation', () => {
   const url = 'http://example.com/'

@@ -2,6 +2,7 @@
 // each attempt, whose answer is the very address that is then connected to, is the defence.
 
 import { lookup } from 'node:dns/promises'
+import { networkInterfaces } from 'node:os'
 import {
   type Address,
   type AllowRange,
@@ -10,6 +11,7 @@ import {
   isPublic,
   isPublicPort,
   isSame,
+  isUnspecified,
   parseAddress,
   parseRange,
 } from './ranges.ts'
@@ -25,7 +27,17 @@ export interface EgressPolicy {
   https_only: boolean
   /** Without a slash at the end. `<public_url>/hook/…` is always allowed, our other paths never. */
   public_url: string
+  /** Where we listen, whatever PUBLIC_URL calls it; null before we do. */
+  listening: Listening | null
+  /** Addresses of this machine's interfaces, as text. */
+  interfaces(): string[]
   resolve: Resolver
+}
+
+export interface Listening {
+  /** An address or a name. */
+  host: string
+  port: number
 }
 
 /** `addresses`: the checked addresses to connect to; the name in `url` stays for Host and TLS. */
@@ -42,6 +54,8 @@ interface Candidate {
   /** When the host is an address; a name has to be looked up. */
   address: Address | null
   hook_path: boolean
+  /** The path is under /hook/ where we listen. */
+  direct_hook_path: boolean
   /** Exactly `<public_url>/hook/…`: whatever that resolves to is allowed. */
   own_hook: boolean
   /** Why only addresses of `allow` may be reached, or null. */
@@ -55,6 +69,10 @@ const name_characters_max = 253
 export async function systemResolver(name: string): Promise<string[]> {
   const answers = await lookup(name, { all: true, order: 'verbatim' })
   return answers.map((answer) => answer.address)
+}
+
+export function systemInterfaces(): string[] {
+  return Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address))
 }
 
 /** The truth, for one attempt. Exactly one look-up for a name, none for a literal. */
@@ -139,7 +157,7 @@ function candidateOf(policy: EgressPolicy, url: URL): Candidate {
   const host = hostOf(url)
   const port = portOf(url)
   const own = ownOf(policy.public_url)
-  const hook_path = isHookPath(own, url)
+  const hook_path = isUnder(own.hook_path, url)
   const address = parseAddress(host)
   const restriction = (address ? null : nameRestriction(host)) ?? portRestriction(port)
   return {
@@ -148,6 +166,7 @@ function candidateOf(policy: EgressPolicy, url: URL): Candidate {
     port,
     address,
     hook_path,
+    direct_hook_path: isUnder('/hook/', url),
     own_hook: hook_path && url.origin === own.origin,
     restriction,
   }
@@ -177,10 +196,11 @@ const refused_as_own = 'must not be a path of this service other than /hook/'
 
 /** The address itself is never told: that would make the service a window into the operator's network. */
 function addressRefusal(policy: EgressPolicy, candidate: Candidate, address: Address | null): string | null {
-  const { port, hook_path, own_hook, restriction } = candidate
+  const { port, hook_path, direct_hook_path, own_hook, restriction } = candidate
   if (!address) return 'must lead to a public address'
   if (own_hook) return null
   if (!hook_path && isOwnAddress(ownOf(policy.public_url), address, port)) return refused_as_own
+  if (!direct_hook_path && isListening(policy, address, port)) return refused_as_own
   if (isAllowed(policy.allow, address, port)) return null
   return restriction ?? (isPublic(address) ? null : 'must lead to a public address')
 }
@@ -226,8 +246,8 @@ function ownOf(public_url: string): Own {
 }
 
 /** A proxy in front of us may decode `%2e` and `%2f` and then climb out of /hook: such a path is none of it. */
-function isHookPath(own: Own, url: URL): boolean {
-  if (!url.pathname.startsWith(own.hook_path)) return false
+function isUnder(hook_path: string, url: URL): boolean {
+  if (!url.pathname.startsWith(hook_path)) return false
   const segments = url.pathname.replace(/%2e/gi, '.').split(/\/|%2f|%5c/i)
   return !segments.includes('..')
 }
@@ -243,6 +263,20 @@ function isOwnHost(own: Own, candidate: Candidate): boolean {
 function isOwnAddress(own: Own, address: Address, port: number): boolean {
   if (own.port !== port || !own.address) return false
   return isSame(own.address, address) || (isLocal(own.address) && isLocal(address))
+}
+
+/** Our port behind an address at which this very process answers: behind a proxy PUBLIC_URL names neither. */
+function isListening({ listening, interfaces }: EgressPolicy, address: Address, port: number): boolean {
+  if (listening?.port !== port) return false
+  const at = parseAddress(listening.host)
+  if (at && !isUnspecified(at)) return isSame(at, address) || (isLocal(at) && isLocal(address))
+  // Every interface, or a name, which may be any of them.
+  return isLocal(address) || interfaces().some((text) => isSameText(text, address))
+}
+
+function isSameText(text: string, address: Address): boolean {
+  const other = parseAddress(text)
+  return other !== null && isSame(other, address)
 }
 
 /** Without the brackets of IPv6 and the dot of the root. */

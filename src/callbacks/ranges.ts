@@ -34,8 +34,18 @@ export function isPublic(address: Address): boolean {
 
 /** Loopback, and the unspecified address, which Linux connects to the local host. */
 export function isLocal(address: Address): boolean {
-  const range = address.range()
-  return range === 'loopback' || range === 'unspecified'
+  return plain(address).range() === 'loopback' || isUnspecified(address)
+}
+
+/** 0.0.0.0 and ::, which is every interface to whoever listens there. */
+export function isUnspecified(address: Address): boolean {
+  return plain(address).range() === 'unspecified'
+}
+
+/** An IPv4 address inside an IPv6 one (RFC 4291 section 2.5.5.2) leads where it leads by itself. */
+function plain(address: Address): Address {
+  const mapped = address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress()
+  return mapped ? address.toIPv4Address() : address
 }
 
 export function isAllowed(allow: readonly AllowRange[], address: Address, port: number): boolean {
@@ -49,7 +59,7 @@ export function isAllowed(allow: readonly AllowRange[], address: Address, port: 
 
 /** Two spellings of one address. */
 export function isSame(one: Address, other: Address): boolean {
-  return one.toNormalizedString() === other.toNormalizedString()
+  return plain(one).toNormalizedString() === plain(other).toNormalizedString()
 }
 
 // Ports from 1024 up that the Fetch standard blocks (section "Port blocking"), and those of databases and caches.

@@ -3,9 +3,8 @@
 import { Type } from 'typebox'
 import * as agents from '../agents/service.ts'
 import { iso, isoOrNull, parseTime, second_ms } from '../base/clock.ts'
-import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
 import { pageOf, pageRequest } from '../contract/page.ts'
-import { type Context, route } from '../contract/route.ts'
+import { route } from '../contract/route.ts'
 import {
   AnyJson,
   idParam,
@@ -22,6 +21,7 @@ import {
   url_characters_max,
   value_bytes_max,
 } from '../contract/schemas.ts'
+import { waitFor } from '../contract/wait.ts'
 import { AttemptPage, attemptPage } from '../outbox/schemas.ts'
 import {
   type CheckpointRow,
@@ -40,8 +40,6 @@ const tag = 'Checkpoints'
 const id = idParam('The checkpoint, chk_….')
 const prompt_bytes_max = 32 * kib
 const reason_characters_max = 4_096
-/** How often a waiting request looks by itself, for what another node decided. */
-const look_again_ms = 500
 
 const Checkpoint = Shape({
   id: Type.String(),
@@ -152,31 +150,17 @@ export const getCheckpoint = route({
   replies: { 200: Checkpoint },
   errors: ['CHECKPOINT_NOT_FOUND'],
   async handle(context, { params, query }) {
-    return checkpointOf(await settled(context, params.id, (query.wait ?? 0) * second_ms))
+    const { tenant_id } = context.caller
+    const checkpoint = await waitFor(
+      context,
+      checkpoints.waitKey(tenant_id, params.id),
+      (query.wait ?? 0) * second_ms,
+      () => checkpoints.read(context.db, tenant_id, params.id),
+      ({ status }) => status !== 'pending',
+    )
+    return checkpointOf(checkpoint)
   },
 })
-
-/** The checkpoint once it is no longer pending, or as it is when the time is over or the node drains. */
-async function settled(
-  { db, caller, services, hold }: Context<AdminCaller | AgentCaller>,
-  id: string,
-  wait_ms: number,
-): Promise<CheckpointRow> {
-  const { waiters, clock } = services
-  const until = clock.monotonic() + wait_ms
-  if (wait_ms > 0) hold(wait_ms)
-  for (;;) {
-    const left_ms = until - clock.monotonic()
-    const over = left_ms <= 0 || waiters.draining
-    // Waiting begins before looking, so that a decision in between is not missed.
-    const told = over
-      ? null
-      : waiters.wait(checkpoints.waitKey(caller.tenant_id, id), Math.min(left_ms, look_again_ms))
-    const checkpoint = await checkpoints.read(db, caller.tenant_id, id)
-    if (!told || checkpoint.status !== 'pending') return checkpoint
-    await told
-  }
-}
 
 export const cancelCheckpoint = route({
   method: 'DELETE',

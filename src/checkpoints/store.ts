@@ -1,6 +1,7 @@
 // Every statement on checkpoints.
 
 import type { Millis } from '../base/clock.ts'
+import { chunkOf } from '../db/chunk.ts'
 import { type Reader, type Statement, sql, type Tx } from '../db/db.ts'
 import type { CheckpointRow, CheckpointStatus, TimeoutAction } from './checkpoint.ts'
 
@@ -49,10 +50,16 @@ const CALLED = sql<CheckpointRow>(
    returning ${columns}`,
 )
 
+const chunk = {
+  table: 'checkpoints',
+  key: 'id',
+  order: 'id',
+  texts: ['prompt', 'callback_payload', 'reason'],
+}
 const PURGE = sql(
   'checkpoints.purge',
-  `delete from checkpoints where tenant_id = :tenant_id and id in
-     (select id from checkpoints where tenant_id = :tenant_id limit :rows_max)`,
+  `delete from checkpoints where tenant_id = :tenant_id
+      and id in (${chunkOf({ ...chunk, where: 'tenant_id = :tenant_id' })})`,
 )
 
 const LIST = {
@@ -134,6 +141,6 @@ export function called(tx: Tx, tenant_id: string, id: string, called: Called) {
 }
 
 /** Removes rows of a tenant that is being purged; answers how many. */
-export function purge(tx: Tx, tenant_id: string, rows_max: number) {
-  return tx.run(PURGE, { tenant_id, rows_max })
+export function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) {
+  return tx.run(PURGE, { tenant_id, rows_max, bytes_max })
 }

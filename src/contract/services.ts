@@ -55,6 +55,8 @@ export interface Services {
   clock: Clock
   /** Tells the ticker that work falls due then. */
   wake(due_at: Millis): void
+  /** Tells the ticker that some tenant's work is to rest, or to be taken up again, in steps. */
+  rest(): void
   readiness(): Promise<Readiness>
   openapi_text(): string
   /** The summary that POST /v1/tick answers. */

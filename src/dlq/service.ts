@@ -20,8 +20,10 @@ import * as store from './store.ts'
 
 export const purge = store.purge
 
-/** Rows that one step of a sweep touches. */
+/** Rows of a tenant that one transaction of a sweep touches, */
 const sweep_rows_max = 500
+/** and about how much they hold: 500 of the largest payload would stop everything else for a second. */
+const sweep_bytes_max = 4 * 1_048_576
 
 export interface Capture {
   /** JSON text. */
@@ -130,13 +132,17 @@ async function leave(
   lock_token: string | undefined,
   verb: 'release' | 'fail',
 ): Promise<ItemRow> {
-  const found = await store.find(tx, caller.tenant_id, id)
-  const item = found && seenAt(found, tx.now)
-  const hold = { agent_id: caller.agent_id, lock_token: lock_token ?? item?.lock_token ?? '' }
+  const { tenant_id, agent_id } = caller
   const move = verb === 'release' ? store.release : store.archive
-  const moved = item && (await move(tx, caller.tenant_id, id, hold))
-  if (!moved) throw moveRefusal(item, verb)
-  return moved
+  for (;;) {
+    const found = await store.find(tx, tenant_id, id)
+    const item = found && seenAt(found, tx.now)
+    const { lock_token: held = null } = item ?? {}
+    const holds = held !== null && item?.locked_by === agent_id && (lock_token ?? held) === held
+    if (!holds) throw moveRefusal(item, verb)
+    const moved = await move(tx, tenant_id, id, { agent_id, lock_token: held })
+    if (moved) return moved // else it changed since it was read
+  }
 }
 
 /** From any status; a repeat changes nothing. A lock_token, when sent, must be the current one. */
@@ -172,10 +178,25 @@ export function remove(db: Db, caller: AgentCaller, id: string): Promise<void> {
 
 /** One bounded step: locks that have run out are released for good, items that ended 90 days ago go. */
 export async function sweep(db: Db, now: Millis): Promise<{ locks_released: number; more: boolean }> {
+  const lapsed = await store.tenantsWithLapsed(db, now, sweep_rows_max)
   let locks_released = 0
-  for (const { tenant_id } of await store.tenantsWithLapsed(db, now, sweep_rows_max)) {
-    locks_released += await db.write((tx) => store.releaseLapsed(tx, tenant_id, sweep_rows_max))
+  for (const { tenant_id } of lapsed) {
+    locks_released += await db.write((tx) =>
+      store.releaseLapsed(tx, tenant_id, sweep_rows_max, sweep_bytes_max),
+    )
   }
-  const ended = await db.write((tx) => store.sweepEnded(tx, tx.now - ended_kept_ms, sweep_rows_max))
-  return { locks_released, more: locks_released >= sweep_rows_max || ended === sweep_rows_max }
+  const ended = await store.tenantsWithEnded(db, now - ended_kept_ms, sweep_rows_max)
+  let gone = 0
+  for (const { tenant_id } of ended) {
+    const sweepOne = (tx: Tx) =>
+      store.sweepEnded(tx, tenant_id, tx.now - ended_kept_ms, sweep_rows_max, sweep_bytes_max)
+    gone += await db.write(sweepOne)
+  }
+  return { locks_released, more: isMore(lapsed, locks_released) || isMore(ended, gone) }
+}
+
+/** Whether there was more than one look finds, or more than one step was allowed to touch. */
+function isMore(found: { items: number }[], touched: number): boolean {
+  const items = found.reduce((sum, tenant) => sum + tenant.items, 0)
+  return items >= sweep_rows_max || touched < items
 }

@@ -1,6 +1,7 @@
 // Every statement on dlq_items.
 
 import type { Millis } from '../base/clock.ts'
+import { chunkOf } from '../db/chunk.ts'
 import { type Reader, type Statement, sql, type Tx } from '../db/db.ts'
 import type { DlqStatus, ItemRow } from './item.ts'
 
@@ -78,26 +79,40 @@ const DELETE = sql<{ status: DlqStatus }>(
   `delete from dlq_items where ${here} returning status`,
 )
 
+const table = { table: 'dlq_items', key: 'id', texts: ['payload', 'error'] }
+
+const lapsed = "status = 'claimed' and locked_until <= :now"
+
+// To change a row is to write it anew, payload included.
 const RELEASE_LAPSED = sql(
   'dlq.release_lapsed',
   `update dlq_items set status = 'failed', locked_by = null, locked_until = null, lock_token = null
-    where tenant_id = :tenant_id and status = 'claimed' and locked_until <= :now
-      and id in (select id from dlq_items where tenant_id = :tenant_id and status = 'claimed' and locked_until <= :now
-                  limit :rows_max)`,
+    where tenant_id = :tenant_id and ${lapsed}
+      and id in (${chunkOf({ ...table, order: 'id', where: `tenant_id = :tenant_id and ${lapsed}` })})`,
 )
 
-const TENANTS_LAPSED = sql<{ tenant_id: string }>(
+const TENANTS_LAPSED = sql<{ tenant_id: string; items: number }>(
   'dlq.tenants_lapsed',
-  `select distinct tenant_id from
-     (select tenant_id from dlq_items where status = 'claimed' and locked_until <= :now
-       order by locked_until limit :rows_max) as due`,
+  `select tenant_id, count(*) as items from
+     (select tenant_id from dlq_items where ${lapsed} order by locked_until limit :rows_max) as due
+    group by tenant_id`,
 )
 
+const ended = "status in ('resolved', 'archived') and updated_at <= :ended_before"
+
+const TENANTS_ENDED = sql<{ tenant_id: string; items: number }>(
+  'dlq.tenants_ended',
+  `select tenant_id, count(*) as items from
+     (select tenant_id from dlq_items where ${ended} order by updated_at limit :rows_max) as due
+    group by tenant_id`,
+)
+
+// The + keeps SQLite from walking all that has ended, by that index, to look for the few in the list.
 const SWEEP_ENDED = sql(
   'dlq.sweep_ended',
-  `delete from dlq_items where (tenant_id, id) in
-     (select tenant_id, id from dlq_items where status in ('resolved', 'archived') and updated_at <= :ended_before
-       order by updated_at limit :rows_max)`,
+  `delete from dlq_items where tenant_id = :tenant_id
+      and status in ('resolved', 'archived') and +updated_at <= :ended_before
+      and id in (${chunkOf({ ...table, order: 'updated_at', where: `tenant_id = :tenant_id and ${ended}` })})`,
 )
 
 export interface NewItem {
@@ -165,16 +180,28 @@ export function remove(tx: Tx, tenant_id: string, id: string) {
   return tx.one(DELETE, { tenant_id, id })
 }
 
+/** Whose locks are among the `rows_max` that ran out first, and how many of them. */
 export function tenantsWithLapsed(q: Reader, now: Millis, rows_max: number) {
   return q.all(TENANTS_LAPSED, { now, rows_max })
 }
 
-export function releaseLapsed(tx: Tx, tenant_id: string, rows_max: number) {
-  return tx.run(RELEASE_LAPSED, { tenant_id, now: tx.now, rows_max })
+export function releaseLapsed(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) {
+  return tx.run(RELEASE_LAPSED, { tenant_id, now: tx.now, rows_max, bytes_max })
 }
 
-export function sweepEnded(tx: Tx, ended_before: Millis, rows_max: number) {
-  return tx.run(SWEEP_ENDED, { ended_before, rows_max })
+/** Whose items are among the `rows_max` that ended first, and how many of them. */
+export function tenantsWithEnded(q: Reader, ended_before: Millis, rows_max: number) {
+  return q.all(TENANTS_ENDED, { ended_before, rows_max })
+}
+
+export function sweepEnded(
+  tx: Tx,
+  tenant_id: string,
+  ended_before: Millis,
+  rows_max: number,
+  bytes_max: number,
+) {
+  return tx.run(SWEEP_ENDED, { tenant_id, ended_before, rows_max, bytes_max })
 }
 
 /** Newest first, without payloads; `status` as everybody sees it at `now`. */
@@ -219,11 +246,11 @@ function listStatements(name: string, position: string): Record<DlqStatus | 'any
 
 const PURGE = sql(
   'dlq.purge',
-  `delete from dlq_items where tenant_id = :tenant_id and id in
-     (select id from dlq_items where tenant_id = :tenant_id limit :rows_max)`,
+  `delete from dlq_items where tenant_id = :tenant_id
+      and id in (${chunkOf({ ...table, order: 'id', where: 'tenant_id = :tenant_id' })})`,
 )
 
 /** Removes rows of a tenant that is being purged; answers how many. */
-export function purge(tx: Tx, tenant_id: string, rows_max: number) {
-  return tx.run(PURGE, { tenant_id, rows_max })
+export function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) {
+  return tx.run(PURGE, { tenant_id, rows_max, bytes_max })
 }

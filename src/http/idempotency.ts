@@ -6,7 +6,8 @@ import { day_ms, type Millis } from '../base/clock.ts'
 import { ApiError, invalid } from '../base/errors.ts'
 import { deriveKey, open, seal } from '../base/seal.ts'
 import type { Caller } from '../contract/caller.ts'
-import { type Db, DbError, sql, type Tx } from '../db/db.ts'
+import { chunkOf } from '../db/chunk.ts'
+import { type Db, DbError, type Reader, sql, type Tx } from '../db/db.ts'
 import { isRetryable } from '../db/dialect.ts'
 
 const kept_ms = day_ms
@@ -40,16 +41,23 @@ const FIND_LIVE = sql<{ status: number }>(
     where tenant_id = :tenant_id and key_hash = :key_hash and expires_at > :now`,
 )
 
+const table = { table: 'idempotency_keys', texts: ['answer'] }
+
 const SWEEP = sql(
   'idempotency.sweep',
   `delete from idempotency_keys where (tenant_id, key_hash) in
-     (select tenant_id, key_hash from idempotency_keys where expires_at <= :now order by expires_at limit :rows_max)`,
+     (${chunkOf({ ...table, key: 'tenant_id, key_hash', order: 'expires_at', where: 'expires_at <= :now' })})`,
+)
+
+const ANY_EXPIRED = sql<{ status: number }>(
+  'idempotency.any_expired',
+  'select status from idempotency_keys where expires_at <= :now limit 1',
 )
 
 const PURGE = sql(
   'idempotency.purge',
   `delete from idempotency_keys where tenant_id = :tenant_id and key_hash in
-     (select key_hash from idempotency_keys where tenant_id = :tenant_id limit :rows_max)`,
+     (${chunkOf({ ...table, key: 'key_hash', order: 'key_hash', where: 'tenant_id = :tenant_id' })})`,
 )
 
 export interface Claim {
@@ -144,12 +152,17 @@ function replay(claim: Claim, known: { fingerprint: string; status: number; answ
   }
 }
 
-/** Removes rows whose 24 hours are past, at most this many. */
-export function sweep(tx: Tx, rows_max: number) {
-  return tx.run(SWEEP, { now: tx.now, rows_max })
+/** Removes rows whose 24 hours are past, at most this many and this much. */
+export function sweep(tx: Tx, rows_max: number, bytes_max: number) {
+  return tx.run(SWEEP, { now: tx.now, rows_max, bytes_max })
+}
+
+/** Whether there is more to sweep. */
+export async function anyExpired(q: Reader, now: Millis): Promise<boolean> {
+  return (await q.one(ANY_EXPIRED, { now })) !== null
 }
 
 /** Removes rows of a tenant that is being purged; answers how many. */
-export function purge(tx: Tx, tenant_id: string, rows_max: number) {
-  return tx.run(PURGE, { tenant_id, rows_max })
+export function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) {
+  return tx.run(PURGE, { tenant_id, rows_max, bytes_max })
 }

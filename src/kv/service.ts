@@ -23,6 +23,8 @@ export const purge = store.purge
 
 /** Rows that one step of a sweep touches. */
 const sweep_rows_max = 500
+/** And how much of what was stored. */
+const sweep_bytes_max = 4 * 1_048_576
 
 /** Throws KEY_NOT_FOUND, VERSION_MISMATCH (412). */
 export async function read(
@@ -136,18 +138,21 @@ async function removeIf(tx: Tx, tenant_id: string, ref: KeyRef, if_match: string
  */
 export async function sweep(db: Db, now: Millis): Promise<{ expired: number; more: boolean }> {
   let expired = 0
-  for (const { tenant_id } of await store.tenantsWithExpired(db, now, sweep_rows_max)) {
-    expired += await db.write((tx) => bury(tx, tenant_id))
+  let left = 0
+  for (const { tenant_id, keys } of await store.tenantsWithExpired(db, now, sweep_rows_max)) {
+    const buried = await db.write((tx) => bury(tx, tenant_id))
+    expired += buried
+    left += Math.max(0, keys - buried)
   }
   let forgotten = 0
   for (const { tenant_id } of await store.tenantsWithTombstones(db, now - tombstone_ms, sweep_rows_max)) {
     forgotten += await db.write((tx) => forget(tx, tenant_id))
   }
-  return { expired, more: expired >= sweep_rows_max || forgotten >= sweep_rows_max }
+  return { expired, more: left > 0 || expired >= sweep_rows_max || forgotten >= sweep_rows_max }
 }
 
 async function bury(tx: Tx, tenant_id: string): Promise<number> {
-  const buried = await store.buryExpired(tx, tenant_id, sweep_rows_max)
+  const buried = await store.buryExpired(tx, tenant_id, sweep_rows_max, sweep_bytes_max)
   if (buried > 0) await quotas.giveBack(tx, tenant_id, 'kv_keys', buried)
   return buried
 }

@@ -4,10 +4,12 @@
 // expired one as it is until the sweep; both remember the version for 24 h.
 
 import type { Millis } from '../base/clock.ts'
+import { chunkOf } from '../db/chunk.ts'
 import { type Reader, type Statement, sql, type Tx } from '../db/db.ts'
 import { type EntryRow, type KeyRef, reserved_key_prefix } from './entry.ts'
 
 const here = 'tenant_id = :tenant_id and namespace = :namespace and key = :key'
+const table = { table: 'kv_entries', key: 'namespace, key', texts: ['value'] }
 const live = 'value is not null and (expires_at is null or expires_at > :now)'
 
 const FIND = sql<EntryRow>(
@@ -72,16 +74,17 @@ const BURY_EXPIRED = sql(
   'kv.bury_expired',
   `update kv_entries set value = null, counted = 0
     where tenant_id = :tenant_id and counted = 1 and expires_at <= :now
-      and (namespace, key) in
-        (select namespace, key from kv_entries
-          where tenant_id = :tenant_id and counted = 1 and expires_at <= :now
-          order by expires_at limit :rows_max)`,
+      and (namespace, key) in (${chunkOf({
+        ...{ ...table, order: 'expires_at' },
+        where: 'tenant_id = :tenant_id and counted = 1 and expires_at <= :now',
+      })})`,
 )
 
-const TENANTS_EXPIRED = sql<{ tenant_id: string }>(
+const TENANTS_EXPIRED = sql<{ tenant_id: string; keys: number }>(
   'kv.tenants_expired',
-  `select distinct tenant_id from
-     (select tenant_id from kv_entries where counted = 1 and expires_at <= :now order by expires_at limit :rows_max) as due`,
+  `select tenant_id, count(*) as keys from
+     (select tenant_id from kv_entries where counted = 1 and expires_at <= :now order by expires_at limit :rows_max) as due
+    group by tenant_id`,
 )
 
 const TENANTS_FORGOTTEN = sql<{ tenant_id: string }>(
@@ -149,11 +152,11 @@ export async function countExpired(q: Reader, tenant_id: string, now: Millis): P
 }
 
 /** Turns expired keys into tombstones; answers how many. */
-export function buryExpired(tx: Tx, tenant_id: string, rows_max: number) {
-  return tx.run(BURY_EXPIRED, { tenant_id, now: tx.now, rows_max })
+export function buryExpired(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) {
+  return tx.run(BURY_EXPIRED, { tenant_id, now: tx.now, rows_max, bytes_max })
 }
 
-/** Tenants among the `rows_max` keys that expired first. */
+/** Tenants among the `rows_max` keys that expired first, and how many of these each has. */
 export function tenantsWithExpired(q: Reader, now: Millis, rows_max: number) {
   return q.all(TENANTS_EXPIRED, { now, rows_max })
 }
@@ -228,11 +231,13 @@ function listStatement(name: string, range: string): Statement<ListedRow> {
 
 const PURGE = sql(
   'kv.purge',
-  `delete from kv_entries where tenant_id = :tenant_id and (namespace, key) in
-     (select namespace, key from kv_entries where tenant_id = :tenant_id limit :rows_max)`,
+  `delete from kv_entries where tenant_id = :tenant_id and (namespace, key) in (${chunkOf({
+    ...{ ...table, order: 'namespace, key' },
+    where: 'tenant_id = :tenant_id',
+  })})`,
 )
 
 /** Removes rows of a tenant that is being purged; answers how many. */
-export function purge(tx: Tx, tenant_id: string, rows_max: number) {
-  return tx.run(PURGE, { tenant_id, rows_max })
+export function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) {
+  return tx.run(PURGE, { tenant_id, rows_max, bytes_max })
 }

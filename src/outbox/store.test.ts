@@ -116,6 +116,76 @@ forEachDatabase('the outbox', (databases) => {
       expect(leased.map(({ source_id }) => source_id)).toEqual([due.source_id])
     })
 
+    const sources = [
+      ['schedule', 'schedule'],
+      ['callback', 'checkpoint'],
+    ] as const
+    test.each(sources)(
+      'that lapses unsettled leaves an attempt of a %s, interrupted',
+      async (kind, source) => {
+        const work = await plan(await newTenant(), { kind })
+        const logged = () =>
+          outbox.attempts(bench.db, work.tenant_id, source, work.source_id, Number.MAX_SAFE_INTEGER, 10)
+        const lost = { event_id: work.event_id, duration_ms: 0, status_code: null, error: 'interrupted' }
+        const began: number[] = []
+        for (let lease = 1; lease <= 5; lease++) {
+          began.push(now())
+          await leaseOne(work)
+          // The fourth finds that the third was the last, and is no attempt of its own; nor is what comes after it.
+          const rows = [3, 2, 1].filter((attempt) => attempt < lease)
+          expect(await logged()).toEqual(
+            rows.map((attempt) => ({ ...lost, seq: attempt, attempt, started_at: began[attempt - 1]! })),
+          )
+          bench.clock.advance(lease_ms)
+        }
+      },
+    )
+
+    test('that was settled, given back or changed leaves no other attempt than it had', async () => {
+      const work = await plan(await newTenant())
+      const ends: ((tx: Tx, held: Leased) => unknown)[] = [
+        (tx, held) => outbox.retry(tx, held, now()),
+        (tx, held) => outbox.unlease(tx, held),
+        (tx) => outbox.redirect(tx, work, null, now()),
+        (tx) => outbox.move(tx, { ...work, next_at: now() }),
+      ]
+      for (const end of ends) {
+        const held = await leaseOne(work)
+        await write((tx) => end(tx, held) as Promise<unknown>)
+        bench.clock.advance(lease_ms)
+      }
+      await leaseOne(work)
+      const { tenant_id } = work
+      expect(
+        await bench.rows('select seq from attempts where tenant_id = :tenant_id', { tenant_id }),
+      ).toEqual([])
+    })
+
+    test('of a timeout leaves no attempt: nobody is called', async () => {
+      const work = await plan(await newTenant(), { kind: 'timeout' })
+      await leaseOne(work)
+      bench.clock.advance(lease_ms)
+      await leaseOne(work)
+      const { tenant_id } = work
+      expect(
+        await bench.rows('select seq from attempts where tenant_id = :tenant_id', { tenant_id }),
+      ).toEqual([])
+    })
+
+    test('that lapsed, and whose result comes in the end, is logged as it was', async () => {
+      const work = await plan(await newTenant())
+      const { tenant_id, source_id } = work
+      const held = await leaseOne(work)
+      const started_at = now() + 7
+      bench.clock.advance(lease_ms)
+      await leaseOne(work)
+      const result = { ok: true, status_code: 204, error: null, started_at, duration_ms: 31_000 }
+      await write((tx) => outbox.log(tx, held, 'schedule', result))
+      const logged = await outbox.attempts(bench.db, tenant_id, 'schedule', source_id, 99, 10)
+      const { ok: _, ...kept } = result
+      expect(logged).toEqual([{ seq: 1, attempt: 1, event_id: work.event_id, ...kept }])
+    })
+
     const others: [what: string, change: (work: WorkKey, other: string) => WorkKey][] = [
       ['of another tenant', (work, tenant_id) => ({ ...work, tenant_id })],
       ['of another kind', (work) => ({ ...work, kind: 'callback' })],
@@ -130,17 +200,16 @@ forEachDatabase('the outbox', (databases) => {
     test('is not given on work that rests, until it is taken up again', async () => {
       const work = await plan(await newTenant())
       const other = await plan(await newTenant())
-      await write((tx) => outbox.rest(tx, work.tenant_id, true))
+      await write((tx) => outbox.rest(tx, work.tenant_id, true, 10))
       expect(await lease(work)).toEqual([])
       expect(await lease(other)).toHaveLength(1)
-      await write((tx) => outbox.rest(tx, work.tenant_id, false))
+      await write((tx) => outbox.rest(tx, work.tenant_id, false, 10))
       expect(await lease(work)).toHaveLength(1)
     })
 
     test('is not given while the tenant waits for deletion, even on work that came in at the last moment', async () => {
       const caller = await bench.tenant()
-      const { key_cache } = bench.services
-      await tenants.remove(bench.db, key_cache, { ...caller, kind: 'admin' }, caller.tenant_id)
+      await tenants.remove(bench.db, bench.services, { ...caller, kind: 'admin' }, caller.tenant_id)
       expect(await lease(await plan(caller.tenant_id))).toEqual([])
     })
   })
@@ -165,7 +234,7 @@ forEachDatabase('the outbox', (databases) => {
         'it got another time',
         (work) => write((tx) => outbox.move(tx, { ...work, event_id: 'evt_new', next_at: now() + 5 })),
       ],
-      ['it got another receiver', (work) => write((tx) => outbox.redirect(tx, work, 'http://127.0.0.1:10'))],
+      ['it got another receiver', (work) => write((tx) => outbox.redirect(tx, work, null, now() + 1_000))],
       ['it was cancelled', (work) => write((tx) => outbox.cancel(tx, work))],
     ]
     const writers: [verb: string, write: (tx: Tx, held: Leased) => unknown, refused: unknown][] = [
@@ -255,7 +324,7 @@ forEachDatabase('the outbox', (databases) => {
       const held = await leaseOne(work)
       const next_at = now() + 30_000
       await write((tx) => outbox.retry(tx, held, next_at))
-      expect(await write((tx) => outbox.redirect(tx, work, 'http://127.0.0.1:10'))).toBe(true)
+      expect(await write((tx) => outbox.redirect(tx, work, 'http://127.0.0.1:10', now() + 1_000))).toBe(true)
       expect(await bench.outbox(work.tenant_id)).toEqual([
         expect.objectContaining({
           ...{ destination: 'http://127.0.0.1:10', event_id: work.event_id, next_at, fence: 2 },
@@ -264,17 +333,44 @@ forEachDatabase('the outbox', (databases) => {
       ])
     })
 
+    test.each([
+      ['up to its last millisecond', lease_ms - 1, { attempts: 0, first_attempt_at: null }, true],
+      ['and not once its lease has lapsed', lease_ms, { attempts: 1 }, false],
+    ])(
+      'of the receiver takes back an attempt under way, %s: it is made again at the given time',
+      async (...row) => {
+        const [, after_ms, expected, again] = row
+        const work = await plan(await newTenant())
+        await leaseOne(work)
+        bench.clock.advance(after_ms)
+        const again_at = now() + 1_000
+        await write((tx) => outbox.redirect(tx, work, null, again_at))
+        const next_at = again ? again_at : work.next_at
+        expect(await bench.outbox(work.tenant_id)).toEqual([
+          expect.objectContaining({ destination, lease_until: 0, fence: 2, next_at, ...expected }),
+        ])
+      },
+    )
+
+    test('of the name is another event, and nothing else', async () => {
+      const work = await plan(await newTenant())
+      await leaseOne(work)
+      const [before] = await bench.outbox(work.tenant_id)
+      await write((tx) => outbox.rename(tx, work, 'evt_new'))
+      expect(await bench.outbox(work.tenant_id)).toEqual([{ ...before!, event_id: 'evt_new' }])
+    })
+
     test('of work that is gone answers so', async () => {
       const work = await plan(await newTenant())
       expect(await write((tx) => outbox.cancel(tx, work))).toBe(true)
       expect(await write((tx) => outbox.cancel(tx, work))).toBe(false)
       expect(await write((tx) => outbox.move(tx, work))).toBe(false)
-      expect(await write((tx) => outbox.redirect(tx, work, destination))).toBe(false)
+      expect(await write((tx) => outbox.redirect(tx, work, destination, now()))).toBe(false)
     })
 
     test('lets only the work of that tenant rest', async () => {
       const [one, two] = [await plan(await newTenant()), await plan(await newTenant())]
-      expect(await write(async (tx) => outbox.rest(tx, one.tenant_id, true))).toBe(1)
+      expect(await write((tx) => outbox.rest(tx, one.tenant_id, true, 10))).toBe(true)
       const restingOf = async ({ tenant_id }: WorkKey) => (await bench.outbox(tenant_id))[0]!.resting
       expect([await restingOf(one), await restingOf(two)]).toEqual([1, 0])
     })
@@ -291,9 +387,9 @@ forEachDatabase('the outbox', (databases) => {
       await at(now() + 1)
       await leaseOne(await at(now() - 4))
       const resting = await plan(await newTenant(), { next_at: now() - 5 })
-      await write((tx) => outbox.rest(tx, resting.tenant_id, true))
+      await write((tx) => outbox.rest(tx, resting.tenant_id, true, 10))
       const seen = ({ tenant_id, kind, source_id, destination }: outbox.NewWork) => {
-        return { tenant_id, kind, source_id, destination, attempts: 0 }
+        return { tenant_id, kind, source_id, destination, attempts: 0, tenant_status: 'active' }
       }
       expect(await outbox.due(bench.db, now(), 10)).toEqual([first, second, third, last].map(seen))
       expect(await outbox.due(bench.db, now(), 2)).toEqual([first, second].map(seen))
@@ -312,25 +408,63 @@ forEachDatabase('the outbox', (databases) => {
       expect(await outbox.dueInLane(bench.db, tenant_id, destination, now(), 1)).toHaveLength(1)
     })
 
-    test('from lane to lane meets each one that does not rest, with its earliest work', async () => {
-      const [one, two, three] = [await newTenant(), await newTenant(), await newTenant()].toSorted()
-      await plan(one!, { next_at: now() + 9 })
-      await plan(one!, { next_at: now() + 3 })
-      await plan(one!, { destination: '', kind: 'timeout', next_at: now() + 5 })
-      await plan(two!)
-      await write((tx) => outbox.rest(tx, two!, true))
-      await plan(three!, { destination: 'http://127.0.0.1:10' })
-      const met = []
-      let lane = await outbox.nextLane(bench.db, { tenant_id: '', destination: '' })
-      while (lane) {
-        met.push(lane)
-        lane = await outbox.nextLane(bench.db, lane)
-      }
-      expect(met).toEqual([
-        { tenant_id: one!, destination: '', next_at: now() + 5 },
-        { tenant_id: one!, destination, next_at: now() + 3 },
-        { tenant_id: three!, destination: 'http://127.0.0.1:10', next_at: now() },
-      ])
+    test('at one tenant gives what is due of it, the longest due first', async () => {
+      const tenant_id = await newTenant()
+      const second = await plan(tenant_id, { next_at: now() - 1 })
+      const first = await plan(tenant_id, { next_at: now() - 2, destination: 'http://127.0.0.1:10' })
+      await plan(tenant_id, { next_at: now() + 1 })
+      await plan(await newTenant())
+      await leaseOne(await plan(tenant_id))
+      const found = await outbox.dueOfTenant(bench.db, tenant_id, now(), 10)
+      expect(found.map(({ source_id }) => source_id)).toEqual([first.source_id, second.source_id])
+      expect(await outbox.dueOfTenant(bench.db, tenant_id, now(), 1)).toHaveLength(1)
+    })
+
+    test('from tenant to tenant meets each with work that does not rest, and says when its earliest is due', async () => {
+      const [one, two, three, four] = (
+        await Promise.all(Array.from({ length: 4 }, newTenant))
+      ).toSorted() as [string, string, string, string]
+      await plan(one, { next_at: now() + 9 })
+      await plan(one, { next_at: now() + 3, destination: 'http://127.0.0.1:10' })
+      await plan(two)
+      await write((tx) => outbox.rest(tx, two, true, 10))
+      await plan(three)
+      await plan(four, { next_at: now() + 1 })
+      await bench.write(`update tenants set status = 'pending_deletion' where tenant_id = :three`, { three })
+      const met = [
+        { tenant_id: one, tenant_status: 'active', next_at: now() + 3 },
+        { tenant_id: three, tenant_status: 'pending_deletion', next_at: now() },
+        { tenant_id: four, tenant_status: 'active', next_at: now() + 1 },
+      ]
+      const look = (after: string, rows_max: number) => outbox.tenants(bench.db, after, rows_max)
+      expect(await look('', 10)).toEqual(met)
+      expect(await look('', 3)).toEqual(met)
+      expect(await look('', 2)).toEqual(met.slice(0, 2))
+      expect(await look(one, 10)).toEqual(met.slice(1))
+      expect(await look(two, 10)).toEqual(met.slice(1))
+      expect(await look(four, 10)).toEqual([])
+    })
+
+    test('from lane to lane of a tenant meets each with work that does not rest, and says when its earliest is due', async () => {
+      const [tenant_id, other] = [await newTenant(), await newTenant()]
+      await plan(tenant_id, { destination: 'http://b.test', next_at: now() + 9 })
+      await plan(tenant_id, { destination: 'http://b.test', next_at: now() + 3 })
+      await plan(tenant_id, { destination: '', kind: 'timeout', next_at: now() + 5 })
+      await plan(tenant_id, { destination: 'http://c.test' })
+      await plan(tenant_id, { destination: 'http://at-rest.test' })
+      await bench.write(`update outbox set resting = 1 where destination = 'http://at-rest.test'`)
+      await plan(other, { destination: 'http://bb.test' })
+      const met = [
+        { destination: '', next_at: now() + 5 },
+        { destination: 'http://b.test', next_at: now() + 3 },
+        { destination: 'http://c.test', next_at: now() },
+      ]
+      const look = (from: string, rows_max: number) => outbox.lanes(bench.db, tenant_id, from, rows_max)
+      expect(await look('', 10)).toEqual(met)
+      expect(await look('', 2)).toEqual(met.slice(0, 2))
+      expect(await look('http://b.test', 10)).toEqual(met.slice(1))
+      expect(await look('http://bb.test', 10)).toEqual(met.slice(2))
+      expect(await look('http://d.test', 10)).toEqual([])
     })
 
     test('ahead gives the next time at which work falls due', async () => {
@@ -340,7 +474,7 @@ forEachDatabase('the outbox', (databases) => {
       await plan(tenant_id, { next_at: now() })
       await plan(tenant_id, { next_at: now() + 20 })
       expect(await outbox.nextAt(bench.db, now())).toBe(now() + 20)
-      await write((tx) => outbox.rest(tx, tenant_id, true))
+      await write((tx) => outbox.rest(tx, tenant_id, true, 10))
       expect(await outbox.nextAt(bench.db, now())).toBeNull()
     })
 

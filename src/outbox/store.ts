@@ -4,8 +4,9 @@ import type { Millis } from '../base/clock.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 import {
   type AttemptRow,
-  attemptNumber,
+  attempts_max,
   type Leased,
+  lease_ms,
   type Result,
   type WorkKey,
   type WorkKind,
@@ -23,7 +24,8 @@ const PLAN = sql(
 const MOVE = sql(
   'outbox.move',
   `update outbox
-      set event_id = :event_id, destination = coalesce(:destination, destination), next_at = :next_at,
+      set event_id = :event_id, destination = coalesce(:destination, destination),
+          next_at = case when lease_until > :now then :later_at else :next_at end,
           lease_until = 0, fence = fence + 1, attempts = 0, first_attempt_at = null
     where ${here}`,
 )
@@ -32,10 +34,13 @@ const REDIRECT = sql(
   'outbox.redirect',
   `update outbox
       set destination = coalesce(:destination, destination), lease_until = 0, fence = fence + 1,
+          next_at = case when lease_until > :now then :again_at else next_at end,
           first_attempt_at = case when lease_until > :now and attempts = 1 then null else first_attempt_at end,
           attempts = case when lease_until > :now then attempts - 1 else attempts end
     where ${here}`,
 )
+
+const RENAME = sql('outbox.rename', `update outbox set event_id = :event_id where ${here}`)
 
 const CANCEL = sql('outbox.cancel', `delete from outbox where ${here}`)
 
@@ -59,18 +64,19 @@ export const lease_rows_max = 16
 const id_names = Array.from({ length: lease_rows_max }, (_, i) => `id_${String.fromCharCode(97 + i)}`)
 const id_list = id_names.map((name) => `:${name}`).join(', ')
 
-const LEASE = sql<Omit<Leased, 'tenant_id'>>(
+// The + keeps SQLite from walking all that the tenant has due, by the index on that, to look for the few in the list.
+const LEASE = sql<Omit<Leased, 'tenant_id'> & { lapsed_until: Millis }>(
   'outbox.lease',
   `update outbox
-      set lease_until = :lease_until, fence = fence + 1, attempts = attempts + 1,
+      set lease_until = :lease_until, lapsed_until = lease_until, fence = fence + 1, attempts = attempts + 1,
           first_attempt_at = coalesce(first_attempt_at, :now)
-    where tenant_id = :tenant_id and kind = :kind and resting = 0 and next_at <= :now and lease_until <= :now
+    where tenant_id = :tenant_id and kind = :kind and resting = 0 and +next_at <= :now and lease_until <= :now
       and source_id in
         (select source_id from outbox
           where tenant_id = :tenant_id and kind = :kind and source_id in (${id_list}) and lease_until <= :now
           order by source_id {skip_locked})
       and exists (select 1 from tenants where tenants.tenant_id = :tenant_id and tenants.status = 'active')
-   returning kind, source_id, event_id, destination, fence, attempts, first_attempt_at`,
+   returning kind, source_id, event_id, destination, fence, attempts, first_attempt_at, lapsed_until`,
 )
 
 export interface Due extends WorkKey {
@@ -79,39 +85,85 @@ export interface Due extends WorkKey {
   attempts: number
 }
 
-// A request that was let in before its tenant was deleted may put work in after: it does not rest, and may not run.
-const of_active = "(select status from tenants where tenants.tenant_id = outbox.tenant_id) = 'active'"
+/** With the status of its tenant, null when the tenant is gone. */
+export interface DueOfAny extends Due {
+  tenant_status: string | null
+}
 
-const DUE = sql<Due>(
+// A deleted tenant's work comes to rest in steps, and a request that was let in before may put work in after. Such
+// work is told by its tenant's status, not left out: a look at the oldest rows must not become a walk past them.
+const tenant_status =
+  '(select status from tenants where tenants.tenant_id = outbox.tenant_id) as tenant_status'
+
+const DUE = sql<DueOfAny>(
   'outbox.due',
-  `select tenant_id, kind, source_id, destination, attempts from outbox
-    where resting = 0 and next_at <= :now and lease_until <= :now and ${of_active}
+  `select tenant_id, kind, source_id, destination, attempts, ${tenant_status} from outbox
+    where resting = 0 and next_at <= :now and lease_until <= :now
     order by next_at limit :rows_max`,
 )
 
-const DUE_FIRST_CALLBACKS = sql<Due>(
+const DUE_FIRST_CALLBACKS = sql<DueOfAny>(
   'outbox.due_first_callbacks',
-  `select tenant_id, kind, source_id, destination, attempts from outbox
+  `select tenant_id, kind, source_id, destination, attempts, ${tenant_status} from outbox
     where resting = 0 and kind = 'callback' and attempts = 0 and next_at <= :now and lease_until <= :now
-      and ${of_active}
     order by next_at limit :rows_max`,
 )
 
-// One step of the walk over lanes (a tenant's work for one destination): the first lane after this one. Its
-// earliest work comes with it, because the index is ordered by it.
-const NEXT_LANE = sql<{ tenant_id: string; destination: string; next_at: Millis }>(
-  'outbox.next_lane',
-  `select tenant_id, destination, next_at from outbox
-    where resting = 0 and (tenant_id, destination) > (:tenant_id, :destination)
-    order by tenant_id, destination, next_at limit 1`,
+// Where the earliest of a tenant are wanted, it is named as a range, and the order begins with it. With an equal sign
+// PostgreSQL may walk over outbox_due and leave out the others, however many rows those have.
+const DUE_OF_TENANT = sql<Due>(
+  'outbox.due_of_tenant',
+  `select tenant_id, kind, source_id, destination, attempts from outbox
+    where resting = 0 and tenant_id >= :tenant_id and (tenant_id, next_at) <= (:tenant_id, :now)
+      and lease_until <= :now
+    order by tenant_id, next_at limit :rows_max`,
 )
 
 const DUE_IN_LANE = sql<Due>(
   'outbox.due_in_lane',
   `select tenant_id, kind, source_id, destination, attempts from outbox
     where resting = 0 and tenant_id = :tenant_id and destination = :destination
-      and next_at <= :now and lease_until <= :now and ${of_active}
+      and next_at <= :now and lease_until <= :now
     order by next_at limit :rows_max`,
+)
+
+// These two leap along an index from one tenant, or destination, to the next: what they cost depends on how many
+// there are, not on how many rows those have.
+const TENANTS = sql<TenantAhead>(
+  'outbox.tenants',
+  `select tenant_id,
+          (select status from tenants where tenants.tenant_id = walk.tenant_id) as tenant_status,
+          (select next_at from outbox
+            where resting = 0 and outbox.tenant_id >= walk.tenant_id and outbox.tenant_id <= walk.tenant_id
+            order by outbox.tenant_id, next_at limit 1) as next_at
+     from
+       (with recursive leap (tenant_id, number) as
+          (select (select tenant_id from outbox where resting = 0 and tenant_id > :after_tenant_id
+                    order by tenant_id limit 1), 1
+           union all
+           select (select outbox.tenant_id from outbox where resting = 0 and outbox.tenant_id > leap.tenant_id
+                    order by outbox.tenant_id limit 1), number + 1
+             from leap where leap.tenant_id is not null and number < :rows_max)
+        select tenant_id from leap where tenant_id is not null) as walk`,
+)
+
+const LANES = sql<LaneAhead>(
+  'outbox.lanes',
+  `select destination,
+          (select next_at from outbox
+            where resting = 0 and tenant_id = :tenant_id and outbox.destination = walk.destination
+            order by next_at limit 1) as next_at
+     from
+       (with recursive leap (destination, number) as
+          (select (select destination from outbox
+                    where resting = 0 and tenant_id = :tenant_id and destination >= :from_destination
+                    order by destination limit 1), 1
+           union all
+           select (select outbox.destination from outbox
+                    where resting = 0 and tenant_id = :tenant_id and outbox.destination > leap.destination
+                    order by outbox.destination limit 1), number + 1
+             from leap where leap.destination is not null and number < :rows_max)
+        select destination from leap where destination is not null) as walk`,
 )
 
 const NEXT_AT = sql<{ next_at: Millis }>(
@@ -119,12 +171,40 @@ const NEXT_AT = sql<{ next_at: Millis }>(
   'select next_at from outbox where resting = 0 and next_at > :now order by next_at limit 1',
 )
 
-const ANY_DUE = sql<{ kind: WorkKind }>(
-  'outbox.any_due',
-  `select kind from outbox where resting = 0 and next_at <= :due_at and ${of_active} limit 1`,
+const OLDEST_DUE = sql<{ tenant_status: string | null }>(
+  'outbox.oldest_due',
+  `select ${tenant_status} from outbox where resting = 0 and next_at <= :due_at order by next_at limit :rows_max`,
 )
 
-const REST = sql('outbox.rest', 'update outbox set resting = :resting where tenant_id = :tenant_id')
+const REST = sql(
+  'outbox.rest',
+  `update outbox set resting = 1
+    where tenant_id = :tenant_id and (kind, source_id) in
+      (select kind, source_id from outbox
+        where resting = 0 and tenant_id >= :tenant_id and tenant_id <= :tenant_id
+        order by tenant_id, next_at limit :rows_max)`,
+)
+
+const TAKE_UP = sql(
+  'outbox.take_up',
+  `update outbox set resting = 0
+    where tenant_id = :tenant_id and (kind, source_id) in
+      (select kind, source_id from outbox
+        where resting = 1 and tenant_id >= :tenant_id and tenant_id <= :tenant_id
+        order by tenant_id, next_at limit :rows_max)`,
+)
+
+const ANY_AWAKE = sql<{ kind: WorkKind }>(
+  'outbox.any_awake',
+  `select kind from outbox where resting = 0 and tenant_id >= :tenant_id and tenant_id <= :tenant_id
+    order by tenant_id, next_at limit 1`,
+)
+
+const ANY_AT_REST = sql<{ kind: WorkKind }>(
+  'outbox.any_at_rest',
+  `select kind from outbox where resting = 1 and tenant_id >= :tenant_id and tenant_id <= :tenant_id
+    order by tenant_id, next_at limit 1`,
+)
 
 const PURGE = sql(
   'outbox.purge',
@@ -137,7 +217,11 @@ const LOG = sql(
   `insert into attempts
      (tenant_id, source, source_id, seq, event_id, attempt, started_at, duration_ms, status_code, error)
    values
-     (:tenant_id, :source, :source_id, :seq, :event_id, :attempt, :started_at, :duration_ms, :status_code, :error)`,
+     (:tenant_id, :source, :source_id, :seq, :event_id, :attempt, :started_at, :duration_ms, :status_code, :error)
+   on conflict (tenant_id, source, source_id, seq) do update
+      set started_at = excluded.started_at, duration_ms = excluded.duration_ms, status_code = excluded.status_code,
+          error = excluded.error
+    where attempts.error = 'interrupted'`,
 )
 
 const ATTEMPTS = sql<AttemptRow>(
@@ -166,14 +250,31 @@ export function plan(tx: Tx, work: NewWork) {
   return tx.run(PLAN, { ...work })
 }
 
-/** A new time starts the attempts anew, under a new event. False when the work is gone. */
-export async function move(tx: Tx, work: Move): Promise<boolean> {
-  return (await tx.run(MOVE, { ...work })) === 1
+/**
+ * A new time starts the attempts anew, under a new event, and during an attempt not before `again_at`. False when the
+ * work is gone.
+ */
+export async function move(tx: Tx, work: Move, again_at: Millis = work.next_at): Promise<boolean> {
+  const later_at = Math.max(work.next_at, again_at)
+  return (await tx.run(MOVE, { ...work, later_at, now: tx.now })) === 1
 }
 
-/** Another receiver, the same time: an attempt under way no longer counts. False when the work is gone. */
-export async function redirect(tx: Tx, key: WorkKey, destination: string | null): Promise<boolean> {
-  return (await tx.run(REDIRECT, { ...keyOf(key), destination, now: tx.now })) === 1
+/**
+ * Another receiver, the same time; an attempt under way no longer counts, and is made again at `again_at`. False when
+ * the work is gone.
+ */
+export async function redirect(
+  tx: Tx,
+  key: WorkKey,
+  destination: string | null,
+  again_at: Millis,
+): Promise<boolean> {
+  return (await tx.run(REDIRECT, { ...keyOf(key), destination, again_at, now: tx.now })) === 1
+}
+
+/** What is sent is another event from now on. */
+export function rename(tx: Tx, key: WorkKey, event_id: string) {
+  return tx.run(RENAME, { ...keyOf(key), event_id })
 }
 
 /** False when the work is gone. */
@@ -208,10 +309,16 @@ export async function lease(
     id_names.map((name, i) => [name, source_ids[Math.min(i, source_ids.length - 1)]!]),
   )
   const rows = await tx.all(LEASE, { tenant_id, kind, lease_until, now: tx.now, ...ids })
-  return rows.map((row) => ({ tenant_id, ...row }))
+  const leased: Leased[] = []
+  for (const { lapsed_until, ...row } of rows) {
+    const work = { tenant_id, ...row }
+    leased.push(work)
+    if (lapsed_until > 0) await logLost(tx, work, lapsed_until)
+  }
+  return leased
 }
 
-/** What has been due for longest, of all tenants. */
+/** What has been due for longest, of all tenants, those included whose work is to rest. */
 export function due(q: Reader, now: Millis, rows_max: number) {
   return q.all(DUE, { now, rows_max })
 }
@@ -221,10 +328,35 @@ export function dueFirstCallbacks(q: Reader, now: Millis, rows_max: number) {
   return q.all(DUE_FIRST_CALLBACKS, { now, rows_max })
 }
 
-export function nextLane(q: Reader, after: { tenant_id: string; destination: string }) {
-  return q.one(NEXT_LANE, { tenant_id: after.tenant_id, destination: after.destination })
+export interface TenantAhead {
+  tenant_id: string
+  tenant_status: string | null
+  /** When its earliest work is due, leased or not. */
+  next_at: Millis
 }
 
+/** The next tenants after this one with work that does not rest, in the order of their ids. */
+export function tenants(q: Reader, after_tenant_id: string, rows_max: number) {
+  return q.all(TENANTS, { after_tenant_id, rows_max })
+}
+
+export interface LaneAhead {
+  destination: string
+  /** When its earliest work is due, leased or not. */
+  next_at: Millis
+}
+
+/** The destinations of a tenant's work that does not rest, in their order, this one and those after it. */
+export function lanes(q: Reader, tenant_id: string, from_destination: string, rows_max: number) {
+  return q.all(LANES, { tenant_id, from_destination, rows_max })
+}
+
+/** What one tenant has that is due, the longest due first. */
+export function dueOfTenant(q: Reader, tenant_id: string, now: Millis, rows_max: number) {
+  return q.all(DUE_OF_TENANT, { tenant_id, now, rows_max })
+}
+
+/** The same for one destination. */
 export function dueInLane(q: Reader, tenant_id: string, destination: string, now: Millis, rows_max: number) {
   return q.all(DUE_IN_LANE, { tenant_id, destination, now, rows_max })
 }
@@ -234,30 +366,63 @@ export async function nextAt(q: Reader, now: Millis): Promise<Millis | null> {
   return (await q.one(NEXT_AT, { now }))?.next_at ?? null
 }
 
-/** Whether anything that was due then is still to do, leased or not. */
+/** How many rows of deleted tenants are looked past for what is still to do. */
+const passed_over_max = 1_000
+
+/** Whether anything that was due then is still to do, leased or not. Also true when too much that is to rest stands
+ * before it to be sure. */
 export async function anyDue(q: Reader, due_at: Millis): Promise<boolean> {
-  return (await q.one(ANY_DUE, { due_at })) !== null
+  for (const rows_max of [1, passed_over_max]) {
+    const rows = await q.all(OLDEST_DUE, { due_at, rows_max })
+    if (rows.some((row) => row.tenant_status === 'active')) return true
+    if (rows.length < rows_max) return false
+  }
+  return true
 }
 
-/** Lets a tenant's work rest, or takes it up again. */
-export function rest(tx: Tx, tenant_id: string, resting: boolean) {
-  return tx.run(REST, { tenant_id, resting: resting ? 1 : 0 })
+/**
+ * Lets a part of a tenant's work rest, or takes a part of it up again, the earliest first. True when all of it is as
+ * it should be. The transaction must hold the tenant's row, so that nobody does the opposite.
+ */
+export async function rest(tx: Tx, tenant_id: string, resting: boolean, rows_max: number): Promise<boolean> {
+  const changed = await tx.run(resting ? REST : TAKE_UP, { tenant_id, rows_max })
+  if (changed === rows_max) return false
+  // Fewer may also mean that some were done with meanwhile, on another node.
+  return (await tx.one(resting ? ANY_AWAKE : ANY_AT_REST, { tenant_id })) === null
 }
 
-/** Keeps what came of an attempt, whether it still counted or not. */
-export function log(tx: Tx, leased: Leased, source: 'schedule' | 'checkpoint', result: Result) {
-  return tx.run(LOG, {
+/**
+ * Keeps what came of an attempt, whether it still counted or not; whoever was taken for dead and tells in the end is
+ * right. A lease past the last attempt is no attempt: it only tells that nobody lived to end the last one.
+ */
+export async function log(
+  tx: Tx,
+  leased: Leased,
+  source: 'schedule' | 'checkpoint',
+  result: Result,
+): Promise<void> {
+  if (leased.attempts > attempts_max) return
+  await tx.run(LOG, {
     tenant_id: leased.tenant_id,
     source,
     source_id: leased.source_id,
     seq: leased.fence,
     event_id: leased.event_id,
-    attempt: attemptNumber(leased),
+    attempt: leased.attempts,
     started_at: result.started_at,
     duration_ms: result.duration_ms,
     status_code: result.status_code,
     error: result.error,
   })
+}
+
+/** The attempt of the lease before this one, which nobody settled. */
+async function logLost(tx: Tx, { fence, attempts, ...work }: Leased, lapsed_until: Millis): Promise<void> {
+  if (work.kind === 'timeout') return
+  const source = work.kind === 'schedule' ? 'schedule' : 'checkpoint'
+  const started_at = lapsed_until - lease_ms
+  const lost = { ok: false, status_code: null, error: 'interrupted', started_at, duration_ms: 0 }
+  await log(tx, { ...work, fence: fence - 1, attempts: attempts - 1 }, source, lost)
 }
 
 /** Newest first. */

@@ -9,6 +9,8 @@ import { type Received, type Receiver, startReceiver } from '../../test/support/
 import { type Answer, forEachService, TestService, type TestTenant } from '../../test/support/service.ts'
 import { day_ms, iso } from '../base/clock.ts'
 import { type ErrorCode, errors } from '../base/errors.ts'
+import * as outbox from '../outbox/service.ts'
+import { lease_ms } from '../outbox/work.ts'
 import { default_plans } from '../quotas/plans.ts'
 import { version } from '../version.ts'
 import { moves, type ScheduleStatus, statuses } from './schedule.ts'
@@ -592,7 +594,7 @@ forEachService('Schedules', (service) => {
       expect(answer.body).toMatchObject({ status: 'pending', fired_at: null })
     })
 
-    test('of callback_url and callback_payload is what the next attempt sends, under the same webhook-id', async () => {
+    test('of callback_url and callback_payload is what the next attempt sends, under a new webhook-id', async () => {
       const tenant = await service.signUp()
       const [first, second] = [await receiverOf(500), await receiverOf(204)]
       const { id } = await create(service, tenant, { callback_url: first.url, callback_payload: 'old' })
@@ -610,14 +612,43 @@ forEachService('Schedules', (service) => {
       service.clock.advance(1)
       await tick(service)
       expect(first.requests).toHaveLength(1)
-      expect(second.requests).toMatchObject([
-        {
-          body: '"new"',
-          headers: { 'x-waystation-attempt': '2', 'webhook-id': first.requests[0]!.headers['webhook-id']! },
-        },
+      expect(second.requests).toMatchObject([{ body: '"new"', headers: { 'x-waystation-attempt': '2' } }])
+      const ids = [first, second].map(({ requests }) => requests[0]!.headers['webhook-id'])
+      expect(new Set(ids).size).toBe(2)
+      expect((await attemptsOf(service, tenant, id)).items).toMatchObject([
+        { attempt: 2, webhook_id: ids[1] },
+        { attempt: 1, webhook_id: ids[0] },
       ])
       expect((await read(service, tenant, id)).status).toBe('fired')
     })
+
+    test.each([
+      ['another callback_url', { callback_url: '/other' }, true],
+      ['the callback_url it has', { callback_url: '' }, false],
+      ['another callback_payload', { callback_payload: { n: 2 } }, true],
+      ['the same value as another text', '{"callback_payload":{"n": 1}}', true],
+      ['the callback_payload it has', { callback_payload: { n: 1 } }, false],
+      ['another payload beside the callback_url it has', { callback_url: '', callback_payload: null }, true],
+      ['both as they are', { callback_url: '', callback_payload: { n: 1 } }, false],
+      ['dlq_on_failure', { dlq_on_failure: true }, false],
+      ['nothing', {}, false],
+    ] as [string, { callback_url?: string } | string, boolean][])(
+      'with %s: only what is sent, or where to, makes another webhook-id',
+      async (_, body, is_new) => {
+        const tenant = await service.signUp()
+        const receiver = await receiverOf(500, 204)
+        const { id } = await create(service, tenant, { callback_url: receiver.url })
+        await tick(service)
+        const path = typeof body === 'string' ? undefined : body.callback_url
+        const change = path === undefined ? body : { ...(body as object), callback_url: receiver.url + path }
+        expect((await patch(service, tenant, id, change)).status).toBe(200)
+        service.clock.advance(30_000)
+        await tick(service)
+        const ids = receiver.requests.map(({ headers }) => headers['webhook-id'])
+        expect(ids).toHaveLength(2)
+        expect(ids[0] !== ids[1]).toBe(is_new)
+      },
+    )
 
     test('of fire_at starts the attempts anew, under a new webhook-id', async () => {
       const tenant = await service.signUp()
@@ -634,6 +665,8 @@ forEachService('Schedules', (service) => {
         attempts: 0,
         fire_at,
         next_attempt_at: fire_at,
+        last_error: null,
+        last_status_code: null,
       })
       service.clock.advance(99_999)
       await tick(service)
@@ -783,6 +816,26 @@ forEachService('Schedules', (service) => {
       },
     )
 
+    test('PATCH of fire_at to now calls again a second later, so that a receiver that does so is not called in a circle', async () => {
+      const tenant = await service.signUp()
+      const { receiver, release } = await heldReceiver()
+      const { id } = await create(service, tenant, { callback_url: receiver.url })
+      const ticking = tick(service)
+      await inTime(receiver.received(1))
+      const changed = await patch(service, tenant, id, { fire_at: iso(service.clock.now()) })
+      expect(changed.body.next_attempt_at).toBe(iso(service.clock.now() + 1_000))
+      release({ status: 204 })
+      await ticking
+      receiver.answer = () => ({ status: 204 })
+      service.clock.advance(999)
+      await tick(service)
+      expect(receiver.requests).toHaveLength(1)
+      service.clock.advance(1)
+      await tick(service)
+      expect(receiver.requests).toHaveLength(2)
+      expect(await read(service, tenant, id)).toMatchObject({ status: 'fired', attempts: 1 })
+    })
+
     test.each([
       ['the first attempt', []],
       ['the second attempt', [0]],
@@ -804,16 +857,22 @@ forEachService('Schedules', (service) => {
         await inTime(receiver.received(failed_after_ms.length + 1))
         expect((await patch(service, tenant, id, { callback_payload: 'new' })).status).toBe(200)
         receiver.answer = () => ({ status: 204 })
+        const called = receiver.requests.length
+        expect((await read(service, tenant, id)).next_attempt_at).toBe(iso(service.clock.now() + 1_000))
         held.resolve({ status: 204 })
         await ticking
-        service.clock.advance(90_000)
+        service.clock.advance(999)
+        await tick(service)
+        expect(receiver.requests).toHaveLength(called)
+        service.clock.advance(1)
         await tick(service)
         expect(receiver.requests.map(({ body }) => body)).toEqual([
           ...failed_after_ms.map(() => '"old"'),
           '"old"',
           '"new"',
         ])
-        expect(new Set(receiver.requests.map(({ headers }) => headers['webhook-id'])).size).toBe(1)
+        const ids = receiver.requests.map(({ headers }) => headers['webhook-id'])
+        expect([new Set(ids.slice(0, -1)).size, new Set(ids).size]).toEqual([1, 2])
         expect((await read(service, tenant, id)).status).toBe('fired')
         expect((await attemptsOf(service, tenant, id)).items).toHaveLength(receiver.requests.length)
       },
@@ -1058,6 +1117,27 @@ forEachService('Attempts', (service) => {
     service.clock.advance(day_ms)
     expect((await tick(service)).schedules.due).toBe(0)
     expect(receiver.requests).toHaveLength(3)
+  })
+
+  test('count and name one whose node did not live to end it, in the list and in the dead letter', async () => {
+    const tenant = await service.signUp()
+    const callback_url = (await receiverOf(500)).url
+    const { id } = await create(service, tenant, { callback_url, dlq_on_failure: true })
+    const began = service.clock.now()
+    const { tenant_id } = tenant
+    await service.app.db.write((tx) => outbox.lease(tx, tenant_id, 'schedule', [id], tx.now + lease_ms))
+    for (const wait_ms of [lease_ms, 60_000]) {
+      service.clock.advance(wait_ms)
+      await tick(service)
+    }
+    expect(await read(service, tenant, id)).toMatchObject({ status: 'failed', attempts: 3 })
+    const { items } = await attemptsOf(service, tenant, id)
+    const webhook_id = items[0].webhook_id
+    const lost = { started_at: iso(began), duration_ms: 0, status_code: null, error: 'interrupted' }
+    expect(items).toMatchObject([{ attempt: 3 }, { attempt: 2 }, { attempt: 1, webhook_id, ...lost }])
+    const [letter] = await deadLetters(service, tenant)
+    const { body } = await service.ask('GET', `/v1/dlq/${letter.id}`, { key: tenant.api_key })
+    expect(body.payload.attempts).toEqual(items.toReversed())
   })
 
   test('leave no dead letter when none was asked for', async () => {

@@ -1,6 +1,6 @@
 // Schedules: one function per verb, and what comes of an attempt.
 
-import type { Millis } from '../base/clock.ts'
+import { type Millis, second_ms } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import type { AgentCaller } from '../contract/caller.ts'
@@ -62,6 +62,9 @@ export async function read(q: Reader, tenant_id: string, id: string): Promise<Sc
   return schedule
 }
 
+/** After a change during an attempt: a receiver that changes its schedule on every call is not called in a tight circle. */
+const changed_again_ms = second_ms
+
 /**
  * Pending ones only. A new fire_at starts the attempts anew; any change makes an attempt under way count no more.
  * Throws SCHEDULE_NOT_FOUND, INVALID_STATE.
@@ -76,17 +79,30 @@ export function update(
   return db.write(async (tx) => {
     const { callback_url, fire_at } = change
     const key = outbox.keyOf(caller, 'schedule', id)
+    const event_id = newId('evt', tx.now)
     const destination = callback_url === undefined ? null : destinationOf(callback_url)
-    const next_at = fire_at === undefined ? null : Math.max(fire_at, tx.now)
-    const moved =
-      next_at === null
-        ? await outbox.redirect(tx, key, destination)
-        : await outbox.move(tx, services, { ...key, event_id: newId('evt', tx.now), destination, next_at })
-    if (!moved) throw await notPending(tx, caller.tenant_id, id)
-    tx.afterCommit(() => services.wake(tx.now))
+    const again_at = tx.now + changed_again_ms
+    if (fire_at !== undefined) {
+      const next_at = Math.max(fire_at, tx.now)
+      const moved = await outbox.move(tx, services, { ...key, event_id, destination, next_at }, again_at)
+      if (!moved) throw await notPending(tx, caller.tenant_id, id)
+    } else {
+      const redirected = await outbox.redirect(tx, key, destination, again_at)
+      if (!redirected) throw await notPending(tx, caller.tenant_id, id)
+      if (await isOther(tx, caller.tenant_id, id, change)) await outbox.rename(tx, key, event_id)
+    }
+    tx.afterCommit(() => services.wake(again_at))
     await store.update(tx, caller.tenant_id, id, change)
     return read(tx, caller.tenant_id, id)
   })
+}
+
+/** Whether what is sent, or where to, becomes another. Nobody else changes it meanwhile: the row in the outbox is ours. */
+async function isOther(tx: Tx, tenant_id: string, id: string, change: Partial<store.Settings>) {
+  if (change.callback_url === undefined && change.callback_payload === undefined) return false
+  const stored = (await store.deliverable(tx, tenant_id, id))!
+  const { callback_url = stored.callback_url, callback_payload = stored.callback_payload } = change
+  return callback_url !== stored.callback_url || callback_payload !== stored.callback_payload
 }
 
 /** Throws SCHEDULE_NOT_FOUND, INVALID_STATE. */

@@ -1,6 +1,7 @@
 // Every statement on schedules.
 
 import type { Millis } from '../base/clock.ts'
+import { chunkOf } from '../db/chunk.ts'
 import { type Reader, type Statement, sql, type Tx } from '../db/db.ts'
 import type { ScheduleRow, ScheduleStatus } from './schedule.ts'
 
@@ -34,14 +35,16 @@ function listStatement(name: string, conditions: string): Statement<ScheduleRow>
   return sql<ScheduleRow>(`schedules.${name}`, `${select} ${conditions} order by s.id desc limit :rows_max`)
 }
 
-const UPDATE = sql(
-  'schedules.update',
+const settings = `callback_url = coalesce(:callback_url, callback_url),
+          callback_payload = coalesce(:callback_payload, callback_payload),
+          dlq_on_failure = coalesce(:dlq_on_failure, dlq_on_failure), updated_at = :now
+    where tenant_id = :tenant_id and id = :id`
+
+const UPDATE = sql('schedules.update', `update schedules set ${settings}`)
+const UPDATE_ANEW = sql(
+  'schedules.update_anew',
   `update schedules
-      set callback_url = coalesce(:callback_url, callback_url),
-          callback_payload = coalesce(:callback_payload, callback_payload), fire_at = coalesce(:fire_at, fire_at),
-          dlq_on_failure = coalesce(:dlq_on_failure, dlq_on_failure), attempts = coalesce(:attempts, attempts),
-          updated_at = :now
-    where tenant_id = :tenant_id and id = :id`,
+      set fire_at = :fire_at, attempts = 0, last_error = null, last_status_code = null, ${settings}`,
 )
 
 const CANCEL = sql(
@@ -71,10 +74,11 @@ const DELIVERABLE = sql<{ callback_url: string; callback_payload: string }>(
   'select callback_url, callback_payload from schedules where tenant_id = :tenant_id and id = :id',
 )
 
+const chunk = { table: 'schedules', key: 'id', order: 'id', texts: ['callback_payload'] }
 const PURGE = sql(
   'schedules.purge',
-  `delete from schedules where tenant_id = :tenant_id and id in
-     (select id from schedules where tenant_id = :tenant_id limit :rows_max)`,
+  `delete from schedules where tenant_id = :tenant_id
+      and id in (${chunkOf({ ...chunk, where: 'tenant_id = :tenant_id' })})`,
 )
 
 export interface Settings {
@@ -110,12 +114,14 @@ export function list(
   })
 }
 
-/** What is absent stays: nothing is read before, so that of two changes at once neither undoes the other. */
+/**
+ * What is absent stays: nothing is read before, so that of two changes at once neither undoes the other. A new fire_at
+ * forgets the attempts.
+ */
 export function update(tx: Tx, tenant_id: string, id: string, change: Partial<Settings>) {
-  const { callback_url = null, callback_payload = null, fire_at = null, dlq_on_failure = null } = change
-  const attempts = fire_at === null ? null : 0
-  const params = { tenant_id, id, callback_url, callback_payload, fire_at, dlq_on_failure, attempts }
-  return tx.run(UPDATE, { ...params, now: tx.now })
+  const { callback_url = null, callback_payload = null, fire_at, dlq_on_failure = null } = change
+  const params = { tenant_id, id, callback_url, callback_payload, dlq_on_failure, now: tx.now }
+  return fire_at === undefined ? tx.run(UPDATE, params) : tx.run(UPDATE_ANEW, { ...params, fire_at })
 }
 
 export function cancel(tx: Tx, tenant_id: string, id: string) {
@@ -145,6 +151,6 @@ export function deliverable(q: Reader, tenant_id: string, id: string) {
 }
 
 /** Removes rows of a tenant that is being purged; answers how many. */
-export function purge(tx: Tx, tenant_id: string, rows_max: number) {
-  return tx.run(PURGE, { tenant_id, rows_max })
+export function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) {
+  return tx.run(PURGE, { tenant_id, rows_max, bytes_max })
 }

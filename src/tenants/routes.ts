@@ -95,7 +95,7 @@ export const deleteTenant = route({
   },
   errors: ['DELETE_REQUIRES_CONFIRM'],
   async handle({ db, caller, services }, { params }) {
-    const tenant = await tenants.remove(db, services.key_cache, caller, params.tenant_id)
+    const tenant = await tenants.remove(db, services, caller, params.tenant_id)
     return { tenant_id: tenant.tenant_id, status: tenant.status, purge_at: isoOrNull(tenant.purge_at) }
   },
 })

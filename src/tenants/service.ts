@@ -21,6 +21,12 @@ export const lockPurgeable = store.lockPurgeable
 export const all = store.all
 export const plansInUse = store.plans
 
+/** How much of a tenant's work one transaction lets rest, or takes up again. Rows. */
+const rest_rows_max = 500
+/** What one step of that does: so many chunks, for so many tenants in turn. */
+const rest_chunks_max = 8
+const rest_tenants_max = 8
+
 export interface Created {
   tenant: TenantRow
   admin_key: string
@@ -77,7 +83,7 @@ async function view(q: Reader, tenant_id: string, plans: Plans, now: Millis): Pr
 /** From now on only the admin key may look, delete again or restore; the purge comes 30 days later. */
 export function remove(
   db: Db,
-  key_cache: KeyCache,
+  services: Pick<Changing, 'key_cache' | 'rest'>,
   caller: AdminCaller,
   tenant_id: string,
 ): Promise<TenantRow> {
@@ -85,8 +91,8 @@ export function remove(
   return db.write(async (tx) => {
     const tenant = await store.markDeleted(tx, caller.tenant_id, tx.now + purge_grace_ms)
     if (!tenant) throw new ApiError('UNAUTHORIZED')
-    await outbox.rest(tx, caller.tenant_id, true)
-    tx.afterCommit(() => key_cache.clear())
+    await beginRest(tx, services, tenant)
+    tx.afterCommit(() => services.key_cache.clear())
     return tenant
   })
 }
@@ -96,6 +102,7 @@ interface Changing {
   key_cache: KeyCache
   secrets: Secrets
   wake(due_at: Millis): void
+  rest(): void
 }
 
 /** Throws INVALID_STATE when it is active, or when its purge may have begun. */
@@ -109,13 +116,62 @@ export function restore(
   return db.write(async (tx) => {
     const restored = await store.restore(tx, caller.tenant_id)
     if (!restored) throw await restoreRefusal(tx, caller.tenant_id)
-    await outbox.rest(tx, caller.tenant_id, false)
+    await beginRest(tx, services, restored)
     tx.afterCommit(() => {
       services.key_cache.clear()
       services.wake(tx.now)
     })
     return view(tx, caller.tenant_id, services.plans, tx.now)
   })
+}
+
+/** The first part of a tenant's work follows its status at once, which is all of it for nearly everybody. */
+async function beginRest(
+  tx: Tx,
+  services: Pick<Changing, 'rest'>,
+  { tenant_id, status }: TenantRow,
+): Promise<void> {
+  if (await outbox.rest(tx, tenant_id, status !== 'active', rest_rows_max)) return
+  await store.markRest(tx, tenant_id)
+  tx.afterCommit(() => services.rest())
+}
+
+/**
+ * A bounded part of what is left of that, for the tenants after this one. Answers where to go on, or null when no
+ * tenant is left anywhere.
+ */
+export async function restStep(db: Db, after_tenant_id: string): Promise<string | null> {
+  const pending = await store.restPending(db, after_tenant_id, rest_tenants_max)
+  const last = pending.at(-1)
+  if (!last) return after_tenant_id === '' ? null : ''
+  const next = pending.length < rest_tenants_max ? '' : last.tenant_id
+  for (let chunk = 0; chunk < rest_chunks_max && pending.length > 0; chunk++) {
+    const turn = pending.shift()!
+    if (!(await restChunk(db, turn.tenant_id))) pending.push(turn)
+  }
+  return next
+}
+
+/** True when nothing of the tenant is left to do. */
+function restChunk(db: Db, tenant_id: string): Promise<boolean> {
+  return db.write(async (tx) => {
+    const held = await store.lockRest(tx, tenant_id)
+    if (!held) return true
+    const all = await outbox.rest(tx, tenant_id, held.status !== 'active', rest_rows_max)
+    if (all) await store.endRest(tx, tenant_id)
+    return all
+  })
+}
+
+/** Due work of tenants that wait for deletion was found not to rest: it came in after the deletion. */
+export async function restLate(
+  db: Db,
+  services: Pick<Changing, 'rest'>,
+  tenant_ids: readonly string[],
+): Promise<void> {
+  for (const tenant_id of tenant_ids) {
+    if (await db.write((tx) => store.markLate(tx, tenant_id))) services.rest()
+  }
 }
 
 async function restoreRefusal(tx: Tx, tenant_id: string): Promise<ApiError> {

@@ -2,14 +2,13 @@ import { afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { Bench } from '../../test/support/work-engine.ts'
 import { idBound } from '../base/ids.ts'
-import { unnamed } from '../db/db.ts'
+import { type Tx, unnamed } from '../db/db.ts'
 import * as outbox from '../outbox/service.ts'
 import type { WorkKind } from '../outbox/work.ts'
 import { type Batch, type Candidate, Candidates } from './candidates.ts'
-import { destination_max, node_max, Slots } from './slots.ts'
+import { destination_max, lane_max, node_max, Slots } from './slots.ts'
 
 const window_rows_max = 1_000
-const lanes_a_refill_max = 200
 const window_fresh_ms = 100
 
 const any = () => true
@@ -41,22 +40,17 @@ forEachDatabase('what is started next', (databases) => {
   const now = () => bench.clock.now()
 
   /** Tenants are little more than names here. */
-  function plan({ tenant_id, destination, due_for = 0, kind = 'schedule', count = 1 }: Work): Promise<void> {
+  function plan(work: Work): Promise<void> {
     return bench.db.write(async (tx) => {
-      await tx.run(NAME_TENANT, { tenant_id })
-      for (let i = 0; i < count; i++) {
-        const source_id = idBound('sch', ++made)
-        const next_at = now() - due_for
-        await outbox.plan(
-          tx,
-          { wake() {} },
-          {
-            ...{ tenant_id, kind, source_id, destination, next_at },
-            event_id: `evt_${made}`,
-          },
-        )
-      }
+      await tx.run(NAME_TENANT, { tenant_id: work.tenant_id })
+      for (let i = 0; i < (work.count ?? 1); i++) await insert(tx, work)
     })
+  }
+
+  function insert(tx: Tx, { tenant_id, destination, due_for = 0, kind = 'schedule' }: Work): Promise<void> {
+    const source_id = idBound('sch', ++made)
+    const work = { tenant_id, kind, source_id, destination, next_at: now() - due_for }
+    return outbox.plan(tx, { wake() {} }, { ...work, event_id: `evt_${made}` })
   }
 
   /** As the engine goes on: rounds until nothing more is to be had. Nothing ends meanwhile. */
@@ -86,7 +80,7 @@ forEachDatabase('what is started next', (databases) => {
   function provenSlots(...lanes: { tenant_id: string; destination: string }[]): Slots {
     const slots = new Slots()
     for (const lane of lanes) {
-      for (let i = 1; i < destination_max; i++) {
+      for (let i = 1; i < lane_max; i++) {
         slots.take(lane)
         slots.giveBack(lane, true)
       }
@@ -154,11 +148,11 @@ forEachDatabase('what is started next', (databases) => {
       expect(served.filter((tenant_id) => tenant_id === 'ten_b').length).toBeGreaterThanOrEqual(8)
     })
 
-    test('are not taken where there are none: 16 for one destination, the rest waits', async () => {
+    test('are not taken where there are none: 12 of one tenant for one destination, the rest waits', async () => {
       await plan({ ...a, count: 40 })
       const candidates = newCandidates()
-      expect(await chooseAll(candidates, provenSlots(a))).toHaveLength(16)
-      expect(candidates.waiting).toBe(24)
+      expect(await chooseAll(candidates, provenSlots(a))).toHaveLength(12)
+      expect(candidates.waiting).toBe(28)
     })
 
     test('are not taken by work that is not wanted now', async () => {
@@ -232,32 +226,135 @@ forEachDatabase('what is started next', (databases) => {
         { tenant_id: work.tenant_id, destination: work.destination },
       ])
     })
+  })
 
-    test('every lane is met in turn, a bounded number each time', async () => {
-      await plan({ ...a, due_for: 9_000, count: window_rows_max })
-      const lanes = Array.from({ length: 2 * lanes_a_refill_max + 50 }, (_, i) => ({
-        ...{ tenant_id: `ten_b${i}`, destination: `http://b-${i}.test` },
-      }))
-      for (const lane of lanes) await plan(lane)
-      const candidates = newCandidates()
+  describe('however many tenants and receivers there are', () => {
+    const dead = { tenant_id: 'ten_dead', destination: 'http://dead.test' }
+    const tomorrow = -86_400_000
+
+    /** One tenant whose due work fills the window, at a receiver that never answers. */
+    async function fillWindow(): Promise<Slots> {
+      await plan({ ...dead, due_for: 9_000, count: window_rows_max + 100 })
       const slots = new Slots()
-      slots.take(a)
-      const met: string[] = []
-      for (let refill = 0; refill < 4; refill++) {
-        let steps = 0
-        bench.db.onRead = (name) => {
-          if (name === 'outbox.next_lane') steps += 1
+      slots.take(dead)
+      return slots
+    }
+
+    /** How many looks it takes until all of these have been started; each has its own bound. */
+    async function looksUntil(slots: Slots, tenants: string[], looks_max: number): Promise<number> {
+      const candidates = newCandidates()
+      const missing = new Set(tenants)
+      for (let look = 1; look <= looks_max; look++) {
+        const reads: string[] = []
+        bench.db.onRead = (name) => reads.push(name)
+        for (const item of await chooseAll(candidates, slots)) {
+          missing.delete(item.tenant_id)
+          slots.giveBack(item, true)
         }
-        const batches = await candidates.choose(slots, any)
-        expect(steps).toBeLessThanOrEqual(lanes_a_refill_max)
-        await lease(batches)
-        for (const item of batches.flatMap(({ items }) => items)) {
-          met.push(item.tenant_id)
+        const read = (name: string) => reads.filter((other) => other === name).length
+        expect(read('outbox.due_of_tenant')).toBeLessThanOrEqual(64 * read('outbox.due'))
+        expect(read('outbox.due_in_lane')).toBeLessThanOrEqual(32 * read('outbox.due'))
+        if (missing.size === 0) return look
+        bench.clock.advance(window_fresh_ms)
+      }
+      return Number.POSITIVE_INFINITY
+    }
+
+    test("another tenant's work is found at once beside 5,000 receivers of work to come", async () => {
+      const slots = await fillWindow()
+      await bench.db.write(async (tx) => {
+        for (let i = 0; i < 5_000; i++)
+          await insert(tx, { ...dead, destination: `http://far-${i}.test`, due_for: tomorrow })
+      })
+      await plan({ tenant_id: 'ten_z', destination: 'http://z.test' })
+      expect(await looksUntil(slots, ['ten_z'], 3)).toBe(1)
+    })
+
+    test("and the same tenant's own at another receiver after a lap of 500 receivers a look", async () => {
+      const slots = await fillWindow()
+      await bench.db.write(async (tx) => {
+        for (let i = 0; i < 1_100; i++)
+          await insert(tx, { ...dead, destination: `http://far-${i}.test`, due_for: tomorrow })
+      })
+      await plan({ tenant_id: 'ten_dead', destination: 'http://z.test' })
+      expect(await looksUntil(slots, ['ten_dead'], 9)).toBe(3)
+    })
+
+    // 1,000 tenants a look.
+    const far: [count: number, looks: number][] = [
+      [998, 1],
+      [999, 2],
+      [1_500, 2],
+    ]
+    test.each(far)('beside %d tenants with work to come: looks %d', async (count, looks) => {
+      const slots = await fillWindow()
+      await bench.db.write(async (tx) => {
+        for (let i = 0; i < count; i++) {
+          const tenant_id = `ten_far${String(i).padStart(4, '0')}`
+          await tx.run(NAME_TENANT, { tenant_id })
+          await insert(tx, { tenant_id, destination: `http://far-${i}.test`, due_for: tomorrow })
+        }
+      })
+      await plan({ tenant_id: 'ten_z', destination: 'http://z.test' })
+      expect(await looksUntil(slots, ['ten_z'], 5)).toBe(looks)
+    })
+
+    test('everybody with due work has a turn, and nobody waits 100 ms while others are served', async () => {
+      const slots = await fillWindow()
+      const tenants = Array.from({ length: 450 }, (_, i) => `ten_b${i}`)
+      for (const tenant_id of tenants) await plan({ tenant_id, destination: `http://${tenant_id}.test` })
+      // 255 places: the rest once these are free again.
+      expect(await looksUntil(slots, tenants, 9)).toBe(2)
+    })
+
+    test('a tenant with 200 dead receivers keeps none of its own from a turn', async () => {
+      const lanes = Array.from({ length: 200 }, (_, i) => ({ ...dead, destination: `http://dead-${i}.test` }))
+      for (const lane of lanes) await plan({ ...lane, due_for: 9_000, count: 6 })
+      const own = Array.from({ length: 150 }, (_, i) => `http://own-${i}.test`)
+      for (const destination of own) await plan({ ...dead, destination })
+      const slots = new Slots()
+      for (const lane of lanes) slots.take(lane)
+      const candidates = newCandidates()
+      const served = new Set<string>()
+      for (let look = 0; look < 4; look++) {
+        for (const item of await chooseAll(candidates, slots)) {
+          served.add(item.destination)
           slots.giveBack(item, true)
         }
         bench.clock.advance(window_fresh_ms)
       }
-      expect(met.toSorted()).toEqual(lanes.map(({ tenant_id }) => tenant_id).toSorted())
+      expect([...served].toSorted()).toEqual(own.toSorted())
+    })
+
+    test('40 tenants that fill it at a dead receiver have a turn for their own second one', async () => {
+      const tenants = Array.from({ length: 40 }, (_, i) => `ten_a${i}`)
+      const slots = new Slots()
+      for (const tenant_id of tenants) {
+        const lane = { ...dead, tenant_id, destination: `http://dead-${tenant_id}.test` }
+        await plan({ ...lane, due_for: 9_000, count: 30 })
+        slots.take(lane)
+        await plan({ tenant_id, destination: `http://own-${tenant_id}.test` })
+      }
+      expect(await looksUntil(slots, tenants, 5)).toBe(1)
+    })
+
+    test('work of a tenant that waits for deletion fills no look, and is told', async () => {
+      await plan({ ...dead, due_for: 9_000, count: window_rows_max + 100 })
+      await plan({ tenant_id: 'ten_z', destination: 'http://z.test' })
+      await bench.write(`update tenants set status = 'pending_deletion' where tenant_id = 'ten_dead'`)
+      try {
+        const candidates = newCandidates()
+        const reads: string[] = []
+        bench.db.onRead = (name) => reads.push(name)
+        const chosen = await chooseAll(candidates, new Slots())
+        expect(chosen.map(({ tenant_id }) => tenant_id)).toEqual(['ten_z'])
+        expect(candidates.takeLate()).toEqual(['ten_dead'])
+        expect(candidates.takeLate()).toEqual([])
+        expect([candidates.waiting, candidates.hasBacklog]).toEqual([0, true])
+        expect(reads).not.toContain('outbox.due_in_lane')
+      } finally {
+        await bench.write(`update tenants set status = 'active' where tenant_id = 'ten_dead'`)
+      }
     })
   })
 

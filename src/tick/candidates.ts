@@ -1,19 +1,19 @@
 // Which due work is started next. What has waited longest comes first, but no tenant and no destination may keep
-// the others waiting: places are dealt out tenant by tenant, and where the oldest work fills the window, the lanes
-// (a tenant's work for one destination) are walked as well, a bounded number each time.
+// the others waiting: places are dealt out tenant by tenant, and where the oldest work fills the window, others are
+// found by turns behind it (turns.ts).
 
-import type { Clock, Millis } from '../base/clock.ts'
+import type { Clock } from '../base/clock.ts'
 import type { Db } from '../db/db.ts'
 import * as outbox from '../outbox/service.ts'
 import type { WorkKey, WorkKind } from '../outbox/work.ts'
-import { destination_max, type Slots } from './slots.ts'
+import type { Slots } from './slots.ts'
+import { Turns } from './turns.ts'
+import { Window } from './window.ts'
 
 /** How many of the oldest due items are looked at. */
 const window_rows_max = 1_000
 /** How many tenants are remembered for taking turns. */
 const served_remembered_max = 10_000
-/** How many lanes one refill walks. */
-const lanes_max = 200
 /** A window older than this is read anew: meanwhile other work fell due, or other nodes took some. */
 const window_fresh_ms = 100
 
@@ -27,17 +27,25 @@ export interface Batch {
 }
 
 export class Candidates {
-  #window: Candidate[] = []
+  #window = new Window<Candidate>()
   #read_at = Number.NEGATIVE_INFINITY
-  #lane = { tenant_id: '', destination: '' }
+  /** What the turns found; a part of the window. */
+  #found: ReadonlySet<Candidate> = new Set()
+  #go_on = false
+  /** Whether there may be work behind the window. */
+  #full = false
+  #late = new Set<string>()
   #picks = 0
   /** Tenant -> the number of the pick that served it last. */
   readonly #picked_at = new Map<string, number>()
+  readonly #turns: Turns
 
   constructor(
     private readonly db: Db,
     private readonly clock: Clock,
-  ) {}
+  ) {
+    this.#turns = new Turns(db)
+  }
 
   /** Work was added: the window is read anew, however fresh it is. */
   forget(): void {
@@ -46,12 +54,25 @@ export class Candidates {
 
   /** Nothing that was seen counts any more. */
   drop(): void {
-    this.#window = []
+    this.#window = new Window()
     this.forget()
   }
 
+  /** Due work that was seen and not started. */
   get waiting(): number {
-    return this.#window.length
+    return this.#window.size
+  }
+
+  /** Whether due work waits for room, or may wait behind what was seen. */
+  get hasBacklog(): boolean {
+    return this.#full || this.#window.size > 0
+  }
+
+  /** Tenants that wait for deletion and of which due work was seen; each is told once. */
+  takeLate(): string[] {
+    const late = [...this.#late]
+    this.#late.clear()
+    return late
   }
 
   /** Takes a place for each item that it answers. `wanted` says which work may be started at all;
@@ -64,40 +85,32 @@ export class Candidates {
     if (slots.free === 0) return []
     const chosen = this.#pick(slots, wanted)
     if (chosen.length > 0) return batchesOf(chosen)
-    if (this.#window.length > 0 && this.clock.monotonic() - this.#read_at < window_fresh_ms) return []
-    await this.#refill(first_callbacks)
+    const fresh = this.clock.monotonic() - this.#read_at < window_fresh_ms
+    if (this.hasBacklog && fresh && !this.#go_on) return []
+    await this.#refill(slots, first_callbacks)
     return batchesOf(this.#pick(slots, wanted))
   }
 
-  /** One item of each tenant in turn, until there is no room or nothing left; what is picked leaves the window. */
+  /** Tenants take turns: who has least under way comes first, and of those who was served longest ago. */
   #pick(slots: Slots, wanted: (item: Candidate) => boolean): Candidate[] {
-    const queues = [...Map.groupBy(this.#window, ({ tenant_id }) => tenant_id).entries()]
-      .map(([tenant_id, queue]) => ({
-        queue,
+    const order = this.#window.tenant_ids
+      .map((tenant_id) => ({
+        tenant_id,
         active: slots.activeOf(tenant_id),
         picked_at: this.#picked_at.get(tenant_id) ?? 0,
       }))
-      // Who has least under way comes first, and of those who was served longest ago.
       .sort((one, other) => one.active - other.active || one.picked_at - other.picked_at)
-      .map(({ queue }) => queue)
-    const places = queues.map(() => 0)
-    const picked = new Set<Candidate>()
-    let found = true
-    while (found && slots.free > 0) {
-      found = false
-      queues.forEach((queue, i) => {
-        const at = firstFree(queue, places[i]!, slots, wanted)
-        places[i] = at + 1
-        const item = queue[at]
-        if (!item) return
-        slots.take(item)
-        picked.add(item)
-        this.#served(item.tenant_id)
-        found = true
-      })
+    const picked = this.#window.pick(
+      order.map(({ tenant_id }) => tenant_id),
+      slots,
+      wanted,
+    )
+    for (const item of picked) {
+      this.#served(item.tenant_id)
+      // Who was found behind the window and served is not the last to be found there.
+      this.#go_on ||= this.#found.has(item)
     }
-    if (picked.size > 0) this.#window = this.#window.filter((item) => !picked.has(item))
-    return [...picked]
+    return picked
   }
 
   #served(tenant_id: string): void {
@@ -105,42 +118,25 @@ export class Candidates {
     this.#picked_at.set(tenant_id, ++this.#picks)
   }
 
-  async #refill(first_callbacks: boolean): Promise<void> {
+  async #refill(slots: Slots, first_callbacks: boolean): Promise<void> {
     const now = this.clock.now()
     this.#read_at = this.clock.monotonic()
-    if (first_callbacks) {
-      this.#window = await outbox.dueFirstCallbacks(this.db, now, window_rows_max)
-      return
+    this.#go_on = false
+    const look = first_callbacks ? outbox.dueFirstCallbacks : outbox.due
+    const rows = await look(this.db, now, window_rows_max)
+    const active = rows.filter(({ tenant_status }) => tenant_status === 'active')
+    for (const { tenant_id, tenant_status } of rows) {
+      if (tenant_status === 'pending_deletion') this.#late.add(tenant_id)
     }
-    this.#window = await outbox.due(this.db, now, window_rows_max)
-    if (this.#window.length === window_rows_max) await this.#walkLanes(now)
+    this.#full = rows.length === window_rows_max && !first_callbacks
+    const seen = new Set(active.map(idOf))
+    const behind = this.#full ? await this.#turns.take(now, slots) : []
+    const found = [...new Map(behind.map((item) => [idOf(item), item]))]
+      .filter(([id]) => !seen.has(id))
+      .map(([, item]) => item)
+    this.#found = new Set(found)
+    this.#window = new Window([...active, ...found])
   }
-
-  async #walkLanes(now: Millis): Promise<void> {
-    const seen = new Set(this.#window.map(idOf))
-    for (let step = 0; step < lanes_max; step++) {
-      const lane = await outbox.nextLane(this.db, this.#lane)
-      if (!lane) {
-        this.#lane = { tenant_id: '', destination: '' }
-        return
-      }
-      this.#lane = lane
-      if (lane.next_at > now) continue
-      const rows = await outbox.dueInLane(this.db, lane.tenant_id, lane.destination, now, destination_max)
-      for (const row of rows) if (!seen.has(idOf(row))) this.#window.push(row)
-    }
-  }
-}
-
-function firstFree(
-  queue: Candidate[],
-  from: number,
-  slots: Slots,
-  wanted: (item: Candidate) => boolean,
-): number {
-  let at = from
-  while (at < queue.length && slots.free > 0 && !(wanted(queue[at]!) && slots.isFree(queue[at]!))) at++
-  return slots.free > 0 ? at : queue.length
 }
 
 function batchesOf(chosen: Candidate[]): Batch[] {

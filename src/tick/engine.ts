@@ -16,6 +16,8 @@ import { version } from '../version.ts'
 import { type Batch, type Candidate, Candidates } from './candidates.ts'
 import { Slots } from './slots.ts'
 
+/** Rounds of one pass: a tick looks at the time between two. */
+const rounds_max = 8
 /** Rounds in a row that may lease nothing before the engine waits for its next call. */
 const vain_rounds_max = 3
 /** How often a tick looks whether other nodes are done with what they leased. */
@@ -52,7 +54,7 @@ export class Engine {
   readonly #under_way = new Set<Promise<void>>()
   #counts = noCounts()
   #pumping: Promise<void> | null = null
-  #again = false
+  #next_pass: PromiseWithResolvers<void> | null = null
   #stopped = false
   #ticks = 0
 
@@ -61,13 +63,13 @@ export class Engine {
   }
 
   /**
-   * Starts everything that is due and for which there is room; more follows by itself as room is made. Resolves when
-   * nothing more can be started now.
+   * Starts what is due and for which there is room; more follows by itself as room is made. Resolves when nothing more
+   * can be started now, or after a bounded part of it.
    */
   pump(): Promise<void> {
-    this.#again = true
-    this.#pumping ??= this.#rounds()
-    return this.#pumping
+    this.#next_pass ??= Promise.withResolvers()
+    this.#pumping ??= this.#passes()
+    return this.#next_pass.promise
   }
 
   /** The same after work was put in: it is looked for even while older work waits that may not be started. */
@@ -76,35 +78,51 @@ export class Engine {
     return this.pump()
   }
 
-  async #rounds(): Promise<void> {
+  async #passes(): Promise<void> {
     await null // so that #pumping is set before it is cleared
-    try {
-      while (this.#again && !this.#stopped) {
-        this.#again = false
-        let vain = 0
-        while (!this.#stopped && vain < vain_rounds_max) {
-          const round = await this.#round()
-          if (round === 'nothing_due') break
-          vain = round === 'started' ? 0 : vain + 1
-        }
+    while (this.#next_pass) {
+      await nextTurn() // attempts that end in the same turn make room for one batch
+      const pass = this.#next_pass
+      this.#next_pass = null
+      try {
+        if (await this.#pass()) void this.pump()
+      } catch (error) {
+        this.options.onError(error)
       }
-    } catch (error) {
-      this.options.onError(error)
-    } finally {
-      this.#pumping = null // here, where #again was looked at last: a pump asked for in between must not be lost
+      pass.resolve()
     }
+    this.#pumping = null // here, where #next_pass was looked at last: a pump asked for in between must not be lost
+  }
+
+  /** Whether there may be more to start. */
+  async #pass(): Promise<boolean> {
+    let vain = 0
+    for (let round = 0; round < rounds_max; round++) {
+      if (this.#stopped || vain === vain_rounds_max) return false
+      const outcome = await this.#round()
+      if (outcome === 'nothing_due') return false
+      vain = outcome === 'started' ? 0 : vain + 1
+    }
+    return !this.#stopped
   }
 
   /** Leases and starts one batch. In vain: other nodes were faster, or the database refused. */
   async #round(): Promise<'started' | 'nothing_due' | 'in_vain'> {
     const only_first = !this.options.internal && this.#ticks === 0
     const batches = await this.#candidates.choose(this.#slots, (item) => this.#isWanted(item), only_first)
+    await this.#restLate()
     if (batches.length === 0) return 'nothing_due'
     const leased = (await Promise.all(batches.map((batch) => this.#lease(batch)))).flat()
     for (const { work, leased_at } of leased) this.#start(work, leased_at)
     if (leased.length > 0) return 'started'
     this.#candidates.drop() // what was seen is no longer so
     return 'in_vain'
+  }
+
+  /** What deleted tenants still have among the due work would fill every look. */
+  async #restLate(): Promise<void> {
+    const { db, services, onError } = this.options
+    await tenants.restLate(db, services, this.#candidates.takeLate()).catch(onError)
   }
 
   /** With TICK=external, outside a tick, only the first attempt of a decision's callback starts by itself. */
@@ -164,20 +182,27 @@ export class Engine {
   }
 
   async #run(leased: Leased, leased_at: number): Promise<void> {
+    if (leased.kind === 'timeout') return this.#inPlace(leased, () => this.#timeOut(leased))
+    this.#counts.due += leased.kind === 'schedule' ? 1 : 0
+    const result = await this.#inPlace(leased, () => this.#attempt(leased, leased_at))
+    if (result === null) return
+    if (!this.#stopped) void this.pump() // what takes the place is leased in the commit that settles this
+    await this.#settleAtLast(leased, leased_at, result)
+  }
+
+  /** The place is given back when the attempt has ended, before what came of it is written. */
+  async #inPlace<T extends Result | null | undefined>(leased: Leased, attempt: () => Promise<T>): Promise<T> {
     let answered: boolean | null = null
     try {
-      if (leased.kind === 'timeout') return await this.#timeOut(leased)
-      this.#counts.due += leased.kind === 'schedule' ? 1 : 0
-      const result = await this.#attempt(leased, leased_at)
-      if (result === null) return
-      answered = result.status_code !== null
-      await this.#settleAtLast(leased, leased_at, result)
+      const result = await attempt()
+      if (result) answered = result.status_code !== null
+      return result
     } finally {
       this.#slots.giveBack(leased, answered)
     }
   }
 
-  async #timeOut(leased: Leased): Promise<void> {
+  async #timeOut(leased: Leased): Promise<undefined> {
     const { db, services } = this.options
     const settled = await db.write((tx) => checkpoints.settleTimeout(tx, services, leased))
     if (settled !== 'stale') this.#counts[settled] += 1
@@ -244,7 +269,7 @@ export class Engine {
 
   /** Whether due work waits for room. */
   get hasBacklog(): boolean {
-    return this.#candidates.waiting > 0
+    return this.#candidates.hasBacklog
   }
 
   /** What was settled since this was last asked. */
@@ -264,6 +289,10 @@ export class Engine {
 
 function noCounts(): Counts {
   return { due: 0, fired: 0, retrying: 0, failed: 0, rejected: 0, expired: 0, callbacks: 0 }
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
 }
 
 function sleep(ms: number): Promise<void> {

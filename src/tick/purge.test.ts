@@ -1,9 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { forEachDatabase } from '../../test/support/databases.ts'
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts'
 import { type Answer, forEachService, type TestService, type TestTenant } from '../../test/support/service.ts'
-import { rowsOf } from '../../test/support/work-engine.ts'
+import { Bench, rowsOf } from '../../test/support/work-engine.ts'
+import * as audit from '../audit/service.ts'
 import { day_ms, iso } from '../base/clock.ts'
-import { unnamed } from '../db/db.ts'
+import * as checkpoints from '../checkpoints/service.ts'
+import { type Tx, unnamed } from '../db/db.ts'
+import * as dlq from '../dlq/service.ts'
+import * as kv from '../kv/service.ts'
+import * as schedules from '../schedules/service.ts'
 import { purgeStep } from './purge.ts'
 
 const cron_secret = 'the cron secret of the tests'
@@ -255,3 +261,73 @@ async function fill(service: TestService, receiver: Receiver, tenant: TestTenant
     expect([path, Math.floor(answer.status / 100)]).toEqual([path, 2])
   }
 }
+
+forEachDatabase('A chunk of a purge', (databases) => {
+  let bench: Bench
+  beforeAll(async () => {
+    bench = await Bench.open(databases)
+  })
+
+  type Purge = (tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) => number | Promise<number>
+  /** `:text` is what may be large. */
+  const tables: [table: string, columns: string, values: string, purge: Purge][] = [
+    [
+      'dlq_items',
+      'id, status, payload, error, source, lock_seconds, claims, created_at, updated_at',
+      ":id, 'failed', :text, '', 'agent', 1, 0, 0, 0",
+      dlq.purge,
+    ],
+    [
+      'schedules',
+      'id, status, callback_url, callback_payload, fire_at, dlq_on_failure, agent_id, attempts, created_at, updated_at',
+      ":id, 'fired', '', :text, 0, 0, '', 0, 0, 0",
+      schedules.purge,
+    ],
+    [
+      'checkpoints',
+      `id, status, title, prompt, callback_url, timeout_action, expires_at, agent_id, callback_status, callback_attempts,
+       created_at, updated_at`,
+      ":id, 'expired', '', :text, '', 'dlq', 0, '', 'none', 0, 0, 0",
+      checkpoints.purge,
+    ],
+    [
+      'kv_entries',
+      'namespace, key, value, version, born, counted, updated_at',
+      "'n', :id, :text, 1, 1, 1, 0",
+      kv.purge,
+    ],
+    [
+      'audit_entries',
+      'seq, id, action, actor, metadata, request_id, created_at',
+      ":seq, :id, '', '', :text, '', 0",
+      audit.purge,
+    ],
+  ]
+  const bounds: [rows_max: number, bytes_max: number, taken: number][] = [
+    [500, 1, 1],
+    [500, 100, 1],
+    [500, 101, 2],
+    [2, 1_000, 2],
+    [3, 1_000, 3],
+  ]
+  test.each(tables.flatMap(([table, ...how]) => bounds.map((bound) => [...bound, table, ...how] as const)))(
+    'of %i rows and %i bytes takes %i of three in %s',
+    async (...row) => {
+      const [rows_max, bytes_max, taken, table, columns, values, purge] = row
+      const tenants = [(await bench.tenant()).tenant_id, (await bench.tenant()).tenant_id]
+      await bench.write('delete from audit_heads') // a row of its own, which counts
+      const insert = `insert into ${table} (tenant_id, ${columns}) values (:tenant_id, ${values})`
+      for (const tenant_id of tenants) {
+        for (const seq of [1, 2, 3]) {
+          await bench.write(insert, { tenant_id, id: `id_${seq}`, seq, text: 'ü'.repeat(50) })
+        }
+      }
+      const [tenant_id, other] = tenants as [string, string]
+      expect(await bench.db.write(async (tx) => purge(tx, tenant_id, rows_max, bytes_max))).toBe(taken)
+      const leftOf = (tenant_id: string) =>
+        bench.rows(`select tenant_id from ${table} where tenant_id = :tenant_id`, { tenant_id })
+      expect(await leftOf(tenant_id)).toHaveLength(3 - taken)
+      expect(await leftOf(other)).toHaveLength(3)
+    },
+  )
+})

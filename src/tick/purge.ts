@@ -18,10 +18,12 @@ import * as tenants from '../tenants/service.ts'
 
 /** Rows of each table that one chunk removes. */
 const rows_max = 500
+/** And about how much text of each: requests wait for it no longer than for the rows. */
+const bytes_max = 4 * 1_048_576
 const tenants_a_step_max = 4
 const chunks_a_step_max = 8
 
-type Purge = (tx: Tx, tenant_id: string, rows_max: number) => number | Promise<number>
+type Purge = (tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) => number | Promise<number>
 
 /** What points to a tenant before what it points to. */
 const purges: Purge[] = [
@@ -55,7 +57,7 @@ function purgeChunk(db: Db, tenant_id: string): Promise<boolean> {
   return db.write(async (tx) => {
     if (!(await tenants.lockPurgeable(tx, tenant_id))) return false
     let removed = 0
-    for (const purge of purges) removed += await purge(tx, tenant_id, rows_max)
+    for (const purge of purges) removed += await purge(tx, tenant_id, rows_max, bytes_max)
     if (removed > 0) return false
     await tenants.finishPurge(tx, tenant_id)
     return true

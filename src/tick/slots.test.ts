@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { destination_max, type Lane, node_max, Slots } from './slots.ts'
+import { destination_max, type Lane, lane_max, node_max, Slots } from './slots.ts'
 
 const one: Lane = { tenant_id: 'ten_one', destination: 'http://one.test' }
 const none: Lane = { tenant_id: 'ten_one', destination: '' }
@@ -17,7 +17,7 @@ function giveBack(slots: Slots, lane: Lane, times: number, answered: boolean | n
 
 /** A lane whose receiver has answered often enough; all its places are free. */
 function proven(slots: Slots, lane: Lane): void {
-  for (let i = 1; i < destination_max; i++) {
+  for (let i = 1; i < lane_max; i++) {
     slots.take(lane)
     slots.giveBack(lane, true)
   }
@@ -26,12 +26,12 @@ function proven(slots: Slots, lane: Lane): void {
 const lanesOf = (tenants: number, destination = (i: number) => `http://host-${i}.test`): Lane[] =>
   Array.from({ length: tenants }, (_, i) => ({ tenant_id: `ten_${i}`, destination: destination(i) }))
 
-test('the bounds are 256 attempts on a node and 16 for one destination', () => {
-  expect([node_max, destination_max]).toEqual([256, 16])
+test('the bounds are 256 attempts on a node, 16 for one destination, and 12 of these for one tenant', () => {
+  expect([node_max, destination_max, lane_max]).toEqual([256, 16, 12])
 })
 
 describe('slow start', () => {
-  test('a lane begins with one place, and has one more for each answer, up to 16', () => {
+  test('a lane begins with one place, and has one more for each answer, up to 12', () => {
     const slots = new Slots()
     const places = []
     for (let answers = 0; answers < 20; answers++) {
@@ -40,7 +40,7 @@ describe('slow start', () => {
       slots.giveBack(one, true)
       giveBack(slots, one, taken - 1, null)
     }
-    expect(places).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 16, 16, 16, 16])
+    expect(places).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 12, 12, 12, 12, 12, 12, 12, 12])
   })
 
   test('doubles with each round of answers', () => {
@@ -51,16 +51,16 @@ describe('slow start', () => {
       rounds.push(taken)
       giveBack(slots, one, taken, true)
     }
-    expect(rounds).toEqual([1, 2, 4, 8, 16, 16])
+    expect(rounds).toEqual([1, 2, 4, 8, 12, 12])
   })
 
   test('falls back to one place when no answer comes, and begins anew', () => {
     const slots = new Slots()
     proven(slots, one)
-    expect(fill(slots, one)).toBe(16)
+    expect(fill(slots, one)).toBe(12)
     slots.giveBack(one, false)
     expect(slots.isFree(one)).toBe(false)
-    giveBack(slots, one, 14, null)
+    giveBack(slots, one, 10, null)
     expect(slots.isFree(one)).toBe(false)
     giveBack(slots, one, 1, null)
     expect(fill(slots, one)).toBe(1)
@@ -84,7 +84,7 @@ describe('slow start', () => {
     proven(slots, one)
     expect(fill(slots, other)).toBe(1)
     giveBack(slots, other, 1, false)
-    expect(fill(slots, one)).toBe(16)
+    expect(fill(slots, one)).toBe(12)
   })
 })
 
@@ -98,12 +98,23 @@ describe('one destination', () => {
     expect(slots.isFree(lanes[19]!)).toBe(true)
   })
 
+  test('that two tenants share has places for the second, whatever the first has taken', () => {
+    const slots = new Slots()
+    const two = { ...one, tenant_id: 'ten_two' }
+    for (const lane of [one, two]) proven(slots, lane)
+    expect([fill(slots, one), fill(slots, two)]).toEqual([12, 4])
+    giveBack(slots, one, 8, true)
+    expect(fill(slots, two)).toBe(8)
+    expect([slots.isFree(one), slots.isFree(two)]).toEqual([false, false])
+  })
+
   test('that has none left keeps no other from its places', () => {
     const slots = new Slots()
-    proven(slots, one)
-    expect(fill(slots, one)).toBe(16)
-    expect(slots.isFree({ tenant_id: 'ten_two', destination: one.destination })).toBe(false)
-    expect(slots.isFree({ tenant_id: 'ten_two', destination: 'http://two.test' })).toBe(true)
+    const two = { ...one, tenant_id: 'ten_two' }
+    for (const lane of [one, two]) proven(slots, lane)
+    expect(fill(slots, one) + fill(slots, two)).toBe(16)
+    expect(slots.isFree({ ...one, tenant_id: 'ten_three' })).toBe(false)
+    expect(slots.isFree({ tenant_id: 'ten_three', destination: 'http://two.test' })).toBe(true)
   })
 })
 
@@ -151,8 +162,8 @@ describe('the node', () => {
       slots.giveBack(lane, true)
     }
     expect(fill(slots, one)).toBe(1)
-    expect(fill(slots, busy)).toBe(15)
-    giveBack(slots, busy, 16, true)
+    expect(fill(slots, busy)).toBe(11)
+    giveBack(slots, busy, 12, true)
     giveBack(slots, one, 1, true)
     expect(slots.free).toBe(256)
   })

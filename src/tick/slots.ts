@@ -4,6 +4,8 @@
 export const node_max = 256
 /** Attempts in flight for one destination: scheme, host and port. */
 export const destination_max = 16
+/** Of these, for one tenant: where tenants share a receiver, each finds a place. */
+export const lane_max = 12
 /** Lanes remembered between their attempts. */
 const remembered_max = 10_000
 
@@ -15,12 +17,12 @@ export interface Lane {
 
 interface LaneState {
   active: number
-  /** Grows from 1 to `destination_max` while the receiver answers, and falls back to 1 when it does not. */
+  /** Grows from 1 to `lane_max` while the receiver answers, and falls back to 1 when it does not. */
   allowed: number
 }
 
 /**
- * A receiver that never answers holds one place of this node, not sixteen: a lane gets more only as it shows that it
+ * A receiver that never answers holds one place of this node, not twelve: a lane gets more only as it shows that it
  * is answered (as in slow start, RFC 5681 section 3.1). It is the tenant's own lane, so that nobody can make a
  * receiver slow for others.
  */
@@ -67,7 +69,7 @@ export class Slots {
     else this.#destinations.delete(lane.destination)
     const state = this.#lanes.get(keyOf(lane))!
     state.active -= 1
-    if (answered === true) state.allowed = Math.min(destination_max, state.allowed + 1)
+    if (answered === true) state.allowed = Math.min(lane_max, state.allowed + 1)
     if (answered === false) state.allowed = 1
   }
 

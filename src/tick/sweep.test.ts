@@ -162,6 +162,23 @@ forEachService('The sweep', (service) => {
     expect(await hashes()).toEqual(both.slice(1))
   })
 
+  test('buries about 4 MB in one step, and says that there is more', async () => {
+    const { tenant_id, api_key } = await service.signUp()
+    const value = 'x'.repeat(256 * 1_024 - 2) // with its quotes a sixteenth of what one step removes
+    for (let i = 0; i < 17; i++) {
+      const put = service.ask('PUT', `/v1/kv/large/k${i}`, {
+        key: api_key,
+        body: { value, ttl_seconds: 1 },
+      })
+      expect((await put).status).toBe(200)
+    }
+    service.clock.advance(1_000)
+    expect(await step()).toMatchObject({ kv_keys: 16, more: true })
+    expect(await quotaOf(tenant_id)).toMatchObject({ used: 1 })
+    expect(await step()).toMatchObject({ kv_keys: 1, more: false })
+    expect(await quotaOf(tenant_id)).toMatchObject({ used: 0 })
+  })
+
   test('a key that is written again while it waits for the sweep is kept', async () => {
     const { tenant_id, api_key } = await service.signUp()
     const put = (ttl_seconds?: number) =>
@@ -229,7 +246,8 @@ describe('The sweeper', () => {
     const expired = [rows_max, rows_max, 0, 0]
     let steps = 0
     const db = {
-      all: ({ name }: { name: string }) => (name === 'kv.tenants_expired' ? [{ tenant_id: 'ten_1' }] : []),
+      one: () => null,
+      all: ({ name }: { name: string }) => (name === 'kv.tenants_expired' ? [{ tenant_id: 'ten_1', keys: 0 }] : []),
       write: (work: (tx: unknown) => Promise<unknown>) =>
         work({
           now: 0,
@@ -261,6 +279,7 @@ describe('The sweeper', () => {
     jest.useFakeTimers()
     let finish: (rows: unknown[]) => void = () => {}
     const db = {
+      one: () => null,
       all: () => new Promise((resolve) => (finish = resolve)),
       write: async () => 0,
     }
@@ -278,7 +297,7 @@ describe('The sweeper', () => {
     })
     await settled()
     expect(stopped).toBe(false)
-    for (let look = 0; look < 3; look++) {
+    for (let look = 0; look < 4; look++) {
       finish([])
       await settled()
     }

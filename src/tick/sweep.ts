@@ -9,6 +9,8 @@ import * as kv from '../kv/service.ts'
 
 /** Rows of each kind that one step removes. */
 const rows_max = 500
+/** And bytes, where rows may be large. */
+const bytes_max = 4 * 1_048_576
 
 export interface Swept {
   kv_keys: number
@@ -22,13 +24,14 @@ export interface Swept {
 export async function sweep(db: Db, clock: Clock): Promise<Swept> {
   const keys = await kv.sweep(db, clock.now())
   const letters = await dlq.sweep(db, clock.now())
-  const idempotency_keys = await db.write((tx) => idempotency.sweep(tx, rows_max))
+  const idempotency_keys = await db.write((tx) => idempotency.sweep(tx, rows_max, bytes_max))
+  const more_answers = await idempotency.anyExpired(db, clock.now())
   const ended_keys = await db.write((tx) => credentials.sweep(tx, rows_max))
   return {
     kv_keys: keys.expired,
     idempotency_keys,
     locks_released: letters.locks_released,
-    more: keys.more || letters.more || idempotency_keys === rows_max || ended_keys === rows_max,
+    more: keys.more || letters.more || more_answers || ended_keys === rows_max,
   }
 }
 

@@ -442,6 +442,63 @@ forEachDatabase('a tick', (databases) => {
     })
   })
 
+  describe('sweeps', () => {
+    const rows_a_step_max = 500
+
+    /** Idempotency-Keys that are past. */
+    const fill = (count: number) =>
+      bench.write(
+        `with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < :count)
+         insert into idempotency_keys (tenant_id, key_hash, fingerprint, expires_at)
+         select '', 'hash ' || n, '', 0 from numbers`,
+        { count },
+      )
+    const left = async () => (await bench.rows('select key_hash from idempotency_keys')).length
+    afterEach(() => bench.write('delete from idempotency_keys'))
+
+    const tick = () =>
+      new Ticker({
+        ...{ db: bench.db, clock: bench.clock, engine: bench.engine(), internal: false },
+        onError: (error) => bench.errors.push(error),
+        onPurged: () => {},
+      }).tick() as Promise<{ expired: { idempotency_keys: number }; schedules: { fired: number } }>
+
+    test('while it waits for an attempt, as far as there is anything, and counts it all', async () => {
+      const count = 2 * rows_a_step_max + 200
+      await fill(count)
+      await schedule(bench, await bench.tenant())
+      const ticking = tick()
+      while ((await left()) > 0 || bench.network.held.length === 0) await bench.db.quiet()
+      await bench.settle(204)
+      const { expired, schedules: settled } = await ticking
+      expect([expired.idempotency_keys, settled.fired]).toEqual([count, 1])
+    })
+
+    const shares: [step_ms: number, steps: number][] = [
+      [1_250, 4],
+      [1_249, 5],
+      [5_000, 1],
+      [4_999, 2],
+      [60_000, 1],
+    ]
+    test.each(shares)(
+      'for 5 s, and one step at least: of %d ms each, %d are begun',
+      async (step_ms, steps) => {
+        await fill(8 * rows_a_step_max)
+        bench.db.onRead = (name) => {
+          if (name === 'kv.tenants_expired') bench.clock.advance(step_ms)
+        }
+        expect((await tick()).expired.idempotency_keys).toBe(steps * rows_a_step_max)
+        expect(await left()).toBe((8 - steps) * rows_a_step_max)
+      },
+    )
+
+    test('and fails when the sweep does', async () => {
+      bench.db.failing.add('idempotency.sweep')
+      await expect(tick()).rejects.toThrow('idempotency.sweep fails')
+    })
+  })
+
   describe('by itself (TICK=internal)', () => {
     const tickers: Ticker[] = []
     afterEach(async () => {

@@ -3,6 +3,7 @@
 import type { Clock, Millis } from '../base/clock.ts'
 import type { Db } from '../db/db.ts'
 import * as outbox from '../outbox/service.ts'
+import * as tenants from '../tenants/service.ts'
 import type { Engine } from './engine.ts'
 import { purgeStep } from './purge.ts'
 import { type Sweeper, type Swept, startSweeper, sweep } from './sweep.ts'
@@ -13,6 +14,8 @@ const poll_ms = 1_000
 const backlog_poll_ms = 100
 /** How long POST /v1/tick may take. */
 export const tick_ms_max = 25_000
+/** How long it begins further steps of its sweep. */
+const tick_sweep_ms_max = 5_000
 
 export interface TickerOptions {
   db: Db
@@ -32,13 +35,18 @@ export class Ticker {
   #running: Promise<void> = Promise.resolve()
   #sweeper: Sweeper | undefined
   #swept = noneSwept()
+  #rest_wanted = false
+  #resting: Promise<void> | null = null
 
   constructor(private readonly options: TickerOptions) {}
 
   start(): void {
     if (!this.options.internal) return
     this.#setTimer(this.options.clock.now())
-    this.#sweeper = startSweeper(() => this.#sweepStep(), this.options.onError)
+    this.#sweeper = startSweeper(() => {
+      this.rest() // where another node, or this one before it was started again, was interrupted
+      return this.#sweepStep()
+    }, this.options.onError)
   }
 
   /** Work falls due then. */
@@ -46,6 +54,37 @@ export class Ticker {
     if (this.#stopped) return
     if (this.options.internal) this.#setTimer(due_at)
     else if (due_at <= this.options.clock.now()) void this.#pump()
+  }
+
+  /** Some tenant's work is to rest, or to be taken up again. */
+  rest(): void {
+    if (this.#stopped) return
+    this.#rest_wanted = true
+    this.#resting ??= this.#restWanted()
+  }
+
+  async #restWanted(): Promise<void> {
+    await null // so that #resting is set before it is cleared
+    try {
+      while (this.#rest_wanted) {
+        this.#rest_wanted = false
+        await this.#restAll(Number.POSITIVE_INFINITY)
+      }
+    } catch (error) {
+      this.options.onError(error)
+    } finally {
+      this.#resting = null
+    }
+  }
+
+  /** Begins no further step after `until`, a monotonic time. */
+  async #restAll(until: number): Promise<void> {
+    const { db, clock } = this.options
+    let after_tenant_id: string | null = ''
+    while (after_tenant_id !== null && !this.#stopped && clock.monotonic() < until) {
+      after_tenant_id = await tenants.restStep(db, after_tenant_id)
+      if (after_tenant_id !== null) this.wake(clock.now()) // for what was taken up and is due
+    }
   }
 
   #setTimer(at: Millis): void {
@@ -96,12 +135,24 @@ export class Ticker {
     return { more: swept.more || purge.more }
   }
 
-  /** All that is due now, one step of each sweep, and the counts since the answer before. */
+  /** Steps until there is no more, or until the tick's share of time is used; one at least. */
+  async #sweepShare(): Promise<void> {
+    const { clock } = this.options
+    const until = clock.monotonic() + tick_sweep_ms_max
+    let more = true
+    while (more && !this.#stopped) {
+      more = (await this.#sweepStep()).more && clock.monotonic() < until
+    }
+  }
+
+  /** All that is due now, a share of the sweep meanwhile, and the counts since the answer before. */
   async tick(): Promise<object> {
-    const { engine, clock } = this.options
+    const { engine, clock, onError } = this.options
     const began = clock.monotonic()
-    await engine.tick(tick_ms_max)
-    await this.#sweepStep()
+    // First, so that what fell due while a restored tenant waited for deletion is due now.
+    await this.#restAll(began + tick_ms_max).catch(onError)
+    const waits_ms_max = began + tick_ms_max - clock.monotonic()
+    await Promise.all([engine.tick(waits_ms_max), this.#sweepShare()])
     const { due, fired, retrying, failed, rejected, expired, callbacks } = engine.takeCounts()
     const swept = this.#swept
     this.#swept = noneSwept()
@@ -120,6 +171,7 @@ export class Ticker {
     this.#stopped = true
     clearTimeout(this.#timer)
     await this.#running
+    await this.#resting
     await this.#sweeper?.stop()
   }
 }

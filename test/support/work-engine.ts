@@ -185,6 +185,8 @@ export interface OutboxRow {
 export class Bench {
   readonly network = new Network()
   readonly woken: number[] = []
+  /** How often the ticker was told that work is to rest, or to be taken up again. */
+  rests = 0
   readonly errors: unknown[] = []
   readonly #engines: Engine[] = []
 
@@ -206,6 +208,9 @@ export class Bench {
       waiters: new Waiters(),
       clock,
       wake: (due_at) => bench.woken.push(due_at),
+      rest: () => {
+        bench.rests += 1
+      },
       readiness: async () => ({
         reason: null,
         version: '',
@@ -266,6 +271,7 @@ export class Bench {
     }
     await stopped
     await this.write('delete from outbox')
+    this.rests = 0
     for (const kept of [this.network.sent, this.errors, this.woken]) kept.length = 0
   }
 

@@ -37,12 +37,11 @@ create table attempts (
   primary key (tenant_id, source, source_id, seq)
 ) {keyed};
 
+-- What is large comes last, here and below: SQLite reads a row from its beginning, as far as it must.
 create table dlq_items (
   tenant_id {text} not null,
   id {text} not null,
   status {text} not null check (status in ('failed', 'claimed', 'resolved', 'archived')),
-  payload {text} not null,
-  error {text} not null,
   workflow_id {text},
   source {text} not null check (source in ('agent', 'schedule', 'checkpoint')),
   source_id {text},
@@ -55,6 +54,8 @@ create table dlq_items (
   created_at {integer} not null,
   updated_at {integer} not null,
   resolved_at {integer},
+  error {text} not null,
+  payload {text} not null,
   primary key (tenant_id, id)
 ) {heap};
 create index dlq_items_status on dlq_items (tenant_id, status, id);
@@ -67,7 +68,6 @@ create table schedules (
   id {text} not null,
   status {text} not null check (status in ('pending', 'fired', 'cancelled', 'failed')),
   callback_url {text} not null,
-  callback_payload {text} not null,
   fire_at {integer} not null,
   dlq_on_failure {integer} not null,
   agent_id {text} not null,
@@ -77,6 +77,7 @@ create table schedules (
   fired_at {integer},
   created_at {integer} not null,
   updated_at {integer} not null,
+  callback_payload {text} not null,
   primary key (tenant_id, id)
 ) {heap};
 create index schedules_status on schedules (tenant_id, status, id);
@@ -86,9 +87,7 @@ create table checkpoints (
   id {text} not null,
   status {text} not null check (status in ('pending', 'approved', 'rejected', 'expired', 'cancelled')),
   title {text} not null,
-  prompt {text},
   callback_url {text} not null,
-  callback_payload {text},
   timeout_action {text} not null check (timeout_action in ('auto_reject', 'dlq')),
   expires_at {integer} not null,
   agent_id {text} not null,
@@ -100,6 +99,8 @@ create table checkpoints (
   callback_last_error {text},
   created_at {integer} not null,
   updated_at {integer} not null,
+  prompt {text},
+  callback_payload {text},
   primary key (tenant_id, id)
 ) {heap};
 create index checkpoints_status on checkpoints (tenant_id, status, id)

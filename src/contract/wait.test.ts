@@ -1,0 +1,154 @@
+import { afterEach, beforeEach, expect, jest, test } from 'bun:test'
+import { TestClock } from '../../test/support/clock.ts'
+import { Waiters, waiting_of_tenant_max } from '../base/waiters.ts'
+import type { Services } from './services.ts'
+import { waitFor } from './wait.ts'
+
+beforeEach(() => {
+  jest.useFakeTimers()
+})
+afterEach(() => {
+  jest.useRealTimers()
+})
+
+/** Something that changes, and a request of tenant `ten_a` that may wait for it. */
+class Watched {
+  readonly waiters = new Waiters()
+  readonly held: number[] = []
+  readonly clock = new TestClock()
+  state = 'pending'
+  looks = 0
+
+  waitFor(wait_ms: number, look = async () => this.state): Promise<string> {
+    const context = {
+      caller: { tenant_id: 'ten_a', plan: 'free', status: 'active' as const },
+      services: { waiters: this.waiters, clock: this.clock } as unknown as Services,
+      hold: (ms: number) => this.held.push(ms),
+    }
+    const counted = () => {
+      this.looks++
+      return look()
+    }
+    return waitFor(context, 'ten_a/chk_1', wait_ms, counted, (state) => state !== 'pending')
+  }
+
+  /** Changes and tells, as whoever changes it does after the commit. */
+  change(state: string): void {
+    this.state = state
+    this.waiters.tell('ten_a/chk_1')
+  }
+
+  /** Time passes for timers and for the clock. */
+  async pass(ms: number): Promise<void> {
+    this.clock.advance(ms)
+    jest.advanceTimersByTime(ms)
+    await settle()
+  }
+
+  /** How many places of the tenant are free. */
+  free(): number {
+    let free = 0
+    while (this.waiters.enter('ten_a')) free++
+    for (let i = 0; i < free; i++) this.waiters.leave('ten_a')
+    return free
+  }
+}
+
+/** Lets everything run that is ready. */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 20; turn++) await Promise.resolve()
+}
+
+/** What it resolved to by now, or `waiting`. */
+async function stateOf(answer: Promise<string>): Promise<string> {
+  let state = 'waiting'
+  void answer.then((value) => {
+    state = value
+  })
+  await settle()
+  return state
+}
+
+test('a request waits until what it waits for is told, and leaves nothing behind', async () => {
+  const watched = new Watched()
+  const answer = watched.waitFor(55_000)
+  expect(await stateOf(answer)).toBe('waiting')
+  expect(watched.held).toEqual([55_000])
+  expect(watched.free()).toBe(waiting_of_tenant_max - 1)
+  watched.change('approved')
+  expect(await stateOf(answer)).toBe('approved')
+  expect([watched.free(), jest.getTimerCount()]).toEqual([waiting_of_tenant_max, 0])
+})
+
+test('a change that another node made is seen within half a second', async () => {
+  const watched = new Watched()
+  const answer = watched.waitFor(55_000)
+  await settle()
+  watched.state = 'rejected'
+  await watched.pass(499)
+  expect(await stateOf(answer)).toBe('waiting')
+  await watched.pass(1)
+  expect(await stateOf(answer)).toBe('rejected')
+})
+
+test('a change between looking and waiting is not missed', async () => {
+  const watched = new Watched()
+  const answer = watched.waitFor(55_000, async () => {
+    const seen = watched.state
+    if (seen === 'pending') watched.change('approved')
+    return seen
+  })
+  expect(await stateOf(answer)).toBe('approved')
+  expect(watched.looks).toBe(2)
+})
+
+test('the wait ends when its time is over, with what is there, and no earlier', async () => {
+  const watched = new Watched()
+  const answer = watched.waitFor(1_200)
+  await settle()
+  for (const ms of [500, 500, 199]) await watched.pass(ms)
+  expect(await stateOf(answer)).toBe('waiting')
+  await watched.pass(1)
+  expect(await stateOf(answer)).toBe('pending')
+  expect([watched.free(), jest.getTimerCount()]).toEqual([waiting_of_tenant_max, 0])
+})
+
+test.each([
+  ['of 0 ms', 0, 'pending'],
+  ['for what is done already', 55_000, 'approved'],
+])('a wait %s looks once', async (_, wait_ms, state) => {
+  const watched = new Watched()
+  watched.state = state
+  expect(await stateOf(watched.waitFor(wait_ms))).toBe(state)
+  expect([watched.looks, watched.free(), jest.getTimerCount()]).toEqual([1, waiting_of_tenant_max, 0])
+})
+
+test('who finds no place is answered at once, with what is there', async () => {
+  const watched = new Watched()
+  for (let i = 1; i < waiting_of_tenant_max; i++) watched.waiters.enter('ten_a')
+  const last = watched.waitFor(55_000)
+  expect(await stateOf(last)).toBe('waiting')
+  const beyond = watched.waitFor(55_000)
+  expect(await stateOf(beyond)).toBe('pending')
+  expect(watched.held).toEqual([55_000])
+  watched.change('approved')
+  expect(await stateOf(last)).toBe('approved')
+  expect(watched.free()).toBe(1)
+})
+
+test('a node that drains lets everybody go, also who comes later', async () => {
+  const watched = new Watched()
+  const answer = watched.waitFor(55_000)
+  await settle()
+  watched.waiters.drain()
+  expect(await stateOf(answer)).toBe('pending')
+  expect(await stateOf(watched.waitFor(55_000))).toBe('pending')
+  expect(watched.free()).toBe(waiting_of_tenant_max)
+})
+
+test('a look that fails ends the wait and gives the place back', async () => {
+  const watched = new Watched()
+  const answer = watched.waitFor(55_000, () => Promise.reject(new Error('gone')))
+  expect(await stateOf(answer.catch((error: Error) => error.message))).toBe('gone')
+  expect([watched.free(), jest.getTimerCount()]).toEqual([waiting_of_tenant_max, 0])
+})

@@ -1,0 +1,154 @@
+import { describe, expect, test } from 'bun:test'
+import type { Db, Params, Statement } from '../db/db.ts'
+import { lane_max, Slots } from './slots.ts'
+import { Turns } from './turns.ts'
+
+const now = 1_000
+
+/** What was asked for, in its order. */
+interface Asked {
+  name: string
+  params: Params
+}
+
+/** Tenants that all have as much due work, for as many destinations, as is asked for. */
+class Crowd {
+  readonly asked: Asked[] = []
+
+  constructor(
+    readonly tenants: number,
+    readonly rows = Number.POSITIVE_INFINITY,
+  ) {}
+
+  get db(): Db {
+    return { all: (statement: Statement, params: Params) => this.#all(statement, params) } as unknown as Db
+  }
+
+  #all({ name }: Statement, params: Params): object[] {
+    this.asked.push({ name, params })
+    const rows_max = params.rows_max as number
+    if (name === 'outbox.tenants') {
+      const begin = params.after_tenant_id === '' ? 0 : Number(params.after_tenant_id) + 1
+      return range(begin, Math.min(this.tenants, begin + rows_max)).map((id) => {
+        return { tenant_id: id, tenant_status: 'active', next_at: now }
+      })
+    }
+    if (name === 'outbox.lanes') {
+      const begin = Number(params.from_destination)
+      return range(begin, begin + rows_max).map((destination) => ({ destination, next_at: now }))
+    }
+    const { tenant_id } = params
+    return range(0, Math.min(rows_max, this.rows)).map((source_id) => ({ tenant_id, source_id }))
+  }
+
+  /** The values of one parameter in the calls of one statement. */
+  values(name: string, param: string): unknown[] {
+    return this.asked.filter((asked) => asked.name === name).map(({ params }) => params[param])
+  }
+}
+
+/** Numbers as ids that sort like them. */
+function range(from: number, to: number): string[] {
+  return Array.from({ length: Math.max(0, to - from) }, (_, i) => String(from + i).padStart(6, '0'))
+}
+
+describe('one call', () => {
+  test('leaps over 1,000 tenants, and reads 64 of those with due work, 16 rows each', async () => {
+    const crowd = new Crowd(2_000, 15)
+    await new Turns(crowd.db).take(now, new Slots())
+    expect(crowd.values('outbox.tenants', 'rows_max')).toEqual([1_000])
+    expect(crowd.values('outbox.due_of_tenant', 'tenant_id')).toEqual(range(0, 64))
+    expect(new Set(crowd.values('outbox.due_of_tenant', 'rows_max'))).toEqual(new Set([16]))
+    expect(crowd.values('outbox.lanes', 'tenant_id')).toEqual([])
+  })
+
+  const shares: [tenants: number, walked: number, lanes: number, reads: number][] = [
+    [1, 1, 500, 32],
+    [2, 2, 250, 16],
+    [31, 31, 16, 1],
+    [32, 32, 15, 1],
+    [33, 32, 15, 1],
+  ]
+  test.each(shares)(
+    'walks the destinations of %d tenants with more: of %d, %d each, %d read',
+    async (...row) => {
+      const [tenants, walked, lanes, reads] = row
+      const crowd = new Crowd(tenants)
+      await new Turns(crowd.db).take(now, new Slots())
+      expect(crowd.values('outbox.lanes', 'tenant_id')).toEqual(range(0, walked))
+      expect(new Set(crowd.values('outbox.lanes', 'rows_max'))).toEqual(new Set([lanes]))
+      expect(crowd.values('outbox.due_in_lane', 'tenant_id')).toHaveLength(walked * reads)
+      expect(new Set(crowd.values('outbox.due_in_lane', 'rows_max'))).toEqual(new Set([lane_max]))
+    },
+  )
+
+  test('reads no destination that has no free place', async () => {
+    const crowd = new Crowd(1)
+    const slots = new Slots()
+    for (const destination of range(0, 40)) slots.take({ tenant_id: '000000', destination })
+    await new Turns(crowd.db).take(now, slots)
+    expect(crowd.values('outbox.due_in_lane', 'destination')).toEqual(range(40, 72))
+  })
+
+  test('reads nothing of tenants whose work is to come, or is to rest', async () => {
+    const ahead = [
+      { tenant_id: 'a', tenant_status: 'active', next_at: now + 1 },
+      { tenant_id: 'b', tenant_status: 'pending_deletion', next_at: now },
+      { tenant_id: 'c', tenant_status: null, next_at: now },
+    ]
+    const names: string[] = []
+    const all = ({ name }: Statement) => {
+      names.push(name)
+      return name === 'outbox.tenants' ? ahead : []
+    }
+    expect(await new Turns({ all } as unknown as Db).take(now, new Slots())).toEqual([])
+    expect(names).toEqual(['outbox.tenants'])
+  })
+})
+
+describe('the next call', () => {
+  const laps: [what: string, crowd: Crowd, after: string[]][] = [
+    ['the last tenant that was read', new Crowd(2_000, 1), ['', '000063', '000127']],
+    ['the last one that was walked', new Crowd(2_000), ['', '000031', '000063']],
+    ['none, where the lap has ended', new Crowd(64, 1), ['', '', '']],
+    ['none, where no tenant is left', new Crowd(32), ['', '000031', '']],
+  ]
+  test.each(laps)('goes on after %s', async (_, crowd, after) => {
+    const turns = new Turns(crowd.db)
+    for (const _ of after) await turns.take(now, new Slots())
+    expect(crowd.values('outbox.tenants', 'after_tenant_id')).toEqual(after)
+  })
+
+  test('goes on, for a tenant, at the destination that was not read, or not leapt over', async () => {
+    const crowd = new Crowd(1)
+    const turns = new Turns(crowd.db)
+    const slots = new Slots()
+    await turns.take(now, slots)
+    for (const destination of range(32, 1_000)) slots.take({ tenant_id: '000000', destination })
+    for (let i = 0; i < 2; i++) await turns.take(now, slots)
+    // 32 were read; then 256 places are taken, so that all are passed over: 499, because the 500th is the next.
+    expect(crowd.values('outbox.lanes', 'from_destination')).toEqual([
+      '',
+      ...range(32, 33),
+      ...range(531, 532),
+    ])
+  })
+
+  const remembered: [tenants: number, from: string][] = [
+    [1_000, '000001'],
+    [1_001, ''],
+  ]
+  test.each(remembered)(
+    'remembers where 1,000 tenants were: of %d, the first begins at "%s"',
+    async (...row) => {
+      const [tenants, from] = row
+      const crowd = new Crowd(tenants)
+      const turns = new Turns(crowd.db)
+      // 32 at a time, and at the end of a lap what is left.
+      for (let call = 0; call < Math.ceil(tenants / 32); call++) await turns.take(now, new Slots())
+      crowd.asked.length = 0
+      await turns.take(now, new Slots())
+      expect(crowd.values('outbox.lanes', 'from_destination')[0]).toBe(from)
+    },
+  )
+})
