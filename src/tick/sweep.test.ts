@@ -247,7 +247,8 @@ describe('The sweeper', () => {
     let steps = 0
     const db = {
       one: () => null,
-      all: ({ name }: { name: string }) => (name === 'kv.tenants_expired' ? [{ tenant_id: 'ten_1', keys: 0 }] : []),
+      all: ({ name }: { name: string }) =>
+        name === 'kv.tenants_expired' ? [{ tenant_id: 'ten_1', keys: 0 }] : [],
       write: (work: (tx: unknown) => Promise<unknown>) =>
         work({
           now: 0,
