@@ -2,9 +2,12 @@
 
 import { auditAppend } from './audit-append.ts'
 import { auditAppendPlain } from './audit-append-plain.ts'
+import { hook } from './hook.ts'
 import { kvGet } from './kv-get.ts'
 import { kvPut } from './kv-put.ts'
 import { kvPutNew } from './kv-put-new.ts'
+import { rateCheck } from './rate-check.ts'
+import { rateCheckHot } from './rate-check-hot.ts'
 import type { Client } from './service.ts'
 
 export interface HotPath {
@@ -16,6 +19,8 @@ export interface HotPath {
   /** The n-th request. `run` differs between two runs against one service. */
   request(n: number, run: string): HotRequest
   preload(client: Client): Promise<void>
+  /** What `run` is, for a path whose requests depend on what was preloaded. */
+  run?(): string
   /** How many writes of this path the service has kept: must rise by what was acknowledged. Absent for reads. */
   kept?(client: Client): Promise<number>
 }
@@ -26,7 +31,16 @@ export interface HotRequest {
   body?: string
 }
 
-export const hot_paths: readonly HotPath[] = [kvGet, kvPut, kvPutNew, auditAppend, auditAppendPlain]
+export const hot_paths: readonly HotPath[] = [
+  kvGet,
+  kvPut,
+  kvPutNew,
+  auditAppend,
+  auditAppendPlain,
+  hook,
+  rateCheck,
+  rateCheckHot,
+]
 
 /** Throws for a name that is none. */
 export function hotPath(name: string): HotPath {

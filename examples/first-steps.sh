@@ -25,6 +25,8 @@ main() {
   dead_letters
   schedules
   checkpoints
+  inboxes
+  rate_limits
   tick
   deletion
   echo "All answers were as expected. $tenant_id stays scheduled for deletion."
@@ -282,6 +284,58 @@ checkpoints() {
   call 'cancel the third' 204 DELETE "/v1/checkpoints/$third" "${agent[@]}"
   call 'there is no such checkpoint' 404 GET /v1/checkpoints/chk_none "${agent[@]}"
   has CHECKPOINT_NOT_FOUND
+}
+
+inboxes() {
+  echo 'An inbox'
+  local inbox token method last
+  json '{"label": "deliveries", "ttl": 3600}'
+  call 'create it' 201 POST /api/webhook "${agent[@]}" "${sent[@]}" -H 'idempotency-key: inbox-1'
+  inbox=$(field id)
+  token=$(field token)
+  call 'list those that have not expired' 200 GET '/api/webhook?limit=10' "${agent[@]}"
+  has '"total":1'
+  json '{"order": 7.0}'
+  call 'anybody may send, without a key' 200 POST "/hook/$token" "${sent[@]}"
+  has '{"received":true}'
+  for method in GET PUT PATCH DELETE; do call 'with another method' 200 "$method" "/hook/$token"; done
+  call 'and to a path below' 200 GET "/hook/$token/any/path?n=1"
+  for method in POST PUT PATCH DELETE; do
+    call 'and to a path below' 200 "$method" "/hook/$token/any/path?n=1" --data-binary 'plain text'
+  done
+  call 'the detail has the messages, newest first' 200 GET "/api/webhook/$inbox" "${agent[@]}"
+  has '"messageCount":10,'
+  call 'the first one, as it came' 200 GET "/api/webhook/$inbox/messages?limit=1" "${agent[@]}"
+  has '"body":{"order": 7.0},'
+  last=$(field nextAfter)
+  call 'the next ones; it would wait if there were none' 200 GET \
+    "/api/webhook/$inbox/messages?after=$last&wait=55" "${agent[@]}"
+  has '"method":"PUT"'
+  call 'delete it' 200 DELETE "/api/webhook/$inbox" "${agent[@]}"
+  call 'its URL is gone' 404 POST "/hook/$token"
+  has INBOX_NOT_FOUND
+}
+
+rate_limits() {
+  echo 'A rate limit'
+  json '{"key": "crm.example.com", "limit": 2, "windowSeconds": 3600}'
+  call 'ask before a call: it is within the limit' 200 POST /api/rate-limit/check "${agent[@]}" "${sent[@]}"
+  has '"allowed":true,"count":1,"remaining":1,'
+  header_is ratelimit-policy '"default";q=2;w=3600'
+  call 'the same by GET' 200 GET '/api/rate-limit/check?key=crm.example.com&limit=2&window=3600' "${agent[@]}"
+  has '"allowed":true,"count":2,"remaining":0,'
+  call 'the third is one too many' 429 POST /api/rate-limit/check "${agent[@]}" "${sent[@]}"
+  has '"allowed":false,"count":3,"remaining":0,'
+  call 'where the counter stands' 200 GET /api/rate-limit/crm.example.com "${agent[@]}"
+  has '"windowExpired":false,'
+  json '{"key": "crm.example.com"}'
+  call 'end its window' 200 POST /api/rate-limit/reset "${agent[@]}" "${sent[@]}"
+  has '"reset":true'
+  json '{"key": "mail", "limit": 5, "windowSeconds": 60, "algorithm": "sliding_window", "cost": 5}'
+  call 'a sliding window, and all of it at once' 200 POST /api/rate-limit/check "${agent[@]}" "${sent[@]}"
+  has '"count":5,"remaining":0,'
+  call 'a counter may be called reset: there is none' 200 GET /api/rate-limit/reset "${agent[@]}"
+  has '"windowExpired":true,'
 }
 
 tick() {

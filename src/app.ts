@@ -1,6 +1,7 @@
 // The service put together: database, what handlers use, due work, and the request handlers over every route.
 
 import { type Clock, hour_ms, minute_ms, systemClock } from './base/clock.ts'
+import { Gate } from './base/gate.ts'
 import { newId } from './base/ids.ts'
 import { Waiters } from './base/waiters.ts'
 import { Sender } from './callbacks/deliver.ts'
@@ -21,6 +22,7 @@ import { openDb } from './db/open.ts'
 import { failure, type Log } from './http/answers.ts'
 import { AddressLimit } from './http/limits.ts'
 import { type RequestHandlers, requestHandlers } from './http/server.ts'
+import * as quotas from './quotas/service.ts'
 import { routes } from './routes.ts'
 import { cursorKeyUnder, type KeptSecret, keptSecret, mustBeTheKey, secretsUnder } from './secrets/service.ts'
 import * as tenants from './tenants/service.ts'
@@ -38,6 +40,8 @@ const body_bytes_unlimited = Number.MAX_SAFE_INTEGER
 const drain_ms_max = 10_000
 /** And how long the database may take to close: a silent one must not keep the process alive. */
 const close_ms_max = 1_500
+/** And how long the last counts may take to be written. */
+const count_ms_max = 5_000
 
 export interface AppOptions {
   clock: Clock
@@ -112,14 +116,18 @@ function assemble(config: Config, db: Db, log: Log, facts: Facts): App {
   }
   const sender = new Sender(policy, clock)
   const openapiText = openapiTexts()
+  const calls = quotas.monthlyCalls(db, clock)
   const services: Services = {
     plans: config.plans,
     secrets: secretsUnder(facts.secret_key.value),
     key_cache: keyCache(clock),
+    calls,
     cursor_key: cursorKeyUnder(facts.secret_key.value),
     signup_open: config.signup_open,
+    public_url: () => state.public_url,
     clock,
     waiters,
+    gate: new Gate(clock),
     callbackRefusal: (url) => refusalAtCreation(policy, url),
     wake: (due_at) => ticker.wake(due_at),
     rest: () => ticker.rest(),
@@ -131,7 +139,7 @@ function assemble(config: Config, db: Db, log: Log, facts: Facts): App {
     db,
     clock,
     internal: config.tick === 'internal',
-    onError: (error: unknown) => log.error({ error: String(error) }, 'due work failed'),
+    onError: (error: unknown) => log.error({ error: String(error) }, 'background work failed'),
   }
   const engine = new Engine({ ...work, services, send: (request) => sender.send(request) })
   const ticker = new Ticker({
@@ -163,6 +171,7 @@ function assemble(config: Config, db: Db, log: Log, facts: Facts): App {
       state.public_url = config.public_url.replace(/:0(?=\/|$)/, `:${server.port}`)
       state.listening = { host: config.host, port: server.port! }
       ticker.start()
+      calls.start(work.onError)
       void handlers.warmUp()
       return server.url.href.replace(/\/$/, '')
     },
@@ -172,6 +181,7 @@ function assemble(config: Config, db: Db, log: Log, facts: Facts): App {
       const closed = server && drained(server)
       await withinTime(Promise.all([closed, ticker.stop(), engine.stop()]), drain_ms_max)
       sender.close()
+      await withinTime(calls.stop().catch(work.onError), count_ms_max)
       await withinTime(db.close(), close_ms_max)
     },
   }

@@ -7,7 +7,10 @@ import * as checkpoints from './checkpoints/routes.ts'
 import type { NamedRoute, Route } from './contract/route.ts'
 import * as dlq from './dlq/routes.ts'
 import * as health from './health/routes.ts'
+import * as hook from './hook/routes.ts'
+import * as inbox from './inbox/routes.ts'
 import * as kv from './kv/routes.ts'
+import * as ratelimit from './ratelimit/routes.ts'
 import * as schedules from './schedules/routes.ts'
 import * as tenants from './tenants/routes.ts'
 import * as tick from './tick/routes.ts'
@@ -21,6 +24,9 @@ export const features = {
   dlq,
   schedules,
   checkpoints,
+  inbox,
+  hook,
+  ratelimit,
   tick,
   health,
 }

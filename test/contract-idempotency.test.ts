@@ -62,7 +62,7 @@ forEachService('an Idempotency-Key', (service) => {
     const body = { ...exampleBody(named.route), unknown: 1 }
     expect((await send(named, key, body, headers)).status).toBe(successStatus(named.route))
     const other = await send(named, key, { ...body, unknown: 2 }, headers)
-    expect(bytesButId(other)).toBe(errorBytes('IDEMPOTENCY_KEY_REUSED'))
+    expect(bytesButId(other)).toBe(errorBytes('IDEMPOTENCY_KEY_REUSED', named.route))
     expect((await send(named, key, body, headers)).headers.get('idempotent-replayed')).toBe('true')
   })
 
@@ -156,7 +156,9 @@ forEachService('an Idempotency-Key', (service) => {
       expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([201, 'true'])
       const [three, four] = bodies()
       expect((await send(named, long, three, {})).status).toBe(201)
-      expect(bytesButId(await send(named, long, four, {}))).toBe(errorBytes('IDEMPOTENCY_KEY_REUSED'))
+      expect(bytesButId(await send(named, long, four, {}))).toBe(
+        errorBytes('IDEMPOTENCY_KEY_REUSED', named.route),
+      )
     },
   )
 })

@@ -13,6 +13,7 @@ import { cron_secret, forEachService, type TestService } from './support/service
 const root = join(import.meta.dir, '..')
 const example = join(root, 'examples/first-steps.sh')
 const callbacks = join(root, 'examples/callbacks.ts')
+const inbox = join(root, 'examples/inbox.ts')
 const secrets = /svc_(adm|agt|apr)_[0-9A-Za-z]|whsec_/
 /** The address in README: the service's own default. */
 const printed_address = 'http://127.0.0.1:8420'
@@ -119,6 +120,18 @@ forEachDatabase('Examples that are called back', ({ newUrl }) => {
       '- the signed decision came as well, and its signature is genuine',
       '- a tampered copy of it is refused',
       '- done; the tenant is scheduled for deletion',
+    ])
+  })
+
+  test('examples/inbox.ts waits for what a stranger sends, and for its own schedule, and prints no secret', async () => {
+    const run = await started([process.execPath, inbox, server.url])
+    expect(run).toMatchObject({ exit_code: 0, stderr: '' })
+    expect(run.stdout.trimEnd().split('\n')).toEqual([
+      '- a tenant with one agent, and an inbox',
+      '- the agent waited, and has what the stranger sent',
+      "- its bytes are exact: the sender's signature is genuine, and that of a changed copy is not",
+      '- a schedule of its own came to the same inbox',
+      '- done; the inbox is gone, and the tenant is scheduled for deletion',
     ])
   })
 

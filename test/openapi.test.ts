@@ -4,6 +4,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { openapiText } from '../scripts/openapi.ts'
 import { type ErrorCode, errors } from '../src/base/errors.ts'
 import { errorCodesOf } from '../src/contract/openapi.ts'
+import { isApi } from '../src/contract/surface.ts'
 import { routes } from '../src/routes.ts'
 import { forEachService } from './support/service.ts'
 
@@ -50,7 +51,9 @@ describe('openapi.json', () => {
   })
 
   test('has every route and nothing else', () => {
-    const paths = routes.map(({ route }) => `${route.method} ${route.path.replace(/:(\w+)/g, '{$1}')}`)
+    const paths = routes.map(
+      ({ route }) => `${route.method} ${route.path.replace(/:(\w+)/g, '{$1}').replace(/\*$/, '{path}')}`,
+    )
     expect(operations.map(([title]) => title).toSorted()).toEqual(paths.toSorted())
     expect(new Set(paths).size).toBe(routes.length)
   })
@@ -103,7 +106,8 @@ describe('openapi.json', () => {
     const schemes = Object.keys(document.components.securitySchemes)
     for (const requirement of operation.security)
       for (const scheme of Object.keys(requirement)) expect(schemes).toContain(scheme)
-    const own = route.auth.map((kind) => (kind === 'agent' ? ['agent', 'agent_id'] : [kind]))
+    const of_agent = isApi(route.path) ? ['api_key'] : ['agent', 'agent_id']
+    const own = route.auth.map((kind) => (kind === 'agent' ? of_agent : [kind]))
     expect(operation.security.map((requirement) => Object.keys(requirement))).toEqual(
       route.cron ? [['cron']] : route.auth.length === 0 ? [] : [...own, ['bearer']],
     )

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { last_instant_ms } from './clock.ts'
-import { type IdPrefix, newId } from './ids.ts'
+import { type IdPrefix, newId, newSequencedId, sequenceOf } from './ids.ts'
 
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 const now = Date.UTC(2026, 0, 1)
@@ -65,5 +65,55 @@ describe('an id', () => {
       })
     }
     expect(seen.map((characters) => characters.size)).toEqual(new Array(16).fill(32))
+  })
+})
+
+describe('an id with a number', () => {
+  const seq_max = 2 ** 40 - 1
+
+  test.each([0, 1, 31, 32, 1_023, 1_024, 2 ** 20 - 1, 2 ** 20, 2 ** 31, 2 ** 32 + 7, seq_max])(
+    'gives back %d',
+    (seq) => {
+      const id = newSequencedId('msg', now, seq)
+      expect(id).toMatch(new RegExp(`^msg_[${alphabet}]{26}$`))
+      expect(id.slice(4, 14)).toBe(newId('msg', now).slice(4, 14))
+      expect(sequenceOf('msg', id)).toBe(seq)
+    },
+  )
+
+  test('holds no other number', () => {
+    for (const seq of [-1, seq_max + 1, Number.NaN, Number.POSITIVE_INFINITY]) {
+      expect(() => newSequencedId('msg', now, seq)).toThrow('no id can hold the number')
+    }
+  })
+
+  test('sorts by time, then by number', () => {
+    const ids = [
+      [now, 9],
+      [now, 10],
+      [now, 1_025],
+      [now + 1, 1],
+    ] as const
+    const made = ids.map(([at, seq]) => newSequencedId('msg', at, seq))
+    expect(made.toSorted()).toEqual(made)
+  })
+
+  test('has 40 random bits', () => {
+    const tails = new Set(Array.from({ length: 10_000 }, () => newSequencedId('msg', now, 7).slice(22)))
+    expect(tails.size).toBe(10_000)
+  })
+
+  test('of another kind or form has no number', () => {
+    const id = newSequencedId('msg', now, 7)
+    const odd = [
+      '',
+      'msg',
+      `${id}0`,
+      id.slice(1),
+      id.toUpperCase(),
+      id.replace('msg', 'log'),
+      `${id.slice(0, -1)}u`,
+    ]
+    expect(odd.map((text) => sequenceOf('msg', text))).toEqual(odd.map(() => null))
   })
 })

@@ -3,7 +3,7 @@
 
 import type { Millis } from './clock.ts'
 
-export type IdPrefix = 'ten' | 'apk' | 'log' | 'req' | 'dlq' | 'lck' | 'sch' | 'chk' | 'evt'
+export type IdPrefix = 'ten' | 'apk' | 'log' | 'req' | 'dlq' | 'lck' | 'sch' | 'chk' | 'evt' | 'inb' | 'msg'
 
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 const pairs = Array.from({ length: 1024 }, (_, n) => alphabet[n >> 5]! + alphabet[n & 31]!)
@@ -14,13 +14,48 @@ let pool_used = pool.length
 
 /** A fresh id of this kind, e.g. `log_01k9x3m6v2h8qa4n0r5t7w1z9c`. */
 export function newId(prefix: IdPrefix, now: Millis): string {
-  if (pool_used + 10 > pool.length) {
+  const at = drawn(10)
+  return `${prefix}_${timePart(now)}${forty(at)}${forty(at + 5)}`
+}
+
+/** Random bytes that nobody else gets; answers where in the pool they begin. */
+function drawn(count: number): number {
+  if (pool_used + count > pool.length) {
     crypto.getRandomValues(pool)
     pool_used = 0
   }
   const at = pool_used
-  pool_used += 10
-  return `${prefix}_${timePart(now)}${forty(at)}${forty(at + 5)}`
+  pool_used += count
+  return at
+}
+
+const seq_characters = 8
+/** Eight characters hold 40 bits. */
+const seq_max = 2 ** 40 - 1
+const sequenced_form = /^[a-z]{3}_[0-9a-hjkmnp-tv-z]{26}$/
+
+/**
+ * An id that carries the number of what it names in its list: 48 bits of time, 40 of the number, 40 at random. So a
+ * place in the list is found from the id alone, even when what it named is gone.
+ */
+export function newSequencedId(prefix: IdPrefix, now: Millis, seq: number): string {
+  if (!(seq >= 0 && seq <= seq_max)) throw new Error(`no id can hold the number ${seq}`)
+  return `${prefix}_${timePart(now)}${seqPart(seq)}${forty(drawn(5))}`
+}
+
+/** The number in an id of `newSequencedId`; null for a text that is none of this kind. */
+export function sequenceOf(prefix: IdPrefix, id: string): number | null {
+  if (!sequenced_form.test(id) || !id.startsWith(prefix)) return null
+  const from = prefix.length + 1 + time_characters
+  let seq = 0
+  for (const digit of id.slice(from, from + seq_characters)) seq = seq * 32 + alphabet.indexOf(digit)
+  return seq
+}
+
+function seqPart(seq: number): string {
+  const high = Math.floor(seq / 2 ** 20)
+  const low = seq % 2 ** 20
+  return pairs[high >> 10]! + pairs[high & 1023]! + pairs[low >> 10]! + pairs[low & 1023]!
 }
 
 /** Sorts before every id made at `at` or later, and after every one made before. */
@@ -28,6 +63,7 @@ export function idBound(prefix: IdPrefix, at: Millis): string {
   return `${prefix}_${timePart(Math.max(0, at))}`
 }
 
+const time_characters = 10
 let last_time = -1
 let last_time_part = ''
 

@@ -5,8 +5,10 @@ import {
   keyKind,
   lastFour,
   looksLikeKey,
+  looksLikeToken,
   maskedKey,
   newKey,
+  newToken,
   prefixes,
 } from './keys.ts'
 
@@ -109,6 +111,26 @@ describe('a key', () => {
     expect(maskedKey('agent', 'x7Qa')).toBe('svc_agt_****x7Qa')
     expect(maskedKey('admin', lastFour(key))).toBe(`svc_adm_****${key.slice(42)}`)
     expect(keyKind(maskedKey('approval', lastFour(key)))).toBeNull()
+  })
+})
+
+describe('a token', () => {
+  test('is 32 random base62 characters, every place of which varies', () => {
+    const tokens = Array.from({ length: 2_000 }, newToken)
+    expect(new Set(tokens).size).toBe(2_000)
+    for (const token of tokens) expect(looksLikeToken(token)).toBe(true)
+    for (let at = 0; at < 32; at++) expect(new Set(tokens.map((token) => token[at])).size).toBe(62)
+  })
+
+  test.each([
+    '',
+    'a'.repeat(31),
+    'a'.repeat(33),
+    `${'a'.repeat(31)}-`,
+    ` ${'a'.repeat(31)}`,
+    `${'a'.repeat(32)}\n`,
+  ])('is not %j', (text) => {
+    expect(looksLikeToken(text)).toBe(false)
   })
 })
 

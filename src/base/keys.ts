@@ -28,6 +28,18 @@ export function looksLikeKey(text: string): boolean {
   return text.startsWith('svc_adm_') || text.startsWith('svc_agt_') || text.startsWith('svc_apr_')
 }
 
+/** An inbox's token, the secret part of its URL: 190 random bits. */
+export function newToken(): string {
+  return randomBase62(random_length)
+}
+
+const token_form = /^[0-9A-Za-z]{32}$/
+
+/** Whether this could be a token of ours at all. */
+export function looksLikeToken(text: string): boolean {
+  return token_form.test(text)
+}
+
 /** What is stored instead of a key: SHA-256, hexadecimal. Keys hold 190 random bits, so no slow hash is needed. */
 export function hashKey(key: string): string {
   return new Bun.CryptoHasher('sha256').update(key).digest('hex')

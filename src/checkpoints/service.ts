@@ -174,16 +174,17 @@ export async function settleCallback(
   result: Result,
 ): Promise<Settled> {
   const { tenant_id, source_id: id } = leased
-  await outbox.log(tx, leased, 'checkpoint', result)
   const told = { attempts: attemptNumber(leased), last_error: errorText(result) }
   const next_at = result.ok ? null : nextAttemptAt(leased, result)
+  // The row in the outbox comes first, as in a lease, which logs as well: the other order is a deadlock.
+  const held = await (next_at === null ? outbox.complete(tx, leased) : outbox.retry(tx, leased, next_at))
+  await outbox.log(tx, leased, 'checkpoint', result)
+  if (!held) return 'stale'
   if (next_at !== null) {
-    if (!(await outbox.retry(tx, leased, next_at))) return 'stale'
     await store.called(tx, tenant_id, id, { callback_status: 'pending', ...told })
     tx.afterCommit(() => services.wake(next_at))
     return 'retrying'
   }
-  if (!(await outbox.complete(tx, leased))) return 'stale'
   const called = await store.called(tx, tenant_id, id, {
     callback_status: result.ok ? 'delivered' : 'failed',
     ...told,

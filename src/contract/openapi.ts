@@ -2,8 +2,8 @@
 
 import type { TSchema } from 'typebox'
 import { type ErrorCode, errors } from '../base/errors.ts'
-import type { CallerKind } from './caller.ts'
 import { type NamedRoute, type Route, successStatus } from './route.ts'
+import { isApi, isWrapped } from './surface.ts'
 
 type Json = Record<string, unknown>
 
@@ -20,6 +20,12 @@ const security_schemes: Record<string, Json> = {
     in: 'header',
     name: 'x-agent-id',
     description: 'The agent of the key in x-api-key',
+  },
+  api_key: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'x-api-key',
+    description: 'Under /api: agent key or admin key; x-agent-id may be left out',
   },
   approval: { type: 'apiKey', in: 'header', name: 'X-Approval-Key', description: 'Approval key, svc_apr_…' },
   cron: { type: 'http', scheme: 'bearer', description: 'The cron secret, for POST /v1/tick only' },
@@ -43,6 +49,13 @@ const error_schema: Json = {
   },
 }
 
+/** Under /api and /hook. */
+const api_error_schema: Json = {
+  type: 'object',
+  required: ['success', 'error'],
+  properties: { success: { type: 'boolean', const: false }, ...(error_schema.properties as Json) },
+}
+
 const request_id_header: Json = {
   'X-Request-Id': {
     schema: { type: 'string' },
@@ -54,7 +67,7 @@ const request_id_header: Json = {
 export function openapiOf(list: readonly NamedRoute[], version: string, public_url: string): Json {
   const paths: Record<string, Json> = {}
   for (const { name, route } of list) {
-    const path = route.path.replace(/:(\w+)/g, '{$1}')
+    const path = route.path.replace(/:(\w+)/g, '{$1}').replace(/\*$/, '{path}')
     paths[path] ??= {}
     paths[path][route.method.toLowerCase()] = operationOf(name, route)
   }
@@ -71,7 +84,7 @@ export function openapiOf(list: readonly NamedRoute[], version: string, public_u
     paths,
     components: {
       securitySchemes: security_schemes,
-      schemas: { Error: error_schema },
+      schemas: { Error: error_schema, ApiError: api_error_schema },
     },
   }
 }
@@ -84,8 +97,9 @@ function operationOf(name: string, route: Route): Json {
     summary: route.summary,
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(route.body ? { requestBody: requestBodyOf(route.body) } : {}),
+    ...(route.raw && route.method !== 'GET' ? { requestBody: any_body } : {}),
     responses: responsesOf(route),
-    security: route.cron ? [{ cron: [] }] : securityOf(route.auth),
+    security: route.cron ? [{ cron: [] }] : securityOf(route),
     ...(route.destructive ? { 'x-destructive': true } : {}),
   }
 }
@@ -94,6 +108,7 @@ function parametersOf(route: Route): Json[] {
   const required = (route.query as (TSchema & { required?: string[] }) | undefined)?.required ?? []
   return [
     ...Object.entries(route.params ?? {}).map(([name, { schema }]) => parameter('path', name, schema, true)),
+    ...(route.path.endsWith('*') ? [rest_of_path] : []),
     ...Object.entries(route.query?.properties ?? {}).map(([name, schema]) =>
       parameter('query', name, schema as TSchema, required.includes(name)),
     ),
@@ -121,6 +136,15 @@ function parameter(place: string, name: string, schema: TSchema, required: boole
   return { in: place, name, required, ...(description ? { description } : {}), schema: rest }
 }
 
+const rest_of_path = parameter(
+  'path',
+  'path',
+  { type: 'string', description: 'Anything, further slashes included.' } as TSchema,
+  true,
+)
+
+const any_body: Json = { required: false, content: { '*/*': { schema: {} } } }
+
 function requestBodyOf(body: TSchema & { required?: string[] }): Json {
   return {
     required: (body.required ?? []).length > 0,
@@ -136,18 +160,34 @@ function responsesOf(route: Route): Json {
       headers: {
         ...request_id_header,
         ...(Number(status) === successStatus(route) ? extraHeaders(route) : {}),
+        ...rateHeaders(route, Number(status)),
       },
-      ...(schema ? { content: { 'application/json': { schema: plain(schema) } } } : {}),
+      ...(schema
+        ? { content: { 'application/json': { schema: wrapped(route, Number(status), schema) } } }
+        : {}),
     }
   }
+  const error = { $ref: `#/components/schemas/${isWrapped(route.path) ? 'ApiError' : 'Error'}` }
   for (const [status, codes] of byStatus(errorCodesOf(route))) {
+    const reply = route.replies[Number(status)]
+    const schema = reply ? { anyOf: [wrapped(route, Number(status), reply), error] } : error
     responses[status] = {
-      description: codes.join(', '),
-      headers: request_id_header,
-      content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+      description: [...(reply ? [descriptions[Number(status)]] : []), ...codes].join(', '),
+      headers: { ...request_id_header, ...(reply ? rateHeaders(route, Number(status)) : {}) },
+      content: { 'application/json': { schema } },
     }
   }
   return responses
+}
+
+/** Under /api the data lies in an envelope. */
+function wrapped(route: Route, status: number, schema: TSchema): Json {
+  if (!isApi(route.path)) return plain(schema)
+  return {
+    type: 'object',
+    required: ['success', 'data'],
+    properties: { success: { type: 'boolean', const: status < 400 }, data: plain(schema) },
+  }
 }
 
 const descriptions: Record<number, string> = {
@@ -156,6 +196,16 @@ const descriptions: Record<number, string> = {
   202: 'Scheduled',
   204: 'Done, no body',
   304: 'Unchanged, no body',
+  429: 'Blocked',
+}
+
+function rateHeaders(route: Route, status: number): Json {
+  if (route.tag !== 'Rate limiter') return {}
+  const string = { schema: { type: 'string' } }
+  return {
+    ...{ RateLimit: string, 'RateLimit-Policy': string },
+    ...(status === 429 ? { 'Retry-After': { schema: { type: 'integer' } } } : {}),
+  }
 }
 
 function extraHeaders(route: Route): Json {
@@ -174,11 +224,13 @@ export function errorCodesOf(route: Route): ErrorCode[] {
   const codes = new Set<ErrorCode>(route.errors)
   if (route.auth.length > 0) for (const code of of_keys) codes.add(code)
   if (route.body) for (const code of of_bodies) codes.add(code)
+  if (route.raw) for (const code of of_raw_bodies) codes.add(code)
+  if (isApi(route.path)) codes.add('QUOTA_EXCEEDED')
   if (route.query || hasCheckedParams(route) || route.create) codes.add('VALIDATION_FAILED')
   if (route.create) for (const code of of_creations) codes.add(code)
-  const serves_itself = route.auth.length === 0 && !route.create && !route.cron
+  const serves_itself = route.auth.length === 0 && !route.create && !route.cron && !route.raw
   if (!serves_itself) for (const code of of_databases) codes.add(code)
-  if (route.method !== 'GET' && !serves_itself) for (const code of of_writes) codes.add(code)
+  if ((route.method !== 'GET' || route.raw) && !serves_itself) for (const code of of_writes) codes.add(code)
   return [...codes]
 }
 
@@ -196,6 +248,7 @@ const of_bodies: ErrorCode[] = [
   'PAYLOAD_TOO_LARGE',
   'UNSUPPORTED_MEDIA_TYPE',
 ]
+const of_raw_bodies: ErrorCode[] = ['VALIDATION_FAILED', 'REQUEST_TIMEOUT', 'PAYLOAD_TOO_LARGE']
 const of_creations: ErrorCode[] = ['IDEMPOTENCY_IN_PROGRESS', 'IDEMPOTENCY_KEY_REUSED']
 const of_databases: ErrorCode[] = ['INTERNAL', 'UNAVAILABLE']
 const of_writes: ErrorCode[] = ['OUTCOME_UNKNOWN', 'STORAGE_FULL']
@@ -217,9 +270,10 @@ function statusesOf(code: ErrorCode): string[] {
   return code === 'VERSION_MISMATCH' ? ['409', '412'] : [String(errors[code].status)]
 }
 
-function securityOf(auth: readonly CallerKind[]): Json[] {
+function securityOf({ auth, path }: Route): Json[] {
   if (auth.length === 0) return []
-  const own_header = auth.map((kind) => (kind === 'agent' ? { agent: [], agent_id: [] } : { [kind]: [] }))
+  const of_agent: Json = isApi(path) ? { api_key: [] } : { agent: [], agent_id: [] }
+  const own_header = auth.map((kind) => (kind === 'agent' ? of_agent : { [kind]: [] }))
   return [...own_header, { bearer: [] }]
 }
 

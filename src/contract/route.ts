@@ -42,6 +42,18 @@ export interface Input<P extends Params, Q extends TObject, B extends TObject> {
   header: (name: string) => string | null
 }
 
+/** A request as it came, for a route that takes anything. */
+export interface RawRequest {
+  /** HEAD too, which must have no effect. */
+  method: string
+  headers: Headers
+  bytes: Uint8Array
+  /** As Bun gives it: absolute, not decoded. */
+  url: string
+  /** Where it comes from, behind trusted proxies. */
+  address: string
+}
+
 /** An answer with a status or headers of its own; a handler that returns anything else gets the route's first reply. */
 export class Reply {
   constructor(
@@ -51,9 +63,14 @@ export class Reply {
   ) {}
 }
 
+/** JSON text in pieces, for an answer that is too large to be held at once. */
+export class Streamed {
+  constructor(readonly pieces: AsyncIterator<string>) {}
+}
+
 interface Common<A extends readonly CallerKind[], P extends Params, Q extends TObject, B extends TObject> {
   method: Method
-  /** Bun's form: `/v1/kv/:namespace/:key`. */
+  /** Bun's form: `/v1/kv/:namespace/:key`; a `*` at the end stands for any further segments. */
   path: string
   tag: string
   summary: string
@@ -77,6 +94,8 @@ interface Common<A extends readonly CallerKind[], P extends Params, Q extends TO
   sign_up?: boolean
   /** Takes the cron secret as Bearer, and nothing else. */
   cron?: boolean
+  /** Takes any bytes of any type: the handler gets them as they came. */
+  raw?: boolean
 }
 
 type CallerOf<A extends readonly CallerKind[]> = A extends readonly []
@@ -86,7 +105,7 @@ type CallerOf<A extends readonly CallerKind[]> = A extends readonly []
 /** A route whose effect, if it has one, is its own transaction. */
 interface Handling<A extends readonly CallerKind[], P extends Params, Q extends TObject, B extends TObject>
   extends Common<A, P, Q, B> {
-  handle(context: Context<CallerOf<A>>, input: Input<P, Q, B>): Awaitable<unknown>
+  handle(context: Context<CallerOf<A>>, input: Input<P, Q, B>, raw: RawRequest): Awaitable<unknown>
   create?: never
 }
 
@@ -102,7 +121,11 @@ interface Creating<A extends readonly CallerKind[], P extends Params, Q extends 
 /** A route with its type arguments forgotten, as the server and the document see it. */
 export interface Route extends Omit<Common<readonly CallerKind[], Params, TObject, TObject>, 'auth'> {
   auth: readonly CallerKind[]
-  handle?: (context: Context<never>, input: Input<Params, TObject, TObject>) => Awaitable<unknown>
+  handle?: (
+    context: Context<never>,
+    input: Input<Params, TObject, TObject>,
+    raw: RawRequest,
+  ) => Awaitable<unknown>
   prepare?: (context: Context<never>, input: Input<Params, TObject, TObject>) => Awaitable<unknown>
   create?: (
     tx: Tx,

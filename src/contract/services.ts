@@ -1,8 +1,10 @@
 // What handlers may use besides the database. Each takes out only what it needs.
 
 import type { Clock, Millis } from '../base/clock.ts'
+import type { Gate } from '../base/gate.ts'
 import type { Waiters } from '../base/waiters.ts'
-import type { Caller } from './caller.ts'
+import type { Awaitable } from '../db/db.ts'
+import type { Caller, TenantFacts } from './caller.ts'
 
 /** A number per plan; null is unlimited. Durations in seconds. */
 export interface Plan {
@@ -34,6 +36,14 @@ export interface KeyCache {
   clear(): void
 }
 
+/** Calls of /api in the calendar month. */
+export interface MonthlyCalls {
+  /** Counts one. Throws QUOTA_EXCEEDED at the limit of the plan, which counts none. */
+  take(caller: TenantFacts, plans: Plans, now: Millis): Awaitable<void>
+  /** What was counted so far, on this node to the call and on others to the second. Not within a transaction. */
+  used(tenant_id: string, now: Millis): Promise<number>
+}
+
 export interface Readiness {
   /** Why no requests should be sent here; null when they may. */
   reason: string | null
@@ -47,11 +57,16 @@ export interface Services {
   plans: Plans
   secrets: Secrets
   key_cache: KeyCache
+  calls: MonthlyCalls
   cursor_key: Buffer
   signup_open: boolean
+  /** PUBLIC_URL, without a slash at the end. */
+  public_url(): string
   /** Why this URL may not be called, or null. Looks its name up once, for 500 ms at most. */
   callbackRefusal(url: string): Promise<string | null>
   waiters: Waiters
+  /** Before a write that all callers of one key make to the same row. */
+  gate: Gate
   clock: Clock
   /** Tells the ticker that work falls due then. */
   wake(due_at: Millis): void

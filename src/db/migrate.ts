@@ -6,6 +6,7 @@ import init from './migrations/0001_init.sql' with { type: 'text' }
 import work from './migrations/0002_work.sql' with { type: 'text' }
 import rest from './migrations/0003_rest.sql' with { type: 'text' }
 import lost_and_ended from './migrations/0004_lost_and_ended.sql' with { type: 'text' }
+import edge from './migrations/0005_edge.sql' with { type: 'text' }
 
 export interface Migration {
   version: number
@@ -18,6 +19,7 @@ export const migrations: Migration[] = [
   { version: 2, name: 'work', text: work },
   { version: 3, name: 'rest', text: rest },
   { version: 4, name: 'lost_and_ended', text: lost_and_ended },
+  { version: 5, name: 'edge', text: edge },
 ]
 
 // Differs because PostgreSQL may be shared by nodes that start at the same time; SQLite has one writer.

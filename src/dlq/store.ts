@@ -87,8 +87,8 @@ const lapsed = "status = 'claimed' and locked_until <= :now"
 const RELEASE_LAPSED = sql(
   'dlq.release_lapsed',
   `update dlq_items set status = 'failed', locked_by = null, locked_until = null, lock_token = null
-    where tenant_id = :tenant_id and ${lapsed}
-      and id in (${chunkOf({ ...table, order: 'id', where: `tenant_id = :tenant_id and ${lapsed}` })})`,
+    where tenant_id = :tenant_id and status = 'claimed' and +locked_until <= :now
+      and id in (${chunkOf({ ...table, order: 'locked_until', where: `tenant_id = :tenant_id and ${lapsed}` })})`,
 )
 
 const TENANTS_LAPSED = sql<{ tenant_id: string; items: number }>(
@@ -225,7 +225,8 @@ export function list(
 const status_conditions = {
   any: '',
   failed: `and ${claimable}`,
-  claimed: `and ${held}`,
+  // The + keeps SQLite to the order of the ids, which is what is asked for.
+  claimed: "and status = 'claimed' and +locked_until > :now",
   resolved: `and status = 'resolved'`,
   archived: `and status = 'archived'`,
 }

@@ -2,7 +2,8 @@
 
 import { ApiError, type ErrorCode } from '../base/errors.ts'
 import { encode } from '../contract/encode.ts'
-import { Reply, type Route } from '../contract/route.ts'
+import { Reply, Streamed } from '../contract/route.ts'
+import { dataText, errorText } from '../contract/surface.ts'
 import { DbError } from '../db/db.ts'
 
 export interface Log {
@@ -11,22 +12,51 @@ export interface Log {
   error(fields: object, message: string): void
 }
 
-/** A handler's result as a response. `status` is for a result that does not carry its own. */
-export function respond(result: unknown, status: number, request_id: string, ignored: string[]): Response {
+/** A handler's result as a response of the route at `path`. `status` is for a result that does not carry its own. */
+export function respond(
+  path: string,
+  result: unknown,
+  status: number,
+  request_id: string,
+  ignored: string[],
+): Response {
   if (result instanceof Reply) {
     if (result.body === null) return empty(result.status, request_id, result.headers)
-    return json(result.status, encode(result.body), request_id, result.headers, ignored)
+    const text = dataText(path, result.status, encode(result.body))
+    return json(result.status, text, request_id, result.headers, ignored)
+  }
+  if (result instanceof Streamed) {
+    const [before = '', after = ''] = dataText(path, status, '\n').split('\n')
+    return json(status, streamOf(before, result.pieces, after), request_id, null, ignored)
   }
   return result === undefined
     ? empty(status, request_id, null)
-    : json(status, encode(result), request_id, null, ignored)
+    : json(status, dataText(path, status, encode(result)), request_id, null, ignored)
+}
+
+/** Asks for a piece when the one before was sent. */
+function streamOf(before: string, pieces: AsyncIterator<string>, after: string): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder()
+  let first = true
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await pieces.next()
+      const text = done ? after : value
+      controller.enqueue(encoder.encode(first ? before + text : text))
+      first = false
+      if (done) controller.close()
+    },
+    async cancel() {
+      await pieces.return?.()
+    },
+  })
 }
 
 type Extra = Readonly<Record<string, string>> | null
 
 export function json(
   status: number,
-  text: string,
+  text: string | ReadableStream<Uint8Array>,
   request_id: string,
   extra: Extra,
   ignored: string[],
@@ -56,21 +86,27 @@ function ignoredNames(names: string[]): string {
   return shown.slice(0, ignored_names_max).join(', ')
 }
 
+/** Which route failed, when one was found; its path decides the envelope. */
+export interface Failing {
+  method: string
+  path: string
+}
+
 /** The error envelope of the API contract. What is no expected failure becomes INTERNAL, and goes to the log only. */
-export function failure(error: unknown, request_id: string, log: Log, route: Route | null): Response {
+export function failure(error: unknown, request_id: string, log: Log, route: Failing | null): Response {
   const known = error instanceof ApiError ? error : databaseError(error)
   if (!known)
     log.error(
       { request_id, route: route && `${route.method} ${route.path}`, error: stackOf(error) },
       'request failed',
     )
-  const { code, status, message, details, retry_after_seconds, close } = known ?? new ApiError('INTERNAL')
-  const envelope = details ? { code, message, details, request_id } : { code, message, request_id }
+  const told = known ?? new ApiError('INTERNAL')
+  const { code, status, retry_after_seconds, close } = told
   const headers: Record<string, string> = {}
   if (retry_after_seconds !== undefined) headers['retry-after'] = String(retry_after_seconds)
   if (code === 'UNAUTHORIZED') headers['www-authenticate'] = 'Bearer'
   if (close) headers.connection = 'close'
-  return json(status, JSON.stringify({ error: envelope }), request_id, headers, [])
+  return json(status, errorText(route?.path ?? null, told, request_id), request_id, headers, [])
 }
 
 const database_codes = {

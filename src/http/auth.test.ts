@@ -65,6 +65,56 @@ forEachService('Credentials', (service) => {
       ({ api_key }) => ({ authorization: `Bearer ${api_key}` }),
     ],
   ]
+  const under_api = '/api/rate-limit/k'
+  const accepted_under_api: typeof accepted = [
+    ['an agent key in x-api-key', under_api, ({ api_key }) => ({ 'x-api-key': api_key })],
+    [
+      'an agent key with its x-agent-id',
+      under_api,
+      ({ api_key }) => ({ 'x-api-key': api_key, 'x-agent-id': 'agent-one' }),
+    ],
+    ['an admin key in x-api-key', under_api, ({ admin_key }) => ({ 'x-api-key': admin_key })],
+    ['an admin key in x-admin-key', under_api, ({ admin_key }) => ({ 'x-admin-key': admin_key })],
+    ['an agent key as Bearer', under_api, ({ api_key }) => ({ authorization: `Bearer ${api_key}` })],
+    ['an admin key as Bearer', under_api, ({ admin_key }) => ({ authorization: `Bearer ${admin_key}` })],
+  ]
+  test.each(accepted_under_api)('accepted under /api: %s', async (_, path, headers) => {
+    expect((await ask(path, headers(await newKeys()))).status).toBe(200)
+  })
+
+  const refused_under_api: [string, (keys: Keys) => Record<string, string>, number, string][] = [
+    ['no key', () => ({}), 401, 'UNAUTHORIZED'],
+    [
+      "another agent's id",
+      ({ api_key }) => ({ 'x-api-key': api_key, 'x-agent-id': 'agent-two' }),
+      401,
+      'UNAUTHORIZED',
+    ],
+    ['an empty id', ({ api_key }) => ({ 'x-api-key': api_key, 'x-agent-id': '' }), 401, 'UNAUTHORIZED'],
+    ['an agent key in x-admin-key', ({ api_key }) => ({ 'x-admin-key': api_key }), 401, 'UNAUTHORIZED'],
+    [
+      'an approval key in x-api-key',
+      ({ approval_key }) => ({ 'x-api-key': approval_key }),
+      401,
+      'UNAUTHORIZED',
+    ],
+    ['an approval key', ({ approval_key }) => ({ 'x-approval-key': approval_key }), 403, 'FORBIDDEN'],
+    [
+      'two different keys',
+      ({ api_key, admin_key }) => ({ 'x-api-key': api_key, 'x-admin-key': admin_key }),
+      400,
+      'VALIDATION_FAILED',
+    ],
+  ]
+  test.each(refused_under_api)(
+    'refused under /api, in its envelope: %s',
+    async (_, headers, status, code) => {
+      const answer = await ask(under_api, headers(await newKeys()))
+      expect([answer.status, answer.body.success, answer.body.error.code]).toEqual([status, false, code])
+      expect(Object.keys(answer.body)).toEqual(['success', 'error'])
+    },
+  )
+
   test.each(accepted)('accepted: %s', async (_, path, headers) => {
     expect((await ask(path, headers(await newKeys()))).status).toBe(200)
   })

@@ -11,8 +11,8 @@ import type { Db } from '../db/db.ts'
 
 interface Presented {
   key: string
-  /** The prefix that this header takes; null for Authorization, which takes every kind. */
-  takes: string | null
+  /** The prefixes that this header takes; null for Authorization, which takes every kind. */
+  takes: readonly string[] | null
 }
 
 /** No key at all is told from a bad one only for the count of failed keys; the answer is the same. */
@@ -26,27 +26,43 @@ export async function authenticate(
   key_cache: KeyCache,
   headers: Headers,
   now: Millis,
+  surface: 'v1' | 'api' = 'v1',
 ): Promise<Caller | Refusal> {
-  const presented = presentedKey(headers)
+  const presented = presentedKey(headers, surface)
   if (typeof presented === 'string') return presented
   const { key, takes } = presented
-  if (takes !== null && !key.startsWith(takes)) return 'bad_key'
+  if (takes !== null && !takes.some((prefix) => key.startsWith(prefix))) return 'bad_key'
   const caller = cached(key_cache, key, now) ?? (await lookUp(db, key_cache, key, now))
   if (!caller) return 'bad_key'
-  return caller.kind !== 'agent' || agentIdAgrees(headers, caller.agent_id, takes) ? caller : 'bad_key'
+  const id_needed = takes !== null && surface === 'v1'
+  return caller.kind !== 'agent' || agentIdAgrees(headers, caller.agent_id, id_needed) ? caller : 'bad_key'
 }
 
-function presentedKey(headers: Headers): Presented | Refusal {
+const taken = {
+  v1: {
+    'x-api-key': [prefixes.agent],
+    'x-admin-key': [prefixes.admin],
+    'x-approval-key': [prefixes.approval],
+  },
+  api: {
+    'x-api-key': [prefixes.agent, prefixes.admin],
+    'x-admin-key': [prefixes.admin],
+    'x-approval-key': [prefixes.approval],
+  },
+} as const
+
+function presentedKey(headers: Headers, surface: 'v1' | 'api'): Presented | Refusal {
   let found: Presented | null = null
   let others = false
   const authorization = headers.get('authorization')
   if (authorization !== null) consider(/^bearer +(\S+)$/i.exec(authorization)?.[1] ?? '', null)
-  consider(headers.get('x-api-key'), prefixes.agent)
-  consider(headers.get('x-admin-key'), prefixes.admin)
-  consider(headers.get('x-approval-key'), prefixes.approval)
+  const takes = taken[surface]
+  consider(headers.get('x-api-key'), takes['x-api-key'])
+  consider(headers.get('x-admin-key'), takes['x-admin-key'])
+  consider(headers.get('x-approval-key'), takes['x-approval-key'])
   return found ?? (others ? 'bad_key' : 'no_key')
 
-  function consider(key: string | null, takes: string | null): void {
+  function consider(key: string | null, takes: readonly string[] | null): void {
     if (key === null) return
     if (!looksLikeKey(key)) others = true
     else if (!found) found = { key, takes }
@@ -65,10 +81,13 @@ async function lookUp(db: Db, key_cache: KeyCache, key: string, now: Millis): Pr
   return keyKind(key) ? credentials.identify(db, key_cache, key, now) : null
 }
 
-/** The x-api-key form needs x-agent-id; with Bearer it may be left out; when sent it must be the key's agent. */
-function agentIdAgrees(headers: Headers, agent_id: string, takes: string | null): boolean {
+/**
+ * The x-api-key form needs x-agent-id under /v1; with Bearer and under /api it may be left out; when sent it must be
+ * the key's agent.
+ */
+function agentIdAgrees(headers: Headers, agent_id: string, id_needed: boolean): boolean {
   const sent = headers.get('x-agent-id')
-  return sent === null ? takes === null : sent === agent_id
+  return sent === null ? !id_needed : sent === agent_id
 }
 
 /** POST /v1/tick: the cron secret as Bearer; whatever else is sent is not looked at. Throws UNAUTHORIZED. */

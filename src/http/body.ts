@@ -164,7 +164,8 @@ export class Reader<S extends TObject> {
       if (decoded === null || !isPlainText(decoded))
         issues.push({ path: `query.${name}`, message: not_plain })
       else if (isFarTooLong(decoded, schema)) issues.push({ path: `query.${name}`, message: tooLong(schema) })
-      else if (schema.type === 'integer') value[name] = /^-?\d+$/.test(decoded) ? Number(decoded) : decoded
+      else if (schema.type === 'integer') value[name] = integer_form.test(decoded) ? Number(decoded) : decoded
+      else if (schema.type === 'number') value[name] = number_form.test(decoded) ? Number(decoded) : decoded
       else value[name] = decoded
     }
     return this.#checked(value, issues, (name) => `query.${name}`)
@@ -267,6 +268,12 @@ function tooLong({ maxLength }: { maxLength?: number }): string {
 function isPlainText(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0')
 }
+
+/** An integer as people write one; 60.0 is one. */
+const integer_form = /^-?\d+(\.0+)?$/
+
+/** As JSON writes a number (RFC 8259 section 6). */
+const number_form = /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/
 
 function splitPair(pair: string): [name: string, raw: string] {
   const at = pair.indexOf('=')

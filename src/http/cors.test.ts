@@ -4,7 +4,8 @@ import { forEachService } from '../../test/support/service.ts'
 const console_origin = 'https://console.example.com'
 const local_origin = 'http://localhost:5173'
 
-const exposed = 'X-Request-Id, X-Version, ETag, X-Ignored-Fields, Idempotent-Replayed, Retry-After'
+const exposed =
+  'X-Request-Id, X-Version, ETag, X-Ignored-Fields, Idempotent-Replayed, Retry-After, RateLimit, RateLimit-Policy'
 
 function corsOf(headers: Headers): Record<string, string> {
   return Object.fromEntries([...headers].filter(([name]) => name.startsWith('access-control-')))

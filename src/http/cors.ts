@@ -1,6 +1,7 @@
 // CORS (WHATWG Fetch section 3.2), only for the origins that CORS_ORIGINS lists.
 
-const exposed = 'X-Request-Id, X-Version, ETag, X-Ignored-Fields, Idempotent-Replayed, Retry-After'
+const exposed =
+  'X-Request-Id, X-Version, ETag, X-Ignored-Fields, Idempotent-Replayed, Retry-After, RateLimit, RateLimit-Policy'
 const allowed =
   'Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Admin-Key, X-Agent-Id, X-Api-Key, X-Approval-Key, X-Request-Id'
 const preflight_seconds = 600

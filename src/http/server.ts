@@ -2,12 +2,13 @@
 
 import type { BunRequest, Server } from 'bun'
 import type { Clock } from '../base/clock.ts'
-import { ApiError } from '../base/errors.ts'
+import { ApiError, invalid } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import type { Caller } from '../contract/caller.ts'
 import { encode } from '../contract/encode.ts'
-import { type Context, type Input, type Route, successStatus } from '../contract/route.ts'
+import { type Context, type Input, type RawRequest, type Route, successStatus } from '../contract/route.ts'
 import type { Services } from '../contract/services.ts'
+import { dataText, isApi } from '../contract/surface.ts'
 import type { Db } from '../db/db.ts'
 import { clientAddress, type Range } from './address.ts'
 import { failure, json, type Log, respond } from './answers.ts'
@@ -124,6 +125,7 @@ async function answer(
   let caller: Caller | null = null
   let address = ''
   if (route.auth.length > 0) caller = await identified(route, options, request, server, now)
+  if (caller && isApi(route.path)) await services.calls.take(caller, services.plans, now)
   if (route.cron) mustBeCron(headers, options.cron_secret)
   if (route.sign_up) {
     if (!services.signup_open) throw new ApiError('FORBIDDEN')
@@ -157,7 +159,10 @@ async function answer(
   }
 
   // What comes of it.
-  if (!route.create) return respond(await route.handle!(context, input), status, request_id, ignored)
+  if (!route.create) {
+    const raw = route.raw ? await rawOf(options, request, server) : no_raw
+    return respond(route.path, await route.handle!(context, input, raw), status, request_id, ignored)
+  }
   const key = headers.get('idempotency-key')
   const claim =
     key === null ? null : claimOf(key, caller, address, `${route.method} ${context.path()}`, bytes)
@@ -169,7 +174,8 @@ async function answer(
     const created = await db.write<Answer>(async (tx) => {
       const effect = async () => {
         admission?.take()
-        return { status, text: encode(await route.create!(tx, context, input, ready)) }
+        const made = encode(await route.create!(tx, context, input, ready))
+        return { status, text: dataText(route.path, status, made) }
       }
       return claim ? once(tx, claim, effect) : { ...(await effect()), replayed: false }
     })
@@ -187,6 +193,7 @@ const no_params: Record<string, string> = {}
 const no_query = {}
 const no_body = {}
 const no_bytes = new Uint8Array(0)
+const no_raw = null as never
 const replayed = { 'idempotent-replayed': 'true' }
 
 const request_id_form = /^[A-Za-z0-9_.-]{8,64}$/
@@ -205,7 +212,8 @@ async function identified(
   server: Server<undefined>,
   now: number,
 ): Promise<Caller> {
-  const found = await authenticate(options.db, options.services.key_cache, request.headers, now)
+  const surface = isApi(route.path) ? 'api' : 'v1'
+  const found = await authenticate(options.db, options.services.key_cache, request.headers, now, surface)
   if (typeof found !== 'string') {
     mustBeAllowed(found, route)
     return found
@@ -244,6 +252,28 @@ class Admission {
 function addressOf(options: ServerOptions, request: BunRequest, server: Server<undefined>): string {
   const peer = server.requestIP(request)?.address ?? 'unknown'
   return clientAddress(peer, request.headers.get('x-forwarded-for'), options.trusted_proxies)
+}
+
+/** Bun hands no body of a GET on: rather than to lose it, nothing is taken. */
+function mustHaveNoBody(headers: Headers): void {
+  const name = headers.has('transfer-encoding') ? 'Transfer-Encoding' : 'Content-Length'
+  if (!headers.has('transfer-encoding') && Number(headers.get('content-length') ?? 0) === 0) return
+  throw invalid({ path: `header.${name}`, message: 'announces a body, which a GET cannot have here' })
+}
+
+async function rawOf(
+  options: ServerOptions,
+  request: BunRequest,
+  server: Server<undefined>,
+): Promise<RawRequest> {
+  if (request.method === 'GET') mustHaveNoBody(request.headers)
+  return {
+    method: request.method,
+    headers: request.headers,
+    bytes: await readBytes(request),
+    url: request.url,
+    address: addressOf(options, request, server),
+  }
 }
 
 async function readBody(

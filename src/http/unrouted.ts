@@ -6,6 +6,7 @@ import { empty, failure, type Log } from './answers.ts'
 import { pathSegments } from './params.ts'
 
 export interface KnownPath {
+  path: string
   segments: string[]
   methods: ReadonlySet<string>
   allow: string
@@ -19,6 +20,7 @@ export function knownPaths(list: readonly Route[]): KnownPath[] {
     if (method === 'GET') methods.add('HEAD')
   }
   const paths = [...by_path].map(([path, methods]) => ({
+    path,
     segments: path.split('/'),
     methods,
     allow: [...methods].sort().join(', '),
@@ -36,8 +38,9 @@ export function answerUnrouted(
   if (found && method === 'OPTIONS') return empty(204, request_id, { allow: found.allow })
   // A known method that was not routed came by a path such as /v1/../v1/agents, which only looks like this one.
   const code = found && !found.methods.has(method) ? 'METHOD_NOT_ALLOWED' : 'ROUTE_NOT_FOUND'
-  const response = failure(new ApiError(code), request_id, log, null)
-  if (found && code === 'METHOD_NOT_ALLOWED') response.headers.set('allow', found.allow)
+  if (!found || code === 'ROUTE_NOT_FOUND') return failure(new ApiError(code), request_id, log, null)
+  const response = failure(new ApiError(code), request_id, log, { method, path: found.path })
+  response.headers.set('allow', found.allow)
   return response
 }
 
@@ -48,12 +51,14 @@ export function findPath(known: readonly KnownPath[], url: string): KnownPath | 
 }
 
 function matches(pattern: string[], path: string[]): boolean {
+  const open_ended = pattern.at(-1) === '*'
+  const fixed = open_ended ? pattern.slice(0, -1) : pattern
   return (
-    pattern.length === path.length &&
-    pattern.every((segment, i) => (segment.startsWith(':') ? path[i] !== '' : segment === path[i]))
+    (open_ended ? path.length > fixed.length : path.length === fixed.length) &&
+    fixed.every((segment, i) => (segment.startsWith(':') ? path[i] !== '' : segment === path[i]))
   )
 }
 
 function parameters({ segments }: KnownPath): number {
-  return segments.filter((segment) => segment.startsWith(':')).length
+  return segments.filter((segment) => segment.startsWith(':') || segment === '*').length
 }

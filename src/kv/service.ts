@@ -20,6 +20,7 @@ import * as store from './store.ts'
 
 export const countExpired = store.countExpired
 export const purge = store.purge
+export { tombstone_ms }
 
 /** Rows that one step of a sweep touches. */
 const sweep_rows_max = 500
@@ -104,10 +105,15 @@ async function count(
   ref: KeyRef,
   made: store.Written,
 ): Promise<number> {
-  const { version_floor } = await quotas.take(tx, caller, plans, 'kv_keys', () => bury(tx, caller.tenant_id))
+  const { version_floor } = await take(tx, caller, plans)
   if (made.version > 1 || version_floor === 0) return made.version
   await store.raiseVersion(tx, caller.tenant_id, ref, version_floor + 1)
   return version_floor + 1
+}
+
+/** Counts one key more, whatever it is a key of. Throws QUOTA_EXCEEDED. */
+export function take(tx: Tx, tenant: TenantFacts, plans: Plans) {
+  return quotas.take(tx, tenant, plans, 'kv_keys', () => bury(tx, tenant.tenant_id))
 }
 
 /** Throws KEY_NOT_FOUND, VERSION_MISMATCH (412). */
@@ -152,6 +158,7 @@ export async function sweep(db: Db, now: Millis): Promise<{ expired: number; mor
 }
 
 async function bury(tx: Tx, tenant_id: string): Promise<number> {
+  await quotas.lock(tx, tenant_id, 'kv_keys')
   const buried = await store.buryExpired(tx, tenant_id, sweep_rows_max, sweep_bytes_max)
   if (buried > 0) await quotas.giveBack(tx, tenant_id, 'kv_keys', buried)
   return buried

@@ -1,4 +1,4 @@
-// Every statement on kv_entries.
+// Every statement on kv_entries, but those that count: rate counters are rows of it, too (ratelimit/store.ts).
 //
 // A row is live when it has a value and has not expired. A deleted key stays as a tombstone without a value, an
 // expired one as it is until the sweep; both remember the version for 24 h.
@@ -75,7 +75,7 @@ const BURY_EXPIRED = sql(
   `update kv_entries set value = null, counted = 0
     where tenant_id = :tenant_id and counted = 1 and expires_at <= :now
       and (namespace, key) in (${chunkOf({
-        ...{ ...table, order: 'expires_at' },
+        ...{ ...table, order: 'expires_at', skip_locked: true },
         where: 'tenant_id = :tenant_id and counted = 1 and expires_at <= :now',
       })})`,
 )
@@ -101,7 +101,7 @@ const FORGET = sql<{ version: number }>(
         (select namespace, key from kv_entries
           where tenant_id = :tenant_id and counted = 0 and expires_at <= :dead_before
           order by expires_at limit :rows_max)
-   returning version`,
+   returning case when namespace = '__rl' then 0 else version end as version`,
 )
 
 interface Write extends KeyRef {
@@ -166,7 +166,7 @@ export function tenantsWithTombstones(q: Reader, dead_before: Millis, rows_max: 
   return q.all(TENANTS_FORGOTTEN, { dead_before, rows_max })
 }
 
-/** Removes tombstones; answers their versions. */
+/** Removes tombstones; answers their versions, 0 for those of rate counters, whose versions nobody sees. */
 export function forget(tx: Tx, tenant_id: string, dead_before: Millis, rows_max: number) {
   return tx.all(FORGET, { tenant_id, dead_before, rows_max })
 }

@@ -334,10 +334,15 @@ forEachDatabase('the outbox', (databases) => {
     })
 
     test.each([
-      ['up to its last millisecond', lease_ms - 1, { attempts: 0, first_attempt_at: null }, true],
-      ['and not once its lease has lapsed', lease_ms, { attempts: 1 }, false],
+      [
+        'up to its last millisecond at the given time',
+        lease_ms - 1,
+        { attempts: 0, first_attempt_at: null },
+        true,
+      ],
+      ['once its lease has lapsed at once', lease_ms, { attempts: 0, first_attempt_at: null }, false],
     ])(
-      'of the receiver takes back an attempt under way, %s: it is made again at the given time',
+      'of the receiver takes back an attempt that was not settled, which is made again: %s',
       async (...row) => {
         const [, after_ms, expected, again] = row
         const work = await plan(await newTenant())

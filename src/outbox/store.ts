@@ -25,7 +25,7 @@ const MOVE = sql(
   'outbox.move',
   `update outbox
       set event_id = :event_id, destination = coalesce(:destination, destination),
-          next_at = case when lease_until > :now then :later_at else :next_at end,
+          next_at = case when lease_until > :now then :later_at when lease_until <= :now then :next_at else next_at end,
           lease_until = 0, fence = fence + 1, attempts = 0, first_attempt_at = null
     where ${here}`,
 )
@@ -35,8 +35,8 @@ const REDIRECT = sql(
   `update outbox
       set destination = coalesce(:destination, destination), lease_until = 0, fence = fence + 1,
           next_at = case when lease_until > :now then :again_at else next_at end,
-          first_attempt_at = case when lease_until > :now and attempts = 1 then null else first_attempt_at end,
-          attempts = case when lease_until > :now then attempts - 1 else attempts end
+          first_attempt_at = case when lease_until > 0 and attempts = 1 then null else first_attempt_at end,
+          attempts = case when lease_until > 0 then attempts - 1 else attempts end
     where ${here}`,
 )
 
@@ -105,7 +105,7 @@ const DUE = sql<DueOfAny>(
 const DUE_FIRST_CALLBACKS = sql<DueOfAny>(
   'outbox.due_first_callbacks',
   `select tenant_id, kind, source_id, destination, attempts, ${tenant_status} from outbox
-    where resting = 0 and kind = 'callback' and attempts = 0 and next_at <= :now and lease_until <= :now
+    where resting = 0 and kind in ('callback', 'forward') and attempts = 0 and next_at <= :now and lease_until <= :now
     order by next_at limit :rows_max`,
 )
 
@@ -176,34 +176,40 @@ const OLDEST_DUE = sql<{ tenant_status: string | null }>(
   `select ${tenant_status} from outbox where resting = 0 and next_at <= :due_at order by next_at limit :rows_max`,
 )
 
+interface Place {
+  next_at: Millis
+  kind: WorkKind
+  source_id: string
+}
+
+const AWAKE = sql<Place>(
+  'outbox.awake',
+  `select next_at, kind, source_id from outbox
+    where resting = 0 and tenant_id >= :tenant_id and tenant_id <= :tenant_id
+    order by tenant_id, next_at, kind, source_id limit :rows_max`,
+)
+
+const AT_REST = sql<Place>(
+  'outbox.at_rest',
+  `select next_at, kind, source_id from outbox
+    where resting = 1 and tenant_id >= :tenant_id and tenant_id <= :tenant_id
+    order by tenant_id, next_at, kind, source_id limit :rows_max`,
+)
+
+// Up to a place in the order of the index, and not a list of rows, which PostgreSQL may look up anew for each row of
+// the tenant while it has no statistics.
 const REST = sql(
   'outbox.rest',
   `update outbox set resting = 1
-    where tenant_id = :tenant_id and (kind, source_id) in
-      (select kind, source_id from outbox
-        where resting = 0 and tenant_id >= :tenant_id and tenant_id <= :tenant_id
-        order by tenant_id, next_at limit :rows_max)`,
+    where resting = 0 and tenant_id >= :tenant_id and tenant_id <= :tenant_id
+      and (next_at, kind, source_id) <= (:next_at, :kind, :source_id)`,
 )
 
 const TAKE_UP = sql(
   'outbox.take_up',
   `update outbox set resting = 0
-    where tenant_id = :tenant_id and (kind, source_id) in
-      (select kind, source_id from outbox
-        where resting = 1 and tenant_id >= :tenant_id and tenant_id <= :tenant_id
-        order by tenant_id, next_at limit :rows_max)`,
-)
-
-const ANY_AWAKE = sql<{ kind: WorkKind }>(
-  'outbox.any_awake',
-  `select kind from outbox where resting = 0 and tenant_id >= :tenant_id and tenant_id <= :tenant_id
-    order by tenant_id, next_at limit 1`,
-)
-
-const ANY_AT_REST = sql<{ kind: WorkKind }>(
-  'outbox.any_at_rest',
-  `select kind from outbox where resting = 1 and tenant_id >= :tenant_id and tenant_id <= :tenant_id
-    order by tenant_id, next_at limit 1`,
+    where resting = 1 and tenant_id >= :tenant_id and tenant_id <= :tenant_id
+      and (next_at, kind, source_id) <= (:next_at, :kind, :source_id)`,
 )
 
 const PURGE = sql(
@@ -323,7 +329,7 @@ export function due(q: Reader, now: Millis, rows_max: number) {
   return q.all(DUE, { now, rows_max })
 }
 
-/** First attempts of decisions' callbacks alone: what starts without a tick. */
+/** First attempts of decisions' callbacks and of forwards alone: what starts without a tick. */
 export function dueFirstCallbacks(q: Reader, now: Millis, rows_max: number) {
   return q.all(DUE_FIRST_CALLBACKS, { now, rows_max })
 }
@@ -385,10 +391,14 @@ export async function anyDue(q: Reader, due_at: Millis): Promise<boolean> {
  * it should be. The transaction must hold the tenant's row, so that nobody does the opposite.
  */
 export async function rest(tx: Tx, tenant_id: string, resting: boolean, rows_max: number): Promise<boolean> {
-  const changed = await tx.run(resting ? REST : TAKE_UP, { tenant_id, rows_max })
-  if (changed === rows_max) return false
-  // Fewer may also mean that some were done with meanwhile, on another node.
-  return (await tx.one(resting ? ANY_AWAKE : ANY_AT_REST, { tenant_id })) === null
+  const [look, change] = resting ? [AWAKE, REST] : [AT_REST, TAKE_UP]
+  const places = await tx.all(look, { tenant_id, rows_max })
+  const last = places.at(-1)
+  if (!last) return true
+  await tx.run(change, { tenant_id, ...last })
+  if (places.length === rows_max) return false
+  // Another node may have given some of it a later time meanwhile.
+  return (await tx.one(look, { tenant_id, rows_max: 1 })) === null
 }
 
 /**
@@ -418,7 +428,7 @@ export async function log(
 
 /** The attempt of the lease before this one, which nobody settled. */
 async function logLost(tx: Tx, { fence, attempts, ...work }: Leased, lapsed_until: Millis): Promise<void> {
-  if (work.kind === 'timeout') return
+  if (work.kind === 'timeout' || work.kind === 'forward') return
   const source = work.kind === 'schedule' ? 'schedule' : 'checkpoint'
   const started_at = lapsed_until - lease_ms
   const lost = { ok: false, status_code: null, error: 'interrupted', started_at, duration_ms: 0 }

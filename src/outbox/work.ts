@@ -2,11 +2,16 @@
 
 import { iso, type Millis, second_ms } from '../base/clock.ts'
 
-export type WorkKind = 'schedule' | 'timeout' | 'callback'
+export type WorkKind = 'schedule' | 'timeout' | 'callback' | 'forward'
 
 /** Attempts at 0, +30 s and +90 s, both counted from the first (CORE section 8). No jitter. */
 const attempt_offsets_ms = [0, 30 * second_ms, 90 * second_ms]
 export const attempts_max = attempt_offsets_ms.length
+
+/** A forward has one: its sender was promised nothing more. */
+export function attemptsMax(kind: WorkKind): number {
+  return kind === 'forward' ? 1 : attempts_max
+}
 
 /** Longer than an attempt may last: when it is over, whoever leased the work is taken for dead. */
 export const lease_ms = 30 * second_ms

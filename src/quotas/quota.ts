@@ -1,5 +1,6 @@
 // What a plan counts. No imports from db or http.
 
+import { day_ms, iso, type Millis } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
 import type { Plan, Plans } from '../contract/services.ts'
 
@@ -19,6 +20,19 @@ export function planOf(plans: Plans, plan: string): Plan {
 }
 
 /** 402: nothing was changed. */
-export function exceeded(quota: Quota, used: number, limit: number): ApiError {
+export function exceeded(quota: keyof Plan, used: number, limit: number): ApiError {
   return new ApiError('QUOTA_EXCEEDED', { details: { quota, used, limit } })
+}
+
+let last_day = Number.NaN
+let last_month = ''
+
+/** `2026-11`: the calendar month in UTC. */
+export function monthOf(now: Millis): string {
+  const day = Math.floor(now / day_ms)
+  if (day !== last_day) {
+    last_day = day
+    last_month = iso(now).slice(0, 7)
+  }
+  return last_month
 }

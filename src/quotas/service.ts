@@ -1,17 +1,42 @@
 // Counters that are exact under concurrency: taking one is a guarded update, never a count.
-// Lock order everywhere: first the row that is counted, then its counter.
+// Lock order everywhere: first the row that is counted, then its counter. A sweep of many rows takes the counter first
+// (`lock`) and passes over rows that others hold, so that it waits for none of them.
 
+import type { Clock, Millis } from '../base/clock.ts'
 import type { TenantFacts } from '../contract/caller.ts'
 import type { Plans } from '../contract/services.ts'
-import type { Reader, Tx } from '../db/db.ts'
-import { counted, exceeded, limitOf, planOf, type Quota } from './quota.ts'
+import { type Db, DbError, type Reader, type Tx } from '../db/db.ts'
+import { Calls } from './calls.ts'
+import { counted, exceeded, limitOf, monthOf, planOf, type Quota } from './quota.ts'
 import * as store from './store.ts'
 
 export const add = store.add
 export const create = store.create
 export const giveBack = store.giveBack
+export const lock = store.lock
 export const purge = store.purge
 export const raiseFloor = store.raiseFloor
+export { limitOf }
+
+/** Calls of /api by the month, on this node. */
+export function monthlyCalls(db: Db, clock: Clock): Calls {
+  return new Calls(clock, {
+    look: (tenant_id, month) => store.calls(db, tenant_id, month),
+    async add(tenant_id, month, count) {
+      try {
+        return await db.write((tx) => store.addCalls(tx, tenant_id, month, count))
+      } catch (error) {
+        if (error instanceof DbError && error.kind === 'outcome_unknown') return null
+        throw error
+      }
+    },
+  })
+}
+
+/** Removes the counts of months before the one of `at`, at most `rows_max`; answers how many. */
+export function sweepCalls(tx: Tx, at: Millis, rows_max: number) {
+  return store.sweepCalls(tx, monthOf(at), rows_max)
+}
 
 interface Taken {
   /** See migrations: used by kv_keys alone. */
@@ -19,35 +44,38 @@ interface Taken {
 }
 
 /**
- * Counts one more. At the limit, what has expired is swept first (`sweepExpired` answers how many that were);
- * if that frees nothing, throws QUOTA_EXCEEDED.
+ * Counts one more. At the limit, what has expired is swept first; if that frees nothing, throws QUOTA_EXCEEDED.
  */
 export async function take(
   tx: Tx,
   tenant: TenantFacts,
   plans: Plans,
   quota: Quota,
-  sweepExpired: () => Promise<number> = async () => 0,
+  sweepExpired: () => Promise<unknown> = async () => {},
 ): Promise<Taken> {
   const limit = limitOf(plans, tenant.plan, quota)
   const ceiling = limit ?? Number.MAX_SAFE_INTEGER
   const taken = await store.take(tx, tenant.tenant_id, quota, ceiling)
   if (taken) return taken
-  if ((await sweepExpired()) > 0) {
-    const second = await store.take(tx, tenant.tenant_id, quota, ceiling)
-    if (second) return second
-  }
+  await sweepExpired()
+  // Even when nothing was left to sweep: another caller may have done it a moment ago.
+  const second = await store.take(tx, tenant.tenant_id, quota, ceiling)
+  if (second) return second
   const used = (await store.usedOne(tx, tenant.tenant_id, quota))?.used ?? 0
   throw exceeded(quota, used, ceiling)
 }
 
 export type QuotaObject = Record<string, { used: number; limit: number | null }>
 
-/** The `quota` object of the API contract. `expired` is what is counted but no longer there. */
+/**
+ * The `quota` object of the API contract. `calls`: of /api in this month. `expired` is what is counted but no longer
+ * there.
+ */
 export async function usage(
   q: Reader,
   tenant: Pick<TenantFacts, 'tenant_id' | 'plan'>,
   plans: Plans,
+  calls: number,
   expired: Partial<Record<Quota, number>> = {},
 ): Promise<QuotaObject> {
   const plan = planOf(plans, tenant.plan)
@@ -57,6 +85,6 @@ export async function usage(
     const used = rows.find((row) => row.quota === name)?.used ?? 0
     quota[name] = { used: Math.max(0, used - (expired[name] ?? 0)), limit: plan[name] }
   }
-  quota.api_calls_per_month = { used: 0, limit: plan.api_calls_per_month }
+  quota.api_calls_per_month = { used: calls, limit: plan.api_calls_per_month }
   return quota
 }

@@ -21,6 +21,11 @@ const GIVE_BACK = sql(
   'update quota_usage set used = used - :count where tenant_id = :tenant_id and quota = :quota',
 )
 
+const LOCK = sql(
+  'quotas.lock',
+  'update quota_usage set used = used where tenant_id = :tenant_id and quota = :quota',
+)
+
 const RAISE_FLOOR = sql(
   'quotas.raise_floor',
   `update quota_usage set version_floor = :version_floor
@@ -51,6 +56,11 @@ export function take(tx: Tx, tenant_id: string, quota: Quota, limit: number) {
   return tx.one(TAKE, { tenant_id, quota, ceiling: limit })
 }
 
+/** Holds the counter until the transaction ends. */
+export function lock(tx: Tx, tenant_id: string, quota: Quota) {
+  return tx.run(LOCK, { tenant_id, quota })
+}
+
 export function giveBack(tx: Tx, tenant_id: string, quota: Quota, count: number) {
   return tx.run(GIVE_BACK, { tenant_id, quota, count })
 }
@@ -67,9 +77,44 @@ export function usedOne(q: Reader, tenant_id: string, quota: Quota) {
   return q.one(USED_ONE, { tenant_id, quota })
 }
 
+const CALLS = sql<{ calls: number }>(
+  'quotas.calls',
+  'select calls from api_calls where tenant_id = :tenant_id and month = :month',
+)
+
+const ADD_CALLS = sql<{ calls: number }>(
+  'quotas.add_calls',
+  `insert into api_calls (tenant_id, month, calls) values (:tenant_id, :month, :count)
+   on conflict (tenant_id, month) do update set calls = api_calls.calls + excluded.calls
+   returning calls`,
+)
+
+const SWEEP_CALLS = sql(
+  'quotas.sweep_calls',
+  `delete from api_calls where (tenant_id, month) in
+     (select tenant_id, month from api_calls where month < :month order by month, tenant_id limit :rows_max)`,
+)
+
+/** Calls of /api in this month, as far as they were written. */
+export async function calls(q: Reader, tenant_id: string, month: string): Promise<number> {
+  return (await q.one(CALLS, { tenant_id, month }))?.calls ?? 0
+}
+
+/** Answers how many there are now. */
+export async function addCalls(tx: Tx, tenant_id: string, month: string, count: number): Promise<number> {
+  return (await tx.one(ADD_CALLS, { tenant_id, month, count }))!.calls
+}
+
+/** Removes months before this one, at most `rows_max`; answers how many. */
+export function sweepCalls(tx: Tx, month: string, rows_max: number) {
+  return tx.run(SWEEP_CALLS, { month, rows_max })
+}
+
+const PURGE_CALLS = sql('quotas.purge_calls', 'delete from api_calls where tenant_id = :tenant_id')
+
 const PURGE = sql('quotas.purge', 'delete from quota_usage where tenant_id = :tenant_id')
 
 /** Removes the counters of a tenant that is being purged; answers how many. */
-export function purge(tx: Tx, tenant_id: string) {
-  return tx.run(PURGE, { tenant_id })
+export async function purge(tx: Tx, tenant_id: string): Promise<number> {
+  return (await tx.run(PURGE, { tenant_id })) + (await tx.run(PURGE_CALLS, { tenant_id }))
 }

@@ -100,7 +100,7 @@ export function update(
 /** Whether what is sent, or where to, becomes another. Nobody else changes it meanwhile: the row in the outbox is ours. */
 async function isOther(tx: Tx, tenant_id: string, id: string, change: Partial<store.Settings>) {
   if (change.callback_url === undefined && change.callback_payload === undefined) return false
-  const stored = (await store.deliverable(tx, tenant_id, id))!
+  const stored = (await store.stored(tx, tenant_id, id))!
   const { callback_url = stored.callback_url, callback_payload = stored.callback_payload } = change
   return callback_url !== stored.callback_url || callback_payload !== stored.callback_payload
 }
@@ -122,9 +122,9 @@ async function notPending(tx: Tx, tenant_id: string, id: string): Promise<ApiErr
   return new ApiError('INVALID_STATE', { details: { status: schedule.status } })
 }
 
-/** What to send for leased work: the payload byte for byte. Null when the schedule is gone. */
+/** What to send for leased work: the payload byte for byte. Null when the lease was lost, or the schedule is gone. */
 export async function message(q: Reader, leased: Leased) {
-  const found = await store.deliverable(q, leased.tenant_id, leased.source_id)
+  const found = await store.deliverable(q, leased)
   return found && { url: found.callback_url, event: 'schedule.fired', body: found.callback_payload }
 }
 
@@ -134,16 +134,17 @@ export type Settled = 'fired' | 'retrying' | 'failed' | 'stale'
 export async function settle(tx: Tx, services: Using, leased: Leased, result: Result): Promise<Settled> {
   const { tenant_id, source_id: id } = leased
   const attempts = attemptNumber(leased)
-  await outbox.log(tx, leased, 'schedule', result)
   const tried = { attempts, last_error: errorText(result), last_status_code: result.status_code }
   const next_at = result.ok ? null : nextAttemptAt(leased, result)
+  // The row in the outbox comes first, as in a lease, which logs as well: the other order is a deadlock.
+  const held = await (next_at === null ? outbox.complete(tx, leased) : outbox.retry(tx, leased, next_at))
+  await outbox.log(tx, leased, 'schedule', result)
+  if (!held) return 'stale'
   if (next_at !== null) {
-    if (!(await outbox.retry(tx, leased, next_at))) return 'stale'
     await store.retrying(tx, tenant_id, id, tried)
     tx.afterCommit(() => services.wake(next_at))
     return 'retrying'
   }
-  if (!(await outbox.complete(tx, leased))) return 'stale'
   if (result.ok) await store.fired(tx, tenant_id, id, tried)
   else await giveUp(tx, tenant_id, id, tried)
   await quotas.giveBack(tx, tenant_id, 'active_schedules', 1)

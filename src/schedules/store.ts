@@ -3,6 +3,7 @@
 import type { Millis } from '../base/clock.ts'
 import { chunkOf } from '../db/chunk.ts'
 import { type Reader, type Statement, sql, type Tx } from '../db/db.ts'
+import type { Leased } from '../outbox/work.ts'
 import type { ScheduleRow, ScheduleStatus } from './schedule.ts'
 
 const INSERT = sql(
@@ -69,9 +70,16 @@ const FAILED = sql<{
    returning dlq_on_failure, callback_url, callback_payload, agent_id`,
 )
 
+const STORED = sql<{ callback_url: string; callback_payload: string }>(
+  'schedules.stored',
+  'select callback_url, callback_payload from schedules where tenant_id = :tenant_id and id = :id',
+)
+
 const DELIVERABLE = sql<{ callback_url: string; callback_payload: string }>(
   'schedules.deliverable',
-  'select callback_url, callback_payload from schedules where tenant_id = :tenant_id and id = :id',
+  `select s.callback_url, s.callback_payload
+     from outbox o join schedules s on s.tenant_id = o.tenant_id and s.id = o.source_id
+    where o.tenant_id = :tenant_id and o.kind = 'schedule' and o.source_id = :id and o.fence = :fence`,
 )
 
 const chunk = { table: 'schedules', key: 'id', order: 'id', texts: ['callback_payload'] }
@@ -146,8 +154,14 @@ export function failed(tx: Tx, tenant_id: string, id: string, tried: Tried) {
   return tx.one(FAILED, { tenant_id, id, ...tried, now: tx.now })
 }
 
-export function deliverable(q: Reader, tenant_id: string, id: string) {
-  return q.one(DELIVERABLE, { tenant_id, id })
+/** What is sent, and where to. */
+export function stored(q: Reader, tenant_id: string, id: string) {
+  return q.one(STORED, { tenant_id, id })
+}
+
+/** The same for whoever holds this lease; null when it was lost. */
+export function deliverable(q: Reader, { tenant_id, source_id: id, fence }: Leased) {
+  return q.one(DELIVERABLE, { tenant_id, id, fence })
 }
 
 /** Removes rows of a tenant that is being purged; answers how many. */

@@ -75,7 +75,7 @@ export const getTenant = route({
   replies: { 200: Tenant },
   errors: [],
   async handle({ db, now, caller, services }, { params }) {
-    return tenantOf(await tenants.read(db, now, caller, params.tenant_id, services.plans))
+    return tenantOf(await tenants.read(db, now, caller, params.tenant_id, services))
   },
 })
 

@@ -6,9 +6,10 @@ import { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import { newSigningSecret } from '../base/seal.ts'
 import type { AdminCaller } from '../contract/caller.ts'
-import type { KeyCache, Plans, Secrets } from '../contract/services.ts'
+import type { KeyCache, MonthlyCalls, Plans, Secrets } from '../contract/services.ts'
 import * as credentials from '../credentials/service.ts'
 import type { Db, Reader, Tx } from '../db/db.ts'
+import * as inbox from '../inbox/service.ts'
 import * as kv from '../kv/service.ts'
 import * as outbox from '../outbox/service.ts'
 import * as quotas from '../quotas/service.ts'
@@ -53,7 +54,12 @@ export async function create(
   await audit.begin(tx, tenant_id)
   const admin_key = await credentials.issue(tx, adminOf(tenant_id))
   const tenant: TenantRow = { ...input, tenant_id, status: 'active', purge_at: null, created_at: tx.now }
-  return { tenant, admin_key, signing_secret, quota: await quotas.usage(tx, tenant, plans) }
+  return { tenant, admin_key, signing_secret, quota: await quotas.usage(tx, tenant, plans, 0) }
+}
+
+interface Viewing {
+  plans: Plans
+  calls: MonthlyCalls
 }
 
 export interface TenantView {
@@ -62,22 +68,32 @@ export interface TenantView {
 }
 
 /** The tenant and what it uses, in one state of the database. Throws FORBIDDEN for any other tenant's id. */
-export function read(
+export async function read(
   db: Db,
   now: Millis,
   caller: AdminCaller,
   tenant_id: string,
-  plans: Plans,
+  { plans, calls }: Viewing,
 ): Promise<TenantView> {
   mustBeOwn(caller, tenant_id)
-  return db.read((q) => view(q, caller.tenant_id, plans, now))
+  const used = await calls.used(caller.tenant_id, now)
+  return db.read((q) => view(q, caller.tenant_id, plans, now, used))
 }
 
-async function view(q: Reader, tenant_id: string, plans: Plans, now: Millis): Promise<TenantView> {
+async function view(
+  q: Reader,
+  tenant_id: string,
+  plans: Plans,
+  now: Millis,
+  calls: number,
+): Promise<TenantView> {
   const tenant = await store.find(q, tenant_id)
   if (!tenant) throw new ApiError('UNAUTHORIZED')
-  const expired = { kv_keys: await kv.countExpired(q, tenant_id, now) }
-  return { tenant, quota: await quotas.usage(q, tenant, plans, expired) }
+  const expired = {
+    kv_keys: await kv.countExpired(q, tenant_id, now),
+    inboxes: await inbox.countExpired(q, tenant_id, now),
+  }
+  return { tenant, quota: await quotas.usage(q, tenant, plans, calls, expired) }
 }
 
 /** From now on only the admin key may look, delete again or restore; the purge comes 30 days later. */
@@ -97,8 +113,7 @@ export function remove(
   })
 }
 
-interface Changing {
-  plans: Plans
+interface Changing extends Viewing {
   key_cache: KeyCache
   secrets: Secrets
   wake(due_at: Millis): void
@@ -106,13 +121,14 @@ interface Changing {
 }
 
 /** Throws INVALID_STATE when it is active, or when its purge may have begun. */
-export function restore(
+export async function restore(
   db: Db,
   services: Changing,
   caller: AdminCaller,
   tenant_id: string,
 ): Promise<TenantView> {
   mustBeOwn(caller, tenant_id)
+  const calls = await services.calls.used(caller.tenant_id, db.clock.now())
   return db.write(async (tx) => {
     const restored = await store.restore(tx, caller.tenant_id)
     if (!restored) throw await restoreRefusal(tx, caller.tenant_id)
@@ -121,7 +137,7 @@ export function restore(
       services.key_cache.clear()
       services.wake(tx.now)
     })
-    return view(tx, caller.tenant_id, services.plans, tx.now)
+    return view(tx, caller.tenant_id, services.plans, tx.now, calls)
   })
 }
 
@@ -181,7 +197,7 @@ async function restoreRefusal(tx: Tx, tenant_id: string): Promise<ApiError> {
     : new ApiError('UNAUTHORIZED')
 }
 
-export function rotateKey(
+export async function rotateKey(
   db: Db,
   services: Changing,
   caller: AdminCaller,
@@ -189,6 +205,7 @@ export function rotateKey(
   grace_seconds: number,
 ): Promise<TenantView & credentials.Rotation> {
   mustBeOwn(caller, tenant_id)
+  const calls = await services.calls.used(caller.tenant_id, db.clock.now())
   return db.write(async (tx) => {
     await store.markRotated(tx, caller.tenant_id)
     const rotation = await credentials.rotate(
@@ -197,23 +214,24 @@ export function rotateKey(
       adminOf(caller.tenant_id),
       grace_seconds,
     )
-    return { ...(await view(tx, caller.tenant_id, services.plans, tx.now)), ...rotation }
+    return { ...(await view(tx, caller.tenant_id, services.plans, tx.now, calls)), ...rotation }
   })
 }
 
 /** The new secret, shown once; the one before signs beside it for 24 h. */
-export function rotateSigningSecret(
+export async function rotateSigningSecret(
   db: Db,
   services: Changing,
   caller: AdminCaller,
   tenant_id: string,
 ): Promise<TenantView & { signing_secret: string }> {
   mustBeOwn(caller, tenant_id)
+  const calls = await services.calls.used(caller.tenant_id, db.clock.now())
   const signing_secret = newSigningSecret()
   const sealed = services.secrets.seal(signingContext(caller.tenant_id), signing_secret)
   return db.write(async (tx) => {
     await store.rotateSigningSecret(tx, caller.tenant_id, sealed, tx.now + previous_secret_ms)
-    return { ...(await view(tx, caller.tenant_id, services.plans, tx.now)), signing_secret }
+    return { ...(await view(tx, caller.tenant_id, services.plans, tx.now, calls)), signing_secret }
   })
 }
 

@@ -30,7 +30,7 @@ export class Candidates {
   #window = new Window<Candidate>()
   #read_at = Number.NEGATIVE_INFINITY
   /** What the turns found; a part of the window. */
-  #found: ReadonlySet<Candidate> = new Set()
+  #found = new Set<Candidate>()
   #go_on = false
   /** Whether there may be work behind the window. */
   #full = false
@@ -55,6 +55,7 @@ export class Candidates {
   /** Nothing that was seen counts any more. */
   drop(): void {
     this.#window = new Window()
+    this.#found.clear()
     this.forget()
   }
 
@@ -83,10 +84,12 @@ export class Candidates {
     first_callbacks = false,
   ): Promise<Batch[]> {
     if (slots.free === 0) return []
-    const chosen = this.#pick(slots, wanted)
-    if (chosen.length > 0) return batchesOf(chosen)
     const fresh = this.clock.monotonic() - this.#read_at < window_fresh_ms
-    if (this.hasBacklog && fresh && !this.#go_on) return []
+    if (fresh) {
+      const chosen = this.#pick(slots, wanted)
+      if (chosen.length > 0) return batchesOf(chosen)
+      if (this.hasBacklog && !this.#go_on) return []
+    }
     await this.#refill(slots, first_callbacks)
     return batchesOf(this.#pick(slots, wanted))
   }
@@ -108,7 +111,7 @@ export class Candidates {
     for (const item of picked) {
       this.#served(item.tenant_id)
       // Who was found behind the window and served is not the last to be found there.
-      this.#go_on ||= this.#found.has(item)
+      if (this.#found.delete(item)) this.#go_on = true
     }
     return picked
   }
@@ -128,9 +131,11 @@ export class Candidates {
     for (const { tenant_id, tenant_status } of rows) {
       if (tenant_status === 'pending_deletion') this.#late.add(tenant_id)
     }
-    this.#full = rows.length === window_rows_max && !first_callbacks
+    this.#full = rows.length === window_rows_max
     const seen = new Set(active.map(idOf))
-    const behind = this.#full ? await this.#turns.take(now, slots) : []
+    // Whose turn it was and for whom there was no place keeps it: the turns have gone on.
+    const kept = [...this.#found].filter((item) => slots.isFree(item))
+    const behind = !this.#full ? [] : kept.length > 0 ? kept : await this.#turns.take(now, slots)
     const found = [...new Map(behind.map((item) => [idOf(item), item]))]
       .filter(([id]) => !seen.has(id))
       .map(([, item]) => item)

@@ -20,6 +20,7 @@ import * as schedules from '../schedules/service.ts'
 import * as tenants from '../tenants/service.ts'
 import { version } from '../version.ts'
 import type { Engine } from './engine.ts'
+import { node_max } from './slots.ts'
 
 forEachDatabase('due work', (databases) => {
   let bench: Bench
@@ -282,6 +283,17 @@ forEachDatabase('due work', (databases) => {
       },
     )
 
+    test('three leases that lapsed do not count against a receiver that was changed after them', async () => {
+      const caller = await bench.tenant()
+      const { id } = await schedule(bench, caller)
+      for (let i = 0; i < 3; i++) await diesAfterLease(caller, 'schedule', id)
+      await schedules.update(bench.db, caller, bench.services, id, { callback_url: 'http://new.test/x' })
+      await bench.pump(bench.engine())
+      expect(urls(bench.network.held)).toEqual(['http://new.test/x'])
+      await bench.settle(200)
+      expect(await read(caller, id)).toMatchObject({ status: 'fired', attempts: 3, last_error: null })
+    })
+
     test('one of a third attempt: the change is tried, and not taken for a worker that died', async () => {
       const caller = await bench.tenant()
       const { id } = await schedule(bench, caller)
@@ -299,6 +311,53 @@ forEachDatabase('due work', (databases) => {
       expect(urls(bench.network.held)).toEqual(['http://new.test/x'])
       await bench.settle(200)
       expect(await read(caller, id)).toMatchObject({ status: 'fired', attempts: 3 })
+    })
+  })
+
+  describe('between its lease and its sending', () => {
+    /** Happens just before the engine reads what to send. */
+    function beforeRead(change: () => Promise<unknown>): void {
+      const one = bench.db.one.bind(bench.db)
+      bench.db.one = async (statement, params) => {
+        if (statement.name === 'schedules.deliverable') {
+          bench.db.one = one
+          await change()
+        }
+        return one(statement, params)
+      }
+    }
+
+    test('a schedule that is cancelled is not sent', async () => {
+      const caller = await bench.tenant()
+      const { id } = await schedule(bench, caller)
+      beforeRead(() => schedules.cancel(bench.db, caller, id))
+      const engine = bench.engine()
+      await bench.pump(engine)
+      bench.clock.advance(lease_ms)
+      await bench.pump(engine)
+      expect(bench.network.sent).toEqual([])
+      expect(await read(caller, id)).toMatchObject({ status: 'cancelled', attempts: 0 })
+      expect(await bench.outbox(caller.tenant_id)).toEqual([])
+      expect(bench.errors).toEqual([])
+    })
+
+    test('a schedule that is changed is sent as it is now, once, under another webhook-id', async () => {
+      const caller = await bench.tenant()
+      const { id } = await schedule(bench, caller)
+      const [before] = await bench.outbox(caller.tenant_id)
+      const change = { callback_payload: '{"n": 2}' }
+      beforeRead(() => schedules.update(bench.db, caller, bench.services, id, change))
+      const engine = bench.engine()
+      await bench.pump(engine)
+      expect(bench.network.sent).toEqual([])
+      const [after] = await bench.outbox(caller.tenant_id)
+      expect(after!.event_id).not.toBe(before!.event_id)
+      bench.clock.advance(1_000)
+      await bench.pump(engine)
+      await bench.settle(200)
+      const sent = bench.network.sent.map(({ body, headers }) => [body, headers['webhook-id']])
+      expect(sent).toEqual([['{"n": 2}', after!.event_id]])
+      expect(await read(caller, id)).toMatchObject({ status: 'fired', attempts: 1 })
     })
   })
 
@@ -392,6 +451,21 @@ forEachDatabase('due work', (databases) => {
       const served = urls(bench.network.sent).filter((url) => url.startsWith('http://healthy'))
       expect(new Set(served).size).toBe(50)
       expect(bench.network.held).toHaveLength(200)
+    })
+  })
+
+  describe('of one tenant that fills the node', () => {
+    test("leaves the next place to another tenant's that comes in meanwhile", async () => {
+      await manySchedules(bench, await bench.tenant(), 1_000, (i) => ({
+        callback_url: `http://many-${i % 500}.test/`,
+      }))
+      const engine = bench.engine()
+      await bench.pump(engine)
+      expect(bench.network.held).toHaveLength(node_max)
+      await schedule(bench, await bench.tenant(), { callback_url: 'http://other.test/' })
+      await engine.pumpAnew() // as the ticker does for work that was put in
+      await bench.settle(200, bench.network.held.slice(0, 1))
+      expect(urls(bench.network.sent.slice(node_max))).toEqual(['http://other.test/'])
     })
   })
 
@@ -491,67 +565,6 @@ forEachDatabase('due work', (databases) => {
       expect(await bench.outbox(caller.tenant_id)).toEqual([
         expect.objectContaining({ attempts: 1, next_at: first_attempt_at + 30_000 }),
       ])
-    })
-  })
-
-  describe('a database that fails', () => {
-    /** Stops an engine that goes round in circles: the test then says so. */
-    function boundLooks(looks_max: number): { looks: () => number } {
-      let looks = 0
-      bench.db.onRead = (name) => {
-        if (name !== 'outbox.due') return
-        looks += 1
-        if (looks > looks_max) throw new Error('it goes round in circles')
-      }
-      return { looks: () => looks }
-    }
-
-    test('under a look is told, and ends nothing: the next pump goes on', async () => {
-      const caller = await bench.tenant()
-      const { id } = await schedule(bench, caller)
-      const engine = bench.engine()
-      await bench.pump(engine)
-      bench.db.onRead = (name) => {
-        if (name === 'outbox.due') throw new Error('the database is away')
-      }
-      await bench.settle(204)
-      expect(await read(caller, id)).toMatchObject({ status: 'fired' })
-      expect(bench.errors.map(String)).toContain('Error: the database is away')
-      bench.db.onRead = () => {}
-      await schedule(bench, caller)
-      await bench.pump(engine)
-      expect(bench.network.held).toHaveLength(1)
-    })
-
-    test('under every lease, as when the disk is full, is not asked again and again', async () => {
-      const caller = await bench.tenant()
-      await manySchedules(bench, caller, 3)
-      bench.db.failing.add('outbox.lease')
-      const { looks } = boundLooks(20)
-      await bench.engine().pump()
-      expect(looks()).toBeLessThan(20)
-      expect(bench.errors.length).toBeGreaterThan(0)
-      expect(bench.errors.length).toBeLessThan(20)
-    })
-
-    test('may hold due work that nobody may lease: it is not asked for again and again, and keeps no tick waiting', async () => {
-      const caller = await bench.tenant()
-      const admin = { ...caller, kind: 'admin' as const }
-      await tenants.remove(bench.db, bench.services, admin, caller.tenant_id)
-      // Accepted on another node just before it learnt of the deletion.
-      await schedule(bench, caller)
-      const other = await bench.tenant()
-      const { id } = await schedule(bench, other)
-      bench.network.answer = () => 204
-      const { looks } = boundLooks(40)
-      const engine = bench.engine()
-      await engine.pump()
-      await bench.db.quiet()
-      await engine.pump()
-      expect(looks()).toBeLessThan(40)
-      expect(await read(other, id)).toMatchObject({ status: 'fired' })
-      bench.db.onRead = () => {}
-      expect(await outbox.anyDue(bench.db, now())).toBe(false)
     })
   })
 

@@ -1,27 +1,39 @@
 // Due work: found, leased, done, settled. Any number of engines on any number of nodes do nothing twice, because a
 // lease is a guarded update and a result counts only under the fence of its lease.
 
-import type { Clock } from '../base/clock.ts'
+import type { Clock, Millis } from '../base/clock.ts'
 import { second_ms } from '../base/clock.ts'
-import type { Outcome } from '../callbacks/deliver.ts'
+import type { Outcome, Outgoing } from '../callbacks/deliver.ts'
 import { signatureHeaders } from '../callbacks/sign.ts'
 import * as checkpoints from '../checkpoints/service.ts'
 import type { Services } from '../contract/services.ts'
 import type { Db } from '../db/db.ts'
+import * as inbox from '../inbox/service.ts'
 import * as outbox from '../outbox/service.ts'
-import { attempts_max, type Leased, lease_ms, type Result, stale_lease_ms } from '../outbox/work.ts'
+import {
+  attemptsMax,
+  type Leased,
+  lease_ms,
+  type Result,
+  stale_lease_ms,
+  type WorkKind,
+} from '../outbox/work.ts'
 import * as schedules from '../schedules/service.ts'
 import * as tenants from '../tenants/service.ts'
 import { version } from '../version.ts'
 import { type Batch, type Candidate, Candidates } from './candidates.ts'
-import { Slots } from './slots.ts'
+import { node_max, Slots } from './slots.ts'
 
 /** Rounds of one pass: a tick looks at the time between two. */
 const rounds_max = 8
 /** Rounds in a row that may lease nothing before the engine waits for its next call. */
 const vain_rounds_max = 3
+/** When work is looked for again that could not be leased. */
+const pump_later_ms = 1_000
 /** How often a tick looks whether other nodes are done with what they leased. */
 const look_again_ms = 50
+/** Kinds of work whose first attempt waits for no tick. */
+const starts_at_once: readonly WorkKind[] = ['callback', 'forward']
 
 export interface Counts {
   due: number
@@ -39,12 +51,7 @@ export interface EngineOptions {
   services: Services
   /** Whether due work starts by itself (TICK=internal) or at ticks only. */
   internal: boolean
-  send(request: {
-    method: string
-    url: string
-    headers: Record<string, string>
-    body: string
-  }): Promise<Outcome>
+  send(request: Outgoing): Promise<Outcome>
   onError: (error: unknown) => void
 }
 
@@ -55,6 +62,7 @@ export class Engine {
   #counts = noCounts()
   #pumping: Promise<void> | null = null
   #next_pass: PromiseWithResolvers<void> | null = null
+  #later: Timer | undefined
   #stopped = false
   #ticks = 0
 
@@ -85,35 +93,50 @@ export class Engine {
       const pass = this.#next_pass
       this.#next_pass = null
       try {
-        if (await this.#pass()) void this.pump()
+        const outcome = await this.#pass()
+        if (outcome === 'more') void this.pump()
+        if (outcome === 'in_vain') this.#pumpLater()
       } catch (error) {
         this.options.onError(error)
+        this.#pumpLater()
       }
       pass.resolve()
     }
     this.#pumping = null // here, where #next_pass was looked at last: a pump asked for in between must not be lost
   }
 
-  /** Whether there may be more to start. */
-  async #pass(): Promise<boolean> {
+  /** With TICK=external nobody else would try a decision's callback again before the next tick. */
+  #pumpLater(): void {
+    if (this.options.internal || this.#stopped) return
+    clearTimeout(this.#later)
+    this.#later = setTimeout(() => void this.pump(), pump_later_ms)
+  }
+
+  async #pass(): Promise<'more' | 'done' | 'in_vain'> {
     let vain = 0
     for (let round = 0; round < rounds_max; round++) {
-      if (this.#stopped || vain === vain_rounds_max) return false
+      if (this.#stopped) return 'done'
+      if (vain === vain_rounds_max) return 'in_vain'
       const outcome = await this.#round()
-      if (outcome === 'nothing_due') return false
+      if (outcome === 'nothing_due') return 'done'
       vain = outcome === 'started' ? 0 : vain + 1
     }
-    return !this.#stopped
+    return 'more'
   }
 
   /** Leases and starts one batch. In vain: other nodes were faster, or the database refused. */
   async #round(): Promise<'started' | 'nothing_due' | 'in_vain'> {
+    // What was sent and could not be written yet counts, too: it would be sent again. Whoever ends pumps.
+    if (this.#under_way.size >= node_max) return 'nothing_due'
     const only_first = !this.options.internal && this.#ticks === 0
     const batches = await this.#candidates.choose(this.#slots, (item) => this.#isWanted(item), only_first)
-    await this.#restLate()
-    if (batches.length === 0) return 'nothing_due'
+    if (batches.length === 0) {
+      await this.#restLate()
+      return 'nothing_due'
+    }
     const leased = (await Promise.all(batches.map((batch) => this.#lease(batch)))).flat()
     for (const { work, leased_at } of leased) this.#start(work, leased_at)
+    await this.#restLate()
     if (leased.length > 0) return 'started'
     this.#candidates.drop() // what was seen is no longer so
     return 'in_vain'
@@ -125,9 +148,9 @@ export class Engine {
     await tenants.restLate(db, services, this.#candidates.takeLate()).catch(onError)
   }
 
-  /** With TICK=external, outside a tick, only the first attempt of a decision's callback starts by itself. */
+  /** With TICK=external, outside a tick, only the first attempt of a callback or forward starts by itself. */
   #isWanted({ kind, attempts }: Candidate): boolean {
-    return this.options.internal || this.#ticks > 0 || (kind === 'callback' && attempts === 0)
+    return this.options.internal || this.#ticks > 0 || (starts_at_once.includes(kind) && attempts === 0)
   }
 
   /**
@@ -208,17 +231,18 @@ export class Engine {
     if (settled !== 'stale') this.#counts[settled] += 1
   }
 
-  /** One signed request. Null when it must not be sent any more: the lease is too old, or its subject is gone. */
+  /** One request. Null when it must not be sent any more: the lease is too old, or its subject is gone. */
   async #attempt(leased: Leased, leased_at: number): Promise<Result | null> {
-    const { db, clock, services, send } = this.options
+    const { db, clock, send } = this.options
     const started_at = clock.now()
     // Whoever had the last attempt did not live to tell what came of it.
-    if (leased.attempts > attempts_max) {
+    if (leased.attempts > attemptsMax(leased.kind)) {
       return { ok: false, status_code: null, error: 'interrupted', started_at, duration_ms: 0 }
     }
-    const message = await (leased.kind === 'schedule' ? schedules : checkpoints).message(db, leased)
-    const secrets = await tenants.signingSecrets(db, services.secrets, leased.tenant_id, started_at)
-    if (!message) {
+    const request = await (leased.kind === 'forward'
+      ? inbox.forward(db, leased)
+      : this.#signed(leased, started_at))
+    if (!request) {
       await db.write((tx) => outbox.complete(tx, leased))
       return null
     }
@@ -226,8 +250,19 @@ export class Engine {
       await db.write((tx) => outbox.unlease(tx, leased))
       return null
     }
+    const { ok, status, error, duration_ms } = await send(request)
+    return { ok, status_code: status, error, started_at, duration_ms: Math.round(duration_ms) }
+  }
+
+  /** The callback of a schedule or of a decision. Null when its subject is gone. */
+  async #signed(leased: Leased, started_at: Millis): Promise<Outgoing | null> {
+    const { db, services } = this.options
+    const secrets = await tenants.signingSecrets(db, services.secrets, leased.tenant_id, started_at)
+    // Last, so that what a PATCH or DELETE has changed since the lease is not sent under the old event.
+    const message = await (leased.kind === 'schedule' ? schedules : checkpoints).message(db, leased)
+    if (!message) return null
     const timestamp_seconds = Math.floor(started_at / second_ms)
-    const outcome = await send({
+    return {
       method: 'POST',
       url: message.url,
       headers: {
@@ -238,9 +273,7 @@ export class Engine {
         ...signatureHeaders({ id: leased.event_id, timestamp_seconds, body: message.body, secrets }),
       },
       body: message.body,
-    })
-    const { ok, status, error, duration_ms } = outcome
-    return { ok, status_code: status, error, started_at, duration_ms: Math.round(duration_ms) }
+    }
   }
 
   /** A database that refuses for a moment must not make a delivered callback be sent again. The fence makes it safe. */
@@ -261,6 +294,8 @@ export class Engine {
     if (leased.kind === 'schedule') {
       const settled = await db.write((tx) => schedules.settle(tx, services, leased, result))
       if (settled !== 'stale') this.#counts[settled] += 1
+    } else if (leased.kind === 'forward') {
+      await db.write((tx) => inbox.settleForward(tx, leased, result))
     } else {
       const settled = await db.write((tx) => checkpoints.settleCallback(tx, services, leased, result))
       if (settled === 'delivered' || settled === 'failed') this.#counts.callbacks += 1
@@ -282,6 +317,7 @@ export class Engine {
   /** Starts nothing more; resolves when what is under way has ended. */
   async stop(): Promise<void> {
     this.#stopped = true
+    clearTimeout(this.#later)
     await this.#pumping
     await Promise.all(this.#under_way)
   }

@@ -8,8 +8,11 @@ import { day_ms, iso } from '../base/clock.ts'
 import * as checkpoints from '../checkpoints/service.ts'
 import { type Tx, unnamed } from '../db/db.ts'
 import * as dlq from '../dlq/service.ts'
+import * as inboxes from '../inbox/service.ts'
 import * as kv from '../kv/service.ts'
+import { default_plans } from '../quotas/plans.ts'
 import * as schedules from '../schedules/service.ts'
+import { secretsUnder } from '../secrets/service.ts'
 import { purgeStep } from './purge.ts'
 
 const cron_secret = 'the cron secret of the tests'
@@ -260,6 +263,22 @@ async function fill(service: TestService, receiver: Receiver, tenant: TestTenant
     const answer = await service.ask(method, path, { key, headers, body })
     expect([path, Math.floor(answer.status / 100)]).toEqual([path, 2])
   }
+  await fillEdge(service, tenant)
+}
+
+/** Not through /api, whose calls are counted, and written when their second is over. */
+async function fillEdge({ app, url }: TestService, { tenant_id }: TestTenant): Promise<void> {
+  const caller = { kind: 'admin', tenant_id, plan: 'pro', status: 'active' } as const
+  const services = { plans: default_plans, secrets: secretsUnder('a key of the test') }
+  const input = { label: '', forward_url: null, ttl_seconds: day_ms / 1_000 }
+  const { token } = await app.db.write((tx) => inboxes.create(tx, caller, services, input))
+  for (let n = 0; n < 2; n++)
+    expect((await fetch(`${url}/hook/${token}`, { method: 'POST' })).status).toBe(200)
+  const CALLS = unnamed(
+    'test.calls',
+    `insert into api_calls (tenant_id, month, calls) values (:tenant_id, '2026-01', 7)`,
+  )
+  await app.db.write(async (tx) => tx.run(CALLS, { tenant_id }))
 }
 
 forEachDatabase('A chunk of a purge', (databases) => {

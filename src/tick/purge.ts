@@ -10,6 +10,7 @@ import * as credentials from '../credentials/service.ts'
 import type { Db, Tx } from '../db/db.ts'
 import * as dlq from '../dlq/service.ts'
 import * as idempotency from '../http/idempotency.ts'
+import * as inbox from '../inbox/service.ts'
 import * as kv from '../kv/service.ts'
 import * as outbox from '../outbox/service.ts'
 import * as quotas from '../quotas/service.ts'
@@ -31,6 +32,7 @@ const purges: Purge[] = [
   schedules.purge,
   checkpoints.purge,
   dlq.purge,
+  inbox.purge,
   kv.purge,
   audit.purge,
   idempotency.purge,

@@ -57,10 +57,22 @@ forEachService('The sweep', (service) => {
     const kept = { key: 'kept', value: '"x"', counted: 1, version: 1 }
     const long = { key: 'long', value: '"x"', counted: 1, version: 1 }
     service.clock.advance(999)
-    expect(await step()).toEqual({ kv_keys: 0, idempotency_keys: 0, locks_released: 0, more: false })
+    expect(await step()).toEqual({
+      kv_keys: 0,
+      inboxes: 0,
+      idempotency_keys: 0,
+      locks_released: 0,
+      more: false,
+    })
     expect(await quotaOf(tenant_id)).toEqual({ used: 3, version_floor: 0 })
     service.clock.advance(1)
-    expect(await step()).toEqual({ kv_keys: 1, idempotency_keys: 0, locks_released: 0, more: false })
+    expect(await step()).toEqual({
+      kv_keys: 1,
+      inboxes: 0,
+      idempotency_keys: 0,
+      locks_released: 0,
+      more: false,
+    })
     expect(await rowsOf(tenant_id)).toEqual([
       kept,
       long,
@@ -71,7 +83,13 @@ forEachService('The sweep', (service) => {
     await step()
     expect(await rowsOf(tenant_id)).toHaveLength(3)
     service.clock.advance(1)
-    expect(await step()).toEqual({ kv_keys: 0, idempotency_keys: 0, locks_released: 0, more: false })
+    expect(await step()).toEqual({
+      kv_keys: 0,
+      inboxes: 0,
+      idempotency_keys: 0,
+      locks_released: 0,
+      more: false,
+    })
     expect(await rowsOf(tenant_id)).toEqual([kept, long])
     expect(await quotaOf(tenant_id)).toEqual({ used: 2, version_floor: 2 })
     await service.ask('DELETE', '/v1/kv/swept/long', { key: api_key })
@@ -97,10 +115,10 @@ forEachService('The sweep', (service) => {
     const steps = []
     for (let i = 0; i < 4; i++) steps.push(await step())
     expect(steps).toEqual([
-      { kv_keys: rows_max, idempotency_keys: 0, locks_released: 0, more: true },
-      { kv_keys: rows_max, idempotency_keys: 0, locks_released: 0, more: true },
-      { kv_keys: 1, idempotency_keys: 0, locks_released: 0, more: false },
-      { kv_keys: 0, idempotency_keys: 0, locks_released: 0, more: false },
+      { kv_keys: rows_max, inboxes: 0, idempotency_keys: 0, locks_released: 0, more: true },
+      { kv_keys: rows_max, inboxes: 0, idempotency_keys: 0, locks_released: 0, more: true },
+      { kv_keys: 1, inboxes: 0, idempotency_keys: 0, locks_released: 0, more: false },
+      { kv_keys: 0, inboxes: 0, idempotency_keys: 0, locks_released: 0, more: false },
     ])
     expect(await quotaOf(tenant_id)).toEqual({ used: 0, version_floor: 0 })
 
@@ -118,7 +136,13 @@ forEachService('The sweep', (service) => {
     const other = await service.signUp()
     await fill(service, one.tenant_id, 3)
     await fill(service, other.tenant_id, 4)
-    expect(await step()).toEqual({ kv_keys: 7, idempotency_keys: 0, locks_released: 0, more: false })
+    expect(await step()).toEqual({
+      kv_keys: 7,
+      inboxes: 0,
+      idempotency_keys: 0,
+      locks_released: 0,
+      more: false,
+    })
     for (const { tenant_id } of [one, other]) expect((await quotaOf(tenant_id))?.used).toBe(0)
     service.clock.advance(day_ms)
     await step()
@@ -298,7 +322,7 @@ describe('The sweeper', () => {
     })
     await settled()
     expect(stopped).toBe(false)
-    for (let look = 0; look < 4; look++) {
+    for (let look = 0; look < 7; look++) {
       finish([])
       await settled()
     }

@@ -1,19 +1,25 @@
 // Removes what has expired, in bounded steps. Nothing depends on when it runs: what has expired is absent at once.
 
-import type { Clock } from '../base/clock.ts'
+import { type Clock, day_ms } from '../base/clock.ts'
 import * as credentials from '../credentials/service.ts'
 import type { Db } from '../db/db.ts'
 import * as dlq from '../dlq/service.ts'
 import * as idempotency from '../http/idempotency.ts'
+import * as inbox from '../inbox/service.ts'
 import * as kv from '../kv/service.ts'
+import * as quotas from '../quotas/service.ts'
 
 /** Rows of each kind that one step removes. */
 const rows_max = 500
 /** And bytes, where rows may be large. */
 const bytes_max = 4 * 1_048_576
 
+/** The counts of past months are kept for a year. */
+const months_kept_ms = 400 * day_ms
+
 export interface Swept {
   kv_keys: number
+  inboxes: number
   idempotency_keys: number
   locks_released: number
   /** Whether another step would find more. */
@@ -23,15 +29,24 @@ export interface Swept {
 /** One bounded step over every kind. */
 export async function sweep(db: Db, clock: Clock): Promise<Swept> {
   const keys = await kv.sweep(db, clock.now())
+  const inboxes = await inbox.sweep(db, clock.now())
   const letters = await dlq.sweep(db, clock.now())
   const idempotency_keys = await db.write((tx) => idempotency.sweep(tx, rows_max, bytes_max))
   const more_answers = await idempotency.anyExpired(db, clock.now())
+  const months = await db.write((tx) => quotas.sweepCalls(tx, tx.now - months_kept_ms, rows_max))
   const ended_keys = await db.write((tx) => credentials.sweep(tx, rows_max))
   return {
     kv_keys: keys.expired,
+    inboxes: inboxes.expired,
     idempotency_keys,
     locks_released: letters.locks_released,
-    more: keys.more || letters.more || more_answers || ended_keys === rows_max,
+    more:
+      keys.more ||
+      inboxes.more ||
+      letters.more ||
+      more_answers ||
+      ended_keys === rows_max ||
+      months === rows_max,
   }
 }
 

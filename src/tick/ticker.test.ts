@@ -6,7 +6,9 @@ import { Bench, rowsOf } from '../../test/support/work-engine.ts'
 import { approve, checkpoint, hook, manySchedules, schedule } from '../../test/support/work-features.ts'
 import { day_ms, iso, minute_ms, second_ms } from '../base/clock.ts'
 import { openDb } from '../db/open.ts'
+import * as inboxes from '../inbox/service.ts'
 import * as schedules from '../schedules/service.ts'
+import * as tenants from '../tenants/service.ts'
 import { Ticker } from './ticker.ts'
 
 const cron_secret = 'the cron secret of the tests'
@@ -426,6 +428,32 @@ forEachDatabase('a tick', (databases) => {
       expect(bench.network.sent.map((request) => request.url)).toEqual(decided(1))
     })
 
+    test("keeps no other tenant's forward or callback behind 1,100 forwards to a dead receiver", async () => {
+      const forwarding = async (url: string, count: number) => {
+        const caller = await bench.tenant()
+        const settings = { label: '', forward_url: url, ttl_seconds: 86_400 }
+        const { token } = await bench.db.write((tx) => inboxes.create(tx, caller, bench.services, settings))
+        const bytes = Buffer.from('x')
+        const request = { method: 'POST', headers: new Headers(), bytes, url: '/hook/t', address: '' }
+        const receive = () => inboxes.receive(bench.db, bench.services, token, request)
+        for (let n = 0; n < count; n += 50) await Promise.all(Array.from({ length: 50 }, receive))
+        return receive
+      }
+      await forwarding('http://dead.test/', 1_100)
+      const engine = bench.engine({ internal: false })
+      await engine.pumpAnew()
+      await bench.db.quiet()
+      expect(bench.network.sent.map(({ url }) => url)).toEqual(['http://dead.test/'])
+      bench.clock.advance(1)
+      const receive = await forwarding('http://alive.test/', 0)
+      await receive()
+      await decide(await bench.tenant())
+      await engine.pumpAnew()
+      await bench.db.quiet()
+      const started = bench.network.sent.slice(1).map(({ url }) => url)
+      expect(started.toSorted()).toEqual(['http://alive.test/', ...decided(1)])
+    })
+
     test('leaves everything else waiting, before and after it', async () => {
       const caller = await bench.tenant()
       await manySchedules(bench, caller, 3)
@@ -497,6 +525,42 @@ forEachDatabase('a tick', (databases) => {
       bench.db.failing.add('idempotency.sweep')
       await expect(tick()).rejects.toThrow('idempotency.sweep fails')
     })
+  })
+
+  test('spends 5 s on work that is to rest, and then does what is due; the rest of that goes on beside it', async () => {
+    const [deleted, other] = [await bench.tenant(), await bench.tenant()]
+    await bench.write(
+      `with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < 40000)
+       insert into outbox (tenant_id, kind, source_id, event_id, destination, next_at, lease_until, fence, attempts,
+                           first_attempt_at, resting)
+       select :tenant_id, 'schedule', 'sch_' || n, '', 'http://x.test', :next_at, 0, 0, 0, null, 0 from numbers`,
+      { tenant_id: deleted.tenant_id, next_at: bench.clock.now() + day_ms },
+    )
+    await manySchedules(bench, other, 20, (i) => ({ callback_url: `http://h-${i}.test/` }))
+    await tenants.remove(bench.db, bench.services, { ...deleted, kind: 'admin' }, deleted.tenant_id)
+    bench.network.answer = () => 204
+    const began = bench.clock.monotonic()
+    let looked_after: number | null = null
+    bench.db.onRead = (name) => {
+      if (name === 'outbox.due') looked_after ??= bench.clock.monotonic() - began
+      if (name === 'tenants.rest_pending' && looked_after === null) bench.clock.advance(2_500)
+    }
+    const ticker = new Ticker({
+      ...{ db: bench.db, clock: bench.clock, engine: bench.engine({ internal: false }), internal: false },
+      onError: (error) => bench.errors.push(error),
+      onPurged: () => {},
+    })
+    const { schedules: settled } = (await ticker.tick()) as { schedules: { fired: number } }
+    // Two steps that it waits for; the first of those that go on beside it may come before the look.
+    expect<(number | null)[]>([5_000, 7_500]).toContain(looked_after as number | null)
+    expect(settled.fired).toBe(20)
+    const awake = () =>
+      bench.rows('select source_id from outbox where tenant_id = :tenant_id and resting = 0 limit 1', {
+        tenant_id: deleted.tenant_id,
+      })
+    while ((await awake()).length > 0) await bench.db.quiet()
+    await ticker.stop()
+    expect(bench.errors).toEqual([])
   })
 
   describe('by itself (TICK=internal)', () => {

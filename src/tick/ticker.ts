@@ -12,6 +12,8 @@ import { type Sweeper, type Swept, startSweeper, sweep } from './sweep.ts'
 const poll_ms = 1_000
 /** The same while due work waits for room. */
 const backlog_poll_ms = 100
+/** What comes in meanwhile is looked at this much later. */
+const backlog_wake_ms = 20
 /** How long POST /v1/tick may take. */
 export const tick_ms_max = 25_000
 /** How long it begins further steps of its sweep. */
@@ -30,6 +32,8 @@ export interface TickerOptions {
 export class Ticker {
   #stopped = false
   #timer: Timer | undefined
+  /** With TICK=external: what came in while work waited for room. */
+  #pump_timer: Timer | undefined
   /** When the timer is set for. */
   #wakes_at = Number.POSITIVE_INFINITY
   #running: Promise<void> = Promise.resolve()
@@ -52,8 +56,11 @@ export class Ticker {
   /** Work falls due then. */
   wake(due_at: Millis): void {
     if (this.#stopped) return
-    if (this.options.internal) this.#setTimer(due_at)
-    else if (due_at <= this.options.clock.now()) void this.#pump()
+    const now = this.options.clock.now()
+    // Where work waits for room, each message for a dead receiver would otherwise cost a look at all of it.
+    const soonest = this.options.engine.hasBacklog ? now + backlog_wake_ms : now
+    if (this.options.internal) this.#setTimer(Math.max(due_at, soonest))
+    else if (due_at <= now) this.#pumpAt(soonest)
   }
 
   /** Some tenant's work is to rest, or to be taken up again. */
@@ -77,14 +84,15 @@ export class Ticker {
     }
   }
 
-  /** Begins no further step after `until`, a monotonic time. */
-  async #restAll(until: number): Promise<void> {
+  /** Begins no further step after `until`, a monotonic time. False when that left something to do. */
+  async #restAll(until: number): Promise<boolean> {
     const { db, clock } = this.options
     let after_tenant_id: string | null = ''
     while (after_tenant_id !== null && !this.#stopped && clock.monotonic() < until) {
       after_tenant_id = await tenants.restStep(db, after_tenant_id)
       if (after_tenant_id !== null) this.wake(clock.now()) // for what was taken up and is due
     }
+    return after_tenant_id === null
   }
 
   #setTimer(at: Millis): void {
@@ -100,6 +108,16 @@ export class Ticker {
     this.#wakes_at = Number.POSITIVE_INFINITY
     const looked_at = this.options.clock.now()
     this.#running = this.#pump().then(() => this.#setNext(looked_at))
+  }
+
+  #pumpAt(at: Millis): void {
+    const delay_ms = at - this.options.clock.now()
+    if (delay_ms <= 0) void this.#pump()
+    else
+      this.#pump_timer ??= setTimeout(() => {
+        this.#pump_timer = undefined
+        void this.#pump()
+      }, delay_ms)
   }
 
   async #pump(): Promise<void> {
@@ -129,6 +147,7 @@ export class Ticker {
     const purge = await purgeStep(db, clock.now())
     for (const tenant_id of purge.purged) onPurged(tenant_id)
     this.#swept.kv_keys += swept.kv_keys
+    this.#swept.inboxes += swept.inboxes
     this.#swept.idempotency_keys += swept.idempotency_keys
     this.#swept.locks_released += swept.locks_released
     this.#swept.tenants_purged += purge.purged.length
@@ -150,7 +169,8 @@ export class Ticker {
     const { engine, clock, onError } = this.options
     const began = clock.monotonic()
     // First, so that what fell due while a restored tenant waited for deletion is due now.
-    await this.#restAll(began + tick_ms_max).catch(onError)
+    const rested = await this.#restAll(began + tick_sweep_ms_max).catch(onError)
+    if (rested === false) this.rest() // goes on beside the rest of the tick
     const waits_ms_max = began + tick_ms_max - clock.monotonic()
     await Promise.all([engine.tick(waits_ms_max), this.#sweepShare()])
     const { due, fired, retrying, failed, rejected, expired, callbacks } = engine.takeCounts()
@@ -160,7 +180,11 @@ export class Ticker {
       schedules: { due, fired, retrying, failed },
       checkpoints: { rejected, expired, callbacks },
       dlq: { locks_released: swept.locks_released },
-      expired: { kv_keys: swept.kv_keys, inboxes: 0, idempotency_keys: swept.idempotency_keys },
+      expired: {
+        kv_keys: swept.kv_keys,
+        inboxes: swept.inboxes,
+        idempotency_keys: swept.idempotency_keys,
+      },
       tenants_purged: swept.tenants_purged,
       duration_ms: Math.round(clock.monotonic() - began),
     }
@@ -170,6 +194,7 @@ export class Ticker {
   async stop(): Promise<void> {
     this.#stopped = true
     clearTimeout(this.#timer)
+    clearTimeout(this.#pump_timer)
     await this.#running
     await this.#resting
     await this.#sweeper?.stop()
@@ -177,5 +202,5 @@ export class Ticker {
 }
 
 function noneSwept(): Omit<Swept, 'more'> & { tenants_purged: number } {
-  return { kv_keys: 0, idempotency_keys: 0, locks_released: 0, tenants_purged: 0 }
+  return { kv_keys: 0, inboxes: 0, idempotency_keys: 0, locks_released: 0, tenants_purged: 0 }
 }

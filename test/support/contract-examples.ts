@@ -22,17 +22,36 @@ export interface Schema {
   anyOf?: Schema[]
   'x-any-json'?: 'any' | 'object'
   'x-trim'?: boolean
+  /** Names of one thing: one of them is needed, and several must agree. */
+  'x-one-of'?: string[]
 }
 
 export type Json = Record<string, unknown>
 
 /** A body that holds what is required and nothing else; undefined when the route takes no body. */
 export function exampleBody(route: Route): Json | undefined {
-  if (!route.body) return undefined
-  const schema = route.body as Schema
-  return Object.fromEntries(
-    (schema.required ?? []).map((name) => [name, example(route, name, schema.properties![name]!)]),
-  )
+  return route.body ? needed(route, route.body as Schema) : undefined
+}
+
+/** The same for a query: empty, or with its `?`. */
+export function exampleQuery(route: Route): string {
+  const query = new URLSearchParams(needed(route, (route.query ?? {}) as Schema) as Record<string, string>)
+  return query.size > 0 ? `?${query}` : ''
+}
+
+function needed(route: Route, schema: Schema): Json {
+  const names = [...(schema.required ?? []), ...(schema['x-one-of']?.slice(0, 1) ?? [])]
+  return Object.fromEntries(names.map((name) => [name, example(route, name, schema.properties![name]!)]))
+}
+
+/** The body with this value; another name for the same thing gives way, or steps in for null. */
+export function withField(route: Route, body: Json, name: string, value: unknown): Json {
+  const names = (route.body as Schema)['x-one-of'] ?? []
+  const others = names.includes(name) ? names.filter((other) => other !== name) : []
+  const left = Object.entries(body).filter(([other]) => !others.includes(other))
+  const known = names.map((other) => body[other]).find((given) => given !== undefined)
+  const stand_ins = value === null ? others.slice(0, 1).map((other) => [other, known]) : []
+  return Object.fromEntries([...left, ...stand_ins, [name, value]])
 }
 
 export function exampleParam(route: Route, name: string, param: Param): string {
@@ -130,7 +149,7 @@ function isPlainString({ type, enum: values, pattern, format }: Schema): boolean
 function textOf(name: string, schema: Schema, length: number | undefined): string {
   if (schema.format === 'date-time') return new Date(Date.UTC(2026, 5, 1) + made).toISOString()
   if (schema.format === 'email') return emailOf(length ?? 24)
-  const head = name.endsWith('_url') ? `http://127.0.0.1:9/${made}` : `example-${made}`
+  const head = /(_u|U)rl$/.test(name) ? `http://127.0.0.1:9/${made}` : `example-${made}`
   if (length === undefined) return head.slice(-(schema.maxLength ?? head.length))
   return head.length > length ? head.slice(-length) : head.padEnd(length, 'x')
 }

@@ -7,10 +7,18 @@ import { type ErrorCode, errors } from '../../src/base/errors.ts'
 import { newId } from '../../src/base/ids.ts'
 import type { CallerKind } from '../../src/contract/caller.ts'
 import { errorCodesOf } from '../../src/contract/openapi.ts'
-import type { NamedRoute, Route } from '../../src/contract/route.ts'
+import { type NamedRoute, type Route, successStatus } from '../../src/contract/route.ts'
+import { isApi, isWrapped } from '../../src/contract/surface.ts'
 import { routes } from '../../src/routes.ts'
 import * as tenants from '../../src/tenants/service.ts'
-import { exampleBody, exampleParam, type Json, type Schema } from './contract-examples.ts'
+import {
+  exampleBody,
+  exampleParam,
+  exampleQuery,
+  fieldsOf,
+  type Json,
+  type Schema,
+} from './contract-examples.ts'
 import { type Answer, type Ask, cron_secret, type TestService } from './service.ts'
 
 export const caller_kinds: readonly CallerKind[] = ['admin', 'agent', 'approval']
@@ -113,8 +121,8 @@ export async function call(
 export function mustKeepContract(route: Route, answer: Answer): void {
   const request_id = answer.headers.get('x-request-id')
   expect(request_id).toMatch(/^[A-Za-z0-9_.-]{8,64}$/)
-  if (answer.status >= 400) {
-    mustBeEnvelope(answer)
+  if (answer.status >= 400 && !(route.replies[answer.status] && answer.body.data)) {
+    mustBeEnvelope(answer, route)
     expect(errorCodesOf(route)).toContain(answer.body.error.code)
     return
   }
@@ -127,26 +135,35 @@ export function mustKeepContract(route: Route, answer: Answer): void {
   }
   expect(answer.headers.get('content-type')).toBe('application/json')
   expect(answer.headers.get('cache-control')).toBe('no-store')
-  expect([...Value.Errors(schema, answer.body)]).toEqual([])
-  expect(undeclared(schema as Schema, answer.body, '')).toEqual([])
+  const data = dataOf(route, answer)
+  if (isApi(route.path)) expect(answer.body).toEqual({ success: answer.status < 400, data })
+  expect([...Value.Errors(schema, data)]).toEqual([])
+  expect(undeclared(schema as Schema, data, '')).toEqual([])
 }
 
+/** What an answer is about: under /api it lies in an envelope. */
+// biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of an answer's shape
+function dataOf({ path }: Route, { body }: Answer): any {
+  return isApi(path) ? body.data : body
+}
+
+type OfSurface = Pick<Route, 'path'>
+
 /** The error envelope of the API contract, byte for byte, with the status of the code. */
-export function mustBeEnvelope(answer: Answer): void {
+export function mustBeEnvelope(answer: Answer, route: OfSurface): void {
   const { code, details } = answer.body.error as { code: ErrorCode; details?: unknown }
   expect(Object.keys(errors)).toContain(code)
-  expect(answer.text).toBe(envelopeText(code, answer.headers.get('x-request-id')!, details))
+  expect(answer.text).toBe(envelopeText(route, code, answer.headers.get('x-request-id')!, details))
   const also = code === 'VERSION_MISMATCH' ? [412] : []
   expect([errors[code].status as number, ...also]).toContain(answer.status)
   expect(answer.headers.get('content-type')).toBe('application/json')
   expect(answer.headers.get('cache-control')).toBe('no-store')
 }
 
-export function envelopeText(code: ErrorCode, request_id: string, details?: unknown): string {
+function envelopeText({ path }: OfSurface, code: ErrorCode, request_id: string, details?: unknown): string {
   const { message } = errors[code]
-  return JSON.stringify({
-    error: details ? { code, message, details, request_id } : { code, message, request_id },
-  })
+  const error = details ? { code, message, details, request_id } : { code, message, request_id }
+  return JSON.stringify(isWrapped(path) ? { success: false, error } : { error })
 }
 
 /** Status and body with the request id taken out, to compare answers byte for byte. */
@@ -156,9 +173,12 @@ export function bytesButId(answer: Answer): string {
 }
 
 /** The answer that `bytesButId` shows for an error without details. */
-export function errorBytes(code: ErrorCode): string {
-  return `${errors[code].status} ${envelopeText(code, '<request id>')}`
+export function errorBytes(code: ErrorCode, route: OfSurface = unknown_route): string {
+  return `${errors[code].status} ${envelopeText(route, code, '<request id>')}`
 }
+
+/** Answers as /v1 does. */
+const unknown_route: OfSurface = { path: '/' }
 
 /** What a tenant can see of itself: the answer of every list and of its own record. */
 export async function seenBy(service: TestService, keyring: Keyring, also: string[] = []): Promise<string[]> {
@@ -173,10 +193,13 @@ export async function seenBy(service: TestService, keyring: Keyring, also: strin
       const as_admin = await service.ask('GET', path, { key: keyring.keys.admin })
       const answer =
         as_admin.status === 403 ? await service.ask('GET', path, { key: keyring.keys.agent }) : as_admin
-      return `GET ${path} ${bytesButId(answer)}`
+      return `GET ${path} ${bytesButId(answer).replace(calls_used, '$1')}`
     }),
   )
 }
+
+/** Looking is a call, too. */
+const calls_used = /("api_calls_per_month":{"used":)\d+/
 
 /** For test.each: `POST /v1/agents` and its route. */
 export function titled(list: readonly NamedRoute[]): [string, NamedRoute][] {
@@ -200,7 +223,9 @@ export function neverExisted(route: Route): Record<string, string> {
 
 /** A path with its parameters filled in. */
 export function pathWith(route: Route, params: Record<string, string>): string {
-  return route.path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(params[name]!))
+  return route.path
+    .replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(params[name]!))
+    .replace(/\*$/, 'any/sub%20path')
 }
 
 async function ownerFor(service: TestService, route: Route, keyring: Keyring): Promise<Keyring> {
@@ -214,13 +239,17 @@ async function newTarget(service: TestService, route: Route, own: Keyring): Prom
     else if (param.message !== '') params[name] = exampleParam(route, name, param)
     else params[name] = await newObject(service, route, name, own)
   }
-  const made = { keyring: own, params, path: pathWith(route, params), body: exampleBody(route) }
+  const path = `${pathWith(route, params)}${exampleQuery(route)}`
+  const made = { keyring: own, params, path, body: exampleBody(route) }
   const put = routes.find((other) => other.route.method === 'PUT' && other.route.path === route.path)
   if (put && put.route !== route) await mustSucceed(service, put, { ...made, body: exampleBody(put.route) })
   return made
 }
 
-/** The id of an object that the collection's POST has just made: `/v1/agents` for `/v1/agents/:agent_id/…`. */
+/**
+ * The id of an object that the collection's POST has just made: `/v1/agents` for `/v1/agents/:agent_id/…`; else, as
+ * for `/hook/:token`, what another POST answers under this name.
+ */
 async function newObject(
   service: TestService,
   route: Route,
@@ -228,17 +257,22 @@ async function newObject(
   keyring: Keyring,
 ): Promise<string> {
   const collection = route.path.split(`/:${name}`)[0]!
-  const maker = routes.find((other) => other.route.path === collection && other.route.create)
+  const makers = routes.filter((other) => other.route.create)
+  const maker =
+    makers.find((other) => other.route.path === collection) ??
+    makers.find((other) =>
+      fieldsOf(other.route.replies[successStatus(other.route)]).some(([n]) => n === name),
+    )
   if (!maker) throw new Error(`${route.path}: nothing makes a :${name}, there is no POST ${collection}`)
   const made = await mustSucceed(service, maker, await newTarget(service, maker.route, keyring))
-  const id: unknown = made.body[name]
+  const id: unknown = dataOf(maker.route, made)[name]
   if (typeof id !== 'string')
     throw new Error(`POST ${collection} answers no ${name}, which ${route.path} needs`)
   return id
 }
 
 async function mustSucceed(service: TestService, named: NamedRoute, made: Ready): Promise<Answer> {
-  const path = pathWith(named.route, made.params)
+  const path = `${pathWith(named.route, made.params)}${exampleQuery(named.route)}`
   const body = exampleBody(named.route)
   const [who] = callersOf(named.route, made.keyring)
   const answer = await call(service, named, { path, body }, { headers: who![1] })

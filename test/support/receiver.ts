@@ -23,6 +23,8 @@ export interface Answer {
 
 export interface Receiver extends Listening {
   requests: Received[]
+  /** Their bytes, in the same order. */
+  bodies: Buffer[]
   /** May be replaced at any time. */
   answer: (request: Received) => Answer | Promise<Answer>
   /** Resolves once this many requests have come in all. */
@@ -45,13 +47,15 @@ export async function startReceiver(options: { secure?: boolean } = {}): Promise
   const listener: RequestListener = async (request, response) => {
     const chunks: Uint8Array[] = []
     for await (const chunk of request) chunks.push(chunk as Uint8Array)
+    const bytes = Buffer.concat(chunks)
     const received = {
       method: request.method ?? '',
       target: request.url ?? '',
       headers: request.headers as Record<string, string>,
-      body: Buffer.concat(chunks).toString(),
+      body: bytes.toString(),
     }
     requests.push(received)
+    receiver.bodies.push(bytes)
     for (const { count, resolve } of waiting) if (requests.length >= count) resolve()
     const { status = 204, headers = {}, body = '' } = await receiver.answer(received)
     response.writeHead(status, headers).end(body)
@@ -61,6 +65,7 @@ export async function startReceiver(options: { secure?: boolean } = {}): Promise
   const receiver: Receiver = {
     ...listening,
     requests,
+    bodies: [],
     answer: () => ({}),
     received: (count) =>
       new Promise((resolve) => {

@@ -1,8 +1,9 @@
 // One node's engine on a database of its own: its clock moves when told, its receivers answer when told, and the test
 // knows when nothing is under way any more. So nothing here sleeps, and nothing depends on how fast a machine is.
 
+import { Gate } from '../../src/base/gate.ts'
 import { Waiters } from '../../src/base/waiters.ts'
-import type { FailureClass, Outcome } from '../../src/callbacks/deliver.ts'
+import type { FailureClass, Outcome, Outgoing } from '../../src/callbacks/deliver.ts'
 import type { AgentCaller } from '../../src/contract/caller.ts'
 import type { Services } from '../../src/contract/services.ts'
 import { keyCache } from '../../src/credentials/cache.ts'
@@ -10,6 +11,7 @@ import type { Awaitable, Db, Params, Reader, Statement, Tx, Value } from '../../
 import { unnamed } from '../../src/db/db.ts'
 import type { WorkKind } from '../../src/outbox/work.ts'
 import { default_plans } from '../../src/quotas/plans.ts'
+import * as quotas from '../../src/quotas/service.ts'
 import { cursorKeyUnder, secretsUnder } from '../../src/secrets/service.ts'
 import * as tenants from '../../src/tenants/service.ts'
 import { Engine } from '../../src/tick/engine.ts'
@@ -142,8 +144,8 @@ export class Network {
   /** What to answer at once; null holds the request. */
   answer: (request: Sent) => Verdict | null = () => null
 
-  send({ url, headers, body }: Sent): Promise<Outcome> {
-    const request = { url, headers, body }
+  send({ url, headers, body }: Outgoing): Promise<Outcome> {
+    const request = { url, headers, body: Buffer.from(body).toString() }
     this.sent.push(request)
     const verdict = this.answer(request)
     if (verdict !== null) return Promise.resolve(outcomeOf(verdict))
@@ -202,10 +204,13 @@ export class Bench {
       plans: default_plans,
       secrets: secretsUnder(secret_key),
       key_cache: keyCache(clock),
+      calls: quotas.monthlyCalls(db, clock),
       cursor_key: cursorKeyUnder(secret_key),
       signup_open: true,
+      public_url: () => 'http://127.0.0.1:8420',
       callbackRefusal: async () => null,
       waiters: new Waiters(),
+      gate: new Gate(clock),
       clock,
       wake: (due_at) => bench.woken.push(due_at),
       rest: () => {

@@ -1,0 +1,102 @@
+-- The edge: webhook inboxes, rate counters, and the calls of /api that plans count.
+
+-- month: '2026-11', in UTC.
+create table api_calls (
+  tenant_id {text} not null,
+  month {text} not null,
+  calls {integer} not null,
+  primary key (tenant_id, month)
+) {keyed};
+create index api_calls_month on api_calls (month);
+
+-- token_hash: SHA-256 of the token, which itself is sealed. last_seq: the number of the newest message. counted:
+-- whether it is in the tenant's inboxes. clear_at: when its messages go, null once they are gone; forget_at: when the
+-- row itself may.
+create table inboxes (
+  tenant_id {text} not null,
+  id {text} not null,
+  token_hash {text} not null,
+  token {text} not null,
+  label {text} not null,
+  forward_url {text},
+  last_seq {integer} not null,
+  counted {integer} not null,
+  deleted {integer} not null,
+  expires_at {integer} not null,
+  clear_at {integer},
+  forget_at {integer} not null,
+  created_at {integer} not null,
+  primary key (tenant_id, id)
+) {keyed};
+create unique index inboxes_token on inboxes (token_hash);
+create index inboxes_tenant_expiring on inboxes (tenant_id, expires_at) where counted = 1;
+create index inboxes_expiring on inboxes (expires_at) where counted = 1;
+create index inboxes_clearing on inboxes (clear_at) where clear_at is not null;
+create index inboxes_forgetting on inboxes (forget_at) where clear_at is null;
+
+-- Numbers of an inbox have no gaps: seq rises by one, and what goes is the lowest. size: bytes of the row's long texts.
+-- query: as it was sent. headers: JSON text. body: text in the given encoding, of these many bytes. The forward's
+-- columns are null until there is something to say; forward_status is null when nothing is forwarded.
+create table inbox_messages (
+  tenant_id {text} not null,
+  inbox_id {text} not null,
+  seq {integer} not null,
+  size {integer} not null,
+  id {text} not null,
+  method {text} not null,
+  kind {text} not null check (kind in ('json', 'text', 'binary')),
+  encoding {text} not null check (encoding in ('text', 'base64')),
+  forward_status {text} check (forward_status in ('pending', 'delivered', 'failed')),
+  forward_status_code {integer},
+  forward_error {text},
+  forward_duration_ms {integer},
+  forward_attempted_at {integer},
+  source_ip {text} not null,
+  content_type {text} not null,
+  created_at {integer} not null,
+  path {text} not null,
+  query {text} not null,
+  headers {text} not null,
+  body {text} not null,
+  primary key (tenant_id, inbox_id, seq)
+) {heap};
+
+-- The outbox again, for one more kind of work: SQLite cannot change a check.
+create table outbox_of_four (
+  tenant_id {text} not null,
+  kind {text} not null check (kind in ('schedule', 'timeout', 'callback', 'forward')),
+  source_id {text} not null,
+  event_id {text} not null,
+  destination {text} not null,
+  next_at {integer} not null,
+  lease_until {integer} not null,
+  fence {integer} not null,
+  attempts {integer} not null,
+  first_attempt_at {integer},
+  resting {integer} not null,
+  lapsed_until {integer} not null default 0,
+  primary key (tenant_id, kind, source_id)
+) {keyed};
+insert into outbox_of_four
+    (tenant_id, kind, source_id, event_id, destination, next_at, lease_until, fence, attempts, first_attempt_at,
+     resting, lapsed_until)
+  select tenant_id, kind, source_id, event_id, destination, next_at, lease_until, fence, attempts, first_attempt_at,
+         resting, lapsed_until
+    from outbox;
+drop table outbox;
+alter table outbox_of_four rename to outbox;
+create index outbox_due on outbox (next_at) where resting = 0;
+create index outbox_first_attempts on outbox (next_at)
+  where resting = 0 and kind in ('callback', 'forward') and attempts = 0;
+create index outbox_lanes on outbox (tenant_id, destination, next_at) where resting = 0;
+create index outbox_tenants on outbox (tenant_id, next_at, kind, source_id) where resting = 0;
+create index outbox_resting on outbox (tenant_id, next_at, kind, source_id) where resting = 1;
+
+-- Rate counters are rows of kv_entries whose value is the JSON text of algorithm and window; a tombstone keeps the
+-- limit and the window. rl_limit: the number as it was sent. rl_hits: of the window, or of the current bucket.
+-- rl_previous: of the bucket before; null for a fixed window. rl_taken: what the last check of a sliding window took.
+alter table kv_entries add column rl_window_ms {integer};
+alter table kv_entries add column rl_limit {text};
+alter table kv_entries add column rl_hits {integer};
+alter table kv_entries add column rl_previous {integer};
+alter table kv_entries add column rl_taken {integer}

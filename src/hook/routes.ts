@@ -1,0 +1,46 @@
+// /hook/{token}: anybody may send anything.
+
+import { Type } from 'typebox'
+import { looksLikeToken } from '../base/keys.ts'
+import { type Method, type Param, route } from '../contract/route.ts'
+import { Shape } from '../contract/schemas.ts'
+import * as inboxes from '../inbox/service.ts'
+
+/** Whatever could be no token becomes '-', which names nothing. */
+const token: Param = {
+  schema: Type.String({ description: 'The token of an inbox.' }),
+  read: (decoded) => (looksLikeToken(decoded) ? decoded : '-'),
+  message: '',
+}
+
+export const receiveGet = hook('GET', '/hook/:token')
+export const receivePost = hook('POST', '/hook/:token')
+export const receivePut = hook('PUT', '/hook/:token')
+export const receivePatch = hook('PATCH', '/hook/:token')
+export const receiveDelete = hook('DELETE', '/hook/:token')
+export const receiveGetBelow = hook('GET', '/hook/:token/*')
+export const receivePostBelow = hook('POST', '/hook/:token/*')
+export const receivePutBelow = hook('PUT', '/hook/:token/*')
+export const receivePatchBelow = hook('PATCH', '/hook/:token/*')
+export const receiveDeleteBelow = hook('DELETE', '/hook/:token/*')
+
+function hook(method: Method, path: string) {
+  return route({
+    method,
+    path,
+    tag: 'Webhook inbox',
+    summary: 'Send a message to an inbox',
+    auth: [],
+    raw: true,
+    params: { token },
+    replies: { 200: Shape({ received: Type.Boolean() }) },
+    errors: ['INBOX_NOT_FOUND', 'INBOX_EXPIRED'],
+    async handle({ db, services }, { params }, raw) {
+      if (raw.method === 'HEAD') await inboxes.mustReceive(db, params.token)
+      else await inboxes.receive(db, services, params.token, raw)
+      return received
+    },
+  })
+}
+
+const received = { received: true }

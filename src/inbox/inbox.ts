@@ -1,0 +1,56 @@
+// What an inbox is and how long its parts live. No imports from db or http.
+
+import { day_ms, hour_ms, last_instant_ms, type Millis, second_ms } from '../base/clock.ts'
+import { invalid } from '../base/errors.ts'
+
+export const ttl_seconds_default = 86_400
+export const ttl_seconds_min = 1
+/** How long detail and messages of an expired inbox stay readable. */
+export const readable_ms = 24 * hour_ms
+/** How long the URL of an expired inbox says so, before it is as unknown as any other. */
+export const told_expired_ms = 7 * day_ms
+
+export const list_limit_default = 50
+export const list_limit_max = 100
+/** Messages in the detail, the newest. */
+export const messages_shown_max = 50
+/** Bytes of stored messages on a page, unless a single one has more. */
+export const page_bytes_max = 4 * 1_048_576
+export const wait_seconds_max = 55
+
+export interface InboxRow {
+  id: string
+  /** Sealed. */
+  token: string
+  label: string
+  forward_url: string | null
+  last_seq: number
+  /** The oldest message that is kept; null when none is. */
+  first_seq: number | null
+  expires_at: Millis
+  created_at: Millis
+}
+
+/** When an inbox of this ttl expires. Throws VALIDATION_FAILED when its plan allows less; null is unlimited. */
+export function expiryOf(now: Millis, ttl_seconds: number, ttl_seconds_max: number | null): Millis {
+  if (ttl_seconds_max !== null && ttl_seconds > ttl_seconds_max) {
+    throw invalid({ path: '/ttl', message: `must be <= ${ttl_seconds_max} on this plan` })
+  }
+  return Math.min(now + Math.round(ttl_seconds * second_ms), last_instant_ms)
+}
+
+/** Messages up to this number are past what the plan keeps; 0 when none is. */
+export function droppedUpTo(last_seq: number, kept_max: number | null): number {
+  return kept_max === null ? 0 : Math.max(0, last_seq - kept_max)
+}
+
+/** What was dropped but not yet removed is not counted. */
+export function messageCount({ last_seq, first_seq }: InboxRow, kept_max: number | null): number {
+  if (first_seq === null) return 0
+  return last_seq - Math.max(first_seq - 1, droppedUpTo(last_seq, kept_max))
+}
+
+/** What a request that waits for a message is told by. */
+export function waitKey(tenant_id: string, id: string): string {
+  return `${tenant_id}/${id}`
+}

@@ -1,0 +1,32 @@
+import { describe, expect, test } from 'bun:test'
+import { incomingOf } from './message.ts'
+
+const request = (url: string) =>
+  incomingOf({ method: 'GET', headers: new Headers(), bytes: new Uint8Array(0), url, address: '192.0.2.1' })
+
+describe('What follows the token', () => {
+  test.each([
+    ['http://a.test/hook/t', '', ''],
+    ['http://a.test/hook/t/', '/', ''],
+    ['https://a.test:8443/hook/t/b/c?d=e?f', '/b/c', 'd=e?f'],
+    ['http://a.test/hook/%74/b', '/b', ''],
+    ['http://a.test/hook/t?u=http://b.test/hook/c', '', 'u=http://b.test/hook/c'],
+    ['http://a.test/hook/t/b?c#d?e', '/b', 'c'],
+    // Without a usable Host.
+    ['/hook/t', '', ''],
+    ['/hook/t/b?u=http://b.test/', '/b', 'u=http://b.test/'],
+    // A path that only looked like one of ours.
+    ['http://a.test/hook/b', '', ''],
+    ['http://a.test/', '', ''],
+  ])('in %s is %j, with the query %j', (url, path, query) => {
+    expect(request(url)).toMatchObject({ path, query })
+  })
+})
+
+test('A message has the size of its long texts', () => {
+  const { size } = incomingOf({
+    ...{ method: 'POST', headers: new Headers({ a: 'b' }), url: 'http://a.test/hook/t/cd?e', address: '' },
+    bytes: Buffer.from('fgh'),
+  })
+  expect(size).toBe('{"a":"b"}'.length + '/cd'.length + 'e'.length + 'fgh'.length)
+})

@@ -1,0 +1,192 @@
+// A message: what is kept of a request, and how it is shown. No imports from db or http.
+
+import { iso, isoOrNull, type Millis } from '../base/clock.ts'
+import { decodeUtf8, levels_max, scanObject } from '../base/json.ts'
+import type { RawRequest } from '../contract/route.ts'
+import { RawJson } from '../contract/schemas.ts'
+
+export const forward_statuses = ['pending', 'delivered', 'failed'] as const
+
+/** Raised by one with each forward: what came through this many is not forwarded again. */
+export const hops_max = 3
+export const hops_header = 'x-waystation-hops'
+
+/** As it came, before it has a number. */
+export interface Incoming {
+  method: string
+  path: string
+  query: string
+  /** JSON text of an object. */
+  headers: string
+  kind: 'json' | 'text' | 'binary'
+  /** How `body` holds the bytes. */
+  encoding: 'text' | 'base64'
+  body: string
+  content_type: string
+  source_ip: string
+  hops: number
+  /** Of the row's long texts. */
+  size: number
+}
+
+export interface MessageRow extends Omit<Incoming, 'hops' | 'size'> {
+  id: string
+  seq: number
+  forward_status: (typeof forward_statuses)[number] | null
+  forward_status_code: number | null
+  forward_error: string | null
+  forward_duration_ms: number | null
+  forward_attempted_at: Millis | null
+  created_at: Millis
+}
+
+export function incomingOf({ method, headers, bytes, url, address }: RawRequest): Incoming {
+  const content_type = headers.get('content-type') ?? ''
+  const { path, query } = targetOf(url)
+  const header_text = headersText(headers)
+  const stored = storedBody(bytes, content_type)
+  return {
+    method,
+    path,
+    query,
+    headers: header_text,
+    ...stored,
+    content_type,
+    source_ip: address,
+    hops: hopsOf(headers.get(hops_header)),
+    size: path.length + query.length + header_text.length + storedBytes(stored, bytes),
+  }
+}
+
+/** What follows the token, and the query, both as Bun gives them: escapes stay, dot segments are resolved. */
+function targetOf(url: string): { path: string; query: string } {
+  // A bare path is what Bun gives for a request without a usable Host.
+  const target = url.startsWith('/') ? url : url.slice(url.indexOf('/', url.indexOf('://') + 3))
+  const end = target.indexOf('#')
+  const whole = end === -1 ? target : target.slice(0, end)
+  const query_at = whole.indexOf('?')
+  const path = query_at === -1 ? whole : whole.slice(0, query_at)
+  const rest_at = path.indexOf('/', '/hook/'.length)
+  return {
+    path: rest_at === -1 ? '' : path.slice(rest_at),
+    query: query_at === -1 ? '' : whole.slice(query_at + 1),
+  }
+}
+
+/** A credential of the sender for its proxy, and for nobody behind it (RFC 9110 section 11.7.2). */
+const dropped_header = 'proxy-authorization'
+
+function headersText(headers: Headers): string {
+  let text = ''
+  let cookies = ''
+  for (const [name, value] of headers) {
+    if (name === dropped_header) continue
+    // The only name that comes once for each time it was sent.
+    if (name === 'set-cookie') cookies += cookies === '' ? value : `, ${value}`
+    else text += `${text === '' ? '{' : ','}${JSON.stringify(name)}:${JSON.stringify(value)}`
+  }
+  if (cookies !== '') text += `${text === '' ? '{' : ','}"set-cookie":${JSON.stringify(cookies)}`
+  return text === '' ? '{}' : `${text}}`
+}
+
+type StoredBody = Pick<Incoming, 'kind' | 'encoding' | 'body'>
+
+function storedBytes({ encoding, body }: StoredBody, bytes: Uint8Array): number {
+  return encoding === 'text' ? bytes.length : body.length
+}
+
+/** PostgreSQL takes no NUL in a text, so what holds one is kept as base64, too. */
+function storedBody(bytes: Uint8Array, content_type: string): StoredBody {
+  const text = decodeUtf8(bytes)
+  if (text === null) return { kind: 'binary', encoding: 'base64', body: base64Of(bytes) }
+  if (text.includes('\0')) return { kind: 'text', encoding: 'base64', body: base64Of(bytes) }
+  return { kind: isJson(text, content_type) ? 'json' : 'text', encoding: 'text', body: text }
+}
+
+function base64Of(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
+}
+
+const json_type = /^\s*(application\/json|text\/json|[^/\s;]+\/[^/\s;]+\+json)\s*(;|$)/i
+
+/** Whether it is shown as the JSON that it is: any value that is called so, and an object or array in any case. */
+function isJson(text: string, content_type: string): boolean {
+  const first = /[^ \t\r\n]/.exec(text)?.[0]
+  if (first !== '{' && first !== '[' && !json_type.test(content_type)) return false
+  const scan = scanObject(text)
+  if (scan.ok) return true
+  return scan.why === 'not_an_object' && (first !== '[' || levelsOf(text) <= levels_max)
+}
+
+/** Of a text that is known to be JSON. */
+function levelsOf(text: string): number {
+  let level = 0
+  let deepest = 0
+  let in_string = false
+  for (let at = 0; at < text.length; at++) {
+    const character = text[at]
+    if (in_string) {
+      if (character === '\\') at++
+      else if (character === '"') in_string = false
+    } else if (character === '"') in_string = true
+    else if (character === '[' || character === '{') deepest = Math.max(deepest, ++level)
+    else if (character === ']' || character === '}') level--
+  }
+  return deepest
+}
+
+/** How many forwards it came through. Of several that were sent the largest counts; what is no number is none. */
+export function hopsOf(sent: string | null): number {
+  if (sent === null) return 0
+  const numbers = sent.split(',').map((part) => part.trim())
+  return Math.max(0, ...numbers.map((part) => (/^\d+$/.test(part) ? Number(part) : 0)))
+}
+
+export function bytesOf({ encoding, body }: Pick<MessageRow, 'encoding' | 'body'>): Buffer {
+  return Buffer.from(body, encoding === 'text' ? 'utf8' : 'base64')
+}
+
+/** As the API shows it. */
+export function messageOf(row: MessageRow) {
+  return {
+    id: row.id,
+    method: row.method,
+    path: row.path,
+    headers: new RawJson(row.headers),
+    query: new RawJson(queryText(row.query)),
+    body: bodyOf(row),
+    bodyBase64: row.encoding === 'base64' ? row.body : bytesOf(row).toString('base64'),
+    contentType: row.content_type,
+    sourceIp: row.source_ip,
+    createdAt: iso(row.created_at),
+    forward: row.forward_status && {
+      status: row.forward_status,
+      statusCode: row.forward_status_code,
+      error: row.forward_error,
+      durationMs: row.forward_duration_ms,
+      attemptedAt: isoOrNull(row.forward_attempted_at),
+    },
+  }
+}
+
+function bodyOf(row: MessageRow): RawJson | string | null {
+  if (row.kind === 'json') return new RawJson(row.body)
+  if (row.kind === 'binary') return null
+  return row.encoding === 'text' ? row.body : bytesOf(row).toString('utf8')
+}
+
+/** application/x-www-form-urlencoded (WHATWG URL section 5.1) as JSON text; a name that comes more than once has an array. */
+function queryText(query: string): string {
+  if (query === '') return '{}'
+  const values = new Map<string, string[]>()
+  for (const [name, value] of new URLSearchParams(query)) {
+    const same = values.get(name)
+    if (same) same.push(value)
+    else values.set(name, [value])
+  }
+  // Joined by hand, because an object would take __proto__ for more than a name.
+  const members = [...values].map(
+    ([name, list]) => `${JSON.stringify(name)}:${JSON.stringify(list.length === 1 ? list[0] : list)}`,
+  )
+  return `{${members.join(',')}}`
+}

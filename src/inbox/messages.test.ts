@@ -1,0 +1,466 @@
+import { describe, expect, test } from 'bun:test'
+import { forEachDatabase } from '../../test/support/databases.ts'
+import { messagesIn, newInbox, type TestInbox, tick } from '../../test/support/inbox.ts'
+import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
+import { type Answer, forEachService, TestService, type TestTenant } from '../../test/support/service.ts'
+import { Bench, rowsOf } from '../../test/support/work-engine.ts'
+import { second_ms } from '../base/clock.ts'
+import { newSequencedId } from '../base/ids.ts'
+import { unnamed } from '../db/db.ts'
+import * as tenants from '../tenants/service.ts'
+import * as inboxes from './service.ts'
+import * as store from './store.ts'
+
+const mib = 1_048_576
+
+function page(service: TestService, { api_key }: TestTenant, { id }: TestInbox, query = '') {
+  return service.ask('GET', `/api/webhook/${id}/messages${query}`, { key: api_key })
+}
+
+function dataOf(answer: Answer) {
+  expect([answer.status, answer.body.success]).toEqual([200, true])
+  return answer.body.data
+}
+
+function expectInvalid(answer: Answer, path: string): void {
+  expect(answer.status).toBe(400)
+  expect(answer.body.error).toMatchObject({ code: 'VALIDATION_FAILED', details: { issues: [{ path }] } })
+}
+
+async function post(service: TestService, { path }: TestInbox, from: number, to: number): Promise<void> {
+  for (let n = from; n <= to; n++) {
+    expect((await service.ask('POST', path, { body: { n } })).status).toBe(200)
+  }
+}
+
+const numbers = (items: { body: { n: number } }[]) => items.map(({ body }) => body.n)
+const upTo = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => from + i)
+
+/** Resolves when this many looks for messages were made. */
+function lookedAt(service: TestService, times: number): Promise<void> {
+  return new Promise((resolve) => {
+    service.app.db.onStatement((name) => {
+      if (name === 'inbox.page') times -= 1
+      if (times > 0) return
+      service.app.db.onStatement(null)
+      resolve()
+    })
+  })
+}
+
+forEachService('Messages', (service) => {
+  describe('a page', () => {
+    test('is oldest first, and after the last one seen, until there is none; then nextAfter stays', async () => {
+      const tenant = await service.signUp('pro')
+      const inbox = await newInbox(service, tenant)
+      expect(dataOf(await page(service, tenant, inbox))).toEqual({ items: [], nextAfter: null })
+      await post(service, inbox, 1, 7)
+      const seen: number[] = []
+      let after = ''
+      for (const expected of [3, 3, 1, 0, 0]) {
+        const { items, nextAfter } = dataOf(await page(service, tenant, inbox, `?limit=3${after}`))
+        expect(items).toHaveLength(expected)
+        seen.push(...numbers(items))
+        after = `&after=${nextAfter}`
+      }
+      expect(seen).toEqual(upTo(1, 7))
+      await post(service, inbox, 8, 8)
+      expect(numbers(dataOf(await page(service, tenant, inbox, `?limit=3${after}`)).items)).toEqual([8])
+    })
+
+    test('has 50 items when nothing is said, and 100 at most', async () => {
+      const tenant = await service.signUp('pro')
+      const inbox = await newInbox(service, tenant)
+      await post(service, inbox, 1, 101)
+      for (const [query, last] of [
+        ['', 50],
+        ['?limit=100', 100],
+        ['?limit=101', 100],
+        ['?limit=1', 1],
+      ] as const) {
+        expect(numbers(dataOf(await page(service, tenant, inbox, query)).items)).toEqual(upTo(1, last))
+      }
+    })
+
+    test.each(['limit=0', 'limit=-1', 'limit=1.5', 'limit=x', 'wait=-1', 'wait=56', 'wait=1.5'])(
+      'with %s is refused',
+      async (query) => {
+        const tenant = await service.signUp()
+        const inbox = await newInbox(service, tenant)
+        expectInvalid(await page(service, tenant, inbox, `?${query}`), `query.${query.split('=')[0]}`)
+      },
+    )
+
+    test('after what is no message of this inbox is refused', async () => {
+      const tenant = await service.signUp()
+      const [inbox, other] = [await newInbox(service, tenant), await newInbox(service, tenant)]
+      await post(service, inbox, 1, 2)
+      await post(service, other, 1, 1)
+      const [{ id }] = await messagesIn(service, tenant, inbox)
+      const [foreign] = await messagesIn(service, tenant, other)
+      const now = service.clock.now()
+      const odd = [
+        '',
+        'x',
+        '7',
+        `${id}0`,
+        id.slice(0, -1),
+        id.toUpperCase(),
+        id.replace('msg', 'log'),
+        foreign.id,
+      ]
+      for (const seq of [0, 3, 2 ** 40 - 1]) odd.push(newSequencedId('msg', now, seq))
+      for (const after of odd) {
+        expectInvalid(await page(service, tenant, inbox, `?after=${after}`), 'query.after')
+      }
+      expect(numbers(dataOf(await page(service, tenant, inbox, `?after=${id}`)).items)).toEqual([2])
+    })
+
+    test('goes on after a message that was dropped meanwhile, with the oldest that is left', async () => {
+      const tenant = await service.signUp()
+      const inbox = await newInbox(service, tenant)
+      await post(service, inbox, 1, 1)
+      const [{ id }] = await messagesIn(service, tenant, inbox)
+      await post(service, inbox, 2, 103)
+      const { items } = dataOf(await page(service, tenant, inbox, `?after=${id}&limit=2`))
+      expect(numbers(items)).toEqual([4, 5])
+    })
+
+    test('has 4 MiB of stored bytes at most', async () => {
+      const tenant = await service.signUp()
+      const inbox = await newInbox(service, tenant)
+      const bodies = [
+        Buffer.alloc(mib, 'a'),
+        Buffer.alloc(mib, 0xff),
+        Buffer.alloc(mib, 0xff),
+        Buffer.alloc(mib, 'b'),
+      ]
+      const sizes = [...bodies, ...bodies]
+      for (const body of sizes) expect((await service.ask('POST', inbox.path, { body })).status).toBe(200)
+      const pages: number[] = []
+      for (let after = ''; pages.length < 5; ) {
+        const { items, nextAfter } = dataOf(await page(service, tenant, inbox, after && `?after=${after}`))
+        pages.push(items.length)
+        after = nextAfter
+      }
+      expect(pages).toEqual([3, 3, 2, 0, 0]) // a MiB that is no UTF-8 is 1.33 MiB of base64
+    })
+
+    test('counts bytes, not characters: of 1 MiB each in characters of 3 bytes it has 3', async () => {
+      const tenant = await service.signUp()
+      const inbox = await newInbox(service, tenant)
+      const body = '\u20ac'.repeat(mib / 3)
+      for (let n = 0; n < 4; n++) expect((await service.ask('POST', inbox.path, { body })).status).toBe(200)
+      expect(dataOf(await page(service, tenant, inbox)).items).toHaveLength(3)
+    })
+
+    test('has as many messages as fit into its bytes, to the byte, and one in any case', async () => {
+      const tenant = await service.signUp()
+      const inbox = await newInbox(service, tenant)
+      await post(service, inbox, 1, 3)
+      const { db } = service.app
+      const key = { tenant_id: tenant.tenant_id, inbox_id: inbox.id }
+      const [row] = await rowsOf<{ size: number }>(
+        db,
+        'select size from inbox_messages where tenant_id = :tenant_id and inbox_id = :inbox_id and seq = 1',
+        key,
+      )
+      const { size } = row!
+      const count = async (bytes_max: number) => (await store.page(db, key, 0, 100, bytes_max)).length
+      const sizes = [0, 1, size, 2 * size - 1, 2 * size, 3 * size - 1, 3 * size]
+      expect(await Promise.all(sizes.map(count))).toEqual([1, 1, 1, 1, 2, 2, 3])
+    })
+
+    test('shows what the plan keeps, at once when the plan becomes a smaller one', async () => {
+      const tenant = await service.signUp('pro')
+      const inbox = await newInbox(service, tenant)
+      await post(service, inbox, 1, 150)
+      const count = async () => {
+        service.clock.advance(second_ms) // a key is believed for so long
+        const detail = dataOf(await service.ask('GET', `/api/webhook/${inbox.id}`, { key: tenant.api_key }))
+        return detail.inbox.messageCount
+      }
+      expect(await count()).toBe(150)
+      await tenants.setPlan(service.app.db, tenant.tenant_id, 'free')
+      expect(await count()).toBe(100)
+      expect(numbers(await messagesIn(service, tenant, inbox))).toEqual(upTo(51, 150))
+      await post(service, inbox, 151, 153)
+      expect(await count()).toBe(100)
+      expect(numbers(await messagesIn(service, tenant, inbox))).toEqual(upTo(54, 153))
+      // What nobody sees any more is removed with the next message.
+      const stored = await rowsOf(
+        service.app.db,
+        'select min(seq) as first, count(*) as count from inbox_messages where tenant_id = :tenant_id',
+        { tenant_id: tenant.tenant_id },
+      )
+      expect(stored).toEqual([{ first: 54, count: 100 }])
+    })
+
+    const left: [what: string, sent: number, first: number][] = [
+      ['the newest 100 are left', 300, 202],
+      ['500 of those that are past it go at once, the oldest first', 700, 501],
+    ]
+    test.each(left)('has no hole after a smaller plan, one message and a larger plan: %s', async (...row) => {
+      const [, sent, first] = row
+      const tenant = await service.signUp('pro')
+      const inbox = await newInbox(service, tenant)
+      const { db } = service.app
+      const replan = async (plan: string) => {
+        await tenants.setPlan(db, tenant.tenant_id, plan)
+        service.clock.advance(second_ms) // a key is believed for so long
+      }
+      await replan('enterprise')
+      await post(service, inbox, 1, sent)
+      await replan('free')
+      await post(service, inbox, sent + 1, sent + 1)
+      await replan('enterprise')
+      const seen: number[] = []
+      for (let after = '', more = true; more; ) {
+        const { items, nextAfter } = dataOf(await page(service, tenant, inbox, `?limit=100${after}`))
+        seen.push(...numbers(items))
+        after = `&after=${nextAfter}`
+        more = items.length > 0
+      }
+      expect(seen).toEqual(upTo(first, sent + 1))
+      const detail = dataOf(await service.ask('GET', `/api/webhook/${inbox.id}`, { key: tenant.api_key }))
+      expect(detail.inbox.messageCount).toBe(seen.length)
+    })
+  })
+
+  describe('the detail', () => {
+    /** Each as it stands in a page of its own, newest first. */
+    async function textsOf(tenant: TestTenant, inbox: TestInbox): Promise<string[]> {
+      const texts: string[] = []
+      for (let after = ''; ; ) {
+        const answer = await page(service, tenant, inbox, `?limit=1${after}`)
+        const { items, nextAfter } = dataOf(answer)
+        if (items.length === 0) return texts.reverse()
+        const [begin, end] = ['{"success":true,"data":{"items":[', `],"nextAfter":"${nextAfter}"}}`]
+        expect([answer.text.slice(0, begin.length), answer.text.slice(-end.length)]).toEqual([begin, end])
+        texts.push(answer.text.slice(begin.length, -end.length))
+        after = `&after=${nextAfter}`
+      }
+    }
+
+    async function expectDetail(tenant: TestTenant, inbox: TestInbox, messages: string[], count: number) {
+      const path = `/api/webhook/${inbox.id}`
+      const answer = await service.ask('GET', path, { key: tenant.api_key })
+      const { inbox: shown } = dataOf(answer)
+      expect(Object.keys(answer.body)).toEqual(['success', 'data'])
+      expect(Object.keys(answer.body.data)).toEqual(['inbox', 'messages'])
+      expect(shown).toMatchObject({ id: inbox.id, messageCount: count })
+      const expected = `{"success":true,"data":{"inbox":${JSON.stringify(shown)},"messages":[${messages}]}}`
+      expect(answer.text === expected).toBe(true) // not toBe: nobody reads a diff of megabytes
+      expect(answer.headers.get('content-type')).toBe('application/json')
+      expect(answer.headers.get('x-request-id')).toMatch(/^req_/)
+      const head = await service.ask('HEAD', path, { key: tenant.api_key })
+      expect([head.status, head.text]).toEqual([200, ''])
+      expect(head.headers.get('content-type')).toBe('application/json')
+    }
+
+    test('of more than 4 MiB has all of the latest 50, newest first, byte for byte as in the pages', async () => {
+      const tenant = await service.signUp('pro')
+      const inbox = await newInbox(service, tenant)
+      await post(service, inbox, 1, 47)
+      const large = [
+        Buffer.alloc(mib, 1),
+        Buffer.from('\u20ac'.repeat(mib / 3)),
+        Buffer.alloc(mib, 0xff),
+        Buffer.alloc(mib, '"'),
+        Buffer.from(`[${' '.repeat(mib - 2)}]`),
+      ]
+      for (const body of large) expect((await service.ask('POST', inbox.path, { body })).status).toBe(200)
+      const texts = await textsOf(tenant, inbox)
+      expect(texts).toHaveLength(52)
+      await expectDetail(tenant, inbox, texts.slice(0, 50), 52)
+    })
+
+    const sizes: [what: string, size: number, statements: string[]][] = [
+      ['of 4 MiB are read at once', 2 * mib, ['inbox.latest']],
+      ['of one byte more are read one by one', 2 * mib + 1, ['inbox.at', 'inbox.at']],
+    ]
+    test.each(sizes)('messages %s', async (_, size, statements) => {
+      const tenant = await service.signUp()
+      const inbox = await newInbox(service, tenant)
+      await post(service, inbox, 1, 2)
+      const { db } = service.app
+      const resize = (seq: number, bytes: number) =>
+        db.write((tx) =>
+          tx.run(
+            unnamed(
+              'test.resize',
+              'update inbox_messages set size = :bytes where tenant_id = :tenant_id and seq = :seq',
+            ),
+            { tenant_id: tenant.tenant_id, bytes, seq },
+          ),
+        )
+      await resize(1, 2 * mib)
+      await resize(2, size)
+      const texts = await textsOf(tenant, inbox)
+      const names: string[] = []
+      db.onStatement((name) => names.push(name))
+      const answer = await service.ask('GET', `/api/webhook/${inbox.id}`, { key: tenant.api_key })
+      db.onStatement(null)
+      expect(names.filter((name) => ['inbox.latest', 'inbox.at'].includes(name))).toEqual(statements)
+      expect(dataOf(answer).messages).toHaveLength(2)
+      await expectDetail(tenant, inbox, texts, 2)
+    })
+  })
+
+  describe('wait', () => {
+    test('is answered by the next message', async () => {
+      const tenant = await service.signUp()
+      const inbox = await newInbox(service, tenant)
+      await post(service, inbox, 1, 1)
+      const [{ id }] = await messagesIn(service, tenant, inbox)
+      const looked = lookedAt(service, 2)
+      const waiting = [tenant.api_key, tenant.admin_key].map((key) =>
+        service.ask('GET', `/api/webhook/${inbox.id}/messages?wait=55&after=${id}`, { key }),
+      )
+      await looked
+      await post(service, inbox, 2, 2)
+      for (const answer of await Promise.all(waiting)) expect(numbers(dataOf(answer).items)).toEqual([2])
+    })
+
+    test.each(['0', '1', '55'])('of %s is answered at once when there is a message', async (seconds) => {
+      const tenant = await service.signUp()
+      const inbox = await newInbox(service, tenant)
+      await post(service, inbox, 1, 1)
+      expect(numbers(dataOf(await page(service, tenant, inbox, `?wait=${seconds}`)).items)).toEqual([1])
+    })
+
+    test('ends with nothing when its time is over', async () => {
+      const tenant = await service.signUp()
+      const inbox = await newInbox(service, tenant)
+      const looked = lookedAt(service, 1)
+      const waiting = page(service, tenant, inbox, '?wait=55')
+      await looked
+      service.clock.advance(55 * second_ms)
+      expect(dataOf(await waiting)).toEqual({ items: [], nextAfter: null })
+    })
+
+    test('ends when the inbox is deleted, as of one that is unknown, and when it expires', async () => {
+      const tenant = await service.signUp()
+      const [deleted, expired] = [
+        await newInbox(service, tenant),
+        await newInbox(service, tenant, { ttl: 1 }),
+      ]
+      const looked = lookedAt(service, 2)
+      const waiting = [deleted, expired].map((inbox) => page(service, tenant, inbox, '?wait=55'))
+      await looked
+      await service.ask('DELETE', `/api/webhook/${deleted.id}`, { key: tenant.api_key })
+      service.clock.advance(second_ms)
+      const [gone, over] = await Promise.all(waiting)
+      expect([gone!.status, gone!.body.error.code]).toEqual([404, 'INBOX_NOT_FOUND'])
+      expect(dataOf(over!)).toEqual({ items: [], nextAfter: null })
+      expect(dataOf(await page(service, tenant, expired, '?wait=55'))).toEqual({ items: [], nextAfter: null })
+    })
+
+    test('is for one inbox: a message to another ends nothing', async () => {
+      const tenant = await service.signUp()
+      const [inbox, other] = [await newInbox(service, tenant), await newInbox(service, tenant)]
+      const looked = lookedAt(service, 1)
+      let answered = false
+      const waiting = page(service, tenant, inbox, '?wait=55').finally(() => {
+        answered = true
+      })
+      await looked
+      await post(service, other, 1, 1)
+      await tick(service)
+      expect(answered).toBe(false)
+      await post(service, inbox, 2, 2)
+      expect(numbers(dataOf(await waiting).items)).toEqual([2])
+    })
+  })
+})
+
+forEachDatabase('A detail that is sent one by one', (databases) => {
+  test('leaves out what is dropped meanwhile', async () => {
+    const bench = await Bench.open(databases)
+    const caller = await bench.tenant('free')
+    const { id, token } = await bench.db.write((tx) =>
+      inboxes.create(tx, caller, bench.services, { label: '', forward_url: null, ttl_seconds: 86_400 }),
+    )
+    const request = { method: 'POST', headers: new Headers(), url: '/hook/t', address: '192.0.2.1' }
+    for (let n = 1; n <= 5; n++) {
+      const bytes = Buffer.alloc(mib, `${n}`)
+      await inboxes.receive(bench.db, bench.services, token, { ...request, bytes })
+    }
+    const { messages } = await inboxes.read(bench.db, caller, bench.services, bench.clock.now(), id)
+    await bench.write('delete from inbox_messages where inbox_id = :id and seq <= 2', { id })
+    const seen: string[] = []
+    for await (const { body } of messages) seen.push(body[0]!)
+    expect(seen).toEqual(['5', '4', '3'])
+  })
+})
+
+forEachDatabase('A node that drains', (databases) => {
+  test('answers who waits for a message with none', async () => {
+    const service = await new TestService().start(await databases.newUrl())
+    const tenant = await service.signUp()
+    const inbox = await newInbox(service, tenant)
+    const looked = lookedAt(service, 1)
+    const waiting = page(service, tenant, inbox, '?wait=55')
+    await looked
+    await service.stop()
+    expect(dataOf(await waiting)).toEqual({ items: [], nextAfter: null })
+  })
+})
+
+describe('Two nodes on one PostgreSQL', () => {
+  test('a message to one ends a wait on the other', async () => {
+    const database_url = await newPostgresDatabase()
+    const environment = { SECRET_KEY: 'the same on every node' }
+    const [near, far] = [new TestService(environment), new TestService(environment)]
+    far.clock = near.clock
+    try {
+      await near.start(database_url)
+      await far.start(database_url)
+      const tenant = await near.signUp()
+      const inbox = await newInbox(near, tenant)
+      const looked = lookedAt(near, 1)
+      const waiting = page(near, tenant, inbox, '?wait=55')
+      await looked
+      await post(far, inbox, 1, 1)
+      expect(numbers(dataOf(await waiting).items)).toEqual([1])
+    } finally {
+      await far.stop()
+      await near.stop()
+      await dropPostgresDatabase(database_url)
+    }
+  })
+
+  test('of messages to both, a reader that goes on after the last one seen misses none', async () => {
+    const database_url = await newPostgresDatabase()
+    const environment = { SECRET_KEY: 'the same on every node' }
+    const nodes = [new TestService(environment), new TestService(environment)]
+    nodes[1]!.clock = nodes[0]!.clock
+    try {
+      for (const node of nodes) await node.start(database_url)
+      const [near] = nodes as [TestService, TestService]
+      const tenant = await near.signUp('pro')
+      const inbox = await newInbox(near, tenant)
+      let sending = true
+      const sent = Promise.all(
+        upTo(1, 400).map((n) => nodes[n % 2]!.ask('POST', inbox.path, { body: { n } })),
+      ).then((answers) => {
+        sending = false
+        return answers.map(({ status }) => status)
+      })
+      const seen: number[] = []
+      let after = ''
+      for (let last = false; !last; ) {
+        last = !sending
+        const { items, nextAfter } = dataOf(await page(near, tenant, inbox, `?limit=100${after}`))
+        seen.push(...numbers(items))
+        if (items.length > 0) last = false
+        if (nextAfter !== null) after = `&after=${nextAfter}`
+      }
+      expect(new Set(await sent)).toEqual(new Set([200]))
+      expect(seen.toSorted((a, b) => a - b)).toEqual(upTo(1, 400))
+    } finally {
+      for (const node of nodes) await node.stop()
+      await dropPostgresDatabase(database_url)
+    }
+  })
+})

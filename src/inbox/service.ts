@@ -1,0 +1,365 @@
+// Webhook inboxes: one function per verb, what is received, and what comes of a forward.
+
+import type { Millis } from '../base/clock.ts'
+import { ApiError, invalid } from '../base/errors.ts'
+import type { Gate } from '../base/gate.ts'
+import { newId, newSequencedId, sequenceOf } from '../base/ids.ts'
+import { hashKey, looksLikeToken, newToken } from '../base/keys.ts'
+import type { Outgoing } from '../callbacks/deliver.ts'
+import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
+import type { RawRequest } from '../contract/route.ts'
+import type { Plans, Secrets } from '../contract/services.ts'
+import type { Db, Reader, Tx } from '../db/db.ts'
+import * as outbox from '../outbox/service.ts'
+import { destinationOf, type Leased, type Result } from '../outbox/work.ts'
+import * as quotas from '../quotas/service.ts'
+import { forwardRequest } from './forward.ts'
+import {
+  droppedUpTo,
+  expiryOf,
+  type InboxRow,
+  messageCount,
+  messages_shown_max,
+  page_bytes_max,
+  readable_ms,
+  told_expired_ms,
+  waitKey,
+} from './inbox.ts'
+import { hops_max, type Incoming, incomingOf, type MessageRow } from './message.ts'
+import * as store from './store.ts'
+
+export const countExpired = store.countExpired
+
+type InboxCaller = AdminCaller | AgentCaller
+
+interface Using {
+  plans: Plans
+  secrets: Secrets
+}
+
+/** An inbox with its token in clear. */
+export interface Inbox extends InboxRow {
+  message_count: number
+}
+
+/** Throws QUOTA_EXCEEDED, and VALIDATION_FAILED for a ttl over the plan's. */
+export async function create(
+  tx: Tx,
+  caller: InboxCaller,
+  { plans, secrets }: Using,
+  input: { label: string; forward_url: string | null; ttl_seconds: number },
+): Promise<Inbox> {
+  const { tenant_id } = caller
+  const { label, forward_url, ttl_seconds } = input
+  const expires_at = expiryOf(tx.now, ttl_seconds, quotas.limitOf(plans, caller.plan, 'inbox_ttl_seconds'))
+  const id = newId('inb', tx.now)
+  const token = newToken()
+  const sealed = secrets.seal(tokenContext(tenant_id, id), token)
+  const ends = { expires_at, clear_at: expires_at + readable_ms, forget_at: expires_at + told_expired_ms }
+  await store.insert(tx, tenant_id, {
+    id,
+    token_hash: hashKey(token),
+    token: sealed,
+    label,
+    forward_url,
+    ...ends,
+  })
+  await quotas.take(tx, caller, plans, 'inboxes', () => expire(tx, tenant_id))
+  const row = { id, token, label, forward_url, last_seq: 0, first_seq: null, expires_at, created_at: tx.now }
+  return { ...row, message_count: 0 }
+}
+
+/** Newest first, those that have not expired, and how many there are in all. */
+export function list(
+  db: Db,
+  caller: InboxCaller,
+  services: Using,
+  now: Millis,
+  skipped: number,
+  rows_max: number,
+): Promise<{ items: Inbox[]; total: number }> {
+  return db.read(async (q) => {
+    const rows = await store.list(q, caller.tenant_id, now, skipped, rows_max)
+    const items = rows.map((row) => inboxOf(caller, services, row))
+    return { items, total: await store.count(q, caller.tenant_id, now) }
+  })
+}
+
+/** With its newest messages, newest first; one by one when they are large. Throws INBOX_NOT_FOUND. */
+export function read(
+  db: Db,
+  caller: InboxCaller,
+  services: Using,
+  now: Millis,
+  id: string,
+): Promise<{ inbox: Inbox; messages: MessageRow[] | AsyncGenerator<MessageRow> }> {
+  const key = { tenant_id: caller.tenant_id, inbox_id: id }
+  return db.read(async (q) => {
+    const row = await found(q, caller, id, now)
+    const inbox = inboxOf(caller, services, row)
+    const dropped = droppedUpTo(row.last_seq, keptMax(services.plans, caller.plan))
+    const sizes = await store.latestSizes(q, key, dropped, messages_shown_max)
+    const seqs = sizes.map(({ seq }) => seq)
+    const bytes = sizes.reduce((sum, { size }) => sum + size, 0)
+    if (bytes > page_bytes_max) return { inbox, messages: oneByOne(db, key, seqs) }
+    return { inbox, messages: await store.latest(q, key, dropped, messages_shown_max) }
+  })
+}
+
+/** Fifty large messages would be a hundred megabytes at once. What is dropped meanwhile is left out. */
+async function* oneByOne(db: Db, key: store.InboxKey, seqs: number[]): AsyncGenerator<MessageRow> {
+  for (const seq of seqs) {
+    const message = await store.at(db, key, seq)
+    if (message) yield message
+  }
+}
+
+export interface MessagePage {
+  messages: MessageRow[]
+  /** Whether more may come. */
+  live: boolean
+}
+
+/** Messages after this one, oldest first. Throws INBOX_NOT_FOUND, and VALIDATION_FAILED for what is no id of here. */
+export function page(
+  db: Db,
+  caller: InboxCaller,
+  plans: Plans,
+  now: Millis,
+  id: string,
+  after: string | undefined,
+  rows_max: number,
+): Promise<MessagePage> {
+  const key = { tenant_id: caller.tenant_id, inbox_id: id }
+  return db.read(async (q) => {
+    const inbox = await found(q, caller, id, now)
+    const after_seq = after === undefined ? 0 : await placeOf(q, key, inbox, after)
+    const dropped = droppedUpTo(inbox.last_seq, keptMax(plans, caller.plan))
+    const messages = await store.page(q, key, Math.max(after_seq, dropped), rows_max, page_bytes_max)
+    return { messages, live: inbox.expires_at > now }
+  })
+}
+
+/** The number in the id, which holds after its message is gone as well. */
+async function placeOf(
+  q: Reader,
+  key: store.InboxKey,
+  { last_seq }: InboxRow,
+  after: string,
+): Promise<number> {
+  const seq = sequenceOf('msg', after)
+  const known = seq !== null && seq > 0 && seq <= last_seq
+  const there = known ? await store.idAt(q, key, seq) : null
+  if (!known || (there !== null && there !== after)) {
+    throw invalid({ path: 'query.after', message: 'is not the id of a message of this inbox' })
+  }
+  return seq
+}
+
+/** Gone for everybody at once; its messages go in chunks later. Throws INBOX_NOT_FOUND. */
+export function remove(
+  db: Db,
+  { tenant_id }: InboxCaller,
+  services: Pick<Receiving, 'waiters'>,
+  id: string,
+): Promise<void> {
+  return db.write(async (tx) => {
+    const counted = await store.uncount(tx, tenant_id, id)
+    if (!(await store.remove(tx, tenant_id, id))) throw new ApiError('INBOX_NOT_FOUND')
+    if (counted) await quotas.giveBack(tx, tenant_id, 'inboxes', 1)
+    tx.afterCommit(() => services.waiters.tell(waitKey(tenant_id, id)))
+  })
+}
+
+async function found(q: Reader, { tenant_id }: InboxCaller, id: string, now: Millis): Promise<InboxRow> {
+  const inbox = await store.find(q, tenant_id, id, now)
+  if (!inbox) throw new ApiError('INBOX_NOT_FOUND')
+  return inbox
+}
+
+function inboxOf({ tenant_id, plan }: InboxCaller, { plans, secrets }: Using, row: InboxRow): Inbox {
+  const token = secrets.open(tokenContext(tenant_id, row.id), row.token)
+  return { ...row, token, message_count: messageCount(row, keptMax(plans, plan)) }
+}
+
+function keptMax(plans: Plans, plan: string): number | null {
+  return quotas.limitOf(plans, plan, 'inbox_messages')
+}
+
+/** What a sealed token is bound to. */
+function tokenContext(tenant_id: string, id: string): string {
+  return `inbox_token ${tenant_id} ${id}`
+}
+
+interface Receiving {
+  plans: Plans
+  wake(due_at: Millis): void
+  waiters: { tell(key: string): void }
+  gate: Gate
+}
+
+/** How many of the messages that a smaller plan no longer keeps go with each that comes. */
+const dropped_rows_max = 500
+
+/** Resolves once the message is durable. Throws INBOX_NOT_FOUND, INBOX_EXPIRED. */
+export async function receive(
+  db: Db,
+  services: Receiving,
+  token: string,
+  request: RawRequest,
+): Promise<void> {
+  const token_hash = tokenHash(token)
+  const incoming = incomingOf(request)
+  const received = await services.gate.run(`hook ${token_hash}`, () =>
+    keep(db, services, token_hash, incoming),
+  )
+  if (!received) throw await refusal(db, token_hash)
+}
+
+/** False when nothing may be received here. */
+function keep(db: Db, services: Receiving, token_hash: string, incoming: Incoming): Promise<boolean> {
+  return db.write(async (tx) => {
+    const inbox = await store.receive(tx, token_hash)
+    if (!inbox) return false
+    const id = newSequencedId('msg', tx.now, inbox.seq)
+    await store.add(tx, inbox, { ...incoming, id, ...firstForward(inbox, incoming) })
+    const dropped = droppedUpTo(inbox.seq, keptMax(services.plans, inbox.plan))
+    // The outbox before the messages, as settleForward does: otherwise the two would wait for each other.
+    if (inbox.forward_url !== null) await planForward(tx, services, inbox, incoming, id, dropped)
+    if (dropped > 0) await drop(tx, inbox, dropped)
+    tx.afterCommit(() => services.waiters.tell(waitKey(inbox.tenant_id, inbox.id)))
+    return true
+  })
+}
+
+/** Throws what `receive` would, and stores nothing. */
+export async function mustReceive(db: Db, token: string): Promise<void> {
+  const token_hash = tokenHash(token)
+  const inbox = await store.byToken(db, token_hash, db.clock.now())
+  if (!inbox || inbox.expires_at <= db.clock.now()) throw await refusal(db, token_hash)
+}
+
+function tokenHash(token: string): string {
+  if (!looksLikeToken(token)) throw new ApiError('INBOX_NOT_FOUND')
+  return hashKey(token)
+}
+
+async function refusal(db: Db, token_hash: string): Promise<ApiError> {
+  const now = db.clock.now()
+  const inbox = await store.byToken(db, token_hash, now)
+  return new ApiError(inbox && inbox.expires_at <= now ? 'INBOX_EXPIRED' : 'INBOX_NOT_FOUND')
+}
+
+function firstForward({ forward_url }: store.Received, { hops }: Incoming) {
+  if (forward_url === null) return { forward_status: null, forward_error: null }
+  const loops = hops >= hops_max
+  return { forward_status: loops ? 'failed' : 'pending', forward_error: loops ? 'loop' : null } as const
+}
+
+/** One goes for each that comes, and more only after a change of the plan: nobody sees them until they are gone. */
+async function drop(tx: Tx, inbox: store.Received, dropped: number): Promise<void> {
+  if (inbox.first_seq < dropped) await store.dropUpTo(tx, inbox, dropped, dropped_rows_max)
+  else await store.drop(tx, inbox, dropped)
+}
+
+/** A forward waits no longer than its message is kept, so that a dead receiver fills nothing. */
+async function planForward(
+  tx: Tx,
+  services: Receiving,
+  { tenant_id, id: inbox_id, seq, forward_url }: store.Received,
+  { hops }: Incoming,
+  message_id: string,
+  dropped: number,
+): Promise<void> {
+  if (dropped > 0)
+    await outbox.cancel(tx, outbox.keyOf({ tenant_id }, 'forward', sourceOf(inbox_id, dropped)))
+  if (hops >= hops_max) return
+  await outbox.plan(tx, services, {
+    ...outbox.keyOf({ tenant_id }, 'forward', sourceOf(inbox_id, seq)),
+    event_id: message_id,
+    destination: destinationOf(forward_url!),
+    next_at: tx.now,
+  })
+}
+
+/** What the outbox calls a forward. */
+function sourceOf(inbox_id: string, seq: number): string {
+  return `${inbox_id}/${seq}`
+}
+
+function placeOfSource({ tenant_id, source_id }: Leased): { key: store.InboxKey; seq: number } {
+  const at = source_id.indexOf('/')
+  return { key: { tenant_id, inbox_id: source_id.slice(0, at) }, seq: Number(source_id.slice(at + 1)) }
+}
+
+/** What to send for leased work. Null when the message, or its inbox, is gone. */
+export async function forward(q: Reader, leased: Leased): Promise<Outgoing | null> {
+  const { key, seq } = placeOfSource(leased)
+  const message = await store.forwardable(q, key, seq)
+  return message && forwardRequest(key.inbox_id, message)
+}
+
+/** Keeps what came of the one attempt. */
+export async function settleForward(tx: Tx, leased: Leased, result: Result): Promise<void> {
+  if (!(await outbox.complete(tx, leased))) return
+  const { key, seq } = placeOfSource(leased)
+  await store.forwarded(tx, key, seq, {
+    status: result.ok ? 'delivered' : 'failed',
+    status_code: result.status_code,
+    error: result.error,
+    duration_ms: result.duration_ms,
+    attempted_at: result.error === 'interrupted' ? leased.first_attempt_at : result.started_at,
+  })
+}
+
+/** Rows and bytes that one step of the sweep, or of a purge, removes from one inbox. */
+const cleared_rows_max = 500
+const cleared_bytes_max = 16 * 1_048_576
+const expired_rows_max = 500
+const inboxes_a_step_max = 16
+
+/**
+ * One bounded step: expired inboxes leave the quota, messages of those that expired a day ago or were deleted go, and
+ * then the inboxes themselves. Answers how many left a quota, and whether there may be more to do.
+ */
+export async function sweep(db: Db, now: Millis): Promise<{ expired: number; more: boolean }> {
+  let expired = 0
+  for (const { tenant_id } of await store.tenantsWithExpired(db, now, expired_rows_max)) {
+    expired += await db.write((tx) => expire(tx, tenant_id))
+  }
+  const clearable = await store.clearable(db, now, inboxes_a_step_max)
+  let cleared = 0
+  for (const key of clearable) cleared += (await db.write((tx) => clear(tx, key))) ? 1 : 0
+  const forgettable = await store.forgettable(db, now, inboxes_a_step_max)
+  for (const key of forgettable) await db.write((tx) => store.forget(tx, key))
+  const more =
+    expired >= expired_rows_max ||
+    cleared < clearable.length ||
+    [clearable, forgettable].some(({ length }) => length === inboxes_a_step_max)
+  return { expired, more }
+}
+
+async function expire(tx: Tx, tenant_id: string): Promise<number> {
+  await quotas.lock(tx, tenant_id, 'inboxes')
+  const expired = await store.expire(tx, tenant_id, expired_rows_max)
+  if (expired > 0) await quotas.giveBack(tx, tenant_id, 'inboxes', expired)
+  return expired
+}
+
+/** True when nothing is left to clear. */
+async function clear(tx: Tx, key: store.InboxKey): Promise<boolean> {
+  await store.clear(tx, key, cleared_rows_max, cleared_bytes_max)
+  return store.cleared(tx, key)
+}
+
+/** Removes rows of a tenant that is being purged; answers how many. */
+export async function purge(tx: Tx, tenant_id: string, rows_max: number): Promise<number> {
+  const bytes_max = cleared_bytes_max / inboxes_a_step_max
+  let removed = 0
+  for (let inboxes = 0; inboxes < inboxes_a_step_max && removed < rows_max; inboxes++) {
+    const inbox_id = await store.anyWithMessages(tx, tenant_id)
+    if (inbox_id === null) return removed + (await store.purge(tx, tenant_id, rows_max))
+    removed += await store.clear(tx, { tenant_id, inbox_id }, rows_max - removed, bytes_max)
+  }
+  return removed
+}

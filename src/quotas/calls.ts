@@ -1,0 +1,186 @@
+// Calls of /api by the calendar month (UTC): counted in memory, written once a second. What a node has counted and
+// not yet written when it is killed, a second's worth at most, is not counted.
+
+import type { Clock, Millis } from '../base/clock.ts'
+import type { TenantFacts } from '../contract/caller.ts'
+import type { MonthlyCalls, Plans } from '../contract/services.ts'
+import { exceeded, monthOf, planOf } from './quota.ts'
+
+/** How often counts are written. */
+const write_every_ms = 1_000
+/** How old the count of the other nodes may be. */
+const fresh_ms = 1_000
+/** A tenant that does not call is forgotten after this long, far longer than anybody waits for a look. */
+const idle_ms = 60_000
+/** Tenants whose counts are written at once. */
+const writes_max = 16
+
+interface Entry {
+  tenant_id: string
+  month: string
+  /** What the database had when it was last looked at. */
+  known: number
+  /** Counted here since; `writing` is on its way. */
+  unwritten: number
+  writing: number
+  looked_at: number
+  asked_at: number
+  /** A look or a write under way: they exclude each other, so that nothing is counted twice or not at all. */
+  busy: Promise<void> | null
+  looking: boolean
+}
+
+/** Where the counts of all nodes are added up. */
+export interface CallCounts {
+  look(tenant_id: string, month: string): Promise<number>
+  /** Answers how many there are then; null when it is not known whether these were added. */
+  add(tenant_id: string, month: string, count: number): Promise<number | null>
+}
+
+export class Calls implements MonthlyCalls {
+  readonly #entries = new Map<string, Entry>()
+  #timer: Timer | undefined
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly counts: CallCounts,
+  ) {}
+
+  /** Tenants and months that are remembered. */
+  get size(): number {
+    return this.#entries.size
+  }
+
+  /** Writes once a second until stopped. */
+  start(onError: (error: unknown) => void): void {
+    this.#timer = setTimeout(async () => {
+      await this.flush().catch(onError)
+      if (this.#timer) this.start(onError)
+    }, write_every_ms)
+  }
+
+  /** Writes what is left. */
+  async stop(): Promise<void> {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    await this.flush()
+  }
+
+  take(caller: TenantFacts, plans: Plans, now: Millis): Promise<void> | undefined {
+    const entry = this.#entryOf(caller.tenant_id, now)
+    const limit = planOf(plans, caller.plan).api_calls_per_month
+    if (limit !== null && !this.#isFresh(entry)) return this.#refresh(entry).then(() => count(entry, limit))
+    count(entry, limit)
+    return undefined
+  }
+
+  async used(tenant_id: string, now: Millis): Promise<number> {
+    const entry = this.#entryOf(tenant_id, now)
+    await this.#look(entry)
+    return usedOf(entry)
+  }
+
+  /** Writes what was counted since the last time. Rejects when the database refused; the counts are kept then. */
+  async flush(): Promise<void> {
+    const waiting = [...this.#entries.values()].filter(({ unwritten, writing }) => unwritten + writing > 0)
+    let failed: { error: unknown } | null = null
+    for (let at = 0; at < waiting.length && !failed; at += writes_max) {
+      const writes = waiting.slice(at, at + writes_max).map((entry) => this.#write(entry))
+      const refused = (await Promise.allSettled(writes)).find((write) => write.status === 'rejected')
+      if (refused) failed = { error: refused.reason }
+    }
+    this.#forgetIdle()
+    if (failed) throw failed.error
+  }
+
+  #entryOf(tenant_id: string, now: Millis): Entry {
+    const month = monthOf(now)
+    const key = `${tenant_id} ${month}`
+    const asked_at = this.clock.monotonic()
+    const found = this.#entries.get(key)
+    if (found) {
+      found.asked_at = asked_at
+      return found
+    }
+    const looked_at = Number.NEGATIVE_INFINITY
+    const made = {
+      ...{ tenant_id, month, known: 0, unwritten: 0, writing: 0, looked_at, asked_at },
+      ...{ busy: null, looking: false },
+    }
+    this.#entries.set(key, made)
+    return made
+  }
+
+  #isFresh({ looked_at }: Entry): boolean {
+    return this.clock.monotonic() - looked_at < fresh_ms
+  }
+
+  /** One that comes during a write waits for it, which makes as fresh, unless it fails. */
+  async #refresh(entry: Entry): Promise<void> {
+    while (entry.busy && !entry.looking) await entry.busy.catch(nothing)
+    if (!this.#isFresh(entry)) await this.#look(entry)
+  }
+
+  /** Several callers share one look. Nothing may come between the wait and the beginning of it. */
+  async #look(entry: Entry): Promise<void> {
+    while (entry.busy && !entry.looking) await entry.busy.catch(nothing)
+    entry.busy ??= this.#alone(entry, true, async () => {
+      entry.known = await this.counts.look(entry.tenant_id, entry.month)
+      return true
+    })
+    await entry.busy
+  }
+
+  async #write(entry: Entry): Promise<void> {
+    while (entry.busy) await entry.busy.catch(nothing)
+    const { tenant_id, month, unwritten } = entry
+    if (unwritten === 0) return
+    entry.writing = unwritten
+    entry.unwritten = 0
+    entry.busy = this.#alone(entry, false, async () => {
+      try {
+        const known = await this.counts.add(tenant_id, month, unwritten)
+        // Not known: better a second's calls too few than too many.
+        if (known !== null) entry.known = known
+        return known !== null
+      } catch (error) {
+        entry.unwritten += unwritten
+        throw error
+      } finally {
+        entry.writing = 0
+      }
+    })
+    await entry.busy
+  }
+
+  /** The work says whether it has seen what the database holds. */
+  async #alone(entry: Entry, looking: boolean, work: () => Promise<boolean>): Promise<void> {
+    entry.looking = looking
+    try {
+      const began = this.clock.monotonic()
+      if (await work()) entry.looked_at = began
+    } finally {
+      entry.busy = null
+    }
+  }
+
+  #forgetIdle(): void {
+    const before = this.clock.monotonic() - idle_ms
+    for (const [key, entry] of this.#entries) {
+      if (entry.unwritten === 0 && !entry.busy && entry.asked_at < before) this.#entries.delete(key)
+    }
+  }
+}
+
+/** Whoever began it hears of its failure. */
+function nothing(): void {}
+
+/** Throws QUOTA_EXCEEDED; a call that is refused is not counted. */
+function count(entry: Entry, limit: number | null): void {
+  if (limit !== null && usedOf(entry) >= limit) throw exceeded('api_calls_per_month', usedOf(entry), limit)
+  entry.unwritten += 1
+}
+
+function usedOf({ known, writing, unwritten }: Entry): number {
+  return known + writing + unwritten
+}

@@ -1,0 +1,107 @@
+// Rate limiter: one function per verb. A counter is a row of the key-value store and counts as one of its keys.
+
+import type { Millis } from '../base/clock.ts'
+import type { Gate } from '../base/gate.ts'
+import type { TenantFacts } from '../contract/caller.ts'
+import type { Plans } from '../contract/services.ts'
+import type { Db, Tx } from '../db/db.ts'
+import * as kv from '../kv/service.ts'
+import * as quotas from '../quotas/service.ts'
+import * as store from './store.ts'
+import {
+  type Check,
+  type Decision,
+  decideFixed,
+  decideSliding,
+  type Known,
+  type Standing,
+  standingOf,
+} from './window.ts'
+
+export interface Checked extends Decision {
+  /** The time that decided. */
+  now: Millis
+}
+
+/** Counts, and says whether that was within the limit. Throws QUOTA_EXCEEDED when the counter is one key too many. */
+export function check(
+  db: Db,
+  caller: TenantFacts,
+  { plans, gate }: { plans: Plans; gate: Gate },
+  asked: Check,
+): Promise<Checked> {
+  const counter = `rate ${caller.tenant_id} ${asked.key}`
+  return gate.run(counter, () => db.write((tx) => checkIn(tx, caller, plans, asked)))
+}
+
+async function checkIn(tx: Tx, caller: TenantFacts, plans: Plans, asked: Check): Promise<Checked> {
+  const row = store.rowOf(asked)
+  for (;;) {
+    const hit =
+      asked.algorithm === 'fixed_window'
+        ? await hitFixed(tx, caller.tenant_id, row, asked)
+        : await hitSliding(tx, caller.tenant_id, row, asked)
+    if (hit) return { ...hit, now: tx.now }
+    const begun = await begin(tx, caller, plans, row, asked)
+    if (begun) return { ...begun, now: tx.now }
+    // Another check has begun the window meanwhile: this one is a hit of it.
+  }
+}
+
+type Row = ReturnType<typeof store.rowOf>
+
+async function hitFixed(tx: Tx, tenant_id: string, row: Row, asked: Check): Promise<Decision | null> {
+  const counted = await store.hitFixed(tx, tenant_id, row)
+  return counted && decideFixed(asked, counted)
+}
+
+async function hitSliding(tx: Tx, tenant_id: string, row: Row, asked: Check): Promise<Decision | null> {
+  const counted =
+    (await store.hitSliding(tx, tenant_id, row, asked)) ?? (await store.nextBucket(tx, tenant_id, row, asked))
+  return counted && decideSliding(asked, counted, tx.now)
+}
+
+/** The first check of a window is within every limit. Null when it was not the first after all. */
+async function begin(
+  tx: Tx,
+  caller: TenantFacts,
+  plans: Plans,
+  row: Row,
+  asked: Check,
+): Promise<Decision | null> {
+  const fixed = asked.algorithm === 'fixed_window'
+  const expires_at = tx.now + (fixed ? 1 : 2) * asked.window_ms
+  const made = await store.start(tx, caller.tenant_id, row, asked, expires_at)
+  if (!made) return null
+  if (made.version === made.born) await kv.take(tx, caller, plans)
+  const counted = { hits: asked.cost, previous: 0, taken: asked.cost, expires_at }
+  return fixed ? decideFixed(asked, counted) : decideSliding(asked, counted, tx.now)
+}
+
+/** Where the counter stands; a counter that is not there is one that has expired. */
+export async function status(db: Db, tenant_id: string, key: string, now: Millis): Promise<Standing> {
+  return standingOf(kept(await store.find(db, tenant_id, key), now), now)
+}
+
+/** Ends the counter's window. `reset` is false when none was running. */
+export function reset(
+  db: Db,
+  tenant_id: string,
+  key: string,
+): Promise<{ reset: boolean; standing: Standing; now: Millis }> {
+  return db.write(async (tx) => {
+    const ended = await store.reset(tx, tenant_id, key)
+    if (!ended) {
+      const known = kept(await store.find(tx, tenant_id, key), tx.now)
+      return { reset: false, standing: standingOf(known, tx.now), now: tx.now }
+    }
+    await quotas.giveBack(tx, tenant_id, 'kv_keys', 1)
+    const tombstone = { ...ended, value: null, hits: 0, previous: null, expires_at: tx.now }
+    return { reset: true, standing: standingOf(tombstone, tx.now), now: tx.now }
+  })
+}
+
+/** What the sweep may already have removed counts as removed, so that nothing depends on when it runs. */
+function kept(known: Known | null, now: Millis): Known | null {
+  return known && known.expires_at > now - kv.tombstone_ms ? known : null
+}

@@ -1,0 +1,212 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { TestClock } from '../../test/support/clock.ts'
+import type { TestDatabases } from '../../test/support/databases.ts'
+import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
+import { Bench } from '../../test/support/work-engine.ts'
+import { approve, attemptsOf, checkpoint, schedule } from '../../test/support/work-features.ts'
+import * as checkpoints from '../checkpoints/service.ts'
+import type { AgentCaller } from '../contract/caller.ts'
+import type { Tx } from '../db/db.ts'
+import { openDb } from '../db/open.ts'
+import * as inboxes from '../inbox/service.ts'
+import * as outbox from '../outbox/service.ts'
+import { type Leased, lease_ms, type Result } from '../outbox/work.ts'
+import * as schedules from '../schedules/service.ts'
+
+/** For a bench on a PostgreSQL that is there already. */
+function onePostgres(url: string): TestDatabases {
+  return {
+    engine: 'postgres',
+    newUrl: async () => url,
+    async open(clock = new TestClock()) {
+      const onFatal = (error: unknown) => {
+        throw error
+      }
+      return { db: await openDb(url, { clock, exclusive: true, onFatal }), clock, url }
+    },
+  }
+}
+
+/** A transaction that waits after this statement, or after each. */
+function pausedAfter(tx: Tx, name: string | null, wait: () => Promise<unknown>): Tx {
+  const paused = async <T>(statement: { name: string }, answer: Promise<T> | T): Promise<T> => {
+    const answered = await answer
+    if (name === null || statement.name === name) await wait()
+    return answered
+  }
+  return {
+    now: tx.now,
+    one: (statement, params) => paused(statement, tx.one(statement, params)),
+    all: (statement, params) => paused(statement, tx.all(statement, params)),
+    run: (statement, params) => paused(statement, tx.run(statement, params)),
+    afterCommit: (effect) => tx.afterCommit(effect),
+  }
+}
+
+/** Resolves when some transaction of this database waits for what another holds, or once `over` says so. */
+async function lockWaited(bench: Bench, over = () => false): Promise<void> {
+  const text = `select count(*) as n from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock'`
+  while (!over() && (await bench.rows<{ n: number }>(text))[0]!.n === 0);
+}
+
+describe('On PostgreSQL no deadlock comes of', () => {
+  let bench: Bench
+  let database_url: string
+  beforeAll(async () => {
+    database_url = await newPostgresDatabase()
+    bench = await Bench.open(onePostgres(database_url))
+  })
+  afterEach(async () => {
+    bench.db.onStatement(null)
+    await bench.clear()
+  })
+  afterAll(async () => {
+    await bench.db.close()
+    await dropPostgresDatabase(database_url)
+  })
+
+  /** A full inbox, all of whose messages wait to be sent on. */
+  async function fullInbox() {
+    const caller = await bench.tenant('free')
+    const settings = { label: '', forward_url: 'http://receiver.test/', ttl_seconds: 86_400 }
+    const { token } = await bench.db.write((tx) => inboxes.create(tx, caller, bench.services, settings))
+    const bytes = Buffer.from('x')
+    const request = { method: 'POST', headers: new Headers(), bytes, url: '/hook/t', address: '192.0.2.1' }
+    const receive = () => inboxes.receive(bench.db, bench.services, token, request)
+    for (let n = 0; n < 100; n++) await receive()
+    return { caller, receive }
+  }
+
+  async function leaseOf({ tenant_id }: AgentCaller, kind: Leased['kind'], id: string): Promise<Leased> {
+    const [leased] = await bench.db.write((tx) => outbox.lease(tx, tenant_id, kind, [id], tx.now + lease_ms))
+    return leased!
+  }
+
+  /** How often each of these statements has run since. Whoever lost to a deadlock begins anew. */
+  function counting(...names: string[]): () => Record<string, number> {
+    const counts = Object.fromEntries(names.map((name) => [name, 0]))
+    bench.db.onStatement((name) => {
+      if (name in counts) counts[name]! += 1
+    })
+    return () => counts
+  }
+
+  const delivered = (): Result => ({
+    ...{ ok: true, status_code: 204, error: null, started_at: bench.clock.now(), duration_ms: 1 },
+  })
+
+  test('a message that drops another, and the end of the forward of that one', async () => {
+    const { caller, receive } = await fullInbox()
+    const ids = (await bench.outbox(caller.tenant_id)).map(({ source_id }) => source_id)
+    const leased = await leaseOf(caller, 'forward', ids.find((id) => id.endsWith('/1'))!)
+    const counts = counting('outbox.complete', 'inbox.forwarded', 'inbox.receive', 'inbox.drop')
+    const paused = Promise.withResolvers<void>()
+    const settling = bench.db.write((tx) => {
+      const pausing = pausedAfter(tx, 'outbox.complete', () => {
+        paused.resolve()
+        return lockWaited(bench)
+      })
+      return inboxes.settleForward(pausing, leased, delivered())
+    })
+    await paused.promise
+    await Promise.all([settling, receive()])
+    expect(counts()).toEqual({
+      ...{ 'outbox.complete': 1, 'inbox.forwarded': 1, 'inbox.receive': 1, 'inbox.drop': 1 },
+    })
+  })
+
+  test('senders to a full inbox while its forwards end', async () => {
+    const { receive } = await fullInbox()
+    bench.network.answer = () => 204
+    const engine = bench.engine()
+    const counts = counting('inbox.receive')
+    const sender = async () => {
+      for (let n = 0; n < 25; n++) {
+        await receive()
+        void engine.pumpAnew()
+      }
+    }
+    await Promise.all(Array.from({ length: 16 }, sender))
+    await bench.pump(engine)
+    expect(bench.network.sent.length).toBeGreaterThan(0)
+    expect(counts()).toEqual({ 'inbox.receive': 400 })
+    expect(bench.errors).toEqual([])
+  })
+
+  type Settle = (tx: Tx, leased: Leased) => Promise<string>
+  const late: [
+    what: 'schedule' | 'callback',
+    make: (caller: AgentCaller) => Promise<{ id: string }>,
+    settle: Settle,
+    settled: string,
+  ][] = [
+    [
+      'schedule',
+      (caller) => schedule(bench, caller),
+      (tx, leased) => schedules.settle(tx, bench.services, leased, delivered()),
+      'fired',
+    ],
+    [
+      'callback',
+      async (caller) => {
+        const made = await checkpoint(bench, caller)
+        return approve(bench, caller, made.id)
+      },
+      (tx, leased) => checkpoints.settleCallback(tx, bench.services, leased, delivered()),
+      'delivered',
+    ],
+  ]
+
+  test.each(late)('a late result of a %s, and the lease after that', async (kind, make, settle, settled) => {
+    const caller = await bench.tenant()
+    const { id } = await make(caller)
+    const leased = await leaseOf(caller, kind, id)
+    bench.clock.advance(lease_ms)
+    const counts = counting('outbox.complete', 'outbox.lease', 'outbox.log_attempt')
+    const [paused, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const settling = bench.db.write((tx) => {
+      let statements = 0
+      const pausing = pausedAfter(tx, null, () => {
+        if (statements++ > 0) return Promise.resolve()
+        paused.resolve()
+        return released.promise
+      })
+      return settle(pausing, leased)
+    })
+    await paused.promise
+    let ended = false
+    const leasing = bench.db
+      .write((tx) => outbox.lease(tx, caller.tenant_id, kind, [id], tx.now + lease_ms))
+      .finally(() => {
+        ended = true
+      })
+    await lockWaited(bench, () => ended)
+    released.resolve()
+    expect(await settling).toBe(settled)
+    expect(await leasing).toEqual([])
+    expect(counts()).toEqual({ 'outbox.complete': 1, 'outbox.lease': 1, 'outbox.log_attempt': 1 })
+  })
+
+  test.each(late)('a lease anew of a %s, and the late result of the one before', async (...row) => {
+    const [kind, make, settle] = row
+    const caller = await bench.tenant()
+    const { id } = await make(caller)
+    const leased = await leaseOf(caller, kind, id)
+    bench.clock.advance(lease_ms)
+    const counts = counting('outbox.complete', 'outbox.lease', 'outbox.log_attempt')
+    const paused = Promise.withResolvers<void>()
+    const leasing = bench.db.write((tx) => {
+      const pausing = pausedAfter(tx, 'outbox.lease', () => {
+        paused.resolve()
+        return lockWaited(bench)
+      })
+      return outbox.lease(pausing, caller.tenant_id, kind, [id], tx.now + lease_ms)
+    })
+    await paused.promise
+    expect(await bench.db.write((tx) => settle(tx, leased))).toBe('stale')
+    expect(await leasing).toHaveLength(1)
+    expect(counts()).toEqual({ 'outbox.complete': 1, 'outbox.lease': 1, 'outbox.log_attempt': 2 })
+    expect(await attemptsOf(bench, id)).toEqual([{ attempt: 1, error: null, status_code: 204 }])
+  })
+})

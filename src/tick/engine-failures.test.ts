@@ -1,0 +1,127 @@
+import { afterEach, beforeAll, expect, spyOn, test } from 'bun:test'
+import { forEachDatabase } from '../../test/support/databases.ts'
+import { Bench } from '../../test/support/work-engine.ts'
+import { approve, checkpoint, manySchedules, schedule } from '../../test/support/work-features.ts'
+import type { AgentCaller } from '../contract/caller.ts'
+import * as outbox from '../outbox/service.ts'
+import * as schedules from '../schedules/service.ts'
+import * as tenants from '../tenants/service.ts'
+import { node_max } from './slots.ts'
+
+forEachDatabase('a database that fails', (databases) => {
+  let bench: Bench
+  beforeAll(async () => {
+    bench = await Bench.open(databases)
+  })
+  afterEach(() => bench.clear())
+
+  const now = () => bench.clock.now()
+  const read = ({ tenant_id }: AgentCaller, id: string) => schedules.read(bench.db, tenant_id, id)
+
+  /** Stops an engine that goes round in circles: the test then says so. */
+  function boundLooks(looks_max: number): { looks: () => number } {
+    let looks = 0
+    bench.db.onRead = (name) => {
+      if (name !== 'outbox.due') return
+      looks += 1
+      if (looks > looks_max) throw new Error('it goes round in circles')
+    }
+    return { looks: () => looks }
+  }
+
+  test('under a look is told, and ends nothing: the next pump goes on', async () => {
+    const caller = await bench.tenant()
+    const { id } = await schedule(bench, caller)
+    const engine = bench.engine()
+    await bench.pump(engine)
+    bench.db.onRead = (name) => {
+      if (name === 'outbox.due') throw new Error('the database is away')
+    }
+    await bench.settle(204)
+    expect(await read(caller, id)).toMatchObject({ status: 'fired' })
+    expect(bench.errors.map(String)).toContain('Error: the database is away')
+    bench.db.onRead = () => {}
+    await schedule(bench, caller)
+    await bench.pump(engine)
+    expect(bench.network.held).toHaveLength(1)
+  })
+
+  test('under every lease, as when the disk is full, is not asked again and again', async () => {
+    const caller = await bench.tenant()
+    await manySchedules(bench, caller, 3)
+    bench.db.failing.add('outbox.lease')
+    const { looks } = boundLooks(20)
+    await bench.engine().pump()
+    expect(looks()).toBeLessThan(20)
+    expect(bench.errors.length).toBeGreaterThan(0)
+    expect(bench.errors.length).toBeLessThan(20)
+  })
+
+  test('under every result keeps the rest from being sent: twice the places of a node at most', async () => {
+    const count = 2_000
+    await manySchedules(bench, await bench.tenant(), count, (i) => ({
+      callback_url: `http://many-${i % 500}.test/`,
+    }))
+    bench.network.answer = () => 204
+    bench.db.failing.add('outbox.complete')
+    const engine = bench.engine()
+    await bench.pump(engine)
+    expect(bench.network.sent.length).toBeGreaterThanOrEqual(node_max)
+    expect(bench.network.sent.length).toBeLessThanOrEqual(2 * node_max)
+    bench.db.failing.clear()
+    const left = (where: string) => bench.rows(`select source_id from outbox where ${where} limit 1`)
+    while ((await left('next_at > 0')).length > 0) {
+      while ((await left('lease_until > 0')).length > 0) await bench.db.quiet()
+      bench.clock.advance(100)
+      await bench.pump(engine)
+    }
+    expect(new Set(bench.network.sent.map(({ headers }) => headers['webhook-id'])).size).toBe(count)
+    expect(bench.network.sent).toHaveLength(count)
+  })
+
+  test.each([
+    ['external', false, 1],
+    ['internal', true, 0],
+  ] as const)(
+    'under every lease is asked again a second later where no ticker does it (TICK=%s)',
+    async (_, internal, timers) => {
+      const caller = await bench.tenant()
+      const { id } = await checkpoint(bench, caller)
+      await approve(bench, caller, id)
+      bench.db.failing.add('outbox.lease')
+      const set = spyOn(globalThis, 'setTimeout')
+      try {
+        await bench.pump(bench.engine({ internal }))
+        const later = set.mock.calls.filter(([, ms]) => ms === 1_000).map(([callback]) => callback)
+        expect(later).toHaveLength(timers)
+        expect(bench.network.sent).toEqual([])
+        bench.db.failing.clear()
+        for (const callback of later) (callback as () => void)()
+        await bench.db.quiet()
+        expect(bench.network.held).toHaveLength(timers)
+      } finally {
+        set.mockRestore()
+      }
+    },
+  )
+
+  test('may hold due work that nobody may lease: it is not asked for again and again, and keeps no tick waiting', async () => {
+    const caller = await bench.tenant()
+    const admin = { ...caller, kind: 'admin' as const }
+    await tenants.remove(bench.db, bench.services, admin, caller.tenant_id)
+    // Accepted on another node just before it learnt of the deletion.
+    await schedule(bench, caller)
+    const other = await bench.tenant()
+    const { id } = await schedule(bench, other)
+    bench.network.answer = () => 204
+    const { looks } = boundLooks(40)
+    const engine = bench.engine()
+    await engine.pump()
+    await bench.db.quiet()
+    await engine.pump()
+    expect(looks()).toBeLessThan(40)
+    expect(await read(other, id)).toMatchObject({ status: 'fired' })
+    bench.db.onRead = () => {}
+    expect(await outbox.anyDue(bench.db, now())).toBe(false)
+  })
+})
