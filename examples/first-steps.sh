@@ -205,6 +205,9 @@ dead_letters() {
   json '{"lock_seconds": 600}'
   call 'claim that one, for ten minutes' 200 POST "/v1/dlq/$letter/claim" "${agent[@]}" "${sent[@]}"
   lock_token=$(field lock_token)
+  json "{\"lock_token\": \"$lock_token\", \"lock_seconds\": 1200}"
+  call 'keep it, for twenty minutes from now' 200 POST "/v1/dlq/$letter/extend" "${agent[@]}" "${sent[@]}"
+  has "$lock_token"
   json "{\"lock_token\": \"$stale_token\"}"
   call 'give it up with the token of the first claim' 409 POST "/v1/dlq/$letter/fail" "${agent[@]}" "${sent[@]}"
   has LOCK_NOT_HELD

@@ -47,6 +47,7 @@ const budgets: Record<string, string[]> = {
   deleteItem: ['dlq.delete', 'quotas.give_back'],
   claimOldestItem: ['dlq.claim_oldest'],
   claimItem: ['dlq.claim'],
+  extendItem: ['dlq.find', 'dlq.extend'],
   releaseItem: ['dlq.find', 'dlq.release'],
   failItem: ['dlq.find', 'dlq.archive', 'quotas.give_back'],
   resolveItem: ['dlq.find', 'dlq.resolve', 'quotas.give_back'],

@@ -345,13 +345,68 @@ forEachService('Dead letters', (service) => {
       const { lock_token } = (await move(service, tenant, item.id, 'claim')).body
       service.clock.advance(10_000)
       const again = (await move(service, tenant, item.id, 'claim')).body
-      for (const verb of ['release', 'fail', 'resolve']) {
+      for (const verb of ['extend', 'release', 'fail', 'resolve']) {
         expectRefusal(await move(service, tenant, item.id, verb, { lock_token }), 'LOCK_NOT_HELD')
       }
       const { lock_token: current, ...claimed } = again
       expect((await read(service, tenant, item.id)).body).toEqual(claimed)
       const released = await move(service, tenant, item.id, 'release', { lock_token: current })
       expect(released.body.status).toBe('failed')
+    })
+  })
+
+  describe('extend', () => {
+    test.each([
+      ['of the item', {}, 120],
+      ['in the body', { lock_seconds: 600 }, 600],
+      ['in the body, fewer than are left', { lock_seconds: 1 }, 1],
+      ['of the item when null', { lock_seconds: null }, 120],
+    ])('answers as the claim did, and holds for the lock_seconds %s from now', async (_, body, seconds) => {
+      const tenant = await service.signUp()
+      const item = await capture(service, tenant, { lock_seconds: 120 })
+      const claimed = (await move(service, tenant, item.id, 'claim')).body
+      service.clock.advance(100_000)
+      const { lock_token } = claimed
+      const extended = await move(service, tenant, item.id, 'extend', { ...body, lock_token })
+      const locked_until = iso(service.clock.now() + seconds * 1_000)
+      const expected = { ...claimed, locked_until, updated_at: iso(service.clock.now()) }
+      expect([extended.status, extended.body]).toEqual([200, expected])
+
+      service.clock.advance(seconds * 1_000 - 1)
+      expect((await read(service, tenant, item.id)).body).toMatchObject({ status: 'claimed', locked_until })
+      service.clock.advance(1)
+      expect((await read(service, tenant, item.id)).body).toMatchObject({ status: 'failed', claims: 1 })
+      expectRefusal(await move(service, tenant, item.id, 'extend', { lock_token }), 'INVALID_STATE', {
+        status: 'failed',
+      })
+    })
+
+    test('may be repeated as long as the lock holds', async () => {
+      const tenant = await service.signUp()
+      const { id } = await capture(service, tenant, { lock_seconds: 10 })
+      const { lock_token } = (await move(service, tenant, id, 'claim')).body
+      for (let round = 0; round < 3; round++) {
+        service.clock.advance(9_999)
+        expect((await move(service, tenant, id, 'extend', { lock_token })).body.lock_token).toBe(lock_token)
+      }
+      expect((await read(service, tenant, id)).body).toMatchObject({ status: 'claimed', claims: 1 })
+    })
+
+    test.each([
+      ['0', 400],
+      ['1', 200],
+      ['86400', 200],
+      ['86401', 400],
+      ['1.5', 400],
+    ])('takes lock_seconds from 1 to 86,400: %s', async (text, status) => {
+      const tenant = await service.signUp()
+      const { id } = await itemIn(service, tenant, 'claimed')
+      const path = `/v1/dlq/${id}/extend`
+      const answer = await service.ask('POST', path, {
+        key: tenant.api_key,
+        body: `{"lock_seconds":${text}}`,
+      })
+      expect(answer.status).toBe(status)
     })
   })
 
@@ -429,7 +484,7 @@ forEachService('Dead letters', (service) => {
       const other = await service.addAgent(tenant.admin_key, 'agent-two')
       const before = await itemIn(service, tenant, status)
       const answer = await move(service, other, before.id, verb)
-      if (status === 'claimed' && (verb === 'release' || verb === 'fail')) {
+      if (status === 'claimed' && (verb === 'extend' || verb === 'release' || verb === 'fail')) {
         expectRefusal(answer, 'LOCK_NOT_HELD')
         expect((await read(service, tenant, before.id)).body).toEqual(before)
         return
@@ -505,17 +560,42 @@ forEachService('Dead letters', (service) => {
   describe('a lock_token', () => {
     /** Who asks with which token of a claimed item, and what each verb then answers. */
     const held: [string, 'holder' | 'other', 'current' | 'stale' | 'none', Record<string, number>][] = [
-      ['the holder without a token', 'holder', 'none', { release: 200, fail: 200, resolve: 200 }],
-      ['the holder with the current token', 'holder', 'current', { release: 200, fail: 200, resolve: 200 }],
-      ['the holder with a stale token', 'holder', 'stale', { release: 409, fail: 409, resolve: 409 }],
-      ['another agent without a token', 'other', 'none', { release: 409, fail: 409, resolve: 200 }],
+      [
+        'the holder without a token',
+        'holder',
+        'none',
+        { extend: 200, release: 200, fail: 200, resolve: 200 },
+      ],
+      [
+        'the holder with the current token',
+        'holder',
+        'current',
+        { extend: 200, release: 200, fail: 200, resolve: 200 },
+      ],
+      [
+        'the holder with a stale token',
+        'holder',
+        'stale',
+        { extend: 409, release: 409, fail: 409, resolve: 409 },
+      ],
+      [
+        'another agent without a token',
+        'other',
+        'none',
+        { extend: 409, release: 409, fail: 409, resolve: 200 },
+      ],
       [
         "another agent with the holder's token",
         'other',
         'current',
-        { release: 409, fail: 409, resolve: 200 },
+        { extend: 409, release: 409, fail: 409, resolve: 200 },
       ],
-      ['another agent with a stale token', 'other', 'stale', { release: 409, fail: 409, resolve: 409 }],
+      [
+        'another agent with a stale token',
+        'other',
+        'stale',
+        { extend: 409, release: 409, fail: 409, resolve: 409 },
+      ],
     ]
 
     test.each(held)('of a claimed item: %s', async (_, who, which, expected) => {
@@ -553,18 +633,18 @@ forEachService('Dead letters', (service) => {
         else await move(service, tenant, id, situation === 'failed' ? 'release' : 'fail')
         const status = situation === 'archived' ? 'archived' : 'failed'
         for (const token of [lock_token, 'lck_other', '']) {
-          for (const verb of ['release', 'fail', 'resolve']) {
+          for (const verb of ['extend', 'release', 'fail', 'resolve']) {
             const answer = await move(service, tenant, id, verb, { lock_token: token })
             expectRefusal(answer, 'INVALID_STATE', { status })
           }
         }
-        for (const verb of ['release', 'fail']) {
+        for (const verb of ['extend', 'release', 'fail']) {
           expectRefusal(await move(service, tenant, id, verb), 'INVALID_STATE', { status })
         }
       },
     )
 
-    test('is shown by the claim alone', async () => {
+    test('is shown by claim and extend alone', async () => {
       const tenant = await service.signUp()
       const { id } = await itemIn(service, tenant, 'claimed')
       const list = await service.ask('GET', '/v1/dlq', { key: tenant.api_key })
@@ -614,6 +694,7 @@ forEachService('Dead letters', (service) => {
     ['GET', ''],
     ['DELETE', ''],
     ['POST', '/claim'],
+    ['POST', '/extend'],
     ['POST', '/release'],
     ['POST', '/fail'],
     ['POST', '/resolve'],
@@ -698,6 +779,7 @@ forEachService(
       ['fail', 'claimed', (t, id) => move(service, t, id, 'fail'), 1],
       ['a refused fail', 'failed', (t, id) => move(service, t, id, 'fail'), 0],
       ['claim', 'failed', (t, id) => move(service, t, id, 'claim'), 0],
+      ['extend', 'claimed', (t, id) => move(service, t, id, 'extend'), 0],
       ['release', 'claimed', (t, id) => move(service, t, id, 'release'), 0],
       ...statuses.map(
         (status) =>
@@ -781,7 +863,7 @@ forEachService('The sweep of dead letters', (service) => {
     })
     expect((await read(service, tenant, short.id)).text).toBe(seen.text)
     expect((await read(service, tenant, long.id)).body.status).toBe('claimed')
-    for (const verb of ['release', 'fail', 'resolve']) {
+    for (const verb of ['extend', 'release', 'fail', 'resolve']) {
       const answer = await move(service, tenant, short.id, verb, { lock_token })
       expectRefusal(answer, 'INVALID_STATE', { status: 'failed' })
     }

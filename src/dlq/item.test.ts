@@ -92,7 +92,7 @@ describe('the table of moves', () => {
 describe('a refused move', () => {
   test('of an item that is not there is DLQ_NOT_FOUND', () => {
     expect(claimRefusal(null).code).toBe('DLQ_NOT_FOUND')
-    for (const verb of ['release', 'fail', 'resolve'] as const) {
+    for (const verb of ['extend', 'release', 'fail', 'resolve'] as const) {
       expect(moveRefusal(null, verb).code).toBe('DLQ_NOT_FOUND')
     }
   })
@@ -106,7 +106,7 @@ describe('a refused move', () => {
   })
 
   test.each(
-    (['release', 'fail', 'resolve'] as const).flatMap((verb) =>
+    (['extend', 'release', 'fail', 'resolve'] as const).flatMap((verb) =>
       statuses.map((status) => [verb, status] as const),
     ),
   )('%s of a %s item: not claimed comes before not held', (verb, status) => {

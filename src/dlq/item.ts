@@ -8,6 +8,7 @@ export type DlqStatus = (typeof statuses)[number]
 
 export const moves = {
   claim: { from: ['failed'], to: 'claimed' },
+  extend: { from: ['claimed'], to: 'claimed' },
   release: { from: ['claimed'], to: 'failed' },
   fail: { from: ['claimed'], to: 'archived' },
   resolve: { from: ['failed', 'claimed', 'archived', 'resolved'], to: 'resolved' },
@@ -56,8 +57,8 @@ export function claimRefusal(item: ItemRow | null): ApiError {
   return new ApiError('INVALID_STATE', { details: { status: item.status } })
 }
 
-/** Why a release, fail or resolve changed no row: not claimed comes before not held. */
-export function moveRefusal(item: ItemRow | null, verb: 'release' | 'fail' | 'resolve'): ApiError {
+/** Why an extend, release, fail or resolve changed no row: not claimed comes before not held. */
+export function moveRefusal(item: ItemRow | null, verb: 'extend' | 'release' | 'fail' | 'resolve'): ApiError {
   if (!item) return new ApiError('DLQ_NOT_FOUND')
   const allowed = (moves[verb].from as readonly DlqStatus[]).includes(item.status)
   if (!allowed || (verb === 'resolve' && item.status !== 'claimed')) {

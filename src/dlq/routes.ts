@@ -59,11 +59,12 @@ const Item = Shape({ ...listed_fields, payload: Json('The exact text that was se
 const ClaimedItem = Shape({
   ...Item.properties,
   lock_token: Type.String({
-    description: 'Send it with release, fail and resolve to be sure that the lock is still yours.',
+    description: 'Send it with extend, release, fail and resolve to be sure that the lock is still yours.',
   }),
 })
 
 const ClaimBody = Type.Object({ lock_seconds: Type.Optional(LockSeconds) })
+const ExtendBody = Type.Object({ lock_seconds: Type.Optional(LockSeconds), lock_token: LockToken })
 const LeaveBody = Type.Object({ lock_token: LockToken })
 
 export const captureItem = route({
@@ -169,6 +170,21 @@ export const claimItem = route({
   errors: ['DLQ_NOT_FOUND', 'ALREADY_CLAIMED', 'INVALID_STATE'],
   async handle({ db, caller }, { params, body }) {
     return claimedOf(await dlq.claim(db, caller, params.id, body.lock_seconds))
+  },
+})
+
+export const extendItem = route({
+  method: 'POST',
+  path: '/v1/dlq/:id/extend',
+  tag,
+  summary: 'Keep the lock, for lock_seconds from now',
+  auth: ['agent'],
+  params: { id },
+  body: ExtendBody,
+  replies: { 200: ClaimedItem },
+  errors: ['DLQ_NOT_FOUND', 'INVALID_STATE', 'LOCK_NOT_HELD'],
+  async handle({ db, caller }, { params, body }) {
+    return claimedOf(await dlq.extend(db, caller, params.id, body.lock_token, body.lock_seconds))
   },
 })
 

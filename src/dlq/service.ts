@@ -97,8 +97,34 @@ export function claimOldest(
 }
 
 function newLock(tx: Tx, { agent_id }: AgentCaller, lock_seconds: number | undefined) {
-  const locked_until = lock_seconds === undefined ? null : tx.now + lock_seconds * second_ms
-  return { agent_id, lock_token: newId('lck', tx.now), locked_until }
+  return { agent_id, lock_token: newId('lck', tx.now), locked_until: lockEnd(tx, lock_seconds) }
+}
+
+/** Null: the item's own lock_seconds count. */
+function lockEnd(tx: Tx, lock_seconds: number | undefined): Millis | null {
+  return lock_seconds === undefined ? null : tx.now + lock_seconds * second_ms
+}
+
+/** Lets the lock end lock_seconds from now, which may be earlier than it would have. Throws as release does. */
+export function extend(
+  db: Db,
+  { tenant_id, agent_id }: AgentCaller,
+  id: string,
+  lock_token: string | undefined,
+  lock_seconds: number | undefined,
+): Promise<ItemRow> {
+  return db.write(async (tx) => {
+    for (;;) {
+      const found = await store.find(tx, tenant_id, id)
+      const item = found && seenAt(found, tx.now)
+      const held = item?.lock_token ?? null
+      const holds = held !== null && item?.locked_by === agent_id && (lock_token ?? held) === held
+      if (!holds) throw moveRefusal(item, 'extend')
+      const hold = { agent_id, lock_token: held }
+      const extended = await store.extend(tx, tenant_id, id, hold, lockEnd(tx, lock_seconds))
+      if (extended) return extended // else it changed since it was read
+    }
+  })
 }
 
 /** Throws DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD. */

@@ -50,6 +50,18 @@ const CLAIM_OLDEST_UNTIL = sql<ItemRow>(
   `${given_time} where ${oldest} returning ${listed}, payload`,
 )
 
+const kept = `where ${here} and ${held} and locked_by = :agent_id and lock_token = :lock_token
+   returning ${listed}, payload`
+
+const EXTEND = sql<ItemRow>(
+  'dlq.extend',
+  `update dlq_items set locked_until = :now + lock_seconds * 1000, updated_at = :now ${kept}`,
+)
+const EXTEND_UNTIL = sql<ItemRow>(
+  'dlq.extend_until',
+  `update dlq_items set locked_until = :locked_until, updated_at = :now ${kept}`,
+)
+
 const unlock = 'locked_by = null, locked_until = null, lock_token = null, updated_at = :now'
 
 const RELEASE = sql<ItemRow>(
@@ -158,6 +170,12 @@ export function claimOldest(tx: Tx, tenant_id: string, { locked_until, ...lock }
 interface Hold {
   agent_id: string
   lock_token: string
+}
+
+/** Null unless this agent holds this lock. `locked_until` null: by the item's own lock_seconds from now. */
+export function extend(tx: Tx, tenant_id: string, id: string, hold: Hold, locked_until: Millis | null) {
+  const params = { tenant_id, id, ...hold, now: tx.now }
+  return locked_until === null ? tx.one(EXTEND, params) : tx.one(EXTEND_UNTIL, { ...params, locked_until })
 }
 
 /** Null unless this agent holds this lock. */

@@ -1,0 +1,275 @@
+// Writes sdk/src/types.ts from openapi.json: what goes in and what comes out of every operation. A test fails when
+// the file in git is not this. Our schemas are plain, so what this reads of JSON Schema is all they use.
+
+import { readFileSync } from 'node:fs'
+
+interface Schema {
+  $ref?: string
+  type?: string | string[]
+  description?: string
+  enum?: unknown[]
+  const?: unknown
+  anyOf?: Schema[]
+  items?: Schema
+  required?: string[]
+  properties?: Record<string, Schema>
+  'x-any-json'?: 'any' | 'object'
+}
+
+interface Operation {
+  operationId: string
+  parameters?: { in: string; name: string; required: boolean; description?: string; schema: Schema }[]
+  requestBody?: { content: Record<string, { schema: Schema }> }
+  responses: Record<string, { content?: Record<string, { schema: Schema }> }>
+}
+
+interface Document {
+  info: { version: string }
+  paths: Record<string, Record<string, Operation>>
+  components: { schemas: { Error: { properties: { error: { properties: { code: Schema } } } } } }
+}
+
+/** What people call an answer, a part of it, or an answer of a status of its own; of a list, what an item is called. */
+const answer_names: Record<string, string> = {
+  'getTenant.quota.agents': 'Usage',
+  'getTenant.quota': 'Quota',
+  'getCheckpoint.callback': 'CheckpointCallback',
+  'getInbox.inbox': 'Inbox',
+  'listMessages.forward': 'Forward',
+  createTenant: 'CreatedTenant',
+  getTenant: 'Tenant',
+  deleteTenant: 'DeletedTenant',
+  rotateTenantKey: 'RotatedTenant',
+  rotateSigningSecret: 'TenantWithSecret',
+  getAgent: 'Agent',
+  rotateAgentKey: 'RotatedAgent',
+  createApprovalKey: 'ApprovalKey',
+  getValue: 'Entry',
+  putValue: 'PutResult',
+  listKeys: 'ListedKey',
+  getEntry: 'AuditEntry',
+  listItems: 'ListedDeadLetter',
+  getItem: 'DeadLetter',
+  claimItem: 'ClaimedDeadLetter',
+  getSchedule: 'Schedule',
+  listScheduleAttempts: 'Attempt',
+  getCheckpoint: 'Checkpoint',
+  listMessages: 'Message',
+  createInbox: 'CreatedInbox',
+  listInboxes: 'ListedInbox',
+  getInbox: 'InboxDetail',
+  checkRateLimit: 'RateLimitAllowed',
+  'checkRateLimit 429': 'RateLimitBlocked',
+  getRateLimit: 'RateLimitStatus',
+  resetRateLimit: 'RateLimitReset',
+  tick: 'TickSummary',
+  livez: 'Liveness',
+  readyz: 'Readiness',
+}
+
+/** Anybody may send to an inbox, with any client: the SDK has no method for it. */
+const hook = '/hook/'
+
+/** The text of sdk/src/types.ts. */
+export function sdkTypesText(): string {
+  const document = JSON.parse(readFileSync(new URL('../openapi.json', import.meta.url), 'utf8')) as Document
+  const operations = operationsOf(document)
+  const shapes = new Shapes()
+  for (const [place, name] of Object.entries(answer_names)) shapes.name(name, shapeAt(operations, place))
+  const members = operations.map((found) => memberOf(found, shapes))
+  const table = operations.map(({ operation, method, path, wrapped }) => {
+    const creates = operation.parameters?.some(({ name }) => name === 'Idempotency-Key') ?? false
+    const marks = `${creates ? ', creates: true' : ''}${wrapped ? ', wrapped: true' : ''}`
+    return `  ${operation.operationId}: { method: '${method}', path: '${path}'${marks} },\n`
+  })
+  const codes = document.components.schemas.Error.properties.error.properties.code.enum!
+  return `// Made from openapi.json by scripts/sdk-types.ts: do not edit.
+
+/** Why a request was refused. */
+export type ErrorCode =
+${codes.map((code) => `  | ${literal(code)}\n`).join('')}
+${shapes.text()}
+/** What each operation takes, and what it answers. */
+export interface Operations {
+${members.join('')}}
+
+export interface OperationSpec {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  readonly path: string
+  /** Takes an Idempotency-Key. */
+  readonly creates?: true
+  /** Answers \`{success, data}\`. */
+  readonly wrapped?: true
+}
+
+export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
+${table.join('')}}
+`
+}
+
+interface Found {
+  method: string
+  path: string
+  operation: Operation
+  wrapped: boolean
+  /** Status to body, of everything that is no error. */
+  answers: [status: string, body: Schema | undefined][]
+}
+
+function operationsOf({ paths }: Document): Found[] {
+  return Object.entries(paths).flatMap(([path, methods]) =>
+    path.startsWith(hook)
+      ? []
+      : Object.entries(methods).map(([method, operation]) => {
+          const wrapped = path.startsWith('/api/')
+          return {
+            method: method.toUpperCase(),
+            path,
+            operation,
+            wrapped,
+            answers: answersOf(operation, wrapped),
+          }
+        }),
+  )
+}
+
+function answersOf({ responses }: Operation, wrapped: boolean): Found['answers'] {
+  return Object.entries(responses).flatMap(([status, { content }]) => {
+    const whole = content?.['application/json']?.schema
+    const schema = whole?.anyOf?.find(({ $ref }) => !$ref) ?? whole
+    if (status === '304' || schema?.$ref) return []
+    return [[status, wrapped ? schema?.properties?.data : schema] as [string, Schema | undefined]]
+  })
+}
+
+/** `getTenant.quota`: a part of its answer; `checkRateLimit 429`: that answer instead of the first. */
+function shapeAt(operations: Found[], place: string): Schema {
+  const [operation_id, ...parts] = place.split(' ')[0]!.split('.')
+  const status = place.split(' ')[1]
+  const answers = operations.find(({ operation }) => operation.operationId === operation_id)?.answers ?? []
+  const answer = answers.find(([known]) => status === undefined || known === status)?.[1]
+  let shape = answer?.properties?.items?.items ?? answer
+  for (const part of parts) {
+    const member = shape?.properties?.[part]
+    shape = member?.anyOf?.[0] ?? member
+  }
+  if (!shape?.properties) throw new Error(`${place} is no shape that could have a name`)
+  return shape
+}
+
+function memberOf({ operation, answers }: Found, shapes: Shapes): string {
+  const { operationId, parameters = [], requestBody } = operation
+  const of_place = (place: string): Schema => {
+    const found = parameters.filter((parameter) => parameter.in === place)
+    return {
+      type: 'object',
+      required: found.filter(({ required }) => required).map(({ name }) => name),
+      properties: Object.fromEntries(
+        found.map(({ name, description, schema }) => [
+          name,
+          { ...schema, ...(description && { description }) },
+        ]),
+      ),
+    }
+  }
+  const body = requestBody?.content['application/json']?.schema
+  const answer = answers
+    .map(([, schema]) => (schema ? shapes.output(schema, '    ') : 'undefined'))
+    .join(' | ')
+  return [
+    `  ${operationId}: {\n`,
+    `    params: ${shapes.input(of_place('path'), '    ')}\n`,
+    `    query: ${shapes.input(of_place('query'), '    ')}\n`,
+    `    body: ${body ? shapes.input(body, '    ') : 'undefined'}\n`,
+    `    answer: ${answer}\n`,
+    '  }\n',
+  ].join('')
+}
+
+/** Object shapes that have a name: whatever has the same fields gets the same name. */
+class Shapes {
+  #names = new Map<string, string>()
+  #shapes = new Map<string, Schema>()
+
+  name(name: string, shape: Schema): void {
+    const known = this.#names.get(keyOf(shape))
+    if (known) throw new Error(`${name} is a ${known} already`)
+    this.#names.set(keyOf(shape), name)
+    this.#shapes.set(name, shape)
+  }
+
+  /** Every named shape, as an interface. */
+  text(): string {
+    return [...this.#shapes]
+      .map(([name, shape]) => `export interface ${name} ${this.#object(shape, '', false)}\n`)
+      .join('\n')
+  }
+
+  input(schema: Schema, indent: string): string {
+    return Object.keys(schema.properties ?? {}).length === 0 ? 'object' : this.#object(schema, indent, true)
+  }
+
+  output(schema: Schema, indent: string): string {
+    return this.#typeOf(schema, indent, false)
+  }
+
+  #typeOf(schema: Schema, indent: string, is_input: boolean): string {
+    if (schema['x-any-json'] === 'any') return 'unknown'
+    if (schema['x-any-json'] === 'object')
+      return is_input ? 'object | null' : 'Record<string, unknown> | null'
+    if (schema.const !== undefined) return literal(schema.const)
+    if (schema.enum) return schema.enum.map(literal).join(' | ')
+    if (schema.anyOf) return schema.anyOf.map((one) => this.#typeOf(one, indent, is_input)).join(' | ')
+    if (schema.type === 'array') return arrayOf(this.#typeOf(schema.items!, indent, is_input))
+    if (schema.type === 'object') {
+      const known = is_input ? undefined : this.#names.get(keyOf(schema))
+      if (known) return known
+      return schema.properties ? this.#object(schema, indent, is_input) : 'Record<string, unknown>'
+    }
+    if (schema.type === undefined) return 'unknown'
+    const known = primitives[String(schema.type)]
+    if (!known) throw new Error(`no type for ${JSON.stringify(schema)}`)
+    return known
+  }
+
+  #object(schema: Schema, indent: string, is_input: boolean): string {
+    const inner = `${indent}  `
+    const fields = Object.entries(schema.properties!).map(([name, field]) => {
+      const optional = !schema.required?.includes(name)
+      const comment = field.description ? `${inner}/** ${field.description} */\n` : ''
+      const type = this.#typeOf(field, inner, is_input)
+      const or_undefined = optional && is_input && type !== 'unknown' ? ' | undefined' : ''
+      return `${comment}${inner}${name}${optional ? '?' : ''}: ${type}${or_undefined}\n`
+    })
+    const short = `{ ${fields.map((field) => field.trim()).join('; ')} }`
+    const fits = !short.includes('/**') && !short.includes('\n') && short.length + indent.length <= 90
+    return fits && indent !== '' ? short : `{\n${fields.join('')}${indent}}`
+  }
+}
+
+const primitives: Record<string, string> = {
+  string: 'string',
+  integer: 'number',
+  number: 'number',
+  boolean: 'boolean',
+  null: 'null',
+}
+
+function arrayOf(type: string): string {
+  return /[ |{]/.test(type) ? `Array<${type}>` : `${type}[]`
+}
+
+function literal(value: unknown): string {
+  return typeof value === 'string' ? `'${value.replaceAll("'", "\\'")}'` : String(value)
+}
+
+/** The shape without its words and order. */
+function keyOf(schema: Schema): string {
+  return JSON.stringify(schema, (name, value) => {
+    if (name === 'description') return undefined
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+    return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+  })
+}
+
+if (import.meta.main) await Bun.write(new URL('../sdk/src/types.ts', import.meta.url), sdkTypesText())

@@ -1,0 +1,56 @@
+// What can go wrong with a call: refused by the service, no answer, no answer in time.
+
+import type { ErrorCode } from './types.ts'
+
+/** What the service, or something in front of it, answered instead of success. */
+export class WaystationError extends Error {
+  override readonly name = 'WaystationError'
+
+  constructor(
+    /** UNEXPECTED_ANSWER: the answer was not the service's, such as a page of a proxy. */
+    readonly code: ErrorCode | 'UNEXPECTED_ANSWER',
+    message: string,
+    readonly status: number,
+    /** What belongs to the code, e.g. `current_version` of VERSION_MISMATCH; undefined where it has none. */
+    readonly details: Readonly<Record<string, unknown>> | undefined,
+    /** Finds the request in the service's log; null when the answer named none. */
+    readonly request_id: string | null,
+    /** Of the Retry-After header; undefined when there was none. */
+    readonly retry_after_seconds: number | undefined,
+  ) {
+    super(`${code}: ${message}`)
+  }
+}
+
+/** No answer: the connection was refused, lost or not possible. `cause` is what fetch threw. */
+export class WaystationNetworkError extends Error {
+  override readonly name = 'WaystationNetworkError'
+
+  constructor(
+    cause: unknown,
+    /** False when the request certainly never reached the service. */
+    readonly may_have_arrived: boolean,
+  ) {
+    super('The service could not be reached, or the connection was lost before its answer.', { cause })
+  }
+}
+
+/** No answer within the time given; the request may have had its effect. */
+export class WaystationTimeoutError extends Error {
+  override readonly name = 'WaystationTimeoutError'
+
+  constructor(
+    readonly waited_ms: number,
+    message = `No answer within ${waited_ms} ms.`,
+  ) {
+    super(message)
+  }
+}
+
+/** Whether it is a refusal with this code: `catch (error) { if (!hasCode(error, 'KEY_NOT_FOUND')) throw error }`. */
+export function hasCode<C extends WaystationError['code']>(
+  error: unknown,
+  code: C,
+): error is WaystationError & { code: C } {
+  return error instanceof WaystationError && error.code === code
+}

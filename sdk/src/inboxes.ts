@@ -1,0 +1,144 @@
+// client.inboxes
+
+import { split } from './options.ts'
+import { type Page, Pages } from './pages.ts'
+import type { CallOptions, CreateOptions, Transport } from './transport.ts'
+import type {
+  InboxDetail as AnyInboxDetail,
+  Message as AnyMessage,
+  CreatedInbox,
+  Inbox,
+  ListedInbox,
+  Operations,
+} from './types.ts'
+
+export interface Message extends AnyMessage {
+  headers: Record<string, string>
+  query: Record<string, string | string[]>
+}
+
+export interface InboxDetail extends AnyInboxDetail {
+  inbox: Inbox
+  messages: Message[]
+}
+
+export interface MessagesOptions extends CallOptions {
+  /** Id of the last message seen. Keep it, and go on from there after a restart. */
+  after?: string | undefined
+  /** Messages a request, at most 100; default 50. */
+  limit?: number | undefined
+  /** Waits for more at the end, until the inbox expires or `signal` is aborted. */
+  follow?: boolean | undefined
+  /** How long the service is asked to hold a request that waits, at most 55; default 50. */
+  wait_seconds?: number | undefined
+}
+
+const wait_seconds_default = 50
+/** A service on which too many wait answers at once; then this long, and a little more, is waited here. */
+const look_again_ms = 1_000
+
+export class Inboxes {
+  readonly #transport: Transport
+
+  /** @internal */
+  constructor(transport: Transport) {
+    this.#transport = transport
+  }
+
+  /** Throws QUOTA_EXCEEDED. */
+  create(given: Operations['createInbox']['body'] & CreateOptions = {}): Promise<CreatedInbox> {
+    const [body, options] = split(given)
+    return this.#transport.call('createInbox', { body }, options)
+  }
+
+  /** Those that have not expired, newest first. Its cursor is the number of items before the page. */
+  list(
+    given: { limit?: number | undefined; offset?: number | undefined } & CallOptions = {},
+  ): Pages<ListedInbox> {
+    const [{ limit, offset }, options] = split(given)
+    return new Pages<ListedInbox>(offset === undefined ? undefined : String(offset), async (cursor) => {
+      const from = Number(cursor ?? 0)
+      const query = { limit, offset: from }
+      const { items, total } = await this.#transport.call('listInboxes', { query }, options)
+      const next = from + items.length
+      return { items, next_cursor: items.length > 0 && next < total ? String(next) : null }
+    })
+  }
+
+  /** The inbox, and its latest 50 messages, newest first. */
+  async get(id: string, options: CallOptions = {}): Promise<InboxDetail> {
+    return (await this.#transport.call('getInbox', { params: { id } }, options)) as InboxDetail
+  }
+
+  delete(id: string, options: CallOptions = {}): Promise<{ deleted: boolean }> {
+    return this.#transport.call('deleteInbox', { params: { id } }, options)
+  }
+
+  /**
+   * All messages, oldest first. With `follow` the iteration waits for more and ends once the inbox has expired and
+   * everything was read. `page()` answers what is there now; its `next_cursor` is the `after` of the next time.
+   */
+  messages(id: string, given: MessagesOptions = {}): Messages {
+    const [{ after, limit, follow = false, wait_seconds = wait_seconds_default }, options] = split(given)
+    const read = async (from: string | undefined, wait: number): Promise<Page<Message>> => {
+      const query = { after: from, limit, ...(wait > 0 ? { wait } : {}) }
+      const input = { params: { id }, query, held_ms: wait * 1_000 }
+      const { items, nextAfter } = await this.#transport.call('listMessages', input, options)
+      return { items: items as Message[], next_cursor: nextAfter }
+    }
+    const isOver = async () => {
+      const { inbox } = await this.get(id, options)
+      return Date.parse(inbox.expiresAt) <= this.#transport.platform.now()
+    }
+    const pause = async (asked_at: number) => {
+      const { now, sleep, random } = this.#transport.platform
+      if (now() - asked_at < look_again_ms) {
+        await sleep(look_again_ms + Math.floor(random() * look_again_ms), options.signal)
+      }
+    }
+    const now = () => this.#transport.platform.now()
+    return new Messages({ after, wait: follow ? wait_seconds : 0, follow, read, isOver, pause, now })
+  }
+}
+
+interface Reading {
+  after: string | undefined
+  /** Seconds. */
+  wait: number
+  follow: boolean
+  read(after: string | undefined, wait: number): Promise<Page<Message>>
+  isOver(): Promise<boolean>
+  pause(asked_at: number): Promise<void>
+  now(): number
+}
+
+/** Messages of an inbox, oldest first. */
+export class Messages implements AsyncIterable<Message> {
+  readonly #reading: Reading
+
+  /** @internal */
+  constructor(reading: Reading) {
+    this.#reading = reading
+  }
+
+  page(): Promise<Page<Message>> {
+    return this.#reading.read(this.#reading.after, 0)
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Message, void, undefined> {
+    const { wait, follow, read, isOver, pause, now } = this.#reading
+    let { after } = this.#reading
+    let over = false
+    for (;;) {
+      const asked_at = now()
+      const { items, next_cursor } = await read(after, over ? 0 : wait)
+      yield* items
+      after = next_cursor ?? after
+      if (items.length > 0) continue
+      // A message may have come between the empty page and the end, so one more look follows.
+      if (!follow || over) return
+      over = await isOver()
+      if (!over) await pause(asked_at)
+    }
+  }
+}

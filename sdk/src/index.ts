@@ -1,0 +1,55 @@
+// The package's one door.
+
+// biome-ignore-start lint/performance/noBarrelFile: a package has one entry, and this is it
+export {
+  type CallbackRequest,
+  CallbackVerificationError,
+  type VerificationFailure,
+  type VerifiedCallback,
+  type VerifyOptions,
+  verifyCallback,
+} from './callbacks.ts'
+export { Waystation, type WaystationOptions } from './client.ts'
+export { hasCode, WaystationError, WaystationNetworkError, WaystationTimeoutError } from './errors.ts'
+export type { InboxDetail, Message, Messages, MessagesOptions } from './inboxes.ts'
+export { RawJson } from './json.ts'
+export type { Entry, PutOptions, UpdateOptions } from './kv.ts'
+export type { Page, Pages } from './pages.ts'
+export type { Fetch } from './platform.ts'
+export type { RateLimitResult, RateLimitRule, RateLimitWaitOptions } from './rate-limit.ts'
+export type { CallOptions, CreateOptions } from './transport.ts'
+export type {
+  Agent,
+  ApprovalKey,
+  Attempt,
+  AuditEntry,
+  Checkpoint,
+  CheckpointCallback,
+  ClaimedDeadLetter,
+  CreatedInbox,
+  CreatedTenant,
+  DeadLetter,
+  DeletedTenant,
+  ErrorCode,
+  Forward,
+  Inbox,
+  ListedDeadLetter,
+  ListedInbox,
+  ListedKey,
+  Liveness,
+  Operations,
+  PutResult,
+  Quota,
+  RateLimitReset,
+  RateLimitStatus,
+  Readiness,
+  RotatedAgent,
+  RotatedTenant,
+  Schedule,
+  Tenant,
+  TenantWithSecret,
+  TickSummary,
+  Usage,
+} from './types.ts'
+export { GiveUp, type WorkContext, type WorkOptions, type WorkSummary } from './work.ts'
+// biome-ignore-end lint/performance/noBarrelFile: a package has one entry, and this is it

@@ -1,0 +1,57 @@
+// What the client takes from where it runs. Tests give their own.
+
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>
+
+export interface Platform {
+  fetch: Fetch
+  /** Wall clock, ms. */
+  now(): number
+  /** 0 up to 1, for jitter alone. */
+  random(): number
+  /** Cannot be guessed. */
+  uuid(): Promise<string>
+  /** Rejects with the signal's reason when it is aborted. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>
+  /** Calls back once, unless what it answers is called before. */
+  timer(ms: number, callback: () => void): () => void
+}
+
+export const platform: Platform = {
+  // Called late, so that a fetch which is replaced after the import is found.
+  fetch: (url, init) => globalThis.fetch(url, init),
+  now: () => Date.now(),
+  random: () => Math.random(),
+  async uuid() {
+    const { randomUUID, getRandomValues } = await webCrypto()
+    if (randomUUID) return randomUUID.call(await webCrypto())
+    // Pages that are not served over HTTPS have no randomUUID.
+    const bytes = getRandomValues.call(await webCrypto(), new Uint8Array(16)) as Uint8Array
+    return [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('')
+  },
+  sleep(ms, signal) {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason)
+      const onAbort = () => {
+        clearTimeout(timer)
+        reject(signal?.reason)
+      }
+      const timer = setTimeout(() => {
+        signal?.removeEventListener('abort', onAbort)
+        resolve()
+      }, ms)
+      signal?.addEventListener('abort', onAbort, { once: true })
+    })
+  },
+  timer(ms, callback) {
+    const timer = setTimeout(callback, ms)
+    return () => clearTimeout(timer)
+  },
+}
+
+/** Node 18 has it as a module only, whose name is put together so that no bundler looks for it. */
+export async function webCrypto(): Promise<Crypto> {
+  if (globalThis.crypto) return globalThis.crypto
+  const name = ['node', 'crypto'].join(':')
+  const { webcrypto } = (await import(name)) as { webcrypto: Crypto }
+  return webcrypto
+}

@@ -1,0 +1,1218 @@
+// Made from openapi.json by scripts/sdk-types.ts: do not edit.
+
+/** Why a request was refused. */
+export type ErrorCode =
+  | 'DELETE_REQUIRES_CONFIRM'
+  | 'VALIDATION_FAILED'
+  | 'INVALID_JSON'
+  | 'UNAUTHORIZED'
+  | 'QUOTA_EXCEEDED'
+  | 'FORBIDDEN'
+  | 'NAMESPACE_FORBIDDEN'
+  | 'TENANT_PENDING_DELETION'
+  | 'ROUTE_NOT_FOUND'
+  | 'KEY_NOT_FOUND'
+  | 'AGENT_NOT_FOUND'
+  | 'AUDIT_ENTRY_NOT_FOUND'
+  | 'APPROVAL_KEY_NOT_FOUND'
+  | 'DLQ_NOT_FOUND'
+  | 'SCHEDULE_NOT_FOUND'
+  | 'CHECKPOINT_NOT_FOUND'
+  | 'INBOX_NOT_FOUND'
+  | 'METHOD_NOT_ALLOWED'
+  | 'REQUEST_TIMEOUT'
+  | 'TENANT_NAME_TAKEN'
+  | 'AGENT_ID_TAKEN'
+  | 'VERSION_MISMATCH'
+  | 'ALREADY_CLAIMED'
+  | 'LOCK_NOT_HELD'
+  | 'CHECKPOINT_ALREADY_RESOLVED'
+  | 'INVALID_STATE'
+  | 'IDEMPOTENCY_IN_PROGRESS'
+  | 'INBOX_EXPIRED'
+  | 'PAYLOAD_TOO_LARGE'
+  | 'UNSUPPORTED_MEDIA_TYPE'
+  | 'IDEMPOTENCY_KEY_REUSED'
+  | 'RATE_LIMITED'
+  | 'INTERNAL'
+  | 'UNAVAILABLE'
+  | 'OUTCOME_UNKNOWN'
+  | 'STORAGE_FULL'
+
+export interface Usage {
+  used: number
+  limit: number | null
+}
+
+export interface Quota {
+  agents: Usage
+  kv_keys: Usage
+  dlq_items: Usage
+  active_schedules: Usage
+  inboxes: Usage
+  api_calls_per_month: Usage
+}
+
+export interface CheckpointCallback {
+  status: 'none' | 'pending' | 'delivered' | 'failed'
+  attempts: number
+  last_error: string | null
+}
+
+export interface Inbox {
+  id: string
+  /** The secret part of the URL. */
+  token: string
+  /** Where anybody may send to, without a key. */
+  url: string
+  /** Empty when none was given. */
+  label: string
+  forwardUrl: string | null
+  /** Messages that are kept. */
+  messageCount: number
+  /** When it was created. */
+  createdAt: string
+  /** From then on it takes no messages. */
+  expiresAt: string
+}
+
+export interface Forward {
+  status: 'pending' | 'delivered' | 'failed'
+  statusCode: number | null
+  error: string | null
+  durationMs: number | null
+  attemptedAt: string | null
+}
+
+export interface CreatedTenant {
+  tenant_id: string
+  name: string
+  plan: string
+  quota: Quota
+  owner_email: string
+  status: 'active' | 'pending_deletion'
+  purge_at: string | null
+  /** When it was created. */
+  created_at: string
+  /** Shown in this answer only. */
+  admin_key: string
+  /** Standard Webhooks secret that signs callbacks. Shown in this answer only. */
+  signing_secret: string
+}
+
+export interface Tenant {
+  tenant_id: string
+  name: string
+  plan: string
+  quota: Quota
+  owner_email: string
+  status: 'active' | 'pending_deletion'
+  purge_at: string | null
+  /** When it was created. */
+  created_at: string
+}
+
+export interface DeletedTenant {
+  tenant_id: string
+  status: 'active' | 'pending_deletion'
+  purge_at: string | null
+}
+
+export interface RotatedTenant {
+  tenant_id: string
+  name: string
+  plan: string
+  quota: Quota
+  owner_email: string
+  status: 'active' | 'pending_deletion'
+  purge_at: string | null
+  /** When it was created. */
+  created_at: string
+  /** Shown in this answer only. */
+  admin_key: string
+  previous_key_expires_at: string | null
+}
+
+export interface TenantWithSecret {
+  tenant_id: string
+  name: string
+  plan: string
+  quota: Quota
+  owner_email: string
+  status: 'active' | 'pending_deletion'
+  purge_at: string | null
+  /** When it was created. */
+  created_at: string
+  /** Standard Webhooks secret that signs callbacks. Shown in this answer only. */
+  signing_secret: string
+}
+
+export interface Agent {
+  agent_id: string
+  /** The same as agent_id. */
+  name: string
+  description: string | null
+  callback_base_url: string | null
+  /** In full at creation and rotation only, afterwards masked: svc_agt_****x7Qa. */
+  api_key: string
+  /** When it was created. */
+  created_at: string
+}
+
+export interface RotatedAgent {
+  agent_id: string
+  /** The same as agent_id. */
+  name: string
+  description: string | null
+  callback_base_url: string | null
+  /** In full at creation and rotation only, afterwards masked: svc_agt_****x7Qa. */
+  api_key: string
+  /** When it was created. */
+  created_at: string
+  previous_key_expires_at: string | null
+}
+
+export interface ApprovalKey {
+  approval_key_id: string
+  checkpoint_id: string | null
+  label: string | null
+  /** In full at creation only, afterwards masked: svc_apr_****x7Qa. */
+  approval_key: string
+  /** When it was created. */
+  created_at: string
+}
+
+export interface Entry {
+  namespace: string
+  key: string
+  /** The exact text that was put. */
+  value: unknown
+  /** Starts at 1, rises by 1, never repeats for a key. */
+  version: number
+  expires_at: string | null
+  /** When this version was written. */
+  updated_at: string
+}
+
+export interface PutResult {
+  namespace: string
+  key: string
+  /** Starts at 1, rises by 1, never repeats for a key. */
+  version: number
+  expires_at: string | null
+}
+
+export interface ListedKey {
+  key: string
+  /** Starts at 1, rises by 1, never repeats for a key. */
+  version: number
+  expires_at: string | null
+  /** When this version was written. */
+  updated_at: string
+}
+
+export interface AuditEntry {
+  id: string
+  /** Starts at 1, rises by 1, without gaps, per tenant. */
+  seq: number
+  action: string
+  workflow_id: string | null
+  actor: string
+  /** The exact text that was sent, or null. */
+  metadata: unknown
+  agent_id: string | null
+  request_id: string
+  /** Server time; never earlier than that of the entry before. */
+  created_at: string
+}
+
+export interface ListedDeadLetter {
+  id: string
+  status: 'failed' | 'claimed' | 'resolved' | 'archived'
+  error: string
+  workflow_id: string | null
+  source: 'agent' | 'schedule' | 'checkpoint'
+  source_id: string | null
+  agent_id: string | null
+  lock_seconds: number
+  locked_by: string | null
+  locked_until: string | null
+  /** How often it was claimed. */
+  claims: number
+  /** When it was captured. */
+  created_at: string
+  /** When it last changed. */
+  updated_at: string
+  resolved_at: string | null
+}
+
+export interface DeadLetter {
+  id: string
+  status: 'failed' | 'claimed' | 'resolved' | 'archived'
+  error: string
+  workflow_id: string | null
+  source: 'agent' | 'schedule' | 'checkpoint'
+  source_id: string | null
+  agent_id: string | null
+  lock_seconds: number
+  locked_by: string | null
+  locked_until: string | null
+  /** How often it was claimed. */
+  claims: number
+  /** When it was captured. */
+  created_at: string
+  /** When it last changed. */
+  updated_at: string
+  resolved_at: string | null
+  /** The exact text that was sent. */
+  payload: unknown
+}
+
+export interface ClaimedDeadLetter {
+  id: string
+  status: 'failed' | 'claimed' | 'resolved' | 'archived'
+  error: string
+  workflow_id: string | null
+  source: 'agent' | 'schedule' | 'checkpoint'
+  source_id: string | null
+  agent_id: string | null
+  lock_seconds: number
+  locked_by: string | null
+  locked_until: string | null
+  /** How often it was claimed. */
+  claims: number
+  /** When it was captured. */
+  created_at: string
+  /** When it last changed. */
+  updated_at: string
+  resolved_at: string | null
+  /** The exact text that was sent. */
+  payload: unknown
+  /** Send it with extend, release, fail and resolve to be sure that the lock is still yours. */
+  lock_token: string
+}
+
+export interface Schedule {
+  id: string
+  status: 'pending' | 'fired' | 'cancelled' | 'failed'
+  callback_url: string
+  /** The exact text that was sent. */
+  callback_payload: unknown
+  /** When it is called; in the past means now. */
+  fire_at: string
+  dlq_on_failure: boolean
+  agent_id: string
+  /** How often it was called since fire_at was set. */
+  attempts: number
+  next_attempt_at: string | null
+  last_error: string | null
+  last_status_code: number | null
+  fired_at: string | null
+  /** When it was created. */
+  created_at: string
+  /** When it last changed. */
+  updated_at: string
+}
+
+export interface Attempt {
+  /** 1, 2 or 3. */
+  attempt: number
+  /** The webhook-id header, the same on every retry. */
+  webhook_id: string
+  /** When it began. */
+  started_at: string
+  duration_ms: number
+  status_code: number | null
+  error: string | null
+}
+
+export interface Checkpoint {
+  id: string
+  status: 'pending' | 'approved' | 'rejected' | 'expired' | 'cancelled'
+  title: string
+  prompt: string | null
+  callback_url: string
+  /** The exact text that was sent, or null. */
+  callback_payload: unknown
+  timeout_action: 'auto_reject' | 'dlq'
+  /** When the timeout is due. */
+  expires_at: string
+  agent_id: string
+  reason: string | null
+  resolved_by: string | null
+  resolved_at: string | null
+  callback: CheckpointCallback
+  /** When it was created. */
+  created_at: string
+  /** When it last changed. */
+  updated_at: string
+}
+
+export interface Message {
+  id: string
+  method: string
+  /** What follows the token in the URL, empty when nothing does. */
+  path: string
+  /** Names in lower case; repeats are joined by a comma. */
+  headers: unknown
+  /** Name to value, or to an array of them when the name came more than once. */
+  query: unknown
+  /** JSON as it came, else a string, else (when the bytes are no UTF-8) null. */
+  body: unknown
+  /** The exact bytes. */
+  bodyBase64: string
+  /** Empty when none was sent. */
+  contentType: string
+  sourceIp: string
+  /** When it came. */
+  createdAt: string
+  forward: Forward | null
+}
+
+export interface CreatedInbox {
+  id: string
+  /** The secret part of the URL. */
+  token: string
+  /** Where anybody may send to, without a key. */
+  url: string
+  /** Empty when none was given. */
+  label: string
+  /** From then on it takes no messages. */
+  expiresAt: string
+}
+
+export interface ListedInbox {
+  id: string
+  /** The secret part of the URL. */
+  token: string
+  /** Where anybody may send to, without a key. */
+  url: string
+  /** Empty when none was given. */
+  label: string
+  /** Messages that are kept. */
+  messageCount: number
+  /** From then on it takes no messages. */
+  expiresAt: string
+}
+
+export interface InboxDetail {
+  inbox: Inbox
+  messages: Message[]
+}
+
+export interface RateLimitAllowed {
+  allowed: boolean
+  /** Hits of the window, this check included. */
+  count: number
+  /** Hits that the limit still allows. */
+  remaining: number
+  /** The end of the window. */
+  resetAt: string
+  /** As it was sent with the last check; 0 when that is not known. */
+  limit: number
+}
+
+export interface RateLimitBlocked {
+  allowed: boolean
+  /** Hits of the window, this check included. */
+  count: number
+  /** Hits that the limit still allows. */
+  remaining: number
+  /** The end of a fixed window; of a sliding one, when the same check would pass. */
+  resetAt: string
+  /** Seconds until then, at least 1. */
+  retryAfter: number
+  /** As it was sent with the last check; 0 when that is not known. */
+  limit: number
+}
+
+export interface RateLimitStatus {
+  key: string
+  /** Hits of the window; 0 when it is over. */
+  count: number
+  /** Hits that the limit still allows. */
+  remaining: number
+  /** The end of the window; now when that is not known. */
+  resetAt: string
+  windowExpired: boolean
+  /** As it was sent with the last check; 0 when that is not known. */
+  limit: number
+}
+
+export interface RateLimitReset {
+  key: string
+  /** False when no window was running. */
+  reset: boolean
+}
+
+export interface TickSummary {
+  schedules: { due: number; fired: number; retrying: number; failed: number }
+  checkpoints: { rejected: number; expired: number; callbacks: number }
+  dlq: { locks_released: number }
+  expired: { kv_keys: number; inboxes: number; idempotency_keys: number }
+  tenants_purged: number
+  duration_ms: number
+}
+
+export interface Liveness {
+  status: 'alive'
+}
+
+export interface Readiness {
+  status: 'ready'
+  version?: string
+  engine?: 'sqlite' | 'postgres'
+  schema_version?: number
+  durability?: Record<string, unknown>
+}
+
+/** What each operation takes, and what it answers. */
+export interface Operations {
+  createTenant: {
+    params: object
+    query: object
+    body: {
+      /** Unique regardless of case; no control characters; counted after trimming. */
+      name: string
+      owner_email: string
+      /** Default free. */
+      plan?: 'free' | 'pro' | undefined
+    }
+    answer: CreatedTenant
+  }
+  deleteTenant: {
+    params: {
+      /** The tenant that the admin key belongs to; any other answers 403. */
+      tenant_id: string
+    }
+    query: object
+    body: { confirm: 'DELETE ALL DATA' }
+    answer: DeletedTenant
+  }
+  getTenant: {
+    params: {
+      /** The tenant that the admin key belongs to; any other answers 403. */
+      tenant_id: string
+    }
+    query: object
+    body: undefined
+    answer: Tenant
+  }
+  restoreTenant: {
+    params: {
+      /** The tenant that the admin key belongs to; any other answers 403. */
+      tenant_id: string
+    }
+    query: object
+    body: object
+    answer: Tenant
+  }
+  rotateSigningSecret: {
+    params: {
+      /** The tenant that the admin key belongs to; any other answers 403. */
+      tenant_id: string
+    }
+    query: object
+    body: object
+    answer: TenantWithSecret
+  }
+  rotateTenantKey: {
+    params: {
+      /** The tenant that the admin key belongs to; any other answers 403. */
+      tenant_id: string
+    }
+    query: object
+    body: {
+      /** How long the old key still works; 0, the default, ends it at once. */
+      grace_seconds?: number | undefined
+    }
+    answer: RotatedTenant
+  }
+  createAgent: {
+    params: object
+    query: object
+    body: {
+      name: string
+      /** For people. */
+      description?: string | undefined
+      /** An http or https URL. */
+      callback_base_url?: string | undefined
+    }
+    answer: Agent
+  }
+  listAgents: {
+    params: object
+    query: {
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+      /** next_cursor of the page before. */
+      cursor?: string | undefined
+    }
+    body: undefined
+    answer: { items: Agent[]; next_cursor: string | null }
+  }
+  deleteAgent: {
+    params: {
+      /** The agent, which is its name. */
+      agent_id: string
+    }
+    query: object
+    body: undefined
+    answer: undefined
+  }
+  getAgent: {
+    params: {
+      /** The agent, which is its name. */
+      agent_id: string
+    }
+    query: object
+    body: undefined
+    answer: Agent
+  }
+  rotateAgentKey: {
+    params: {
+      /** The agent, which is its name. */
+      agent_id: string
+    }
+    query: object
+    body: {
+      /** How long the old key still works; 0, the default, ends it at once. */
+      grace_seconds?: number | undefined
+    }
+    answer: RotatedAgent
+  }
+  createApprovalKey: {
+    params: object
+    query: object
+    body: {
+      /** Binds the key to this checkpoint. */
+      checkpoint_id?: string | undefined
+      /** For people. */
+      label?: string | undefined
+    }
+    answer: ApprovalKey
+  }
+  listApprovalKeys: {
+    params: object
+    query: {
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+      /** next_cursor of the page before. */
+      cursor?: string | undefined
+    }
+    body: undefined
+    answer: { items: ApprovalKey[]; next_cursor: string | null }
+  }
+  deleteApprovalKey: {
+    params: {
+      /** The approval key, apk_…. */
+      approval_key_id: string
+    }
+    query: object
+    body: undefined
+    answer: undefined
+  }
+  deleteValue: {
+    params: {
+      /** __… is reserved, save your own __agent.<agent_id>. */
+      namespace: string
+      /** 1 to 512 bytes of UTF-8, percent-encoded once. */
+      key: string
+    }
+    query: object
+    body: undefined
+    answer: undefined
+  }
+  getValue: {
+    params: {
+      /** __… is reserved, save your own __agent.<agent_id>. */
+      namespace: string
+      /** 1 to 512 bytes of UTF-8, percent-encoded once. */
+      key: string
+    }
+    query: object
+    body: undefined
+    answer: Entry
+  }
+  putValue: {
+    params: {
+      /** __… is reserved, save your own __agent.<agent_id>. */
+      namespace: string
+      /** 1 to 512 bytes of UTF-8, percent-encoded once. */
+      key: string
+    }
+    query: object
+    body: {
+      /** Any JSON, at most 256 KiB; comes back as the same text. */
+      value: unknown
+      /** Without it the key does not expire. */
+      ttl_seconds?: number | undefined
+      /** Write only over this version; 0 means only if absent. */
+      cas_version?: number | undefined
+    }
+    answer: PutResult
+  }
+  listKeys: {
+    params: {
+      /** __… is reserved, save your own __agent.<agent_id>. */
+      namespace: string
+    }
+    query: {
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+      /** next_cursor of the page before. */
+      cursor?: string | undefined
+      /** Only keys that start with it. */
+      prefix?: string | undefined
+    }
+    body: undefined
+    answer: { items: ListedKey[]; next_cursor: string | null }
+  }
+  appendEntry: {
+    params: object
+    query: object
+    body: {
+      /** What was done. */
+      action: string
+      /** Ties entries together. */
+      workflow_id?: string | undefined
+      /** Who did it; default the agent's id, or admin. */
+      actor?: string | undefined
+      /** At most 64 KiB; comes back as the same text. */
+      metadata?: object | null | undefined
+    }
+    answer: AuditEntry
+  }
+  listEntries: {
+    params: object
+    query: {
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+      /** next_cursor of the page before. */
+      cursor?: string | undefined
+      workflow_id?: string | undefined
+      action?: string | undefined
+      actor?: string | undefined
+      /** Entries from this instant on. */
+      from?: string | undefined
+      /** Entries before this instant. */
+      to?: string | undefined
+    }
+    body: undefined
+    answer: { items: AuditEntry[]; next_cursor: string | null }
+  }
+  getEntry: {
+    params: {
+      /** The entry, log_…. */
+      id: string
+    }
+    query: object
+    body: undefined
+    answer: AuditEntry
+  }
+  captureItem: {
+    params: object
+    query: object
+    body: {
+      /** Any JSON; comes back as the same text. */
+      payload: unknown
+      /** What went wrong, at most 64 KiB. */
+      error: string
+      /** Ties records together. */
+      workflow_id?: string | undefined
+      /** How long a claim holds; default 300. */
+      lock_seconds?: number | undefined
+    }
+    answer: DeadLetter
+  }
+  listItems: {
+    params: object
+    query: {
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+      /** next_cursor of the page before. */
+      cursor?: string | undefined
+      status?: 'failed' | 'claimed' | 'resolved' | 'archived' | undefined
+    }
+    body: undefined
+    answer: { items: ListedDeadLetter[]; next_cursor: string | null }
+  }
+  claimItem: {
+    params: {
+      /** The dead letter, dlq_…. */
+      id: string
+    }
+    query: object
+    body: {
+      /** How long a claim holds; default 300. */
+      lock_seconds?: number | undefined
+    }
+    answer: ClaimedDeadLetter
+  }
+  claimOldestItem: {
+    params: object
+    query: object
+    body: {
+      /** How long a claim holds; default 300. */
+      lock_seconds?: number | undefined
+    }
+    answer: ClaimedDeadLetter | undefined
+  }
+  deleteItem: {
+    params: {
+      /** The dead letter, dlq_…. */
+      id: string
+    }
+    query: object
+    body: undefined
+    answer: undefined
+  }
+  getItem: {
+    params: {
+      /** The dead letter, dlq_…. */
+      id: string
+    }
+    query: object
+    body: undefined
+    answer: DeadLetter
+  }
+  extendItem: {
+    params: {
+      /** The dead letter, dlq_…. */
+      id: string
+    }
+    query: object
+    body: {
+      /** How long a claim holds; default 300. */
+      lock_seconds?: number | undefined
+      /** What the claim answered; when sent, it must be the current one. */
+      lock_token?: string | undefined
+    }
+    answer: ClaimedDeadLetter
+  }
+  failItem: {
+    params: {
+      /** The dead letter, dlq_…. */
+      id: string
+    }
+    query: object
+    body: {
+      /** What the claim answered; when sent, it must be the current one. */
+      lock_token?: string | undefined
+    }
+    answer: DeadLetter
+  }
+  releaseItem: {
+    params: {
+      /** The dead letter, dlq_…. */
+      id: string
+    }
+    query: object
+    body: {
+      /** What the claim answered; when sent, it must be the current one. */
+      lock_token?: string | undefined
+    }
+    answer: DeadLetter
+  }
+  resolveItem: {
+    params: {
+      /** The dead letter, dlq_…. */
+      id: string
+    }
+    query: object
+    body: {
+      /** What the claim answered; when sent, it must be the current one. */
+      lock_token?: string | undefined
+    }
+    answer: DeadLetter
+  }
+  cancelSchedule: {
+    params: {
+      /** The schedule, sch_…. */
+      id: string
+    }
+    query: object
+    body: undefined
+    answer: undefined
+  }
+  getSchedule: {
+    params: {
+      /** The schedule, sch_…. */
+      id: string
+    }
+    query: object
+    body: undefined
+    answer: Schedule
+  }
+  updateSchedule: {
+    params: {
+      /** The schedule, sch_…. */
+      id: string
+    }
+    query: object
+    body: {
+      /** An http or https URL, or a path that is resolved against the agent's callback_base_url. */
+      callback_url?: string | undefined
+      /** Any JSON, at most 256 KiB; sent byte for byte. */
+      callback_payload?: unknown
+      /** When it is called; in the past means now. */
+      fire_at?: string | undefined
+      /** Default false. True: after the last failure a dead letter is kept. */
+      dlq_on_failure?: boolean | undefined
+    }
+    answer: Schedule
+  }
+  createSchedule: {
+    params: object
+    query: object
+    body: {
+      /** An http or https URL, or a path that is resolved against the agent's callback_base_url. */
+      callback_url: string
+      /** Any JSON, at most 256 KiB; sent byte for byte. */
+      callback_payload: unknown
+      /** When it is called; in the past means now. */
+      fire_at: string
+      /** Default false. True: after the last failure a dead letter is kept. */
+      dlq_on_failure?: boolean | undefined
+    }
+    answer: Schedule
+  }
+  listSchedules: {
+    params: object
+    query: {
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+      /** next_cursor of the page before. */
+      cursor?: string | undefined
+      status?: 'pending' | 'fired' | 'cancelled' | 'failed' | undefined
+    }
+    body: undefined
+    answer: { items: Schedule[]; next_cursor: string | null }
+  }
+  listScheduleAttempts: {
+    params: {
+      /** The schedule, sch_…. */
+      id: string
+    }
+    query: {
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+      /** next_cursor of the page before. */
+      cursor?: string | undefined
+    }
+    body: undefined
+    answer: { items: Attempt[]; next_cursor: string | null }
+  }
+  approveCheckpoint: {
+    params: {
+      /** The checkpoint, chk_…. */
+      id: string
+    }
+    query: object
+    body: {
+      /** Told to the agent. */
+      reason?: string | undefined
+    }
+    answer: Checkpoint
+  }
+  cancelCheckpoint: {
+    params: {
+      /** The checkpoint, chk_…. */
+      id: string
+    }
+    query: object
+    body: undefined
+    answer: undefined
+  }
+  getCheckpoint: {
+    params: {
+      /** The checkpoint, chk_…. */
+      id: string
+    }
+    query: {
+      /** Seconds to hold the request while the checkpoint is pending. */
+      wait?: number | undefined
+    }
+    body: undefined
+    answer: Checkpoint
+  }
+  createCheckpoint: {
+    params: object
+    query: object
+    body: {
+      /** What is asked. */
+      title: string
+      /** At most 32 KiB of plain text. */
+      prompt?: string | undefined
+      /** An http or https URL, or a path that is resolved against the agent's callback_base_url. */
+      callback_url: string
+      /** Any JSON, at most 256 KiB; sent with the decision. */
+      callback_payload?: unknown
+      /** auto_reject, the default, or dlq. */
+      timeout_action?: 'auto_reject' | 'dlq' | undefined
+      timeout_seconds?: number | undefined
+      /** With timeout_seconds, the earlier of both; without either, 24 hours from now. */
+      expires_at?: string | undefined
+    }
+    answer: Checkpoint
+  }
+  listCheckpoints: {
+    params: object
+    query: {
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+      /** next_cursor of the page before. */
+      cursor?: string | undefined
+      status?: 'pending' | 'approved' | 'rejected' | 'expired' | 'cancelled' | undefined
+    }
+    body: undefined
+    answer: { items: Checkpoint[]; next_cursor: string | null }
+  }
+  listCheckpointAttempts: {
+    params: {
+      /** The checkpoint, chk_…. */
+      id: string
+    }
+    query: {
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+      /** next_cursor of the page before. */
+      cursor?: string | undefined
+    }
+    body: undefined
+    answer: { items: Attempt[]; next_cursor: string | null }
+  }
+  rejectCheckpoint: {
+    params: {
+      /** The checkpoint, chk_…. */
+      id: string
+    }
+    query: object
+    body: {
+      /** Told to the agent. */
+      reason?: string | undefined
+    }
+    answer: Checkpoint
+  }
+  createInbox: {
+    params: object
+    query: object
+    body: {
+      /** For humans. */
+      label?: string | undefined
+      /** An http or https URL that each message is sent on to, once. */
+      forwardUrl?: string | undefined
+      /** Seconds; default 86400, at most what the plan allows. */
+      ttl?: number | undefined
+    }
+    answer: CreatedInbox
+  }
+  listInboxes: {
+    params: object
+    query: {
+      /** Items, default 50; above 100 counts as 100. */
+      limit?: number | undefined
+      /** Items to skip. */
+      offset?: number | undefined
+    }
+    body: undefined
+    answer: {
+      items: ListedInbox[]
+      /** How many there are in all. */
+      total: number
+    }
+  }
+  deleteInbox: {
+    params: {
+      /** The inbox, inb_…. */
+      id: string
+    }
+    query: object
+    body: undefined
+    answer: { deleted: boolean }
+  }
+  getInbox: {
+    params: {
+      /** The inbox, inb_…. */
+      id: string
+    }
+    query: object
+    body: undefined
+    answer: InboxDetail
+  }
+  listMessages: {
+    params: {
+      /** The inbox, inb_…. */
+      id: string
+    }
+    query: {
+      /** Id of the last message seen, which may be gone by now. */
+      after?: string | undefined
+      /** Items, default 50; above 100 counts as 100. */
+      limit?: number | undefined
+      /** Seconds to hold the request while there is no message. */
+      wait?: number | undefined
+    }
+    body: undefined
+    answer: { items: Message[]; nextAfter: string | null }
+  }
+  checkRateLimit: {
+    params: object
+    query: object
+    body: {
+      /** Names the counter: 1 to 256 bytes of UTF-8. */
+      key: string
+      /** Most hits in a window; counted by its floor. */
+      limit: number
+      /** Length of the window. One of windowSeconds and window is needed; both are the same. */
+      windowSeconds?: number | undefined
+      /** Length of the window. One of windowSeconds and window is needed; both are the same. */
+      window?: number | undefined
+      /** fixed_window, the default, starts at the first hit; sliding_window has no edges. */
+      algorithm?: 'fixed_window' | 'sliding_window' | 'fixed-window' | 'sliding-window' | undefined
+      /** How many hits this is: 1, the default, to limit. */
+      cost?: number | undefined
+    }
+    answer: RateLimitAllowed | RateLimitBlocked
+  }
+  checkRateLimitByQuery: {
+    params: object
+    query: {
+      /** Names the counter: 1 to 256 bytes of UTF-8. */
+      key: string
+      /** Most hits in a window; counted by its floor. */
+      limit: number
+      /** Length of the window. One of windowSeconds and window is needed; both are the same. */
+      windowSeconds?: number | undefined
+      /** Length of the window. One of windowSeconds and window is needed; both are the same. */
+      window?: number | undefined
+      /** fixed_window, the default, starts at the first hit; sliding_window has no edges. */
+      algorithm?: 'fixed_window' | 'sliding_window' | 'fixed-window' | 'sliding-window' | undefined
+      /** How many hits this is: 1, the default, to limit. */
+      cost?: number | undefined
+    }
+    body: undefined
+    answer: RateLimitAllowed | RateLimitBlocked
+  }
+  getRateLimit: {
+    params: {
+      /** The counter: 1 to 256 bytes of UTF-8, percent-encoded once. */
+      key: string
+    }
+    query: object
+    body: undefined
+    answer: RateLimitStatus
+  }
+  getRateLimitNamedReset: {
+    params: object
+    query: object
+    body: undefined
+    answer: RateLimitStatus
+  }
+  resetRateLimit: {
+    params: object
+    query: object
+    body: {
+      /** Names the counter: 1 to 256 bytes of UTF-8. */
+      key: string
+    }
+    answer: RateLimitReset
+  }
+  tick: {
+    params: object
+    query: object
+    body: object
+    answer: TickSummary
+  }
+  livez: {
+    params: object
+    query: object
+    body: undefined
+    answer: Liveness
+  }
+  openapi: {
+    params: object
+    query: object
+    body: undefined
+    answer: Record<string, unknown>
+  }
+  readyz: {
+    params: object
+    query: {
+      /** Adds version, engine, schema version and durability settings. */
+      verbose?: string | undefined
+    }
+    body: undefined
+    answer: Readiness
+  }
+}
+
+export interface OperationSpec {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  readonly path: string
+  /** Takes an Idempotency-Key. */
+  readonly creates?: true
+  /** Answers `{success, data}`. */
+  readonly wrapped?: true
+}
+
+export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
+  createTenant: { method: 'POST', path: '/v1/tenants', creates: true },
+  deleteTenant: { method: 'DELETE', path: '/v1/tenants/{tenant_id}' },
+  getTenant: { method: 'GET', path: '/v1/tenants/{tenant_id}' },
+  restoreTenant: { method: 'POST', path: '/v1/tenants/{tenant_id}/restore' },
+  rotateSigningSecret: { method: 'POST', path: '/v1/tenants/{tenant_id}/rotate-signing-secret' },
+  rotateTenantKey: { method: 'POST', path: '/v1/tenants/{tenant_id}/rotate-key' },
+  createAgent: { method: 'POST', path: '/v1/agents', creates: true },
+  listAgents: { method: 'GET', path: '/v1/agents' },
+  deleteAgent: { method: 'DELETE', path: '/v1/agents/{agent_id}' },
+  getAgent: { method: 'GET', path: '/v1/agents/{agent_id}' },
+  rotateAgentKey: { method: 'POST', path: '/v1/agents/{agent_id}/rotate-key' },
+  createApprovalKey: { method: 'POST', path: '/v1/approval-keys', creates: true },
+  listApprovalKeys: { method: 'GET', path: '/v1/approval-keys' },
+  deleteApprovalKey: { method: 'DELETE', path: '/v1/approval-keys/{approval_key_id}' },
+  deleteValue: { method: 'DELETE', path: '/v1/kv/{namespace}/{key}' },
+  getValue: { method: 'GET', path: '/v1/kv/{namespace}/{key}' },
+  putValue: { method: 'PUT', path: '/v1/kv/{namespace}/{key}' },
+  listKeys: { method: 'GET', path: '/v1/kv/{namespace}' },
+  appendEntry: { method: 'POST', path: '/v1/audit', creates: true },
+  listEntries: { method: 'GET', path: '/v1/audit' },
+  getEntry: { method: 'GET', path: '/v1/audit/{id}' },
+  captureItem: { method: 'POST', path: '/v1/dlq', creates: true },
+  listItems: { method: 'GET', path: '/v1/dlq' },
+  claimItem: { method: 'POST', path: '/v1/dlq/{id}/claim' },
+  claimOldestItem: { method: 'POST', path: '/v1/dlq/claim' },
+  deleteItem: { method: 'DELETE', path: '/v1/dlq/{id}' },
+  getItem: { method: 'GET', path: '/v1/dlq/{id}' },
+  extendItem: { method: 'POST', path: '/v1/dlq/{id}/extend' },
+  failItem: { method: 'POST', path: '/v1/dlq/{id}/fail' },
+  releaseItem: { method: 'POST', path: '/v1/dlq/{id}/release' },
+  resolveItem: { method: 'POST', path: '/v1/dlq/{id}/resolve' },
+  cancelSchedule: { method: 'DELETE', path: '/v1/schedules/{id}' },
+  getSchedule: { method: 'GET', path: '/v1/schedules/{id}' },
+  updateSchedule: { method: 'PATCH', path: '/v1/schedules/{id}' },
+  createSchedule: { method: 'POST', path: '/v1/schedules', creates: true },
+  listSchedules: { method: 'GET', path: '/v1/schedules' },
+  listScheduleAttempts: { method: 'GET', path: '/v1/schedules/{id}/attempts' },
+  approveCheckpoint: { method: 'POST', path: '/v1/checkpoints/{id}/approve' },
+  cancelCheckpoint: { method: 'DELETE', path: '/v1/checkpoints/{id}' },
+  getCheckpoint: { method: 'GET', path: '/v1/checkpoints/{id}' },
+  createCheckpoint: { method: 'POST', path: '/v1/checkpoints', creates: true },
+  listCheckpoints: { method: 'GET', path: '/v1/checkpoints' },
+  listCheckpointAttempts: { method: 'GET', path: '/v1/checkpoints/{id}/attempts' },
+  rejectCheckpoint: { method: 'POST', path: '/v1/checkpoints/{id}/reject' },
+  createInbox: { method: 'POST', path: '/api/webhook', creates: true, wrapped: true },
+  listInboxes: { method: 'GET', path: '/api/webhook', wrapped: true },
+  deleteInbox: { method: 'DELETE', path: '/api/webhook/{id}', wrapped: true },
+  getInbox: { method: 'GET', path: '/api/webhook/{id}', wrapped: true },
+  listMessages: { method: 'GET', path: '/api/webhook/{id}/messages', wrapped: true },
+  checkRateLimit: { method: 'POST', path: '/api/rate-limit/check', wrapped: true },
+  checkRateLimitByQuery: { method: 'GET', path: '/api/rate-limit/check', wrapped: true },
+  getRateLimit: { method: 'GET', path: '/api/rate-limit/{key}', wrapped: true },
+  getRateLimitNamedReset: { method: 'GET', path: '/api/rate-limit/reset', wrapped: true },
+  resetRateLimit: { method: 'POST', path: '/api/rate-limit/reset', wrapped: true },
+  tick: { method: 'POST', path: '/v1/tick' },
+  livez: { method: 'GET', path: '/livez' },
+  openapi: { method: 'GET', path: '/openapi.json' },
+  readyz: { method: 'GET', path: '/readyz' },
+}

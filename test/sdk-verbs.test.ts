@@ -1,0 +1,285 @@
+// The verbs of the SDK that are more than one call: update, waitFor, work.
+
+import { expect, test } from 'bun:test'
+import { type ClaimedDeadLetter, GiveUp, type WorkOptions, type WorkSummary } from '../sdk/src/index.ts'
+import { all, clientsOf, failureOf, type TestPlatform } from './support/sdk.ts'
+import { forEachService } from './support/service.ts'
+
+const callback_url = 'http://127.0.0.1:9/'
+const nothing: WorkSummary = { resolved: 0, released: 0, failed: 0, lost: 0 }
+
+/** Resolves at the first sleep of this many ms; that sleep goes on until `wake`, all others are over at once. */
+function sleepOf(platform: TestPlatform, ms: number) {
+  const begun = Promise.withResolvers<void>()
+  const ended = Promise.withResolvers<void>()
+  platform.onSleep = (asked_ms) => {
+    if (asked_ms !== ms) return
+    begun.resolve()
+    return ended.promise
+  }
+  return { begun: begun.promise, wake: () => ended.resolve() }
+}
+
+forEachService('kv.update', (service) => {
+  test('makes an absent key, and changes one that is there', async () => {
+    const { agent } = await clientsOf(service, await service.signUp())
+    const add = (n: number | undefined) => (n ?? 0) + 1
+    expect(await agent.kv.update<number>('state', 'n', add)).toMatchObject({ key: 'n', version: 1 })
+    expect(await agent.kv.update<number>('state', 'n', async (n) => add(n))).toMatchObject({ version: 2 })
+    expect(await agent.kv.get<number>('state', 'n')).toMatchObject({ value: 2, version: 2 })
+  })
+
+  test('loses no change of twenty at once', async () => {
+    const { agent } = await clientsOf(service, await service.signUp())
+    const add = () => agent.kv.update<number>('state', 'n', (n = 0) => n + 1, { tries: 100 })
+    await Promise.all(Array.from({ length: 20 }, add))
+    expect(await agent.kv.get<number>('state', 'n')).toMatchObject({ value: 20, version: 20 })
+  })
+
+  test('asks again with what somebody else has written, and gives up after as many tries as it may', async () => {
+    const { agent, platform } = await clientsOf(service, await service.signUp())
+    const seen: (number | undefined)[] = []
+    const beaten = async (n: number | undefined) => {
+      seen.push(n)
+      await agent.kv.put('state', 'n', seen.length)
+      return 100
+    }
+    const error = await failureOf(agent.kv.update('state', 'n', beaten, { tries: 3 }))
+    expect(error).toMatchObject({ code: 'VERSION_MISMATCH', status: 409 })
+    expect([seen, platform.slept]).toEqual([
+      [undefined, 1, 2],
+      [50, 50],
+    ])
+  })
+
+  test('writes nothing when there is nothing to write', async () => {
+    const { agent } = await clientsOf(service, await service.signUp())
+    expect(await agent.kv.update('state', 'n', () => undefined)).toBeNull()
+    await agent.kv.put('state', 'n', 1)
+    expect(await agent.kv.update('state', 'n', () => undefined)).toMatchObject({ value: 1, version: 1 })
+    expect(await agent.kv.get('state', 'n')).toMatchObject({ version: 1 })
+  })
+
+  test('sets the time to live that it is given', async () => {
+    const { agent } = await clientsOf(service, await service.signUp())
+    const put = await agent.kv.update('state', 'n', () => 1, { ttl_seconds: 60 })
+    expect(Date.parse(put!.expires_at!)).toBe(service.clock.now() + 60_000)
+  })
+})
+
+forEachService('checkpoints.waitFor', (service) => {
+  test('answers once a human has decided', async () => {
+    const { agent, admin } = await clientsOf(service, await service.signUp())
+    const { id } = await agent.checkpoints.create({ title: 'Refund?', callback_url })
+    const waiting = agent.checkpoints.waitFor(id)
+    await admin.checkpoints.approve(id, { reason: 'fine' })
+    expect(await waiting).toMatchObject({ id, status: 'approved', reason: 'fine' })
+  })
+
+  test('asks again, at most about once a second, when the service does not let it wait', async () => {
+    const { agent, admin, platform } = await clientsOf(service, await service.signUp())
+    const { id } = await agent.checkpoints.create({ title: 'Refund?', callback_url })
+    platform.onSleep = async () => {
+      if (platform.slept.length === 3) await admin.checkpoints.reject(id)
+    }
+    expect(await agent.checkpoints.waitFor(id, { wait_seconds: 0 })).toMatchObject({ status: 'rejected' })
+    expect(platform.slept).toEqual([1_500, 1_500, 1_500])
+  })
+
+  test('ends with its signal', async () => {
+    const { agent } = await clientsOf(service, await service.signUp())
+    const { id } = await agent.checkpoints.create({ title: 'Refund?', callback_url })
+    const controller = new AbortController()
+    const waiting = failureOf(agent.checkpoints.waitFor(id, { signal: controller.signal }))
+    controller.abort('no more time')
+    expect(await waiting).toBe('no more time')
+  })
+
+  test('tells of a checkpoint that is not there', async () => {
+    const { agent } = await clientsOf(service, await service.signUp())
+    expect(await failureOf(agent.checkpoints.waitFor('chk_none'))).toMatchObject({
+      code: 'CHECKPOINT_NOT_FOUND',
+    })
+  })
+})
+
+forEachService('dlq.work', (service) => {
+  /** A tenant with this many items, and a worker that ends when nothing is left. */
+  async function world(count: number, lock_seconds = 60) {
+    const tenant = await service.signUp()
+    const clients = await clientsOf(service, tenant)
+    const ids: string[] = []
+    for (let n = 1; n <= count; n++) {
+      service.clock.advance(1)
+      ids.push((await clients.agent.dlq.create({ payload: n, error: 'e', lock_seconds })).id)
+    }
+    const errors: unknown[] = []
+    const options: WorkOptions = { stop_when_empty: true, on_error: (error) => errors.push(error) }
+    const { dlq } = clients.agent
+    // A keep-alive that would be over at once would ask without end.
+    clients.platform.onSleep = (ms) => (ms === lock_seconds * 500 ? new Promise(() => {}) : undefined)
+    return { ...clients, tenant, dlq, ids, errors, options }
+  }
+
+  test('takes the oldest first and resolves what its handler has done', async () => {
+    const { dlq, ids, options, errors } = await world(3)
+    const handled: [string, unknown, string][] = []
+    const summary = await dlq.work((item) => {
+      handled.push([item.id, item.payload, item.status])
+    }, options)
+    expect(handled).toEqual(ids.map((id, at) => [id, at + 1, 'claimed']))
+    expect([summary, errors]).toEqual([{ ...nothing, resolved: 3 }, []])
+    expect((await all(dlq.list())).map(({ status }) => status)).toEqual(['resolved', 'resolved', 'resolved'])
+  })
+
+  test('releases what its handler fails on, pauses, and tries it again', async () => {
+    const { dlq, platform, options, errors } = await world(1)
+    const boom = new Error('boom')
+    const claims: number[] = []
+    const summary = await dlq.work((item) => {
+      claims.push(item.claims)
+      if (item.claims < 3) throw boom
+    }, options)
+    expect(claims).toEqual([1, 2, 3])
+    expect([summary, errors]).toEqual([{ ...nothing, resolved: 1, released: 2 }, [boom, boom]])
+    expect(platform.slept.filter((ms) => ms !== 30_000)).toEqual([500, 1_000])
+  })
+
+  test('gives up what was claimed claims_max times, and at once what its handler gives up', async () => {
+    const { dlq, ids, options } = await world(2)
+    const seen: string[] = []
+    const handler = async (item: ClaimedDeadLetter) => {
+      seen.push(`${ids.indexOf(item.id)}:${item.claims}`)
+      throw item.id === ids[0] ? new Error('boom') : new GiveUp('hopeless')
+    }
+    expect(await dlq.work(handler, { ...options, claims_max: 2 })).toEqual({
+      ...nothing,
+      released: 1,
+      failed: 2,
+    })
+    expect(seen).toEqual(['0:1', '0:2', '1:1'])
+    expect((await all(dlq.list())).map(({ status }) => status)).toEqual(['archived', 'archived'])
+  })
+
+  test('keeps the lock alive while its handler works', async () => {
+    const { dlq, platform, ids, options } = await world(1, 10)
+    const sleep = sleepOf(platform, 5_000)
+    const extended = Promise.withResolvers<void>()
+    let locked_until: string | null = null
+    const working = dlq.work(async (item) => {
+      await sleep.begun
+      service.clock.advance(9_000)
+      platform.onSleep = () => {
+        extended.resolve()
+        return new Promise(() => {})
+      }
+      sleep.wake()
+      await extended.promise
+      service.clock.advance(9_000)
+      locked_until = (await dlq.get(item.id)).locked_until
+    }, options)
+    expect(await working).toEqual({ ...nothing, resolved: 1 })
+    expect(Date.parse(locked_until!)).toBe(service.clock.now() + 1_000)
+    expect(await dlq.get(ids[0]!)).toMatchObject({ status: 'resolved', claims: 1 })
+  })
+
+  test('tells its handler that the lock was lost, and leaves the item to whoever has it', async () => {
+    const { dlq, platform, ids, tenant, options, errors } = await world(1, 10)
+    const other = await service.addAgent(tenant.admin_key, 'agent-two')
+    const sleep = sleepOf(platform, 5_000)
+    let lost: unknown
+    const working = dlq.work(async (item, { signal }) => {
+      await sleep.begun
+      service.clock.advance(10_000)
+      await service.ask('POST', `/v1/dlq/${item.id}/claim`, { key: other.api_key })
+      const told = new Promise((resolve) => signal.addEventListener('abort', () => resolve(signal.reason)))
+      sleep.wake()
+      lost = await told
+    }, options)
+    expect(await working).toEqual({ ...nothing, lost: 1 })
+    expect(lost).toMatchObject({ code: 'LOCK_NOT_HELD' })
+    expect(errors).toEqual([lost])
+    expect(await dlq.get(ids[0]!)).toMatchObject({ status: 'claimed', locked_by: 'agent-two' })
+  })
+
+  test('works on as many at a time as concurrency says', async () => {
+    const { dlq, options } = await world(5)
+    let [now, most] = [0, 0]
+    const three = Promise.withResolvers<void>()
+    const summary = await dlq.work(
+      async () => {
+        now += 1
+        most = Math.max(most, now)
+        if (now === 3) three.resolve()
+        await three.promise
+        now -= 1
+      },
+      { ...options, concurrency: 3 },
+    )
+    expect([summary.resolved, most]).toEqual([5, 3])
+  })
+
+  test.each([0, 1.5, 101])('concurrency may not be %d', async (concurrency) => {
+    const { dlq, options } = await world(0)
+    expect(await failureOf(dlq.work(() => {}, { ...options, concurrency }))).toBeInstanceOf(TypeError)
+  })
+
+  test.each([1, 100])('concurrency may be %d', async (concurrency) => {
+    const { dlq, options } = await world(1)
+    expect(await dlq.work(() => {}, { ...options, concurrency })).toEqual({ ...nothing, resolved: 1 })
+  })
+
+  test('waits longer and longer while there is nothing, and is there when something comes', async () => {
+    const { dlq, platform } = await world(0)
+    const stop = new AbortController()
+    platform.onSleep = async () => {
+      if (platform.slept.length === 7) await dlq.create({ payload: 1, error: 'e' })
+    }
+    const summary = await dlq.work(() => stop.abort(), { signal: stop.signal })
+    expect(platform.slept.slice(0, 7)).toEqual([500, 1_000, 2_000, 4_000, 8_000, 15_000, 15_000])
+    expect(summary).toEqual({ ...nothing, resolved: 1 })
+  })
+
+  test('ends with its signal once what was begun is settled: nothing stays locked', async () => {
+    const { dlq, ids, errors } = await world(2)
+    const stop = new AbortController()
+    const summary = await dlq.work(
+      (_, { signal }) => {
+        stop.abort('closing')
+        expect(signal.reason).toBe('closing')
+        throw new Error('interrupted')
+      },
+      { signal: stop.signal, on_error: (error) => errors.push(error) },
+    )
+    expect([summary, errors.length]).toEqual([{ ...nothing, released: 1 }, 1])
+    expect(await dlq.get(ids[0]!)).toMatchObject({ status: 'failed', claims: 1 })
+    expect(await dlq.get(ids[1]!)).toMatchObject({ status: 'failed', claims: 0 })
+    expect(await dlq.work(() => {}, { signal: stop.signal })).toEqual(nothing)
+  })
+
+  test('survives a service that is away for a while, and a listener that throws', async () => {
+    const { tenant } = await world(1)
+    let answers = 0
+    const { agent, platform } = await clientsOf(service, tenant, service.url, {
+      retries: 0,
+      fetch: (url, init) => {
+        answers += 1
+        return answers <= 2 ? Promise.reject(new TypeError('gone')) : fetch(url, init)
+      },
+    })
+    platform.onSleep = (ms) => (ms === 30_000 ? new Promise(() => {}) : undefined)
+    const told: unknown[] = []
+    const on_error = (error: unknown) => {
+      told.push(error)
+      throw new Error('the listener, too')
+    }
+    const summary = await agent.dlq.work(() => {}, { stop_when_empty: true, on_error })
+    expect([summary.resolved, told.length]).toEqual([1, 2])
+  })
+
+  test('ends in the error when the key is not accepted any more', async () => {
+    const { admin, dlq, tenant } = await world(0)
+    await admin.agents.rotateKey(tenant.agent_id)
+    expect(await failureOf(dlq.work(() => {}, { concurrency: 3 }))).toMatchObject({ code: 'UNAUTHORIZED' })
+  })
+})
