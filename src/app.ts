@@ -22,9 +22,11 @@ import { openDb } from './db/open.ts'
 import { failure, type Log } from './http/answers.ts'
 import { AddressLimit } from './http/limits.ts'
 import { type RequestHandlers, requestHandlers } from './http/server.ts'
+
 import * as quotas from './quotas/service.ts'
 import { routes } from './routes.ts'
 import { cursorKeyUnder, type KeptSecret, keptSecret, mustBeTheKey, secretsUnder } from './secrets/service.ts'
+import { pagesOf } from './site/pages.ts'
 import * as tenants from './tenants/service.ts'
 import { Engine } from './tick/engine.ts'
 import { Ticker } from './tick/ticker.ts'
@@ -160,6 +162,7 @@ function assemble(config: Config, db: Db, log: Log, facts: Facts): App {
       cron_secret: facts.cron_secret.value,
       limits: config.loopback_only ? null : limitsOf(clock),
     },
+    pagesOf({ openapi_text: services.openapi_text, public_url: services.public_url, version }),
   )
   let server: ReturnType<typeof Bun.serve> | undefined
   return {

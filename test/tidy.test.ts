@@ -34,6 +34,7 @@ describe('imports', () => {
     ],
     ['http'],
     ['tick'],
+    ['site'],
     ['config.ts', 'routes.ts'],
     ['app.ts'],
     ['main.ts', 'admin.ts'],

@@ -41,6 +41,23 @@ export function pathOf(route: Route, params: Record<string, string>): string {
     : route.path
 }
 
+/** The parameters of a path of this pattern, decoded as Bun's router does. */
+export function paramsIn(pattern: readonly string[], url: string): Record<string, string> {
+  const path = pathSegments(url)
+  const named = pattern.flatMap((segment, i): [string, string][] =>
+    segment.startsWith(':') ? [[segment.slice(1), decoded(path[i]!)]] : [],
+  )
+  return Object.fromEntries(named)
+}
+
+function decoded(segment: string): string {
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    return '\ufffd'
+  }
+}
+
 /** Of an absolute URL, or of a bare path, which is what Bun gives for a request without a usable Host. */
 export function pathSegments(url: string): string[] {
   const path = url.replace(/^[a-z]+:\/\/[^/]*/, '').split('?', 1)[0]!

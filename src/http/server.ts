@@ -11,13 +11,14 @@ import type { Services } from '../contract/services.ts'
 import { dataText, isApi } from '../contract/surface.ts'
 import type { Db } from '../db/db.ts'
 import { clientAddress, type Range } from './address.ts'
-import { failure, json, type Log, respond } from './answers.ts'
+import { type Failing, failure, json, type Log, respond } from './answers.ts'
 import { authenticate, mustBeAllowed, mustBeCron } from './auth.ts'
 import { mustBeJson, Reader, readBytes } from './body.ts'
 import { corsHeaders } from './cors.ts'
 import { type Answer, claimOf, isAnswered, once } from './idempotency.ts'
 import type { AddressLimit } from './limits.ts'
-import { type ParamList, pathOf, readParams } from './params.ts'
+import { type Page, withPageHeaders } from './pages.ts'
+import { type ParamList, paramsIn, pathOf, readParams } from './params.ts'
 import { answerUnrouted, findPath, type KnownPath, knownPaths } from './unrouted.ts'
 
 export interface ServerOptions {
@@ -36,7 +37,9 @@ export interface ServerOptions {
 
 const methods: readonly Route['method'][] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
-type Handler = (request: BunRequest, server: Server<undefined>) => Promise<Response>
+/** What a handler needs of Bun's server. */
+type Connection = Pick<Server<undefined>, 'requestIP' | 'timeout'>
+type Handler = (request: BunRequest, server: Connection) => Promise<Response>
 
 /** Everything that a route needs more than once, made ready before the first request. */
 interface Prepared {
@@ -56,15 +59,28 @@ export interface RequestHandlers {
   warmUp(): Promise<void>
 }
 
-export function requestHandlers(list: readonly Route[], options: ServerOptions): RequestHandlers {
+export function requestHandlers(
+  list: readonly Route[],
+  options: ServerOptions,
+  pages: readonly Page[] = [],
+): RequestHandlers {
   const prepared = list.map(prepare)
   const routes: RequestHandlers['routes'] = {}
-  for (const item of prepared) {
-    routes[item.route.path] ??= {}
-    routes[item.route.path]![item.route.method] = (request, server) => serve(item, options, request, server)
+  const add = (path: string, method: Route['method'], handler: Handler) => {
+    routes[path] ??= {}
+    routes[path][method] = handler
   }
-  const known = knownPaths(list)
+  for (const item of prepared) {
+    add(item.route.path, item.route.method, (request, server) => serve(item, options, request, server))
+  }
+  const pages_methods = pages.flatMap(({ path, methods }) => methods.map((method) => ({ path, method })))
+  const known = knownPaths([...list, ...pages_methods])
   const unrouted: Handler = (request) => serveUnrouted(known, options, request)
+  const api = inProcess(routes, knownPaths(list), unrouted)
+  for (const page of pages) {
+    const handler: Handler = (request, server) => servePage(page, options, api, request, server)
+    for (const method of page.methods) add(page.path, method, handler)
+  }
   // Otherwise Bun takes GET /v1/dlq/claim for GET /v1/dlq/:id.
   for (const [path, handlers] of Object.entries(routes)) {
     if (!path.includes(':')) for (const method of methods) handlers[method] ??= unrouted
@@ -91,11 +107,62 @@ function prepare(route: Route): Prepared {
   }
 }
 
+type InProcess = (request: Request, outer: Request, server: Connection) => Promise<Response>
+
+/** Calls a route as Bun's router would, on the connection of another request. */
+function inProcess(
+  routes: RequestHandlers['routes'],
+  known: readonly KnownPath[],
+  unrouted: Handler,
+): InProcess {
+  return (request, outer, server) => {
+    const found = findPath(known, request.url)
+    const method = request.method === 'HEAD' ? 'GET' : request.method
+    const handler = found && routes[found.path]![method as Route['method']]
+    const proxies = outer.headers.get('x-forwarded-for')
+    if (proxies === null) request.headers.delete('x-forwarded-for')
+    else request.headers.set('x-forwarded-for', proxies)
+    const routed = Object.assign(request, {
+      params: found ? paramsIn(found.segments, request.url) : {},
+    }) as unknown as BunRequest
+    return (handler ?? unrouted)(routed, {
+      requestIP: () => server.requestIP(outer),
+      timeout: (_, seconds) => server.timeout(outer, seconds),
+    })
+  }
+}
+
+async function servePage(
+  page: Page,
+  options: ServerOptions,
+  api: InProcess,
+  request: BunRequest,
+  server: Connection,
+): Promise<Response> {
+  const now = options.clock.now()
+  const request_id = requestId(request.headers, now)
+  const failing = { method: request.method, path: page.path }
+  let response: Response
+  try {
+    response = await page.answer(request, {
+      request_id,
+      api: (inner) => api(inner, request, server),
+      hold: (ms) => server.timeout(request, Math.ceil(ms / 1_000) + hold_margin_seconds),
+    })
+  } catch (error) {
+    response = failure(error, request_id, options.log, failing)
+  }
+  withPageHeaders(response, request_id)
+  if (options.cors_origins.length > 0) corsHeaders(options.cors_origins, request.headers, response.headers)
+  if (options.log_requests) logRequest(options, failing, request, response, now, request_id)
+  return response
+}
+
 async function serve(
   prepared: Prepared,
   options: ServerOptions,
   request: BunRequest,
-  server: Server<undefined>,
+  server: Connection,
 ): Promise<Response> {
   const now = options.clock.now()
   const request_id = requestId(request.headers, now)
@@ -114,7 +181,7 @@ async function answer(
   { route, params: param_list, query, body, status }: Prepared,
   options: ServerOptions,
   request: BunRequest,
-  server: Server<undefined>,
+  server: Connection,
   now: number,
   request_id: string,
 ): Promise<Response> {
@@ -209,7 +276,7 @@ async function identified(
   route: Route,
   options: ServerOptions,
   request: BunRequest,
-  server: Server<undefined>,
+  server: Connection,
   now: number,
 ): Promise<Caller> {
   const surface = isApi(route.path) ? 'api' : 'v1'
@@ -249,7 +316,7 @@ class Admission {
   }
 }
 
-function addressOf(options: ServerOptions, request: BunRequest, server: Server<undefined>): string {
+function addressOf(options: ServerOptions, request: BunRequest, server: Connection): string {
   const peer = server.requestIP(request)?.address ?? 'unknown'
   return clientAddress(peer, request.headers.get('x-forwarded-for'), options.trusted_proxies)
 }
@@ -261,11 +328,7 @@ function mustHaveNoBody(headers: Headers): void {
   throw invalid({ path: `header.${name}`, message: 'announces a body, which a GET cannot have here' })
 }
 
-async function rawOf(
-  options: ServerOptions,
-  request: BunRequest,
-  server: Server<undefined>,
-): Promise<RawRequest> {
+async function rawOf(options: ServerOptions, request: BunRequest, server: Connection): Promise<RawRequest> {
   if (request.method === 'GET') mustHaveNoBody(request.headers)
   return {
     method: request.method,
@@ -315,7 +378,7 @@ async function serveUnrouted(
 /** Only what is known to be harmless: the route's pattern, never a path, a header or a body. */
 function logRequest(
   { log, clock }: ServerOptions,
-  route: Route,
+  route: Failing,
   request: Request,
   response: Response,
   began: number,

@@ -12,7 +12,7 @@ export interface KnownPath {
   allow: string
 }
 
-export function knownPaths(list: readonly Route[]): KnownPath[] {
+export function knownPaths(list: readonly Pick<Route, 'path' | 'method'>[]): KnownPath[] {
   const by_path = new Map<string, Set<string>>()
   for (const { path, method } of list) {
     const methods = by_path.get(path) ?? new Set(['OPTIONS'])

@@ -1,0 +1,36 @@
+// What is served beside the API: documents, files, protocol endpoints. Each page makes its own responses.
+
+import type { BunRequest } from 'bun'
+import type { Route } from '../contract/route.ts'
+
+export interface Page {
+  /** As in a route: `/docs/:file`, or open-ended, `/console/*`. */
+  path: string
+  methods: readonly Route['method'][]
+  /** Headers that it sets win over those that every page has. */
+  answer(request: BunRequest, visit: Visit): Response | Promise<Response>
+}
+
+export interface Visit {
+  request_id: string
+  /** A call of the API by whoever asks for this page, without a connection: same keys, limits and answers. */
+  api(request: Request): Promise<Response>
+  /** Keeps the connection open while nothing is sent. */
+  hold(ms: number): void
+}
+
+/** A page that needs more says so itself. */
+const page_headers = {
+  'cache-control': 'no-store',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+} as const
+
+export function withPageHeaders(response: Response, request_id: string): Response {
+  for (const [name, value] of Object.entries(page_headers)) {
+    if (!response.headers.has(name)) response.headers.set(name, value)
+  }
+  response.headers.set('x-request-id', request_id)
+  return response
+}
