@@ -3,6 +3,7 @@
 import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { administer, startCluster } from '../test/support/postgres.ts'
 import { type HotPath, hot_paths, hotPath } from './hot-path.ts'
 import {
   connections,
@@ -24,6 +25,7 @@ const usage = `Usage: npm run bench -- [options]
   --path <name>     only this hot path; may be given several times (${hot_paths.map(({ name }) => name).join(', ')})
   --rounds <n>      how often everything is measured; figures are medians (default: 3)
   --seconds <n>     length of a measured run (default: 8)
+  --postgres        on PostgreSQL, started for this on the same machine, instead of SQLite
   --million         instead: memory after a million requests of kv-get, kv-put and audit-append in turn
   --help            this text`
 
@@ -33,6 +35,8 @@ const rss_mib_max = 120
 const ready_ms_max = 300
 const million = 1_000_000
 const turn_seconds = 5
+/** With --postgres: where each row gets a database of its own. */
+let databases: string | null = null
 
 await command(async () => {
   const { values } = parseArgs({
@@ -40,6 +44,7 @@ await command(async () => {
       path: { type: 'string', multiple: true },
       rounds: { type: 'string', default: '3' },
       seconds: { type: 'string', default: '8' },
+      postgres: { type: 'boolean', default: false },
       million: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
@@ -49,9 +54,21 @@ await command(async () => {
   const [rounds, seconds] = [values.rounds, values.seconds].map(wholeNumber) as [number, number]
   introduce(seconds)
   if (values.million) return aMillionRequests()
+  if (values.postgres) return onPostgres(() => hotPaths(paths, rounds, seconds))
   await hotPaths(paths, rounds, seconds)
   await starts()
 })
+
+/** Its processes go where the system puts them: the service's core is not theirs alone, nor is the other. */
+async function onPostgres(work: () => Promise<void>): Promise<void> {
+  const cluster = await startCluster()
+  databases = cluster.base_url
+  try {
+    await work()
+  } finally {
+    await cluster.stop()
+  }
+}
 
 function introduce(seconds: number): void {
   const commit = textOf(['git', '-C', root, 'rev-parse', '--short', 'HEAD']) || 'no git'
@@ -134,11 +151,18 @@ function row(name: string, figures: Figures[], multiples: number[], target: stri
 }
 
 async function measurePath(hot_path: HotPath, seconds: number): Promise<Figures> {
-  const service = await startService(root)
+  const service = await startService(root, undefined, await newDatabase())
   const target = await targetOf(service, hot_path)
   const figures = await measured(target, seconds)
   await service.stop()
   return figures
+}
+
+async function newDatabase(): Promise<string | undefined> {
+  if (!databases) return
+  const name = `bench_${crypto.randomUUID().replaceAll('-', '')}`
+  await administer(databases, `create database ${name}`)
+  return `${databases}/${name}`
 }
 
 async function targetOf(service: Service, hot_path: HotPath): Promise<Target> {

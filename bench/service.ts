@@ -15,8 +15,11 @@ export interface Service {
   stop(): Promise<void>
 }
 
-/** Of this checkout, or of the one in `root`. `data` is a folder to keep; without it there is a new database. */
-export async function startService(root: string, data?: string): Promise<Service> {
+/**
+ * Of this checkout, or of the one in `root`. `data` is a folder to keep; without it there is a new database, or that of
+ * `database_url`.
+ */
+export async function startService(root: string, data?: string, database_url?: string): Promise<Service> {
   const temporary = data === undefined ? temporaryFolder() : null
   const folder = data ?? temporary!.folder
   const port = freePort()
@@ -27,7 +30,7 @@ export async function startService(root: string, data?: string): Promise<Service
     env: {
       PATH: process.env.PATH ?? '',
       PORT: String(port),
-      DATABASE_URL: `sqlite:${join(folder, 'waystation.db')}`,
+      DATABASE_URL: database_url ?? `sqlite:${join(folder, 'waystation.db')}`,
       DATA_DIR: folder,
       LOG_LEVEL: 'warn',
     },
