@@ -4,7 +4,7 @@ import { hasCode } from './errors.ts'
 import { memberText } from './json.ts'
 import { listOf, split } from './options.ts'
 import type { Pages } from './pages.ts'
-import type { CallOptions, Transport } from './transport.ts'
+import { type CallOptions, limited, type Transport } from './transport.ts'
 import type { Entry as AnyEntry, ListedKey, Operations, PutResult } from './types.ts'
 
 export interface Entry<T = unknown> extends AnyEntry {
@@ -78,7 +78,7 @@ export class Kv {
   }
 
   /** `value` is any JSON; RawJson and bigints keep all digits. Throws VERSION_MISMATCH, NAMESPACE_FORBIDDEN. */
-  put(namespace: string, key: string, value: unknown, given: PutOptions = {}): Promise<PutResult> {
+  async put(namespace: string, key: string, value: unknown, given: PutOptions = {}): Promise<PutResult> {
     if (value === undefined) throw new TypeError('undefined is no value; delete the key, or put null')
     const [fields, options] = split(given)
     const input = { params: { namespace, key }, body: { ...fields, value } }
@@ -112,6 +112,7 @@ export class Kv {
     { ttl_seconds, tries = 10, ...options }: UpdateOptions = {},
   ): Promise<PutResult | Entry<T> | null> {
     const { sleep, random } = this.#transport.platform
+    limited('tries', tries, 1, Number.POSITIVE_INFINITY)
     for (let tried = 1; ; tried += 1) {
       const entry = await this.find<T>(namespace, key, options)
       const value = await next(entry?.value, entry)
