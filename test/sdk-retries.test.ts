@@ -369,6 +369,18 @@ forEachService('A try without an answer', (service) => {
     }
   })
 
+  test.each(['approve', 'reject'] as const)(
+    'checkpoints.%s with an approval key, which may not read, says how it is settled',
+    async (verb) => {
+      const { direct, through } = await world()
+      const id = await checkpoint(direct)
+      proxy.next = ['lose_answer']
+      const error = await failureOf(through.approval.checkpoints[verb](id))
+      const status = verb === 'approve' ? 'approved' : 'rejected'
+      expect(error).toMatchObject({ code: 'CHECKPOINT_ALREADY_RESOLVED', details: { status } })
+    },
+  )
+
   test('a read is sent again', async () => {
     const { direct, through } = await world()
     await key(direct)

@@ -95,7 +95,10 @@ export class Health {
   }
 
   /** Whether it can do its work. Throws UNAVAILABLE, after its retries. */
-  ready({ verbose = false, ...options }: CallOptions & { verbose?: boolean } = {}): Promise<Readiness> {
+  ready({
+    verbose = false,
+    ...options
+  }: CallOptions & { verbose?: boolean | undefined } = {}): Promise<Readiness> {
     return this.#transport.call('readyz', { query: verbose ? { verbose: 'true' } : {} }, options)
   }
 }

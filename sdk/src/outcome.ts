@@ -34,6 +34,12 @@ export function isPassing(error: FailedTry): boolean {
   return isAway(error.status) || error.status === 429 || error.code === 'IDEMPOTENCY_IN_PROGRESS'
 }
 
+/** Whether it will be refused for as long as nobody changes something: the key, the item, the request. */
+export function isLasting(error: unknown): error is WaystationError {
+  if (!(error instanceof WaystationError) || isPassing(error)) return false
+  return error.status < 500 && error.code !== 'REQUEST_TIMEOUT'
+}
+
 /** Whether the request may have had its effect although nobody said so. */
 export function mayHaveHappened(error: FailedTry): boolean {
   if (error instanceof WaystationNetworkError) return error.may_have_arrived

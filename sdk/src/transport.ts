@@ -1,6 +1,6 @@
 // One call: the request, its tries, and what its answer means.
 
-import { WaystationError, WaystationNetworkError, WaystationTimeoutError } from './errors.ts'
+import { hasCode, WaystationError, WaystationNetworkError, WaystationTimeoutError } from './errors.ts'
 import { encodeJson } from './json.ts'
 import { type Answer, answerOf, type FailedTry, isPassing, mayHaveHappened, wasRefused } from './outcome.ts'
 import { type Platform, timer_ms_max } from './platform.ts'
@@ -28,6 +28,7 @@ const backoff_ms_first = 250
 const backoff_ms_max = 8_000
 /** Whoever is asked to wait for longer gets the error instead. */
 const retry_after_seconds_max = 60
+/** Also what a verb that waits for hours takes, to outlive about a minute without the service. */
 export const retries_max = 20
 const idempotency_key_characters_max = 255
 
@@ -206,7 +207,12 @@ export class Transport {
     const done = repeats[name]?.done
     if (!done || !(error instanceof WaystationError) || error.code !== done.code) return undefined
     if (done.status !== undefined && error.details?.status !== done.status) return undefined
-    if (done.read) return this.send(done.read, { params: params as { id: string } }, options)
+    if (done.read) {
+      return this.send(done.read, { params: params as { id: string } }, options).catch((failed) => {
+        // An approval key settles what it may not read; the refusal tells how it is settled.
+        throw hasCode(failed, 'FORBIDDEN') ? error : failed
+      })
+    }
     const text = done.answer === undefined ? '' : JSON.stringify({ success: true, data: done.answer })
     return Promise.resolve({ status: 200, text })
   }
