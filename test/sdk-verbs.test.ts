@@ -54,8 +54,11 @@ forEachService('kv.update', (service) => {
     expect(error).toMatchObject({ code: 'VERSION_MISMATCH', status: 409 })
     expect([seen, platform.slept]).toEqual([
       [undefined, 1, 2],
-      [50, 50],
+      [50, 100],
     ])
+    const stubborn = agent.kv.update('state', 'n', beaten, { tries: 8 })
+    expect(await failureOf(stubborn)).toMatchObject({ code: 'VERSION_MISMATCH' })
+    expect(platform.slept.slice(2)).toEqual([50, 100, 200, 400, 800, 1_500, 1_500])
   })
 
   test('writes nothing when there is nothing to write', async () => {

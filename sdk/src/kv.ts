@@ -24,8 +24,9 @@ export interface UpdateOptions extends CallOptions {
   tries?: number | undefined
 }
 
-/** What is waited between two tries of an update, at most. */
-const contention_ms_max = 100
+/** The wait after a try of an update that came too late is at most this, after each further one twice as much. */
+const contention_ms_first = 100
+const contention_ms_max = 3_000
 
 export class Kv {
   readonly #transport: Transport
@@ -123,7 +124,8 @@ export class Kv {
       } catch (error) {
         if (!hasCode(error, 'VERSION_MISMATCH') || tried >= tries) throw error
       }
-      await sleep(Math.floor(random() * contention_ms_max), options.signal)
+      const most_ms = Math.min(contention_ms_max, contention_ms_first * 2 ** (tried - 1))
+      await sleep(Math.floor(random() * most_ms), options.signal)
     }
   }
 }
