@@ -206,6 +206,38 @@ describe('A header that cannot be sent', () => {
   )
 })
 
+describe('The signal of a caller', () => {
+  test('is left without listeners, and no timer stays, however a call ends', async () => {
+    const { signal } = new AbortController()
+    const answers = [
+      unavailable,
+      lost,
+      () => new Response(error_of('KEY_NOT_FOUND'), { status: 404 }),
+      () => new Response('{"value":1,"version":1}'),
+      () => new Response(null, { status: 204 }),
+    ]
+    const { client } = answered(answers, { platform: { ...platform, random: () => 0 } })
+    const added = spyOn(signal, 'addEventListener')
+    const removed = spyOn(signal, 'removeEventListener')
+    const set = spyOn(globalThis, 'setTimeout')
+    const cleared = spyOn(globalThis, 'clearTimeout')
+    try {
+      expect(await failureOf(client.kv.get('n', 'k', { signal }))).toMatchObject({ code: 'KEY_NOT_FOUND' })
+      await client.kv.get('n', 'k', { signal })
+      expect(await client.dlq.work(() => {}, { stop_when_empty: true, signal })).toMatchObject({ lost: 0 })
+      expect(added.mock.calls.length).toBe(7)
+      const listeners = (calls: unknown[][]) => new Set(calls.map(([, listener]) => listener))
+      expect(listeners(removed.mock.calls)).toEqual(listeners(added.mock.calls))
+      const timers = set.mock.results.map(({ value }) => value)
+      const ended: Set<unknown> = new Set(cleared.mock.calls.map(([timer]) => timer))
+      // Two of them were the waits between the tries, which rang.
+      expect(timers.filter((timer) => !ended.has(timer))).toHaveLength(2)
+    } finally {
+      for (const spy of [added, removed, set, cleared]) spy.mockRestore()
+    }
+  })
+})
+
 describe('A value', () => {
   test('with holes in a list is written as JSON.stringify does', () => {
     const holes = new Array(3)
