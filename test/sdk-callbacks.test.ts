@@ -139,9 +139,57 @@ describe('A callback', () => {
     }
   })
 
-  test.each(['', 'whsec_', 'whsec_not base64', 'x'])('cannot be judged with the secret %j', async (wrong) => {
-    expect(await failureOf(verifyCallback(request(good), wrong, { now }))).toBeInstanceOf(TypeError)
+  test.each([
+    [{ tolerance_seconds: Number.NaN }, 'too_old'],
+    [{ now: Number.NaN }, 'too_old'],
+    [{ now, body_bytes_max: Number.NaN }, 'too_large'],
+  ])('is not to be trusted when nobody knows how much is too much: %p', async (options, reason) => {
+    for (const given of [request(good), { headers: good, body }]) {
+      expect(await failureOf(verifyCallback(given, secret, { now, ...options }))).toMatchObject({ reason })
+    }
   })
+
+  test('cannot be judged once its body was read', async () => {
+    const given = request(good)
+    await given.text()
+    const error = await failureOf(verifyCallback(given, secret, { now }))
+    expect(error).toBeInstanceOf(TypeError)
+    expect((error as Error).message).toContain('was read before')
+  })
+
+  test.each([
+    ['a parsed body', JSON.parse(body)],
+    ['no body', undefined],
+    ['null', null],
+  ])('cannot be judged by %s', async (_, parsed_body) => {
+    const error = await failureOf(verifyCallback({ headers: good, body: parsed_body }, secret, { now }))
+    expect(error).toBeInstanceOf(TypeError)
+    expect((error as Error).message).toContain('exact body')
+  })
+
+  test('is verified from a Request and Headers of another make', async () => {
+    const real = request(good)
+    const headers = { get: (name: string) => real.headers.get(name) } as Headers
+    const foreign = { headers, body: real.body, bodyUsed: false, method: 'POST' } as unknown as Request
+    expect(foreign).not.toBeInstanceOf(Request)
+    expect(await verifyCallback(foreign, secret, { now })).toMatchObject({ id: 'msg_1', text: body })
+  })
+
+  test('with an empty body is judged like any other', async () => {
+    const headers = signed({ body: '' })
+    const given = new Request('http://receiver.test/', { method: 'POST', headers })
+    expect(await failureOf(verifyCallback(given, secret, { now }))).toBeInstanceOf(SyntaxError)
+    expect(await failureOf(verifyCallback(given, other_secret, { now }))).toMatchObject({
+      reason: 'no_match',
+    })
+  })
+
+  test.each(['', 'whsec_', 'whsec_not base64', 'x', 'xxxxx', 'whsec_xxxx='])(
+    'cannot be judged with the secret %j',
+    async (wrong) => {
+      expect(await failureOf(verifyCallback(request(good), wrong, { now }))).toBeInstanceOf(TypeError)
+    },
+  )
 
   function without(name: string): Record<string, string> {
     return Object.fromEntries(Object.entries(good).filter(([known]) => known !== name))

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'bun:test'
 import { WaystationTimeoutError } from '../sdk/src/index.ts'
-import { all, clientsOf, failureOf } from './support/sdk.ts'
+import { all, clientsOf, failureOf, TestPlatform } from './support/sdk.ts'
 import { forEachService } from './support/service.ts'
 
 forEachService('client.inboxes', (service) => {
@@ -83,6 +83,69 @@ forEachService('client.inboxes', (service) => {
     const messages = await all(agent.inboxes.messages(id, { follow: true, wait_seconds: 0 }))
     expect(messages.map(({ body }) => body)).toEqual(['late'])
     expect(platform.slept).toEqual([1_500, 1_500, 1_500, 1_500])
+  })
+
+  test('follow goes on although our clock says that the inbox has expired: that of the service counts', async () => {
+    const ahead = new TestPlatform(() => service.clock.now() + 3_600_000)
+    const tenant = await service.signUp()
+    const { agent: hasty } = await clientsOf(service, tenant, service.url, { platform: ahead })
+    const { id, url } = await hasty.inboxes.create({ ttl: 60 })
+    ahead.onSleep = async () => {
+      if (ahead.slept.length === 2) await send(url, 'late')
+      if (ahead.slept.length === 4) service.clock.advance(60_000)
+    }
+    const messages = await all(hasty.inboxes.messages(id, { follow: true, wait_seconds: 0 }))
+    expect(messages.map(({ body }) => body)).toEqual(['late'])
+  })
+
+  test('follow asks for the end of the inbox once', async () => {
+    const asked: string[] = []
+    const { agent, platform } = await clientsOf(service, await service.signUp(), service.url, {
+      fetch: (url, init) => {
+        asked.push(`${init.method} ${new URL(url).pathname.split('/').slice(3).length}`)
+        return fetch(url, init)
+      },
+    })
+    const { id } = await agent.inboxes.create({ ttl: 60 })
+    asked.length = 0
+    platform.onSleep = () => {
+      if (platform.slept.length === 3) service.clock.advance(60_000)
+    }
+    expect(await all(agent.inboxes.messages(id, { follow: true, wait_seconds: 0 }))).toEqual([])
+    // Messages, the inbox, messages three more times, the list, and a last look.
+    expect(asked).toEqual(['GET 2', 'GET 1', 'GET 2', 'GET 2', 'GET 2', 'GET 0', 'GET 2'])
+  })
+
+  test('follow outlives a service that is away for a minute', async () => {
+    let failing = 0
+    const { agent, platform } = await clientsOf(service, await service.signUp(), service.url, {
+      fetch: (url, init) => (failing-- > 0 ? Promise.reject(new Error('gone')) : fetch(url, init)),
+    })
+    const { id, url } = await agent.inboxes.create({ ttl: 60 })
+    await send(url, 1)
+    const bodies: unknown[] = []
+    for await (const { body } of agent.inboxes.messages(id, { follow: true, wait_seconds: 1 })) {
+      bodies.push(body)
+      if (bodies.length === 2) break
+      await send(url, 2)
+      failing = 20
+    }
+    expect(bodies).toEqual([1, 2])
+    expect(platform.slept.reduce((sum, ms) => sum + ms, 0)).toBeGreaterThan(60_000)
+  })
+
+  test('without follow messages are asked for as often as every list', async () => {
+    let asked = 0
+    const { agent } = await clientsOf(service, await service.signUp(), service.url, {
+      fetch: () => {
+        asked += 1
+        return Promise.reject(new Error('gone'))
+      },
+    })
+    await failureOf(all(agent.inboxes.messages('inb_1')))
+    expect(asked).toBe(5)
+    await failureOf(all(agent.inboxes.messages('inb_1', { follow: true, retries: 2 })))
+    expect(asked).toBe(8)
   })
 
   test('follow ends with its signal', async () => {

@@ -109,6 +109,9 @@ declare const environment: Record<string, string | undefined>
 export const options: WaystationOptions = { url: 'http://x', key: environment.KEY, agent_id: environment.AGENT_ID }
 export const client = new Waystation({ ...options, fetch, timeout_ms: undefined })
 export const signal = AbortSignal.timeout(1000)
+declare const maybe: Record<
+  'verbose' | 'wait' | 'wait_seconds' | 'if_version' | 'timeout_ms' | 'retries' | 'signal' | 'lock_seconds', undefined
+>
 
 export async function right(request: Request): Promise<void> {
   const entry = await client.kv.get<{ rows: number }>('state', 'run', { signal })
@@ -129,7 +132,11 @@ export async function right(request: Request): Promise<void> {
     const type: string | undefined = message.headers['content-type']
     void type
   }
-  const checkpoint = await client.checkpoints.waitFor('chk_1')
+  const checkpoint = await client.checkpoints.waitFor('chk_1', maybe)
+  await client.health.ready(maybe)
+  await client.kv.get('state', 'run', maybe)
+  await client.checkpoints.get('chk_1', maybe)
+  await client.dlq.work(async () => {}, { ...maybe, on_error: async (error) => void error })
   switch (checkpoint.status) { case 'approved': case 'rejected': break; case 'pending': case 'expired': case 'cancelled': }
   const { body } = await verifyCallback<{ n: number }>(request, ['whsec_a', 'whsec_b'], { tolerance_seconds: 60 })
   const n: number = body.n

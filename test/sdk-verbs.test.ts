@@ -1,7 +1,13 @@
 // The verbs of the SDK that are more than one call: update, waitFor, work.
 
 import { expect, test } from 'bun:test'
-import { type ClaimedDeadLetter, GiveUp, type WorkOptions, type WorkSummary } from '../sdk/src/index.ts'
+import {
+  type ClaimedDeadLetter,
+  GiveUp,
+  WaystationNetworkError,
+  type WorkOptions,
+  type WorkSummary,
+} from '../sdk/src/index.ts'
 import { all, clientsOf, failureOf, type TestPlatform } from './support/sdk.ts'
 import { forEachService } from './support/service.ts'
 
@@ -48,8 +54,11 @@ forEachService('kv.update', (service) => {
     expect(error).toMatchObject({ code: 'VERSION_MISMATCH', status: 409 })
     expect([seen, platform.slept]).toEqual([
       [undefined, 1, 2],
-      [50, 50],
+      [50, 100],
     ])
+    const stubborn = agent.kv.update('state', 'n', beaten, { tries: 8 })
+    expect(await failureOf(stubborn)).toMatchObject({ code: 'VERSION_MISMATCH' })
+    expect(platform.slept.slice(2)).toEqual([50, 100, 200, 400, 800, 1_500, 1_500])
   })
 
   test('writes nothing when there is nothing to write', async () => {
@@ -84,6 +93,22 @@ forEachService('checkpoints.waitFor', (service) => {
     }
     expect(await agent.checkpoints.waitFor(id, { wait_seconds: 0 })).toMatchObject({ status: 'rejected' })
     expect(platform.slept).toEqual([1_500, 1_500, 1_500])
+  })
+
+  test('outlives a service that is away for a minute, and does not ask again for longer than retries says', async () => {
+    let failing = 20
+    const { agent, admin, platform } = await clientsOf(service, await service.signUp(), service.url, {
+      fetch: (url, init) =>
+        init.method === 'GET' && failing-- > 0 ? Promise.reject(new Error('gone')) : fetch(url, init),
+    })
+    const { id } = await agent.checkpoints.create({ title: 'Refund?', callback_url })
+    await admin.checkpoints.approve(id)
+    expect(await agent.checkpoints.waitFor(id)).toMatchObject({ status: 'approved' })
+    expect(platform.slept.reduce((sum, ms) => sum + ms, 0)).toBeGreaterThan(60_000)
+    failing = 3
+    expect(await failureOf(agent.checkpoints.waitFor(id, { retries: 2 }))).toBeInstanceOf(
+      WaystationNetworkError,
+    )
   })
 
   test('ends with its signal', async () => {
@@ -275,6 +300,142 @@ forEachService('dlq.work', (service) => {
     }
     const summary = await agent.dlq.work(() => {}, { stop_when_empty: true, on_error })
     expect([summary.resolved, told.length]).toEqual([1, 2])
+  })
+
+  test('tells its handler in time when the lock cannot be kept because nobody answers', async () => {
+    const { tenant, ids } = await world(1, 10)
+    let away = false
+    const extending = Promise.withResolvers<void>()
+    const { agent, platform } = await clientsOf(service, tenant, service.url, {
+      fetch: (url, init) => {
+        if (!away) return fetch(url, init)
+        extending.resolve()
+        return new Promise((_, reject) =>
+          init.signal!.addEventListener('abort', () => reject(new Error('gone'))),
+        )
+      },
+    })
+    const told: unknown[] = []
+    const working = agent.dlq.work(
+      async (_, { signal }) => {
+        away = true
+        const lost = new Promise((resolve) => signal.addEventListener('abort', () => resolve(signal.reason)))
+        await extending.promise
+        const ends = [...platform.timers.values()].filter(({ ms }) => ms === 10_000)
+        expect(ends).toHaveLength(1)
+        ends[0]!.fire()
+        told.push(await lost)
+        away = false
+      },
+      { stop_when_empty: true, on_error: (error) => told.push(error) },
+    )
+    platform.onSleep = (ms) => (ms === 5_000 || ms === 500 ? undefined : new Promise(() => {}))
+    expect(await working).toEqual({ ...nothing, lost: 1 })
+    expect(told[0]).toMatchObject({ name: 'WaystationTimeoutError', waited_ms: 10_000 })
+    expect(platform.timers.size).toBe(0)
+    expect(ids).toHaveLength(1)
+  })
+
+  test('extends again soon after nobody answered', async () => {
+    const { tenant } = await world(1, 10)
+    let failing = 0
+    const { agent, platform } = await clientsOf(service, tenant, service.url, {
+      fetch: (url, init) => (failing-- > 0 ? Promise.reject(new Error('gone')) : fetch(url, init)),
+    })
+    const kept = Promise.withResolvers<void>()
+    platform.onSleep = () => {
+      if (platform.slept.length < 4) return
+      kept.resolve()
+      return new Promise(() => {})
+    }
+    const work = agent.dlq.work(
+      async () => {
+        failing = 2
+        await kept.promise
+      },
+      { stop_when_empty: true },
+    )
+    expect(await work).toEqual({ ...nothing, resolved: 1 })
+    expect(platform.slept).toEqual([5_000, 1_000, 1_000, 5_000])
+  })
+
+  test('leaves nothing locked that was being claimed when it was to end', async () => {
+    const { tenant, ids } = await world(1)
+    const stop = new AbortController()
+    const { agent } = await clientsOf(service, tenant, service.url, {
+      fetch: async (url, init) => {
+        const answer = await fetch(url, init)
+        if (url.endsWith('/claim')) stop.abort('closing')
+        return answer
+      },
+    })
+    let handled = 0
+    const handler = () => {
+      handled += 1
+    }
+    const summary = await agent.dlq.work(handler, { signal: stop.signal })
+    expect([summary, handled]).toEqual([{ ...nothing, released: 1 }, 0])
+    expect(await agent.dlq.get(ids[0]!)).toMatchObject({ status: 'failed', claims: 1, locked_by: null })
+  })
+
+  test('does not wait for ever for a claim when it is to end', async () => {
+    const { tenant } = await world(0)
+    const stop = new AbortController()
+    const { agent, platform } = await clientsOf(service, tenant, service.url, {
+      fetch: (_, init) => {
+        stop.abort('closing')
+        for (const { ms, fire } of platform.timers.values()) if (ms === 5_000) queueMicrotask(fire)
+        return new Promise((_, reject) =>
+          init.signal!.addEventListener('abort', () => reject(new Error('gone'))),
+        )
+      },
+    })
+    expect(await agent.dlq.work(() => {}, { signal: stop.signal })).toEqual(nothing)
+    expect(platform.timers.size).toBe(0)
+  })
+
+  test('waits before the next claim for as long as it was told to', async () => {
+    const { tenant } = await world(0)
+    const body = JSON.stringify({ error: { code: 'UNAVAILABLE', message: 'm' } })
+    let asked = 0
+    const { agent, platform } = await clientsOf(service, tenant, service.url, {
+      fetch: (url, init) => {
+        asked += 1
+        if (asked > 1) return fetch(url, init)
+        return Promise.resolve(new Response(body, { status: 503, headers: { 'retry-after': '300' } }))
+      },
+    })
+    expect(await agent.dlq.work(() => {}, { stop_when_empty: true })).toEqual(nothing)
+    expect([asked, platform.slept]).toEqual([2, [300_500]])
+  })
+
+  test('survives a listener that rejects later', async () => {
+    const { dlq, options } = await world(1)
+    const unhandled: unknown[] = []
+    const listen = (error: unknown) => void unhandled.push(error)
+    process.on('unhandledRejection', listen)
+    try {
+      const on_error = async () => {
+        throw new Error('the listener')
+      }
+      const handler = () => {
+        throw new GiveUp('hopeless')
+      }
+      expect(await dlq.work(handler, { ...options, on_error })).toEqual({ ...nothing, failed: 1 })
+    } finally {
+      process.off('unhandledRejection', listen)
+    }
+    expect(unhandled).toEqual([])
+  })
+
+  test.each([
+    { claims_max: 0 },
+    { claims_max: Number.NaN },
+    { idle_ms_max: -1 },
+    { idle_ms_max: Number.NaN },
+  ])('refuses what would never end or never rest: %p', async (wrong) => {
+    const { dlq, options } = await world(0)
+    expect(await failureOf(dlq.work(() => {}, { ...options, ...wrong }))).toBeInstanceOf(TypeError)
   })
 
   test('ends in the error when the key is not accepted any more', async () => {

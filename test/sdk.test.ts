@@ -90,6 +90,21 @@ const without_method: Record<string, string> = {
   ),
 }
 
+/** Made of the methods above. */
+const verbs = [
+  'checkpoints.waitFor',
+  'dlq.work',
+  'kv.find',
+  'kv.getIfChanged',
+  'kv.getText',
+  'kv.update',
+  'rateLimit.wait',
+]
+
+function methodsOf(of: object): string[] {
+  return Object.getOwnPropertyNames(Object.getPrototypeOf(of)).filter((name) => name !== 'constructor')
+}
+
 /** A client whose requests end here, and what it asked for. */
 function recording(answer: { status?: number; body?: string; headers?: Record<string, string> } = {}) {
   const list = { items: [], next_cursor: null, nextAfter: null, total: 0 }
@@ -115,6 +130,28 @@ describe('The SDK and openapi.json', () => {
   test('every operation has its method, or a reason to have none', () => {
     const covered = [...Object.keys(methods), ...Object.keys(without_method)]
     expect(covered.toSorted()).toEqual(operation_ids.toSorted())
+  })
+
+  test('every method is one of those, or a verb made of them', async () => {
+    const { client } = recording()
+    const used = new Set<string>()
+    const watched = (target: object, path: string): object =>
+      new Proxy(target, {
+        get(_, name) {
+          const found = Reflect.get(target, name)
+          if (typeof found === 'function') used.add(`${path}${String(name)}`)
+          if (typeof found === 'function') return found.bind(target)
+          return watched(found, `${path}${String(name)}.`)
+        },
+      })
+    for (const call of Object.values(methods)) await call(watched(client, '') as Waystation)
+    const nouns = Object.keys(client) as (keyof Waystation)[]
+    const known = [
+      ...methodsOf(client),
+      ...nouns.flatMap((noun) => methodsOf(client[noun]).map((name) => `${noun}.${name}`)),
+    ]
+    expect(known.length).toBeGreaterThan(50)
+    expect(known.filter((name) => !used.has(name)).toSorted()).toEqual(verbs)
   })
 
   test.each(Object.entries(methods))('%s asks with its method at its path', async (operation_id, call) => {

@@ -2,7 +2,7 @@
 
 import { listOf, split } from './options.ts'
 import type { Pages } from './pages.ts'
-import type { CallOptions, CreateOptions, Transport } from './transport.ts'
+import { type CallOptions, type CreateOptions, retries_max, type Transport } from './transport.ts'
 import type { Attempt, Checkpoint, Operations } from './types.ts'
 
 /** What the service is asked to hold a waiting request for; it takes 55 at most. */
@@ -33,15 +33,22 @@ export class Checkpoints {
     return this.#transport.call('getCheckpoint', { params: { id }, query, held_ms }, options)
   }
 
-  /** Waits until it is approved, rejected, expired or cancelled, however long that takes; `signal` ends the wait. */
+  /**
+   * Waits until it is approved, rejected, expired or cancelled, however long that takes; `signal` ends the wait. A
+   * service that is away is asked again for about a minute, unless `retries` says otherwise.
+   */
   async waitFor(
     id: string,
-    { wait_seconds = wait_seconds_default, ...options }: CallOptions & { wait_seconds?: number } = {},
+    {
+      wait_seconds = wait_seconds_default,
+      retries = retries_max,
+      ...options
+    }: CallOptions & { wait_seconds?: number | undefined } = {},
   ): Promise<Checkpoint> {
     const { now, sleep, random } = this.#transport.platform
     for (;;) {
       const asked_at = now()
-      const checkpoint = await this.get(id, { ...options, wait: wait_seconds })
+      const checkpoint = await this.get(id, { ...options, retries, wait: wait_seconds })
       if (checkpoint.status !== 'pending') return checkpoint
       if (now() - asked_at < look_again_ms) {
         await sleep(look_again_ms + Math.floor(random() * look_again_ms), options.signal)

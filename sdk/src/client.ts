@@ -50,8 +50,8 @@ export class Waystation {
     const { url, key, agent_id, timeout_ms, retries, fetch, parse_json } = options
     this.#transport = new Transport({
       url: baseOf(url),
-      key,
-      agent_id,
+      key: key === undefined ? undefined : headerText('key', key),
+      agent_id: agent_id === undefined ? undefined : headerText('agent_id', agent_id),
       timeout_ms: timeout_ms ?? timeout_ms_default,
       retries: retries ?? retries_default,
       parse_json: parse_json ?? JSON.parse,
@@ -95,16 +95,26 @@ export class Health {
   }
 
   /** Whether it can do its work. Throws UNAVAILABLE, after its retries. */
-  ready({ verbose = false, ...options }: CallOptions & { verbose?: boolean } = {}): Promise<Readiness> {
+  ready({
+    verbose = false,
+    ...options
+  }: CallOptions & { verbose?: boolean | undefined } = {}): Promise<Readiness> {
     return this.#transport.call('readyz', { query: verbose ? { verbose: 'true' } : {} }, options)
   }
 }
 
-/** Throws TypeError for what is no http or https URL. */
+/** Throws TypeError for what is no http or https URL, or holds a password, which fetch would refuse. */
 function baseOf(url: string): string {
-  const { protocol, origin, pathname, search, hash } = new URL(url)
-  if (!['http:', 'https:'].includes(protocol) || search !== '' || hash !== '') {
-    throw new TypeError('url must be the http or https address of the service')
+  const { protocol, origin, pathname, search, hash, username, password } = new URL(url)
+  if (!['http:', 'https:'].includes(protocol) || `${search}${hash}${username}${password}` !== '') {
+    throw new TypeError('url must be the http or https address of the service, and no more than that')
   }
   return origin + pathname.replace(/\/+$/, '')
+}
+
+/** Without the line end that a file may have left. What fetch would refuse is refused here: its error shows the key. */
+function headerText(name: string, value: string): string {
+  const text = value.trim()
+  if (/^[\x20-\x7e\x80-\xff]+$/.test(text)) return text
+  throw new TypeError(`${name} must be a text on one line that is not empty`)
 }

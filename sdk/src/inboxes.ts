@@ -2,7 +2,7 @@
 
 import { split } from './options.ts'
 import { type Page, Pages } from './pages.ts'
-import type { CallOptions, CreateOptions, Transport } from './transport.ts'
+import { type CallOptions, type CreateOptions, retries_max, type Transport } from './transport.ts'
 import type {
   InboxDetail as AnyInboxDetail,
   Message as AnyMessage,
@@ -27,7 +27,10 @@ export interface MessagesOptions extends CallOptions {
   after?: string | undefined
   /** Messages a request, at most 100; default 50. */
   limit?: number | undefined
-  /** Waits for more at the end, until the inbox expires or `signal` is aborted. */
+  /**
+   * Waits for more at the end, until the inbox expires or `signal` is aborted. A service that is away is asked again
+   * for about a minute, unless `retries` says otherwise.
+   */
   follow?: boolean | undefined
   /** How long the service is asked to hold a request that waits, at most 55; default 50. */
   wait_seconds?: number | undefined
@@ -74,29 +77,36 @@ export class Inboxes {
     return this.#transport.call('deleteInbox', { params: { id } }, options)
   }
 
+  /** Whether it has not expired, by the clock of the service: ours may be wrong. */
+  async #isListed(id: string, options: CallOptions): Promise<boolean> {
+    for await (const inbox of this.list({ ...options, limit: 100 })) if (inbox.id === id) return true
+    return false
+  }
+
   /**
    * All messages, oldest first. With `follow` the iteration waits for more and ends once the inbox has expired and
    * everything was read. `page()` answers what is there now; its `next_cursor` is the `after` of the next time.
    */
   messages(id: string, given: MessagesOptions = {}): Messages {
-    const [{ after, limit, follow = false, wait_seconds = wait_seconds_default }, options] = split(given)
+    const [{ after, limit, follow = false, wait_seconds = wait_seconds_default }, asked] = split(given)
+    const { now, sleep, random } = this.#transport.platform
+    const options = follow ? { retries: retries_max, ...asked } : asked
     const read = async (from: string | undefined, wait: number): Promise<Page<Message>> => {
       const query = { after: from, limit, ...(wait > 0 ? { wait } : {}) }
       const input = { params: { id }, query, held_ms: wait * 1_000 }
       const { items, nextAfter } = await this.#transport.call('listMessages', input, options)
       return { items: items as Message[], next_cursor: nextAfter }
     }
+    let expires_ms: number | undefined
     const isOver = async () => {
-      const { inbox } = await this.get(id, options)
-      return Date.parse(inbox.expiresAt) <= this.#transport.platform.now()
+      expires_ms ??= Date.parse((await this.get(id, options)).inbox.expiresAt)
+      return expires_ms <= now() && !(await this.#isListed(id, options))
     }
     const pause = async (asked_at: number) => {
-      const { now, sleep, random } = this.#transport.platform
       if (now() - asked_at < look_again_ms) {
         await sleep(look_again_ms + Math.floor(random() * look_again_ms), options.signal)
       }
     }
-    const now = () => this.#transport.platform.now()
     return new Messages({ after, wait: follow ? wait_seconds : 0, follow, read, isOver, pause, now })
   }
 }

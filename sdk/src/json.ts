@@ -20,7 +20,7 @@ function textOf(value: unknown): string | undefined {
   if (typeof value === 'bigint') return String(value)
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
   if ('toJSON' in value && typeof value.toJSON === 'function') return textOf(value.toJSON())
-  if (Array.isArray(value)) return `[${value.map((item) => textOf(item) ?? 'null').join(',')}]`
+  if (Array.isArray(value)) return `[${Array.from(value, (item) => textOf(item) ?? 'null').join(',')}]`
   if (isBoxed(value)) return JSON.stringify(value)
   const members = Object.entries(value).flatMap(([name, member]) => {
     const text = textOf(member)

@@ -4,7 +4,7 @@ import { hasCode } from './errors.ts'
 import { memberText } from './json.ts'
 import { listOf, split } from './options.ts'
 import type { Pages } from './pages.ts'
-import type { CallOptions, Transport } from './transport.ts'
+import { type CallOptions, limited, type Transport } from './transport.ts'
 import type { Entry as AnyEntry, ListedKey, Operations, PutResult } from './types.ts'
 
 export interface Entry<T = unknown> extends AnyEntry {
@@ -24,8 +24,9 @@ export interface UpdateOptions extends CallOptions {
   tries?: number | undefined
 }
 
-/** What is waited between two tries of an update, at most. */
-const contention_ms_max = 100
+/** The wait after a try of an update that came too late is at most this, after each further one twice as much. */
+const contention_ms_first = 100
+const contention_ms_max = 3_000
 
 export class Kv {
   readonly #transport: Transport
@@ -78,7 +79,7 @@ export class Kv {
   }
 
   /** `value` is any JSON; RawJson and bigints keep all digits. Throws VERSION_MISMATCH, NAMESPACE_FORBIDDEN. */
-  put(namespace: string, key: string, value: unknown, given: PutOptions = {}): Promise<PutResult> {
+  async put(namespace: string, key: string, value: unknown, given: PutOptions = {}): Promise<PutResult> {
     if (value === undefined) throw new TypeError('undefined is no value; delete the key, or put null')
     const [fields, options] = split(given)
     const input = { params: { namespace, key }, body: { ...fields, value } }
@@ -112,6 +113,7 @@ export class Kv {
     { ttl_seconds, tries = 10, ...options }: UpdateOptions = {},
   ): Promise<PutResult | Entry<T> | null> {
     const { sleep, random } = this.#transport.platform
+    limited('tries', tries, 1, Number.POSITIVE_INFINITY)
     for (let tried = 1; ; tried += 1) {
       const entry = await this.find<T>(namespace, key, options)
       const value = await next(entry?.value, entry)
@@ -122,7 +124,8 @@ export class Kv {
       } catch (error) {
         if (!hasCode(error, 'VERSION_MISMATCH') || tried >= tries) throw error
       }
-      await sleep(Math.floor(random() * contention_ms_max), options.signal)
+      const most_ms = Math.min(contention_ms_max, contention_ms_first * 2 ** (tried - 1))
+      await sleep(Math.floor(random() * most_ms), options.signal)
     }
   }
 }

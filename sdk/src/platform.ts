@@ -16,6 +16,9 @@ export interface Platform {
   timer(ms: number, callback: () => void): () => void
 }
 
+/** A timer that is set for longer rings at once. */
+export const timer_ms_max = 2 ** 31 - 1
+
 export const platform: Platform = {
   // Called late, so that a fetch which is replaced after the import is found.
   fetch: (url, init) => globalThis.fetch(url, init),
@@ -28,24 +31,30 @@ export const platform: Platform = {
     const bytes = getRandomValues.call(await webCrypto(), new Uint8Array(16)) as Uint8Array
     return [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('')
   },
-  sleep(ms, signal) {
-    return new Promise((resolve, reject) => {
-      if (signal?.aborted) return reject(signal.reason)
-      const onAbort = () => {
-        clearTimeout(timer)
-        reject(signal?.reason)
-      }
-      const timer = setTimeout(() => {
-        signal?.removeEventListener('abort', onAbort)
-        resolve()
-      }, ms)
-      signal?.addEventListener('abort', onAbort, { once: true })
-    })
+  async sleep(ms, signal) {
+    let left_ms = ms
+    for (; left_ms > timer_ms_max; left_ms -= timer_ms_max) await rest(timer_ms_max, signal)
+    await rest(left_ms, signal)
   },
   timer(ms, callback) {
     const timer = setTimeout(callback, ms)
     return () => clearTimeout(timer)
   },
+}
+
+function rest(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason)
+    const onAbort = () => {
+      clearTimeout(timer)
+      reject(signal?.reason)
+    }
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', onAbort)
+      resolve()
+    }, ms)
+    signal?.addEventListener('abort', onAbort, { once: true })
+  })
 }
 
 /** Node 18 has it as a module only, whose name is put together so that no bundler looks for it. */

@@ -63,7 +63,7 @@ export class RateLimit {
     }
   }
 
-  /** Where the counter stands, without counting. */
+  /** Where the counter stands, without counting. One that is named `check` cannot be asked for. */
   status(key: string, options: CallOptions = {}): Promise<RateLimitStatus> {
     return this.#transport.call('getRateLimit', { params: { key } }, options)
   }

@@ -1,10 +1,11 @@
 // One call: the request, its tries, and what its answer means.
 
-import { WaystationError, WaystationNetworkError, WaystationTimeoutError } from './errors.ts'
+import { hasCode, WaystationError, WaystationNetworkError, WaystationTimeoutError } from './errors.ts'
 import { encodeJson } from './json.ts'
-import type { Platform } from './platform.ts'
+import { type Answer, answerOf, type FailedTry, isPassing, mayHaveHappened, wasRefused } from './outcome.ts'
+import { type Platform, timer_ms_max } from './platform.ts'
 import { repeats } from './repeats.ts'
-import { type ErrorCode, type Operations, operations } from './types.ts'
+import { type Operations, operations } from './types.ts'
 
 export interface CallOptions {
   /** Ends the call, its waits between tries included, with the signal's reason. */
@@ -27,7 +28,9 @@ const backoff_ms_first = 250
 const backoff_ms_max = 8_000
 /** Whoever is asked to wait for longer gets the error instead. */
 const retry_after_seconds_max = 60
-const retries_max = 20
+/** Also what a verb that waits for hours takes, to outlive about a minute without the service. */
+export const retries_max = 20
+const idempotency_key_characters_max = 255
 
 export interface Settings {
   url: string
@@ -46,13 +49,6 @@ export interface Input<K extends keyof Operations> {
   headers?: Record<string, string> | undefined
   /** The answer is held back for up to this long, on purpose. */
   held_ms?: number
-}
-
-/** A success. */
-export interface Answer {
-  status: number
-  /** Empty when there is no body. */
-  text: string
 }
 
 interface Request {
@@ -104,16 +100,19 @@ export class Transport {
     const request = await this.#request(name, input, options)
     const { repeatable } = request
     const retries = limited('retries', options.retries ?? this.#settings.retries, 0, retries_max)
-    let unknown_outcome = false
+    let unknown: FailedTry | undefined
     for (let tried = 0; ; tried += 1) {
       const outcome = await this.#try(request)
       if (!(outcome instanceof Error)) return outcome
-      const settled = unknown_outcome ? this.#settled(name, input, options, outcome) : undefined
+      const settled = unknown ? this.#settled(name, input, options, outcome) : undefined
       if (settled) return settled
       const lost = mayHaveHappened(outcome)
-      unknown_outcome ||= lost
+      if (lost) unknown = outcome
       const wait_ms = this.#waitAfter(outcome, tried)
-      if (tried >= retries || wait_ms === undefined || (lost && !repeatable)) throw outcome
+      if (tried >= retries || wait_ms === undefined || (lost && !repeatable)) {
+        // That the last try had no effect is not to hide that an earlier one may have had it.
+        throw request.method !== 'GET' && isPassing(outcome) ? (unknown ?? outcome) : outcome
+      }
       await sleep(wait_ms, options.signal)
     }
   }
@@ -131,15 +130,20 @@ export class Transport {
     const own_headers: Record<string, string> = { accept: 'application/json', ...headers }
     if (key !== undefined) own_headers.authorization = `Bearer ${key}`
     if (agent_id !== undefined && key !== undefined) own_headers['x-agent-id'] = agent_id
-    if (request_id !== undefined) own_headers['x-request-id'] = request_id
-    if (creates) own_headers['idempotency-key'] = idempotency_key ?? (await platform.uuid())
+    if (request_id !== undefined) own_headers['x-request-id'] = visible('request_id', request_id, 64)
+    if (creates) {
+      own_headers['idempotency-key'] =
+        idempotency_key === undefined
+          ? await platform.uuid()
+          : visible('idempotency_key', idempotency_key, idempotency_key_characters_max)
+    }
     if (body !== undefined) own_headers['content-type'] = 'application/json'
     return {
       method,
       url: `${url}${pathOf(path, params ?? {})}${queryOf(query ?? {})}`,
       headers: own_headers,
       body: body === undefined ? undefined : encodeJson(body),
-      timeout_ms: limited('timeout_ms', timeout_ms, 1, 2 ** 31 - 1) + held_ms,
+      timeout_ms: Math.min(limited('timeout_ms', timeout_ms, 1, timer_ms_max) + held_ms, timer_ms_max),
       signal,
       repeatable,
       harmless: repeatable && !rule?.done,
@@ -160,7 +164,9 @@ export class Transport {
       controller.abort()
     })
     try {
-      const response = await platform.fetch(url, {
+      // A browser's fetch is nobody's method.
+      const { fetch } = platform
+      const response = await fetch(url, {
         method,
         headers,
         ...(body === undefined ? {} : { body }),
@@ -171,7 +177,7 @@ export class Transport {
         // own it does not; elsewhere this is the default and says something else.
         ...(harmless || method === 'POST' ? {} : { keepalive: false }),
       })
-      return this.#read(response, await response.text())
+      return answerOf(response, await response.text(), platform.now())
     } catch (error) {
       if (signal?.aborted) throw signal.reason
       if (timed_out) return new WaystationTimeoutError(timeout_ms)
@@ -180,22 +186,6 @@ export class Transport {
       stopTimer()
       signal?.removeEventListener('abort', onAbort)
     }
-  }
-
-  #read(response: Response, text: string): Answer | WaystationError {
-    const { status } = response
-    if (status === 204 || status === 304) return { status, text: '' }
-    const body = parsed(text)
-    if (isObject(body) && isObject(body.error) && typeof body.error.code === 'string') {
-      return refusal(response, body.error)
-    }
-    // A blocked rate check is a result, although its status is 429.
-    const is_success = (status >= 200 && status < 300) || (isObject(body) && isObject(body.data))
-    if (is_success && isObject(body)) return { status, text }
-    return refusal(response, {
-      code: 'UNEXPECTED_ANSWER',
-      message: `Status ${status}, not from the service.`,
-    })
   }
 
   /** Ms; undefined when another try makes no sense. Full jitter, never earlier than Retry-After. */
@@ -217,60 +207,15 @@ export class Transport {
     const done = repeats[name]?.done
     if (!done || !(error instanceof WaystationError) || error.code !== done.code) return undefined
     if (done.status !== undefined && error.details?.status !== done.status) return undefined
-    if (done.read) return this.send(done.read, { params: params as { id: string } }, options)
+    if (done.read) {
+      return this.send(done.read, { params: params as { id: string } }, options).catch((failed) => {
+        // An approval key settles what it may not read; the refusal tells how it is settled.
+        throw hasCode(failed, 'FORBIDDEN') ? error : failed
+      })
+    }
     const text = done.answer === undefined ? '' : JSON.stringify({ success: true, data: done.answer })
     return Promise.resolve({ status: 200, text })
   }
-}
-
-type FailedTry = WaystationError | WaystationNetworkError | WaystationTimeoutError
-
-/** Whether it may be otherwise in a moment. */
-function isPassing(error: FailedTry): boolean {
-  if (!(error instanceof WaystationError)) return true
-  const { code, status } = error
-  if (code === 'UNEXPECTED_ANSWER') return status === 429 || isGatewayTrouble(status)
-  return ['RATE_LIMITED', 'UNAVAILABLE', 'OUTCOME_UNKNOWN', 'IDEMPOTENCY_IN_PROGRESS'].includes(code)
-}
-
-/** Whether the request may have had its effect although nobody said so. */
-function mayHaveHappened(error: FailedTry): boolean {
-  if (error instanceof WaystationNetworkError) return error.may_have_arrived
-  if (error instanceof WaystationTimeoutError) return true
-  if (error.code === 'UNEXPECTED_ANSWER') return isGatewayTrouble(error.status)
-  return error.code === 'OUTCOME_UNKNOWN'
-}
-
-/** 502, 503, 504: of something between here and the service. */
-function isGatewayTrouble(status: number): boolean {
-  return status >= 502 && status <= 504
-}
-
-/** Runtimes name a connection that was never made in their own ways. */
-function wasRefused(error: unknown): boolean {
-  const { code, cause } = error as { code?: unknown; cause?: { code?: unknown } }
-  return ['ECONNREFUSED', 'ConnectionRefused', 'ENOTFOUND', 'EAI_AGAIN'].some((known) =>
-    [code, cause?.code].includes(known),
-  )
-}
-
-function refusal({ status, headers }: Response, error: Record<string, unknown>): WaystationError {
-  const retry_after = Number(headers.get('retry-after') ?? Number.NaN)
-  return new WaystationError(
-    error.code as ErrorCode,
-    `${error.message}${issuesOf(error.details)}`,
-    status,
-    isObject(error.details) ? error.details : undefined,
-    typeof error.request_id === 'string' ? error.request_id : headers.get('x-request-id'),
-    Number.isFinite(retry_after) && retry_after >= 0 ? retry_after : undefined,
-  )
-}
-
-/** The first broken rules of VALIDATION_FAILED, for whoever reads the message. */
-function issuesOf(details: unknown): string {
-  const issues = isObject(details) && Array.isArray(details.issues) ? details.issues : []
-  const told = issues.slice(0, 3).map(({ path, message }) => `${path} ${message}`)
-  return told.length > 0 ? ` (${told.join('; ')})` : ''
 }
 
 function pathOf(path: string, params: object): string {
@@ -291,19 +236,13 @@ function queryOf(query: object): string {
   return entries.length > 0 ? `?${entries.join('&')}` : ''
 }
 
-function limited(name: string, value: number, min: number, max: number): number {
+/** Visible ASCII: anything else would fail inside fetch, whose error looks like that of a lost connection. */
+function visible(name: string, value: string, characters_max: number): string {
+  if (/^[\x21-\x7e]+$/.test(value) && value.length <= characters_max) return value
+  throw new TypeError(`${name} must be 1 to ${characters_max} characters of visible ASCII`)
+}
+
+export function limited(name: string, value: number, min: number, max: number): number {
   if (value >= min && value <= max) return value
   throw new TypeError(`${name} must be from ${min} to ${max}`)
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

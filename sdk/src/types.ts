@@ -744,7 +744,7 @@ export interface Operations {
     }
     query: object
     body: {
-      /** How long a claim holds; default 300. */
+      /** How long the lock holds from now; default that of the item. */
       lock_seconds?: number | undefined
     }
     answer: ClaimedDeadLetter
@@ -753,7 +753,7 @@ export interface Operations {
     params: object
     query: object
     body: {
-      /** How long a claim holds; default 300. */
+      /** How long the lock holds from now; default that of the item. */
       lock_seconds?: number | undefined
     }
     answer: ClaimedDeadLetter | undefined
@@ -783,7 +783,7 @@ export interface Operations {
     }
     query: object
     body: {
-      /** How long a claim holds; default 300. */
+      /** How long the lock holds from now; default that of the item. */
       lock_seconds?: number | undefined
       /** What the claim answered; when sent, it must be the current one. */
       lock_token?: string | undefined

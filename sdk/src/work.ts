@@ -1,8 +1,10 @@
 // dlq.work: a loop that claims, hands over, keeps the lock alive, and says what came of it.
 
 import type { Dlq } from './dlq.ts'
-import { WaystationError } from './errors.ts'
+import { caught, keepLock, retryAfterMs } from './lock.ts'
+import { isLasting } from './outcome.ts'
 import type { Platform } from './platform.ts'
+import { limited } from './transport.ts'
 import type { ClaimedDeadLetter } from './types.ts'
 
 export interface WorkOptions {
@@ -19,7 +21,7 @@ export interface WorkOptions {
   /** Ends the work once nothing is left to claim. */
   stop_when_empty?: boolean | undefined
   /** Told of everything that went wrong; `item` is null when it was the claim. */
-  on_error?: ((error: unknown, item: ClaimedDeadLetter | null) => void) | undefined
+  on_error?: ((error: unknown, item: ClaimedDeadLetter | null) => unknown) | undefined
 }
 
 export interface WorkContext {
@@ -46,6 +48,8 @@ const concurrency_max = 100
 const idle_ms_first = 1_000
 const idle_ms_max_default = 30_000
 const claims_max_default = 10
+/** A claim that is under way at the end may take this much longer: given up, it could leave an item locked. */
+const claim_grace_ms = 5_000
 
 type Handler = (item: ClaimedDeadLetter, context: WorkContext) => unknown
 
@@ -55,18 +59,26 @@ export async function workOn(
   handler: Handler,
   options: WorkOptions,
 ): Promise<WorkSummary> {
-  const { concurrency = 1 } = options
-  if (!Number.isInteger(concurrency) || concurrency < 1 || concurrency > concurrency_max) {
-    throw new TypeError(`concurrency must be from 1 to ${concurrency_max}`)
-  }
+  const { concurrency = 1, claims_max = 1, idle_ms_max = 0 } = options
+  limited('concurrency', concurrency, 1, concurrency_max)
+  if (!Number.isInteger(concurrency)) throw new TypeError('concurrency must be a whole number')
+  limited('claims_max', claims_max, 1, Number.POSITIVE_INFINITY)
+  limited('idle_ms_max', idle_ms_max, 0, Number.POSITIVE_INFINITY)
   const summary: WorkSummary = { resolved: 0, released: 0, failed: 0, lost: 0 }
   const ended = new AbortController()
   const onAbort = () => ended.abort(options.signal?.reason)
   if (options.signal?.aborted) onAbort()
   options.signal?.addEventListener('abort', onAbort, { once: true })
-  const worker = new Worker(dlq, platform, handler, options, ended, summary)
+  const late = new AbortController()
+  let stopTimer = () => {}
+  const onEnd = () => {
+    stopTimer = platform.timer(claim_grace_ms, () => late.abort())
+  }
+  ended.signal.addEventListener('abort', onEnd, { once: true })
+  const worker = new Worker(dlq, platform, handler, options, ended, late.signal, summary)
   const places = await Promise.allSettled(Array.from({ length: concurrency }, () => worker.run()))
   options.signal?.removeEventListener('abort', onAbort)
+  stopTimer()
   for (const place of places) if (place.status === 'rejected') throw place.reason
   return summary
 }
@@ -78,6 +90,8 @@ class Worker {
     private readonly handler: Handler,
     private readonly options: WorkOptions,
     private readonly ended: AbortController,
+    /** Aborted some time after `ended`. */
+    private readonly late: AbortSignal,
     private readonly summary: WorkSummary,
   ) {}
 
@@ -86,110 +100,84 @@ class Worker {
     const { stop_when_empty = false } = this.options
     let fruitless = 0
     while (!this.ended.signal.aborted) {
-      const item = await this.#claim()
+      const { item, retry_after_ms } = await this.#claim()
       if (item === null && stop_when_empty) return
-      const succeeded = item !== null && item !== 'no_answer' && (await this.#handle(item))
+      const succeeded = item ? await this.#handle(item) : false
       fruitless = succeeded ? 0 : fruitless + 1
-      if (!succeeded) await this.#pause(fruitless)
+      if (!succeeded) await this.#pause(fruitless, retry_after_ms)
     }
   }
 
-  /** Null when there is none. A refusal that will not pass ends all the work. */
-  async #claim(): Promise<ClaimedDeadLetter | 'no_answer' | null> {
-    const { signal } = this.ended
+  /** An item, null when there is none, undefined when nobody knows. A refusal that will stay ends all the work. */
+  async #claim(): Promise<{ item?: ClaimedDeadLetter | null; retry_after_ms: number }> {
+    const { lock_seconds } = this.options
     try {
-      return await this.dlq.claimOldest({ lock_seconds: this.options.lock_seconds, signal })
+      // No retries: this loop has its own, which end with the work.
+      const item = await this.dlq.claimOldest({ lock_seconds, retries: 0, signal: this.late })
+      return { item, retry_after_ms: 0 }
     } catch (error) {
-      if (signal.aborted) return 'no_answer'
-      if (error instanceof WaystationError && error.status < 500 && error.status !== 429) {
-        this.ended.abort(error)
-        throw error
+      if (!this.ended.signal.aborted) {
+        if (isLasting(error)) {
+          this.ended.abort(error)
+          throw error
+        }
+        this.#tell(error, null)
       }
-      this.#tell(error, null)
-      return 'no_answer'
+      return { retry_after_ms: retryAfterMs(error) }
     }
   }
 
   /** Whether the item was resolved. */
   async #handle(item: ClaimedDeadLetter): Promise<boolean> {
-    const lock = new AbortController()
-    const done = new AbortController()
-    const onEnd = () => lock.abort(this.ended.signal.reason)
-    if (this.ended.signal.aborted) onEnd()
-    this.ended.signal.addEventListener('abort', onEnd, { once: true })
-    const keeping = this.#keep(item, lock, done.signal)
-    const thrown = await caught(() => this.handler(item, { signal: lock.signal }))
-    done.abort()
-    const lost = await keeping
-    this.ended.signal.removeEventListener('abort', onEnd)
+    const { signal: ended } = this.ended
+    if (ended.aborted) return this.#settle(item, 'release')
+    const stop = new AbortController()
+    const onEnd = () => stop.abort(ended.reason)
+    ended.addEventListener('abort', onEnd, { once: true })
+    const { lock_seconds = item.lock_seconds } = this.options
+    const lock = keepLock(
+      this.dlq,
+      this.platform,
+      { ...item, lock_seconds },
+      {
+        error: (error) => this.#tell(error, item),
+        lost: (reason) => stop.abort(reason),
+      },
+    )
+    const thrown = await caught(() => this.handler(item, { signal: stop.signal }))
+    const lost = await lock.leave()
+    ended.removeEventListener('abort', onEnd)
     if (thrown) this.#tell(thrown.error, item)
     if (lost) {
       this.summary.lost += 1
       return false
     }
-    return this.#settle(item, thrown)
+    if (!thrown) return this.#settle(item, 'resolve')
+    const { claims_max = claims_max_default } = this.options
+    const gives_up = thrown.error instanceof GiveUp || item.claims >= claims_max
+    return this.#settle(item, gives_up ? 'fail' : 'release')
   }
 
-  async #settle(item: ClaimedDeadLetter, thrown: Thrown | null): Promise<boolean> {
-    const { claims_max = claims_max_default } = this.options
-    const gives_up = thrown !== null && (thrown.error instanceof GiveUp || item.claims >= claims_max)
-    const verb = thrown === null ? 'resolve' : gives_up ? 'fail' : 'release'
-    const told = await caught(() => this.dlq[verb](item.id, { lock_token: item.lock_token }))
-    if (told) {
+  async #settle(item: ClaimedDeadLetter, verb: 'resolve' | 'fail' | 'release'): Promise<boolean> {
+    const failed = await caught(() => this.dlq[verb](item.id, { lock_token: item.lock_token }))
+    if (failed) {
       this.summary.lost += 1
-      this.#tell(told.error, item)
+      this.#tell(failed.error, item)
       return false
     }
     this.summary[({ resolve: 'resolved', fail: 'failed', release: 'released' } as const)[verb]] += 1
     return verb === 'resolve'
   }
 
-  /** Extends the lock at every half of its time until it is `done`; answers whether the lock was lost. */
-  async #keep(item: ClaimedDeadLetter, lock: AbortController, done: AbortSignal): Promise<boolean> {
-    const { lock_seconds = item.lock_seconds } = this.options
-    const { id, lock_token } = item
-    while (!done.aborted) {
-      const woken = await caught(() => this.platform.sleep(lock_seconds * 500, done))
-      if (woken || done.aborted) return false
-      const refused = await caught(() => this.dlq.extend(id, { lock_token, lock_seconds, signal: done }))
-      if (!refused || done.aborted) continue
-      this.#tell(refused.error, item)
-      if (
-        refused.error instanceof WaystationError &&
-        refused.error.status < 500 &&
-        refused.error.status !== 429
-      ) {
-        lock.abort(refused.error)
-        return true
-      }
-    }
-    return false
-  }
-
-  async #pause(fruitless: number): Promise<void> {
+  async #pause(fruitless: number, least_ms: number): Promise<void> {
     const { idle_ms_max = idle_ms_max_default } = this.options
-    const ms = Math.min(idle_ms_max, idle_ms_first * 2 ** Math.min(fruitless - 1, 20))
-    await caught(() => this.platform.sleep(Math.floor(this.platform.random() * ms), this.ended.signal))
+    const most_ms = Math.min(idle_ms_max, idle_ms_first * 2 ** Math.min(fruitless - 1, 20))
+    const ms = least_ms + Math.floor(this.platform.random() * most_ms)
+    await caught(() => this.platform.sleep(ms, this.ended.signal))
   }
 
-  /** What a listener throws must not end the work. */
+  /** What a listener throws, at once or later, must not end the work. */
   #tell(error: unknown, item: ClaimedDeadLetter | null): void {
-    try {
-      this.options.on_error?.(error, item)
-    } catch {}
-  }
-}
-
-interface Thrown {
-  error: unknown
-}
-
-/** What was thrown; null when nothing was. */
-async function caught(act: () => unknown): Promise<Thrown | null> {
-  try {
-    await act()
-    return null
-  } catch (error) {
-    return { error }
+    void caught(() => this.options.on_error?.(error, item))
   }
 }

@@ -29,10 +29,11 @@ const id = idParam('The dead letter, dlq_….')
 const payload_bytes_max = 1_024 * kib
 const error_bytes_max = 64 * kib
 
-const LockSeconds = Type.Integer({
-  minimum: 1,
-  maximum: lock_seconds_max,
-  description: 'How long a claim holds; default 300.',
+const seconds = { minimum: 1, maximum: lock_seconds_max }
+const LockSeconds = Type.Integer({ ...seconds, description: 'How long a claim holds; default 300.' })
+const OwnLockSeconds = Type.Integer({
+  ...seconds,
+  description: 'How long the lock holds from now; default that of the item.',
 })
 const LockToken = Type.Optional(
   Type.String({ description: 'What the claim answered; when sent, it must be the current one.' }),
@@ -63,8 +64,8 @@ const ClaimedItem = Shape({
   }),
 })
 
-const ClaimBody = Type.Object({ lock_seconds: Type.Optional(LockSeconds) })
-const ExtendBody = Type.Object({ lock_seconds: Type.Optional(LockSeconds), lock_token: LockToken })
+const ClaimBody = Type.Object({ lock_seconds: Type.Optional(OwnLockSeconds) })
+const ExtendBody = Type.Object({ lock_seconds: Type.Optional(OwnLockSeconds), lock_token: LockToken })
 const LeaveBody = Type.Object({ lock_token: LockToken })
 
 export const captureItem = route({

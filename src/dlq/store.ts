@@ -64,19 +64,9 @@ const EXTEND_UNTIL = sql<ItemRow>(
 
 const unlock = 'locked_by = null, locked_until = null, lock_token = null, updated_at = :now'
 
-const RELEASE = sql<ItemRow>(
-  'dlq.release',
-  `update dlq_items set status = 'failed', ${unlock}
-    where ${here} and ${held} and locked_by = :agent_id and lock_token = :lock_token
-   returning ${listed}, payload`,
-)
+const RELEASE = sql<ItemRow>('dlq.release', `update dlq_items set status = 'failed', ${unlock} ${kept}`)
 
-const ARCHIVE = sql<ItemRow>(
-  'dlq.archive',
-  `update dlq_items set status = 'archived', ${unlock}
-    where ${here} and ${held} and locked_by = :agent_id and lock_token = :lock_token
-   returning ${listed}, payload`,
-)
+const ARCHIVE = sql<ItemRow>('dlq.archive', `update dlq_items set status = 'archived', ${unlock} ${kept}`)
 
 // The claims count stands for everything that may have changed since the item was looked at.
 const RESOLVE = sql<ItemRow>(

@@ -1,0 +1,102 @@
+// What a try has come to: a success, or an error and whether another try makes sense and is safe.
+
+import { WaystationError, WaystationNetworkError, WaystationTimeoutError } from './errors.ts'
+import type { ErrorCode } from './types.ts'
+
+/** A success. */
+export interface Answer {
+  status: number
+  /** Empty when there is no body. */
+  text: string
+}
+
+export type FailedTry = WaystationError | WaystationNetworkError | WaystationTimeoutError
+
+/** `now`: for a Retry-After that is a date, where the answer does not say its own. */
+export function answerOf(response: Response, text: string, now: number): Answer | WaystationError {
+  const { status } = response
+  if (status === 204 || status === 304) return { status, text: '' }
+  const body = parsed(text)
+  if (isObject(body) && isObject(body.error) && typeof body.error.code === 'string') {
+    return refusal(response, body.error, now)
+  }
+  // A blocked rate check is a result, although its status is 429.
+  const is_success =
+    (status >= 200 && status < 300) || (status === 429 && isObject(body) && isObject(body.data))
+  if (is_success && isObject(body)) return { status, text }
+  const message = `Status ${status}, not from the service.`
+  return refusal(response, { code: 'UNEXPECTED_ANSWER', message }, now)
+}
+
+/** Whether it may be otherwise in a moment. */
+export function isPassing(error: FailedTry): boolean {
+  if (!(error instanceof WaystationError)) return true
+  return isAway(error.status) || error.status === 429 || error.code === 'IDEMPOTENCY_IN_PROGRESS'
+}
+
+/** Whether it will be refused for as long as nobody changes something: the key, the item, the request. */
+export function isLasting(error: unknown): error is WaystationError {
+  if (!(error instanceof WaystationError) || isPassing(error)) return false
+  return error.status < 500 && error.code !== 'REQUEST_TIMEOUT'
+}
+
+/** Whether the request may have had its effect although nobody said so. */
+export function mayHaveHappened(error: FailedTry): boolean {
+  if (error instanceof WaystationNetworkError) return error.may_have_arrived
+  if (error instanceof WaystationTimeoutError) return true
+  return isAway(error.status) && error.code !== 'UNAVAILABLE'
+}
+
+/** 503 of the service or 502, 503, 504 of something before it, whose errors may look like ours. */
+function isAway(status: number): boolean {
+  return status >= 502 && status <= 504
+}
+
+/** Runtimes name a connection that was never made in their own ways. */
+export function wasRefused(error: unknown): boolean {
+  const { code, cause } = (error ?? {}) as { code?: unknown; cause?: { code?: unknown } }
+  return ['ECONNREFUSED', 'ConnectionRefused', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT'].some(
+    (known) => [code, cause?.code].includes(known),
+  )
+}
+
+function refusal(response: Response, error: Record<string, unknown>, now: number): WaystationError {
+  const { status, headers } = response
+  return new WaystationError(
+    error.code as ErrorCode,
+    `${error.message}${issuesOf(error.details)}`,
+    status,
+    isObject(error.details) ? error.details : undefined,
+    typeof error.request_id === 'string' ? error.request_id : headers.get('x-request-id'),
+    retryAfter(headers, now),
+  )
+}
+
+/** Seconds from now; it may be given as a date, too (RFC 9110, 10.2.3). */
+function retryAfter(headers: Headers, now: number): number | undefined {
+  const given = headers.get('retry-after') ?? ''
+  if (/^\d+(\.\d+)?$/.test(given)) return Number(given)
+  const until = Date.parse(given)
+  if (Number.isNaN(until)) return undefined
+  const sent_at = Date.parse(headers.get('date') ?? '')
+  return Math.max(0, Math.ceil((until - (Number.isNaN(sent_at) ? now : sent_at)) / 1_000))
+}
+
+/** The first broken rules of VALIDATION_FAILED, for whoever reads the message. */
+function issuesOf(details: unknown): string {
+  const issues = isObject(details) && Array.isArray(details.issues) ? details.issues : []
+  const told = issues.slice(0, 3).map(({ path, message }) => `${path} ${message}`)
+  return told.length > 0 ? ` (${told.join('; ')})` : ''
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

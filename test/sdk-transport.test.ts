@@ -1,0 +1,258 @@
+// What a call of the SDK tells and keeps when its tries end in different ways, and what it takes from where it runs.
+
+import { describe, expect, spyOn, test } from 'bun:test'
+import {
+  Waystation,
+  type WaystationError,
+  WaystationNetworkError,
+  type WaystationOptions,
+} from '../sdk/src/index.ts'
+import { encodeJson } from '../sdk/src/json.ts'
+import { platform } from '../sdk/src/platform.ts'
+import { failureOf, TestPlatform } from './support/sdk.ts'
+
+const error_of = (code: string) => JSON.stringify({ error: { code, message: 'm', request_id: 'req_1' } })
+const unavailable = () => new Response(error_of('UNAVAILABLE'), { status: 503 })
+const refused = () => Promise.reject(Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }))
+const lost = () => Promise.reject(Object.assign(new Error('lost'), { code: 'ECONNRESET' }))
+
+/** A client to which these answers come in this order, the last one from then on. */
+function answered(answers: (() => Response | Promise<Response>)[], options: Partial<WaystationOptions> = {}) {
+  const asked: RequestInit[] = []
+  const test_platform = new TestPlatform()
+  const client = new Waystation({
+    url: 'http://service.test',
+    key: 'svc_agt_x',
+    platform: test_platform,
+    fetch: async (_, init) => {
+      asked.push(init)
+      return answers[Math.min(asked.length, answers.length) - 1]!()
+    },
+    ...options,
+  })
+  return { client, asked, slept: test_platform.slept }
+}
+
+describe('A call whose first try was lost', () => {
+  test.each([
+    ['the service is gone afterwards', refused],
+    ['the service has no time afterwards', unavailable],
+  ])('does not claim that nothing happened when %s', async (_, afterwards) => {
+    const { client, asked } = answered([lost, afterwards])
+    const error = (await failureOf(client.audit.append({ action: 'a' }))) as WaystationNetworkError
+    expect(error).toBeInstanceOf(WaystationNetworkError)
+    expect([error.may_have_arrived, (error.cause as Error).message]).toEqual([true, 'lost'])
+    expect(asked).toHaveLength(5)
+  })
+
+  test('ends in its last error when it only reads', async () => {
+    const { client } = answered([lost, unavailable])
+    expect(await failureOf(client.kv.get('n', 'k'))).toMatchObject({ code: 'UNAVAILABLE' })
+  })
+
+  test('ends in the refusal when it is refused afterwards', async () => {
+    const { client } = answered([lost, () => new Response(error_of('UNAUTHORIZED'), { status: 401 })])
+    expect(await failureOf(client.audit.append({ action: 'a' }))).toMatchObject({ code: 'UNAUTHORIZED' })
+  })
+})
+
+describe('An error of a gateway in JSON', () => {
+  const gateway = (status: number) => () => new Response(error_of('UPSTREAM_TIMEOUT'), { status })
+
+  test.each([502, 503, 504])(
+    '%d may have had its effect: creating calls are sent again, claims not',
+    async (status) => {
+      const created = answered([gateway(status), () => new Response('{"id":"log_1"}')])
+      expect(await created.client.audit.append({ action: 'a' })).toMatchObject({ id: 'log_1' })
+      const claimed = answered([gateway(status)])
+      expect(await failureOf(claimed.client.dlq.claimOldest())).toMatchObject({ status })
+      expect(claimed.asked).toHaveLength(1)
+    },
+  )
+
+  test('429 had none: claims are sent again', async () => {
+    const { client } = answered([gateway(429), () => new Response(null, { status: 204 })])
+    expect(await client.dlq.claimOldest()).toBeNull()
+  })
+
+  test('with a member "data" is no success', async () => {
+    const { client } = answered([() => new Response('{"data":{}}', { status: 403 })])
+    expect(await failureOf(client.inboxes.get('i'))).toMatchObject({ code: 'UNEXPECTED_ANSWER', status: 403 })
+  })
+})
+
+describe('Retry-After as a date', () => {
+  test.each([
+    [
+      'of the answer’s own clock',
+      'Wed, 21 Oct 2026 07:28:00 GMT',
+      'Wed, 21 Oct 2026 07:28:07 GMT',
+      [7_125],
+      7,
+    ],
+    ['of ours without one', null, 'Thu, 01 Jan 2026 00:00:09 GMT', [9_125], 9],
+    ['that is past', null, 'Wed, 31 Dec 2025 23:00:00 GMT', [125], 0],
+    ['too far away', null, 'Thu, 01 Jan 2026 00:01:01 GMT', [], 61],
+    ['that is none', null, 'soon', [125], undefined],
+  ])('%s is kept', async (_, date, retry_after, waits, seconds) => {
+    const headers = { 'retry-after': retry_after, ...(date && { date }) }
+    const { client, slept } = answered(
+      [() => new Response(error_of('UNAVAILABLE'), { status: 503, headers })],
+      {
+        retries: 1,
+      },
+    )
+    const error = (await failureOf(client.kv.get('n', 'k'))) as WaystationError
+    expect([slept, error.retry_after_seconds]).toEqual([waits, seconds])
+  })
+})
+
+describe('What the client takes from its surroundings', () => {
+  test('is called as it would be there: a fetch of a browser minds whose method it is', async () => {
+    const client = new Waystation({
+      url: 'http://x',
+      retries: 0,
+      async fetch(this: unknown) {
+        if (this !== undefined && this !== globalThis) throw new TypeError('Illegal invocation')
+        return new Response('{"status":"alive"}')
+      },
+    })
+    expect(await client.health.live()).toEqual({ status: 'alive' })
+  })
+
+  test('may reject with anything', async () => {
+    const { client } = answered([() => Promise.reject(undefined)], { retries: 0 })
+    expect(await failureOf(client.health.live())).toBeInstanceOf(WaystationNetworkError)
+  })
+
+  test('sleeps for longer than a timer can', async () => {
+    const set: number[] = []
+    const timers = spyOn(globalThis, 'setTimeout').mockImplementation(((ring: () => void, ms: number) => {
+      set.push(ms)
+      queueMicrotask(ring)
+    }) as unknown as typeof setTimeout)
+    try {
+      await platform.sleep(2 ** 31 + 1_000)
+    } finally {
+      timers.mockRestore()
+    }
+    expect(set).toEqual([2 ** 31 - 1, 1_001])
+  })
+
+  test('a time-out never is longer than timers can be', async () => {
+    const ms: number[] = []
+    const test_platform = new TestPlatform()
+    const { client } = answered([() => new Response('{"status":"approved"}')], {
+      platform: {
+        timer: (wait_ms, fire) => {
+          ms.push(wait_ms)
+          return test_platform.timer(wait_ms, fire)
+        },
+      },
+    })
+    await client.checkpoints.get('chk_1', { wait: 50, timeout_ms: 2 ** 31 - 1 })
+    expect(ms).toEqual([2 ** 31 - 1])
+  })
+})
+
+describe('A header that cannot be sent', () => {
+  const secret = 'svc_agt_sesame'
+  test.each([
+    ['a key with a line in it', { key: `${secret}\nsvc_agt_other` }],
+    ['a key with a character that headers lack', { key: `${secret}…` }],
+    ['an empty key', { key: ' \n' }],
+    ['an agent_id with a line in it', { agent_id: 'a\r\nb' }],
+  ])('is refused at once, and not shown: %s', (_, options) => {
+    let thrown: unknown
+    try {
+      new Waystation({ url: 'http://x', ...options })
+    } catch (error) {
+      thrown = error
+    }
+    expect(thrown).toBeInstanceOf(TypeError)
+    expect((thrown as Error).message).not.toContain('sesame')
+  })
+
+  test('a key read from a file may end with its line', async () => {
+    const { client, asked } = answered([() => new Response('{"agent_id":"a"}')], { key: `${secret}\n` })
+    await client.agents.get('a')
+    expect(asked[0]!.headers).toMatchObject({ authorization: `Bearer ${secret}` })
+  })
+
+  test.each([
+    { idempotency_key: 'a\nb' },
+    { idempotency_key: '' },
+    { idempotency_key: 'ü' },
+    { idempotency_key: 'x'.repeat(256) },
+    { request_id: 'a\nbcdefgh' },
+  ])('is no network error: %p', async (options) => {
+    const { client, asked, slept } = answered([lost])
+    expect(await failureOf(client.audit.append({ action: 'a' }, options))).toBeInstanceOf(TypeError)
+    expect([asked, slept]).toEqual([[], []])
+  })
+
+  test('an Idempotency-Key of 255 characters can', async () => {
+    const { client, asked } = answered([() => new Response('{"id":"log_1"}')])
+    const idempotency_key = 'x'.repeat(255)
+    await client.audit.append({ action: 'a' }, { idempotency_key })
+    expect(asked[0]!.headers).toMatchObject({ 'idempotency-key': idempotency_key })
+  })
+
+  test.each(['http://user:password@x', 'http://user@x'])(
+    'an address with a password is refused: %s',
+    (url) => {
+      expect(() => new Waystation({ url })).toThrow(TypeError)
+    },
+  )
+})
+
+describe('The signal of a caller', () => {
+  test('is left without listeners, and no timer stays, however a call ends', async () => {
+    const { signal } = new AbortController()
+    const answers = [
+      unavailable,
+      lost,
+      () => new Response(error_of('KEY_NOT_FOUND'), { status: 404 }),
+      () => new Response('{"value":1,"version":1}'),
+      () => new Response(null, { status: 204 }),
+    ]
+    const { client } = answered(answers, { platform: { ...platform, random: () => 0 } })
+    const added = spyOn(signal, 'addEventListener')
+    const removed = spyOn(signal, 'removeEventListener')
+    const set = spyOn(globalThis, 'setTimeout')
+    const cleared = spyOn(globalThis, 'clearTimeout')
+    try {
+      expect(await failureOf(client.kv.get('n', 'k', { signal }))).toMatchObject({ code: 'KEY_NOT_FOUND' })
+      await client.kv.get('n', 'k', { signal })
+      expect(await client.dlq.work(() => {}, { stop_when_empty: true, signal })).toMatchObject({ lost: 0 })
+      expect(added.mock.calls.length).toBe(7)
+      const listeners = (calls: unknown[][]) => new Set(calls.map(([, listener]) => listener))
+      expect(listeners(removed.mock.calls)).toEqual(listeners(added.mock.calls))
+      const timers = set.mock.results.map(({ value }) => value)
+      const ended: Set<unknown> = new Set(cleared.mock.calls.map(([timer]) => timer))
+      // Two of them were the waits between the tries, which rang.
+      expect(timers.filter((timer) => !ended.has(timer))).toHaveLength(2)
+    } finally {
+      for (const spy of [added, removed, set, cleared]) spy.mockRestore()
+    }
+  })
+})
+
+describe('A value', () => {
+  test('with holes in a list is written as JSON.stringify does', () => {
+    const holes = new Array(3)
+    holes[1] = 1
+    expect(encodeJson({ holes })).toBe('{"holes":[null,1,null]}')
+  })
+
+  test('that is undefined is refused as a promise, as everything is', async () => {
+    const { client } = answered([lost])
+    expect(await failureOf(client.kv.put('n', 'k', undefined))).toBeInstanceOf(TypeError)
+  })
+
+  test.each([0, Number.NaN, -1])('is not updated with %d tries', async (tries) => {
+    const { client, asked } = answered([lost])
+    expect(await failureOf(client.kv.update('n', 'k', () => 1, { tries }))).toBeInstanceOf(TypeError)
+    expect(asked).toEqual([])
+  })
+})
