@@ -152,7 +152,9 @@ function inputOf(tool: Tool, parameters: Parameter[], body: Schema | null): Obje
   const required: string[] = []
   for (const { in: place, name, required: needed, description, schema } of parameters) {
     const argument = argumentOf(name)
-    const described = description === undefined ? {} : { description }
+    // Arguments are plain text; the encoding is ours to do.
+    const described =
+      description === undefined ? {} : { description: description.replace(', percent-encoded once', '') }
     // A path with an empty part is another path.
     const filled = place === 'path' && schema.pattern === undefined ? { minLength: 1 } : {}
     properties[argument] = argument_schemas[argument] ?? { ...described, ...plain(schema), ...filled }

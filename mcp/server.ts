@@ -2,10 +2,12 @@
 
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import {
+  type CallToolRequest,
   CallToolRequestSchema,
   ErrorCode,
   ListToolsRequestSchema,
   McpError,
+  RequestSchema,
 } from '@modelcontextprotocol/sdk/types.js'
 import openapi from '../openapi.json' with { type: 'json' }
 import { type Caller, call } from './calls.ts'
@@ -13,6 +15,9 @@ import { type Document, type ReadyTool, readyTools } from './contract.ts'
 
 const document = openapi as unknown as Document
 export const ready_tools: readonly ReadyTool[] = readyTools(document)
+
+/** The SDK's own check of a call is in the handler, where what it finds is the client's fault; before it, ours. */
+const CallSchema = RequestSchema.extend({ method: CallToolRequestSchema.shape.method })
 
 const instructions = `Waystation keeps what an agent needs between and during its runs.
 - State: kv_*. What was done: audit_append, audit_list. You will forget; keep ids and progress with kv_put.
@@ -47,7 +52,8 @@ export function mcpServer({ read_only, signal, onCall, ...caller }: ServerOption
     },
   )
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: offered.map(({ listed }) => listed) }))
-  server.setRequestHandler(CallToolRequestSchema, ({ params }, extra) => {
+  server.setRequestHandler(CallSchema, (request, extra) => {
+    const { params } = request as unknown as CallToolRequest
     const ready = offered.find(({ tool }) => tool.name === params.name)
     if (!ready) throw new McpError(ErrorCode.InvalidParams, unknownTool(params.name))
     const result = call(ready, params.arguments ?? {}, caller, AbortSignal.any([signal, extra.signal]))
