@@ -47,7 +47,7 @@ function resultOf(ready: ReadyTool, { status, headers }: Response, text: string)
   const data = wrapped ? body?.data : body
   // A blocked rate check is an answer with data, whatever its status.
   const answers = status < 300 || (wrapped && data !== undefined)
-  if (answers && typeof data === 'object' && data !== null) {
+  if (answers && isOf(ready, data)) {
     const data_text = wrapped ? unwrapped(text, data) : text
     if (tool.item) return succeeded(`{"item":${data_text}}`)
     if (!tool.next) return succeeded(data_text, data)
@@ -64,6 +64,11 @@ function resultOf(ready: ReadyTool, { status, headers }: Response, text: string)
     ...(request_id === undefined ? {} : { request_id }),
     ...(retry_after === null ? {} : { retry_after_seconds: Number(retry_after) }),
   })
+}
+
+/** Whether this can be the operation's answer at all: another service may speak JSON, too. */
+function isOf({ answer_fields }: ReadyTool, data: unknown): data is object {
+  return typeof data === 'object' && data !== null && answer_fields.every((name) => Object.hasOwn(data, name))
 }
 
 function objectIn(text: string): Record<string, unknown> | null {

@@ -60,6 +60,8 @@ export interface ReadyTool {
   places: ReadonlyMap<string, { place: Place; name: string }>
   /** Whether the data is wrapped, as all of /api is. */
   wrapped: boolean
+  /** What every answer with a body has. */
+  answer_fields: readonly string[]
   listed: {
     name: string
     title: string
@@ -113,6 +115,7 @@ function ready(tool: Tool, document: Document): ReadyTool {
     target_without: tool.without ? { ...target, path: pathWithout(tool.without, document) } : null,
     places,
     wrapped,
+    answer_fields: answerOf(tool, operation, wrapped, document).required,
     listed: {
       name: tool.name,
       title: tool.title,
@@ -178,16 +181,25 @@ function inputOf(tool: Tool, parameters: Parameter[], body: Schema | null): Obje
 }
 
 function outputOf(tool: Tool, operation: Operation, wrapped: boolean, document: Document): ObjectSchema {
+  const answer = answerOf(tool, operation, wrapped, document)
+  if (tool.item) return objectOf({ item: { anyOf: [answer, { type: 'null' }] } })
+  if (!tool.next) return answer
+  const next_step = { type: 'string', description: 'What to do now.' }
+  return {
+    ...answer,
+    properties: { ...answer.properties, next_step },
+    required: [...answer.required, 'next_step'],
+  }
+}
+
+/** The data of an answer, as the API gives it. */
+function answerOf(tool: Tool, operation: Operation, wrapped: boolean, document: Document): ObjectSchema {
   if (tool.done !== undefined) return objectOf({ [tool.done]: { type: 'boolean', const: true } })
   const success = Object.keys(operation.responses).find((status) => status === '200' || status === '201')!
   const answer = schemaIn(operation.responses[success], document)!
   const data = (wrapped ? answer.properties!.data! : answer) as ObjectSchema
-  if (tool.item) return objectOf({ item: { anyOf: [plain(data), { type: 'null' }] } })
   const other = wrapped && blockedDataOf(operation, document)
-  const all = plain(other ? either(data, other) : data) as ObjectSchema
-  if (!tool.next) return all
-  const next_step = { type: 'string', description: 'What to do now.' }
-  return { ...all, properties: { ...all.properties, next_step }, required: [...all.required, 'next_step'] }
+  return plain(other ? either(data, other) : data) as ObjectSchema
 }
 
 /** An answer that is no success and yet has data: a blocked rate check. */

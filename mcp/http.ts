@@ -43,8 +43,11 @@ export async function answerPost(
   // The transport tells through this when the answer is complete, in either form.
   const send = transport.send.bind(transport)
   transport.send = async (...sent) => {
-    await send(...sent)
-    forget()
+    try {
+      await send(...sent)
+    } finally {
+      forget()
+    }
   }
   const headers = new Headers(request.headers)
   headers.set('accept', 'application/json, text/event-stream')
