@@ -122,7 +122,7 @@ test('docs/mcp.md has a row for each tool, with its title and its hints', () => 
   const rows = [...page.matchAll(/^\| `([a-z_]+)` \| (.*?) \| (.*?) \|$/gm)].map(([, ...cells]) => cells)
   const told = ready_tools.map(({ tool, listed: { annotations } }) => {
     const hints = [
-      annotations.readOnlyHint && 'reads',
+      annotations.readOnlyHint ? 'reads' : 'writes',
       annotations.destructiveHint && 'destructive',
       !annotations.readOnlyHint && annotations.idempotentHint && 'idempotent',
       annotations.openWorldHint && 'open world',
