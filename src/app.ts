@@ -162,7 +162,12 @@ function assemble(config: Config, db: Db, log: Log, facts: Facts): App {
       cron_secret: facts.cron_secret.value,
       limits: config.loopback_only ? null : limitsOf(clock),
     },
-    pagesOf({ openapi_text: services.openapi_text, public_url: services.public_url, version }),
+    pagesOf({
+      openapi_text: services.openapi_text,
+      public_url: services.public_url,
+      version,
+      cors_origins: config.cors_origins,
+    }),
   )
   let server: ReturnType<typeof Bun.serve> | undefined
   return {

@@ -107,6 +107,35 @@ describe('imports', () => {
   })
 })
 
+describe('mcp/', () => {
+  const own = code.filter((file) => file.startsWith('mcp/'))
+  const edges = code.flatMap((from) =>
+    [...textOf(from).matchAll(/\b(?:from|import)\s*\(?\s*'(\.[^']+)'/g)].map(([, path]) => ({
+      from,
+      to: normalize(join(dirname(from), path!)),
+    })),
+  )
+
+  test('knows the service by openapi.json alone', () => {
+    const outside = edges.filter(({ from, to }) => own.includes(from) && !own.includes(to))
+    expect(outside.map(shown)).toEqual(['mcp/server.ts -> openapi.json'])
+  })
+
+  test('is used by its page alone, which loads it when it is first asked for', () => {
+    const users = edges.filter(({ from, to }) => from.startsWith('src/') && to.startsWith('mcp/'))
+    expect(users.map(shown)).toEqual(['src/site/mcp.ts -> mcp/http.ts'])
+    expect(codeOf('src/site/mcp.ts')).toContain("await import('../../mcp/http.ts')")
+  })
+
+  test('touches the process, the network and timers over stdio only', () => {
+    const effects = /\bprocess\.|\bconsole\.|\bfetch\(|\bsetTimeout\b|\bDate\b|\bAbortSignal\.timeout\b/
+    expect(own.filter((file) => effects.test(codeOf(file))).toSorted()).toEqual([
+      'mcp/main.ts',
+      'mcp/stdio.ts',
+    ])
+  })
+})
+
 describe('effects have their places', () => {
   const places: [what: string, pattern: RegExp, allowed: Record<string, string>][] = [
     [

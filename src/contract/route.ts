@@ -32,6 +32,8 @@ export interface Context<C> {
   path(): string
   /** The answer will take up to this long: the connection is kept open meanwhile. */
   hold(ms: number): void
+  /** Aborted when whoever asked is gone, and nobody will read the answer. */
+  gone(): AbortSignal
 }
 
 export interface Input<P extends Params, Q extends TObject, B extends TObject> {

@@ -16,6 +16,7 @@ class Watched {
   readonly waiters = new Waiters()
   readonly held: number[] = []
   readonly clock = new TestClock()
+  readonly asker = new AbortController()
   state = 'pending'
   looks = 0
 
@@ -24,6 +25,7 @@ class Watched {
       caller: { tenant_id: 'ten_a', plan: 'free', status: 'active' as const },
       services: { waiters: this.waiters, clock: this.clock } as unknown as Services,
       hold: (ms: number) => this.held.push(ms),
+      gone: () => this.asker.signal,
     }
     const counted = () => {
       this.looks++
@@ -79,6 +81,19 @@ test('a request waits until what it waits for is told, and leaves nothing behind
   expect(await stateOf(answer)).toBe('approved')
   expect([watched.free(), jest.getTimerCount()]).toEqual([waiting_of_tenant_max, 0])
 })
+
+test.each(['before it began to wait', 'while it waits'])(
+  'a request whose asker is gone %s waits no longer, and leaves nothing behind',
+  async (when) => {
+    const watched = new Watched()
+    if (when === 'before it began to wait') watched.asker.abort()
+    const answer = watched.waitFor(55_000)
+    await settle()
+    watched.asker.abort()
+    expect(await stateOf(answer)).toBe('pending')
+    expect([watched.free(), jest.getTimerCount()]).toEqual([waiting_of_tenant_max, 0])
+  },
+)
 
 test('a change that another node made is seen within half a second', async () => {
   const watched = new Watched()

@@ -4,12 +4,12 @@ import type { TenantFacts } from './caller.ts'
 import type { Context } from './route.ts'
 
 /**
- * What `look` finds once `isDone` says so of it, or as it is when the time is over, the node drains, or too many wait
- * already. Whoever changes what is looked at tells `services.waiters` of `key` after the commit; the key holds the
+ * What `look` finds once `isDone` says so of it, or as it is when the time is over, the asker is gone, the node drains,
+ * or too many wait already. Whoever changes what is looked at tells `services.waiters` of `key` after the commit; the key holds the
  * tenant, so that nobody is woken by another's.
  */
 export async function waitFor<T>(
-  { caller, services, hold }: Pick<Context<TenantFacts>, 'caller' | 'services' | 'hold'>,
+  { caller, services, hold, gone }: Pick<Context<TenantFacts>, 'caller' | 'services' | 'hold' | 'gone'>,
   key: string,
   wait_ms: number,
   look: () => Promise<T>,
@@ -18,18 +18,21 @@ export async function waitFor<T>(
   const { waiters, clock } = services
   if (wait_ms <= 0 || !waiters.enter(caller.tenant_id)) return look()
   hold(wait_ms)
+  const asker = gone()
   const until = clock.monotonic() + wait_ms
   try {
     for (;;) {
       const left_ms = until - clock.monotonic()
-      if (left_ms <= 0 || waiters.draining) return await look()
+      if (left_ms <= 0 || asker.aborted || waiters.draining) return await look()
       // Waiting begins before looking, so that a change in between is not missed.
       const waiting = waiters.wait(key, Math.min(left_ms, waiters.look_again_ms))
+      asker.addEventListener('abort', waiting.stop)
       try {
         const seen = await look()
         if (isDone(seen)) return seen
         await waiting.told
       } finally {
+        asker.removeEventListener('abort', waiting.stop)
         waiting.stop()
       }
     }

@@ -223,6 +223,7 @@ async function answer(
     request_id,
     path: () => pathOf(route, params),
     hold: (ms) => server.timeout(request, Math.ceil(ms / 1_000) + hold_margin_seconds),
+    gone: () => request.signal,
   }
 
   // What comes of it.

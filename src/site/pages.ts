@@ -1,6 +1,7 @@
 // Every page of the service: what is served beside the API.
 
 import type { Page } from '../http/pages.ts'
+import { mcpPage } from './mcp.ts'
 
 /** What pages are made of. */
 export interface PageSources {
@@ -9,8 +10,9 @@ export interface PageSources {
   /** Without a slash at its end. */
   public_url: () => string
   version: string
+  cors_origins: readonly string[]
 }
 
-export function pagesOf(_sources: PageSources): Page[] {
-  return []
+export function pagesOf(sources: PageSources): Page[] {
+  return [mcpPage(sources)]
 }

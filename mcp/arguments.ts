@@ -1,0 +1,109 @@
+// Arguments of a call: checked against the tool's schema, so that all faults are told at once, and made into a request.
+
+import type { Validator } from 'typebox/compile'
+import { type Place, type ReadyTool, without } from './contract.ts'
+
+export interface Issue {
+  argument: string
+  message: string
+}
+
+export type Arguments = Record<string, unknown>
+
+/** As the API does it: more levels than this are refused. */
+const levels_max = 64
+
+const validators = new WeakMap<ReadyTool, Validator>()
+
+/** The arguments with absent ones filled in, or what is wrong with them. */
+export async function checkedArguments(ready: ReadyTool, sent: Arguments): Promise<Arguments | Issue[]> {
+  const { properties, required } = ready.listed.inputSchema
+  const given: Arguments = { ...ready.tool.defaults }
+  for (const [name, value] of Object.entries(sent)) {
+    // Models often send null for what they leave out; where any JSON goes, null is a value.
+    const typed = Object.hasOwn(properties, name) && properties[name]!.type !== undefined
+    const absent = value === null && typed && !required.includes(name)
+    if (!absent) given[name] = value
+  }
+  const issues = [...issuesOf(await validatorOf(ready), given), ...unsendable(ready, given)]
+  return issues.length > 0 ? issues : given
+}
+
+export function requestOf(ready: ReadyTool, given: Arguments, base_url: string, headers: Headers): Request {
+  const chosen = ready.tool.without && given[ready.tool.without.argument] === undefined
+  const { method, path, has_body } = chosen ? ready.target_without! : ready.target
+  const of = (place: Place) =>
+    [...ready.places].flatMap(([argument, to]) =>
+      to.place === place && given[argument] !== undefined ? [[to.name, given[argument]] as const] : [],
+    )
+  const values = new Map(of('path'))
+  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(values.get(name))))
+  const query = new URLSearchParams(
+    Object.fromEntries(of('query').map(([name, value]) => [name, String(value)])),
+  )
+  for (const [name, value] of of('header')) headers.set(name, String(value))
+  if (has_body) headers.set('content-type', 'application/json')
+  return new Request(`${base_url}${filled}${query.size > 0 ? `?${query}` : ''}`, {
+    method,
+    headers,
+    ...(has_body ? { body: JSON.stringify(Object.fromEntries(of('body'))) } : {}),
+  })
+}
+
+async function validatorOf(ready: ReadyTool): Promise<Validator> {
+  const known = validators.get(ready)
+  if (known) return known
+  const { Compile } = await import('typebox/compile')
+  // What is a date-time is left to the API, whose word counts.
+  const validator = Compile(without(ready.listed.inputSchema, (name) => name === 'format') as never)
+  validators.set(ready, validator)
+  return validator
+}
+
+function issuesOf(validator: Validator, given: Arguments): Issue[] {
+  if (validator.Check(given)) return []
+  const issues = new Map<string, string>()
+  const tell = (argument: string, message: string) => {
+    if (!issues.has(argument)) issues.set(argument, message)
+  }
+  for (const { instancePath, message, params } of validator.Errors(given)) {
+    const { requiredProperties, additionalProperties, allowedValues } = params as {
+      [params: string]: unknown[] | undefined
+    }
+    for (const name of requiredProperties ?? []) tell(String(name), 'is required')
+    for (const name of additionalProperties ?? []) tell(String(name), 'is no argument of this tool')
+    if (requiredProperties || additionalProperties || message === 'schema is false') continue
+    tell(instancePath.slice(1), allowedValues ? `${message} (${allowedValues.join(', ')})` : message)
+  }
+  return [...issues].map(([argument, message]) => ({ argument, message }))
+}
+
+/** What cannot be sent as it was meant. */
+function unsendable({ places }: ReadyTool, given: Arguments): Issue[] {
+  return Object.entries(given).flatMap(([argument, value]) => {
+    const place = places.get(argument)?.place
+    const message =
+      place === 'body' ? lossIn(value, 1) : typeof value === 'string' ? unfitForUrl(place, value) : null
+    return message === null ? [] : [{ argument, message }]
+  })
+}
+
+function unfitForUrl(place: Place | undefined, text: string): string | null {
+  if (!text.isWellFormed()) return 'must be well-formed text'
+  return place === 'path' && (text === '.' || text === '..') ? 'cannot be part of a URL' : null
+}
+
+/** JSON numbers arrive here as doubles. One that was rounded must not be stored as if it had been meant. */
+function lossIn(value: unknown, level: number): string | null {
+  if (typeof value === 'number') {
+    const rounded = Number.isInteger(value) ? !Number.isSafeInteger(value) : !Number.isFinite(value)
+    return rounded ? 'has a number beyond 2^53, which would lose digits; send it as a string' : null
+  }
+  if (typeof value !== 'object' || value === null) return null
+  if (level >= levels_max) return `is nested deeper than ${levels_max} levels`
+  for (const item of Object.values(value)) {
+    const message = lossIn(item, level + 1)
+    if (message !== null) return message
+  }
+  return null
+}

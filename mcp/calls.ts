@@ -1,0 +1,112 @@
+// One call of a tool: arguments, one request to the API, and its answer as a result of the protocol.
+
+import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
+import { type Arguments, checkedArguments, requestOf } from './arguments.ts'
+import type { ReadyTool } from './contract.ts'
+import { type Failure, local_errors, nextStep } from './errors.ts'
+
+/** Asks the API; rejects when it cannot be reached. */
+export type Api = (request: Request) => Promise<Response>
+
+export interface Caller {
+  api: Api
+  /** Without a slash at its end. */
+  base_url: string
+  /** The key, and whatever else goes with every request. */
+  headers: () => Headers
+}
+
+/** `signal` ends a wait early; what has an effect is not broken off. */
+export async function call(
+  ready: ReadyTool,
+  sent: Arguments,
+  { api, base_url, headers }: Caller,
+  signal: AbortSignal,
+): Promise<CallToolResult> {
+  const given = await checkedArguments(ready, sent)
+  if (Array.isArray(given)) {
+    return failed('VALIDATION_FAILED', 'The arguments break a rule.', { details: { issues: given } })
+  }
+  const request = requestOf(ready, given, base_url, headers())
+  let response: Response
+  let text: string
+  try {
+    response = await api(ready.tool.next ? new Request(request, { signal }) : request)
+    text = await response.text()
+  } catch {
+    return failed('UNREACHABLE', local_errors.UNREACHABLE)
+  }
+  return resultOf(ready, response, text)
+}
+
+function resultOf(ready: ReadyTool, { status, headers }: Response, text: string): CallToolResult {
+  const { tool, wrapped } = ready
+  if (status === 204 && tool.done !== undefined) return succeeded(`{"${tool.done}":true}`)
+  if (status === 204 && tool.item) return succeeded('{"item":null}')
+  const body = objectIn(text)
+  const data = wrapped ? body?.data : body
+  // A blocked rate check is an answer with data, whatever its status.
+  const answers = status < 300 || (wrapped && data !== undefined)
+  if (answers && isOf(ready, data)) {
+    const data_text = wrapped ? unwrapped(text, data) : text
+    if (tool.item) return succeeded(`{"item":${data_text}}`)
+    if (!tool.next) return succeeded(data_text, data)
+    const next_step = JSON.stringify(tool.next(data))
+    return succeeded(`${data_text.slice(0, data_text.lastIndexOf('}'))},"next_step":${next_step}}`)
+  }
+  const { code, message, details, request_id } = (body?.error ?? {}) as Partial<Failure>
+  if (typeof code !== 'string' || typeof message !== 'string') {
+    return failed('UNEXPECTED_ANSWER', `${local_errors.UNEXPECTED_ANSWER} Its status is ${status}.`)
+  }
+  const retry_after = headers.get('retry-after')
+  return failed(code, message, {
+    ...(details === undefined ? {} : { details: namingArguments(ready, details) }),
+    ...(request_id === undefined ? {} : { request_id }),
+    ...(retry_after === null ? {} : { retry_after_seconds: Number(retry_after) }),
+  })
+}
+
+/** Whether this can be the operation's answer at all: another service may speak JSON, too. */
+function isOf({ answer_fields }: ReadyTool, data: unknown): data is object {
+  return typeof data === 'object' && data !== null && answer_fields.every((name) => Object.hasOwn(data, name))
+}
+
+function objectIn(text: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' ? (value as Record<string, unknown> | null) : null
+  } catch {
+    return null
+  }
+}
+
+/** The data as the exact text that came: numbers in it keep all their digits. */
+function unwrapped(text: string, data: object): string {
+  const exact = /^\{"success":(?:true|false),"data":([\s\S]*)\}$/.exec(text)
+  return exact ? exact[1]! : JSON.stringify(data)
+}
+
+function succeeded(text: string, data: unknown = JSON.parse(text)): CallToolResult {
+  return { content: [{ type: 'text', text }], structuredContent: data as Record<string, unknown> }
+}
+
+function failed(code: string, message: string, more: Partial<Failure> = {}): CallToolResult {
+  const failure: Failure = { code, message, next_step: nextStep(code), ...more }
+  return { content: [{ type: 'text', text: JSON.stringify(failure) }], isError: true }
+}
+
+/** The API names parts of a request, the agent knows arguments: `/value`, `query.limit`, `header.If-Match`. */
+function namingArguments({ places }: ReadyTool, details: unknown): unknown {
+  const { issues } = details as { issues?: { path: string; message: string }[] }
+  if (!Array.isArray(issues)) return details
+  const by_path = new Map(
+    [...places].map(([argument, { place, name }]) => [
+      place === 'body' ? `/${name}` : `${place}.${name}`,
+      argument,
+    ]),
+  )
+  return {
+    ...(details as object),
+    issues: issues.map(({ path, message }) => ({ argument: by_path.get(path) ?? path, message })),
+  }
+}

@@ -1,0 +1,251 @@
+// Tools as the protocol lists them: their schemas are those of the operations in openapi.json, with the parts of a
+// request (path, query, body, headers) laid out as one object of named arguments.
+
+import { type Tool, tools, wait_seconds_max } from './tools.ts'
+
+export interface Schema {
+  type?: string | string[]
+  description?: string
+  properties?: Record<string, Schema>
+  required?: string[]
+  [keyword: string]: unknown
+}
+
+interface ObjectSchema extends Schema {
+  type: 'object'
+  properties: Record<string, Schema>
+  required: string[]
+}
+
+interface Parameter {
+  in: Place
+  name: string
+  required?: boolean
+  description?: string
+  schema: Schema
+}
+
+type Content = { content?: Record<string, { schema: Schema }> }
+
+interface Operation {
+  operationId: string
+  parameters?: Parameter[]
+  requestBody?: Content
+  responses: Record<string, Content & { description: string }>
+  'x-destructive'?: boolean
+}
+
+/** What is read of an OpenAPI document. */
+export interface Document {
+  info: { version: string }
+  paths: Record<string, Record<string, Operation>>
+  components: { schemas: Record<string, Schema> }
+}
+
+export type Place = 'path' | 'query' | 'header' | 'body'
+
+export interface Target {
+  method: string
+  path: string
+  has_body: boolean
+}
+
+/** A tool with all that is needed to list and to call it. */
+export interface ReadyTool {
+  tool: Tool
+  target: Target
+  /** Of `tool.without`. */
+  target_without: Target | null
+  /** Where each argument goes, under its name on the wire. */
+  places: ReadonlyMap<string, { place: Place; name: string }>
+  /** Whether the data is wrapped, as all of /api is. */
+  wrapped: boolean
+  /** What every answer with a body has. */
+  answer_fields: readonly string[]
+  listed: {
+    name: string
+    title: string
+    description: string
+    inputSchema: ObjectSchema
+    outputSchema: ObjectSchema
+    annotations: {
+      title: string
+      readOnlyHint: boolean
+      destructiveHint: boolean
+      idempotentHint: boolean
+      openWorldHint: boolean
+    }
+  }
+}
+
+/** Conditional headers and the like have names of their own among the arguments. */
+const header_arguments: Readonly<Record<string, string>> = {
+  'Idempotency-Key': 'idempotency_key',
+  'If-Match': 'if_version',
+}
+
+/** Simpler to say than what the header takes. */
+const argument_schemas: Readonly<Record<string, Schema>> = {
+  if_version: {
+    type: 'integer',
+    minimum: 1,
+    description: 'Only if this is still the version; otherwise VERSION_MISMATCH.',
+  },
+}
+
+export function readyTools(document: Document): ReadyTool[] {
+  return tools.map((tool) => ready(tool, document))
+}
+
+function ready(tool: Tool, document: Document): ReadyTool {
+  const [path, method, operation] = operationOf(document, tool.operation)
+  const parameters = (operation.parameters ?? []).filter(({ name }) => !tool.leave_out?.includes(name))
+  const body = schemaIn(operation.requestBody, document)
+  const wrapped = path.startsWith('/api/')
+  const places: ReadyTool['places'] = new Map([
+    ...parameters.map(({ in: place, name }) => [argumentOf(name), { place, name }] as const),
+    ...Object.keys(body?.properties ?? {})
+      .filter((name) => !tool.leave_out?.includes(name))
+      .map((name) => [name, { place: 'body' as const, name }] as const),
+  ])
+  const target = { method: method.toUpperCase(), path, has_body: body !== null }
+  return {
+    tool,
+    target,
+    target_without: tool.without ? { ...target, path: pathWithout(tool.without, document) } : null,
+    places,
+    wrapped,
+    answer_fields: answerOf(tool, operation, wrapped, document).required,
+    listed: {
+      name: tool.name,
+      title: tool.title,
+      description: tool.description,
+      inputSchema: inputOf(tool, parameters, body),
+      outputSchema: outputOf(tool, operation, wrapped, document),
+      annotations: {
+        title: tool.title,
+        readOnlyHint: target.method === 'GET',
+        destructiveHint: tool.destructive,
+        idempotentHint: tool.idempotent,
+        openWorldHint: tool.open_world,
+      },
+    },
+  }
+}
+
+function operationOf(document: Document, id: string): [path: string, method: string, Operation] {
+  for (const [path, methods] of Object.entries(document.paths)) {
+    for (const [method, operation] of Object.entries(methods)) {
+      if (operation.operationId === id) return [path, method, operation]
+    }
+  }
+  throw new Error(`openapi.json has no operation ${id}`)
+}
+
+function pathWithout({ operation }: { operation: string }, document: Document): string {
+  return operationOf(document, operation)[0]
+}
+
+function argumentOf(name: string): string {
+  return header_arguments[name] ?? name
+}
+
+function inputOf(tool: Tool, parameters: Parameter[], body: Schema | null): ObjectSchema {
+  const properties: Record<string, Schema> = {}
+  const required: string[] = []
+  for (const { in: place, name, required: needed, description, schema } of parameters) {
+    const argument = argumentOf(name)
+    // Arguments are plain text; the encoding is ours to do.
+    const described =
+      description === undefined ? {} : { description: description.replace(', percent-encoded once', '') }
+    // A path with an empty part is another path.
+    const filled = place === 'path' && schema.pattern === undefined ? { minLength: 1 } : {}
+    properties[argument] = argument_schemas[argument] ?? { ...described, ...plain(schema), ...filled }
+    if (needed && tool.without?.argument !== name) required.push(argument)
+  }
+  for (const [name, schema] of Object.entries(body?.properties ?? {})) {
+    if (tool.leave_out?.includes(name)) continue
+    properties[name] = plain(schema)
+    if (body?.required?.includes(name)) required.push(name)
+  }
+  for (const [name, value] of Object.entries(tool.defaults ?? {})) {
+    properties[name] = { ...properties[name]!, default: value }
+  }
+  if (tool.next) properties.wait = { ...properties.wait!, maximum: wait_seconds_max }
+  return {
+    type: 'object',
+    properties,
+    required: [...required, ...(tool.required ?? [])],
+    additionalProperties: false,
+  }
+}
+
+function outputOf(tool: Tool, operation: Operation, wrapped: boolean, document: Document): ObjectSchema {
+  const answer = answerOf(tool, operation, wrapped, document)
+  if (tool.item) return objectOf({ item: { anyOf: [answer, { type: 'null' }] } })
+  if (!tool.next) return answer
+  const next_step = { type: 'string', description: 'What to do now.' }
+  return {
+    ...answer,
+    properties: { ...answer.properties, next_step },
+    required: [...answer.required, 'next_step'],
+  }
+}
+
+/** The data of an answer, as the API gives it. */
+function answerOf(tool: Tool, operation: Operation, wrapped: boolean, document: Document): ObjectSchema {
+  if (tool.done !== undefined) return objectOf({ [tool.done]: { type: 'boolean', const: true } })
+  const success = Object.keys(operation.responses).find((status) => status === '200' || status === '201')!
+  const answer = schemaIn(operation.responses[success], document)!
+  const data = (wrapped ? answer.properties!.data! : answer) as ObjectSchema
+  const other = wrapped && blockedDataOf(operation, document)
+  return plain(other ? either(data, other) : data) as ObjectSchema
+}
+
+/** An answer that is no success and yet has data: a blocked rate check. */
+function blockedDataOf(operation: Operation, document: Document): ObjectSchema | null {
+  const { anyOf = [] } = (schemaIn(operation.responses['429'], document) ?? {}) as { anyOf?: Schema[] }
+  return (anyOf.find(({ properties }) => properties?.data)?.properties?.data ?? null) as ObjectSchema | null
+}
+
+function either(one: ObjectSchema, other: ObjectSchema): ObjectSchema {
+  return {
+    ...one,
+    properties: { ...other.properties, ...one.properties },
+    required: one.required.filter((name) => other.required.includes(name)),
+  }
+}
+
+function objectOf(properties: Record<string, Schema>): ObjectSchema {
+  return { type: 'object', properties, required: Object.keys(properties) }
+}
+
+function schemaIn(content: Content | undefined, document: Document): Schema | null {
+  const schema = content?.content?.['application/json']?.schema
+  return schema ? (resolved(schema, document) as Schema) : null
+}
+
+/** With every `$ref` replaced by what it names, so that a schema stands alone. */
+function resolved(value: unknown, document: Document): unknown {
+  if (Array.isArray(value)) return value.map((item) => resolved(item, document))
+  if (typeof value !== 'object' || value === null) return value
+  const { $ref } = value as { $ref?: string }
+  if ($ref !== undefined) return resolved(document.components.schemas[$ref.split('/').at(-1)!], document)
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, resolved(item, document)]))
+}
+
+/** Without our own keywords (`x-any-json` …), which mean nothing elsewhere. */
+function plain(schema: Schema): Schema {
+  return without(schema, (name) => name.startsWith('x-')) as Schema
+}
+
+/** A copy without the keywords that `leave` names. */
+export function without(value: unknown, leave: (name: string) => boolean): unknown {
+  if (Array.isArray(value)) return value.map((item) => without(item, leave))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([name]) => !leave(name))
+      .map(([name, item]) => [name, without(item, leave)]),
+  )
+}

@@ -1,0 +1,93 @@
+// Streamable HTTP without sessions: each POST is answered by a server of its own, so that any node can answer.
+
+import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'
+import { ErrorCode } from '@modelcontextprotocol/sdk/types.js'
+import { mcpServer, type ServerOptions } from './server.ts'
+
+/** Calls under way on this node by caller and request id, so that a cancellation, which is a POST of its own, finds them. */
+const running = new Map<string, Set<AbortController>>()
+
+export interface HttpOptions extends Omit<ServerOptions, 'signal'> {
+  /** Tells one caller's request ids from another's. */
+  caller: string
+}
+
+/** Answers one POST whose body is `text`. The caller was let in before. */
+export async function answerPost(
+  request: Request,
+  text: string,
+  { caller, ...options }: HttpOptions,
+): Promise<Response> {
+  const message = parsed(text)
+  if (message === undefined) return refused(400, ErrorCode.ParseError, 'The body is not valid JSON.')
+  // The protocol has had no batches since 2025-06-18.
+  if (Array.isArray(message)) return refused(400, ErrorCode.InvalidRequest, 'Send one message a request.')
+  const takes = accepted(request.headers)
+  if (!takes) return refused(406, -32_000, 'Accept application/json or text/event-stream.')
+
+  const { method, id, params } = Object(message) as {
+    method?: unknown
+    id?: unknown
+    params?: { requestId?: unknown }
+  }
+  if (method === 'notifications/cancelled') {
+    for (const wait of running.get(nameOf(caller, params?.requestId)) ?? []) wait.abort()
+    return new Response(null, { status: 202 })
+  }
+  const ending = new AbortController()
+  request.signal.addEventListener('abort', () => ending.abort(), { once: true })
+  const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: takes === 'json' })
+  await mcpServer({ ...options, signal: ending.signal }).connect(transport as never)
+  const named = nameOf(caller, id)
+  const forget = remember(named, ending)
+  // The transport tells through this when the answer is complete, in either form.
+  const send = transport.send.bind(transport)
+  transport.send = async (...sent) => {
+    try {
+      await send(...sent)
+    } finally {
+      forget()
+    }
+  }
+  const headers = new Headers(request.headers)
+  headers.set('accept', 'application/json, text/event-stream')
+  const response = await transport.handleRequest(
+    new Request('http://in.process/mcp', { method: 'POST', headers }),
+    { parsedBody: message },
+  )
+  // A message that is no request is done with when it was taken.
+  if (response.status !== 200) forget()
+  return response
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** What the client takes; JSON where it takes both. */
+function accepted(headers: Headers): 'json' | 'stream' | null {
+  const accept = headers.get('accept')?.toLowerCase() ?? '*/*'
+  if (/application\/(json|\*)|\*\/\*/.test(accept)) return 'json'
+  return /text\/(event-stream|\*)/.test(accept) ? 'stream' : null
+}
+
+function nameOf(caller: string, id: unknown): string {
+  return `${caller} ${JSON.stringify(id)}`
+}
+
+function remember(name: string, controller: AbortController): () => void {
+  const all = running.get(name) ?? new Set()
+  running.set(name, all.add(controller))
+  return () => {
+    all.delete(controller)
+    if (all.size === 0 && running.get(name) === all) running.delete(name)
+  }
+}
+
+function refused(status: number, code: number, message: string): Response {
+  return Response.json({ jsonrpc: '2.0', id: null, error: { code, message } }, { status })
+}

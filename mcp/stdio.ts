@@ -1,0 +1,56 @@
+// The same tools over standard input and output, for clients that start their servers. The API is asked over HTTP.
+// Standard output belongs to the protocol: nothing else may be written there.
+
+import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
+import { mcpServer } from './server.ts'
+
+export interface StdioOptions {
+  /** Where the service is, without /v1. */
+  url: string
+  /** An agent key. */
+  key: string
+  read_only?: boolean
+}
+
+const answer_ms_max = 30_000
+
+/** Serves until standard input ends; calls under way are answered first, waits at once. */
+export async function serveStdio({ url, key, read_only = false }: StdioOptions): Promise<void> {
+  const ending = new AbortController()
+  const under_way = new Set<Promise<unknown>>()
+  const server = mcpServer({
+    api: asked,
+    base_url: url.replace(/\/+$/, ''),
+    headers: () => new Headers({ authorization: `Bearer ${key}` }),
+    read_only,
+    signal: ending.signal,
+    onCall(result) {
+      const forget = () => under_way.delete(result)
+      under_way.add(result)
+      result.then(forget, forget)
+    },
+  })
+  const input_ended = new Promise<void>((resolve) => {
+    process.stdin.once('end', resolve).once('close', resolve)
+    // Whoever read our answers is gone.
+    process.stdout.once('error', () => resolve())
+  })
+  await server.connect(new StdioServerTransport())
+  await input_ended
+  ending.abort()
+  await Promise.allSettled(under_way)
+  // The protocol writes an answer after the call that made it.
+  await new Promise((resolve) => setTimeout(resolve, 0))
+  await server.close()
+}
+
+function asked(request: Request): Promise<Response> {
+  const wait_seconds = Number(new URL(request.url).searchParams.get('wait') ?? 0)
+  const late = AbortSignal.timeout(answer_ms_max + wait_seconds * 1_000)
+  return fetch(request, {
+    signal: AbortSignal.any([request.signal, late]),
+    redirect: 'error',
+    // On a kept connection that was closed meanwhile Bun sends a PUT or DELETE again by itself.
+    ...(request.method === 'GET' ? {} : { keepalive: false }),
+  })
+}

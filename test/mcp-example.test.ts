@@ -1,0 +1,55 @@
+// examples/mcp.json and what README prints of /mcp, tried as a reader would.
+
+import { expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { forEachService } from './support/service.ts'
+
+const root = join(import.meta.dir, '..')
+const textOf = (file: string) => readFileSync(join(root, file), 'utf8')
+const example = textOf('examples/mcp.json')
+
+interface Example {
+  mcpServers: {
+    waystation: { url: string; headers: Record<string, string> }
+    'waystation-stdio': { command: string; args: string[]; env: Record<string, string> }
+  }
+}
+
+test('docs/mcp.md prints examples/mcp.json', () => {
+  expect(textOf('docs/mcp.md')).toContain(`\`\`\`json\n${example}\`\`\``)
+})
+
+forEachService('MCP as printed', (service) => {
+  test.each(['waystation', 'waystation-stdio'] as const)('%s of examples/mcp.json connects', async (name) => {
+    const { api_key } = await service.signUp()
+    const filled = example.replaceAll('http://127.0.0.1:8420', service.url).replaceAll('svc_agt_…', api_key)
+    const { waystation, 'waystation-stdio': stdio } = (JSON.parse(filled) as Example).mcpServers
+    const transport =
+      name === 'waystation'
+        ? new StreamableHTTPClientTransport(new URL(waystation.url), { requestInit: waystation })
+        : new StdioClientTransport({ ...stdio, cwd: root })
+    const client = new Client({ name: 'reader', version: '1.0.0' })
+    await client.connect(transport as never)
+    expect((await client.listTools()).tools).toHaveLength(24)
+    await client.close()
+  })
+
+  test('the call that README prints is answered', async () => {
+    const { api_key } = await service.signUp()
+    await service.ask('PUT', '/v1/kv/state/last-run', { key: api_key, body: { value: { rows: 42 } } })
+    const section = textOf('README.md').split('## The same for a model\n')[1]!
+    const [, call] = /```sh\n([\s\S]*?)```/.exec(section)!
+    const shell = Bun.spawn(['bash', '-c', call!], {
+      env: { PATH: process.env.PATH ?? '', BASE: service.url, AGENT_KEY: api_key },
+      stdout: 'pipe',
+      stderr: 'pipe',
+    })
+    const { result } = JSON.parse(await new Response(shell.stdout).text())
+    expect(await shell.exited).toBe(0)
+    expect(result.structuredContent.items).toMatchObject([{ key: 'last-run', version: 1 }])
+  })
+})

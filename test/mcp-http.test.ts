@@ -1,0 +1,246 @@
+// POST /mcp as HTTP: who may ask, from where, in which form, and how a wait ends.
+
+import { expect, spyOn, test } from 'bun:test'
+import { Waiters } from '../src/base/waiters.ts'
+import { type Ask, cron_secret, forEachService } from './support/service.ts'
+
+const friendly_origin = 'https://app.example.com'
+const both = 'application/json, text/event-stream'
+const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
+
+forEachService(
+  'POST /mcp',
+  (service) => {
+    const post = (path: string, { headers, ...ask }: Ask) =>
+      service.ask('POST', path, { ...ask, headers: { accept: both, ...headers } })
+    const called = (id: number, name: string, args: object) => ({
+      ...{ jsonrpc: '2.0', id, method: 'tools/call' },
+      params: { name, arguments: args },
+    })
+    const cancelled = (id: number) => ({
+      ...{ jsonrpc: '2.0', method: 'notifications/cancelled' },
+      params: { requestId: id },
+    })
+
+    test('a key is needed before anything is said, and it must be an agent key', async () => {
+      const { admin_key, api_key, agent_id } = await service.signUp()
+      const approval_key = (await service.ask('POST', '/v1/approval-keys', { key: admin_key })).body
+        .approval_key
+      const cases: [headers: Record<string, string>, status: number, code?: string][] = [
+        [{}, 401, 'UNAUTHORIZED'],
+        [{ authorization: 'Bearer nonsense' }, 401, 'UNAUTHORIZED'],
+        [{ authorization: `Bearer ${api_key.slice(0, -1)}-` }, 401, 'UNAUTHORIZED'],
+        [{ authorization: `Bearer ${cron_secret}` }, 401, 'UNAUTHORIZED'],
+        [{ 'x-api-key': api_key, 'x-agent-id': 'another' }, 401, 'UNAUTHORIZED'],
+        [{ authorization: `Bearer ${admin_key}` }, 403, 'FORBIDDEN'],
+        [{ 'x-admin-key': admin_key }, 403, 'FORBIDDEN'],
+        [{ 'x-api-key': admin_key }, 403, 'FORBIDDEN'],
+        [{ 'x-approval-key': approval_key }, 403, 'FORBIDDEN'],
+        [{ authorization: `Bearer ${admin_key}`, 'x-api-key': api_key }, 400, 'VALIDATION_FAILED'],
+        [{ authorization: `Bearer ${api_key}` }, 200],
+        [{ 'x-api-key': api_key }, 200],
+        [{ 'x-api-key': api_key, 'x-agent-id': agent_id }, 200],
+        [{ authorization: `Bearer ${api_key}`, 'x-api-key': api_key }, 200],
+        [{ authorization: 'Basic cHJveHk6cHJveHk=', 'x-api-key': api_key }, 200],
+      ]
+      for (const [headers, status, code] of cases) {
+        const answer = await post('/mcp', { headers, body: list })
+        expect([headers, answer.status, answer.body.error?.code]).toEqual([headers, status, code])
+        expect(answer.headers.get('www-authenticate')).toBe(status === 401 ? 'Bearer' : null)
+        const request_id = answer.headers.get('x-request-id')
+        expect(request_id).toStartWith('req_')
+        expect(answer.body.error?.request_id ?? request_id).toBe(request_id)
+      }
+    })
+
+    test('a tenant that is being deleted is refused as by the API', async () => {
+      const { tenant_id, admin_key, api_key: key } = await service.signUp()
+      const body = { confirm: 'DELETE ALL DATA' }
+      await service.ask('DELETE', `/v1/tenants/${tenant_id}`, { key: admin_key, body })
+      const answer = await post('/mcp', { key, body: list })
+      expect([answer.status, answer.body.error.code]).toEqual([403, 'TENANT_PENDING_DELETION'])
+    })
+
+    test('a page of another site may not ask, whatever key it has', async () => {
+      const { api_key: key } = await service.signUp()
+      const cases: [origin: string, status: number][] = [
+        [service.url, 200],
+        [friendly_origin, 200],
+        ['https://evil.example.com', 403],
+        [`${friendly_origin}.evil.com`, 403],
+        [service.url.replace('127.0.0.1', 'localhost'), 403],
+        ['null', 403],
+      ]
+      for (const [origin, status] of cases) {
+        const answer = await post('/mcp', { key, headers: { origin }, body: list })
+        const code = status === 403 ? 'FORBIDDEN' : undefined
+        expect([origin, answer.status, answer.body.error?.code]).toEqual([origin, status, code])
+      }
+    })
+
+    test('the mode is read-only or nothing, in the query or in a header', async () => {
+      const { api_key: key } = await service.signUp()
+      const count = async (path: string, headers = {}) =>
+        (await post(path, { key, headers, body: list })).body.result.tools.length
+      expect(await count('/mcp')).toBe(24)
+      expect(await count('/mcp?mode=read-only')).toBe(10)
+      expect(await count('/mcp', { 'x-waystation-mode': 'read-only' })).toBe(10)
+      for (const [path, headers] of [
+        ['/mcp?mode=readonly', {}],
+        ['/mcp?mode=', {}],
+        ['/mcp?mode=read-only', { 'x-waystation-mode': 'all' }],
+      ] as const) {
+        const answer = await post(path, { key, headers, body: list })
+        expect([answer.status, answer.body.error.code]).toEqual([400, 'VALIDATION_FAILED'])
+      }
+    })
+
+    test('JSON is answered where it is taken, and a stream where only that is', async () => {
+      const { api_key: key } = await service.signUp()
+      const types: [accept: string, status: number, type: string | null][] = [
+        [both, 200, 'application/json'],
+        ['application/json', 200, 'application/json'],
+        ['*/*', 200, 'application/json'],
+        ['text/event-stream', 200, 'text/event-stream'],
+        ['text/html', 406, 'application/json'],
+      ]
+      const put = called(3, 'kv_put', { namespace: 'a', key: 'b', value: 1 })
+      for (const [accept, status, type] of types) {
+        const answer = await post('/mcp', { key, headers: { accept }, body: put })
+        const media = answer.headers.get('content-type')!.split(';')[0]!
+        expect([accept, answer.status, media]).toEqual([accept, status, type!])
+      }
+      const { text } = await post('/mcp', { key, headers: { accept: 'text/event-stream' }, body: put })
+      const [, data] = /^event: message\ndata: (.*)\n\n$/.exec(text)!
+      expect(JSON.parse(data!)).toMatchObject({ id: 3, result: { structuredContent: { version: 5 } } })
+    })
+
+    test('what is no message is refused', async () => {
+      const { api_key: key } = await service.signUp()
+      const json = { 'content-type': 'application/json' }
+      const cases: [what: string, ask: Ask, status: number, code: number][] = [
+        ['no JSON', { body: '{', headers: json }, 400, -32_700],
+        ['no UTF-8', { body: new Uint8Array([0x22, 0xff, 0x22]), headers: json }, 400, -32_700],
+        ['nothing', { headers: json }, 400, -32_700],
+        ['a batch', { body: [list] }, 400, -32_600],
+        ['no JSON-RPC', { body: { hello: 1 } }, 400, -32_700],
+        ['null', { body: 'null', headers: json }, 400, -32_700],
+        ['a form', { body: 'a=b', headers: { 'content-type': 'text/plain' } }, 400, -32_700],
+        ['JSON as text', { body: '{}', headers: { 'content-type': 'text/plain' } }, 415, -32_000],
+        [
+          'an unknown version',
+          { body: list, headers: { 'mcp-protocol-version': '2020-01-01' } },
+          400,
+          -32_000,
+        ],
+      ]
+      for (const [what, ask, status, code] of cases) {
+        const answer = await post('/mcp', { key, ...ask })
+        const { error } = JSON.parse(answer.text)
+        expect([what, answer.status, error.code]).toEqual([what, status, code])
+      }
+    })
+
+    test('a body has 1 MiB at most', async () => {
+      const { api_key: key } = await service.signUp()
+      const of = (bytes: number) => ({
+        key,
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(list).padEnd(bytes),
+      })
+      expect((await post('/mcp', of(1_048_576))).status).toBe(200)
+      const answer = await post('/mcp', of(1_048_577))
+      expect([answer.status, answer.body.error.code]).toEqual([413, 'PAYLOAD_TOO_LARGE'])
+    })
+
+    test.each(['GET', 'DELETE', 'PUT', 'PATCH'])('%s is 405: there are no sessions', async (method) => {
+      const { api_key: key } = await service.signUp()
+      const answer = await service.ask(method, '/mcp', { key, headers: { accept: 'text/event-stream' } })
+      expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'OPTIONS, POST'])
+      expect(answer.headers.has('mcp-session-id')).toBe(false)
+    })
+
+    test('a call leaves the traces of an API call: its agent, its request id, its line in the log', async () => {
+      const { api_key: key, agent_id } = await service.signUp()
+      const logged_before = service.logged.length
+      await post('/mcp', {
+        key,
+        headers: { 'x-request-id': 'request-0042' },
+        body: called(1, 'audit_append', { action: 'x' }),
+      })
+      const { items } = (await service.ask('GET', '/v1/audit?action=x', { key })).body
+      expect(items).toMatchObject([{ agent_id, request_id: 'request-0042' }])
+      const lines = service.logged.slice(logged_before).map(({ fields }) => fields)
+      expect(lines).toContainEqual(
+        expect.objectContaining({ request_id: 'request-0042', route: '/v1/audit', status: 201 }),
+      )
+      expect(lines).toContainEqual(expect.objectContaining({ request_id: 'request-0042', route: '/mcp' }))
+    })
+
+    /** An inbox, and a call that waits at it; resolves when the wait has begun. */
+    async function waiting(id: number, accept = both) {
+      const { api_key: key } = await service.signUp()
+      const inbox = (await service.ask('POST', '/api/webhook', { key })).body.data
+      const gone = new AbortController()
+      const { wait, leave } = Waiters.prototype
+      const began = Promise.withResolvers<void>()
+      const ended = Promise.withResolvers<void>()
+      const spies = [
+        spyOn(Waiters.prototype, 'wait').mockImplementation(function (this: Waiters, ...args) {
+          began.resolve()
+          return wait.apply(this, args)
+        }),
+        spyOn(Waiters.prototype, 'leave').mockImplementation(function (this: Waiters, tenant_id) {
+          leave.call(this, tenant_id)
+          ended.resolve()
+        }),
+      ]
+      const answer = fetch(`${service.url}/mcp`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', accept },
+        body: JSON.stringify(called(id, 'inbox_wait', { id: inbox.id })),
+        signal: gone.signal,
+      }).then((response) => response.text())
+      answer.catch(() => {})
+      await began.promise
+      const restore = () => {
+        for (const spy of spies) spy.mockRestore()
+      }
+      return { key, inbox, gone, answer, ended: ended.promise, restore }
+    }
+
+    test.each([both, 'text/event-stream'])(
+      'a cancellation ends the wait of its own caller (Accept: %s)',
+      async (accept) => {
+        const { key, answer, ended, restore } = await waiting(7, accept)
+        const answered = await post('/mcp', { key, body: cancelled(7) })
+        expect([answered.status, answered.text]).toEqual([202, ''])
+        await ended
+        restore()
+        expect(await answer).toContain('No message came')
+      },
+    )
+
+    test("a cancellation ends no wait of another caller, nor of another request of one's own", async () => {
+      const { key, inbox, answer, restore } = await waiting(7)
+      restore()
+      const other = await service.signUp()
+      for (const [of, id] of [
+        [other.api_key, 7],
+        [key, 8],
+      ] as const) {
+        expect((await post('/mcp', { key: of, body: cancelled(id) })).status).toBe(202)
+      }
+      await service.ask('POST', new URL(inbox.url).pathname, { body: { still: 'there' } })
+      expect(await answer).toContain('{"still":"there"}')
+    })
+
+    test('a client that goes away waits no longer', async () => {
+      const { gone, ended, restore } = await waiting(7)
+      gone.abort()
+      await ended
+      restore()
+    })
+  },
+  { CORS_ORIGINS: friendly_origin },
+)

@@ -1,0 +1,124 @@
+// mcp/main.ts as a process: what it says when it cannot serve, and how it ends.
+
+import { expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { connect } from './support/mcp.ts'
+import { forEachService } from './support/service.ts'
+
+const main = join(import.meta.dir, '../mcp/main.ts')
+
+async function run(environment: Record<string, string>, args: string[], input = '') {
+  const child = Bun.spawn([process.execPath, main, ...args], {
+    env: environment,
+    stdin: new TextEncoder().encode(input),
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const [stdout, stderr, exit_code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ])
+  return { exit_code, stdout, stderr }
+}
+
+const refusals: [why: string, environment: Record<string, string>, args: string[], said: string][] = [
+  ['no key', {}, [], 'waystation mcp: WAYSTATION_KEY is not set: it takes the key of an agent, svc_agt_…\n'],
+  [
+    'an address that is none',
+    { WAYSTATION_KEY: 'k', WAYSTATION_URL: 'here' },
+    [],
+    'waystation mcp: WAYSTATION_URL: "here" is no URL\n',
+  ],
+  [
+    'an option that is misspelled',
+    { WAYSTATION_KEY: 'k' },
+    ['--readonly'],
+    'waystation mcp: usage: mcp [--read-only]\n',
+  ],
+]
+test.each(refusals)('%s: one line on stderr, nothing on stdout, exit code 2', async (_, env, args, said) => {
+  expect(await run(env, args)).toEqual({ exit_code: 2, stdout: '', stderr: said })
+})
+
+test('a service that is away is told as an error of the call, with what to do next', async () => {
+  const closed = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response() })
+  const url = closed.url.origin
+  await closed.stop(true)
+  const agent = await connect('stdio', url, 'svc_agt_any')
+  expect(await agent.call('kv_list', { namespace: 'a' })).toMatchObject({
+    is_error: true,
+    data: {
+      code: 'UNREACHABLE',
+      message: 'The service did not answer.',
+      next_step: expect.stringContaining('may or may not have happened'),
+    },
+  })
+  await agent.close()
+})
+
+test.each([
+  ['a page', 200, '<h1>Hello</h1>'],
+  ['JSON that is no answer of the API', 502, '{"message": "bad gateway"}'],
+  ['a list', 200, '[]'],
+  ['another service that speaks JSON', 200, '{"status": "ok"}'],
+])('%s in place of the service is no answer', async (_, status, body) => {
+  const proxy = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response(body, { status }) })
+  const agent = await connect('stdio', proxy.url.origin, 'svc_agt_any')
+  const { is_error, data } = await agent.call('kv_list', { namespace: 'a' })
+  expect([is_error, data.code]).toEqual([true, 'UNEXPECTED_ANSWER'])
+  await agent.close()
+  await proxy.stop(true)
+})
+
+forEachService('MCP over stdio', (service) => {
+  const initialize = {
+    ...{ jsonrpc: '2.0', id: 1, method: 'initialize' },
+    params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 't', version: '1' } },
+  }
+  const call = (id: number, name: string, args: object) => ({
+    ...{ jsonrpc: '2.0', id, method: 'tools/call' },
+    params: { name, arguments: args },
+  })
+  const lines = (messages: object[]) => messages.map((message) => `${JSON.stringify(message)}\n`).join('')
+
+  test('what was asked before the input ended is answered, and stdout holds nothing but the protocol', async () => {
+    const { api_key } = await service.signUp()
+    const input = lines([
+      initialize,
+      { jsonrpc: '2.0', method: 'notifications/initialized' },
+      call(2, 'kv_put', { namespace: 'a', key: 'b', value: 1 }),
+    ])
+    const environment = { WAYSTATION_URL: `${service.url}/`, WAYSTATION_KEY: api_key }
+    const { exit_code, stdout, stderr } = await run(environment, [], input)
+    expect([exit_code, stderr]).toEqual([0, ''])
+    const answers = stdout.trimEnd().split('\n')
+    expect(answers.map((line) => JSON.parse(line))).toMatchObject([
+      { id: 1, result: { protocolVersion: '2025-11-25', serverInfo: { name: 'waystation' } } },
+      { id: 2, result: { structuredContent: { version: 1 } } },
+    ])
+  })
+
+  test('a wait does not outlast the input', async () => {
+    const { api_key } = await service.signUp()
+    const { id } = (await service.ask('POST', '/api/webhook', { key: api_key })).body.data
+    const input = lines([initialize, call(2, 'inbox_wait', { id })])
+    const environment = { WAYSTATION_URL: service.url, WAYSTATION_KEY: api_key }
+    const { exit_code, stdout } = await run(environment, [], input)
+    expect([exit_code, JSON.parse(stdout.trimEnd().split('\n')[1]!).id]).toEqual([0, 2])
+  })
+
+  test('a wrong key, and a key of another kind, are told at the first call', async () => {
+    const { admin_key } = await service.signUp()
+    for (const [key, code] of [
+      ['svc_agt_wrong', 'UNAUTHORIZED'],
+      [admin_key, 'FORBIDDEN'],
+    ] as const) {
+      const agent = await connect('stdio', service.url, key)
+      const { is_error, data } = await agent.call('kv_list', { namespace: 'a' })
+      expect([is_error, data.code]).toEqual([true, code])
+      expect(data.next_step).toEndWith('Stop and tell your operator; trying again will not help.')
+      await agent.close()
+    }
+  })
+})

@@ -1,0 +1,54 @@
+// An agent asks for an approval over MCP, waits, and sees it granted by somebody in another process.
+
+import { expect, spyOn, test } from 'bun:test'
+import { join } from 'node:path'
+import { Waiters } from '../src/base/waiters.ts'
+import { connect, transports } from './support/mcp.ts'
+import { forEachService } from './support/service.ts'
+
+forEachService('MCP', (service) => {
+  test.each(transports)(
+    'an agent over %s asks, waits, and goes on once a human has approved',
+    async (over) => {
+      const { admin_key, api_key } = await service.signUp()
+      const { approval_key } = (await service.ask('POST', '/v1/approval-keys', { key: admin_key })).body
+      const agent = await connect(over, service.url, api_key)
+      const inbox = (await agent.call('inbox_create', { label: 'callbacks' })).data
+      const { id } = (
+        await agent.call('checkpoint_create', {
+          title: 'Refund 120 EUR to customer 7?',
+          callback_url: inbox.url,
+          idempotency_key: 'refund-7',
+        })
+      ).data
+      await agent.call('kv_put', { namespace: 'state', key: 'asked', value: { checkpoint: id } })
+
+      const { wait } = Waiters.prototype
+      const began = Promise.withResolvers<void>()
+      const spy = spyOn(Waiters.prototype, 'wait').mockImplementation(function (this: Waiters, ...args) {
+        began.resolve()
+        return wait.apply(this, args)
+      })
+      const waited = agent.call('checkpoint_wait', { id })
+      await began.promise
+      spy.mockRestore()
+
+      const approver = Bun.spawn(
+        [process.execPath, join(import.meta.dir, 'support/approver.ts'), service.url, id],
+        { env: { KEY: approval_key }, stdout: 'pipe', stderr: 'inherit' },
+      )
+      expect(await new Response(approver.stdout).text()).toBe('approved\n')
+      expect(await approver.exited).toBe(0)
+
+      const { data } = await waited
+      expect(data).toMatchObject({
+        ...{ id, status: 'approved', reason: 'the customer called' },
+        resolved_by: expect.stringMatching(/^approval_key:/),
+        next_step: 'Approved: go on with what was asked.',
+      })
+      await agent.call('audit_append', { action: 'refund.paid', metadata: { checkpoint: id } })
+      expect((await agent.call('audit_list', { action: 'refund.paid' })).data.items).toHaveLength(1)
+      await agent.close()
+    },
+  )
+})

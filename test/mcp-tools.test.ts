@@ -1,0 +1,133 @@
+// The table of tools against openapi.json: what it leaves out, what it promises, and what it says of errors.
+
+import { describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import { local_errors, next_steps } from '../mcp/errors.ts'
+import { ready_tools } from '../mcp/server.ts'
+import openapi from '../openapi.json' with { type: 'json' }
+
+interface Operation {
+  operationId: string
+  parameters?: { name: string }[]
+  requestBody?: { content: { 'application/json': { schema: { properties: Record<string, object> } } } }
+  responses: Record<string, { description: string }>
+  security: Record<string, unknown>[]
+  'x-destructive'?: boolean
+}
+
+const operations = new Map(
+  Object.values(openapi.paths as unknown as Record<string, Record<string, Operation>>)
+    .flatMap((methods) => Object.values(methods))
+    .map((operation) => [operation.operationId, operation]),
+)
+const names = ready_tools.map(({ tool }) => tool.name)
+const asked = ready_tools.flatMap(({ tool }) =>
+  [tool.operation, ...(tool.without ? [tool.without.operation] : [])].map((id) => operations.get(id)!),
+)
+
+test('there are 24 tools at most, each of its own name', () => {
+  expect(names.length).toBeLessThanOrEqual(24)
+  expect(new Set(names).size).toBe(names.length)
+  expect(names.filter((name) => !/^[a-z]+(_[a-z]+)+$/.test(name))).toEqual([])
+})
+
+describe.each(ready_tools.map((ready) => [ready.tool.name, ready] as const))('%s', (_, ready) => {
+  const { tool, listed, places } = ready
+  const operation = operations.get(tool.operation)!
+
+  test('takes every part of its operation, or leaves it out by name', () => {
+    const parts = [
+      ...(operation.parameters ?? []).map(({ name }) => name),
+      ...Object.keys(operation.requestBody?.content['application/json'].schema.properties ?? {}),
+    ]
+    const taken = [...places.values()].map(({ name }) => name)
+    expect([...taken, ...(tool.leave_out ?? [])].toSorted()).toEqual(parts.toSorted())
+    expect([...places.keys()].toSorted()).toEqual(Object.keys(listed.inputSchema.properties).toSorted())
+  })
+
+  test('may be asked with an agent key', () => {
+    const kinds = operation.security.flatMap((kind) => Object.keys(kind))
+    expect(kinds.some((kind) => kind === 'agent' || kind === 'api_key')).toBe(true)
+  })
+
+  test('has schemas that stand alone and compile', () => {
+    const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, validateSchema: true })
+    addFormats.default(ajv)
+    for (const schema of [listed.inputSchema, listed.outputSchema]) {
+      expect(schema.type).toBe('object')
+      expect(JSON.stringify(schema)).not.toMatch(/"\$ref"|"x-/)
+      expect(ajv.validateSchema(schema)).toBe(true)
+      expect(ajv.compile(schema)).toBeFunction()
+    }
+    expect(listed.inputSchema.additionalProperties).toBe(false)
+  })
+
+  test('promises no more than its operation keeps', () => {
+    const { readOnlyHint, destructiveHint } = listed.annotations
+    expect(readOnlyHint).toBe(ready.target.method === 'GET')
+    expect(readOnlyHint && destructiveHint).toBe(false)
+    expect(destructiveHint || !operation['x-destructive']).toBe(true)
+  })
+
+  test('says when to use it, in sentences that name no tool that is none', () => {
+    expect(tool.description).toMatch(/^[A-Z].{60,}\.$/)
+    const families = [...new Set(names.map((name) => name.split('_')[0]))].join('|')
+    const named = tool.description.match(new RegExp(`\\b(${families})_[a-z]+(_[a-z]+)?\\b`, 'g')) ?? []
+    const parts = Object.keys(listed.inputSchema.properties)
+    const strange = named.filter((name) => !names.includes(name) && !parts.includes(name))
+    expect(strange).toEqual([])
+  })
+})
+
+test('each tool has the annotations of this table', () => {
+  const letters = ready_tools.map(({ listed: { name, annotations } }) => {
+    const { readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = annotations
+    const flags = [readOnlyHint, destructiveHint, idempotentHint, openWorldHint]
+    return [name, flags.map((flag, i) => (flag ? 'RDIO'[i] : '-')).join('')]
+  })
+  // Read-only, Destructive, Idempotent, Open world.
+  expect(Object.fromEntries(letters)).toEqual({
+    ...{ kv_get: 'R-I-', kv_put: '-DI-', kv_delete: '-DI-', kv_list: 'R-I-' },
+    ...{ audit_append: '----', audit_list: 'R-I-' },
+    ...{ dlq_create: '----', dlq_list: 'R-I-', dlq_get: 'R-I-', dlq_claim: '----', dlq_release: '----' },
+    ...{ dlq_resolve: '--I-', dlq_fail: '-DI-' },
+    ...{ schedule_create: '---O', schedule_get: 'R-I-', schedule_cancel: '-DI-' },
+    ...{ checkpoint_create: '---O', checkpoint_get: 'R-I-', checkpoint_wait: 'R-I-' },
+    ...{ checkpoint_cancel: '-DI-', inbox_create: '---O', inbox_messages: 'R-IO', inbox_wait: 'R-IO' },
+    rate_limit_check: '----',
+  })
+})
+
+test('every call that creates takes an idempotency_key', () => {
+  const creating = ready_tools.filter(({ tool }) => /_(create|append)$/.test(tool.name))
+  expect(creating.length).toBe(5)
+  expect(creating.filter(({ places }) => !places.has('idempotency_key'))).toEqual([])
+})
+
+test('there is a next step for every code that may be answered, and for none that may not', () => {
+  const codes = asked.flatMap(({ responses }) =>
+    Object.entries(responses).flatMap(([status, { description }]) =>
+      status < '400' ? [] : (description.match(/[A-Z][A-Z_]{4,}/g) ?? []),
+    ),
+  )
+  const elsewhere = ['ROUTE_NOT_FOUND', 'METHOD_NOT_ALLOWED', ...Object.keys(local_errors)]
+  expect(Object.keys(next_steps).toSorted()).toEqual([...new Set([...codes, ...elsewhere])].toSorted())
+  for (const sentence of Object.values(next_steps)) expect(sentence).toMatch(/^[A-Z].{20,}\.$/)
+})
+
+test('docs/mcp.md has a row for each tool, with its title and its hints', () => {
+  const page = readFileSync(new URL('../docs/mcp.md', import.meta.url), 'utf8')
+  const rows = [...page.matchAll(/^\| `([a-z_]+)` \| (.*?) \| (.*?) \|$/gm)].map(([, ...cells]) => cells)
+  const told = ready_tools.map(({ tool, listed: { annotations } }) => {
+    const hints = [
+      annotations.readOnlyHint ? 'reads' : 'writes',
+      annotations.destructiveHint && 'destructive',
+      !annotations.readOnlyHint && annotations.idempotentHint && 'idempotent',
+      annotations.openWorldHint && 'open world',
+    ]
+    return [tool.name, tool.title, hints.filter(Boolean).join(', ')]
+  })
+  expect(rows).toEqual(told)
+})

@@ -1,0 +1,336 @@
+// The official MCP client calls every tool, over both transports.
+
+import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import { Waiters } from '../src/base/waiters.ts'
+import { connect, type McpClient, transports } from './support/mcp.ts'
+import { forEachService, type TestTenant } from './support/service.ts'
+
+const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, allErrors: true })
+addFormats.default(ajv)
+
+forEachService('MCP', (service) => {
+  describe.each(transports)('over %s', (over) => {
+    let tenant: TestTenant
+    let agent: McpClient
+    let called: Set<string>
+    const schemas = new Map<string, { input: ValidateFunction; output: ValidateFunction }>()
+
+    beforeAll(async () => {
+      tenant = await service.signUp('pro')
+      agent = await connect(over, service.url, tenant.api_key)
+      called = new Set()
+      for (const { name, inputSchema, outputSchema } of (await agent.client.listTools()).tools) {
+        schemas.set(name, { input: ajv.compile(inputSchema), output: ajv.compile(outputSchema!) })
+      }
+    })
+    afterAll(() => agent.close())
+
+    /** Calls, and judges arguments and answer by the schemas that the tool was listed with. */
+    async function call(name: string, args: Record<string, unknown> = {}) {
+      const { input, output } = schemas.get(name)!
+      expect([name, input(args), input.errors]).toEqual([name, true, null])
+      const answer = await agent.call(name, args)
+      expect([name, answer.is_error, answer.text]).toEqual([name, false, expect.any(String)])
+      expect([name, output(answer.data), output.errors]).toEqual([name, true, null])
+      expect(JSON.parse(answer.text)).toEqual(answer.data)
+      called.add(name)
+      return answer.data
+    }
+
+    /** Resolves when a request of this service begins to wait, and when it has ended to. */
+    function watchWaits() {
+      const began = Promise.withResolvers<void>()
+      const ended = Promise.withResolvers<void>()
+      const { wait, leave } = Waiters.prototype
+      const on_wait = spyOn(Waiters.prototype, 'wait').mockImplementation(function (this: Waiters, ...args) {
+        began.resolve()
+        return wait.apply(this, args)
+      })
+      const on_leave = spyOn(Waiters.prototype, 'leave').mockImplementation(function (
+        this: Waiters,
+        tenant_id,
+      ) {
+        leave.call(this, tenant_id)
+        if (tenant_id === tenant.tenant_id) ended.resolve()
+      })
+      const restore = () => {
+        on_wait.mockRestore()
+        on_leave.mockRestore()
+      }
+      return { began: began.promise, ended: ended.promise, restore }
+    }
+
+    test('an agent keeps state', async () => {
+      const at = { namespace: 'state', key: 'a/b c?' }
+      expect(await call('kv_put', { ...at, value: { n: 1 }, cas_version: 0 })).toEqual({
+        ...at,
+        version: 1,
+        expires_at: null,
+      })
+      expect(await call('kv_get', at)).toMatchObject({ ...at, value: { n: 1 }, version: 1 })
+      expect(await call('kv_list', { namespace: 'state', prefix: 'a/' })).toMatchObject({
+        items: [{ key: at.key, version: 1 }],
+        next_cursor: null,
+      })
+      expect(await agent.call('kv_delete', { ...at, if_version: 2 })).toMatchObject({
+        is_error: true,
+        data: { code: 'VERSION_MISMATCH' },
+      })
+      expect(await call('kv_delete', { ...at, if_version: 1 })).toEqual({ deleted: true })
+      expect(await agent.call('kv_get', at)).toMatchObject({
+        is_error: true,
+        data: { code: 'KEY_NOT_FOUND' },
+      })
+    })
+
+    test('an agent notes what it did, once for an idempotency_key', async () => {
+      const entry = { action: 'invoice.paid', workflow_id: 'w-1', metadata: { n: 7 }, idempotency_key: 'k-1' }
+      const first = await call('audit_append', entry)
+      expect(first).toMatchObject({ action: 'invoice.paid', actor: 'agent-one', agent_id: 'agent-one' })
+      expect(await call('audit_append', entry)).toEqual(first)
+      expect(await call('audit_list', { workflow_id: 'w-1' })).toEqual({ items: [first], next_cursor: null })
+    })
+
+    test('an agent parks failures, and takes them up', async () => {
+      const { id } = await call('dlq_create', { payload: { order: 7 }, error: 'card declined' })
+      service.clock.advance(1)
+      const other = await call('dlq_create', { payload: null, error: 'no such order' })
+      expect((await call('dlq_list', { status: 'failed' })).items).toMatchObject([{ id: other.id }, { id }])
+      expect(await call('dlq_get', { id })).toMatchObject({ id, status: 'failed', payload: { order: 7 } })
+      const { item } = await call('dlq_claim', { lock_seconds: 60 })
+      expect(item).toMatchObject({ id, status: 'claimed', payload: { order: 7 }, claims: 1 })
+      expect(await call('dlq_release', { id, lock_token: item.lock_token })).toMatchObject({
+        status: 'failed',
+      })
+      const again = (await call('dlq_claim', { id })).item
+      expect(again).toMatchObject({ id, claims: 2 })
+      expect(await call('dlq_resolve', { id, lock_token: again.lock_token })).toMatchObject({
+        status: 'resolved',
+      })
+      expect((await call('dlq_claim')).item).toMatchObject({ id: other.id })
+      expect(await call('dlq_fail', { id: other.id })).toMatchObject({ status: 'archived' })
+      expect(await call('dlq_claim')).toEqual({ item: null })
+    })
+
+    test('an agent schedules, asks and waits, with an inbox as its URL', async () => {
+      const inbox = await call('inbox_create', { label: 'mine', idempotency_key: 'inbox' })
+      const schedule = await call('schedule_create', {
+        callback_url: inbox.url,
+        callback_payload: { wake: 'up' },
+        fire_at: '2099-01-01T09:00:00Z',
+      })
+      expect(await call('schedule_get', { id: schedule.id })).toEqual(schedule)
+      expect(await call('schedule_cancel', { id: schedule.id })).toEqual({ cancelled: true })
+
+      const checkpoint = await call('checkpoint_create', { title: 'Pay?', callback_url: inbox.url })
+      expect(await call('checkpoint_get', { id: checkpoint.id })).toEqual(checkpoint)
+      expect(await call('checkpoint_wait', { id: checkpoint.id, wait: 0 })).toEqual({
+        ...checkpoint,
+        next_step: `Not decided yet. Call checkpoint_wait again with id "${checkpoint.id}".`,
+      })
+      expect(await call('checkpoint_cancel', { id: checkpoint.id })).toEqual({ cancelled: true })
+      expect(await call('checkpoint_wait', { id: checkpoint.id })).toMatchObject({
+        status: 'cancelled',
+        next_step: 'Settled as cancelled: do not do what was asked.',
+      })
+
+      expect(await call('inbox_wait', { id: inbox.id, wait: 0 })).toEqual({
+        items: [],
+        nextAfter: null,
+        next_step: 'No message came. Call inbox_wait again without after.',
+      })
+      const watched = watchWaits()
+      const waited = call('inbox_wait', { id: inbox.id })
+      await watched.began
+      watched.restore()
+      await service.ask('POST', new URL(inbox.url).pathname, { body: { hello: 'agent' } })
+      const { items, nextAfter, next_step } = await waited
+      expect(items).toMatchObject([{ id: nextAfter, method: 'POST', body: { hello: 'agent' } }])
+      expect(next_step).toBe(`Handle this message, then call inbox_wait again with after "${nextAfter}".`)
+      expect(await call('inbox_messages', { id: inbox.id })).toEqual({ items, nextAfter })
+      expect(await call('inbox_wait', { id: inbox.id, after: nextAfter, wait: 0 })).toEqual({
+        items: [],
+        nextAfter,
+        next_step: `No message came. Call inbox_wait again with after "${nextAfter}".`,
+      })
+    })
+
+    test('an agent asks whether it is too much; a blocked check is an answer, no error', async () => {
+      const check = { key: 'mail', limit: 1, windowSeconds: 60 }
+      expect(await call('rate_limit_check', check)).toMatchObject({ allowed: true, count: 1, remaining: 0 })
+      expect(await call('rate_limit_check', check)).toMatchObject({ allowed: false, retryAfter: 60 })
+    })
+
+    test('every tool was called', () => {
+      expect([...called].toSorted()).toEqual([...schemas.keys()].toSorted())
+    })
+
+    test('a wait that is cancelled ends at the service as well', async () => {
+      const { id } = (await agent.call('inbox_create')).data
+      const watched = watchWaits()
+      const cancel = new AbortController()
+      const waited = agent.call('inbox_wait', { id }, cancel.signal).catch((error: Error) => error.message)
+      await watched.began
+      cancel.abort('no longer needed')
+      await watched.ended
+      watched.restore()
+      expect(await waited).toContain('no longer needed')
+      expect((await agent.call('kv_list', { namespace: 'state' })).is_error).toBe(false)
+    })
+
+    test('what belongs to another tenant answers like what does not exist', async () => {
+      const other = await service.signUp()
+      const ask = async (path: string, body: object) =>
+        (await service.ask('POST', path, { key: other.api_key, body })).body
+      const callback_url = `${service.url}/hook/none`
+      const { id: dlq_id } = await ask('/v1/dlq', { payload: 1, error: 'x' })
+      const { id: checkpoint_id } = await ask('/v1/checkpoints', { title: 'x', callback_url })
+      const { id: schedule_id } = await ask('/v1/schedules', {
+        ...{ callback_url, callback_payload: 1, fire_at: '2099-01-01T09:00:00Z' },
+      })
+      const { id: inbox_id } = (await ask('/api/webhook', {})).data
+      await service.ask('PUT', '/v1/kv/theirs/key', { key: other.api_key, body: { value: 1 } })
+      const cases: [tool: string, args: object, absent: object, code: string][] = [
+        [
+          'kv_get',
+          { namespace: 'theirs', key: 'key' },
+          { namespace: 'theirs', key: 'none' },
+          'KEY_NOT_FOUND',
+        ],
+        [
+          'kv_delete',
+          { namespace: 'theirs', key: 'key' },
+          { namespace: 'theirs', key: 'none' },
+          'KEY_NOT_FOUND',
+        ],
+        ...['dlq_get', 'dlq_claim', 'dlq_release', 'dlq_resolve', 'dlq_fail'].map(
+          (tool): [string, object, object, string] => [
+            tool,
+            { id: dlq_id },
+            { id: 'dlq_none' },
+            'DLQ_NOT_FOUND',
+          ],
+        ),
+        ...['schedule_get', 'schedule_cancel'].map((tool): [string, object, object, string] => [
+          tool,
+          { id: schedule_id },
+          { id: 'sch_none' },
+          'SCHEDULE_NOT_FOUND',
+        ]),
+        ...['checkpoint_get', 'checkpoint_wait', 'checkpoint_cancel'].map(
+          (tool): [string, object, object, string] => [
+            tool,
+            { id: checkpoint_id },
+            { id: 'chk_none' },
+            'CHECKPOINT_NOT_FOUND',
+          ],
+        ),
+        ...['inbox_messages', 'inbox_wait'].map((tool): [string, object, object, string] => [
+          tool,
+          { id: inbox_id },
+          { id: 'inb_none' },
+          'INBOX_NOT_FOUND',
+        ]),
+      ]
+      for (const [tool, args, absent, code] of cases) {
+        const [theirs, nobodys] = [await agent.call(tool, { ...args }), await agent.call(tool, { ...absent })]
+        expect([tool, theirs.is_error, theirs.data.code]).toEqual([tool, true, code])
+        expect({ ...theirs.data, request_id: '' }).toEqual({ ...nobodys.data, request_id: '' })
+      }
+      expect((await agent.call('kv_list', { namespace: 'theirs' })).data.items).toEqual([])
+      expect((await agent.call('dlq_claim')).data).toEqual({ item: null })
+    })
+
+    test('arguments that break a rule are all named, and nothing is done', async () => {
+      const refused = async (name: string, args: Record<string, unknown>) => {
+        const { is_error, data } = await agent.call(name, args)
+        expect([is_error, data.code, data.next_step]).toEqual([
+          true,
+          'VALIDATION_FAILED',
+          'Correct the arguments that details.issues names, then call again.',
+        ])
+        return data.details.issues
+      }
+      expect(await refused('kv_put', { namespace: '-', ttl_seconds: 0, versoin: 1 })).toEqual([
+        { argument: 'key', message: 'is required' },
+        { argument: 'value', message: 'is required' },
+        { argument: 'versoin', message: 'is no argument of this tool' },
+        { argument: 'namespace', message: expect.stringContaining('must match pattern') },
+        { argument: 'ttl_seconds', message: 'must be >= 1' },
+      ])
+      expect(await refused('kv_put', { namespace: 'a', key: 'b', value: { n: [2 ** 53] } })).toEqual([
+        { argument: 'value', message: expect.stringContaining('beyond 2^53') },
+      ])
+      const deep = JSON.parse('['.repeat(65) + ']'.repeat(65))
+      expect(await refused('kv_put', { namespace: 'a', key: 'b', value: deep })).toEqual([
+        { argument: 'value', message: 'is nested deeper than 64 levels' },
+      ])
+      expect(await refused('kv_delete', { namespace: 'a', key: '..' })).toEqual([
+        { argument: 'key', message: 'cannot be part of a URL' },
+      ])
+      expect(await refused('kv_get', { namespace: 'a', key: '\ud800' })).toEqual([
+        { argument: 'key', message: 'must be well-formed text' },
+      ])
+      expect(await refused('kv_list', { namespace: 'a', prefix: '\0' })).toEqual([
+        { argument: 'prefix', message: 'must be well-formed text without NUL' },
+      ])
+      expect(await refused('dlq_get', { id: '' })).toEqual([
+        { argument: 'id', message: expect.stringContaining('fewer than 1') },
+      ])
+      expect(await refused('dlq_list', { status: 'gone' })).toEqual([
+        { argument: 'status', message: expect.stringContaining('failed, claimed, resolved, archived') },
+      ])
+      expect(await refused('checkpoint_wait', { id: 'chk_1', wait: 51 })).toEqual([
+        { argument: 'wait', message: 'must be <= 50' },
+      ])
+      expect(
+        await refused('schedule_create', { callback_url: 'ftp://x', callback_payload: 1, fire_at: 'soon' }),
+      ).toEqual([{ argument: 'fire_at', message: expect.any(String) }])
+      expect((await agent.call('kv_list', { namespace: 'a' })).data.items).toEqual([])
+    })
+
+    test('null counts as absent in an optional argument, and is a value where any JSON goes', async () => {
+      const at = { namespace: 'nulls', key: 'a' }
+      expect(await agent.call('kv_put', { ...at, value: null, ttl_seconds: null })).toMatchObject({
+        is_error: false,
+        data: { version: 1, expires_at: null },
+      })
+      expect((await agent.call('kv_get', at)).data.value).toBeNull()
+    })
+
+    test('the text of an answer keeps all digits of a stored number', async () => {
+      const path = '/v1/kv/digits/long'
+      await service.ask('PUT', path, {
+        key: tenant.api_key,
+        headers: { 'content-type': 'application/json' },
+        body: '{"value": [12345678901234567890, 1e400]}',
+      })
+      const { text, is_error } = await agent.call('kv_get', { namespace: 'digits', key: 'long' })
+      expect(is_error).toBe(false)
+      expect(text).toContain('"value":[12345678901234567890, 1e400]')
+    })
+
+    test('a tool that is none, and arguments that are none, are errors of the protocol', async () => {
+      await expect(agent.call('kv_steal')).rejects.toThrow('-32602: there is no tool kv_steal')
+      const no_object = agent.client.callTool({ name: 'kv_get', arguments: 'namespace' as never })
+      await expect(no_object).rejects.toThrow('-32602')
+    })
+
+    test('a read-only connection has and calls only tools that change nothing', async () => {
+      const reader = await connect(over, service.url, tenant.api_key, true)
+      const { tools } = await reader.client.listTools()
+      expect(tools.map(({ name }) => name)).toEqual([
+        ...['kv_get', 'kv_list', 'audit_list', 'dlq_list', 'dlq_get', 'schedule_get'],
+        ...['checkpoint_get', 'checkpoint_wait', 'inbox_messages', 'inbox_wait'],
+      ])
+      expect(reader.client.getInstructions()).toEndWith('only tools that change nothing are there.')
+      expect((await reader.call('kv_list', { namespace: 'state' })).is_error).toBe(false)
+      const put = reader.call('kv_put', { namespace: 'state', key: 'x', value: 1 })
+      await expect(put).rejects.toThrow('-32602: kv_put changes data, and this connection is read-only')
+      expect((await reader.call('kv_get', { namespace: 'state', key: 'x' })).data.code).toBe('KEY_NOT_FOUND')
+      await reader.close()
+    })
+  })
+})
