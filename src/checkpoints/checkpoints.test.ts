@@ -947,6 +947,7 @@ forEachService('The timeout of a checkpoint', (service) => {
           payload: { checkpoint_id: id, status: 'rejected', reason: 'no', resolved_by: 'admin' },
         })
       }
+      await tick(service) // which answers when the attempt is written down
       service.clock.advance(60_000)
       expect((await tick(service)).checkpoints).toMatchObject({ rejected: 0, expired: 0 })
       expect(receiver.requests).toHaveLength(calls)
