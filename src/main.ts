@@ -16,20 +16,30 @@ Usage: npm start                 serve until SIGTERM or SIGINT
        npm run admin -- help    the operator's command
 
 Settings come from the environment:
-${settingsHelp()}`
+${settingsText()}`
 
-process.umask(0o077) // the database and the secrets are nobody else's to read
-await main(process.argv.slice(2))
+if (import.meta.main) await main(process.argv.slice(2))
 
 async function main(args: string[]): Promise<void> {
   if (args.includes('--help') || args.includes('-h')) return console.log(usage)
   if (args.includes('--version') || args.includes('-v')) return console.log(version)
   if (args.length > 0) return fail(`unknown argument ${args[0]}; see --help`)
+  await serveFromEnvironment()
+}
+
+/** Answers once it serves; from then on signals end the process. A start that fails ends it, too. */
+export async function serveFromEnvironment(): Promise<void> {
+  process.umask(0o077) // the database and the secrets are nobody else's to read
   try {
     await serve(readConfig(process.env))
   } catch (error) {
     fail(error instanceof ConfigError ? error.message : `cannot start: ${(error as Error).message}`)
   }
+}
+
+/** Every setting with its default. */
+export function settingsText(): string {
+  return settingsHelp()
 }
 
 function fail(line: string): never {

@@ -33,7 +33,7 @@ describe('docs/errors.md', () => {
   )
 
   test('names no code elsewhere that is none', () => {
-    const known = new Set<string>([...codes, ...names])
+    const known = new Set<string>([...codes, ...names, ...namesOfCommandLine()])
     const named = pages().flatMap((page) =>
       [...textOf(page).matchAll(/`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)`/g)].map(
         ([, name]) => [page, name!] as const,
@@ -192,6 +192,18 @@ describe('the pages', () => {
     expect(pages().filter((page) => !reached.has(page))).toEqual([])
   })
 })
+
+/** What the command line reads from the environment. */
+function namesOfCommandLine(): string[] {
+  const files = readdirSync(join(root, 'cli'), { recursive: true, encoding: 'utf8' })
+  const found = files.flatMap((file) =>
+    file.endsWith('.ts')
+      ? [...textOf(join('cli', file)).matchAll(/\benv\.([A-Z]\w+)/g)].map(([, name]) => name!)
+      : [],
+  )
+  expect(found).toContain('WAYSTATION_KEY')
+  return found
+}
 
 /** Every Markdown page of the project. */
 function pages(): string[] {

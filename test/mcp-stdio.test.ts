@@ -1,14 +1,14 @@
-// mcp/main.ts as a process: what it says when it cannot serve, and how it ends.
+// `waystation mcp` as a process: what it says when it cannot serve, and how it ends.
 
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { connect } from './support/mcp.ts'
 import { forEachService } from './support/service.ts'
 
-const main = join(import.meta.dir, '../mcp/main.ts')
+const main = join(import.meta.dir, '../cli/main.ts')
 
 async function run(environment: Record<string, string>, args: string[], input = '') {
-  const child = Bun.spawn([process.execPath, main, ...args], {
+  const child = Bun.spawn([process.execPath, main, 'mcp', ...args], {
     env: environment,
     stdin: new TextEncoder().encode(input),
     stdout: 'pipe',
@@ -22,19 +22,25 @@ async function run(environment: Record<string, string>, args: string[], input = 
   return { exit_code, stdout, stderr }
 }
 
+const help = 'Next: waystation <command> --help shows how.\n'
 const refusals: [why: string, environment: Record<string, string>, args: string[], said: string][] = [
-  ['no key', {}, [], 'waystation mcp: WAYSTATION_KEY is not set: it takes the key of an agent, svc_agt_…\n'],
+  [
+    'no key',
+    { WAYSTATION_URL: 'http://127.0.0.1:1' },
+    [],
+    'waystation: USAGE: There is no key. Next: Use a profile of an agent, or WAYSTATION_KEY.\n',
+  ],
   [
     'an address that is none',
     { WAYSTATION_KEY: 'k', WAYSTATION_URL: 'here' },
     [],
-    'waystation mcp: WAYSTATION_URL: "here" is no URL\n',
+    `waystation: USAGE: The address must be an http or https URL, such as http://127.0.0.1:8420. ${help}`,
   ],
   [
     'an option that is misspelled',
     { WAYSTATION_KEY: 'k' },
     ['--readonly'],
-    'waystation mcp: usage: mcp [--read-only]\n',
+    `waystation: USAGE: unknown option '--readonly' (Did you mean --read-only?) ${help}`,
   ],
 ]
 test.each(refusals)('%s: one line on stderr, nothing on stdout, exit code 2', async (_, env, args, said) => {

@@ -1,10 +1,12 @@
-// An agent asks for an approval over MCP, waits, and sees it granted by somebody in another process.
+// An agent asks for an approval over MCP, waits, and sees it granted by the command line in another process.
 
 import { expect, spyOn, test } from 'bun:test'
 import { join } from 'node:path'
 import { Waiters } from '../src/base/waiters.ts'
 import { connect, transports } from './support/mcp.ts'
 import { forEachService } from './support/service.ts'
+
+const cli = join(import.meta.dir, '../cli/main.ts')
 
 forEachService('MCP', (service) => {
   test.each(transports)(
@@ -34,10 +36,14 @@ forEachService('MCP', (service) => {
       spy.mockRestore()
 
       const approver = Bun.spawn(
-        [process.execPath, join(import.meta.dir, 'support/approver.ts'), service.url, id],
-        { env: { KEY: approval_key }, stdout: 'pipe', stderr: 'inherit' },
+        [process.execPath, cli, 'approve', id, '--reason', 'the customer called', '--json'],
+        {
+          env: { WAYSTATION_URL: service.url, WAYSTATION_KEY: approval_key },
+          stdout: 'pipe',
+          stderr: 'inherit',
+        },
       )
-      expect(await new Response(approver.stdout).text()).toBe('approved\n')
+      expect(await new Response(approver.stdout).json()).toMatchObject({ id, status: 'approved' })
       expect(await approver.exited).toBe(0)
 
       const { data } = await waited

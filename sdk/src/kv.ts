@@ -73,8 +73,13 @@ export class Kv {
   }
 
   /** As `get`, with the value as the exact JSON text that was put: no digit of a long number is lost. */
-  async getText(namespace: string, key: string, options: CallOptions = {}): Promise<Entry<string>> {
-    const { text } = await this.#transport.send('getValue', { params: { namespace, key } }, options)
+  async getText(
+    namespace: string,
+    key: string,
+    { if_version, ...options }: CallOptions & { if_version?: number | undefined } = {},
+  ): Promise<Entry<string>> {
+    const input = { params: { namespace, key }, headers: ifMatch(if_version) }
+    const { text } = await this.#transport.send('getValue', input, options)
     return { ...(JSON.parse(text) as AnyEntry), value: memberText(text, 'value')! }
   }
 

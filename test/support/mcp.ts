@@ -47,7 +47,7 @@ function http(url: string, key: string, read_only: boolean) {
 function stdio(url: string, key: string, read_only: boolean) {
   return new StdioClientTransport({
     command: process.execPath,
-    args: [join(import.meta.dir, '../../mcp/main.ts'), ...(read_only ? ['--read-only'] : [])],
+    args: [join(import.meta.dir, '../../cli/main.ts'), 'mcp', ...(read_only ? ['--read-only'] : [])],
     env: { WAYSTATION_URL: url, WAYSTATION_KEY: key },
     stderr: 'inherit',
   })

@@ -1,0 +1,91 @@
+// Values from an argument, a file or standard input; durations and numbers.
+
+import { readFileSync } from 'node:fs'
+import { InvalidArgumentError } from 'commander'
+import { RawJson } from '../sdk/src/index.ts'
+import type { Cli } from './cli.ts'
+import { usageError } from './failures.ts'
+
+export interface ValueOptions {
+  file?: string
+  string?: boolean
+}
+
+/** JSON as it was written, or a text as it is. Undefined when none was given and none is needed. */
+export async function requiredValueOf(
+  cli: Cli,
+  given: string | undefined,
+  options: ValueOptions,
+): Promise<RawJson | string> {
+  const value = await optionalValueOf(cli, given, options)
+  if (value !== undefined) return value
+  return jsonOf(await stdinText(cli, 'The value is missing: give it, --file, or standard input.'), options)
+}
+
+export async function optionalValueOf(
+  cli: Cli,
+  given: string | undefined,
+  options: ValueOptions,
+): Promise<RawJson | string | undefined> {
+  if (given !== undefined && options.file !== undefined)
+    throw usageError('Give the value or --file, not both.')
+  if (given !== undefined) return jsonOf(given, options)
+  if (options.file === undefined) return undefined
+  const text =
+    options.file === '-'
+      ? await stdinText(cli, 'There is nothing on standard input.')
+      : fileText(options.file)
+  return jsonOf(text, options)
+}
+
+function jsonOf(text: string, { string: as_text }: ValueOptions): RawJson | string {
+  if (as_text) return text
+  try {
+    return new RawJson(text.trim())
+  } catch {
+    throw usageError('The value is not JSON.', 'Quote it for the shell, or pass --string to take it as text.')
+  }
+}
+
+export async function stdinText(cli: Cli, when_none: string): Promise<string> {
+  const { stdin } = cli.world
+  if (stdin.isTTY) throw usageError(when_none)
+  const decoder = new TextDecoder('utf-8', { fatal: true })
+  try {
+    let text = ''
+    for await (const chunk of stdin)
+      text += typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true })
+    return text + decoder.decode()
+  } catch (error) {
+    if (error instanceof TypeError) throw usageError('Standard input is not UTF-8.')
+    throw error
+  }
+}
+
+export function fileText(path: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(path))
+  } catch (error) {
+    if (error instanceof TypeError) throw usageError(`${path} is not UTF-8.`)
+    throw usageError(`${path} cannot be read (${(error as { code?: string }).code ?? 'unknown'}).`)
+  }
+}
+
+const units: Record<string, number> = { '': 1, s: 1, m: 60, h: 3_600, d: 86_400 }
+
+/** `90`, `90s`, `15m`, `2h` or `7d`, as seconds. */
+export function seconds(text: string): number {
+  const [, digits, unit] = /^(\d{1,12}(?:\.\d{1,6})?)([smhd]?)$/.exec(text) ?? []
+  if (digits === undefined) throw new InvalidArgumentError('It is a duration such as 90, 90s, 15m, 2h or 7d.')
+  return Number(digits) * units[unit!]!
+}
+
+export function wholeNumber(text: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text)
+  throw new InvalidArgumentError('It is a whole number.')
+}
+
+export function positiveNumber(text: string): number {
+  if (/^\d{1,15}(\.\d{1,6})?$/.test(text) && Number(text) > 0) return Number(text)
+  throw new InvalidArgumentError('It is a number above 0.')
+}

@@ -1,0 +1,24 @@
+// The process around a command: its streams, and what ends it.
+
+import { homedir } from 'node:os'
+import { exit } from './failures.ts'
+import { run } from './run.ts'
+
+const interrupt = () => process.exit(exit.interrupted)
+process.on('SIGINT', interrupt)
+
+// Who reads our output may have had enough, as `head` does.
+process.stdout.on('error', (error: { code?: string }) => {
+  process.exit(error.code === 'EPIPE' ? exit.ok : exit.unexpected)
+})
+
+process.exitCode = await run(process.argv.slice(2), {
+  env: process.env,
+  platform: process.platform,
+  home: homedir(),
+  stdin: process.stdin,
+  stdout: process.stdout,
+  stderr: process.stderr,
+  now: Date.now,
+  leaveSignals: () => void process.off('SIGINT', interrupt),
+})

@@ -1,0 +1,26 @@
+// Questions on a terminal.
+
+import { isCancel, password, text } from '@clack/prompts'
+import type { Cli } from './cli.ts'
+import { CliError, exit, usageError } from './failures.ts'
+
+/** Not shown while it is typed. */
+export async function promptedSecret(cli: Cli, message: string): Promise<string> {
+  mustBeTerminal(cli, 'Give it on standard input.')
+  return answered(await password({ message, output: process.stderr }))
+}
+
+export async function promptedLine(cli: Cli, message: string, otherwise: string): Promise<string> {
+  mustBeTerminal(cli, otherwise)
+  return answered(await text({ message, output: process.stderr }))
+}
+
+function mustBeTerminal({ world }: Cli, otherwise: string): void {
+  if (!world.stdin.isTTY || !world.stderr.isTTY)
+    throw usageError('There is no terminal to ask at.', otherwise)
+}
+
+function answered(answer: unknown): string {
+  if (isCancel(answer)) throw new CliError('INTERRUPTED', 'Cancelled.', exit.interrupted, 'Nothing was done.')
+  return String(answer ?? '')
+}

@@ -1,0 +1,51 @@
+// Text for people: nothing that a terminal would obey, and no digit lost.
+
+/**
+ * What moves cursors, colours, rings, breaks lines or turns the direction of writing: C0, DEL, C1, the line separators
+ * of Unicode and its bidirectional controls. Stored text is somebody else's, and terminals obey it.
+ */
+const unsafe = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
+
+/** One line that shows what it holds: a line break as \n, ESC as \u001b. */
+export function visible(text: string): string {
+  return text.replace(unsafe, (character) => names[character] ?? escaped(character))
+}
+
+/** The same for JSON text, which stays JSON of the same value: line breaks between its parts are kept. */
+export function visibleJson(text: string): string {
+  return text.replace(unsafe, (character) => (' \t\r\n'.includes(character) ? character : escaped(character)))
+}
+
+const names: Record<string, string> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+}
+
+interface RawNumber {
+  readonly rawJSON: string
+}
+
+/** As ES2026 has it; the types do not know it yet. */
+const exact = JSON as typeof JSON & {
+  rawJSON(text: string): RawNumber
+  isRawJSON(value: unknown): value is RawNumber
+}
+
+/** Numbers that a double would change are kept as their text, and written as it by JSON.stringify. */
+export function parseExact(text: string): unknown {
+  return JSON.parse(text, (_name, value: unknown, context?: { source?: string }) => {
+    const source = context?.source
+    if (typeof value !== 'number' || source === undefined || String(value) === source) return value
+    return exact.rawJSON(source)
+  })
+}
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !exact.isRawJSON(value)
+}
+
+/** JSON that is safe to show. */
+export function jsonText(value: unknown, indent = 0): string {
+  return visibleJson(JSON.stringify(value, null, indent) ?? 'null')
+}

@@ -1,0 +1,34 @@
+#!/usr/bin/env node
+// Runs the command with the Bun that npm installed, after installing what is missing. Plain Node, because it runs
+// before anything is installed.
+
+import { spawn, spawnSync } from 'node:child_process'
+import { constants } from 'node:os'
+import { dirname, join } from 'node:path'
+import { isatty } from 'node:tty'
+import { fileURLToPath } from 'node:url'
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..')
+const installed = spawnSync(process.execPath, [join(root, 'scripts', 'ensure-install.mjs'), 'run'], {
+  stdio: ['ignore', 2, 2],
+})
+if (installed.status !== 0) process.exit(installed.status ?? 1)
+
+// No setting of the folder that somebody happens to stand in: a bunfig.toml there could run code, a .env bring keys.
+const bun = join(root, 'node_modules', 'bun', 'bin', 'bun.exe') // its name on every system
+const settings = [`--config=${join(root, 'bunfig.toml')}`, '--no-env-file']
+const child = spawn(bun, [...settings, join(root, 'cli', 'main.ts'), ...process.argv.slice(2)], {
+  stdio: 'inherit',
+})
+
+// A terminal sends its signals to the child as well, and a second one would end a service that drains.
+const at_terminal = [0, 1, 2].some((fd) => isatty(fd))
+process.on('SIGINT', () => at_terminal || child.kill('SIGINT'))
+process.on('SIGTERM', () => child.kill('SIGTERM'))
+process.on('SIGHUP', () => child.kill('SIGHUP'))
+
+child.on('error', (error) => {
+  console.error(`waystation: cannot start ${bun}: ${error.message}`)
+  process.exit(1)
+})
+child.on('exit', (code, signal) => process.exit(code ?? 128 + constants.signals[signal]))

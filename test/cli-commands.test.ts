@@ -1,0 +1,487 @@
+// The tree of commands: openapi.json, help, exit codes and completion.
+
+import { afterAll, describe, expect, test } from 'bun:test'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Command } from 'commander'
+import { Cli } from '../cli/cli.ts'
+import { exit, failureOf } from '../cli/failures.ts'
+import { programOf } from '../cli/program.ts'
+import { parseExact, visible, visibleJson } from '../cli/text.ts'
+import { WaystationError } from '../sdk/src/index.ts'
+import { operations } from '../sdk/src/types.ts'
+import { errors } from '../src/base/errors.ts'
+import { Bench, root, runInside } from './support/cli.ts'
+
+const bench = new Bench()
+afterAll(() => bench.clean())
+
+const openapi = JSON.parse(readFileSync(join(root, 'openapi.json'), 'utf8')) as {
+  paths: Record<string, Record<string, { operationId: string }>>
+}
+const operation_ids = Object.values(openapi.paths).flatMap((methods) =>
+  Object.values(methods).map(({ operationId }) => operationId),
+)
+
+/** The command that makes each call. */
+const commands: Record<string, string[]> = {
+  createTenant: ['tenant', 'create', 'acme', '--email', 'a@example.com'],
+  getTenant: ['tenant', 'get', 'ten_1'],
+  deleteTenant: ['tenant', 'delete', 'ten_1', '--confirm', 'DELETE ALL DATA'],
+  restoreTenant: ['tenant', 'restore', 'ten_1'],
+  rotateTenantKey: ['tenant', 'rotate-key', 'ten_1', '--grace', '1m'],
+  rotateSigningSecret: ['tenant', 'rotate-signing-secret', 'ten_1'],
+  createAgent: ['agent', 'create', 'worker'],
+  listAgents: ['agent', 'list'],
+  getAgent: ['agent', 'get', 'worker'],
+  deleteAgent: ['agent', 'delete', 'worker'],
+  rotateAgentKey: ['agent', 'rotate-key', 'worker'],
+  createApprovalKey: ['key', 'create', '--label', 'on call'],
+  listApprovalKeys: ['key', 'list'],
+  deleteApprovalKey: ['key', 'delete', 'apk_1'],
+  getValue: ['kv', 'get', 'state', 'k', '--json'],
+  putValue: ['kv', 'put', 'state', 'k', '1'],
+  deleteValue: ['kv', 'delete', 'state', 'k'],
+  listKeys: ['kv', 'list', 'state'],
+  appendEntry: ['audit', 'append', 'done'],
+  listEntries: ['audit', 'list'],
+  getEntry: ['audit', 'get', 'log_1'],
+  captureItem: ['dlq', 'create', '1', '--error', 'e'],
+  listItems: ['dlq', 'list'],
+  getItem: ['dlq', 'get', 'dlq_1'],
+  deleteItem: ['dlq', 'delete', 'dlq_1'],
+  claimItem: ['dlq', 'claim', 'dlq_1'],
+  claimOldestItem: ['dlq', 'claim'],
+  extendItem: ['dlq', 'extend', 'dlq_1'],
+  releaseItem: ['dlq', 'release', 'dlq_1'],
+  failItem: ['dlq', 'fail', 'dlq_1'],
+  resolveItem: ['dlq', 'resolve', 'dlq_1'],
+  createSchedule: ['schedule', 'create', '/wake', '--in', '1m'],
+  listSchedules: ['schedule', 'list'],
+  getSchedule: ['schedule', 'get', 'sch_1'],
+  updateSchedule: ['schedule', 'update', 'sch_1', '--no-dlq'],
+  cancelSchedule: ['schedule', 'cancel', 'sch_1'],
+  listScheduleAttempts: ['schedule', 'attempts', 'sch_1'],
+  createCheckpoint: ['checkpoint', 'create', 'Deploy?', '--callback', '/decided'],
+  listCheckpoints: ['checkpoint', 'list'],
+  getCheckpoint: ['checkpoint', 'get', 'chk_1'],
+  approveCheckpoint: ['approve', 'chk_1', '--reason', 'seen'],
+  rejectCheckpoint: ['reject', 'chk_1'],
+  cancelCheckpoint: ['checkpoint', 'cancel', 'chk_1'],
+  listCheckpointAttempts: ['checkpoint', 'attempts', 'chk_1'],
+  createInbox: ['inbox', 'create'],
+  listInboxes: ['inbox', 'list'],
+  getInbox: ['inbox', 'get', 'inb_1', '--json'],
+  deleteInbox: ['inbox', 'delete', 'inb_1'],
+  listMessages: ['inbox', 'messages', 'inb_1'],
+  checkRateLimit: ['rate', 'check', 'k', '--limit', '1', '--window', '1m'],
+  getRateLimit: ['rate', 'status', 'k'],
+  getRateLimitNamedReset: ['rate', 'status', 'reset'],
+  resetRateLimit: ['rate', 'reset', 'k'],
+  tick: ['tick'],
+  livez: ['health', '--live'],
+  readyz: ['health'],
+  openapi: ['openapi'],
+}
+
+const hook = 'anybody may send to an inbox, with any client'
+const without_command: Record<string, string> = {
+  checkRateLimitByQuery: 'the same check; a GET that counts would be repeated by anything on its way',
+  ...Object.fromEntries(
+    ['Delete', 'Get', 'Patch', 'Post', 'Put'].flatMap((verb) => [
+      [`receive${verb}`, hook],
+      [`receive${verb}Below`, hook],
+    ]),
+  ),
+}
+
+const without_operation: Record<string, string> = {
+  serve: 'is the service',
+  login: 'keeps a key',
+  logout: 'forgets a key',
+  profiles: 'lists kept keys',
+  'profiles use': 'chooses one',
+  completion: 'prints a script',
+  mcp: 'makes the calls that its client asks for',
+  'checkpoint wait': 'asks as get does, until it is decided',
+  'inbox tail': 'asks as messages does, without end',
+}
+
+const places = commandsOf(
+  programOf(new Cli({ ...({} as Cli['world']), env: {}, home: '', platform: 'linux' })),
+)
+
+function commandsOf(command: Command, words: string[] = []): { words: string[]; command: Command }[] {
+  const inner = command.commands.flatMap((sub) => commandsOf(sub, [...words, sub.name()]))
+  return [{ words, command }, ...inner]
+}
+
+describe('The commands and openapi.json', () => {
+  test('every operation has its command, or a reason to have none', () => {
+    const covered = [...Object.keys(commands), ...Object.keys(without_command)]
+    expect(covered.toSorted()).toEqual(operation_ids.toSorted())
+  })
+
+  test('every command makes a call, or has a reason to make none', () => {
+    const doing = places.filter(({ command, words }) => {
+      return command.commands.length === 0 || words.join(' ') === 'profiles'
+    })
+    const used = places.filter(({ words }) => {
+      return Object.values(commands).some(
+        (args) => words.length > 0 && words.every((word, i) => args[i] === word),
+      )
+    })
+    const reasoned = Object.keys(without_operation)
+    const known = [...used.map(({ words }) => words.join(' ')), ...reasoned]
+    expect(doing.map(({ words }) => words.join(' ')).filter((name) => !known.includes(name))).toEqual([])
+    expect(reasoned.filter((name) => !places.some(({ words }) => words.join(' ') === name))).toEqual([])
+  })
+
+  test.each(Object.entries(commands))(
+    '%s is asked for with its method at its path',
+    async (operation_id, args) => {
+      const list = { items: [], next_cursor: null, nextAfter: null, total: 0 }
+      const answer = () => Response.json({ ...list, data: { ...list, allowed: true } })
+      const { asked, stderr, code } = await runInside([...args, '--json'], { answer })
+      expect([code, stderr, asked.length]).toEqual([0, '', 1])
+      const { method, path } = operations[operation_id as keyof typeof operations]
+      const form = new RegExp(`^${path.replace(/[.]/g, '\\.').replace(/\{\w+\}/g, '[^/]+')}$`)
+      expect([asked[0]!.method, asked[0]!.path.split('?')[0]!]).toEqual([method, expect.stringMatching(form)])
+    },
+  )
+})
+
+test('The CLI knows the SDK by its one door, and of the service its start alone', () => {
+  const files = readdirSync(join(root, 'cli'), { recursive: true, encoding: 'utf8' }).filter((file) =>
+    file.endsWith('.ts'),
+  )
+  expect(files).toContain('commands/serve.ts')
+  const outside = files.flatMap((file) =>
+    [
+      ...readFileSync(join(root, 'cli', file), 'utf8').matchAll(/['"](?:\.\.\/)+((?:sdk|src)\/[^'"]+)['"]/g),
+    ].map(([, target]) => `${file} -> ${target}`),
+  )
+  expect(outside.filter((found) => !found.endsWith(' -> sdk/src/index.ts'))).toEqual([
+    'commands/serve.ts -> src/main.ts',
+  ])
+})
+
+describe('The help', () => {
+  test.each(
+    places
+      .filter(({ command }) => command.name() !== 'help')
+      .map(({ words }) => [words.join(' '), words] as const),
+  )('of "%s" has an example that begins with its name, and there is no --key', async (name, words) => {
+    const { code, stdout, stderr } = await runInside([...words, '--help'])
+    expect([code, stderr]).toEqual([0, ''])
+    const examples = stdout.split('\nExamples:\n')[1]!
+    expect(examples).toContain(`waystation ${name}`.trimEnd())
+    expect(stdout).not.toMatch(/--key\b/)
+  })
+
+  test('of the program names every exit code that there is', async () => {
+    const { stdout } = await runInside(['--help'])
+    for (const code of Object.values(exit)) expect(stdout).toMatch(new RegExp(`\\b${code} {1,2}?[a-zC]`))
+  })
+})
+
+describe('Wrong usage', () => {
+  const cases: [args: string[], message: string][] = [
+    [['kv', 'get', 'state'], "missing required argument 'key'"],
+    [['kv', 'get', 'state', ''], "key must not be ''."],
+    [['kv', 'get', '..', 'k'], "namespace must not be '..'."],
+    [['kv', 'gett'], "unknown command 'gett' (Did you mean get?)"],
+    [['kv', 'put', 'state', 'k', '{rows'], 'The value is not JSON.'],
+    [['kv', 'put', 'state', 'k', '1', '--file', 'x'], 'Give the value or --file, not both.'],
+    [
+      ['kv', 'put', 'state', 'k', '1', '--if-absent', '--if-version', '1'],
+      '--if-absent and --if-version exclude',
+    ],
+    [['kv', 'put', 'state', 'k', '1', '--ttl', 'soon'], 'It is a duration such as'],
+    [['kv', 'put', 'state', 'k', '--file', '/nowhere/x'], '/nowhere/x cannot be read (ENOENT).'],
+    [['rate', 'check', 'k', '--limit', '0', '--window', '1m'], 'It is a number above 0.'],
+    [['schedule', 'create', '/wake'], 'The time is missing'],
+    [['schedule', 'update', 'sch_1'], 'There is nothing to change.'],
+    [['tenant', 'get'], 'The tenant is not known here.'],
+    [['tenant', 'delete', 'ten_1'], 'There is no terminal to ask at.'],
+    [['audit', 'list', '--profile', 'x', '--url', 'http://a.test'], '--profile and --url exclude each other'],
+    [['audit', 'list', '--profile', 'x'], 'There is no profile x.'],
+    [['audit', 'list', '--url', 'ftp://a.test'], 'The address must be an http or https URL'],
+    [['audit', 'list', '--retries', '21'], '--retries is 20 at most.'],
+    [['audit', 'list', '--key', 'svc_agt_x'], "unknown option '--key'"],
+  ]
+  test.each(cases)('%j is told in one line, asks nobody, and ends with 2', async (args, message) => {
+    const told = await runInside(args)
+    expect([told.code, told.stdout, told.asked]).toEqual([2, '', []])
+    expect(told.stderr).toStartWith('waystation: USAGE: ')
+    expect(told.stderr).toContain(message)
+    expect(told.stderr).toMatch(/^[^\n]* Next: [^\n]+\n$/)
+    const as_json = await runInside([...args, '--json'])
+    expect([as_json.code, as_json.stdout]).toEqual([2, ''])
+    expect(JSON.parse(as_json.stderr)).toEqual({
+      error: {
+        code: 'USAGE',
+        message: expect.stringContaining(message),
+        next: expect.any(String),
+        exit_code: 2,
+      },
+    })
+  })
+
+  test('a group without a command prints its help on stderr and ends with 2', async () => {
+    const { code, stdout, stderr } = await runInside(['kv'])
+    expect([code, stdout]).toEqual([2, ''])
+    expect(stderr).toStartWith('Usage: waystation kv')
+  })
+})
+
+describe('An exit code', () => {
+  const by_status: Record<number, number> = {
+    ...{
+      400: 2,
+      401: 3,
+      402: 6,
+      403: 3,
+      404: 4,
+      405: 1,
+      408: 7,
+      409: 5,
+      410: 4,
+      413: 2,
+      415: 1,
+      422: 2,
+      429: 6,
+    },
+    ...{ 500: 1, 503: 7, 507: 7 },
+  }
+  test.each(Object.entries(errors))('of %s follows from its status', (code, { status, message }) => {
+    const error = new WaystationError(
+      code as keyof typeof errors,
+      message,
+      status,
+      undefined,
+      null,
+      undefined,
+    )
+    const { exit_code, message: told, next } = failureOf(error)
+    expect([exit_code, told]).toEqual([by_status[status]!, message])
+    expect(next).toMatch(/^[A-Zw].*\.$/)
+  })
+
+  test('of a gateway that finds no service is that of a service that is away', async () => {
+    const answer = () => new Response('<h1>Bad gateway</h1>', { status: 502 })
+    const { code, stderr } = await runInside(['kv', 'put', 'a', 'b', '1', '--if-version', '1'], { answer })
+    expect(code).toBe(7)
+    expect(stderr).toStartWith('waystation: UNEXPECTED_ANSWER: Status 502')
+  })
+
+  test('of a blocked rate check is 6, and the result is printed all the same', async () => {
+    const data = { allowed: false, count: 2, remaining: 0, resetAt: 'x', retryAfter: 9, limit: 1 }
+    const answer = () => Response.json({ success: false, data }, { status: 429 })
+    const { code, stdout } = await runInside([...commands.checkRateLimit!, '--json'], { answer })
+    expect([code, JSON.parse(stdout)]).toEqual([6, data])
+  })
+
+  test('of a claim that finds nothing is 4', async () => {
+    const answer = () => new Response(null, { status: 204 })
+    const { code, stdout } = await runInside(['dlq', 'claim', '--json'], { answer })
+    expect([code, stdout]).toEqual([4, 'null\n'])
+  })
+
+  test.each([
+    ['approved', 0],
+    ['rejected', 8],
+    ['expired', 8],
+    ['cancelled', 8],
+  ])('of a wait for a checkpoint that is %s is %d', async (status, expected) => {
+    const { code, stdout } = await runInside(['checkpoint', 'wait', 'chk_1', '--json'], {
+      answer: () => Response.json({ id: 'chk_1', status }),
+    })
+    expect([code, JSON.parse(stdout)]).toEqual([expected, { id: 'chk_1', status }])
+  })
+})
+
+test('A wait that was limited ends with 7 when its time is over', async () => {
+  const answer = () => Response.json({ id: 'chk_1', status: 'pending' })
+  const { code, stdout, stderr } = await runInside(['checkpoint', 'wait', 'chk_1', '--for', '0.01'], {
+    answer,
+  })
+  expect([code, stdout]).toEqual([7, ''])
+  expect(stderr).toStartWith('waystation: TIMED_OUT: Not decided within 0.01 s.')
+})
+
+test('A script and a list of settings are JSON, too, when that is asked for', async () => {
+  const { stdout } = await runInside(['completion', 'bash', '--json'])
+  expect(JSON.parse(stdout)).toStartWith('# bash completion for waystation\n')
+  const settings = await runInside(['--json', 'serve', '--settings'])
+  expect(JSON.parse(settings.stdout)).toContain('DATABASE_URL')
+})
+
+describe('What is printed', () => {
+  test('shows control characters and those that turn text around, and obeys none', () => {
+    expect(visible('a\x1b[31m\n\t\x9b\u202e\x7fb')).toBe('a\\u001b[31m\\n\\t\\u009b\\u202e\\u007fb')
+    expect(JSON.parse(visibleJson('{\n "a": "\x7f\u2066"}'))).toEqual({ a: '\x7f\u2066' })
+    expect(visibleJson('{\n "a": "\x7f"}')).toBe('{\n "a": "\\u007f"}')
+  })
+
+  test('keeps every digit of a number, in answers with --json as well', async () => {
+    const text = '{"value":[12345678901234567890,1.0,1e400,-0,7]}'
+    expect(JSON.stringify(parseExact(text))).toBe(text)
+    const { stdout } = await runInside(commands.getValue!, { answer: () => new Response(text) })
+    expect(stdout).toBe(`${text}\n`)
+  })
+
+  test('with --all and --json is one object a line, over all pages', async () => {
+    const answer = (path: string) =>
+      Response.json(
+        path.includes('cursor=two')
+          ? { items: [{ key: 'c' }], next_cursor: null }
+          : { items: [{ key: 'a' }, { key: 'b' }], next_cursor: 'two' },
+      )
+    const { stdout } = await runInside(['kv', 'list', 'state', '--all', '--json'], { answer })
+    expect(stdout).toBe('{"key":"a"}\n{"key":"b"}\n{"key":"c"}\n')
+    const one_page = await runInside(['kv', 'list', 'state'], { answer })
+    expect(one_page.stdout).toBe('a\t-\t-\t-\nb\t-\t-\t-\n')
+    expect(one_page.stderr).toBe('There may be more: --cursor two, or --all.\n')
+  })
+
+  test('of a list that ends early keeps its table', async () => {
+    const { stdout, stderr } = await runInside(['kv', 'list', 'state'], {
+      answer: () => Response.json({ items: [], next_cursor: null }),
+    })
+    expect([stdout, stderr]).toEqual(['', 'There are none.\n'])
+  })
+})
+
+describe('What is sent', () => {
+  test('a key goes to the address that it came with, and nowhere else', async () => {
+    const { asked } = await runInside(['audit', 'list', '--url', 'http://service.test/other'])
+    expect(asked.map(({ path, headers }) => [path, headers.authorization])).toEqual([
+      ['/other/v1/audit', undefined],
+    ])
+    const own = await runInside(['audit', 'list'])
+    expect(own.asked[0]!.headers.authorization).toBe('Bearer svc_agt_of-a-test')
+  })
+
+  test('a sign-up and a look at the health carry no key', async () => {
+    for (const args of [commands.createTenant!, commands.readyz!, commands.openapi!]) {
+      const { asked } = await runInside(args)
+      expect(asked[0]!.headers).not.toHaveProperty('authorization')
+    }
+  })
+
+  const bodies: [args: string[], body: unknown][] = [
+    [
+      ['kv', 'put', 's', 'k', '{"a": 1}', '--ttl', '2h', '--if-absent'],
+      { ttl_seconds: 7200, cas_version: 0, value: { a: 1 } },
+    ],
+    [
+      ['kv', 'put', 's', 'k', 'good morning', '--string', '--if-version', '3'],
+      { cas_version: 3, value: 'good morning' },
+    ],
+    [
+      ['schedule', 'create', '/w', '--in', '10m', '--dlq'],
+      {
+        callback_url: '/w',
+        fire_at: '2026-01-01T00:10:00.000Z',
+        callback_payload: null,
+        dlq_on_failure: true,
+      },
+    ],
+    [['schedule', 'update', 'sch_1', 'null'], { callback_payload: null }],
+    [
+      ['checkpoint', 'create', 't', '--callback', '/d', '--expires-in', '90s', '--on-timeout', 'dlq'],
+      { title: 't', callback_url: '/d', timeout_action: 'dlq', timeout_seconds: 90 },
+    ],
+    [['dlq', 'claim', 'dlq_1', '--lock', '5m'], { lock_seconds: 300 }],
+    [
+      [
+        'rate',
+        'check',
+        'k',
+        '--limit',
+        '5',
+        '--window',
+        '1m',
+        '--algorithm',
+        'sliding_window',
+        '--cost',
+        '2',
+      ],
+      { key: 'k', limit: 5, windowSeconds: 60, algorithm: 'sliding_window', cost: 2 },
+    ],
+    [
+      ['agent', 'create', 'w', '--callback-base-url', 'https://a.test'],
+      { name: 'w', callback_base_url: 'https://a.test' },
+    ],
+    [
+      ['inbox', 'create', '--ttl', '1d', '--forward', 'https://a.test'],
+      { ttl: 86400, forwardUrl: 'https://a.test' },
+    ],
+  ]
+  test.each(bodies)('%j sends its options as fields', async (args, body) => {
+    const { asked } = await runInside(args)
+    expect(asked[0]!.body).toEqual(body)
+  })
+
+  test('an idempotency key is passed on', async () => {
+    const { asked } = await runInside([...commands.appendEntry!, '--idempotency-key', 'once-1'])
+    expect(asked[0]!.headers['idempotency-key']).toBe('once-1')
+  })
+})
+
+describe('Completion', () => {
+  const scripts = ['bash', 'zsh', 'fish'] as const
+  const scriptOf = async (shell: string) => (await runInside(['completion', shell])).stdout
+
+  test.each(scripts)('for %s knows every command and every option', async (shell) => {
+    const script = await scriptOf(shell)
+    for (const { words, command } of places.filter(({ command }) => command.name() !== 'help')) {
+      expect(script).toContain(`/${words.join('/')}`)
+      for (const { long } of command.options) {
+        expect(script).toContain(shell === 'fish' ? ` -l ${long!.slice(2)} ` : long!)
+      }
+    }
+  })
+
+  test.each(scripts.filter((shell) => Bun.which(shell)))(
+    'for %s is read without complaint',
+    async (shell) => {
+      const file = join(bench.folder(), 'script')
+      writeFileSync(file, await scriptOf(shell))
+      const { code, stdout, stderr } = await bench.run(['-n', file], {}, { command: [shell] })
+      expect([code, stdout, stderr]).toEqual([0, '', ''])
+    },
+  )
+
+  test('for zsh closes what it opens, as a related shell sees it', async () => {
+    const file = join(bench.folder(), 'script')
+    writeFileSync(file, await scriptOf('zsh'))
+    const { code, stderr } = await bench.run(['-n', file], {}, { command: ['bash'] })
+    expect([code, stderr]).toEqual([0, ''])
+  })
+
+  const offered: [line: string, words: string[]][] = [
+    ['waystation k', ['key', 'kv']],
+    ['waystation kv ', ['get', 'put', 'delete', 'list', 'help']],
+    ['waystation --profile x --json kv pu', ['put']],
+    ['waystation dlq list --status c', ['claimed']],
+    ['waystation dlq list --st', ['--status']],
+    ['waystation kv put state k --file ', []],
+    ['waystation completion ', ['bash', 'zsh', 'fish']],
+    ["waystation kv put state '$(touch evaluated)' --if-a", ['--if-absent']],
+  ]
+  test.each(offered)('in bash offers after %j what fits', async (line, words) => {
+    const folder = bench.folder()
+    writeFileSync(join(folder, 'script'), await scriptOf('bash'))
+    const typed = line.split(' ').map((word) => `"${word.replaceAll('$', '\\$')}"`)
+    const ask = `COMP_WORDS=(${typed.join(' ')}); COMP_CWORD=${typed.length - 1}; _waystation; printf '%s\\n' "\${COMPREPLY[@]}"; ls`
+    const { code, stdout, stderr } = await bench.run(
+      ['-c', `. ./script; ${ask}`],
+      {},
+      { command: ['bash'], cwd: folder },
+    )
+    expect([code, stderr]).toEqual([0, ''])
+    expect(stdout.trim().split('\n')).toEqual([...words, 'script'])
+  })
+})
