@@ -4,7 +4,7 @@ import { afterAll, expect, test } from 'bun:test'
 import { useChromium } from './support/chromium.ts'
 
 const pages: Record<string, string> = {
-  '/good': '<title>good</title><p>nothing wrong',
+  '/good': '<title>good</title><p>nothing wrong<input value="✓ é"><select><option>one</select>',
   '/away': '<img src="http://elsewhere.test/a.png">',
   '/inline': '<script>1</script>',
   '/throws': '<script src="/throws.js"></script>',
