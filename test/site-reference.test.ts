@@ -1,10 +1,13 @@
 // The API reference in a real browser: all of it is drawn, from this origin alone, within its policy. `visit` throws
 // at a breach of the policy, a request elsewhere, an error in the console or an exception.
 
-import { expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { routes } from '../src/routes.ts'
 import { useChromium } from './support/chromium.ts'
-import { forEachService } from './support/service.ts'
+import { TestService } from './support/service.ts'
 
 const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
@@ -12,7 +15,18 @@ const policy =
 
 const chromium = useChromium()
 
-forEachService('The API reference', (service) => {
+describe('The API reference', () => {
+  // The page is the same on both engines.
+  const service = new TestService()
+  const folder = mkdtempSync(join(tmpdir(), 'waystation-test-'))
+  beforeAll(async () => {
+    await service.start(`sqlite:${join(folder, 'test.db')}`)
+  })
+  afterAll(async () => {
+    await service.stop()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
   test('has the summary of every operation', async () => {
     const { shown, answered } = await chromium.visit(service.url, async (page) => {
       const document = await page.goto('/docs')
