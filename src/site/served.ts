@@ -1,8 +1,5 @@
 // A file as it is served: revalidated by its ETag or kept for good, and compressed once for those who take it so.
 
-import { promisify } from 'node:util'
-import { gzip } from 'node:zlib'
-
 export interface Served {
   content_type: string
   bytes: Uint8Array<ArrayBuffer>
@@ -21,9 +18,6 @@ export interface Kind {
   headers?: Readonly<Record<string, string>>
 }
 
-/** In a thread of the pool: nobody else waits for it. */
-const compress = promisify(gzip)
-
 export async function served(
   content: string | Uint8Array<ArrayBuffer>,
   { content_type, immutable = false, headers = {} }: Kind,
@@ -32,11 +26,19 @@ export async function served(
   return {
     content_type,
     bytes,
-    gzipped: new Uint8Array(await compress(bytes)),
+    gzipped: await compressed(bytes),
     tag: Bun.hash(bytes).toString(36),
     cache_control: immutable ? 'public, max-age=31536000, immutable' : 'no-cache',
     headers,
   }
+}
+
+/** In a thread of the pool: nobody else waits for it. Imported here, because the start need not wait for it either. */
+async function compressed(bytes: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
+  const { gzip } = await import('node:zlib')
+  const { promise, resolve, reject } = Promise.withResolvers<Uint8Array<ArrayBuffer>>()
+  gzip(bytes, (error, result) => (error ? reject(error) : resolve(new Uint8Array(result))))
+  return promise
 }
 
 /** 200, or 304 to whoever has it. */
