@@ -10,7 +10,7 @@ import { useChromium } from './support/chromium.ts'
 import { TestService } from './support/service.ts'
 
 const policy =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; " +
   "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
 const chromium = useChromium()

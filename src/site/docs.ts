@@ -6,12 +6,12 @@ import type { Page } from '../http/pages.ts'
 import { listed, llmsFullText, llmsText, type Section } from './llms.ts'
 import { answerWith, type Kind, type Served, served } from './served.ts'
 
-/** This origin alone, and nothing that is written into the page. The library's style has its icons in `data:` URLs. */
+/** This origin alone, and nothing that is written into the page. The only images are the library's, in `data:` URLs. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
-  "img-src 'self' data:",
+  "img-src data:",
   "connect-src 'self'",
   "frame-ancestors 'none'",
   "base-uri 'none'",
