@@ -11,7 +11,7 @@ const policy = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
-  "img-src data:",
+  'img-src data:',
   "connect-src 'self'",
   "frame-ancestors 'none'",
   "base-uri 'none'",
