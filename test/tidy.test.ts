@@ -202,6 +202,7 @@ describe('effects have their places', () => {
         'src/config.ts': 'PLANS_FILE',
         'src/db/sqlite.ts': 'the folder of the database, and what kind of disk it lies on',
         'src/secrets/service.ts': 'generated secrets in DATA_DIR',
+        'src/site/assets.ts': 'the API reference, also out of a compiled executable',
       },
     ],
     ['SQLite', /['"]bun:sqlite['"]/, { 'src/db/sqlite.ts': 'the driver' }],
@@ -364,6 +365,7 @@ describe('a file', () => {
   test('exports by name', () => {
     const reasons: Record<string, string> = {
       'src/db/sql.d.ts': 'how Bun hands over a file that is imported as text',
+      'src/site/files.d.ts': 'how Bun hands over a file that is imported as text, or as a path',
     }
     const found = code.filter((file) => /^\s*export (default|\* from)/m.test(textOf(file)))
     expect(found).toEqual(Object.keys(reasons))

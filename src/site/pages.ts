@@ -1,6 +1,7 @@
 // Every page of the service: what is served beside the API.
 
 import type { Page } from '../http/pages.ts'
+import { docsPages } from './docs.ts'
 import { mcpPage } from './mcp.ts'
 
 /** What pages are made of. */
@@ -14,5 +15,5 @@ export interface PageSources {
 }
 
 export function pagesOf(sources: PageSources): Page[] {
-  return [mcpPage(sources)]
+  return [...docsPages(sources.public_url), mcpPage(sources)]
 }

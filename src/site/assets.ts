@@ -1,0 +1,13 @@
+// What the API reference is made of beside its page. Imported at the first request for any of it.
+
+import library_style_path from 'swagger-ui-dist/swagger-ui.css' with { type: 'file' }
+import library_script_path from 'swagger-ui-dist/swagger-ui-bundle.js' with { type: 'file' }
+import own_style from './reference.css' with { type: 'text' }
+import own_script from './reference.js' with { type: 'text' }
+
+export const assets = {
+  library_script: () => Bun.file(library_script_path).bytes(),
+  library_style: () => Bun.file(library_style_path).bytes(),
+  own_script: () => own_script,
+  own_style: () => own_style,
+}

@@ -1,0 +1,27 @@
+// The API reference of /docs, drawn from /openapi.json by Swagger UI. Keys stay in this page: nothing is stored.
+
+const scheme = matchMedia('(prefers-color-scheme: dark)')
+const follow = () => document.documentElement.classList.toggle('dark-mode', scheme.matches)
+scheme.addEventListener('change', follow)
+follow()
+
+const place = document.querySelector('#reference')
+try {
+  const answer = await fetch('openapi.json')
+  if (!answer.ok) throw new Error(`the service answered ${answer.status}`)
+  const spec = await answer.json()
+  // Calls go to where this page came from, by whatever name: the policy allows nothing else.
+  spec.servers = [{ url: new URL('.', location.href).href.replace(/\/$/, '') }]
+  window.SwaggerUIBundle({
+    spec,
+    domNode: place,
+    deepLinking: true,
+    defaultModelsExpandDepth: 0,
+    displayRequestDuration: true,
+    filter: true,
+    tryItOutEnabled: true,
+    validatorUrl: null,
+  })
+} catch (error) {
+  place.textContent = `The reference cannot be shown: ${error.message}. The document itself is at /openapi.json.`
+}

@@ -1,0 +1,78 @@
+// A file as it is served: revalidated by its ETag or kept for good, and compressed once for those who take it so.
+
+export interface Served {
+  content_type: string
+  bytes: Uint8Array<ArrayBuffer>
+  gzipped: Uint8Array<ArrayBuffer>
+  /** Without quotes. Not a secret: it only has to change with the content. */
+  tag: string
+  cache_control: string
+  /** Beside those of every file. */
+  headers: Readonly<Record<string, string>>
+}
+
+export interface Kind {
+  content_type: string
+  /** The name changes with the content. */
+  immutable?: boolean
+  headers?: Readonly<Record<string, string>>
+}
+
+export async function served(
+  content: string | Uint8Array<ArrayBuffer>,
+  { content_type, immutable = false, headers = {} }: Kind,
+): Promise<Served> {
+  const bytes = typeof content === 'string' ? new TextEncoder().encode(content) : content
+  return {
+    content_type,
+    bytes,
+    gzipped: await compressed(bytes),
+    tag: Bun.hash(bytes).toString(36),
+    cache_control: immutable ? 'public, max-age=31536000, immutable' : 'no-cache',
+    headers,
+  }
+}
+
+/** In a thread of the pool: nobody else waits for it. Imported here, because the start need not wait for it either. */
+async function compressed(bytes: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
+  const { gzip } = await import('node:zlib')
+  const { promise, resolve, reject } = Promise.withResolvers<Uint8Array<ArrayBuffer>>()
+  gzip(bytes, (error, result) => (error ? reject(error) : resolve(new Uint8Array(result))))
+  return promise
+}
+
+/** 200, or 304 to whoever has it. */
+export function answerWith(file: Served, request: Headers): Response {
+  const gzipped = takesGzip(request.get('accept-encoding'))
+  // Two forms of one file are two representations, RFC 9110 section 8.8.3.3.
+  const etag = gzipped ? `"${file.tag}-gzip"` : `"${file.tag}"`
+  const headers: Record<string, string> = {
+    ...file.headers,
+    'cache-control': file.cache_control,
+    etag,
+    vary: 'Accept-Encoding',
+  }
+  if (isKnown(request.get('if-none-match'), etag)) return new Response(null, { status: 304, headers })
+  headers['content-type'] = file.content_type
+  if (gzipped) headers['content-encoding'] = 'gzip'
+  return new Response(gzipped ? file.gzipped : file.bytes, { headers })
+}
+
+/** RFC 9110 section 12.5.3: named and not refused by `q=0`; the name counts before `*`. */
+function takesGzip(accepted: string | null): boolean {
+  const codings = new Map(
+    (accepted ?? '').split(',').map((item) => {
+      const [name, ...parameters] = item.toLowerCase().split(';')
+      const refused = parameters.some((parameter) => /^\s*q\s*=\s*0(\.0*)?\s*$/.test(parameter))
+      return [name!.trim(), !refused]
+    }),
+  )
+  return codings.get('gzip') ?? codings.get('*') ?? false
+}
+
+/** Compared weakly, as RFC 9110 section 13.1.2 asks for. */
+function isKnown(known: string | null, etag: string): boolean {
+  if (known === null) return false
+  const tags: string[] = known.match(/"[^"]*"/g) ?? []
+  return known.trim() === '*' || tags.includes(etag)
+}

@@ -1,0 +1,110 @@
+// The API reference in a real browser: all of it is drawn, from this origin alone, within its policy. `visit` throws
+// at a breach of the policy, a request elsewhere, an error in the console or an exception.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { routes } from '../src/routes.ts'
+import { useChromium } from './support/chromium.ts'
+import { TestService } from './support/service.ts'
+
+const policy =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; " +
+  "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+
+const chromium = useChromium()
+
+describe('The API reference', () => {
+  // The page is the same on both engines.
+  const service = new TestService()
+  const folder = mkdtempSync(join(tmpdir(), 'waystation-test-'))
+  beforeAll(async () => {
+    await service.start(`sqlite:${join(folder, 'test.db')}`)
+  })
+  afterAll(async () => {
+    await service.stop()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  test('has the summary of every operation', async () => {
+    const { shown, answered } = await chromium.visit(service.url, async (page) => {
+      const document = await page.goto('/docs')
+      const summaries = page.locator('.opblock-summary-description')
+      await summaries.nth(routes.length - 1).waitFor()
+      return { shown: await summaries.allTextContents(), answered: document!.headers() }
+    })
+    expect(shown.toSorted()).toEqual(routes.map(({ route }) => route.summary).toSorted())
+    expect(answered['content-security-policy']).toBe(policy)
+    expect(answered['referrer-policy']).toBe('no-referrer')
+  })
+
+  test('tries a call out, with a key that is given there and not kept', async () => {
+    const { agent_id, api_key } = await service.signUp()
+    const put = { key: api_key, body: { value: 'from the store' } }
+    expect((await service.ask('PUT', '/v1/kv/state/seen', put)).status).toBe(200)
+    const { answer, kept } = await chromium.visit(service.url, async (page) => {
+      await page.goto('/docs')
+      await page.locator('.auth-wrapper .authorize').click()
+      const bearer = page.locator('.auth-container', { hasText: 'Any kind of key' })
+      await bearer.locator('input').fill(api_key)
+      await bearer.locator('button.authorize').click()
+      await page.locator('.close-modal').click()
+
+      const operation = page.locator('.opblock', { hasText: 'Read a value and its version' })
+      await operation.locator('.opblock-summary-control').click()
+      await operation.locator('tr[data-param-name="namespace"] input').fill('state')
+      await operation.locator('tr[data-param-name="key"] input').fill('seen')
+      await operation.locator('button.execute').click()
+      const body = operation.locator('.live-responses-table .response-col_description code').first()
+      await body.waitFor()
+      return {
+        answer: await body.textContent(),
+        kept: await page.evaluate(
+          'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])',
+        ),
+      }
+    })
+    expect(answer).toContain('"from the store"')
+    expect(kept).toBe('[{},{},""]')
+    expect(agent_id).toBe('agent-one')
+  })
+
+  const looks: [scheme: 'light' | 'dark', width: number, background: string][] = [
+    ['light', 1280, 'rgba(0, 0, 0, 0)'],
+    ['dark', 1280, 'rgb(28, 32, 34)'],
+    ['light', 360, 'rgba(0, 0, 0, 0)'],
+    ['dark', 360, 'rgb(28, 32, 34)'],
+  ]
+  test.each(looks)(
+    'is %s on a window of %d pixels, and no wider than it',
+    async (scheme, width, background) => {
+      const seen = await chromium.visit(
+        service.url,
+        async (page) => {
+          await page.goto('/docs')
+          const operation = page.locator('.opblock', { hasText: 'Whether the process answers' })
+          await operation.locator('.opblock-summary-control').click()
+          await operation.locator('.responses-table').first().waitFor()
+          return page.evaluate(
+            '[document.documentElement.scrollWidth, getComputedStyle(document.body).backgroundColor]',
+          )
+        },
+        { colorScheme: scheme, viewport: { width, height: 800 } },
+      )
+      expect(seen).toEqual([width, background])
+    },
+  )
+
+  test('lists the pages, each of which opens', async () => {
+    const pages = await chromium.visit(service.url, async (page) => {
+      await page.goto('/docs')
+      return page
+        .locator('.pages a')
+        .evaluateAll((links) => links.map((link) => (link as unknown as { href: string }).href))
+    })
+    expect(pages).toContain(`${service.url}/docs/kv.md`)
+    expect(pages).toContain(`${service.url}/llms.txt`)
+    for (const page of pages) expect([page, (await fetch(page)).status]).toEqual([page, 200])
+  })
+})
