@@ -1,6 +1,7 @@
 // Every page of the service: what is served beside the API.
 
 import type { Page } from '../http/pages.ts'
+import { consolePages } from './console.ts'
 
 /** What pages are made of. */
 export interface PageSources {
@@ -11,6 +12,6 @@ export interface PageSources {
   version: string
 }
 
-export function pagesOf(_sources: PageSources): Page[] {
-  return []
+export function pagesOf({ public_url }: PageSources): Page[] {
+  return [...consolePages(public_url)]
 }

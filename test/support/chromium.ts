@@ -1,0 +1,158 @@
+// A real Chromium for tests of pages. Whatever a page does wrong on its own fails the test that looks at it: a request
+// to another origin, a breach of its content security policy, an error in the console, an exception nobody caught.
+
+import { afterAll, beforeAll } from 'bun:test'
+import { mkdtempSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
+import { tmpdir, userInfo } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type Page,
+} from 'playwright-core'
+
+export interface VisitOptions extends BrowserContextOptions {
+  /** What the console or the policy may say all the same, such as the 401 that a test provokes. */
+  expected?: RegExp[]
+  /** How long playwright waits for what a test asks of it. */
+  patience_ms?: number
+}
+
+export interface Chromium {
+  /**
+   * Opens an empty page in a context of its own, hands it over and closes it again. Paths such as `/docs` are those of
+   * `origin`. Throws when the page did something wrong meanwhile; `faults` tells what is known of that so far.
+   */
+  visit<T>(
+    origin: string,
+    look: (page: Page, faults: string[]) => Promise<T>,
+    options?: VisitOptions,
+  ): Promise<T>
+}
+
+/** One browser for the tests of the block or file that calls this; started before them, closed after them. */
+export function useChromium(): Chromium {
+  let browser: Browser | undefined
+  beforeAll(async () => {
+    browser = await launch()
+  }, launch_ms_max)
+  afterAll(() => browser?.close())
+  return { visit: (origin, look, options = {}) => visit(browser!, new URL(origin).origin, look, options) }
+}
+
+/** The first start of a machine unpacks the browser. */
+const launch_ms_max = 60_000
+const patience_ms = 15_000
+
+async function launch(): Promise<Browser> {
+  const folder = await unpacked()
+  return chromium.launch({
+    executablePath: join(folder, 'chromium'),
+    env: { ...process.env, FONTCONFIG_PATH: join(folder, 'fonts') },
+    args: [
+      ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
+      // No name is looked up, and no proxy of this machine asked: there is only loopback.
+      ...['--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost', '--no-proxy-server'],
+    ],
+  })
+}
+
+async function visit<T>(
+  browser: Browser,
+  origin: string,
+  look: (page: Page, faults: string[]) => Promise<T>,
+  { expected = [], ...options }: VisitOptions,
+): Promise<T> {
+  const { patience_ms: patience = patience_ms, ...context_options } = options
+  const context = await browser.newContext({ baseURL: origin, serviceWorkers: 'block', ...context_options })
+  try {
+    context.setDefaultTimeout(patience)
+    const faults = await watched(context, origin)
+    const page = await context.newPage()
+    const seen = await look(page, faults)
+    // What the pages reported before this answer has come with it.
+    for (const open of context.pages()) await open.evaluate('1')
+    const unexpected = faults.filter((fault) => !expected.some((pattern) => pattern.test(fault)))
+    if (unexpected.length > 0) throw new Error(`the page did wrong:\n${unexpected.join('\n')}`)
+    return seen
+  } finally {
+    await context.close()
+  }
+}
+
+/** Fills the list that it answers with, as things happen, in every page of the context. */
+async function watched(context: BrowserContext, origin: string): Promise<string[]> {
+  const faults: string[] = []
+  const isForeign = (url: string) => /^(https?|wss?):/.test(url) && !isOf(origin, url)
+  await context.route(
+    (url) => isForeign(url.href),
+    (route) => {
+      faults.push(`asked another origin: ${route.request().url()}`)
+      return route.abort()
+    },
+  )
+  await context.exposeBinding('reportPolicyViolation', (_, violation: string) => {
+    faults.push(`broke its policy: ${violation}`)
+  })
+  await context.addInitScript(report_violations)
+  context.on('console', (message) => {
+    if (message.type() === 'error') faults.push(`console: ${message.text()} (${message.location().url})`)
+  })
+  context.on('weberror', (error) => faults.push(`exception: ${error.error().stack ?? error.error().message}`))
+  context.on('page', (page) => {
+    page.on('crash', () => faults.push('the page crashed'))
+    page.on('websocket', (socket) => {
+      if (isForeign(socket.url())) faults.push(`asked another origin: ${socket.url()}`)
+    })
+  })
+  return faults
+}
+
+/** Text, because it is for the page: there is no `document` here. */
+const report_violations = `document.addEventListener('securitypolicyviolation', (event) => {
+  const where = event.sourceFile + ':' + event.lineNumber
+  reportPolicyViolation([event.effectiveDirective, event.blockedURI, where, event.sample].join(' ').trim())
+})`
+
+function isOf(origin: string, url: string): boolean {
+  return new URL(url.replace(/^ws/, 'http')).origin === origin
+}
+
+/** The folder with the browser and its fonts, kept for the next run. */
+async function unpacked(): Promise<string> {
+  const packed = dirname(dirname(dirname(fileURLToPath(import.meta.resolve('@sparticuz/chromium')))))
+  const { version } = JSON.parse(readFileSync(join(packed, 'package.json'), 'utf8'))
+  const { uid } = userInfo()
+  const folder = join(tmpdir(), `waystation-chromium-${version}-${uid}`)
+  if (isOwn(folder, uid)) return folder
+  // The package unpacks into the folder of temporary files, and takes a half-written browser for a whole one: so each
+  // process has a folder of its own, and only a finished one gets the name.
+  const own = mkdtempSync(join(tmpdir(), 'waystation-chromium-'))
+  const unpacking = Bun.spawn([process.execPath, '-e', unpack], {
+    cwd: packed,
+    env: { ...process.env, TMPDIR: own },
+    stdout: 'ignore',
+    stderr: 'pipe',
+  })
+  const [complaint, status] = await Promise.all([new Response(unpacking.stderr).text(), unpacking.exited])
+  if (status !== 0) throw new Error(`Chromium cannot be unpacked: ${complaint}`)
+  try {
+    renameSync(own, folder)
+  } catch (error) {
+    rmSync(own, { recursive: true, force: true })
+    // Another process was faster.
+    if (!isOwn(folder, uid)) throw error
+  }
+  return folder
+}
+
+const unpack = `const { default: chromium } = await import('@sparticuz/chromium'); await chromium.executablePath()`
+
+/** Nobody else's browser is run. */
+function isOwn(folder: string, uid: number): boolean {
+  const found = statSync(folder, { throwIfNoEntry: false })
+  return found !== undefined && found.uid === uid && (found.mode & 0o022) === 0
+}
