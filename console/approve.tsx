@@ -3,7 +3,7 @@
 
 import { useComputed, useSignal } from '@preact/signals'
 import { type JSX, render } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { Approval, Checkpoint } from '../sdk/src/types.ts'
 import { call, type Problem, type Result } from './api.ts'
 import { Decide, exactMember, Outcome, Question, type Verb } from './checkpoint.tsx'
@@ -42,11 +42,9 @@ function Approve({ id, approval_key }: { id: string; approval_key: string }): JS
   }
 
   useEffect(() => {
-    const controller = new AbortController()
-    again.current = () => void follow(controller.signal)
-    const follow = async (signal: AbortSignal) => {
-      let failures = 0
-      while (!signal.aborted) {
+    let running = new AbortController()
+    const follow = async ({ signal }: AbortController) => {
+      for (let failures = 0; ; ) {
         const wait = failures === 0 && seen.peek() ? wait_seconds : undefined
         const result = await call<Approval>(approval_key, 'GET', `/v1/approvals/${encodeURIComponent(id)}`, {
           query: { wait },
@@ -57,10 +55,16 @@ function Approve({ id, approval_key }: { id: string; approval_key: string }): JS
         if (result.ok ? result.value.status !== 'pending' : isFinal(result.problem)) return
         failures = result.ok ? 0 : failures + 1
         await pause(Math.min(pause_ms * 2 ** failures, pause_ms_max), signal)
+        if (signal.aborted) return
       }
     }
-    void follow(controller.signal)
-    return () => controller.abort()
+    again.current = () => {
+      running.abort()
+      running = new AbortController()
+      void follow(running)
+    }
+    if (approval_key !== '') again.current()
+    return () => running.abort()
   }, [id, approval_key])
 
   const decide = (verb: Verb, reason: string) =>
@@ -102,7 +106,7 @@ function Request({ seen: { approval, payload }, own, decide, onEnd }: RequestPro
   const pending = status === 'pending'
   const outcome = useRef<HTMLDivElement>(null)
   const was_pending = useRef(pending)
-  useEffect(() => {
+  useLayoutEffect(() => {
     // The buttons are gone, and the focus with them.
     if (was_pending.current && !pending) outcome.current?.focus()
     was_pending.current = pending

@@ -2,7 +2,7 @@
 
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Checkpoint } from '../../sdk/src/types.ts'
 import type { Result } from '../api.ts'
 import { Decide, exactMember, Outcome, Question, type Verb } from '../checkpoint.tsx'
@@ -107,7 +107,7 @@ function Detail({ id, onChange }: { id: string; onChange: () => void }): JSX.Ele
   const pending = loaded.value?.status === 'pending'
   const outcome = useRef<HTMLDivElement>(null)
   const was_pending = useRef(false)
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!loaded.value) return
     // A callback under way still changes.
     settled.value = !pending && loaded.value.callback.status !== 'pending'

@@ -75,7 +75,10 @@ function Value({ text, depth, small, name, index = false }: ValueProps): JSX.Ele
 
 function Name({ name, index }: { name: string; index: boolean }): JSX.Element {
   return (
-    <span class={index ? 'tree-index' : 'tree-name'}>{name === '' ? '""' : <bdi>{shown(name)}</bdi>}</span>
+    <span class={index ? 'tree-index' : 'tree-name'}>
+      {name === '' ? '""' : <bdi>{shown(name)}</bdi>}
+      {': '}
+    </span>
   )
 }
 

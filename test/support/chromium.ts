@@ -2,7 +2,7 @@
 // to another origin, a breach of its content security policy, an error in the console, an exception nobody caught.
 
 import { afterAll, beforeAll } from 'bun:test'
-import { mkdtempSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -51,7 +51,7 @@ async function launch(): Promise<Browser> {
   const folder = await unpacked()
   return chromium.launch({
     executablePath: join(folder, 'chromium'),
-    env: { ...process.env, FONTCONFIG_PATH: join(folder, 'fonts') },
+    env: { ...process.env, FONTCONFIG_FILE: join(folder, 'fonts.conf') },
     args: [
       ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
       // No name is looked up, and no proxy of this machine asked: there is only loopback.
@@ -126,11 +126,11 @@ async function unpacked(): Promise<string> {
   const packed = dirname(dirname(dirname(fileURLToPath(import.meta.resolve('@sparticuz/chromium')))))
   const { version } = JSON.parse(readFileSync(join(packed, 'package.json'), 'utf8'))
   const { uid } = userInfo()
-  const folder = join(tmpdir(), `waystation-chromium-${version}-${uid}`)
+  const folder = join(tmpdir(), `waystation-browser-${version}-${uid}`)
   if (isOwn(folder, uid)) return folder
   // The package unpacks into the folder of temporary files, and takes a half-written browser for a whole one: so each
   // process has a folder of its own, and only a finished one gets the name.
-  const own = mkdtempSync(join(tmpdir(), 'waystation-chromium-'))
+  const own = mkdtempSync(join(tmpdir(), 'waystation-browser-'))
   const unpacking = Bun.spawn([process.execPath, '-e', unpack], {
     cwd: packed,
     env: { ...process.env, TMPDIR: own },
@@ -139,6 +139,7 @@ async function unpacked(): Promise<string> {
   })
   const [complaint, status] = await Promise.all([new Response(unpacking.stderr).text(), unpacking.exited])
   if (status !== 0) throw new Error(`Chromium cannot be unpacked: ${complaint}`)
+  writeFileSync(join(own, 'fonts.conf'), fontsIn(folder))
   try {
     renameSync(own, folder)
   } catch (error) {
@@ -150,6 +151,17 @@ async function unpacked(): Promise<string> {
 }
 
 const unpack = `const { default: chromium } = await import('@sparticuz/chromium'); await chromium.executablePath()`
+
+/** The fonts that came along and no others: without any, form fields end the browser. */
+function fontsIn(folder: string): string {
+  return `<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig>
+  <dir>${Bun.escapeHTML(join(folder, 'fonts'))}</dir>
+  <cachedir>${Bun.escapeHTML(join(folder, 'fonts-cache'))}</cachedir>
+</fontconfig>
+`
+}
 
 /** Nobody else's browser is run. */
 function isOwn(folder: string, uid: number): boolean {
