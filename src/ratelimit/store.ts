@@ -72,15 +72,19 @@ const FIND = sql<Omit<Known, 'limit'> & { limit: string }>(
      from kv_entries where ${here}`,
 )
 
-// The index of what expires leads past tombstones, of which there may be many more than counters.
+// `|| ''` keeps to the index of what expires: the primary key also leads to tombstones, which may be many more.
 const running = `tenant_id = :tenant_id and counted = 1 and expires_at > :now
-      and namespace = '__rl' and key >= :from_key and key < :end_key`
+      and namespace || '' = '__rl' and key || '' >= :from_key and key || '' < :end_key`
 
-const LIST = sql<Omit<Known, 'limit'> & { key: string; limit: string }>(
+const in_order = 'expires_at, namespace, key'
+
+const LIST = sql<Omit<Known, 'limit'> & { key: string; limit: string; place: number }>(
   'ratelimit.list',
-  `select key, value, rl_limit as "limit", rl_window_ms as window_ms, rl_hits as hits, rl_previous as previous, expires_at
-     from kv_entries where ${running}
-    order by expires_at, key limit :rows_max offset :skipped`,
+  `select key, value, "limit", window_ms, hits, previous, expires_at, place
+     from (select key, value, rl_limit as "limit", rl_window_ms as window_ms, rl_hits as hits, rl_previous as previous,
+                  expires_at, row_number() over (order by ${in_order}) as place
+             from kv_entries where ${running} order by ${in_order} limit :last_place) as shown
+    where place > :skipped`,
 )
 
 const COUNT = sql<{ total: number }>(
@@ -174,7 +178,9 @@ export async function list(
   skipped: number,
   rows_max: number,
 ): Promise<Running[]> {
-  const rows = await q.all(LIST, { tenant_id, ...rangeOf(prefix), now, skipped, rows_max })
+  const last_place = skipped + rows_max
+  const rows = await q.all(LIST, { tenant_id, ...rangeOf(prefix), now, skipped, last_place })
+  rows.sort((one, other) => one.place - other.place)
   return rows.map((row) => ({ ...row, key: row.key.slice(key_prefix.length), limit: Number(row.limit) }))
 }
 

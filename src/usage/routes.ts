@@ -49,7 +49,7 @@ export const getUsage = route({
       time === undefined ? undefined : parseTime(time)!,
     )
     const range = rangeOf(step, from, to, now)
-    if (!range) throw invalid({ path: 'query.from', message: 'must be before to, by 35 days at most' })
+    if (!range) throw invalid({ path: 'query.from', message: 'must not be more than 35 days before to' })
     const items = await usage.read(db, services.usage, caller.tenant_id, step, range)
     return {
       from: iso(range.from),

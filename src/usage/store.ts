@@ -8,8 +8,7 @@ import type { Count } from './usage.ts'
 const ADD = sql(
   'usage.add',
   `insert into usage_hours (tenant_id, hour, feature, calls, failures)
-   select tenant_id, cast(:hour as bigint), cast(:feature as text), cast(:calls as bigint), cast(:failures as bigint)
-     from tenants where tenant_id = :tenant_id
+   select tenant_id, :hour, :feature, :calls, :failures from tenants where tenant_id = :tenant_id
    on conflict (tenant_id, hour, feature) do update
       set calls = usage_hours.calls + excluded.calls, failures = usage_hours.failures + excluded.failures`,
 )

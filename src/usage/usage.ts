@@ -142,7 +142,7 @@ export interface Range {
   to: Millis
 }
 
-/** What is asked for, from the start of a step on. Null when it is empty, or longer than what is kept. */
+/** What is asked for, from the start of a step on. Null when it is longer than what is kept. */
 export function rangeOf(
   step: Step,
   from: Millis | undefined,
@@ -151,7 +151,7 @@ export function rangeOf(
 ): Range | null {
   const end = to ?? now
   const begin = Math.max(0, from ?? end - range_ms_default[step])
-  if (begin >= end || end - begin > kept_ms) return null
+  if (end - begin > kept_ms) return null
   return { from: startOf(step, begin), to: end }
 }
 
