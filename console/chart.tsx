@@ -1,5 +1,6 @@
 // Columns over time: a drawing for eyes, the same as a table for everybody else.
 
+import './locale.ts'
 import { effect } from '@preact/signals'
 import type { JSX } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
@@ -93,6 +94,8 @@ export function Chart({ caption, times, series, height = 180, timeOf }: ChartPro
   )
 }
 
+const tick = new Intl.DateTimeFormat('en-GB', { weekday: 'short', hour: '2-digit', minute: '2-digit' })
+
 function draw(element: HTMLElement, times: number[], series: Series[], height: number): UPlot {
   const style = getComputedStyle(document.documentElement)
   const color = (name: string) => style.getPropertyValue(name).trim()
@@ -111,7 +114,12 @@ function draw(element: HTMLElement, times: number[], series: Series[], height: n
       cursor: { show: false },
       scales: { y: { range: (_, __, most) => [0, Math.max(4, most * 1.1)] } },
       axes: [
-        { ...axis, grid: { show: false }, space: 64 },
+        {
+          ...axis,
+          grid: { show: false },
+          space: 80,
+          values: (_, splits) => splits.map((at) => tick.format(at * 1_000)),
+        },
         {
           ...axis,
           size: 44,

@@ -42,7 +42,7 @@ export function overflow(page: Page): Promise<unknown> {
   return page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
 }
 
-/** Signs in with the tenant's admin key, through the form, and waits for the overview. */
+/** Signs in with the tenant's admin key, through the form, and waits for the page. */
 export async function signIn(
   page: Page,
   { admin_key }: Pick<TestTenant, 'admin_key'>,
@@ -51,5 +51,5 @@ export async function signIn(
   await page.goto(path)
   await page.getByLabel('Admin key').fill(admin_key)
   await page.getByRole('button', { name: 'Sign in' }).click()
-  await page.getByRole('navigation', { name: 'Pages' }).waitFor({ state: 'attached' })
+  await page.locator('#main h1').waitFor()
 }
