@@ -118,7 +118,7 @@ export interface DeletedTenant {
   purge_at: string | null
 }
 
-export interface UsageOverTime {
+export interface UsageStep {
   /** When the step begins. */
   start_at: string
   /** Calls with a key of the tenant. */
@@ -126,7 +126,17 @@ export interface UsageOverTime {
   /** Those that were answered 4xx or 5xx. */
   failures: number
   features: Array<{
-    feature: 'tenants' | 'agents' | 'approval_keys' | 'kv' | 'audit' | 'dlq' | 'schedules' | 'checkpoints' | 'inboxes' | 'rate_limits'
+    feature:
+      | 'tenants'
+      | 'agents'
+      | 'approval_keys'
+      | 'kv'
+      | 'audit'
+      | 'dlq'
+      | 'schedules'
+      | 'checkpoints'
+      | 'inboxes'
+      | 'rate_limits'
     /** Calls with a key of the tenant. */
     calls: number
     /** Those that were answered 4xx or 5xx. */
@@ -616,7 +626,7 @@ export interface Operations {
       /** The end of what is counted. */
       to: string
       step: 'hour' | 'day'
-      items: UsageOverTime[]
+      items: UsageStep[]
     }
   }
   createAgent: {
