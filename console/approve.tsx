@@ -2,7 +2,7 @@
 // and leaves it in the Authorization header of calls of the API alone.
 
 import { useComputed, useSignal } from '@preact/signals'
-import { type JSX, render } from 'preact'
+import { type ComponentChildren, type JSX, render } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { Approval, Checkpoint } from '../sdk/src/types.ts'
 import { call, type Problem, type Result } from './api.ts'
@@ -13,7 +13,7 @@ import './theme.ts'
 import { shown } from './text.ts'
 import { now } from './time.ts'
 import { Code, Countdown, type Fact, Facts, Text, Time } from './ui/basics.tsx'
-import { Empty, ErrorBox, Skeleton } from './ui/states.tsx'
+import { ErrorBox, Skeleton } from './ui/states.tsx'
 import { Toast } from './ui/toast.tsx'
 
 /** How long one request waits for a decision made elsewhere. */
@@ -171,10 +171,19 @@ function isFinal({ code, status }: Problem): boolean {
 
 function Incomplete(): JSX.Element {
   return (
-    <Empty title="This link is incomplete">
+    <NoRequest title="This link is incomplete">
       The part after # is missing: it is the key that allows you to decide. Open the link again as it was sent
       to you, whole.
-    </Empty>
+    </NoRequest>
+  )
+}
+
+function NoRequest({ title, children }: { title: string; children: ComponentChildren }): JSX.Element {
+  return (
+    <div role="alert">
+      <h1>{title}</h1>
+      <p class="muted">{children}</p>
+    </div>
   )
 }
 
@@ -198,11 +207,7 @@ function Refused({ problem: { code, message } }: { problem: Problem }): JSX.Elem
     ],
   }
   const [title, text] = words[code] ?? ['This request cannot be shown', message]
-  return (
-    <div role="alert">
-      <Empty title={title}>{shown(text)}</Empty>
-    </div>
-  )
+  return <NoRequest title={title}>{shown(text)}</NoRequest>
 }
 
 /** Over early when the device is online again or somebody comes back to the page. */

@@ -1,7 +1,7 @@
 // Who is signed in: the admin key, in this tab only, for as long as somebody is there.
 
 import { signal } from '@preact/signals'
-import { type Ask, call, type Method, type Result } from './api.ts'
+import { type Ask, call, type Method, type Problem, type Result } from './api.ts'
 
 /** Without a hand on mouse, keys or screen for this long, the key is forgotten. */
 const idle_ms_max = 30 * 60_000
@@ -56,9 +56,13 @@ function noteMovement(): void {
   sessionStorage.setItem(seen_place, String(noted_at))
 }
 
+/** What was still to be asked when the key was forgotten is not asked. */
+const signed_out: Problem = { code: 'ABORTED', status: 0, message: 'Signed out.', details: {}, request_id: null }
+
 /** A call with the admin key. A key that is no longer good signs out. */
 export async function ask<T>(method: Method, path: string, options: Ask = {}): Promise<Result<T>> {
-  const key = admin_key.value ?? ''
+  const key = admin_key.value
+  if (key === null) return { ok: false, problem: signed_out }
   const result = await call<T>(key, method, path, options)
   if (!result.ok && result.problem.code === 'UNAUTHORIZED' && admin_key.value === key) {
     signOut('This admin key is no longer valid.')

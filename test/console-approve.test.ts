@@ -3,7 +3,16 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { RawJson, verifyCallback, Waystation } from '../sdk/src/index.ts'
 import { useChromium } from './support/chromium.ts'
-import { narrow, overflow, refusals, requestsOf, tabTo, useRealTime } from './support/console.ts'
+import {
+  accessibilityFaults,
+  narrow,
+  overflow,
+  refusals,
+  requestsOf,
+  tabTo,
+  themes,
+  useRealTime,
+} from './support/console.ts'
 import { startReceiver } from './support/receiver.ts'
 import { cron_secret, forEachService, type TestService, type TestTenant } from './support/service.ts'
 
@@ -244,7 +253,7 @@ forEachService('The approval page', (service) => {
         service.url,
         async (page) => {
           await page.goto(link())
-          expect(await page.locator('.empty-title').innerText()).toBe(title)
+          expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe(title)
           expect(await page.getByRole('button').count()).toBe(0)
         },
         status === null ? {} : { expected: refusals(status) },
@@ -283,5 +292,66 @@ forEachService('The approval page', (service) => {
       },
       { expected: [/ERR_INTERNET_DISCONNECTED/] },
     )
+  })
+
+  test.each(themes)(
+    'is accessible in the %s theme: question, second look, result, refusal',
+    async (colorScheme) => {
+      const { approval_url } = await asked(service, {
+        prompt: 'Why',
+        callback_payload: { a: [1, { b: null }] },
+      })
+      await chromium.visit(
+        service.url,
+        async (page) => {
+          await page.goto(approval_url)
+          await page.getByRole('button', { name: 'Approve…' }).waitFor()
+          expect(await accessibilityFaults(page)).toEqual([])
+          await page.getByRole('button', { name: 'Approve…' }).click()
+          await page.getByRole('dialog').waitFor()
+          expect(await accessibilityFaults(page)).toEqual([])
+          await page.getByRole('button', { name: 'Yes, approve' }).click()
+          await page.getByText('You approved this').waitFor()
+          expect(await accessibilityFaults(page)).toEqual([])
+          await page.goto(approval_url.split('#')[0]!)
+          await page.getByText('This link is incomplete').waitFor()
+          expect(await accessibilityFaults(page)).toEqual([])
+        },
+        { ...narrow, colorScheme },
+      )
+    },
+  )
+
+  test('shows hostile text as text', async () => {
+    const hostile =
+      '<img src=x onerror=alert(1)>\u202egnp.exe\u0007</script><script>alert(2)</script>javascript:alert(3)'
+    const { approval_url } = await asked(service, {
+      title: hostile,
+      prompt: hostile,
+      callback_payload: {
+        [hostile]: hostile,
+        link: 'javascript:alert(4)',
+        odd: 'https://[',
+        good: 'https://example.com/',
+      },
+    })
+    const visible = hostile.replace('\u202e', '⟨U+202E⟩').replace('\u0007', '⟨U+0007⟩')
+    await chromium.visit(service.url, async (page) => {
+      const dialogs: string[] = []
+      page.on('dialog', (dialog) => dialogs.push(dialog.message()))
+      await page.goto(approval_url)
+      expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe(visible)
+      expect(await page.locator('.prompt').innerText()).toBe(visible)
+      expect(await page.locator('.tree li').allInnerTexts()).toEqual([
+        `${visible}: ${visible}`,
+        'link: javascript:alert(4)',
+        'odd: https://[',
+        'good: https://example.com/',
+      ])
+      expect(await page.locator('article a').evaluateAll((links) => links.map(String))).toEqual([
+        'https://example.com/',
+      ])
+      expect([await page.locator('img, article script').count(), dialogs]).toEqual([0, []])
+    })
   })
 })

@@ -19,7 +19,6 @@ export async function buildConsole(): Promise<BuiltFile[]> {
     minify: true,
     sourcemap: 'none',
     naming: '[name]-[hash].[ext]',
-    define: { 'process.env.NODE_ENV': '"production"' },
     jsx: { runtime: 'automatic', importSource: 'preact', development: false },
   })
   return Promise.all(

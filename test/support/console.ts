@@ -1,5 +1,7 @@
 // What tests of the console and of the approval page share.
 
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import type { Page, Request } from 'playwright-core'
 import type { TestService, TestTenant } from './service.ts'
 
@@ -53,3 +55,14 @@ export async function signIn(
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.locator('#main h1').waitFor()
 }
+
+const axe = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
+
+/** What axe-core finds wrong with the page as it stands: `rule: element`, empty when all is well. */
+export async function accessibilityFaults(page: Page): Promise<string[]> {
+  await page.evaluate(axe)
+  return page.evaluate(`axe.run().then(({ violations }) =>
+    violations.flatMap(({ id, nodes }) => nodes.map((node) => id + ': ' + node.html.slice(0, 160))))`)
+}
+
+export const themes = ['light', 'dark'] as const
