@@ -57,7 +57,13 @@ function noteMovement(): void {
 }
 
 /** What was still to be asked when the key was forgotten is not asked. */
-const signed_out: Problem = { code: 'ABORTED', status: 0, message: 'Signed out.', details: {}, request_id: null }
+const signed_out: Problem = {
+  code: 'ABORTED',
+  status: 0,
+  message: 'Signed out.',
+  details: {},
+  request_id: null,
+}
 
 /** A call with the admin key. A key that is no longer good signs out. */
 export async function ask<T>(method: Method, path: string, options: Ask = {}): Promise<Result<T>> {
