@@ -5,7 +5,7 @@ import packageJson from '../package.json' with { type: 'json' }
 import type { Cli, GlobalOptions } from './cli.ts'
 import { addAgent } from './commands/agent.ts'
 import { addAudit } from './commands/audit.ts'
-import { addCheckpoint, addDecisions } from './commands/checkpoint.ts'
+import { addApproval, addCheckpoint, addDecisions } from './commands/checkpoint.ts'
 import { addCompletion } from './commands/completion.ts'
 import { addDlq } from './commands/dlq.ts'
 import { addInbox } from './commands/inbox.ts'
@@ -13,6 +13,7 @@ import { addKey } from './commands/key.ts'
 import { addKv } from './commands/kv.ts'
 import { addLogin } from './commands/login.ts'
 import { addMcp } from './commands/mcp.ts'
+import { addNamespace } from './commands/namespace.ts'
 import { addRate } from './commands/rate.ts'
 import { addSchedule } from './commands/schedule.ts'
 import { addServe } from './commands/serve.ts'
@@ -28,10 +29,12 @@ const commands = [
   addAgent,
   addKey,
   addKv,
+  addNamespace,
   addAudit,
   addDlq,
   addSchedule,
   addCheckpoint,
+  addApproval,
   addDecisions,
   addInbox,
   addRate,

@@ -58,6 +58,10 @@ tenant() {
   has TENANT_NAME_TAKEN
   call 'read it, with what it uses of its quotas' 200 GET "/v1/tenants/$tenant_id" "${admin[@]}"
   has '"agents":{"used":0,'
+  call 'the same without its id' 200 GET /v1/tenants/me "${admin[@]}"
+  has "$tenant_id"
+  call 'its calls, by the hour' 200 GET "/v1/tenants/$tenant_id/usage" "${admin[@]}"
+  has '"step":"hour"'
   call 'without a key' 401 GET "/v1/tenants/$tenant_id"
   call 'the resource of another tenant' 403 GET /v1/tenants/ten_another "${admin[@]}"
 
@@ -143,6 +147,12 @@ kv() {
   cursor=$(field next_cursor)
   call 'the page after it' 200 GET "/v1/kv/state?limit=1&cursor=$cursor" "${agent[@]}"
   has '"key":"lease"'
+  call 'the admin key sees which namespaces there are' 200 GET /v1/namespaces "${admin[@]}"
+  has '{"namespace":"state","agent_id":null}'
+  call 'and their keys' 200 GET /v1/namespaces/state/keys "${admin[@]}"
+  has '"key":"lease"'
+  call 'and their values' 200 GET /v1/namespaces/state/keys/lease "${admin[@]}"
+  has '"value":true'
   call 'a reserved namespace' 403 GET /v1/kv/__system/x "${agent[@]}"
   has NAMESPACE_FORBIDDEN
   call 'delete version 1: it is not that one' 412 DELETE /v1/kv/state/last-run "${agent[@]}" -H 'if-match: 1'
@@ -269,7 +279,10 @@ checkpoints() {
   has "$third"
   json "{\"checkpoint_id\": \"$first\"}"
   call 'an approval key for the first question only' 201 POST /v1/approval-keys "${admin[@]}" "${sent[@]}"
+  has "/approve/$first#svc_apr_"
   approval=(-H "x-approval-key: $(field approval_key)")
+  call 'read what it is to decide' 200 GET "/v1/approvals/$first" "${approval[@]}"
+  has '"title":"Refund order 7?"'
   call 'an agent may not approve' 403 POST "/v1/checkpoints/$first/approve" "${agent[@]}"
   call 'the key does not open the second' 403 POST "/v1/checkpoints/$second/approve" "${approval[@]}"
   call 'approve the first' 200 POST "/v1/checkpoints/$first/approve" "${approval[@]}"
@@ -331,6 +344,8 @@ rate_limits() {
   has '"allowed":false,"count":3,"remaining":0,'
   call 'where the counter stands' 200 GET /api/rate-limit/crm.example.com "${agent[@]}"
   has '"windowExpired":false,'
+  call 'which counters are running' 200 GET /api/rate-limit "${agent[@]}"
+  has '"key":"crm.example.com","algorithm":"fixed_window"'
   json '{"key": "crm.example.com"}'
   call 'end its window' 200 POST /api/rate-limit/reset "${agent[@]}" "${sent[@]}"
   has '"reset":true'

@@ -39,14 +39,17 @@ const answer_names: Record<string, string> = {
   createTenant: 'CreatedTenant',
   getTenant: 'Tenant',
   deleteTenant: 'DeletedTenant',
+  getUsage: 'UsageStep',
   rotateTenantKey: 'RotatedTenant',
   rotateSigningSecret: 'TenantWithSecret',
   getAgent: 'Agent',
   rotateAgentKey: 'RotatedAgent',
-  createApprovalKey: 'ApprovalKey',
+  createApprovalKey: 'CreatedApprovalKey',
+  listApprovalKeys: 'ApprovalKey',
   getValue: 'Entry',
   putValue: 'PutResult',
   listKeys: 'ListedKey',
+  listNamespaces: 'Namespace',
   getEntry: 'AuditEntry',
   listItems: 'ListedDeadLetter',
   getItem: 'DeadLetter',
@@ -54,10 +57,12 @@ const answer_names: Record<string, string> = {
   getSchedule: 'Schedule',
   listScheduleAttempts: 'Attempt',
   getCheckpoint: 'Checkpoint',
+  getApproval: 'Approval',
   listMessages: 'Message',
   createInbox: 'CreatedInbox',
   listInboxes: 'ListedInbox',
   getInbox: 'InboxDetail',
+  listRateLimits: 'RateLimitCounter',
   checkRateLimit: 'RateLimitAllowed',
   'checkRateLimit 429': 'RateLimitBlocked',
   getRateLimit: 'RateLimitStatus',
@@ -239,13 +244,25 @@ class Shapes {
       const comment = field.description ? `${inner}/** ${field.description} */\n` : ''
       const type = this.#typeOf(field, inner, is_input)
       const or_undefined = optional && is_input && type !== 'unknown' ? ' | undefined' : ''
-      return `${comment}${inner}${name}${optional ? '?' : ''}: ${type}${or_undefined}\n`
+      return `${comment}${fieldLine(inner, `${name}${optional ? '?' : ''}:`, `${type}${or_undefined}`)}\n`
     })
     const short = `{ ${fields.map((field) => field.trim()).join('; ')} }`
     const fits = !short.includes('/**') && !short.includes('\n') && short.length + indent.length <= 90
     return fits && indent !== '' ? short : `{\n${fields.join('')}${indent}}`
   }
 }
+
+/** A union that is too long for a line has one for each member. */
+function fieldLine(indent: string, head: string, type: string): string {
+  const line = `${indent}${head} ${type}`
+  if (line.length <= columns_max || type.includes('\n')) return line
+  return `${indent}${head}\n${type
+    .split(' | ')
+    .map((one) => `${indent}  | ${one}`)
+    .join('\n')}`
+}
+
+const columns_max = 110
 
 const primitives: Record<string, string> = {
   string: 'string',

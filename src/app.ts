@@ -30,6 +30,7 @@ import { pagesOf } from './site/pages.ts'
 import * as tenants from './tenants/service.ts'
 import { Engine } from './tick/engine.ts'
 import { Ticker } from './tick/ticker.ts'
+import { usageCounts } from './usage/service.ts'
 import { version } from './version.ts'
 
 const sign_ups_an_hour_max = 30
@@ -119,11 +120,13 @@ function assemble(config: Config, db: Db, log: Log, facts: Facts): App {
   const sender = new Sender(policy, clock)
   const openapiText = openapiTexts()
   const calls = quotas.monthlyCalls(db, clock)
+  const usage = usageCounts(db)
   const services: Services = {
     plans: config.plans,
     secrets: secretsUnder(facts.secret_key.value),
     key_cache: keyCache(clock),
     calls,
+    usage,
     cursor_key: cursorKeyUnder(facts.secret_key.value),
     signup_open: config.signup_open,
     public_url: () => state.public_url,
@@ -180,6 +183,7 @@ function assemble(config: Config, db: Db, log: Log, facts: Facts): App {
       state.listening = { host: config.host, port: server.port! }
       ticker.start()
       calls.start(work.onError)
+      usage.start(work.onError)
       void handlers.warmUp()
       return server.url.href.replace(/\/$/, '')
     },
@@ -189,7 +193,8 @@ function assemble(config: Config, db: Db, log: Log, facts: Facts): App {
       const closed = server && drained(server)
       await withinTime(Promise.all([closed, ticker.stop(), engine.stop()]), drain_ms_max)
       sender.close()
-      await withinTime(calls.stop().catch(work.onError), count_ms_max)
+      const counted = [calls, usage].map((counts) => counts.stop().catch(work.onError))
+      await withinTime(Promise.all(counted), count_ms_max)
       await withinTime(db.close(), close_ms_max)
     },
   }

@@ -14,9 +14,11 @@ import * as ratelimit from './ratelimit/routes.ts'
 import * as schedules from './schedules/routes.ts'
 import * as tenants from './tenants/routes.ts'
 import * as tick from './tick/routes.ts'
+import * as usage from './usage/routes.ts'
 
 export const features = {
   tenants,
+  usage,
   agents,
   'approval-keys': approvalKeys,
   kv,

@@ -12,9 +12,9 @@ afterAll(() => bench.clean())
 test('the binary serves from an empty folder, is its own client, and drains at SIGTERM', async () => {
   const binary = join(bench.folder(), 'waystation')
   const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-  const [bun, ...build] = (scripts['build:binary'] as string).replace('dist/waystation', binary).split(' ')
+  const [bun, ...build] = (scripts['build:binary'] as string).split(' ')
   expect(bun).toBe('bun')
-  const built = await bench.run(build, {}, { command: [process.execPath] })
+  const built = await bench.run([...build, '--outfile', binary], {}, { command: [process.execPath] })
   expect([built.code, existsSync(binary)]).toEqual([0, true])
 
   const cwd = bench.folder()
@@ -49,6 +49,27 @@ test('the binary serves from an empty folder, is its own client, and drains at S
     expect([args, ended.code]).toEqual([args, 0])
     expect(ended.stdout).toStartWith(stdout)
   }
+
+  // What lies beside the sources in a checkout is inside: pages, the reference, the console, the MCP server.
+  const pages: [path: string, has: RegExp][] = [
+    ['/docs', /<script src="[^"]+"/],
+    ['/docs/kv.md', /^# Key-value store\n/],
+    ['/llms.txt', /^# Waystation\n/],
+    ['/console', /<script [^>]*src="[^"]*assets\/[^"]+"/],
+    ['/approve/chk_1', /<script [^>]*src="[^"]*assets\/[^"]+"/],
+  ]
+  for (const [path, has] of pages) {
+    const answer = await fetch(url + path)
+    const text = await answer.text()
+    expect([path, answer.status, has.test(text)]).toEqual([path, 200, true])
+    for (const [, asset] of text.matchAll(/(?:src|href)="(\/[^"]+\.(?:js|css))"/g)) {
+      const { status } = await fetch(new URL(asset!, url))
+      expect([asset, status]).toEqual([asset, 200])
+    }
+  }
+  const stdin = `${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' })}\n`
+  const mcp = await bench.run(['--profile', 'worker', 'mcp'], env, { command, cwd, stdin })
+  expect([mcp.code, JSON.parse(mcp.stdout).result.tools.length]).toEqual([0, 24])
 
   server.kill('SIGTERM')
   expect(await server.exited).toBe(0)

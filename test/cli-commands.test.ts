@@ -26,6 +26,7 @@ const operation_ids = Object.values(openapi.paths).flatMap((methods) =>
 /** The command that makes each call. */
 const commands: Record<string, string[]> = {
   createTenant: ['tenant', 'create', 'acme', '--email', 'a@example.com'],
+  getUsage: ['tenant', 'usage', 'ten_1'],
   getTenant: ['tenant', 'get', 'ten_1'],
   deleteTenant: ['tenant', 'delete', 'ten_1', '--confirm', 'DELETE ALL DATA'],
   restoreTenant: ['tenant', 'restore', 'ten_1'],
@@ -43,6 +44,9 @@ const commands: Record<string, string[]> = {
   putValue: ['kv', 'put', 'state', 'k', '1'],
   deleteValue: ['kv', 'delete', 'state', 'k'],
   listKeys: ['kv', 'list', 'state'],
+  listNamespaces: ['namespace', 'list'],
+  listNamespaceKeys: ['namespace', 'keys', 'state'],
+  getNamespaceKey: ['namespace', 'get', 'state', 'k', '--json'],
   appendEntry: ['audit', 'append', 'done'],
   listEntries: ['audit', 'list'],
   getEntry: ['audit', 'get', 'log_1'],
@@ -65,6 +69,7 @@ const commands: Record<string, string[]> = {
   createCheckpoint: ['checkpoint', 'create', 'Deploy?', '--callback', '/decided'],
   listCheckpoints: ['checkpoint', 'list'],
   getCheckpoint: ['checkpoint', 'get', 'chk_1'],
+  getApproval: ['approval', 'chk_1'],
   approveCheckpoint: ['approve', 'chk_1', '--reason', 'seen'],
   rejectCheckpoint: ['reject', 'chk_1'],
   cancelCheckpoint: ['checkpoint', 'cancel', 'chk_1'],
@@ -75,6 +80,7 @@ const commands: Record<string, string[]> = {
   deleteInbox: ['inbox', 'delete', 'inb_1'],
   listMessages: ['inbox', 'messages', 'inb_1'],
   checkRateLimit: ['rate', 'check', 'k', '--limit', '1', '--window', '1m'],
+  listRateLimits: ['rate', 'list'],
   getRateLimit: ['rate', 'status', 'k'],
   getRateLimitNamedReset: ['rate', 'status', 'reset'],
   resetRateLimit: ['rate', 'reset', 'k'],

@@ -181,11 +181,12 @@ function headersButDate(headers: Headers): [string, string][] {
   return [...headers].filter(([name]) => name !== 'date').sort()
 }
 
-/** One more item of a list, by the POST on its path or the PUT below it. */
+/** One more item of a list, by the POST on its path, the PUT below it, or the PUT that fills what is read here. */
 async function addItem(service: TestService, list: Route, keyring: Keyring, params: Record<string, string>) {
   const maker =
     routes.find(({ route }) => route.path === list.path && route.create) ??
-    routes.find(({ route }) => route.path.startsWith(`${list.path}/:`) && route.method === 'PUT')
+    routes.find(({ route }) => route.path.startsWith(`${list.path}/:`) && route.method === 'PUT') ??
+    routes.find(({ route }) => route.tag === list.tag && route.method === 'PUT')
   if (!maker) throw new Error(`nothing makes an item of GET ${list.path}`)
   const { route } = maker
   const all = Object.entries(route.params ?? {}).map(([name, param]) => [

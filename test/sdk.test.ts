@@ -21,6 +21,7 @@ const operation_ids = Object.values(openapi.paths).flatMap((methods) =>
 /** How each operation is reached. */
 const methods: Record<string, (client: Waystation) => unknown> = {
   createTenant: (c) => c.tenants.create({ name: 'acme', owner_email: 'a@example.com' }),
+  getUsage: (c) => c.tenants.usage('t', { step: 'day' }),
   getTenant: (c) => c.tenants.get('t'),
   deleteTenant: (c) => c.tenants.delete('t', { confirm: 'DELETE ALL DATA' }),
   restoreTenant: (c) => c.tenants.restore('t'),
@@ -34,6 +35,10 @@ const methods: Record<string, (client: Waystation) => unknown> = {
   createApprovalKey: (c) => c.approvalKeys.create({ label: 'on call' }),
   listApprovalKeys: (c) => c.approvalKeys.list().page(),
   deleteApprovalKey: (c) => c.approvalKeys.delete('k'),
+  getApproval: (c) => c.approvals.get('c', { wait: 1 }),
+  listNamespaces: (c) => c.namespaces.list().page(),
+  listNamespaceKeys: (c) => c.namespaces.keys('n').page(),
+  getNamespaceKey: (c) => c.namespaces.get('n', 'k'),
   getValue: (c) => c.kv.get('n', 'k'),
   putValue: (c) => c.kv.put('n', 'k', 1),
   deleteValue: (c) => c.kv.delete('n', 'k'),
@@ -69,6 +74,7 @@ const methods: Record<string, (client: Waystation) => unknown> = {
   getInbox: (c) => c.inboxes.get('i'),
   deleteInbox: (c) => c.inboxes.delete('i'),
   listMessages: (c) => c.inboxes.messages('i').page(),
+  listRateLimits: (c) => c.rateLimit.list().page(),
   checkRateLimit: (c) => c.rateLimit.check('k', { limit: 1, windowSeconds: 1 }),
   getRateLimit: (c) => c.rateLimit.status('k'),
   getRateLimitNamedReset: (c) => c.rateLimit.status('reset'),
@@ -98,6 +104,7 @@ const verbs = [
   'kv.getIfChanged',
   'kv.getText',
   'kv.update',
+  'namespaces.getText',
   'rateLimit.wait',
 ]
 
@@ -283,6 +290,37 @@ forEachService('The SDK', (service) => {
     })
     expect(await agent.kv.delete('state', 'run')).toBeUndefined()
     expect((await admin.tenants.get(tenant.tenant_id)).quota.kv_keys.used).toBe(0)
+  })
+
+  test('shows a human what to decide, and the operator what there is', async () => {
+    const tenant = await service.signUp('pro')
+    const { admin, agent, platform } = await clientsOf(service, tenant)
+    const { id: checkpoint_id } = await agent.checkpoints.create({
+      title: 'Go?',
+      callback_url: 'http://127.0.0.1:9/',
+    })
+    const { approval_key, approval_url } = await admin.approvalKeys.create({ checkpoint_id })
+    expect(approval_url).toBe(`${service.url}/approve/${checkpoint_id}#${approval_key}`)
+    const approval = new Waystation({ url: service.url, key: approval_key, platform })
+    expect(await approval.approvals.get(checkpoint_id)).toMatchObject({ title: 'Go?', status: 'pending' })
+
+    await agent.kv.put('state', 'a', new RawJson('1e400'))
+    await agent.kv.put('__agent.agent-one', 'b', { mine: true })
+    expect(await all(admin.namespaces.list({ limit: 1 }))).toEqual([
+      { namespace: '__agent.agent-one', agent_id: 'agent-one' },
+      { namespace: 'state', agent_id: null },
+    ])
+    expect(await all(admin.namespaces.keys('state', { prefix: 'a' }))).toMatchObject([
+      { key: 'a', version: 1 },
+    ])
+    expect((await admin.namespaces.get<{ mine: boolean }>('__agent.agent-one', 'b')).value.mine).toBe(true)
+    expect((await admin.namespaces.getText('state', 'a')).value).toBe('1e400')
+
+    for (const key of ['x', 'y', 'z']) await agent.rateLimit.check(key, { limit: 1, windowSeconds: 60 })
+    expect((await all(admin.rateLimit.list({ limit: 2 }))).map(({ key }) => key)).toEqual(['x', 'y', 'z'])
+    const to = new Date(service.clock.now() + 3_600_000).toISOString()
+    const { items } = await admin.tenants.usage('me', { to, step: 'day' })
+    expect(items.at(-1)!.features).toContainEqual({ feature: 'rate_limits', calls: 3, failures: 0 })
   })
 
   test.each([

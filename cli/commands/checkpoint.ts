@@ -107,6 +107,13 @@ export function addDecisions(program: Command, cli: Cli): void {
   }
 }
 
+/** What is to be decided, as whoever decides may see it. */
+export function addApproval(program: Command, cli: Cli): void {
+  leaf(program, 'approval <checkpoint_id>', 'Show what is to be decided, with an approval key', [
+    `waystation approval ${example}`,
+  ]).action(async (id: string) => cli.out.record(await cli.client().approvals.get(id)))
+}
+
 async function decision(cli: Cli, id: string, wait_seconds: number | undefined): Promise<Checkpoint> {
   const { checkpoints } = cli.client()
   if (wait_seconds === undefined) return checkpoints.waitFor(id)

@@ -7,7 +7,7 @@ import { requiredValueOf, seconds, type ValueOptions, wholeNumber } from '../inp
 import { visibleJson } from '../text.ts'
 import { group, type ListOptions, leaf, listing, printList } from '../tree.ts'
 
-const columns = ['key', 'version', 'expires_at', 'updated_at']
+export const columns = ['key', 'version', 'expires_at', 'updated_at']
 
 export function addKv(program: Command, cli: Cli): void {
   const kv = group(program, 'kv', 'Values by namespace and key', [
@@ -66,7 +66,7 @@ export function addKv(program: Command, cli: Cli): void {
 }
 
 /** In a pipe as it is; on a terminal nothing of it is obeyed. */
-function printValue(cli: Cli, text: string, as_string: boolean): void {
+export function printValue(cli: Cli, text: string, as_string: boolean): void {
   const shown: unknown = as_string ? JSON.parse(text) : text
   if (typeof shown !== 'string') throw usageError('The value is no string.', 'Get it without --string.')
   cli.out.text(cli.out.on_terminal ? visibleLines(shown) : shown)

@@ -4,8 +4,10 @@ import type { Command } from 'commander'
 import type { RateLimitRule } from '../../sdk/src/index.ts'
 import type { Cli } from '../cli.ts'
 import { exit } from '../failures.ts'
-import { positiveNumber, seconds } from '../input.ts'
-import { given, group, leaf, oneOf } from '../tree.ts'
+import { positiveNumber, seconds, wholeNumber } from '../input.ts'
+import { given, group, type ListOptions, leaf, listing, oneOf, printList } from '../tree.ts'
+
+const columns = ['key', 'count', 'limit', 'remaining', 'resetAt', 'algorithm']
 
 export function addRate(program: Command, cli: Cli): void {
   const rate = group(program, 'rate', 'Rate limits that all agents of a tenant share', [
@@ -38,6 +40,15 @@ export function addRate(program: Command, cli: Cli): void {
   leaf(rate, 'status <key>', 'Show a counter without counting', ['waystation rate status openai']).action(
     async (key: string) => cli.out.record(await cli.client().rateLimit.status(key)),
   )
+  listing(
+    leaf(rate, 'list', 'List the counters whose window is running', ['waystation rate list --prefix openai']),
+  )
+    .option('--prefix <text>', 'only keys that begin with it')
+    .action(async ({ limit, cursor, prefix, all }: ListOptions & { prefix?: string }) => {
+      const offset = cursor === undefined ? undefined : wholeNumber(cursor)
+      const counters = cli.client().rateLimit.list({ limit, offset, prefix })
+      await printList(cli, counters, columns, { all: all ?? false })
+    })
   leaf(rate, 'reset <key>', 'End the window of a counter', ['waystation rate reset openai']).action(
     async (key: string) => cli.out.record(await cli.client().rateLimit.reset(key)),
   )

@@ -4,7 +4,16 @@ import type { Command } from 'commander'
 import type { Cli } from '../cli.ts'
 import { seconds } from '../input.ts'
 import { promptedLine } from '../prompts.ts'
-import { type CreatingOptions, createOptions, creating, given, group, leaf, oneOf } from '../tree.ts'
+import {
+  type CreatingOptions,
+  createOptions,
+  creating,
+  given,
+  group,
+  leaf,
+  oneOf,
+  printPage,
+} from '../tree.ts'
 
 const confirmation = 'DELETE ALL DATA'
 
@@ -30,6 +39,18 @@ export function addTenant(program: Command, cli: Cli): void {
   leaf(tenant, 'get [tenant_id]', 'Show a tenant and how much of its plan is used', [
     'waystation tenant get',
   ]).action(async (id?: string) => cli.out.record(await cli.client().tenants.get(cli.tenantOf(id))))
+  leaf(tenant, 'usage [tenant_id]', 'Show calls and failures over time', [
+    'waystation tenant usage',
+    'waystation tenant usage --step day --from 2026-11-01T00:00:00Z --json',
+  ])
+    .addOption(oneOf('--step <step>', 'default hour', ['hour', 'day']))
+    .option('--from <time>', 'RFC 3339; default a day before, or 30 days')
+    .option('--to <time>', 'RFC 3339; default now')
+    .action(async (id: string | undefined, query: UsageOptions) => {
+      const usage = await cli.client().tenants.usage(cli.tenantOf(id), given(query))
+      if (cli.out.json) return cli.out.value(usage)
+      printPage(cli, { items: usage.items, next_cursor: null }, ['start_at', 'calls', 'failures'])
+    })
   leaf(tenant, 'delete [tenant_id]', 'Delete a tenant; until 30 days are over it can be restored', [
     `waystation tenant delete --confirm '${confirmation}'`,
   ])
@@ -64,6 +85,12 @@ export function addTenant(program: Command, cli: Cli): void {
   ]).action(async (id?: string) => {
     cli.out.record(await cli.client().tenants.rotateSigningSecret(cli.tenantOf(id)))
   })
+}
+
+interface UsageOptions {
+  step?: 'hour' | 'day'
+  from?: string
+  to?: string
 }
 
 interface CreateOptions extends CreatingOptions {

@@ -6,7 +6,7 @@ import { Inboxes } from './inboxes.ts'
 import { Kv } from './kv.ts'
 import { type Fetch, type Platform, platform } from './platform.ts'
 import { RateLimit } from './rate-limit.ts'
-import { Agents, ApprovalKeys, Audit, Schedules, Tenants } from './records.ts'
+import { Agents, ApprovalKeys, Approvals, Audit, Namespaces, Schedules, Tenants } from './records.ts'
 import { type CallOptions, Transport } from './transport.ts'
 import type { Liveness, Readiness, TickSummary } from './types.ts'
 
@@ -36,7 +36,9 @@ export class Waystation {
   readonly tenants: Tenants
   readonly agents: Agents
   readonly approvalKeys: ApprovalKeys
+  readonly approvals: Approvals
   readonly kv: Kv
+  readonly namespaces: Namespaces
   readonly audit: Audit
   readonly dlq: Dlq
   readonly schedules: Schedules
@@ -60,7 +62,9 @@ export class Waystation {
     this.tenants = new Tenants(this.#transport)
     this.agents = new Agents(this.#transport)
     this.approvalKeys = new ApprovalKeys(this.#transport)
+    this.approvals = new Approvals(this.#transport)
     this.kv = new Kv(this.#transport)
+    this.namespaces = new Namespaces(this.#transport)
     this.audit = new Audit(this.#transport)
     this.dlq = new Dlq(this.#transport)
     this.schedules = new Schedules(this.#transport)

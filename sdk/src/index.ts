@@ -20,12 +20,14 @@ export type { RateLimitResult, RateLimitRule, RateLimitWaitOptions } from './rat
 export type { CallOptions, CreateOptions } from './transport.ts'
 export type {
   Agent,
+  Approval,
   ApprovalKey,
   Attempt,
   AuditEntry,
   Checkpoint,
   CheckpointCallback,
   ClaimedDeadLetter,
+  CreatedApprovalKey,
   CreatedInbox,
   CreatedTenant,
   DeadLetter,
@@ -37,9 +39,11 @@ export type {
   ListedInbox,
   ListedKey,
   Liveness,
+  Namespace,
   Operations,
   PutResult,
   Quota,
+  RateLimitCounter,
   RateLimitReset,
   RateLimitStatus,
   Readiness,
@@ -50,6 +54,7 @@ export type {
   TenantWithSecret,
   TickSummary,
   Usage,
+  UsageStep,
 } from './types.ts'
 export { GiveUp, type WorkContext, type WorkOptions, type WorkSummary } from './work.ts'
 // biome-ignore-end lint/performance/noBarrelFile: a package has one entry, and this is it

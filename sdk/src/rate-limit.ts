@@ -1,8 +1,17 @@
 // client.rateLimit
 
 import { WaystationTimeoutError } from './errors.ts'
+import { split } from './options.ts'
+import { Pages } from './pages.ts'
 import type { CallOptions, Transport } from './transport.ts'
-import type { RateLimitAllowed, RateLimitBlocked, RateLimitReset, RateLimitStatus } from './types.ts'
+import type {
+  Operations,
+  RateLimitAllowed,
+  RateLimitBlocked,
+  RateLimitCounter,
+  RateLimitReset,
+  RateLimitStatus,
+} from './types.ts'
 
 export interface RateLimitRule {
   /** Most hits in a window; at least 1. */
@@ -66,6 +75,18 @@ export class RateLimit {
   /** Where the counter stands, without counting. One that is named `check` cannot be asked for. */
   status(key: string, options: CallOptions = {}): Promise<RateLimitStatus> {
     return this.#transport.call('getRateLimit', { params: { key } }, options)
+  }
+
+  /** Counters whose window is running, the one that ends first first; the service shows about 10,000 at most. */
+  list(given: Operations['listRateLimits']['query'] & CallOptions = {}): Pages<RateLimitCounter> {
+    const [{ limit, offset, prefix }, options] = split(given)
+    return new Pages<RateLimitCounter>(offset === undefined ? undefined : String(offset), async (cursor) => {
+      const from = Number(cursor ?? 0)
+      const query = { limit, offset: from, prefix }
+      const { items, total } = await this.#transport.call('listRateLimits', { query }, options)
+      const next = from + items.length
+      return { items, next_cursor: items.length > 0 && next < total ? String(next) : null }
+    })
   }
 
   /** Ends the window of the counter. */

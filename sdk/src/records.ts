@@ -1,15 +1,21 @@
-// client.tenants, agents, approvalKeys, audit and schedules: a method per operation.
+// client.tenants, agents, approvalKeys, approvals, namespaces, audit and schedules: a method per operation.
 
+import { memberText } from './json.ts'
+import type { Entry } from './kv.ts'
 import { listOf, split } from './options.ts'
 import type { Pages } from './pages.ts'
 import type { CallOptions, CreateOptions, Transport } from './transport.ts'
 import type {
   Agent,
+  Approval,
   ApprovalKey,
   Attempt,
   AuditEntry,
+  CreatedApprovalKey,
   CreatedTenant,
   DeletedTenant,
+  ListedKey,
+  Namespace,
   Operations,
   RotatedAgent,
   RotatedTenant,
@@ -36,8 +42,15 @@ export class Tenants extends Noun {
     return this.transport.call('createTenant', { body }, options)
   }
 
+  /** `me` is the tenant of the key. */
   get(tenant_id: string, options: CallOptions = {}): Promise<Tenant> {
     return this.transport.call('getTenant', { params: { tenant_id } }, options)
+  }
+
+  /** Calls and failures of each hour or day, by feature; every step of the range is there, with zeros if need be. */
+  usage(tenant_id: string, given: Query<'getUsage'> = {}): Promise<Operations['getUsage']['answer']> {
+    const [query, options] = split(given)
+    return this.transport.call('getUsage', { params: { tenant_id }, query }, options)
   }
 
   /** Everything of the tenant goes after 30 days: `delete(id, { confirm: 'DELETE ALL DATA' })`. */
@@ -88,8 +101,11 @@ export class Agents extends Noun {
 }
 
 export class ApprovalKeys extends Noun {
-  /** For one checkpoint with `checkpoint_id`, else for all. The key is shown in this answer only. */
-  create(given: Body<'createApprovalKey'> & CreateOptions = {}): Promise<ApprovalKey> {
+  /**
+   * For one checkpoint with `checkpoint_id`, and then with the address of a page that decides it; else for all. The key
+   * is shown in this answer only.
+   */
+  create(given: Body<'createApprovalKey'> & CreateOptions = {}): Promise<CreatedApprovalKey> {
     const [body, options] = split(given)
     return this.transport.call('createApprovalKey', { body }, options)
   }
@@ -100,6 +116,41 @@ export class ApprovalKeys extends Noun {
 
   delete(approval_key_id: string, options: CallOptions = {}): Promise<undefined> {
     return this.transport.call('deleteApprovalKey', { params: { approval_key_id } }, options)
+  }
+}
+
+/** With an approval key. */
+export class Approvals extends Noun {
+  /** What is to be decided; with `wait`, in seconds, the answer comes once it is settled, and by then in any case. */
+  get(checkpoint_id: string, given: Query<'getApproval'> = {}): Promise<Approval> {
+    const [query, options] = split(given)
+    const held_ms = (query.wait ?? 0) * 1_000
+    return this.transport.call('getApproval', { params: { checkpoint_id }, query, held_ms }, options)
+  }
+}
+
+/** With the admin key: every agent's keys and values, to be read. */
+export class Namespaces extends Noun {
+  /** Those that hold a key, in the order of their bytes. */
+  list(query: Query<'listNamespaces'> = {}): Pages<Namespace> {
+    return listOf(this.transport, 'listNamespaces', {}, query)
+  }
+
+  /** Without values. */
+  keys(namespace: string, query: Query<'listNamespaceKeys'> = {}): Pages<ListedKey> {
+    return listOf(this.transport, 'listNamespaceKeys', { namespace }, query)
+  }
+
+  /** Throws KEY_NOT_FOUND. */
+  async get<T = unknown>(namespace: string, key: string, options: CallOptions = {}): Promise<Entry<T>> {
+    const input = { params: { namespace, key } }
+    return (await this.transport.call('getNamespaceKey', input, options)) as Entry<T>
+  }
+
+  /** As `get`, with the value as the exact JSON text that was put. */
+  async getText(namespace: string, key: string, options: CallOptions = {}): Promise<Entry<string>> {
+    const { text } = await this.transport.send('getNamespaceKey', { params: { namespace, key } }, options)
+    return { ...(JSON.parse(text) as Entry), value: memberText(text, 'value')! }
   }
 }
 

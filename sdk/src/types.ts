@@ -118,6 +118,32 @@ export interface DeletedTenant {
   purge_at: string | null
 }
 
+export interface UsageStep {
+  /** When the step begins. */
+  start_at: string
+  /** Calls with a key of the tenant. */
+  calls: number
+  /** Those that were answered 4xx or 5xx. */
+  failures: number
+  features: Array<{
+    feature:
+      | 'tenants'
+      | 'agents'
+      | 'approval_keys'
+      | 'kv'
+      | 'audit'
+      | 'dlq'
+      | 'schedules'
+      | 'checkpoints'
+      | 'inboxes'
+      | 'rate_limits'
+    /** Calls with a key of the tenant. */
+    calls: number
+    /** Those that were answered 4xx or 5xx. */
+    failures: number
+  }>
+}
+
 export interface RotatedTenant {
   tenant_id: string
   name: string
@@ -172,6 +198,17 @@ export interface RotatedAgent {
   previous_key_expires_at: string | null
 }
 
+export interface CreatedApprovalKey {
+  approval_key_id: string
+  checkpoint_id: string | null
+  label: string | null
+  /** In full at creation only, afterwards masked: svc_apr_****x7Qa. */
+  approval_key: string
+  /** When it was created. */
+  created_at: string
+  approval_url: string | null
+}
+
 export interface ApprovalKey {
   approval_key_id: string
   checkpoint_id: string | null
@@ -209,6 +246,11 @@ export interface ListedKey {
   expires_at: string | null
   /** When this version was written. */
   updated_at: string
+}
+
+export interface Namespace {
+  namespace: string
+  agent_id: string | null
 }
 
 export interface AuditEntry {
@@ -348,6 +390,27 @@ export interface Checkpoint {
   updated_at: string
 }
 
+export interface Approval {
+  checkpoint_id: string
+  title: string
+  prompt: string | null
+  /** The callback_payload, the exact text that was sent, or null. */
+  payload: unknown
+  agent: {
+    /** Who asks. */
+    agent_id: string
+    name: string
+  }
+  status: 'pending' | 'approved' | 'rejected' | 'expired' | 'cancelled'
+  /** When it was created. */
+  created_at: string
+  /** When the timeout is due. */
+  expires_at: string
+  reason: string | null
+  resolved_by: string | null
+  resolved_at: string | null
+}
+
 export interface Message {
   id: string
   method: string
@@ -398,6 +461,21 @@ export interface ListedInbox {
 export interface InboxDetail {
   inbox: Inbox
   messages: Message[]
+}
+
+export interface RateLimitCounter {
+  key: string
+  algorithm: 'fixed_window' | 'sliding_window'
+  /** As it was sent with the last check; 0 when that is not known. */
+  limit: number
+  /** Hits of the window. */
+  count: number
+  /** Hits that the limit still allows. */
+  remaining: number
+  /** The end of the window. */
+  resetAt: string
+  /** Length of the window. */
+  windowSeconds: number
 }
 
 export interface RateLimitAllowed {
@@ -491,7 +569,7 @@ export interface Operations {
   }
   getTenant: {
     params: {
-      /** The tenant that the admin key belongs to; any other answers 403. */
+      /** The tenant that the admin key belongs to, or me; any other answers 403. */
       tenant_id: string
     }
     query: object
@@ -527,6 +605,29 @@ export interface Operations {
       grace_seconds?: number | undefined
     }
     answer: RotatedTenant
+  }
+  getUsage: {
+    params: {
+      /** The tenant that the admin key belongs to, or me; any other answers 403. */
+      tenant_id: string
+    }
+    query: {
+      /** From the step that this instant is in; default a day, or 30 days, before to. */
+      from?: string | undefined
+      /** Before this instant; default now. At most 35 days after from. */
+      to?: string | undefined
+      /** hour, the default, or day; of UTC. */
+      step?: 'hour' | 'day' | undefined
+    }
+    body: undefined
+    answer: {
+      /** The start of the first step. */
+      from: string
+      /** The end of what is counted. */
+      to: string
+      step: 'hour' | 'day'
+      items: UsageStep[]
+    }
   }
   createAgent: {
     params: object
@@ -590,7 +691,7 @@ export interface Operations {
       /** For people. */
       label?: string | undefined
     }
-    answer: ApprovalKey
+    answer: CreatedApprovalKey
   }
   listApprovalKeys: {
     params: object
@@ -652,6 +753,17 @@ export interface Operations {
     }
     answer: PutResult
   }
+  getNamespaceKey: {
+    params: {
+      /** __… is reserved, save your own __agent.<agent_id>. */
+      namespace: string
+      /** 1 to 512 bytes of UTF-8, percent-encoded once. */
+      key: string
+    }
+    query: object
+    body: undefined
+    answer: Entry
+  }
   listKeys: {
     params: {
       /** __… is reserved, save your own __agent.<agent_id>. */
@@ -667,6 +779,33 @@ export interface Operations {
     }
     body: undefined
     answer: { items: ListedKey[]; next_cursor: string | null }
+  }
+  listNamespaceKeys: {
+    params: {
+      /** __… is reserved, save your own __agent.<agent_id>. */
+      namespace: string
+    }
+    query: {
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+      /** next_cursor of the page before. */
+      cursor?: string | undefined
+      /** Only keys that start with it. */
+      prefix?: string | undefined
+    }
+    body: undefined
+    answer: { items: ListedKey[]; next_cursor: string | null }
+  }
+  listNamespaces: {
+    params: object
+    query: {
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+      /** next_cursor of the page before. */
+      cursor?: string | undefined
+    }
+    body: undefined
+    answer: { items: Namespace[]; next_cursor: string | null }
   }
   appendEntry: {
     params: object
@@ -968,6 +1107,18 @@ export interface Operations {
     body: undefined
     answer: { items: Checkpoint[]; next_cursor: string | null }
   }
+  getApproval: {
+    params: {
+      /** The checkpoint, chk_…. */
+      checkpoint_id: string
+    }
+    query: {
+      /** Seconds to hold the request while the checkpoint is pending. */
+      wait?: number | undefined
+    }
+    body: undefined
+    answer: Approval
+  }
   listCheckpointAttempts: {
     params: {
       /** The checkpoint, chk_…. */
@@ -1118,6 +1269,23 @@ export interface Operations {
     }
     answer: RateLimitReset
   }
+  listRateLimits: {
+    params: object
+    query: {
+      /** Items, default 50; above 100 counts as 100. */
+      limit?: number | undefined
+      /** Items to skip. */
+      offset?: number | undefined
+      /** Only counters whose key starts with it. */
+      prefix?: string | undefined
+    }
+    body: undefined
+    answer: {
+      items: RateLimitCounter[]
+      /** How many there are, counted to 10,000. */
+      total: number
+    }
+  }
   tick: {
     params: object
     query: object
@@ -1163,6 +1331,7 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   restoreTenant: { method: 'POST', path: '/v1/tenants/{tenant_id}/restore' },
   rotateSigningSecret: { method: 'POST', path: '/v1/tenants/{tenant_id}/rotate-signing-secret' },
   rotateTenantKey: { method: 'POST', path: '/v1/tenants/{tenant_id}/rotate-key' },
+  getUsage: { method: 'GET', path: '/v1/tenants/{tenant_id}/usage' },
   createAgent: { method: 'POST', path: '/v1/agents', creates: true },
   listAgents: { method: 'GET', path: '/v1/agents' },
   deleteAgent: { method: 'DELETE', path: '/v1/agents/{agent_id}' },
@@ -1174,7 +1343,10 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   deleteValue: { method: 'DELETE', path: '/v1/kv/{namespace}/{key}' },
   getValue: { method: 'GET', path: '/v1/kv/{namespace}/{key}' },
   putValue: { method: 'PUT', path: '/v1/kv/{namespace}/{key}' },
+  getNamespaceKey: { method: 'GET', path: '/v1/namespaces/{namespace}/keys/{key}' },
   listKeys: { method: 'GET', path: '/v1/kv/{namespace}' },
+  listNamespaceKeys: { method: 'GET', path: '/v1/namespaces/{namespace}/keys' },
+  listNamespaces: { method: 'GET', path: '/v1/namespaces' },
   appendEntry: { method: 'POST', path: '/v1/audit', creates: true },
   listEntries: { method: 'GET', path: '/v1/audit' },
   getEntry: { method: 'GET', path: '/v1/audit/{id}' },
@@ -1199,6 +1371,7 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   getCheckpoint: { method: 'GET', path: '/v1/checkpoints/{id}' },
   createCheckpoint: { method: 'POST', path: '/v1/checkpoints', creates: true },
   listCheckpoints: { method: 'GET', path: '/v1/checkpoints' },
+  getApproval: { method: 'GET', path: '/v1/approvals/{checkpoint_id}' },
   listCheckpointAttempts: { method: 'GET', path: '/v1/checkpoints/{id}/attempts' },
   rejectCheckpoint: { method: 'POST', path: '/v1/checkpoints/{id}/reject' },
   createInbox: { method: 'POST', path: '/api/webhook', creates: true, wrapped: true },
@@ -1211,6 +1384,7 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   getRateLimit: { method: 'GET', path: '/api/rate-limit/{key}', wrapped: true },
   getRateLimitNamedReset: { method: 'GET', path: '/api/rate-limit/reset', wrapped: true },
   resetRateLimit: { method: 'POST', path: '/api/rate-limit/reset', wrapped: true },
+  listRateLimits: { method: 'GET', path: '/api/rate-limit', wrapped: true },
   tick: { method: 'POST', path: '/v1/tick' },
   livez: { method: 'GET', path: '/livez' },
   openapi: { method: 'GET', path: '/openapi.json' },

@@ -20,7 +20,7 @@ import * as store from './store.ts'
 
 const tag = 'Approval keys'
 
-const ApprovalKey = Shape({
+const fields = {
   approval_key_id: Type.String(),
   checkpoint_id: Nullable(
     Type.String({ description: 'The one checkpoint it may decide; null for all of the tenant.' }),
@@ -30,7 +30,8 @@ const ApprovalKey = Shape({
     description: 'In full at creation only, afterwards masked: svc_apr_****x7Qa.',
   }),
   created_at: Time('When it was created.'),
-})
+}
+const ApprovalKey = Shape(fields)
 
 export const createApprovalKey = route({
   method: 'POST',
@@ -42,14 +43,25 @@ export const createApprovalKey = route({
     checkpoint_id: Type.Optional(Type.String({ description: 'Binds the key to this checkpoint.' })),
     label: Type.Optional(Text(label_characters_max, 'For people.')),
   }),
-  replies: { 201: ApprovalKey },
+  replies: {
+    201: Shape({
+      ...fields,
+      approval_url: Nullable(
+        Type.String({
+          description: 'Of a key that is bound: a page that decides the checkpoint, the key in its fragment.',
+        }),
+      ),
+    }),
+  },
   errors: ['CHECKPOINT_NOT_FOUND'],
-  async create(tx, { caller }, { body }) {
+  async create(tx, { caller, services }, { body }) {
     const { row, key } = await approvalKeys.create(tx, caller.tenant_id, {
       checkpoint_id: body.checkpoint_id ?? null,
       label: body.label ?? null,
     })
-    return approvalKeyOf({ ...row, created_at: tx.now }, key)
+    const approval_url =
+      row.checkpoint_id === null ? null : approvalUrl(services.public_url(), row.checkpoint_id, key)
+    return { ...approvalKeyOf({ ...row, created_at: tx.now }, key), approval_url }
   },
 })
 
@@ -82,6 +94,11 @@ export const deleteApprovalKey = route({
   handle: ({ db, caller, services }, { params }) =>
     approvalKeys.remove(db, services.key_cache, caller.tenant_id, params.approval_key_id),
 })
+
+/** A browser keeps the fragment to itself: the key is in no request line, log or referrer. */
+function approvalUrl(public_url: string, checkpoint_id: string, key: string): string {
+  return `${public_url}/approve/${checkpoint_id}#${key}`
+}
 
 function masked(row: store.ApprovalKeyRow) {
   return approvalKeyOf(row, maskedKey('approval', row.last_four))

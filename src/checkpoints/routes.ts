@@ -3,8 +3,9 @@
 import { Type } from 'typebox'
 import * as agents from '../agents/service.ts'
 import { iso, isoOrNull, parseTime, second_ms } from '../base/clock.ts'
+import type { TenantFacts } from '../contract/caller.ts'
 import { pageOf, pageRequest } from '../contract/page.ts'
-import { route } from '../contract/route.ts'
+import { type Context, route } from '../contract/route.ts'
 import {
   AnyJson,
   idParam,
@@ -62,6 +63,31 @@ const Checkpoint = Shape({
   created_at: Time('When it was created.'),
   updated_at: Time('When it last changed.'),
 })
+
+const Approval = Shape({
+  checkpoint_id: Type.String(),
+  title: Type.String(),
+  prompt: Nullable(Type.String()),
+  payload: Json('The callback_payload, the exact text that was sent, or null.'),
+  agent: Shape({
+    agent_id: Type.String({ description: 'Who asks.' }),
+    name: Type.String(),
+  }),
+  status: Type.Enum([...statuses]),
+  created_at: Time('When it was created.'),
+  expires_at: Time('When the timeout is due.'),
+  reason: Nullable(Type.String()),
+  resolved_by: Nullable(Type.String({ description: 'admin, approval_key:<id>, timeout or agent:<id>.' })),
+  resolved_at: Nullable(Time('When it was settled.')),
+})
+
+const Wait = Type.Optional(
+  Type.Integer({
+    minimum: 0,
+    maximum: wait_seconds_max,
+    description: 'Seconds to hold the request while the checkpoint is pending.',
+  }),
+)
 
 const DecisionBody = Type.Object({
   reason: Type.Optional(Text(reason_characters_max, 'Told to the agent.')),
@@ -138,29 +164,41 @@ export const getCheckpoint = route({
   summary: 'Read a checkpoint, or wait until it is settled',
   auth: ['agent', 'admin'],
   params: { id },
-  query: Type.Object({
-    wait: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        maximum: wait_seconds_max,
-        description: 'Seconds to hold the request while the checkpoint is pending.',
-      }),
-    ),
-  }),
+  query: Type.Object({ wait: Wait }),
   replies: { 200: Checkpoint },
   errors: ['CHECKPOINT_NOT_FOUND'],
   async handle(context, { params, query }) {
     const { tenant_id } = context.caller
-    const checkpoint = await waitFor(
-      context,
-      checkpoints.waitKey(tenant_id, params.id),
-      (query.wait ?? 0) * second_ms,
-      () => checkpoints.read(context.db, tenant_id, params.id),
-      ({ status }) => status !== 'pending',
-    )
-    return checkpointOf(checkpoint)
+    const look = () => checkpoints.read(context.db, tenant_id, params.id)
+    return checkpointOf(await settled(context, params.id, query.wait, look))
   },
 })
+
+export const getApproval = route({
+  method: 'GET',
+  path: '/v1/approvals/:checkpoint_id',
+  tag,
+  summary: 'Read what an approval key is to decide, or wait until it is settled',
+  auth: ['approval'],
+  params: { checkpoint_id: id },
+  query: Type.Object({ wait: Wait }),
+  replies: { 200: Approval },
+  errors: ['CHECKPOINT_NOT_FOUND'],
+  async handle(context, { params, query }) {
+    const look = () => checkpoints.readFor(context.db, context.caller, params.checkpoint_id)
+    return approvalOf(await settled(context, params.checkpoint_id, query.wait, look))
+  },
+})
+
+function settled(
+  context: Context<TenantFacts>,
+  id: string,
+  wait_seconds: number | undefined,
+  look: () => Promise<CheckpointRow>,
+): Promise<CheckpointRow> {
+  const key = checkpoints.waitKey(context.caller.tenant_id, id)
+  return waitFor(context, key, (wait_seconds ?? 0) * second_ms, look, ({ status }) => status !== 'pending')
+}
 
 export const cancelCheckpoint = route({
   method: 'DELETE',
@@ -246,5 +284,21 @@ function checkpointOf(row: CheckpointRow) {
     },
     created_at: iso(row.created_at),
     updated_at: iso(row.updated_at),
+  }
+}
+
+function approvalOf(row: CheckpointRow) {
+  return {
+    checkpoint_id: row.id,
+    title: row.title,
+    prompt: row.prompt,
+    payload: row.callback_payload === null ? null : new RawJson(row.callback_payload),
+    agent: { agent_id: row.agent_id, name: row.agent_id },
+    status: row.status,
+    created_at: iso(row.created_at),
+    expires_at: iso(row.expires_at),
+    reason: row.reason,
+    resolved_by: row.resolved_by,
+    resolved_at: isoOrNull(row.resolved_at),
   }
 }

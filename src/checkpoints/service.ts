@@ -51,6 +51,13 @@ export async function read(q: Reader, tenant_id: string, id: string): Promise<Ch
   return checkpoint
 }
 
+/** Throws CHECKPOINT_NOT_FOUND, FORBIDDEN for a key bound to another one of the tenant. */
+export async function readFor(q: Reader, caller: ApprovalCaller, id: string): Promise<CheckpointRow> {
+  const checkpoint = await read(q, caller.tenant_id, id)
+  if (caller.checkpoint_id !== null && caller.checkpoint_id !== id) throw new ApiError('FORBIDDEN')
+  return checkpoint
+}
+
 /** Throws CHECKPOINT_NOT_FOUND, FORBIDDEN for a key bound to another one, CHECKPOINT_ALREADY_RESOLVED. */
 export function decide(
   db: Db,
@@ -61,10 +68,8 @@ export function decide(
   reason: string | null,
 ): Promise<CheckpointRow> {
   return db.write(async (tx) => {
-    if (caller.kind === 'approval' && caller.checkpoint_id !== null && caller.checkpoint_id !== id) {
-      await read(tx, caller.tenant_id, id)
-      throw new ApiError('FORBIDDEN')
-    }
+    const bound_to = caller.kind === 'approval' ? caller.checkpoint_id : null
+    if (bound_to !== null && bound_to !== id) await readFor(tx, caller as ApprovalCaller, id)
     const resolution = {
       status,
       reason,

@@ -200,7 +200,7 @@ const descriptions: Record<number, string> = {
 }
 
 function rateHeaders(route: Route, status: number): Json {
-  if (route.tag !== 'Rate limiter') return {}
+  if (!route.path.startsWith('/api/rate-limit/')) return {}
   const string = { schema: { type: 'string' } }
   return {
     ...{ RateLimit: string, 'RateLimit-Policy': string },

@@ -34,10 +34,12 @@ export function pageOf<Row, Item>(
 ): { items: Item[]; next_cursor: string | null } {
   const full = rows.length === request.rows_max
   const shown = full ? rows.slice(0, -1) : rows
-  return {
-    items: shown.map(itemOf),
-    next_cursor: full ? encodeCursor(scopeOf(context), positionOf(shown.at(-1)!)) : null,
-  }
+  return pageUpTo(context, shown.map(itemOf), full ? positionOf(shown.at(-1)!) : null)
+}
+
+/** A page that says itself where the next one begins; null: there is none. */
+export function pageUpTo<Item>(context: PageContext, items: Item[], next: Position | null) {
+  return { items, next_cursor: next && encodeCursor(scopeOf(context), next) }
 }
 
 function scopeOf({ caller, services, path }: PageContext) {

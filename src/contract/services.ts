@@ -44,6 +44,14 @@ export interface MonthlyCalls {
   used(tenant_id: string, now: Millis): Promise<number>
 }
 
+/** Calls by the hour and by feature. */
+export interface UsageCounts {
+  /** Counts a call of the route at `path`, in memory. */
+  count(tenant_id: string, path: string, failed: boolean, now: Millis): void
+  /** Writes what this node has counted. Not within a transaction. */
+  flush(): Promise<void>
+}
+
 export interface Readiness {
   /** Why no requests should be sent here; null when they may. */
   reason: string | null
@@ -58,6 +66,7 @@ export interface Services {
   secrets: Secrets
   key_cache: KeyCache
   calls: MonthlyCalls
+  usage: UsageCounts
   cursor_key: Buffer
   signup_open: boolean
   /** PUBLIC_URL, without a slash at the end. */

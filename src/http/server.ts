@@ -166,15 +166,30 @@ async function serve(
 ): Promise<Response> {
   const now = options.clock.now()
   const request_id = requestId(request.headers, now)
+  const asking: Asking = { caller: null }
   let response: Response
   try {
-    response = await answer(prepared, options, request, server, now, request_id)
+    response = await answer(prepared, options, request, server, now, request_id, asking)
   } catch (error) {
     response = failure(error, request_id, options.log, prepared.route)
+  }
+  if (asking.caller && isUsage(asking.caller, request)) {
+    const failed = response.status >= 400
+    options.services.usage.count(asking.caller.tenant_id, prepared.route.path, failed, now)
   }
   if (options.cors_origins.length > 0) corsHeaders(options.cors_origins, request.headers, response.headers)
   if (options.log_requests) logRequest(options, prepared.route, request, response, now, request_id)
   return response
+}
+
+/** Who asks, once that is known: also when what follows fails. */
+interface Asking {
+  caller: Caller | null
+}
+
+/** Whoever looks at usage with the admin key would otherwise see mostly that. */
+function isUsage(caller: Caller, request: Request): boolean {
+  return caller.kind !== 'admin' || (request.method !== 'GET' && request.method !== 'HEAD')
 }
 
 async function answer(
@@ -184,14 +199,15 @@ async function answer(
   server: Connection,
   now: number,
   request_id: string,
+  asking: Asking,
 ): Promise<Response> {
   const { db, services } = options
   const { headers } = request
 
   // Who asks.
-  let caller: Caller | null = null
   let address = ''
-  if (route.auth.length > 0) caller = await identified(route, options, request, server, now)
+  if (route.auth.length > 0) await identify(asking, route, options, request, server, now)
+  const { caller } = asking
   if (caller && isApi(route.path)) await services.calls.take(caller, services.plans, now)
   if (route.cron) mustBeCron(headers, options.cron_secret)
   if (route.sign_up) {
@@ -273,18 +289,20 @@ function requestId(headers: Headers, now: number): string {
 }
 
 /** Throws UNAUTHORIZED, or RATE_LIMITED past the failed keys of this address; then what the kind of key decides. */
-async function identified(
+async function identify(
+  asking: Asking,
   route: Route,
   options: ServerOptions,
   request: BunRequest,
   server: Connection,
   now: number,
-): Promise<Caller> {
+): Promise<void> {
   const surface = isApi(route.path) ? 'api' : 'v1'
   const found = await authenticate(options.db, options.services.key_cache, request.headers, now, surface)
   if (typeof found !== 'string') {
+    asking.caller = found
     mustBeAllowed(found, route)
-    return found
+    return
   }
   if (found === 'bad_key' && options.limits) {
     mustHaveLeft(options.limits.failed_keys, addressOf(options, request, server))

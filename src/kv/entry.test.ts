@@ -9,6 +9,7 @@ import {
   isKey,
   isReservedKey,
   namespace_form,
+  ownerOf,
   prefixEnd,
   tombstone_ms,
 } from './entry.ts'
@@ -44,7 +45,23 @@ describe('A namespace', () => {
     ['__rl', true],
     ['___', true],
   ] as const)('%s is reserved for the agent "one": %p', (namespace, forbidden) => {
-    expect(isForbiddenNamespace(namespace, { agent_id: 'one' })).toBe(forbidden)
+    expect(isForbiddenNamespace(namespace, { kind: 'agent', agent_id: 'one' })).toBe(forbidden)
+  })
+
+  test.each([
+    ['state', false, null],
+    ['__agent.one', false, 'one'],
+    ['__agent.one.more', false, 'one.more'],
+    ['__agent.', false, ''],
+    ['__agent', true, null],
+    ['__', true, null],
+    ['__rl', true, null],
+    ['___', true, null],
+  ] as const)('%s is reserved for the admin key: %p; it belongs to %p', (namespace, forbidden, owner) => {
+    expect([isForbiddenNamespace(namespace, { kind: 'admin' }), ownerOf(namespace)]).toEqual([
+      forbidden,
+      owner,
+    ])
   })
 })
 

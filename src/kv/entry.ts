@@ -1,7 +1,7 @@
 // What a key is, which names are reserved, and what a precondition header asks. No imports from db or http.
 
 import { last_instant_ms, type Millis, second_ms } from '../base/clock.ts'
-import type { AgentCaller } from '../contract/caller.ts'
+import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
 
 export const key_bytes_max = 512
 export const namespace_form = /^[A-Za-z0-9_][A-Za-z0-9._:-]{0,63}$/
@@ -33,9 +33,39 @@ export function isKey(key: string): boolean {
 
 const controls = /[\u0000-\u001f\u007f-\u009f]/
 
-/** `__…` is reserved, save the agent's own `__agent.<agent_id>`. */
-export function isForbiddenNamespace(namespace: string, caller: Pick<AgentCaller, 'agent_id'>): boolean {
-  return namespace.startsWith('__') && namespace !== `__agent.${caller.agent_id}`
+const private_prefix = '__agent.'
+
+/** `__…` is reserved, save the agent's own `__agent.<agent_id>`; the admin key may look into those of all agents. */
+export function isForbiddenNamespace(
+  namespace: string,
+  caller: Pick<AgentCaller, 'kind' | 'agent_id'> | Pick<AdminCaller, 'kind'>,
+): boolean {
+  if (!namespace.startsWith('__')) return false
+  return caller.kind === 'admin'
+    ? !namespace.startsWith(private_prefix)
+    : namespace !== `${private_prefix}${caller.agent_id}`
+}
+
+/** One that no key of the API leads to. */
+export function isSystemNamespace(namespace: string): boolean {
+  return isForbiddenNamespace(namespace, { kind: 'admin' })
+}
+
+/** Whose private namespace this is; null for one that all agents share. */
+export function ownerOf(namespace: string): string | null {
+  return namespace.startsWith(private_prefix) ? namespace.slice(private_prefix.length) : null
+}
+
+/** Where an index is read on: after this key, or after all keys of the namespace. */
+export interface Place {
+  namespace: string
+  /** Null: after them all. */
+  key: string | null
+}
+
+/** As a pair to compare with. A space comes before every character that a name may go on with. */
+export function boundOf({ namespace, key }: Place): { namespace: string; key: string } {
+  return key === null ? { namespace: `${namespace} `, key: '' } : { namespace, key }
 }
 
 export function isReservedKey(key: string): boolean {

@@ -1,9 +1,10 @@
 // /v1/kv
 
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { iso, isoOrNull } from '../base/clock.ts'
-import { pageOf, pageRequest } from '../contract/page.ts'
-import { type Param, Reply, route } from '../contract/route.ts'
+import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
+import { pageOf, pageRequest, pageUpTo } from '../contract/page.ts'
+import { type Context, type Param, Reply, route } from '../contract/route.ts'
 import {
   AnyJson,
   Json,
@@ -15,7 +16,16 @@ import {
   Time,
   value_bytes_max,
 } from '../contract/schemas.ts'
-import { etag, ifNoneMatchNames, isKey, key_bytes_max, namespace_form, prefixEnd } from './entry.ts'
+import {
+  etag,
+  ifNoneMatchNames,
+  isKey,
+  type KeyRef,
+  key_bytes_max,
+  namespace_form,
+  ownerOf,
+  prefixEnd,
+} from './entry.ts'
 import * as kv from './service.ts'
 import * as store from './store.ts'
 
@@ -45,6 +55,26 @@ const Version = Type.Integer({ description: 'Starts at 1, rises by 1, never repe
 const ExpiresAt = Nullable(Time('Absent from then on; null for never.'))
 const UpdatedAt = Time('When this version was written.')
 
+const Entry = Shape({
+  namespace: Type.String(),
+  key: Type.String(),
+  value: Json('The exact text that was put.'),
+  version: Version,
+  expires_at: ExpiresAt,
+  updated_at: UpdatedAt,
+})
+const KeyPage = Page(
+  Shape({ key: Type.String(), version: Version, expires_at: ExpiresAt, updated_at: UpdatedAt }),
+)
+const KeyQuery = Type.Object({
+  ...PageQuery,
+  prefix: Type.Optional(Type.String({ description: 'Only keys that start with it.' })),
+})
+const read_headers = {
+  'If-Match': IfMatch,
+  'If-None-Match': 'A version that the caller has already: 304 when it is still there.',
+}
+
 export const getValue = route({
   method: 'GET',
   path: '/v1/kv/:namespace/:key',
@@ -52,41 +82,10 @@ export const getValue = route({
   summary: 'Read a value and its version',
   auth: ['agent'],
   params: { namespace, key },
-  headers: {
-    'If-Match': IfMatch,
-    'If-None-Match': 'A version that the caller has already: 304 when it is still there.',
-  },
-  replies: {
-    200: Shape({
-      namespace: Type.String(),
-      key: Type.String(),
-      value: Json('The exact text that was put.'),
-      version: Version,
-      expires_at: ExpiresAt,
-      updated_at: UpdatedAt,
-    }),
-    304: null,
-  },
+  headers: read_headers,
+  replies: { 200: Entry, 304: null },
   errors: ['KEY_NOT_FOUND', 'VERSION_MISMATCH', 'NAMESPACE_FORBIDDEN'],
-  async handle({ db, caller, now }, { params, header }) {
-    const entry = await kv.read(db, caller, params, header('if-match'), now)
-    const headers = { 'x-version': String(entry.version), etag: etag(entry.version) }
-    const if_none_match = header('if-none-match')
-    if (if_none_match !== null && ifNoneMatchNames(if_none_match, entry.version))
-      return new Reply(304, null, headers)
-    return new Reply(
-      200,
-      {
-        namespace: params.namespace,
-        key: params.key,
-        value: new RawJson(entry.value),
-        version: entry.version,
-        expires_at: isoOrNull(entry.expires_at),
-        updated_at: iso(entry.updated_at),
-      },
-      headers,
-    )
-  },
+  handle: (context, { params, header }) => entryRead(context, params, header),
 })
 
 export const putValue = route({
@@ -150,28 +149,106 @@ export const listKeys = route({
   summary: 'List the keys of a namespace in bytewise order',
   auth: ['agent'],
   params: { namespace },
-  query: Type.Object({
-    ...PageQuery,
-    prefix: Type.Optional(Type.String({ description: 'Only keys that start with it.' })),
-  }),
-  replies: {
-    200: Page(Shape({ key: Type.String(), version: Version, expires_at: ExpiresAt, updated_at: UpdatedAt })),
-  },
+  query: KeyQuery,
+  replies: { 200: KeyPage },
   errors: ['NAMESPACE_FORBIDDEN'],
-  async handle(context, { params, query }) {
+  handle: (context, { params, query }) => keysListed(context, params.namespace, query),
+})
+
+export const listNamespaces = route({
+  method: 'GET',
+  path: '/v1/namespaces',
+  tag,
+  summary: 'List the namespaces that hold a key, private ones included, in bytewise order',
+  auth: ['admin'],
+  query: Type.Object(PageQuery),
+  replies: {
+    200: Page(
+      Shape({
+        namespace: Type.String(),
+        agent_id: Nullable(
+          Type.String({ description: 'Whose private namespace it is; null for a shared one.' }),
+        ),
+      }),
+    ),
+  },
+  errors: [],
+  async handle(context, { query }) {
     const { db, caller, now } = context
-    const prefix = query.prefix ?? ''
-    kv.mustBeAllowed(caller, { namespace: params.namespace, key: prefix })
-    const request = pageRequest(context, query)
-    const range = {
-      from: request.after ? String(request.after[0]) : prefix,
-      after: request.after !== null,
-      end: prefixEnd(prefix),
-    }
-    const rows = await store.list(db, caller.tenant_id, params.namespace, range, now, request.rows_max)
-    return pageOf(context, request, rows, listedOf, (row) => [row.key])
+    const { rows_max, after } = pageRequest(context, query)
+    const [namespace = '', key = null] = (after ?? []) as [string?, string?]
+    const place = { namespace, key: after ? key : '' }
+    const { names, next } = await kv.namespaces(db, caller.tenant_id, place, now, rows_max - 1)
+    const items = names.map((name) => ({ namespace: name, agent_id: ownerOf(name) }))
+    return pageUpTo(context, items, next && [next.namespace, ...(next.key === null ? [] : [next.key])])
   },
 })
+
+export const listNamespaceKeys = route({
+  method: 'GET',
+  path: '/v1/namespaces/:namespace/keys',
+  tag,
+  summary: 'List the keys of any namespace, in bytewise order',
+  auth: ['admin'],
+  params: { namespace },
+  query: KeyQuery,
+  replies: { 200: KeyPage },
+  errors: ['NAMESPACE_FORBIDDEN'],
+  handle: (context, { params, query }) => keysListed(context, params.namespace, query),
+})
+
+export const getNamespaceKey = route({
+  method: 'GET',
+  path: '/v1/namespaces/:namespace/keys/:key',
+  tag,
+  summary: 'Read a value and its version in any namespace',
+  auth: ['admin'],
+  params: { namespace, key },
+  headers: read_headers,
+  replies: { 200: Entry, 304: null },
+  errors: ['KEY_NOT_FOUND', 'VERSION_MISMATCH', 'NAMESPACE_FORBIDDEN'],
+  handle: (context, { params, header }) => entryRead(context, params, header),
+})
+
+type Reading = Context<AgentCaller | AdminCaller>
+
+async function entryRead(
+  { db, caller, now }: Reading,
+  ref: KeyRef,
+  header: (name: string) => string | null,
+): Promise<Reply> {
+  const entry = await kv.read(db, caller, ref, header('if-match'), now)
+  const headers = { 'x-version': String(entry.version), etag: etag(entry.version) }
+  const if_none_match = header('if-none-match')
+  if (if_none_match !== null && ifNoneMatchNames(if_none_match, entry.version))
+    return new Reply(304, null, headers)
+  return new Reply(
+    200,
+    {
+      namespace: ref.namespace,
+      key: ref.key,
+      value: new RawJson(entry.value),
+      version: entry.version,
+      expires_at: isoOrNull(entry.expires_at),
+      updated_at: iso(entry.updated_at),
+    },
+    headers,
+  )
+}
+
+async function keysListed(context: Reading, namespace: string, query: Static<typeof KeyQuery>) {
+  const { db, caller, now } = context
+  const prefix = query.prefix ?? ''
+  kv.mustBeAllowed(caller, { namespace, key: prefix })
+  const request = pageRequest(context, query)
+  const range = {
+    from: request.after ? String(request.after[0]) : prefix,
+    after: request.after !== null,
+    end: prefixEnd(prefix),
+  }
+  const rows = await store.list(db, caller.tenant_id, namespace, range, now, request.rows_max)
+  return pageOf(context, request, rows, listedOf, (row) => [row.key])
+}
 
 function listedOf(row: store.ListedRow) {
   return {

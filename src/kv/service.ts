@@ -2,9 +2,9 @@
 
 import type { Millis } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
-import type { AgentCaller, TenantFacts } from '../contract/caller.ts'
+import type { AdminCaller, AgentCaller, TenantFacts } from '../contract/caller.ts'
 import type { Plans } from '../contract/services.ts'
-import type { Db, Tx } from '../db/db.ts'
+import type { Db, Reader, Tx } from '../db/db.ts'
 import * as quotas from '../quotas/service.ts'
 import {
   type EntryRow,
@@ -13,14 +13,17 @@ import {
   ifNoneMatchNames,
   isForbiddenNamespace,
   isReservedKey,
+  isSystemNamespace,
   type KeyRef,
+  type Place,
+  prefixEnd,
   tombstone_ms,
 } from './entry.ts'
 import * as store from './store.ts'
 
 export const countExpired = store.countExpired
 export const purge = store.purge
-export { tombstone_ms }
+export { prefixEnd, tombstone_ms }
 
 /** Rows that one step of a sweep touches. */
 const sweep_rows_max = 500
@@ -30,7 +33,7 @@ const sweep_bytes_max = 4 * 1_048_576
 /** Throws KEY_NOT_FOUND, VERSION_MISMATCH (412). */
 export async function read(
   db: Db,
-  caller: AgentCaller,
+  caller: AgentCaller | AdminCaller,
   ref: KeyRef,
   if_match: string | null,
   now: Millis,
@@ -171,8 +174,50 @@ async function forget(tx: Tx, tenant_id: string): Promise<number> {
   return gone.length
 }
 
+/** Keys that are absent, and are yet in the index, that a page of namespaces passes at most. */
+const walked_dead_max = 10_000
+const walked_rows_max = 500
+
+/**
+ * Namespaces with a live key, in bytewise order: a look-up each, whatever they hold. `next` is where the next page
+ * begins, null at the end; a page is shorter than asked for when many keys have just gone.
+ */
+export async function namespaces(
+  q: Reader,
+  tenant_id: string,
+  after: Place,
+  now: Millis,
+  names_max: number,
+): Promise<{ names: string[]; next: Place | null }> {
+  const names: string[] = []
+  let place = after
+  let dead = 0
+  let rows_max = 1
+  while (dead < walked_dead_max) {
+    const rows = await store.walk(q, tenant_id, place, now, rows_max)
+    const found = rows.findIndex(({ namespace, live }) => live === 1 || isSystemNamespace(namespace))
+    if (found === -1) {
+      if (rows.length < rows_max) return { names, next: null }
+      dead += rows.length
+      place = rows.at(-1)!
+      rows_max = walked_rows_max
+      continue
+    }
+    const { namespace } = rows[found]!
+    if (!isSystemNamespace(namespace)) {
+      // One more than fits: the page before it is full, and there is a next one.
+      if (names.length === names_max) return { names, next: { namespace: names.at(-1)!, key: null } }
+      names.push(namespace)
+    }
+    dead += found
+    place = { namespace, key: null }
+    rows_max = 1
+  }
+  return { names, next: place }
+}
+
 /** Asked before anything is looked up, so that a reserved name tells nothing. */
-export function mustBeAllowed(caller: AgentCaller, { namespace, key }: KeyRef): void {
+export function mustBeAllowed(caller: AgentCaller | AdminCaller, { namespace, key }: KeyRef): void {
   if (isForbiddenNamespace(namespace, caller) || isReservedKey(key)) throw new ApiError('NAMESPACE_FORBIDDEN')
 }
 

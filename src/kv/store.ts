@@ -6,7 +6,7 @@
 import type { Millis } from '../base/clock.ts'
 import { chunkOf } from '../db/chunk.ts'
 import { type Reader, type Statement, sql, type Tx } from '../db/db.ts'
-import { type EntryRow, type KeyRef, reserved_key_prefix } from './entry.ts'
+import { boundOf, type EntryRow, type KeyRef, type Place, reserved_key_prefix } from './entry.ts'
 
 const here = 'tenant_id = :tenant_id and namespace = :namespace and key = :key'
 const table = { table: 'kv_entries', key: 'namespace, key', texts: ['value'] }
@@ -227,6 +227,23 @@ function listStatement(name: string, range: string): Statement<ListedRow> {
         and (key < :reserved_from or key >= :reserved_end)
       order by key limit :rows_max`,
   )
+}
+
+export interface PlacedRow extends KeyRef {
+  /** 1 or 0. */
+  live: number
+}
+
+const WALK = sql<PlacedRow>(
+  'kv.walk',
+  `select namespace, key, case when ${live} then 1 else 0 end as live from kv_entries
+    where tenant_id = :tenant_id and (namespace, key) > (:namespace, :key)
+    order by namespace, key limit :rows_max`,
+)
+
+/** The next keys in bytewise order, over all namespaces, dead ones as well. */
+export function walk(q: Reader, tenant_id: string, after: Place, now: Millis, rows_max: number) {
+  return q.all(WALK, { tenant_id, ...boundOf(after), now, rows_max })
 }
 
 const PURGE = sql(

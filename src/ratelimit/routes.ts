@@ -15,7 +15,9 @@ import {
   rateLimitHeaders,
   type Standing,
   secondsUntil,
+  standingOf,
   window_seconds_max,
+  windowOf,
 } from './window.ts'
 
 const tag = 'Rate limiter'
@@ -94,7 +96,52 @@ const Status = Shape({
   limit: Limit,
 })
 
+const Counter = Shape({
+  key: Type.String(),
+  algorithm: Type.Enum(['fixed_window', 'sliding_window']),
+  limit: Limit,
+  count: Type.Number({ description: 'Hits of the window.' }),
+  remaining: Remaining,
+  resetAt: Time('The end of the window.'),
+  windowSeconds: Type.Number({ description: 'Length of the window.' }),
+})
+
+const list_limit_default = 50
+const list_limit_max = 100
+
 type Limiting = Context<TenantFacts>
+
+export const listRateLimits = route({
+  method: 'GET',
+  path: '/api/rate-limit',
+  tag,
+  summary: 'List the counters whose window is running; what ends first comes first',
+  auth: ['agent', 'admin'],
+  query: Type.Object({
+    limit: Type.Optional(
+      Type.Integer({ minimum: 1, description: 'Items, default 50; above 100 counts as 100.' }),
+    ),
+    offset: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: limiter.total_max, description: 'Items to skip.' }),
+    ),
+    prefix: Type.Optional(
+      Type.String({ maxLength: key_bytes_max, description: 'Only counters whose key starts with it.' }),
+    ),
+  }),
+  replies: {
+    200: Shape({
+      items: Type.Array(Counter),
+      total: Type.Integer({ description: 'How many there are, counted to 10,000.' }),
+    }),
+  },
+  errors: [],
+  async handle({ db, caller, now }, { query }) {
+    const { limit = list_limit_default, offset = 0, prefix = '' } = query
+    const rows_max = Math.min(limit, list_limit_max)
+    const { counters, total } = await limiter.list(db, caller.tenant_id, prefix, now, offset, rows_max)
+    return { items: counters.map((counter) => counterOf(counter, now)), total }
+  },
+})
 
 export const checkRateLimit = route({
   method: 'POST',
@@ -220,6 +267,19 @@ async function standing({ db, caller, now }: Limiting, key: string): Promise<Rep
   const { count, remaining, reset_at, window_expired, limit } = found
   const body = { key, count, remaining, resetAt: iso(reset_at), windowExpired: window_expired, limit }
   return new Reply(200, body, headersOf(found, now))
+}
+
+function counterOf(counter: limiter.Counter, now: Millis) {
+  const { limit, count, remaining, reset_at, window_ms } = standingOf(counter, now)
+  return {
+    key: counter.key,
+    algorithm: windowOf(counter),
+    limit,
+    count,
+    remaining,
+    resetAt: iso(reset_at),
+    windowSeconds: window_ms! / second_ms,
+  }
 }
 
 function headersOf({ limit, window_ms, remaining, reset_at }: Standing, now: Millis) {

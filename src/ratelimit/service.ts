@@ -83,6 +83,26 @@ export async function status(db: Db, tenant_id: string, key: string, now: Millis
   return standingOf(kept(await store.find(db, tenant_id, key), now), now)
 }
 
+export type Counter = store.Running
+
+/** How far `total` counts. */
+export const total_max = 10_000
+
+/** Counters whose window is running, `skipped` of them left out, and how many there are, to 10,000. */
+export function list(
+  db: Db,
+  tenant_id: string,
+  prefix: string,
+  now: Millis,
+  skipped: number,
+  rows_max: number,
+): Promise<{ counters: store.Running[]; total: number }> {
+  return db.read(async (q) => ({
+    counters: await store.list(q, tenant_id, prefix, now, skipped, rows_max),
+    total: await store.count(q, tenant_id, prefix, now, total_max),
+  }))
+}
+
 /** Ends the counter's window. `reset` is false when none was running. */
 export function reset(
   db: Db,

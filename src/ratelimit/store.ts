@@ -5,6 +5,7 @@
 
 import type { Millis } from '../base/clock.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
+import { prefixEnd } from '../kv/service.ts'
 import { type Check, type Counted, type CountedSliding, ceilingOf, type Known } from './window.ts'
 
 const here = `tenant_id = :tenant_id and namespace = '__rl' and key = :key`
@@ -71,6 +72,26 @@ const FIND = sql<Omit<Known, 'limit'> & { limit: string }>(
      from kv_entries where ${here}`,
 )
 
+// `|| ''` keeps to the index of what expires: the primary key also leads to tombstones, which may be many more.
+const running = `tenant_id = :tenant_id and counted = 1 and expires_at > :now
+      and namespace || '' = '__rl' and key || '' >= :from_key and key || '' < :end_key`
+
+const in_order = 'expires_at, namespace, key'
+
+const LIST = sql<Omit<Known, 'limit'> & { key: string; limit: string; place: number }>(
+  'ratelimit.list',
+  `select key, value, "limit", window_ms, hits, previous, expires_at, place
+     from (select key, value, rl_limit as "limit", rl_window_ms as window_ms, rl_hits as hits, rl_previous as previous,
+                  expires_at, row_number() over (order by ${in_order}) as place
+             from kv_entries where ${running} order by ${in_order} limit :last_place) as shown
+    where place > :skipped`,
+)
+
+const COUNT = sql<{ total: number }>(
+  'ratelimit.count',
+  `select count(*) as total from (select key from kv_entries where ${running} limit :total_max) as found`,
+)
+
 const RESET = sql<{ limit: string; window_ms: number }>(
   'ratelimit.reset',
   `update kv_entries set value = null, counted = 0, expires_at = :now, updated_at = :now
@@ -91,8 +112,10 @@ export function rowOf({ key, algorithm, window_ms, limit, cost }: Check): CheckR
   return { key: keyOf(key), value, limit: String(limit), cost }
 }
 
+const key_prefix = '__rl:'
+
 function keyOf(key: string): string {
-  return `__rl:${key}`
+  return `${key_prefix}${key}`
 }
 
 /** Null when no window of this length is running. */
@@ -140,6 +163,35 @@ export function start(tx: Tx, tenant_id: string, row: CheckRow, check: Check, ex
 export async function find(q: Reader, tenant_id: string, key: string): Promise<Known | null> {
   const row = await q.one(FIND, { tenant_id, key: keyOf(key) })
   return row && { ...row, limit: Number(row.limit) }
+}
+
+export interface Running extends Known {
+  key: string
+}
+
+/** Counters whose window is running and whose key starts with `prefix`; what ends first comes first. */
+export async function list(
+  q: Reader,
+  tenant_id: string,
+  prefix: string,
+  now: Millis,
+  skipped: number,
+  rows_max: number,
+): Promise<Running[]> {
+  const last_place = skipped + rows_max
+  const rows = await q.all(LIST, { tenant_id, ...rangeOf(prefix), now, skipped, last_place })
+  rows.sort((one, other) => one.place - other.place)
+  return rows.map((row) => ({ ...row, key: row.key.slice(key_prefix.length), limit: Number(row.limit) }))
+}
+
+/** How many there are, counted to `total_max`. */
+export async function count(q: Reader, tenant_id: string, prefix: string, now: Millis, total_max: number) {
+  return (await q.one(COUNT, { tenant_id, ...rangeOf(prefix), now, total_max }))!.total
+}
+
+function rangeOf(prefix: string): { from_key: string; end_key: string } {
+  const from_key = keyOf(prefix)
+  return { from_key, end_key: prefixEnd(from_key)! }
 }
 
 /** Ends the window; null when none was running. */

@@ -165,6 +165,11 @@ export function standingOf(known: Known | null, now: Millis): Standing {
   }
 }
 
+/** Which kind of window this is. */
+export function windowOf({ previous }: Pick<Known, 'previous'>): Algorithm {
+  return previous === null ? 'fixed_window' : 'sliding_window'
+}
+
 /** Whole seconds from now, rounded up, for Retry-After (RFC 9110 section 10.2.3) and `t`. */
 export function secondsUntil(at: Millis, now: Millis): number {
   return Math.max(0, Math.ceil((at - now) / second_ms))

@@ -7,6 +7,7 @@ import callbacks from '../../docs/callbacks.md' with { type: 'text' }
 import checkpoints from '../../docs/checkpoints.md' with { type: 'text' }
 import cli from '../../docs/cli.md' with { type: 'text' }
 import configuration from '../../docs/configuration.md' with { type: 'text' }
+import consoleAndApproval from '../../docs/console.md' with { type: 'text' }
 import decisions from '../../docs/decisions.md' with { type: 'text' }
 import dlq from '../../docs/dlq.md' with { type: 'text' }
 import durability from '../../docs/durability.md' with { type: 'text' }
@@ -48,6 +49,7 @@ export const documents: Readonly<Record<string, string>> = {
   'sdk.md': sdk,
   'mcp.md': mcp,
   'cli.md': cli,
+  'console.md': consoleAndApproval,
   'self-hosting.md': self_hosting,
   'tenants.md': tenants,
   'tick.md': tick,

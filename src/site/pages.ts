@@ -1,6 +1,7 @@
 // Every page of the service: what is served beside the API.
 
 import type { Page } from '../http/pages.ts'
+import { consolePages } from './console.ts'
 import { docsPages } from './docs.ts'
 import { mcpPage } from './mcp.ts'
 
@@ -15,5 +16,5 @@ export interface PageSources {
 }
 
 export function pagesOf(sources: PageSources): Page[] {
-  return [...docsPages(sources.public_url), mcpPage(sources)]
+  return [...docsPages(sources.public_url), mcpPage(sources), ...consolePages(sources.public_url)]
 }

@@ -71,7 +71,7 @@ export const getTenant = route({
   summary: 'Read the tenant and what it uses of its quotas',
   auth: ['admin'],
   while_pending_deletion: true,
-  params: { tenant_id: tenantId },
+  params: { tenant_id: idParam('The tenant that the admin key belongs to, or me; any other answers 403.') },
   replies: { 200: Tenant },
   errors: [],
   async handle({ db, now, caller, services }, { params }) {

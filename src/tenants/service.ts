@@ -67,7 +67,7 @@ export interface TenantView {
   quota: quotas.QuotaObject
 }
 
-/** The tenant and what it uses, in one state of the database. Throws FORBIDDEN for any other tenant's id. */
+/** The tenant and what it uses, in one state of the database; `me` is the own one. Throws FORBIDDEN for any other tenant's id. */
 export async function read(
   db: Db,
   now: Millis,
@@ -75,7 +75,7 @@ export async function read(
   tenant_id: string,
   { plans, calls }: Viewing,
 ): Promise<TenantView> {
-  mustBeOwn(caller, tenant_id)
+  mustBeOwnOrMe(caller, tenant_id)
   const used = await calls.used(caller.tenant_id, now)
   return db.read((q) => view(q, caller.tenant_id, plans, now, used))
 }
@@ -259,6 +259,11 @@ export function setPlan(db: Db, tenant_id: string, plan: string): Promise<boolea
 /** Every id but the caller's own answers alike, existing or not. */
 function mustBeOwn(caller: AdminCaller, tenant_id: string): void {
   if (tenant_id !== caller.tenant_id) throw new ApiError('FORBIDDEN')
+}
+
+/** The same where nothing is changed: there `me` is the own id, for whoever has nothing but the key. */
+export function mustBeOwnOrMe(caller: AdminCaller, tenant_id: string): void {
+  if (tenant_id !== 'me') mustBeOwn(caller, tenant_id)
 }
 
 function adminOf(tenant_id: string): credentials.Subject {

@@ -278,7 +278,14 @@ async function fillEdge({ app, url }: TestService, { tenant_id }: TestTenant): P
     'test.calls',
     `insert into api_calls (tenant_id, month, calls) values (:tenant_id, '2026-01', 7)`,
   )
-  await app.db.write(async (tx) => tx.run(CALLS, { tenant_id }))
+  const HOUR = unnamed(
+    'test.usage',
+    `insert into usage_hours (tenant_id, hour, feature, calls, failures) values (:tenant_id, :hour, 'test', 1, 0)`,
+  )
+  await app.db.write(async (tx) => {
+    await tx.run(CALLS, { tenant_id })
+    await tx.run(HOUR, { tenant_id, hour: tx.now })
+  })
 }
 
 forEachDatabase('A chunk of a purge', (databases) => {

@@ -16,6 +16,7 @@ import * as outbox from '../outbox/service.ts'
 import * as quotas from '../quotas/service.ts'
 import * as schedules from '../schedules/service.ts'
 import * as tenants from '../tenants/service.ts'
+import * as usage from '../usage/service.ts'
 
 /** Rows of each table that one chunk removes. */
 const rows_max = 500
@@ -40,6 +41,7 @@ const purges: Purge[] = [
   agents.purge,
   credentials.purge,
   quotas.purge,
+  usage.purge,
 ]
 
 /** One bounded step. Answers which tenants are gone now, and whether another step would find more. */

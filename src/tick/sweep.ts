@@ -8,6 +8,7 @@ import * as idempotency from '../http/idempotency.ts'
 import * as inbox from '../inbox/service.ts'
 import * as kv from '../kv/service.ts'
 import * as quotas from '../quotas/service.ts'
+import * as usage from '../usage/service.ts'
 
 /** Rows of each kind that one step removes. */
 const rows_max = 500
@@ -34,6 +35,7 @@ export async function sweep(db: Db, clock: Clock): Promise<Swept> {
   const idempotency_keys = await db.write((tx) => idempotency.sweep(tx, rows_max, bytes_max))
   const more_answers = await idempotency.anyExpired(db, clock.now())
   const months = await db.write((tx) => quotas.sweepCalls(tx, tx.now - months_kept_ms, rows_max))
+  const hours = await db.write((tx) => usage.sweep(tx, tx.now, rows_max))
   const ended_keys = await db.write((tx) => credentials.sweep(tx, rows_max))
   return {
     kv_keys: keys.expired,
@@ -46,7 +48,8 @@ export async function sweep(db: Db, clock: Clock): Promise<Swept> {
       letters.more ||
       more_answers ||
       ended_keys === rows_max ||
-      months === rows_max,
+      months === rows_max ||
+      hours === rows_max,
   }
 }
 

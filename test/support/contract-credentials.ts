@@ -41,6 +41,9 @@ export async function withDeadKeys(service: TestService): Promise<Dead> {
   const ended = (name: string) => mustBeEnded(service, name, dead[name]!.key)
   await as_admin('DELETE', `/v1/approval-keys/${keyring.approval_key_id}`)
   await ended('a revoked approval key')
+  const { approval_key_id, approval_key } = await as_admin('POST', '/v1/approval-keys')
+  keyring.approval_key_id = approval_key_id
+  keyring.keys.approval = approval_key
   await as_admin('DELETE', `/v1/agents/${removed.agent_id}`)
   await ended('the key of a removed agent')
   keyring.keys.agent = (await as_admin('POST', `/v1/agents/${agent_id}/rotate-key`)).api_key

@@ -133,12 +133,19 @@ function candidate(name: string, schema: Schema): unknown {
   return undefined
 }
 
+const matched = new Set<string>()
+
 /** Starts and ends with a letter or a digit, so that no reserved name and no dot segment comes out. */
 function matching(pattern: RegExp): string {
   const texts = fc
     .stringMatching(pattern)
     .filter((text) => text.length >= 10 && /^[a-z0-9].*[a-z0-9]$/.test(text))
-  return fc.sample(texts, { numRuns: 1, seed: made })[0]!
+  for (let seed = made; ; seed += 1_000_000) {
+    const text = fc.sample(texts, { numRuns: 1, seed })[0]!
+    if (matched.has(text)) continue
+    matched.add(text)
+    return text
+  }
 }
 
 function isPlainString({ type, enum: values, pattern, format }: Schema): boolean {

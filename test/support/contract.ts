@@ -185,7 +185,8 @@ export async function seenBy(service: TestService, keyring: Keyring, also: strin
   const paths = routes.flatMap(({ route }) => {
     const names = Object.keys(route.params ?? {})
     const own = names.every((name) => name === 'tenant_id')
-    return route.method === 'GET' && route.auth.length > 0 && own ? [route.path] : []
+    const counts_looks = route.path.endsWith('/usage')
+    return route.method === 'GET' && route.auth.length > 0 && own && !counts_looks ? [route.path] : []
   })
   const shown = [...new Set(paths)].map((path) => path.replace(':tenant_id', keyring.tenant_id))
   return Promise.all(
@@ -241,14 +242,18 @@ async function newTarget(service: TestService, route: Route, own: Keyring): Prom
   }
   const path = `${pathWith(route, params)}${exampleQuery(route)}`
   const made = { keyring: own, params, path, body: exampleBody(route) }
-  const put = routes.find((other) => other.route.method === 'PUT' && other.route.path === route.path)
+  const names = Object.keys(params).join()
+  const put = routes.find(
+    (other) => other.route.method === 'PUT' && Object.keys(other.route.params ?? {}).join() === names,
+  )
   if (put && put.route !== route) await mustSucceed(service, put, { ...made, body: exampleBody(put.route) })
   return made
 }
 
 /**
  * The id of an object that the collection's POST has just made: `/v1/agents` for `/v1/agents/:agent_id/…`; else, as
- * for `/hook/:token`, what another POST answers under this name.
+ * for `/hook/:token`, what another POST answers under this name. `/v1/approvals/:checkpoint_id` takes the id of what
+ * `/v1/checkpoints` makes.
  */
 async function newObject(
   service: TestService,
@@ -258,14 +263,17 @@ async function newObject(
 ): Promise<string> {
   const collection = route.path.split(`/:${name}`)[0]!
   const makers = routes.filter((other) => other.route.create)
+  const noun = makers.find((other) => other.route.path === `/v1/${name.replace(/_id$/, 's')}`)
   const maker =
     makers.find((other) => other.route.path === collection) ??
+    noun ??
     makers.find((other) =>
       fieldsOf(other.route.replies[successStatus(other.route)]).some(([n]) => n === name),
     )
   if (!maker) throw new Error(`${route.path}: nothing makes a :${name}, there is no POST ${collection}`)
   const made = await mustSucceed(service, maker, await newTarget(service, maker.route, keyring))
-  const id: unknown = dataOf(maker.route, made)[name]
+  const field = maker === noun && maker.route.path !== collection ? 'id' : name
+  const id: unknown = dataOf(maker.route, made)[field]
   if (typeof id !== 'string')
     throw new Error(`POST ${collection} answers no ${name}, which ${route.path} needs`)
   return id

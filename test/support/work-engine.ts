@@ -15,6 +15,7 @@ import * as quotas from '../../src/quotas/service.ts'
 import { cursorKeyUnder, secretsUnder } from '../../src/secrets/service.ts'
 import * as tenants from '../../src/tenants/service.ts'
 import { Engine } from '../../src/tick/engine.ts'
+import { usageCounts } from '../../src/usage/service.ts'
 import { TestClock } from './clock.ts'
 import type { TestDatabases } from './databases.ts'
 
@@ -205,6 +206,7 @@ export class Bench {
       secrets: secretsUnder(secret_key),
       key_cache: keyCache(clock),
       calls: quotas.monthlyCalls(db, clock),
+      usage: usageCounts(db),
       cursor_key: cursorKeyUnder(secret_key),
       signup_open: true,
       public_url: () => 'http://127.0.0.1:8420',

@@ -1,0 +1,78 @@
+// Calls of the public API. Failures are values, told apart by their code.
+
+import { memberText } from '../sdk/src/json.ts'
+import type { ErrorCode } from '../sdk/src/types.ts'
+import { base, type Query, withQuery } from './address.ts'
+import { learnTime } from './time.ts'
+
+export interface Problem {
+  /** OFFLINE: no answer came, so a change may have been made or not. ABORTED: nobody waits for it any more. */
+  code: ErrorCode | 'OFFLINE' | 'ABORTED'
+  status: number
+  message: string
+  details: Record<string, unknown>
+  request_id: string | null
+}
+
+/** `text` is the answer as it came: numbers, order and duplicate keys of stored JSON are exact in it alone. */
+export type Result<T> = { ok: true; value: T; text: string } | { ok: false; problem: Problem }
+
+export interface Ask {
+  query?: Query
+  /** Sent as JSON. */
+  body?: unknown
+  signal?: AbortSignal
+  headers?: Record<string, string>
+}
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+export async function call<T>(key: string, method: Method, path: string, ask: Ask = {}): Promise<Result<T>> {
+  try {
+    const response = await fetch(base + withQuery(path, ask.query), {
+      method,
+      headers: {
+        authorization: `Bearer ${key}`,
+        ...(ask.body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...ask.headers,
+      },
+      body: ask.body === undefined ? null : JSON.stringify(ask.body),
+      signal: ask.signal ?? null,
+      // The key is the only thing that says who asks.
+      credentials: 'omit',
+      cache: 'no-store',
+      referrerPolicy: 'no-referrer',
+    })
+    const text = await response.text()
+    learnTime(response.headers.get('date'))
+    return response.ok ? success<T>(path, text) : { ok: false, problem: problemOf(response, text) }
+  } catch (error) {
+    const aborted = ask.signal?.aborted || (error as Error).name === 'AbortError'
+    return failed(aborted ? 'ABORTED' : 'OFFLINE', 'No answer came from the service.')
+  }
+}
+
+/** /api wraps its answers; who calls it gets what is inside. */
+function success<T>(path: string, text: string): Result<T> {
+  const inner = path.startsWith('/api/') ? (memberText(text, 'data') ?? 'null') : text
+  try {
+    return { ok: true, value: (inner === '' ? undefined : JSON.parse(inner)) as T, text: inner }
+  } catch {
+    return failed('INTERNAL', 'The answer is not JSON: something between here and the service changed it.')
+  }
+}
+
+function problemOf(response: Response, text: string): Problem {
+  const request_id = response.headers.get('x-request-id')
+  try {
+    const { error } = JSON.parse(text)
+    return { details: {}, request_id, ...error, status: response.status }
+  } catch {
+    const message = `Something in front of the service answered ${response.status}.`
+    return { code: 'UNAVAILABLE', status: response.status, message, details: {}, request_id }
+  }
+}
+
+function failed(code: Problem['code'], message: string): { ok: false; problem: Problem } {
+  return { ok: false, problem: { code, status: 0, message, details: {}, request_id: null } }
+}

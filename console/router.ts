@@ -1,0 +1,78 @@
+// Which page is shown: the address says it, and may be shared.
+
+import { signal } from '@preact/signals'
+import { base, type Query, withQuery } from './address.ts'
+
+export interface Address {
+  /** Without the base: `/console/dlq/dlq_1`. */
+  path: string
+  query: URLSearchParams
+}
+
+export const address = signal<Address>(read())
+
+addEventListener('popstate', () => {
+  address.value = read()
+})
+
+// Links are plain links: another tab, a middle click and "copy address" work.
+document.addEventListener('click', (event) => {
+  const link = (event.target as Element).closest?.('a')
+  const plain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey
+  if (!link || !plain || event.defaultPrevented || link.target || link.origin !== location.origin) return
+  if (!link.pathname.startsWith(`${base}/console`) || (link.hash && link.pathname === location.pathname))
+    return
+  event.preventDefault()
+  go(link.href)
+})
+
+function read(): Address {
+  return {
+    path: location.pathname.slice(base.length).replace(/\/$/, ''),
+    query: new URLSearchParams(location.search),
+  }
+}
+
+function go(href: string, replace = false): void {
+  if (replace) history.replaceState(null, '', href)
+  else if (href !== location.href) history.pushState(null, '', href)
+  address.value = read()
+}
+
+/** For `href`: a path of the console with its query. */
+export function to(path: string, query: Query = {}): string {
+  return base + withQuery(path, query)
+}
+
+export function navigate(path: string, query: Query = {}): void {
+  go(to(path, query))
+}
+
+/** Changes some of the query and keeps the rest. Filters replace the address: "back" leaves the page. */
+export function setQuery(changes: Query): void {
+  const all = { ...Object.fromEntries(address.value.query), ...changes }
+  go(to(address.value.path, all), true)
+}
+
+/** `/console/dlq/:id?` on `/console/dlq/dlq_1` is `{ id: 'dlq_1' }`; null when it does not fit. */
+export function match(pattern: string, path: string): Record<string, string> | null {
+  const [wanted, given] = [pattern.split('/'), path.split('/')]
+  if (given.length > wanted.length) return null
+  const params: Record<string, string> = {}
+  for (const [i, part] of wanted.entries()) {
+    const value = given[i]
+    if (part.startsWith(':')) {
+      if (value) params[part.replace(/^:|\?$/g, '')] = decoded(value)
+      else if (!part.endsWith('?')) return null
+    } else if (part !== value) return null
+  }
+  return params
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
+}

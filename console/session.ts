@@ -1,0 +1,77 @@
+// Who is signed in: the admin key, in this tab only, for as long as somebody is there.
+
+import { signal } from '@preact/signals'
+import { type Ask, call, type Method, type Problem, type Result } from './api.ts'
+
+/** Without a hand on mouse, keys or screen for this long, the key is forgotten. */
+const idle_ms_max = 30 * 60_000
+/** How often that is looked at, and the most often that a movement is noted. */
+const idle_look_ms = 5_000
+
+const key_place = 'waystation.admin_key'
+const seen_place = 'waystation.seen_at'
+
+export const admin_key = signal<string | null>(null)
+/** Why nobody is signed in any more; shown beside the form. */
+export const sign_out_reason = signal<string | null>(null)
+
+let noted_at = 0
+
+export function startSession(): void {
+  admin_key.value = sessionStorage.getItem(key_place)
+  forgetIfIdle()
+  noteMovement()
+  for (const event of ['pointerdown', 'keydown', 'wheel', 'touchstart']) {
+    addEventListener(event, noteMovement, { passive: true, capture: true })
+  }
+  setInterval(forgetIfIdle, idle_look_ms)
+  document.addEventListener('visibilitychange', forgetIfIdle)
+}
+
+export function signIn(key: string): void {
+  sessionStorage.setItem(key_place, key)
+  sessionStorage.setItem(seen_place, String(Date.now()))
+  sign_out_reason.value = null
+  admin_key.value = key
+}
+
+export function signOut(reason: string | null = null): void {
+  sessionStorage.removeItem(key_place)
+  sessionStorage.removeItem(seen_place)
+  sign_out_reason.value = reason
+  admin_key.value = null
+}
+
+function forgetIfIdle(): void {
+  if (admin_key.value === null) return
+  const seen_at = Number(sessionStorage.getItem(seen_place))
+  if (Date.now() - seen_at >= idle_ms_max) signOut('You were signed out after 30 minutes without activity.')
+}
+
+function noteMovement(): void {
+  // A first movement after too long signs out: it must not count as presence.
+  forgetIfIdle()
+  if (admin_key.value === null || Date.now() - noted_at < idle_look_ms) return
+  noted_at = Date.now()
+  sessionStorage.setItem(seen_place, String(noted_at))
+}
+
+/** What was still to be asked when the key was forgotten is not asked. */
+const signed_out: Problem = {
+  code: 'ABORTED',
+  status: 0,
+  message: 'Signed out.',
+  details: {},
+  request_id: null,
+}
+
+/** A call with the admin key. A key that is no longer good signs out. */
+export async function ask<T>(method: Method, path: string, options: Ask = {}): Promise<Result<T>> {
+  const key = admin_key.value
+  if (key === null) return { ok: false, problem: signed_out }
+  const result = await call<T>(key, method, path, options)
+  if (!result.ok && result.problem.code === 'UNAUTHORIZED' && admin_key.value === key) {
+    signOut('This admin key is no longer valid.')
+  }
+  return result
+}

@@ -1,0 +1,45 @@
+// A question in front of the page: the browser keeps the focus inside, and it returns to where it was.
+
+import type { ComponentChildren, JSX } from 'preact'
+import { useId, useLayoutEffect, useRef } from 'preact/hooks'
+
+interface DialogProps {
+  title: string
+  children: ComponentChildren
+  /** Escape, a click beside it, or one of its own buttons. */
+  onClose: () => void
+}
+
+/** Open as long as it is rendered. The first element with `data-focus` gets the focus. */
+export function Dialog({ title, children, onClose }: DialogProps): JSX.Element {
+  const element = useRef<HTMLDialogElement>(null)
+  const id = useId()
+  useLayoutEffect(() => {
+    const dialog = element.current
+    const before = document.activeElement
+    dialog?.showModal()
+    const first = dialog?.querySelector<HTMLElement>('[data-focus] button, input, textarea')
+    first?.focus()
+    return () => {
+      dialog?.close()
+      if (before instanceof HTMLElement && before.isConnected) before.focus()
+    }
+  }, [])
+  return (
+    <dialog
+      ref={element}
+      class="dialog"
+      aria-labelledby={id}
+      onCancel={(event) => {
+        event.preventDefault()
+        onClose()
+      }}
+      onPointerDown={(event) => event.target === element.current && onClose()}
+    >
+      <div class="dialog-inside">
+        <h2 id={id}>{title}</h2>
+        {children}
+      </div>
+    </dialog>
+  )
+}

@@ -1,0 +1,28 @@
+// What just happened, said once: on the screen for a while, and to screen readers.
+
+import { signal } from '@preact/signals'
+import type { JSX } from 'preact'
+
+const message = signal('')
+const shown_ms = 5_000
+let timer = 0
+
+export function announce(text: string): void {
+  // The same words twice are only said again when the place was empty in between.
+  message.value = ''
+  clearTimeout(timer)
+  queueMicrotask(() => {
+    message.value = text
+  })
+  timer = window.setTimeout(() => {
+    message.value = ''
+  }, shown_ms)
+}
+
+export function Toast(): JSX.Element {
+  return (
+    <div class="toast" role="status" aria-live="polite" data-empty={message.value === ''}>
+      {message.value}
+    </div>
+  )
+}

@@ -1,0 +1,141 @@
+// The console at /console and the approval page at /approve/…: their shells and files. What they show they ask of the
+// API, from the browser, with the key of whoever looks.
+
+import type { BunRequest } from 'bun'
+import type { Page, Visit } from '../http/pages.ts'
+import { type BuiltFile, buildConsole } from './console-build.ts'
+
+/** Everything is from here, and nothing is made of text: no inline code, no markup, no form that goes anywhere. */
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "img-src 'self'", // the icon of the tab
+  "frame-ancestors 'none'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join('; ')
+
+const shell_headers = {
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy': policy,
+  'cross-origin-opener-policy': 'same-origin',
+  'permissions-policy': 'camera=(), geolocation=(), microphone=(), payment=(), usb=()',
+}
+
+const types: Record<string, string> = {
+  css: 'text/css; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  svg: 'image/svg+xml',
+}
+
+type Entry = 'console' | 'approve'
+
+const titles: Record<Entry, string> = { console: 'Waystation', approve: 'Approval · Waystation' }
+
+interface Asset {
+  type: string
+  plain: Uint8Array<ArrayBuffer>
+  gzip: Uint8Array<ArrayBuffer>
+}
+
+interface Built {
+  assets: Map<string, Asset>
+  /** The names of an entry's files. */
+  nameOf(entry: Entry | 'icon', extension: string): string
+}
+
+let embedded: readonly BuiltFile[] | null = null
+let built: Promise<Built> | null = null
+
+/** An executable without sources brings the files along: see scripts/build-console.ts. Before the first request. */
+export function embedConsole(files: readonly BuiltFile[]): void {
+  embedded = files
+  built = null
+}
+
+export function consolePages(public_url: () => string): Page[] {
+  const shell = (entry: Entry) => async () =>
+    new Response(shellOf(entry, await load(), public_url()), { headers: shell_headers })
+  return [
+    { path: '/console', methods: ['GET'], answer: shell('console') },
+    { path: '/console/*', methods: ['GET'], answer: shell('console') },
+    { path: '/approve/:checkpoint_id', methods: ['GET'], answer: shell('approve') },
+    { path: '/assets/:file', methods: ['GET'], answer: answerAsset },
+  ]
+}
+
+async function answerAsset(request: BunRequest, { api }: Visit): Promise<Response> {
+  const { assets } = await load()
+  const asset = assets.get((request.params as { file: string }).file)
+  // As any path that names nothing.
+  if (!asset) return api(new Request(request.url, { method: request.method }))
+  const zipped = /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/.test(request.headers.get('accept-encoding') ?? '')
+  return new Response(zipped ? asset.gzip : asset.plain, {
+    headers: {
+      'content-type': asset.type,
+      'cache-control': 'public, max-age=31536000, immutable',
+      'cross-origin-resource-policy': 'same-origin',
+      vary: 'accept-encoding',
+      ...(zipped ? { 'content-encoding': 'gzip' } : {}),
+    },
+  })
+}
+
+/** Once; a build that failed is tried again by the next request. */
+function load(): Promise<Built> {
+  built ??= (async () => packed(embedded ?? (await buildConsole())))().catch((error) => {
+    built = null
+    throw error
+  })
+  return built
+}
+
+function packed(files: readonly BuiltFile[]): Built {
+  const all = [...files, { name: `icon-${Bun.hash(icon).toString(36)}.svg`, text: icon }]
+  const assets = new Map(
+    all.map(({ name, text }) => {
+      const plain = new TextEncoder().encode(text)
+      const type = types[name.split('.').at(-1)!] ?? 'application/octet-stream'
+      return [name, { type, plain, gzip: Bun.gzipSync(plain, { level: 9 }) }]
+    }),
+  )
+  return {
+    assets,
+    nameOf: (entry, extension) =>
+      all.find(({ name }) => name.startsWith(`${entry}-`) && name.endsWith(`.${extension}`))!.name,
+  }
+}
+
+/** `base` is the path of PUBLIC_URL, for a service that does not stand at the root of its host. */
+function shellOf(entry: Entry, { nameOf }: Built, public_url: string): string {
+  const base = Bun.escapeHTML(new URL(public_url).pathname.replace(/\/$/, ''))
+  const asset = (of: Entry | 'icon', extension: string) => `${base}/assets/${nameOf(of, extension)}`
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="robots" content="noindex">
+<meta name="base" content="${base}">
+<title>${titles[entry]}</title>
+<link rel="icon" type="image/svg+xml" href="${asset('icon', 'svg')}">
+<link rel="stylesheet" href="${asset(entry, 'css')}">
+<script defer src="${asset(entry, 'js')}"></script>
+</head>
+<body>
+<div id="app"></div>
+<noscript>This page needs JavaScript. The same can be done with the API: see docs/checkpoints.md.</noscript>
+</body>
+</html>
+`
+}
+
+const icon =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="#4450c8"/>' +
+  '<path d="M7 11l4.5 11L16 12l4.5 10L25 11" fill="none" stroke="#fff" stroke-width="2.6" ' +
+  'stroke-linecap="round" stroke-linejoin="round"/></svg>'

@@ -1,0 +1,41 @@
+// Usage over time.
+
+import type { Millis } from '../base/clock.ts'
+import type { UsageCounts } from '../contract/services.ts'
+import { type Db, DbError, type Tx } from '../db/db.ts'
+import * as store from './store.ts'
+import { kept_ms, type Range, type Step, stepsOf, Usage, type UsageStep } from './usage.ts'
+
+export const purge = store.purge
+
+/** Calls by the hour, on this node. */
+export function usageCounts(db: Db): Usage {
+  return new Usage(async (counts) => {
+    try {
+      await db.write(async (tx) => {
+        for (const count of counts) await store.add(tx, count)
+      })
+    } catch (error) {
+      // Whether they were added is not known: better a second's calls too few than too many.
+      if (!(error instanceof DbError && error.kind === 'outcome_unknown')) throw error
+    }
+  })
+}
+
+/** What was counted, on this node to the call and on others to the second. */
+export async function read(
+  db: Db,
+  usage: UsageCounts,
+  tenant_id: string,
+  step: Step,
+  range: Range,
+): Promise<UsageStep[]> {
+  // Where nothing can be written, what was written before can still be read.
+  await usage.flush().catch(() => {})
+  return stepsOf(step, range, await store.list(db, tenant_id, range.from, range.to))
+}
+
+/** Removes hours that are no longer kept at `now`, at most `rows_max`; answers how many. */
+export function sweep(tx: Tx, now: Millis, rows_max: number) {
+  return store.sweep(tx, now - kept_ms, rows_max)
+}

@@ -1,0 +1,52 @@
+// Every statement on usage_hours.
+
+import type { Millis } from '../base/clock.ts'
+import { type Reader, sql, type Tx } from '../db/db.ts'
+import type { Count } from './usage.ts'
+
+// From tenants: what is counted last must not outlive a purge.
+const ADD = sql(
+  'usage.add',
+  `insert into usage_hours (tenant_id, hour, feature, calls, failures)
+   select tenant_id, :hour, :feature, :calls, :failures from tenants where tenant_id = :tenant_id
+   on conflict (tenant_id, hour, feature) do update
+      set calls = usage_hours.calls + excluded.calls, failures = usage_hours.failures + excluded.failures`,
+)
+
+const LIST = sql<Omit<Count, 'tenant_id'>>(
+  'usage.list',
+  `select hour, feature, calls, failures from usage_hours
+    where tenant_id = :tenant_id and hour >= :from_hour and hour < :to_hour
+    order by hour, feature`,
+)
+
+const SWEEP = sql(
+  'usage.sweep',
+  `delete from usage_hours where (tenant_id, hour, feature) in
+     (select tenant_id, hour, feature from usage_hours where hour < :before order by hour limit :rows_max)`,
+)
+
+const PURGE = sql(
+  'usage.purge',
+  `delete from usage_hours where tenant_id = :tenant_id and (hour, feature) in
+     (select hour, feature from usage_hours where tenant_id = :tenant_id order by hour, feature limit :rows_max)`,
+)
+
+export function add(tx: Tx, { tenant_id, hour, feature, calls, failures }: Count) {
+  return tx.run(ADD, { tenant_id, hour, feature, calls, failures })
+}
+
+/** Counts of the hours that begin in this range, oldest first. */
+export function list(q: Reader, tenant_id: string, from: Millis, to: Millis) {
+  return q.all(LIST, { tenant_id, from_hour: from, to_hour: to })
+}
+
+/** Removes hours before this instant, at most `rows_max`; answers how many. */
+export function sweep(tx: Tx, before: Millis, rows_max: number) {
+  return tx.run(SWEEP, { before, rows_max })
+}
+
+/** Removes rows of a tenant that is being purged; answers how many. */
+export function purge(tx: Tx, tenant_id: string, rows_max: number) {
+  return tx.run(PURGE, { tenant_id, rows_max })
+}

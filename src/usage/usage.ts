@@ -1,0 +1,197 @@
+// Calls by the hour (UTC) and by feature: counted in memory, added to the database at most once a second. What a node
+// has counted and not yet written when it is killed, a second's worth at most, is not counted.
+
+import { day_ms, hour_ms, type Millis } from '../base/clock.ts'
+import type { UsageCounts } from '../contract/services.ts'
+
+export const features = [
+  ...['tenants', 'agents', 'approval_keys', 'kv', 'audit', 'dlq', 'schedules', 'checkpoints', 'inboxes'],
+  'rate_limits',
+] as const
+export const steps = ['hour', 'day'] as const
+export type Step = (typeof steps)[number]
+
+export const kept_ms = 35 * day_ms
+
+const step_ms: Record<Step, number> = { hour: hour_ms, day: day_ms }
+const range_ms_default: Record<Step, number> = { hour: day_ms, day: 30 * day_ms }
+
+/** How often counts are written. */
+const write_every_ms = 1_000
+/** Counts that one transaction writes. */
+const writes_max = 100
+/** Past so many that could not be written, what is new is not counted. */
+const waiting_max = 100_000
+
+export interface Count {
+  tenant_id: string
+  hour: Millis
+  feature: string
+  calls: number
+  failures: number
+}
+
+/** The first segment of a path after /v1 or /api, where the feature has another name. */
+const names: Readonly<Record<string, string>> = {
+  'approval-keys': 'approval_keys',
+  approvals: 'checkpoints',
+  namespaces: 'kv',
+  webhook: 'inboxes',
+  'rate-limit': 'rate_limits',
+}
+
+const features_by_path = new Map<string, string>()
+
+/** Of a route's path: `kv` for `/v1/kv/:namespace/:key`. */
+export function featureOf(path: string): string {
+  let feature = features_by_path.get(path)
+  if (feature === undefined) {
+    const segment = path.split('/')[2] ?? ''
+    feature = names[segment] ?? segment
+    features_by_path.set(path, feature)
+  }
+  return feature
+}
+
+/** Adds counts to those of the other nodes, in one transaction. */
+export type AddCounts = (counts: readonly Count[]) => Promise<void>
+
+export class Usage implements UsageCounts {
+  #waiting = new Map<string, Count>()
+  #writing: Promise<void> | null = null
+  #timer: Timer | undefined
+
+  constructor(private readonly add: AddCounts) {}
+
+  /** Counts that are not written yet. */
+  get size(): number {
+    return this.#waiting.size
+  }
+
+  count(tenant_id: string, path: string, failed: boolean, now: Millis): void {
+    const hour = now - (now % hour_ms)
+    const feature = featureOf(path)
+    const key = `${tenant_id} ${hour} ${feature}`
+    let count = this.#waiting.get(key)
+    if (!count) {
+      if (this.#waiting.size >= waiting_max) return
+      count = { tenant_id, hour, feature, calls: 0, failures: 0 }
+      this.#waiting.set(key, count)
+    }
+    count.calls += 1
+    if (failed) count.failures += 1
+  }
+
+  /** Writes what was counted since the last time. Rejects when the database refused; the counts are kept then. */
+  async flush(): Promise<void> {
+    while (this.#writing) await this.#writing.catch(() => {})
+    if (this.#waiting.size === 0) return
+    this.#writing = this.#write()
+    try {
+      await this.#writing
+    } finally {
+      this.#writing = null
+    }
+  }
+
+  async #write(): Promise<void> {
+    // Nodes that write the same rows take them in one order, and so never wait for each other in a circle.
+    const counts = [...this.#waiting]
+      .sort(([one], [other]) => (one < other ? -1 : 1))
+      .map(([, count]) => count)
+    this.#waiting = new Map()
+    for (let at = 0; at < counts.length; at += writes_max) {
+      try {
+        await this.add(counts.slice(at, at + writes_max))
+      } catch (error) {
+        this.#keep(counts.slice(at))
+        throw error
+      }
+    }
+  }
+
+  #keep(counts: readonly Count[]): void {
+    for (const count of counts) {
+      const key = `${count.tenant_id} ${count.hour} ${count.feature}`
+      const since = this.#waiting.get(key)
+      if (since) {
+        since.calls += count.calls
+        since.failures += count.failures
+      } else if (this.#waiting.size < waiting_max) this.#waiting.set(key, count)
+    }
+  }
+
+  /** Writes once a second until stopped. */
+  start(onError: (error: unknown) => void): void {
+    this.#timer = setTimeout(async () => {
+      await this.flush().catch(onError)
+      if (this.#timer) this.start(onError)
+    }, write_every_ms)
+  }
+
+  /** Writes what is left. */
+  async stop(): Promise<void> {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    await this.flush()
+  }
+}
+
+export interface Range {
+  from: Millis
+  to: Millis
+}
+
+/** What is asked for, from the start of a step on. Null when it is longer than what is kept. */
+export function rangeOf(
+  step: Step,
+  from: Millis | undefined,
+  to: Millis | undefined,
+  now: Millis,
+): Range | null {
+  const end = to ?? now
+  const begin = Math.max(0, from ?? end - range_ms_default[step])
+  if (end - begin > kept_ms) return null
+  return { from: startOf(step, begin), to: end }
+}
+
+function startOf(step: Step, at: Millis): Millis {
+  return Math.floor(at / step_ms[step]) * step_ms[step]
+}
+
+export interface UsageStep {
+  start_at: Millis
+  calls: number
+  failures: number
+  features: { feature: string; calls: number; failures: number }[]
+}
+
+/** Every step of the range, oldest first; one in which nothing was called has zeros. */
+export function stepsOf(
+  step: Step,
+  { from, to }: Range,
+  counts: readonly Omit<Count, 'tenant_id'>[],
+): UsageStep[] {
+  const found = new Map<Millis, UsageStep>()
+  for (let start_at = from; start_at < to; start_at += step_ms[step]) {
+    found.set(start_at, { start_at, calls: 0, failures: 0, features: [] })
+  }
+  for (const { hour, feature, calls, failures } of counts) {
+    const of_step = found.get(startOf(step, hour))
+    if (!of_step) continue
+    of_step.calls += calls
+    of_step.failures += failures
+    const known = of_step.features.find((other) => other.feature === feature)
+    if (known) {
+      known.calls += calls
+      known.failures += failures
+    } else of_step.features.push({ feature, calls, failures })
+  }
+  for (const { features: called } of found.values())
+    called.sort((one, other) => placeOf(one) - placeOf(other))
+  return [...found.values()]
+}
+
+function placeOf({ feature }: { feature: string }): number {
+  return (features as readonly string[]).indexOf(feature)
+}

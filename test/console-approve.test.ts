@@ -1,0 +1,357 @@
+// The approver's story: a link, a question, a decision, in a real browser on the real service.
+
+import { beforeAll, describe, expect, test } from 'bun:test'
+import { RawJson, verifyCallback, Waystation } from '../sdk/src/index.ts'
+import { useChromium } from './support/chromium.ts'
+import {
+  accessibilityFaults,
+  narrow,
+  overflow,
+  refusals,
+  requestsOf,
+  tabTo,
+  themes,
+  useRealTime,
+} from './support/console.ts'
+import { startReceiver } from './support/receiver.ts'
+import { cron_secret, forEachService, type TestService, type TestTenant } from './support/service.ts'
+
+const chromium = useChromium()
+
+interface Asked {
+  tenant: TestTenant
+  checkpoint_id: string
+  approval_key: string
+  approval_url: string
+}
+
+interface Question {
+  title?: string
+  prompt?: string
+  callback_url?: string
+  callback_payload?: unknown
+  timeout_action?: 'auto_reject' | 'dlq'
+}
+
+/** An agent asks by the SDK, and the operator makes the link. */
+async function asked(service: TestService, question: Question = {}): Promise<Asked> {
+  const tenant = await service.signUp()
+  const agent = new Waystation({ url: service.url, key: tenant.api_key })
+  const { id } = await agent.checkpoints.create({
+    ...{ title: 'Refund order 7?', callback_url: 'http://127.0.0.1:8999/', timeout_seconds: 3600 },
+    ...question,
+  })
+  return { tenant, checkpoint_id: id, ...(await linkOf(service, tenant, id)) }
+}
+
+async function linkOf(service: TestService, { admin_key }: TestTenant, checkpoint_id: string) {
+  const { body } = await service.ask('POST', '/v1/approval-keys', { key: admin_key, body: { checkpoint_id } })
+  return { approval_key: body.approval_key as string, approval_url: body.approval_url as string }
+}
+
+forEachService('The approval page', (service) => {
+  beforeAll(() => useRealTime(service))
+
+  test('lets a person decide on a narrow screen, and the agent hears of it, signed', async () => {
+    const receiver = await startReceiver()
+    const { tenant, checkpoint_id, approval_key, approval_url } = await asked(service, {
+      prompt: 'The customer asks for 30 EUR back.\n  It is the third time.',
+      callback_url: `${receiver.url}/decided`,
+      callback_payload: new RawJson('{"order": 12345678901234567890, "order": 1e400, "note": "<b>paid</b>"}'),
+    })
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        const requests = requestsOf(page)
+        await page.goto(approval_url)
+        expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe('Refund order 7?')
+        expect(await page.title()).toBe('Decide: Refund order 7? · Waystation')
+        expect(await page.locator('.prompt').innerText()).toBe(
+          'The customer asks for 30 EUR back.\n  It is the third time.',
+        )
+        expect(await page.locator('.facts > div').allInnerTexts()).toEqual([
+          'Asked by\nagent-one',
+          expect.stringMatching(/^Asked\n(just now|\d+ s ago)$/),
+          expect.stringMatching(/^Time left\n(1 h 00 min|59 min \d\d s)$/),
+        ])
+        expect(await page.locator('.tree li').allInnerTexts()).toEqual([
+          'order: 12345678901234567890',
+          'order: 1e400',
+          'note: <b>paid</b>',
+        ])
+        expect(await overflow(page)).toBe(0)
+
+        await page.getByLabel('Reason').fill('within policy')
+        await page.getByRole('button', { name: 'Approve…' }).click()
+        const dialog = page.getByRole('dialog', { name: 'Approve this?' })
+        expect((await dialog.innerText()).replace(/\n+/g, '\n')).toBe(
+          'Approve this?\nRefund order 7?\nThe agent agent-one is told at once. This cannot be undone.\n' +
+            'Your reason: within policy\nGo back\nYes, approve',
+        )
+        expect(await overflow(page)).toBe(0)
+        expect(receiver.requests).toHaveLength(0)
+        await dialog.getByRole('button', { name: 'Yes, approve' }).click()
+        await page.getByText('You approved this').waitFor()
+        expect(await page.getByRole('button', { name: /Approve|Reject/ }).count()).toBe(0)
+        expect(await page.evaluate('document.activeElement.innerText')).toStartWith('You approved this')
+        expect(await page.title()).toBe('approved: Refund order 7? · Waystation')
+
+        for (const request of requests) {
+          const { referer, authorization, ...headers } = await request.allHeaders()
+          const sent = [request.url().split('#')[0], request.postData(), referer, ...Object.values(headers)]
+          expect(sent.filter((text) => text?.includes(approval_key))).toEqual([])
+          expect([request.url(), authorization]).toEqual([
+            request.url(),
+            request.url().includes('/v1/') ? `Bearer ${approval_key}` : undefined,
+          ])
+        }
+        expect(requests.length).toBeGreaterThanOrEqual(5)
+      },
+      narrow,
+    )
+    expect(JSON.stringify(service.logged)).not.toContain(approval_key)
+
+    await receiver.received(1)
+    const callback = await verifyCallback(receiver.requests[0]!, tenant.signing_secret, {
+      now: service.clock.now(),
+    })
+    expect(callback.event).toBe('checkpoint.approved')
+    expect(callback.text).toContain('12345678901234567890')
+    const settled = await service.ask('GET', `/v1/checkpoints/${checkpoint_id}`, { key: tenant.admin_key })
+    expect(settled.body).toMatchObject({ status: 'approved', reason: 'within policy' })
+    await receiver.stop()
+  })
+
+  test('is decided by keyboard alone, and the focus is never lost', async () => {
+    const { tenant, checkpoint_id, approval_url } = await asked(service)
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await page.goto(approval_url)
+        await page.getByRole('button', { name: 'Reject…' }).waitFor()
+        await tabTo(page, 'Reason')
+        await page.keyboard.type('too much')
+        await tabTo(page, 'Reject…')
+        await page.keyboard.press('Enter')
+        await page.getByRole('dialog').waitFor()
+        expect(await page.evaluate('document.activeElement.textContent')).toBe('Go back')
+        await page.keyboard.press('Escape')
+        await page.getByRole('dialog').waitFor({ state: 'detached' })
+        expect(await page.evaluate('document.activeElement.textContent')).toBe('Reject…')
+        await page.keyboard.press('Enter')
+        await page.getByRole('dialog').waitFor()
+        await tabTo(page, 'Yes, reject')
+        await page.keyboard.press('Enter')
+        await page.getByText('You rejected this').waitFor()
+        expect(await page.evaluate('document.activeElement.innerText')).toContain('too much')
+      },
+      narrow,
+    )
+    const settled = await service.ask('GET', `/v1/checkpoints/${checkpoint_id}`, { key: tenant.admin_key })
+    expect(settled.body).toMatchObject({ status: 'rejected', reason: 'too much' })
+  })
+
+  test('follows a decision that is made elsewhere, and closes the second look', async () => {
+    const { tenant, checkpoint_id, approval_url } = await asked(service)
+    await chromium.visit(service.url, async (page) => {
+      const waiting = page.waitForRequest(/wait=25/)
+      await page.goto(approval_url)
+      await page.getByRole('button', { name: 'Approve…' }).click()
+      await page.getByRole('dialog').waitFor()
+      await waiting
+      const body = { reason: 'no money' }
+      await service.ask('POST', `/v1/checkpoints/${checkpoint_id}/reject`, { key: tenant.admin_key, body })
+      await page.getByText(/^Rejected$/).waitFor()
+      expect(await page.getByRole('dialog').count()).toBe(0)
+      const outcome = page.locator('.outcome')
+      expect(await outcome.innerText()).toMatch(/Decided by an administrator (just now|\d+ s ago)/)
+      expect(await outcome.innerText()).toContain('Reason: no money')
+      expect(await page.evaluate('document.activeElement.innerText')).toStartWith('Rejected')
+    })
+  })
+
+  test('says that somebody else was faster, by whom and when', async () => {
+    const { tenant, checkpoint_id, approval_url } = await asked(service)
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        // Nothing is heard of what happens elsewhere.
+        await page.route(/wait=25/, () => {})
+        await page.goto(approval_url)
+        await page.getByRole('button', { name: 'Reject…' }).click()
+        await service.ask('POST', `/v1/checkpoints/${checkpoint_id}/approve`, { key: tenant.admin_key })
+        await page.unroute(/wait=25/)
+        await page.getByRole('button', { name: 'Yes, reject' }).click()
+        await page.getByText(/^Approved$/).waitFor()
+        expect(await page.locator('.outcome').innerText()).toContain('Decided by an administrator')
+        expect(await page.getByText('You rejected this').count()).toBe(0)
+      },
+      { expected: refusals(409) },
+    )
+  })
+
+  const endings: [timeout_action: 'auto_reject' | 'dlq', title: string, text: string][] = [
+    ['auto_reject', 'Rejected: the time ran out', 'It can no longer be changed.'],
+    ['dlq', 'Expired: nobody decided in time', 'The request was put aside for the team to look at.'],
+  ]
+  test.each(endings)('shows a time-out with %s while it is open: %s', async (timeout_action, title, text) => {
+    const { approval_url } = await asked(service, { timeout_action })
+    await chromium.visit(service.url, async (page) => {
+      const waiting = page.waitForRequest(/wait=25/)
+      await page.goto(approval_url)
+      await waiting
+      service.clock.advance(3_601_000)
+      const tick = await service.ask('POST', '/v1/tick', { key: cron_secret })
+      expect(tick.status).toBe(200)
+      await page.getByText(title).waitFor()
+      expect(await page.locator('.outcome').innerText()).toContain(text)
+      expect(await page.getByRole('button', { name: /Approve|Reject/ }).count()).toBe(0)
+    })
+    useRealTime(service)
+  })
+
+  test('says that the agent withdrew the request', async () => {
+    const { tenant, checkpoint_id, approval_url } = await asked(service)
+    await service.ask('DELETE', `/v1/checkpoints/${checkpoint_id}`, { key: tenant.api_key })
+    await chromium.visit(service.url, async (page) => {
+      await page.goto(approval_url)
+      await page.getByText('Withdrawn by the agent').waitFor()
+      expect(await page.getByRole('button', { name: /Approve|Reject/ }).count()).toBe(0)
+    })
+  })
+
+  describe('has clear words for a link that is wrong', () => {
+    let one: Asked
+    let other_link: string
+    beforeAll(async () => {
+      one = await asked(service)
+      const agent = new Waystation({ url: service.url, key: one.tenant.api_key })
+      const { id } = await agent.checkpoints.create({
+        title: 'Other',
+        callback_url: 'http://127.0.0.1:8999/',
+      })
+      other_link = (await linkOf(service, one.tenant, id)).approval_url
+    })
+    const cases: [what: string, link: () => string, status: number | null, title: string][] = [
+      ['no key', () => one.approval_url.split('#')[0]!, null, 'This link is incomplete'],
+      ['half a key', () => one.approval_url.slice(0, -5), 401, 'This link does not work'],
+      [
+        'the key of another request',
+        () => `${one.approval_url.split('#')[0]}#${other_link.split('#')[1]}`,
+        403,
+        'This link is for another request',
+      ],
+      [
+        'no such request',
+        () => one.approval_url.replace(/chk_\w+/, 'chk_00000000000000000000000000'),
+        404,
+        'There is no such request',
+      ],
+    ]
+    test.each(cases)('%s', async (_, link, status, title) => {
+      await chromium.visit(
+        service.url,
+        async (page) => {
+          await page.goto(link())
+          expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe(title)
+          expect(await page.getByRole('button').count()).toBe(0)
+        },
+        status === null ? {} : { expected: refusals(status) },
+      )
+    })
+
+    test('a whole link in the same tab works after a broken one', async () => {
+      await chromium.visit(service.url, async (page) => {
+        await page.goto(one.approval_url.split('#')[0]!)
+        await page.getByText('This link is incomplete').waitFor()
+        await page.goto(one.approval_url)
+        await page.getByRole('button', { name: 'Approve…' }).waitFor()
+      })
+    })
+  })
+
+  test('says so when it is offline, keeps what was written, and goes on by itself', async () => {
+    const { approval_url } = await asked(service)
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        const waiting = page.waitForRequest(/wait=25/)
+        await page.goto(approval_url)
+        await waiting
+        await page.getByLabel('Reason').fill('fine')
+        await page.context().setOffline(true)
+        await page.getByRole('button', { name: 'Approve…' }).click()
+        await page.getByRole('button', { name: 'Yes, approve' }).click()
+        await page.locator('.decide').getByText('You are offline.').waitFor()
+        await page.context().setOffline(false)
+        await page.locator('article ~ .error, .error + article').first().waitFor({ state: 'detached' })
+        expect(await page.getByLabel('Reason').inputValue()).toBe('fine')
+        await page.getByRole('button', { name: 'Approve…' }).click()
+        await page.getByRole('button', { name: 'Yes, approve' }).click()
+        await page.getByText('You approved this').waitFor()
+      },
+      { expected: [/ERR_INTERNET_DISCONNECTED/] },
+    )
+  })
+
+  test.each(themes)(
+    'is accessible in the %s theme: question, second look, result, refusal',
+    async (colorScheme) => {
+      const { approval_url } = await asked(service, {
+        prompt: 'Why',
+        callback_payload: { a: [1, { b: null }] },
+      })
+      await chromium.visit(
+        service.url,
+        async (page) => {
+          await page.goto(approval_url)
+          await page.getByRole('button', { name: 'Approve…' }).waitFor()
+          expect(await accessibilityFaults(page)).toEqual([])
+          await page.getByRole('button', { name: 'Approve…' }).click()
+          await page.getByRole('dialog').waitFor()
+          expect(await accessibilityFaults(page)).toEqual([])
+          await page.getByRole('button', { name: 'Yes, approve' }).click()
+          await page.getByText('You approved this').waitFor()
+          expect(await accessibilityFaults(page)).toEqual([])
+          await page.goto(approval_url.split('#')[0]!)
+          await page.getByText('This link is incomplete').waitFor()
+          expect(await accessibilityFaults(page)).toEqual([])
+        },
+        { ...narrow, colorScheme },
+      )
+    },
+  )
+
+  test('shows hostile text as text', async () => {
+    const hostile =
+      '<img src=x onerror=alert(1)>\u202egnp.exe\u0007</script><script>alert(2)</script>javascript:alert(3)'
+    const { approval_url } = await asked(service, {
+      title: hostile,
+      prompt: hostile,
+      callback_payload: {
+        [hostile]: hostile,
+        link: 'javascript:alert(4)',
+        odd: 'https://[',
+        good: 'https://example.com/',
+      },
+    })
+    const visible = hostile.replace('\u202e', '⟨U+202E⟩').replace('\u0007', '⟨U+0007⟩')
+    await chromium.visit(service.url, async (page) => {
+      const dialogs: string[] = []
+      page.on('dialog', (dialog) => dialogs.push(dialog.message()))
+      await page.goto(approval_url)
+      expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe(visible)
+      expect(await page.locator('.prompt').innerText()).toBe(visible)
+      expect(await page.locator('.tree li').allInnerTexts()).toEqual([
+        `${visible}: ${visible}`,
+        'link: javascript:alert(4)',
+        'odd: https://[',
+        'good: https://example.com/',
+      ])
+      expect(await page.locator('article a').evaluateAll((links) => links.map(String))).toEqual([
+        'https://example.com/',
+      ])
+      expect([await page.locator('img, article script').count(), dialogs]).toEqual([0, []])
+    })
+  })
+})

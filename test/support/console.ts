@@ -1,0 +1,68 @@
+// What tests of the console and of the approval page share.
+
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import type { Page, Request } from 'playwright-core'
+import type { TestService, TestTenant } from './service.ts'
+
+/** A phone held upright. */
+export const narrow = { viewport: { width: 360, height: 740 } }
+
+/** The browser notes every answer of 400 and more in its console. */
+export function refusals(...statuses: number[]): RegExp[] {
+  return statuses.map((status) => new RegExp(`^console: Failed to load resource: .* status of ${status} `))
+}
+
+/** The service's time becomes the browser's: pages show what is left until then. */
+export function useRealTime(service: TestService): void {
+  service.clock.jump(Date.now() - service.clock.now())
+}
+
+/** Every request of the page from now on. */
+export function requestsOf(page: Page): Request[] {
+  const requests: Request[] = []
+  page.on('request', (request) => requests.push(request))
+  return requests
+}
+
+/** Presses Tab until the focus is on what this name says, as somebody without a mouse would. */
+export async function tabTo(page: Page, name: string, presses_max = 40): Promise<void> {
+  for (let presses = 0; presses < presses_max; presses += 1) {
+    await page.keyboard.press('Tab')
+    const focused = await page.evaluate(`(() => {
+      const { activeElement: element } = document
+      const label = element.labels?.[0]?.textContent
+      return (element.getAttribute('aria-label') ?? label ?? element.textContent ?? '').trim()
+    })()`)
+    if (focused === name) return
+  }
+  throw new Error(`Tab never reached "${name}"`)
+}
+
+/** Wider than the screen: then one has to scroll sideways. */
+export function overflow(page: Page): Promise<unknown> {
+  return page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
+}
+
+/** Signs in with the tenant's admin key, through the form, and waits for the page. */
+export async function signIn(
+  page: Page,
+  { admin_key }: Pick<TestTenant, 'admin_key'>,
+  path = '/console',
+): Promise<void> {
+  await page.goto(path)
+  await page.getByLabel('Admin key').fill(admin_key)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.locator('#main h1').waitFor()
+}
+
+const axe = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
+
+/** What axe-core finds wrong with the page as it stands: `rule: element`, empty when all is well. */
+export async function accessibilityFaults(page: Page): Promise<string[]> {
+  await page.evaluate(axe)
+  return page.evaluate(`axe.run().then(({ violations }) =>
+    violations.flatMap(({ id, nodes }) => nodes.map((node) => id + ': ' + node.html.slice(0, 160))))`)
+}
+
+export const themes = ['light', 'dark'] as const
