@@ -74,7 +74,8 @@ async function serveNormal(): Promise<void> {
     return prepare.call(this, text.replace(/^pragma synchronous$/, 'select 2'), ...rest)
   } as typeof prepare
   process.argv.splice(2)
-  await import('../src/main.ts')
+  const { serveFromEnvironment } = await import('../src/main.ts')
+  await serveFromEnvironment()
 }
 
 /** Sends the writes; answers the token of each. */

@@ -51,7 +51,7 @@ describe('The API reference', () => {
       await bearer.locator('button.authorize').click()
       await page.locator('.close-modal').click()
 
-      const operation = page.locator('.opblock', { hasText: 'Read a value and its version' })
+      const operation = page.locator('#operations-Key-value_store-getValue')
       await operation.locator('.opblock-summary-control').click()
       await operation.locator('tr[data-param-name="namespace"] input').fill('state')
       await operation.locator('tr[data-param-name="key"] input').fill('seen')

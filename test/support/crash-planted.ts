@@ -28,4 +28,5 @@ Database.prototype.prepare = function (this: Database, text: string, ...rest: ne
   return statement
 } as typeof prepare
 
-await import('../../src/main.ts')
+const { serveFromEnvironment } = await import('../../src/main.ts')
+await serveFromEnvironment()
