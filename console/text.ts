@@ -8,9 +8,13 @@ const deceiving =
 const joined = String.raw`[\p{Extended_Pictographic}\p{Emoji_Modifier}\p{M}[\p{L}--[\p{sc=Latn}\p{sc=Grek}\p{sc=Cyrl}]]]`
 const stray_joiner = new RegExp(`(?<!${joined})[\u200c\u200d]|[\u200c\u200d](?!${joined})`, 'gv')
 
+/** Marks that are stacked higher than any language does cover what stands above and below. */
+const stacked = /(?<=\p{M}{8})\p{M}/gu
+
 /** Text whose order on the screen is that of its characters: controls and overrides are shown, not obeyed. */
 export function shown(text: string): string {
-  return text.replace(/\r\n?/g, '\n').replace(deceiving, numbered).replace(stray_joiner, numbered)
+  const lines = text.replace(/\r\n?/g, '\n')
+  return [deceiving, stray_joiner, stacked].reduce((seen, kind) => seen.replace(kind, numbered), lines)
 }
 
 function numbered(character: string): string {
