@@ -3,6 +3,7 @@
 import { type JSX, render } from 'preact'
 import './style.css'
 import './console.css'
+import './data.css'
 import { pages } from './nav.ts'
 import { address, match, to } from './router.ts'
 import { admin_key, startSession } from './session.ts'

@@ -2,7 +2,11 @@
 
 import type { JSX } from 'preact'
 import { Approvals } from './pages/approvals.tsx'
+import { Audit } from './pages/audit.tsx'
+import { Inboxes } from './pages/inboxes.tsx'
+import { KeyValues } from './pages/kv.tsx'
 import { Overview } from './pages/overview.tsx'
+import { RateLimits } from './pages/rate-limits.tsx'
 
 export interface PageEntry {
   /** As in match(): `/console/dlq/:id?`. */
@@ -17,4 +21,11 @@ export interface PageEntry {
 export const pages: readonly PageEntry[] = [
   { pattern: '/console', path: '/console', title: 'Overview', page: Overview },
   { pattern: '/console/approvals/:id?', path: '/console/approvals', title: 'Approvals', page: Approvals },
+  { pattern: '/console/audit/:id?', path: '/console/audit', title: 'Audit', page: Audit },
+  { pattern: '/console/kv/:namespace?/:key?', path: '/console/kv', title: 'KV', page: KeyValues },
+  {
+    ...{ pattern: '/console/inboxes/:id?/:message?', path: '/console/inboxes' },
+    ...{ title: 'Inboxes', page: Inboxes },
+  },
+  { pattern: '/console/rate-limits', path: '/console/rate-limits', title: 'Rate limits', page: RateLimits },
 ]
