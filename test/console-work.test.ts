@@ -222,12 +222,12 @@ describe('The console', () => {
         ['status 502 from the bank', 'an agent', '1'],
         ['status 503 from the bank', 'an agent', '1'],
       ])
-      await page.getByText('5 of the 5 that there are.').waitFor()
+      await page.getByText('Counted over all 5.').waitFor()
       await page.getByRole('link', { name: 'order …: card declined' }).click()
-      await page.getByText('3 of the 5 that there are.').waitFor()
+      await page.getByText('3 among all 5.').waitFor()
       expect(new URL(page.url()).searchParams.get('cause')).toBe('order …: card declined')
       await page.reload()
-      await page.getByText('3 of the 5 that there are.').waitFor()
+      await page.getByText('3 among all 5.').waitFor()
       expect((await page.locator('.table a').allInnerTexts()).toSorted()).toEqual([
         'order 7: card declined',
         'order 8: card declined',
@@ -345,7 +345,7 @@ describe('The console', () => {
         [`/console/schedules/${upcoming.id}`, 'None yet.'],
         [`/console/schedules/${failed.id}?status=failed`, 'Go to the dead letter it left'],
         [`/console/dlq/${id}`, 'A claim holds'],
-        ['/console/dlq?by=cause', 'that there are.'],
+        ['/console/dlq?by=cause', 'Counted over all'],
       ]
       await chromium.visit(
         service.url,

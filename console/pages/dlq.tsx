@@ -70,6 +70,12 @@ export function DeadLetters({ params: { id } }: { params: Record<string, string>
         tabs={statuses.map((name) => ({ id: name, title: titles[name] }))}
         onChange={(name) => setQuery({ status: queryOf(name) })}
       />
+      <Elsewhere
+        title="Work on the oldest"
+        lead="Dead letters are mended by agents. A claim takes the oldest that is free, or answers 204:"
+      >
+        <Command what="Command that claims the oldest dead letter">{curl('POST', '/v1/dlq/claim')}</Command>
+      </Elsewhere>
       <div
         id="letters"
         role="tabpanel"
@@ -105,12 +111,6 @@ export function DeadLetters({ params: { id } }: { params: Record<string, string>
           />
         )}
       </div>
-      <Elsewhere
-        title="Work on the oldest"
-        lead="Dead letters are mended by agents. A claim takes the oldest that is free, or answers 204:"
-      >
-        <Command what="Command that claims the oldest dead letter">{curl('POST', '/v1/dlq/claim')}</Command>
-      </Elsewhere>
     </Page>
   )
 }
@@ -182,7 +182,7 @@ function Letters({ list, rows, status, cause, current }: LettersProps): JSX.Elem
           {...{ columns, current }}
         />
       )}
-      {cause !== null && <Counted shown={matching.length} list={list} rows={rows} />}
+      {cause !== null && <Counted matching={matching.length} list={list} rows={rows} />}
       <More more={list.more} onMore={list.showMore} />
     </>
   )
@@ -222,7 +222,7 @@ function Causes({ list, rows, status }: Omit<LettersProps, 'cause' | 'current'>)
         id={({ source, cause }) => `${source} ${cause}`}
         columns={columns}
       />
-      <Counted shown={rows.length} list={list} rows={rows} />
+      <Counted list={list} rows={rows} />
       <More more={list.more} onMore={list.showMore} />
     </>
   )
@@ -246,16 +246,18 @@ function causesOf(rows: ListedDeadLetter[]): Cause[] {
 }
 
 interface CountedProps {
-  shown: number
+  /** Of one cause; without it all causes are counted. */
+  matching?: number
   list: Pages<ListedDeadLetter>
   rows: ListedDeadLetter[]
 }
 
 /** The API does not count by cause: what is loaded is counted, and that is said. */
-function Counted({ shown, list, rows }: CountedProps): JSX.Element {
+function Counted({ matching, list, rows }: CountedProps): JSX.Element {
+  const counted = list.more ? `the ${count(rows.length)} newest` : `all ${count(rows.length)}`
   return (
     <p class="muted small list-note">
-      {count(shown)} of the {count(rows.length)} {list.more ? 'newest, which are loaded' : 'that there are'}.
+      {matching === undefined ? `Counted over ${counted}.` : `${count(matching)} among ${counted}.`}
     </p>
   )
 }

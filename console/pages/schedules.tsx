@@ -45,6 +45,19 @@ export function Schedules({ params: { id } }: { params: Record<string, string> }
         tabs={statuses.map((name) => ({ id: name, title: titles[name] }))}
         onChange={(name) => setQuery({ status: queryOf(name) })}
       />
+      <Elsewhere
+        title="Create a schedule"
+        lead="Schedules belong to agents: only an agent's key creates one."
+      >
+        <Command what="Command that creates a schedule">
+          {curl(
+            'POST',
+            '/v1/schedules',
+            '{"callback_url": "https://agent.example.com/remind", "callback_payload": {"order": 7},\n' +
+              '    "fire_at": "2027-01-31T09:00:00+01:00", "dlq_on_failure": true}',
+          )}
+        </Command>
+      </Elsewhere>
       <div
         id="schedules"
         role="tabpanel"
@@ -85,19 +98,6 @@ export function Schedules({ params: { id } }: { params: Record<string, string> }
         </div>
         {id !== undefined && <ScheduleDetail key={id} id={id} onChange={list.reload} />}
       </div>
-      <Elsewhere
-        title="Create a schedule"
-        lead="Schedules belong to agents: only an agent's key creates one."
-      >
-        <Command what="Command that creates a schedule">
-          {curl(
-            'POST',
-            '/v1/schedules',
-            '{"callback_url": "https://agent.example.com/remind", "callback_payload": {"order": 7},\n' +
-              '    "fire_at": "2027-01-31T09:00:00+01:00", "dlq_on_failure": true}',
-          )}
-        </Command>
-      </Elsewhere>
     </Page>
   )
 }
