@@ -81,15 +81,16 @@ function ForwardResult({ forward }: { forward: Forward }): JSX.Element {
   return (
     <>
       <Badge>{status}</Badge>
-      {statusCode !== null && <span class="digits"> {statusCode}</span>}
-      {why !== null && <span class="muted"> {why}</span>}
-      {durationMs !== null && <span class="muted digits"> {count(durationMs)} ms</span>}
-      {attemptedAt !== null && (
-        <span class="muted">
-          {' '}
-          <Time at={attemptedAt} />
-        </span>
-      )}
+      <span class="muted digits">
+        {statusCode !== null && ` ${statusCode}`}
+        {why !== null && ` ${why}`}
+        {durationMs !== null && `, ${count(durationMs)} ms`}
+        {attemptedAt !== null && (
+          <>
+            , <Time at={attemptedAt} />
+          </>
+        )}
+      </span>
     </>
   )
 }

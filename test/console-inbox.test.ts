@@ -136,7 +136,9 @@ describe('An inbox', () => {
         await answered
       }
       await page.getByRole('link', { name: 'POST /x' }).click()
-      expect(await page.locator('.facts').last().innerText()).toMatch(/Sent on\nfailed 503 \d+ ms just now$/)
+      expect(await page.locator('.facts').last().innerText()).toMatch(
+        /Sent on\nfailed 503, \d+ ms, just now$/,
+      )
     })
     await receiver.stop()
   })

@@ -225,7 +225,7 @@ function columnsOf(query: Query): WindowColumn<AuditEntry>[] {
         </a>
       ),
     },
-    { title: 'Actor', width_px: 150, cell: ({ actor }) => <Code>{actor}</Code> },
+    { title: 'Actor', width_px: 116, cell: ({ actor }) => <Code>{actor}</Code> },
     {
       title: 'Workflow',
       wide: true,
@@ -237,7 +237,7 @@ function columnsOf(query: Query): WindowColumn<AuditEntry>[] {
           </a>
         ),
     },
-    { title: 'When', width_px: 110, cell: ({ created_at }) => <Time at={created_at} /> },
+    { title: 'When', width_px: 92, cell: ({ created_at }) => <Time at={created_at} /> },
     { title: 'Number', wide: true, number: true, width_px: 96, cell: ({ seq }) => count(seq) },
   ]
 }
