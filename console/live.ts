@@ -63,9 +63,10 @@ async function follow(
 ): Promise<void> {
   const path = `/api/webhook/${encodeURIComponent(id)}`
   const counted = ({ calls }: { calls: number }) => ({ calls: calls + 1 })
+  set(counted)
   const first = await ask<InboxDetail>('GET', path, { signal })
   if (!first.ok) return set(() => ({ problem: first.problem, state: 'failed' }))
-  set((old) => ({ ...counted(old), value: first.value, problem: null, state: 'following' }))
+  set(() => ({ value: first.value, problem: null, state: 'following' }))
   const expires_ms = Date.parse(first.value.inbox.expiresAt)
   let after = first.value.messages[0]?.id
   let [quiet, soon, failures] = [0, 0, 0]
@@ -76,6 +77,7 @@ async function follow(
     if (quiet >= quiet_looks_max) return set(() => ({ state: 'paused' }))
     const asked_at = performance.now()
     const query = { after, wait: wait_seconds }
+    set(counted)
     const next = await ask<{ items: Message[]; nextAfter: string | null }>('GET', `${path}/messages`, {
       ...{ query, signal },
     })
@@ -84,7 +86,7 @@ async function follow(
       failures = 0
       quiet = items.length === 0 ? quiet + 1 : 0
       after = nextAfter ?? undefined
-      set((old) => ({ ...counted(old), problem: null, value: withMessages(old.value!, items) }))
+      set((old) => ({ problem: null, value: withMessages(old.value!, items) }))
       if (items.length > 0) onMessages(items.length)
     } else {
       failures += 1

@@ -80,6 +80,8 @@ describe('An inbox', () => {
         }
         expect(await page.locator('.split-list tbody a').allInnerTexts()).toEqual(['POST /n2', 'POST /n1'])
         expect(await page.evaluate('window.same_page')).toBe(true)
+        // The detail, two looks that were answered, and the one that is held.
+        await page.getByText('4 calls of /api').waitFor()
         const id = new URL(page.url()).pathname.split('/').at(-1)
         const calls = apiCalls(requests).map(({ pathname, search }) => pathname + search)
         const look = /^\/api\/webhook\/inb_\w+\/messages\?(after=msg_\w+&)?wait=55$/
