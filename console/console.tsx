@@ -3,9 +3,10 @@
 import { type JSX, render } from 'preact'
 import './style.css'
 import './console.css'
+import './data.css'
 import { pages } from './nav.ts'
 import { address, match, to } from './router.ts'
-import { admin_key, startSession } from './session.ts'
+import { admin_key, sign_ins, startSession } from './session.ts'
 import { Shell } from './shell.tsx'
 import { SignIn } from './sign-in.tsx'
 import { Page } from './ui/page.tsx'
@@ -18,7 +19,7 @@ function Console(): JSX.Element {
       {admin_key.value === null ? (
         <SignIn />
       ) : (
-        <Shell key={admin_key.value}>
+        <Shell key={sign_ins.value}>
           <Current />
         </Shell>
       )}

@@ -90,11 +90,17 @@ export interface Pages<T> extends Loaded<T[]> {
   showMore: () => void
 }
 
+interface PagesOptions<T> {
+  every_ms?: number
+  /** What is kept of each item, where a list may grow long and its items are large. */
+  keep?: (item: T) => T
+}
+
 /**
  * A list of /v1, page by page. "Show more" asks for the next page alone; a repeat loads again as many pages as are
  * shown, and stays away when these are more than four.
  */
-export function usePages<T>(path: string, query: Query = {}, options: { every_ms?: number } = {}): Pages<T> {
+export function usePages<T>(path: string, query: Query = {}, options: PagesOptions<T> = {}): Pages<T> {
   const of = `${path} ${JSON.stringify(query)}`
   const held = useRef<Held<T>>({ of, pages: 0, items: [], cursor: null, next: false })
   if (held.current.of !== of) held.current = { of, pages: 0, items: [], cursor: null, next: false }
@@ -111,7 +117,7 @@ export function usePages<T>(path: string, query: Query = {}, options: { every_ms
         const cursor = fresh.cursor ?? undefined
         const result = await ask<PageOf<T>>('GET', path, { query: { ...query, cursor }, signal })
         if (!result.ok) return result
-        fresh.items.push(...result.value.items)
+        fresh.items.push(...(options.keep ? result.value.items.map(options.keep) : result.value.items))
         fresh.cursor = result.value.next_cursor
         if (fresh.cursor === null) break
       }

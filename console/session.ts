@@ -28,7 +28,16 @@ export function startSession(): void {
   document.addEventListener('visibilitychange', forgetIfIdle)
 }
 
+/** Counts up with every sign-in. */
+export const sign_ins = signal(0)
+
 export function signIn(key: string): void {
+  sign_ins.value += 1
+  keepKey(key)
+}
+
+/** The key was rotated: what is on the screen stays there, and goes on with the new one. */
+export function keepKey(key: string): void {
   sessionStorage.setItem(key_place, key)
   sessionStorage.setItem(seen_place, String(Date.now()))
   sign_out_reason.value = null

@@ -1,13 +1,24 @@
 // Stored text as it may be shown.
 
-/** What reorders or hides what stands around it, save line breaks and tabs. */
-const deceiving = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g
+/** What reorders or hides what stands around it, or is not seen itself, save line breaks and tabs. */
+const deceiving =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\u{e0000}-\u{e0fff}]/gu
+
+/** Joiners belong between the parts of an emoji and the letters of scripts that join; elsewhere they only hide. */
+const joined = String.raw`[\p{Extended_Pictographic}\p{Emoji_Modifier}\p{M}[\p{L}--[\p{sc=Latn}\p{sc=Grek}\p{sc=Cyrl}]]]`
+const stray_joiner = new RegExp(`(?<!${joined})[\u200c\u200d]|[\u200c\u200d](?!${joined})`, 'gv')
+
+/** Marks that are stacked higher than any language does cover what stands above and below. */
+const stacked = /(?<=\p{M}{8})\p{M}/gu
 
 /** Text whose order on the screen is that of its characters: controls and overrides are shown, not obeyed. */
 export function shown(text: string): string {
-  return text.replace(/\r\n?/g, '\n').replace(deceiving, (character) => {
-    return `\u27e8U+${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}\u27e9`
-  })
+  const lines = text.replace(/\r\n?/g, '\n')
+  return [deceiving, stray_joiner, stacked].reduce((seen, kind) => seen.replace(kind, numbered), lines)
+}
+
+function numbered(character: string): string {
+  return `\u27e8U+${character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}\u27e9`
 }
 
 /** `12,345`. */

@@ -213,7 +213,7 @@ const quota_titles: Record<keyof Quota, string> = {
   api_calls_per_month: 'Calls of /api this month',
 }
 
-function Quotas({ loaded }: { loaded: Loaded<Tenant> }): JSX.Element {
+export function Quotas({ loaded }: { loaded: Loaded<Tenant> }): JSX.Element {
   return (
     <Card title="Quotas">
       <LoadedView {...{ loaded }} what="quotas" lines={8}>

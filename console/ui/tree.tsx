@@ -13,6 +13,8 @@ const string_characters_max = 400
 const open_characters_max = 4_000
 /** A level with more members than this starts closed, save the first. */
 const open_members_max = 20
+/** Deeper levels are opened by hand: thousands of them, all at once, are more than the call stack holds. */
+const open_levels_max = 24
 
 interface TreeProps {
   /** JSON text, as it is stored. */
@@ -85,7 +87,9 @@ function Name({ name, index }: { name: string; index: boolean }): JSX.Element {
 function Branch({ text, depth, small, name, index = false }: ValueProps): JSX.Element {
   const is_list = text[0] === '['
   const members = useMembers(text)
-  const open = useSignal(depth === 0 || (small && members.length <= open_members_max))
+  const open = useSignal(
+    depth === 0 || (small && depth < open_levels_max && members.length <= open_members_max),
+  )
   const limit = useSignal(members_a_time)
   const size =
     members.length === 0 ? (is_list ? '[]' : '{}') : `${count(members.length)} ${noun(members, is_list)}`

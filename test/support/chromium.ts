@@ -43,6 +43,15 @@ export function useChromium(): Chromium {
   return { visit: (origin, look, options = {}) => visit(browser!, new URL(origin).origin, look, options) }
 }
 
+/** The same for scripts, which close it themselves. */
+export async function openChromium(): Promise<Chromium & { close(): Promise<void> }> {
+  const browser = await launch()
+  return {
+    visit: (origin, look, options = {}) => visit(browser, new URL(origin).origin, look, options),
+    close: () => browser.close(),
+  }
+}
+
 /** The first start of a machine unpacks the browser. */
 const launch_ms_max = 60_000
 const patience_ms = 15_000

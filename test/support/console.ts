@@ -39,6 +39,11 @@ export async function tabTo(page: Page, name: string, presses_max = 40): Promise
   throw new Error(`Tab never reached "${name}"`)
 }
 
+/** Comes back to the tab: what follows by itself is asked for at once. */
+export async function lookAgain(page: Page): Promise<void> {
+  await page.evaluate(`document.dispatchEvent(new Event('visibilitychange'))`)
+}
+
 /** Wider than the screen: then one has to scroll sideways. */
 export function overflow(page: Page): Promise<unknown> {
   return page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
@@ -60,8 +65,9 @@ const axe = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js'
 
 /** What axe-core finds wrong with the page as it stands: `rule: element`, empty when all is well. */
 export async function accessibilityFaults(page: Page): Promise<string[]> {
-  await page.evaluate(axe)
-  return page.evaluate(`axe.run().then(({ violations }) =>
+  if (!(await page.evaluate('"axe" in window'))) await page.evaluate(axe)
+  // What is right is not listed: that would take three times as long.
+  return page.evaluate(`axe.run({ resultTypes: ['violations'], preload: false }).then(({ violations }) =>
     violations.flatMap(({ id, nodes }) => nodes.map((node) => id + ': ' + node.html.slice(0, 160))))`)
 }
 

@@ -1,0 +1,18 @@
+// Nobody loses their place: when what has the focus goes away, what it stood in takes it.
+
+import type { RefObject } from 'preact'
+import { useLayoutEffect } from 'preact/hooks'
+
+/**
+ * For a component that takes rows or buttons away as it renders. `place` gets the focus when an element in it, or
+ * beside it under the same parent, had it and is gone. It must be focusable.
+ */
+export function useKeptFocus(place: RefObject<HTMLElement | null>): void {
+  const focused = document.activeElement
+  const inside =
+    focused !== null && focused !== document.body && place.current?.parentElement?.contains(focused)
+  useLayoutEffect(() => {
+    const lost = document.activeElement === null || document.activeElement === document.body
+    if (inside && lost && !focused.isConnected) place.current?.focus({ preventScroll: true })
+  })
+}

@@ -1,0 +1,187 @@
+// The console before a log of 100,000 entries, 10,000 dead letters and values of a mebibyte. On SQLite, where so many rows
+// are made by one statement each.
+
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import { type Params, unnamed } from '../src/db/db.ts'
+import { useChromium } from './support/chromium.ts'
+import { signIn, useRealTime } from './support/console.ts'
+import { entries, loaded, open } from './support/console-walk.ts'
+import { TestService, type TestTenant } from './support/service.ts'
+
+const chromium = useChromium()
+const folder = mkdtempSync(join(tmpdir(), 'waystation-test-'))
+const service = new TestService()
+let tenant: TestTenant
+/** Where the large values are. */
+const large: string[] = []
+
+const entries_stored = 100_000
+const letters_stored = 10_000
+
+beforeAll(async () => {
+  await service.start(`sqlite:${join(folder, 'test.db')}`)
+  useRealTime(service)
+  tenant = await service.signUp('pro')
+  await storeMany()
+  await storeLarge()
+}, 60_000)
+afterAll(async () => {
+  await service.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+/** Longer than this, and a click seems to be lost. */
+const task_ms_max = 200
+/**
+ * How long a task takes depends on what else the machine does, so the best of three tries counts: work that is too much
+ * is too much each time.
+ */
+const tries = 3
+
+test('the log and the dead letters are as long as that', async () => {
+  const ask = async (path: string) => (await service.ask('GET', path, { key: tenant.admin_key })).body
+  expect((await ask('/v1/audit?limit=1')).items[0].seq).toBe(entries_stored)
+  expect((await ask('/v1/tenants/me')).quota.dlq_items.used).toBe(letters_stored + 1)
+})
+
+test.each(entries().map(({ title, path }) => [title, path]))(
+  '%s is shown, scrolled and extended in short tasks',
+  async (_, path) => {
+    await measured(async (page) => {
+      await open(page, path)
+      await scrollThrough(page)
+      await showMore(page, 10)
+      await scrollThrough(page)
+    })
+  },
+  60_000,
+)
+
+test.each(['dead letter', 'key', 'webhook'].map((what, i) => [what, i] as const))(
+  'a large value in a %s is shown and opened in short tasks',
+  async (_, i) => {
+    await measured(async (page) => {
+      await open(page, large[i]!)
+      await page.locator('.tree-branch').first().waitFor()
+      // The second level, and the next hundred of the first.
+      await page.locator('.tree-branch[aria-expanded=false]').first().click()
+      await page.locator('.tree button', { hasText: /^Show/ }).last().click()
+      await scrollThrough(page)
+    })
+  },
+  60_000,
+)
+
+test('a task that is too long is seen', async () => {
+  await chromium.visit(service.url, async (page) => {
+    await signIn(page, tenant)
+    const busy = `{ const end = performance.now() + ${task_ms_max + 50}; while (performance.now() < end); }`
+    expect(await longTasks(page, () => page.evaluate(`setTimeout(() => ${busy})`))).toEqual([
+      expect.any(Number),
+    ])
+  })
+})
+
+async function measured(act: (page: Page) => Promise<void>): Promise<void> {
+  await chromium.visit(service.url, async (page) => {
+    await signIn(page, tenant, '/console/nowhere')
+    let best: unknown = null
+    for (let tried = 0; tried < tries; tried += 1) {
+      await open(page, '/console/nowhere')
+      const found = (await longTasks(page, () => act(page))) as unknown[]
+      if (best === null || found.length < (best as unknown[]).length) best = found
+      if (found.length === 0) break
+    }
+    expect(best).toEqual([])
+  })
+}
+
+/** How long each of them took. */
+async function longTasks(page: Page, act: () => Promise<unknown>): Promise<unknown> {
+  await page.evaluate(`window.tasks = []
+    window.observer = new PerformanceObserver((list) => tasks.push(...list.getEntries().map(({ duration }) => duration)))
+    observer.observe({ type: 'longtask' })`)
+  await act()
+  await loaded(page)
+  // A task is reported after it has ended, so one of ours has to come between.
+  return page.evaluate(`new Promise((resolve) => requestIdleCallback(() => requestAnimationFrame(() => setTimeout(() => {
+    tasks.push(...observer.takeRecords().map(({ duration }) => duration))
+    observer.disconnect()
+    resolve(tasks.filter((duration) => duration > ${task_ms_max}))
+  }))))`)
+}
+
+/** To the end of the page and of every list on it, a screen at a time. */
+async function scrollThrough(page: Page): Promise<void> {
+  await page.evaluate(`(async () => {
+    const places = [document.scrollingElement, ...document.querySelectorAll('.table-scroll, .tree-body')]
+    for (const place of places) {
+      for (let screen = 0; screen < 20; screen += 1) {
+        place.scrollTop += place.clientHeight
+        await new Promise((resolve) => requestAnimationFrame(resolve))
+      }
+    }
+  })()`)
+}
+
+async function showMore(page: Page, times: number): Promise<void> {
+  const more = page.locator('#main').getByRole('button', { name: 'Show more', exact: true })
+  for (let time = 0; time < times && (await more.count()) > 0; time += 1) {
+    await more.first().click()
+    await loaded(page)
+  }
+}
+
+async function storeMany(): Promise<void> {
+  const { tenant_id } = tenant
+  const rows: Params = { tenant_id, now: service.clock.now() }
+  const counting = (most: number) =>
+    `with recursive counting(n) as (select 1 union all select n + 1 from counting where n < ${most})`
+  const texts = [
+    `insert into audit_entries (tenant_id, seq, id, action, workflow_id, actor, metadata, agent_id, request_id, created_at)
+     ${counting(entries_stored)}
+     select :tenant_id, n, printf('log_%026d', n), 'order.step-' || (n % 7), 'order-' || (n / 7), 'agent-one',
+            '{"n":' || n || ',"note":"what was done"}', 'agent-one', 'req_1', :now - (100000 - n) * 500 from counting`,
+    `update audit_heads set seq = ${entries_stored}, last_at = :now where tenant_id = :tenant_id`,
+    `insert into dlq_items (tenant_id, id, status, workflow_id, source, agent_id, lock_seconds, claims, created_at,
+       updated_at, error, payload)
+     ${counting(letters_stored)}
+     select :tenant_id, printf('dlq_%026d', n), 'failed', 'order-' || n, 'agent', 'agent-one', 300, 0,
+            :now - (10000 - n) * 5000, :now - (10000 - n) * 5000, 'cause ' || (n % 40), '{"n":' || n || '}' from counting`,
+    `update quota_usage set used = ${letters_stored} where tenant_id = :tenant_id and quota = 'dlq_items'`,
+  ]
+  for (const [i, text] of texts.entries()) {
+    await service.app.db.write((tx) => tx.run(unnamed(`large.${i}`, text), rows))
+  }
+}
+
+async function storeLarge(): Promise<void> {
+  const { api_key: key } = tenant
+  const letter = await service.ask('POST', '/v1/dlq', {
+    key,
+    body: { error: 'large', payload: valueOfBytes(1_000_000) },
+  })
+  const put = await service.ask('PUT', '/v1/kv/large/value', { key, body: { value: valueOfBytes(250_000) } })
+  const { data } = (await service.ask('POST', '/api/webhook', { key, body: { label: 'Large' } })).body
+  const body = JSON.stringify(valueOfBytes(1_000_000))
+  const headers = { 'content-type': 'application/json' }
+  const sent = await service.ask('POST', `/hook/${data.token}`, { headers, body })
+  expect([letter.status, put.status, sent.status]).toEqual([201, 200, 200])
+  const messages = await service.ask('GET', `/api/webhook/${data.id}/messages`, { key })
+  large.push(`/console/dlq/${letter.body.id}`, '/console/kv/large/value')
+  large.push(`/console/inboxes/${data.id}/${messages.body.data.items[0].id}`)
+}
+
+/** An object of so many bytes: lists of 1,000 records, and one long string. */
+function valueOfBytes(bytes: number): object {
+  const record = { id: 12_345, name: 'somebody', tags: ['one', 'two'], note: null }
+  const each = JSON.stringify(record).length + 1
+  const lists = Math.floor((bytes * 0.8) / each / 1_000)
+  const list = Array.from({ length: 1_000 }, () => record)
+  const named = Array.from({ length: Math.max(120, lists) }, (_, i) => [`list-${i}`, i < lists ? list : [i]])
+  return { ...Object.fromEntries(named), long: 'x'.repeat(bytes * 0.15) }
+}
