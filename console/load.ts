@@ -56,13 +56,17 @@ export function useLoad<T>(
     const onVisible = () => {
       if (!document.hidden && every_ms > 0) void run()
     }
+    // Lists that are too long to be repeated are left alone, unless they stand on an error.
+    const onOnline = () => {
+      if (every_ms > 0 || state.value.problem !== null) void run()
+    }
     again.current = () => void run()
     document.addEventListener('visibilitychange', onVisible)
-    addEventListener('online', run)
+    addEventListener('online', onOnline)
     void run()
     return () => {
       document.removeEventListener('visibilitychange', onVisible)
-      removeEventListener('online', run)
+      removeEventListener('online', onOnline)
       clearTimeout(timer)
       running?.abort()
       running = null

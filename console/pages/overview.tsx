@@ -19,6 +19,7 @@ import { Meter } from '../ui/form.tsx'
 import { Card, Page } from '../ui/page.tsx'
 import { Empty, LoadedView } from '../ui/states.tsx'
 
+const failures_every_ms = 60_000
 const every_ms = 5_000
 const usage_every_ms = 30_000
 /** Rows of a list here; the rest is on its own page. */
@@ -100,8 +101,9 @@ interface Failure {
 
 function Failures(): JSX.Element {
   const query = { status: 'failed', limit: looked_at_max }
-  const letters = useGet<PageOf<ListedDeadLetter>>('/v1/dlq', query, { every_ms })
-  const schedules = useGet<PageOf<Schedule>>('/v1/schedules', query, { every_ms })
+  // Pages of payloads: asked for seldom.
+  const letters = useGet<PageOf<ListedDeadLetter>>('/v1/dlq', query, { every_ms: failures_every_ms })
+  const schedules = useGet<PageOf<Schedule>>('/v1/schedules', query, { every_ms: failures_every_ms })
   const both = letters.value && schedules.value && { letters: letters.value, schedules: schedules.value }
   const loaded = {
     value: both,

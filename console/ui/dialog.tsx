@@ -18,7 +18,9 @@ export function Dialog({ title, children, onClose }: DialogProps): JSX.Element {
     const dialog = element.current
     const before = document.activeElement
     dialog?.showModal()
-    const first = dialog?.querySelector<HTMLElement>('[data-focus] button, input, textarea')
+    const first = dialog?.querySelector<HTMLElement>(
+      '[data-focus] :is(button, input, textarea, select), input, textarea, select',
+    )
     first?.focus()
     return () => {
       dialog?.close()
@@ -34,6 +36,8 @@ export function Dialog({ title, children, onClose }: DialogProps): JSX.Element {
         event.preventDefault()
         onClose()
       }}
+      // Chromium lets a second Escape close it without asking: as long as it is rendered it is open.
+      onClose={() => element.current?.isConnected && !element.current.open && element.current.showModal()}
       onPointerDown={(event) => event.target === element.current && onClose()}
     >
       <div class="dialog-inside">
