@@ -1,6 +1,7 @@
 // POST /mcp as HTTP: who may ask, from where, in which form, and how a wait ends.
 
 import { expect, spyOn, test } from 'bun:test'
+import { hour_ms, iso } from '../src/base/clock.ts'
 import { Waiters } from '../src/base/waiters.ts'
 import { type Ask, cron_secret, forEachService } from './support/service.ts'
 
@@ -175,6 +176,21 @@ forEachService(
         expect.objectContaining({ request_id: 'request-0042', route: '/v1/audit', status: 201 }),
       )
       expect(lines).toContainEqual(expect.objectContaining({ request_id: 'request-0042', route: '/mcp' }))
+    })
+
+    test('only the calls of tools count as usage, and a call that goes well counts as no failure', async () => {
+      const { api_key: key, admin_key } = await service.signUp()
+      const usage = async () => {
+        const to = iso(service.clock.now() + hour_ms)
+        const { items } = (await service.ask('GET', `/v1/tenants/me/usage?to=${to}`, { key: admin_key })).body
+        return items.flatMap(({ features }: { features: { feature: string }[] }) =>
+          features.filter(({ feature }) => feature !== 'agents'),
+        )
+      }
+      await post('/mcp', { key, body: list })
+      expect(await usage()).toEqual([])
+      await post('/mcp', { key, body: called(1, 'audit_append', { action: 'x' }) })
+      expect(await usage()).toEqual([{ feature: 'audit', calls: 1, failures: 0 }])
     })
 
     /** An inbox, and a call that waits at it; resolves when the wait has begun. */
