@@ -1,6 +1,7 @@
 // POST /mcp as HTTP: who may ask, from where, in which form, and how a wait ends.
 
 import { expect, spyOn, test } from 'bun:test'
+import { answerPost } from '../mcp/http.ts'
 import { hour_ms, iso } from '../src/base/clock.ts'
 import { Waiters } from '../src/base/waiters.ts'
 import { type Ask, cron_secret, forEachService } from './support/service.ts'
@@ -260,3 +261,21 @@ forEachService(
   },
   { CORS_ORIGINS: friendly_origin },
 )
+
+test('a client that has gone while its request was taken in does not wait at all', async () => {
+  const message = JSON.stringify({
+    ...{ jsonrpc: '2.0', id: 1, method: 'tools/call' },
+    params: { name: 'inbox_wait', arguments: { id: 'inb_1' } },
+  })
+  const gone: boolean[] = []
+  const headers = { 'content-type': 'application/json' }
+  const request = new Request('http://any/mcp', { method: 'POST', headers, signal: AbortSignal.abort() })
+  await answerPost(request, message, {
+    ...{ base_url: 'http://any', caller: 'a', read_only: false, headers: () => new Headers() },
+    async api({ signal }) {
+      gone.push(signal.aborted)
+      return Response.json({ success: true, data: { items: [], nextAfter: null } })
+    },
+  })
+  expect(gone).toEqual([true])
+})
