@@ -252,12 +252,15 @@ forEachService(
       expect(await answer).toContain('{"still":"there"}')
     })
 
-    test('a client that goes away waits no longer', async () => {
-      const { gone, ended, restore } = await waiting(7)
-      gone.abort()
-      await ended
-      restore()
-    })
+    test.each([both, 'text/event-stream'])(
+      'a client that goes away waits no longer (Accept: %s)',
+      async (accept) => {
+        const { gone, ended, restore } = await waiting(7, accept)
+        gone.abort()
+        await ended
+        restore()
+      },
+    )
   },
   { CORS_ORIGINS: friendly_origin },
 )
