@@ -18,13 +18,13 @@ const validators = new WeakMap<ReadyTool, Validator>()
 /** The arguments with absent ones filled in, or what is wrong with them. */
 export async function checkedArguments(ready: ReadyTool, sent: Arguments): Promise<Arguments | Issue[]> {
   const { properties, required } = ready.listed.inputSchema
-  const given: Arguments = { ...ready.tool.defaults }
-  for (const [name, value] of Object.entries(sent)) {
+  const present = Object.entries(sent).filter(([name, value]) => {
     // Models often send null for what they leave out; where any JSON goes, null is a value.
     const typed = Object.hasOwn(properties, name) && properties[name]!.type !== undefined
-    const absent = value === null && typed && !required.includes(name)
-    if (!absent) given[name] = value
-  }
+    return !(value === null && typed && !required.includes(name))
+  })
+  // Not by assignment: `__proto__` is a name like any other, and none of an argument.
+  const given: Arguments = Object.fromEntries([...Object.entries(ready.tool.defaults ?? {}), ...present])
   const issues = [...issuesOf(await validatorOf(ready), given), ...unsendable(ready, given)]
   return issues.length > 0 ? issues : given
 }

@@ -35,9 +35,10 @@ export async function answerPost(
     return new Response(null, { status: 202 })
   }
   const ending = new AbortController()
-  request.signal.addEventListener('abort', () => ending.abort(), { once: true })
+  // Also when the client went away while its request was taken in.
+  const signal = AbortSignal.any([request.signal, ending.signal])
   const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: takes === 'json' })
-  await mcpServer({ ...options, signal: ending.signal }).connect(transport as never)
+  await mcpServer({ ...options, signal }).connect(transport as never)
   const named = nameOf(caller, id)
   const forget = remember(named, ending)
   // The transport tells through this when the answer is complete, in either form.

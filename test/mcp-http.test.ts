@@ -1,6 +1,8 @@
 // POST /mcp as HTTP: who may ask, from where, in which form, and how a wait ends.
 
 import { expect, spyOn, test } from 'bun:test'
+import { answerPost } from '../mcp/http.ts'
+import { hour_ms, iso } from '../src/base/clock.ts'
 import { Waiters } from '../src/base/waiters.ts'
 import { type Ask, cron_secret, forEachService } from './support/service.ts'
 
@@ -177,6 +179,21 @@ forEachService(
       expect(lines).toContainEqual(expect.objectContaining({ request_id: 'request-0042', route: '/mcp' }))
     })
 
+    test('only the calls of tools count as usage, and a call that goes well counts as no failure', async () => {
+      const { api_key: key, admin_key } = await service.signUp()
+      const usage = async () => {
+        const to = iso(service.clock.now() + hour_ms)
+        const { items } = (await service.ask('GET', `/v1/tenants/me/usage?to=${to}`, { key: admin_key })).body
+        return items.flatMap(({ features }: { features: { feature: string }[] }) =>
+          features.filter(({ feature }) => feature !== 'agents'),
+        )
+      }
+      await post('/mcp', { key, body: list })
+      expect(await usage()).toEqual([])
+      await post('/mcp', { key, body: called(1, 'audit_append', { action: 'x' }) })
+      expect(await usage()).toEqual([{ feature: 'audit', calls: 1, failures: 0 }])
+    })
+
     /** An inbox, and a call that waits at it; resolves when the wait has begun. */
     async function waiting(id: number, accept = both) {
       const { api_key: key } = await service.signUp()
@@ -235,12 +252,33 @@ forEachService(
       expect(await answer).toContain('{"still":"there"}')
     })
 
-    test('a client that goes away waits no longer', async () => {
-      const { gone, ended, restore } = await waiting(7)
-      gone.abort()
-      await ended
-      restore()
-    })
+    test.each([both, 'text/event-stream'])(
+      'a client that goes away waits no longer (Accept: %s)',
+      async (accept) => {
+        const { gone, ended, restore } = await waiting(7, accept)
+        gone.abort()
+        await ended
+        restore()
+      },
+    )
   },
   { CORS_ORIGINS: friendly_origin },
 )
+
+test('a client that has gone while its request was taken in does not wait at all', async () => {
+  const message = JSON.stringify({
+    ...{ jsonrpc: '2.0', id: 1, method: 'tools/call' },
+    params: { name: 'inbox_wait', arguments: { id: 'inb_1' } },
+  })
+  const gone: boolean[] = []
+  const headers = { 'content-type': 'application/json' }
+  const request = new Request('http://any/mcp', { method: 'POST', headers, signal: AbortSignal.abort() })
+  await answerPost(request, message, {
+    ...{ base_url: 'http://any', caller: 'a', read_only: false, headers: () => new Headers() },
+    async api({ signal }) {
+      gone.push(signal.aborted)
+      return Response.json({ success: true, data: { items: [], nextAfter: null } })
+    },
+  })
+  expect(gone).toEqual([true])
+})

@@ -267,6 +267,12 @@ forEachService('MCP', (service) => {
       expect(await refused('kv_put', { namespace: 'a', key: 'b', value: deep })).toEqual([
         { argument: 'value', message: 'is nested deeper than 64 levels' },
       ])
+      const inherited = JSON.parse('{"namespace": "a", "key": "..", "__proto__": {"value": 1e30}}')
+      expect(await refused('kv_put', inherited)).toEqual([
+        { argument: 'value', message: 'is required' },
+        { argument: '__proto__', message: 'is no argument of this tool' },
+        { argument: 'key', message: 'cannot be part of a URL' },
+      ])
       expect(await refused('kv_delete', { namespace: 'a', key: '..' })).toEqual([
         { argument: 'key', message: 'cannot be part of a URL' },
       ])

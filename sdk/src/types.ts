@@ -1276,7 +1276,7 @@ export interface Operations {
       limit?: number | undefined
       /** Items to skip. */
       offset?: number | undefined
-      /** Only counters whose key starts with it. */
+      /** Only counters whose key starts with it, among the 10,000 that end first. */
       prefix?: string | undefined
     }
     body: undefined

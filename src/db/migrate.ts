@@ -8,6 +8,7 @@ import rest from './migrations/0003_rest.sql' with { type: 'text' }
 import lost_and_ended from './migrations/0004_lost_and_ended.sql' with { type: 'text' }
 import edge from './migrations/0005_edge.sql' with { type: 'text' }
 import usage from './migrations/0006_usage.sql' with { type: 'text' }
+import rate_list from './migrations/0007_rate_list.sql' with { type: 'text' }
 
 export interface Migration {
   version: number
@@ -22,6 +23,7 @@ export const migrations: Migration[] = [
   { version: 4, name: 'lost_and_ended', text: lost_and_ended },
   { version: 5, name: 'edge', text: edge },
   { version: 6, name: 'usage', text: usage },
+  { version: 7, name: 'rate_list', text: rate_list },
 ]
 
 // Differs because PostgreSQL may be shared by nodes that start at the same time; SQLite has one writer.

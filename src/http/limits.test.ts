@@ -150,6 +150,17 @@ forEachService(
         expect(refusal(await tryKey(address, headers()))).toEqual(limited)
       })
 
+      test('one at /mcp counts as any other, from the address that the proxy names', async () => {
+        const address = newAddress()
+        const tryMcp = () =>
+          service.ask('POST', '/mcp', { headers: { 'x-forwarded-for': address, ...unknown() }, body: {} })
+        expect(await statuses(failed_keys_max / 2, tryMcp)).toEqual([401])
+        expect(await statuses(failed_keys_max / 2, () => tryKey(address, unknown()))).toEqual([401])
+        const refused = await tryMcp()
+        expect([...refusal(refused), refused.headers.get('retry-after')]).toEqual([...limited, '60'])
+        expect((await tryKey(newAddress(), unknown())).status).toBe(401)
+      })
+
       test('no key at all does not count', async () => {
         const address = newAddress()
         expect(await statuses(failed_keys_max + 1, () => tryKey(address, {}))).toEqual([401])

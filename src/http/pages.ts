@@ -1,6 +1,7 @@
 // What is served beside the API: documents, files, protocol endpoints. Each page makes its own responses.
 
 import type { BunRequest } from 'bun'
+import type { CallerKind } from '../contract/caller.ts'
 import type { Route } from '../contract/route.ts'
 
 export interface Page {
@@ -13,6 +14,8 @@ export interface Page {
 
 export interface Visit {
   request_id: string
+  /** Throws what the API answers when a route for these kinds of key is asked with these headers. Not a call: it counts as none. */
+  mustBe(kinds: readonly CallerKind[], headers: Headers): Promise<void>
   /** A call of the API by whoever asks for this page, without a connection: same keys, limits and answers. */
   api(request: Request): Promise<Response>
   /** Keeps the connection open while nothing is sent. */

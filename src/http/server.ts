@@ -146,6 +146,17 @@ async function servePage(
   try {
     response = await page.answer(request, {
       request_id,
+      mustBe: async (kinds, headers) => {
+        const route = { path: page.path, auth: kinds }
+        await identify(
+          { caller: null },
+          route,
+          options,
+          headers,
+          () => addressOf(options, request, server),
+          now,
+        )
+      },
       api: (inner) => api(inner, request, server),
       hold: (ms) => server.timeout(request, Math.ceil(ms / 1_000) + hold_margin_seconds),
     })
@@ -206,7 +217,9 @@ async function answer(
 
   // Who asks.
   let address = ''
-  if (route.auth.length > 0) await identify(asking, route, options, request, server, now)
+  if (route.auth.length > 0) {
+    await identify(asking, route, options, headers, () => addressOf(options, request, server), now)
+  }
   const { caller } = asking
   if (caller && isApi(route.path)) await services.calls.take(caller, services.plans, now)
   if (route.cron) mustBeCron(headers, options.cron_secret)
@@ -291,21 +304,21 @@ function requestId(headers: Headers, now: number): string {
 /** Throws UNAUTHORIZED, or RATE_LIMITED past the failed keys of this address; then what the kind of key decides. */
 async function identify(
   asking: Asking,
-  route: Route,
+  route: Pick<Route, 'path' | 'auth' | 'while_pending_deletion'>,
   options: ServerOptions,
-  request: BunRequest,
-  server: Connection,
+  headers: Headers,
+  address: () => string,
   now: number,
 ): Promise<void> {
   const surface = isApi(route.path) ? 'api' : 'v1'
-  const found = await authenticate(options.db, options.services.key_cache, request.headers, now, surface)
+  const found = await authenticate(options.db, options.services.key_cache, headers, now, surface)
   if (typeof found !== 'string') {
     asking.caller = found
     mustBeAllowed(found, route)
     return
   }
   if (found === 'bad_key' && options.limits) {
-    mustHaveLeft(options.limits.failed_keys, addressOf(options, request, server))
+    mustHaveLeft(options.limits.failed_keys, address())
   }
   throw new ApiError('UNAUTHORIZED')
 }

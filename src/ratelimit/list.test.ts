@@ -117,8 +117,8 @@ forEachService('GET /api/rate-limit', (service) => {
     expect([status, body.success, body.error.details.issues[0].path]).toEqual([400, false, path])
   })
 
-  test('a page holds 100 counters at most; total counts to 10,000', async () => {
-    const { list, tenant } = await newLimiter(service)
+  /** Writes running counters k0, k1, … as checks would, k0 ending first. */
+  async function fill(tenant_id: string, counters: number) {
     const INSERT = unnamed(
       'test.counter',
       `insert into kv_entries
@@ -126,13 +126,21 @@ forEachService('GET /api/rate-limit', (service) => {
           rl_window_ms, rl_limit, rl_hits, rl_previous, rl_taken)
        values (:tenant_id, '__rl', :key, '{}', 1, 1, 1, :expires_at, 0, 60000, '3', 1, null, 1)`,
     )
-    const { tenant_id } = tenant
-    const expires_at = service.clock.now() + 60 * second_ms
+    const first_at = service.clock.now() + 60 * second_ms
     await service.app.db.write(async (tx) => {
-      for (let n = 0; n < 10_001; n++) await tx.run(INSERT, { tenant_id, key: `__rl:k${n}`, expires_at })
+      for (let n = 0; n < counters; n++) {
+        await tx.run(INSERT, { tenant_id, key: `__rl:k${n}`, expires_at: first_at + n })
+      }
     })
+  }
+
+  test('a page holds 100 counters at most; total counts, and a prefix is looked for, to 10,000', async () => {
+    const { list, tenant } = await newLimiter(service)
+    await fill(tenant.tenant_id, 10_001)
     const { body } = await list('?limit=500')
     expect([body.data.items.length, body.data.total]).toEqual([100, 10_000])
     expect((await list('?offset=10000')).body.data.items).toHaveLength(1)
+    expect(keysOf(await list('?prefix=k9999'))).toEqual(['k9999'])
+    expect((await list('?prefix=k10000')).body.data).toEqual({ items: [], total: 0 })
   })
 })

@@ -125,7 +125,10 @@ export const listRateLimits = route({
       Type.Integer({ minimum: 0, maximum: limiter.total_max, description: 'Items to skip.' }),
     ),
     prefix: Type.Optional(
-      Type.String({ maxLength: key_bytes_max, description: 'Only counters whose key starts with it.' }),
+      Type.String({
+        maxLength: key_bytes_max,
+        description: 'Only counters whose key starts with it, among the 10,000 that end first.',
+      }),
     ),
   }),
   replies: {

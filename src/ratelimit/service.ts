@@ -1,6 +1,6 @@
 // Rate limiter: one function per verb. A counter is a row of the key-value store and counts as one of its keys.
 
-import type { Millis } from '../base/clock.ts'
+import { last_instant_ms, type Millis } from '../base/clock.ts'
 import type { Gate } from '../base/gate.ts'
 import type { TenantFacts } from '../contract/caller.ts'
 import type { Plans } from '../contract/services.ts'
@@ -85,7 +85,7 @@ export async function status(db: Db, tenant_id: string, key: string, now: Millis
 
 export type Counter = store.Running
 
-/** How far `total` counts. */
+/** How far `total` counts, and among how many a prefix is looked for: those that end first. */
 export const total_max = 10_000
 
 /** Counters whose window is running, `skipped` of them left out, and how many there are, to 10,000. */
@@ -96,11 +96,17 @@ export function list(
   now: Millis,
   skipped: number,
   rows_max: number,
-): Promise<{ counters: store.Running[]; total: number }> {
-  return db.read(async (q) => ({
-    counters: await store.list(q, tenant_id, prefix, now, skipped, rows_max),
-    total: await store.count(q, tenant_id, prefix, now, total_max),
-  }))
+): Promise<{ counters: Counter[]; total: number }> {
+  return db.read(async (q) => {
+    // Without a prefix no counter is passed that is not found as well.
+    const until = prefix === '' ? last_instant_ms : await store.horizon(q, tenant_id, now, total_max)
+    if (until === null) return { counters: [], total: 0 }
+    const span = { prefix, now, until }
+    return {
+      counters: await store.list(q, tenant_id, span, skipped, rows_max),
+      total: await store.count(q, tenant_id, span, total_max),
+    }
+  })
 }
 
 /** Ends the counter's window. `reset` is false when none was running. */

@@ -72,24 +72,31 @@ const FIND = sql<Omit<Known, 'limit'> & { limit: string }>(
      from kv_entries where ${here}`,
 )
 
-// `|| ''` keeps to the index of what expires: the primary key also leads to tombstones, which may be many more.
-const running = `tenant_id = :tenant_id and counted = 1 and expires_at > :now
-      and namespace || '' = '__rl' and key || '' >= :from_key and key || '' < :end_key`
+// `|| ''` keeps to the index of counters: the primary key also leads to tombstones, which may be many more.
+const running = `tenant_id = :tenant_id and namespace = '__rl' and counted = 1 and rl_window_ms is not null
+      and expires_at > :now`
+const of_prefix = `${running} and expires_at <= :until and key || '' >= :from_key and key || '' < :end_key`
 
-const in_order = 'expires_at, namespace, key'
+const in_order = 'expires_at, key'
 
 const LIST = sql<Omit<Known, 'limit'> & { key: string; limit: string; place: number }>(
   'ratelimit.list',
   `select key, value, "limit", window_ms, hits, previous, expires_at, place
      from (select key, value, rl_limit as "limit", rl_window_ms as window_ms, rl_hits as hits, rl_previous as previous,
                   expires_at, row_number() over (order by ${in_order}) as place
-             from kv_entries where ${running} order by ${in_order} limit :last_place) as shown
+             from kv_entries where ${of_prefix} order by ${in_order} limit :last_place) as shown
     where place > :skipped`,
 )
 
 const COUNT = sql<{ total: number }>(
   'ratelimit.count',
-  `select count(*) as total from (select key from kv_entries where ${running} limit :total_max) as found`,
+  `select count(*) as total from (select key from kv_entries where ${of_prefix} limit :total_max) as found`,
+)
+
+const HORIZON = sql<{ until: Millis | null }>(
+  'ratelimit.horizon',
+  `select max(expires_at) as until
+     from (select expires_at from kv_entries where ${running} order by ${in_order} limit :walked_max) as walked`,
 )
 
 const RESET = sql<{ limit: string; window_ms: number }>(
@@ -169,29 +176,40 @@ export interface Running extends Known {
   key: string
 }
 
-/** Counters whose window is running and whose key starts with `prefix`; what ends first comes first. */
+/** When the last of the `walked_max` windows that end first ends; null when none is running. */
+export async function horizon(q: Reader, tenant_id: string, now: Millis, walked_max: number) {
+  return (await q.one(HORIZON, { tenant_id, now, walked_max }))!.until
+}
+
+/** Windows that run at `now` and end by `until`, of keys that start with `prefix`. */
+interface Span {
+  prefix: string
+  now: Millis
+  until: Millis
+}
+
+/** What ends first comes first. */
 export async function list(
   q: Reader,
   tenant_id: string,
-  prefix: string,
-  now: Millis,
+  span: Span,
   skipped: number,
   rows_max: number,
 ): Promise<Running[]> {
   const last_place = skipped + rows_max
-  const rows = await q.all(LIST, { tenant_id, ...rangeOf(prefix), now, skipped, last_place })
+  const rows = await q.all(LIST, { tenant_id, ...boundsOf(span), skipped, last_place })
   rows.sort((one, other) => one.place - other.place)
   return rows.map((row) => ({ ...row, key: row.key.slice(key_prefix.length), limit: Number(row.limit) }))
 }
 
 /** How many there are, counted to `total_max`. */
-export async function count(q: Reader, tenant_id: string, prefix: string, now: Millis, total_max: number) {
-  return (await q.one(COUNT, { tenant_id, ...rangeOf(prefix), now, total_max }))!.total
+export async function count(q: Reader, tenant_id: string, span: Span, total_max: number) {
+  return (await q.one(COUNT, { tenant_id, ...boundsOf(span), total_max }))!.total
 }
 
-function rangeOf(prefix: string): { from_key: string; end_key: string } {
+function boundsOf({ prefix, now, until }: Span) {
   const from_key = keyOf(prefix)
-  return { from_key, end_key: prefixEnd(from_key)! }
+  return { now, until, from_key, end_key: prefixEnd(from_key)! }
 }
 
 /** Ends the window; null when none was running. */

@@ -5,7 +5,7 @@ import { ApiError, invalid } from '../base/errors.ts'
 import { decodeUtf8 } from '../base/json.ts'
 import { looksLikeKey } from '../base/keys.ts'
 import { readBytes } from '../http/body.ts'
-import type { Page, Visit } from '../http/pages.ts'
+import type { Page } from '../http/pages.ts'
 
 interface McpSources {
   public_url: () => string
@@ -16,13 +16,12 @@ export function mcpPage({ public_url, cors_origins }: McpSources): Page {
   return {
     path: '/mcp',
     methods: ['POST'],
-    async answer(request, { api, request_id }) {
+    async answer(request, { api, mustBe, request_id }) {
       mustBeFriendly(request.headers, [new URL(public_url()).origin, ...cors_origins])
       const read_only = isReadOnly(request)
       const key_headers = keyOf(request.headers)
       const headers = () => new Headers([...key_headers, ['x-request-id', request_id]])
-      const refusal = await refusalOf(api, headers())
-      if (refusal) return refusal
+      await mustBe(['agent'], headers())
       const text = decodeUtf8(await readBytes(request)) ?? ''
       // Loaded when first asked for: the start of the service does not wait for it.
       const { answerPost } = await import('../../mcp/http.ts')
@@ -75,17 +74,4 @@ function keyOf(headers: Headers): KeyHeaders {
   if (key === null || !looksLikeKey(key) || !alone) return sent
   const others = sent.filter(([name]) => name !== 'authorization' && name !== 'x-api-key')
   return [['authorization', `Bearer ${key}`], ...others]
-}
-
-/**
- * The API's own refusal of whoever may not use an agent's routes, null for an agent. The question that it is asked has
- * a fault which is looked at only after the key, so that nothing but the key is read.
- */
-async function refusalOf(api: Visit['api'], headers: Headers): Promise<Response | null> {
-  const answer = await api(new Request(`${in_process}/v1/kv/state?limit=0`, { headers }))
-  if (answer.status !== 400) return answer
-  const text = await answer.text()
-  const { error } = JSON.parse(text) as { error: { details?: { issues?: { path: string }[] } } }
-  const only_our_fault = error.details?.issues?.every(({ path }) => path === 'query.limit')
-  return only_our_fault ? null : new Response(text, answer)
 }

@@ -4,11 +4,12 @@ import type { Millis } from '../base/clock.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 import type { Count } from './usage.ts'
 
-// From tenants: what is counted last must not outlive a purge.
+// Of active tenants: a count that is on its way while a purge ends would outlive it.
 const ADD = sql(
   'usage.add',
   `insert into usage_hours (tenant_id, hour, feature, calls, failures)
-   select tenant_id, :hour, :feature, :calls, :failures from tenants where tenant_id = :tenant_id
+   select tenant_id, :hour, :feature, :calls, :failures from tenants
+    where tenant_id = :tenant_id and status = 'active'
    on conflict (tenant_id, hour, feature) do update
       set calls = usage_hours.calls + excluded.calls, failures = usage_hours.failures + excluded.failures`,
 )

@@ -128,6 +128,11 @@ const ROWS = unnamed<{ hour: number }>(
   'select hour from usage_hours where tenant_id = :tenant_id order by hour',
 )
 
+const COUNTS = unnamed<{ feature: string; calls: number }>(
+  'test.usage_counts',
+  'select feature, calls from usage_hours where tenant_id = :tenant_id order by feature',
+)
+
 forEachService('GET /v1/tenants/{id}/usage', (service) => {
   const usage = ({ tenant_id, admin_key }: { tenant_id: string; admin_key: string }, query = '') =>
     service.ask('GET', `/v1/tenants/${tenant_id}/usage${query}`, { key: admin_key })
@@ -237,6 +242,20 @@ forEachService('GET /v1/tenants/{id}/usage', (service) => {
   ])('%s is refused', async (query, path) => {
     const refused = await usage(await service.signUp(), `?${query}`)
     expect([refused.status, refused.body.error.details.issues[0].path]).toEqual([400, path])
+  })
+
+  test('counts nothing while the deletion of the tenant is pending, so that nothing outlives its purge', async () => {
+    const { tenant_id, admin_key, api_key } = await service.signUp()
+    await usage({ tenant_id, admin_key })
+    const { status } = await service.ask('DELETE', `/v1/tenants/${tenant_id}`, {
+      key: admin_key,
+      body: { confirm: 'DELETE ALL DATA' },
+    })
+    const counts = () => service.app.db.all(COUNTS, { tenant_id })
+    const before = await counts()
+    const refused = await service.ask('GET', '/v1/audit', { key: api_key })
+    await usage(await service.signUp())
+    expect([status, refused.status, await counts()]).toEqual([202, 403, before])
   })
 
   test('is kept for 35 days', async () => {
