@@ -126,7 +126,7 @@ export class Output {
       this.#stderr.write(`${jsonText({ error })}\n`)
       return
     }
-    const found_by = request_id === undefined ? '' : ` (${request_id})`
+    const found_by = request_id === undefined ? '' : ` (${visible(request_id)})`
     const name = this.#styled(this.#stderr, 'red', visible(code))
     this.#stderr.write(`waystation: ${name}: ${visible(message)}${found_by} Next: ${visible(next)}\n`)
   }
@@ -158,6 +158,8 @@ function fieldsOf(value: object, prefix = ''): [name: string, text: string][] {
     if (!isObject(member) || any_json.includes(name)) return [[full_name, cellOf(member, name)]]
     const { used, limit } = member
     if (used === undefined || limit === undefined) return fieldsOf(member, `${prefix}${name}.`)
-    return [[full_name, `${used} of ${limit === null ? 'any number' : limit}`]]
+    return [
+      [full_name, `${cellOf(used, 'used')} of ${limit === null ? 'any number' : cellOf(limit, 'limit')}`],
+    ]
   })
 }
