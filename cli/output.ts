@@ -24,7 +24,8 @@ export class Output {
   readonly #stdout: Sink
   readonly #stderr: Sink
   readonly #plain: boolean
-  #has_header = false
+  /** Of the columns so far; undefined before the header. */
+  #widths: readonly number[] | undefined
 
   constructor({ stdout, stderr, env }: World, json: boolean) {
     this.json = json
@@ -86,11 +87,12 @@ export class Output {
       return
     }
     if (rows.length === 0) return
+    const before = this.#widths
     const widths = columns.map((column, i) =>
-      Math.max(column.length, ...rows.map((row) => stringWidth(row[i]!))),
+      Math.max(before?.[i] ?? column.length, ...rows.map((row) => stringWidth(row[i]!))),
     )
-    if (!this.#has_header) this.#row(columns, widths, (text) => this.#styled(this.#stdout, 'bold', text))
-    this.#has_header = true
+    if (!before) this.#row(columns, widths, (text) => this.#styled(this.#stdout, 'bold', text))
+    this.#widths = widths
     for (const row of rows) this.#row(row, widths, (text) => this.#cell(text))
   }
 

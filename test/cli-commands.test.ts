@@ -172,6 +172,20 @@ test('The CLI knows the SDK by its one door, and of the service its start alone'
   ])
 })
 
+test('The CLI loads of packages only what every command needs; prompts, server and MCP come late', () => {
+  const files = readdirSync(join(root, 'cli'), { recursive: true, encoding: 'utf8' }).filter((file) =>
+    file.endsWith('.ts'),
+  )
+  const texts = files.map((file) => readFileSync(join(root, 'cli', file), 'utf8')).join('\n')
+  const at_once = [...texts.matchAll(/^(?:import|\}) .*from '([^.'][^']*)'$/gm)].map(([, from]) => from!)
+  expect([...new Set(at_once)].filter((from) => !from.startsWith('node:')).toSorted()).toEqual([
+    'bun',
+    'commander',
+  ])
+  const late = [...texts.matchAll(/await import\('([^']+)'\)/g)].map(([, from]) => from)
+  expect([...new Set(late)].toSorted()).toEqual(['../../mcp/stdio.ts', '../../src/main.ts', '@clack/prompts'])
+})
+
 describe('The help', () => {
   test.each(
     places
@@ -406,6 +420,28 @@ describe('What is printed', () => {
     const one_page = await runInside(['kv', 'list', 'state'], { answer })
     expect(one_page.stdout).toBe('a\t-\t-\t-\nb\t-\t-\t-\n')
     expect(one_page.stderr).toBe('There may be more: --cursor two, or --all.\n')
+  })
+
+  test('at a terminal keeps its columns over pages', async () => {
+    const answer = (path: string) =>
+      Response.json(
+        path.includes('cursor=two')
+          ? { items: [{ key: 'c', version: 1 }], next_cursor: null }
+          : { items: [{ key: 'a-long-key', version: 1 }], next_cursor: 'two' },
+      )
+    let shown = ''
+    const stdout = { isTTY: true, columns: 40, write: (text: string) => (shown += text) }
+    await runInside(['kv', 'list', 'state', '--all'], {
+      answer,
+      stdout,
+      env: { WAYSTATION_URL: 'http://service.test', NO_COLOR: '1' },
+    })
+    expect(shown.split('\n').map((line) => line.slice(0, 13))).toEqual([
+      'key         v',
+      'a-long-key  1',
+      'c           1',
+      '',
+    ])
   })
 
   test('of a list that ends early keeps its table', async () => {
