@@ -12,7 +12,12 @@ export interface GlobalOptions {
   profile?: string
   url?: string
   timeout: number
-  retries: number
+  retries?: number
+}
+
+interface Asked {
+  key?: string | null | undefined
+  url?: string
 }
 
 export interface Connection extends Partial<Profile> {
@@ -22,17 +27,25 @@ export interface Connection extends Partial<Profile> {
 }
 
 const default_url = 'http://127.0.0.1:8420'
+const default_retries = 2
 
 export class Cli {
   readonly profiles: Profiles
   out: Output
   exit_code: number = exit.ok
-  #options: GlobalOptions = { timeout: 30, retries: 2 }
+  /** A help or version that was asked for comes in parts. */
+  help = ''
+  #options: GlobalOptions = { timeout: 30 }
   #connection: Connection | undefined
+  #asked_url: string | undefined
 
-  constructor(readonly world: World) {
+  /** `json`: how to tell of what goes wrong before the options are read. */
+  constructor(
+    readonly world: World,
+    json = false,
+  ) {
     this.profiles = new Profiles(world)
-    this.out = new Output(world, false)
+    this.out = new Output(world, json)
   }
 
   begin(options: GlobalOptions): void {
@@ -56,7 +69,8 @@ export class Cli {
     if (profile !== undefined) return { profile, ...this.profiles.find(profile) }
     if (url !== undefined || env_url !== undefined || env_key !== undefined) {
       const where = checkedUrl(url ?? env_url ?? default_url)
-      const key = url === undefined || env_url === undefined || url === env_url ? env_key : undefined
+      const given_with = env_url === undefined ? where : checkedUrl(env_url)
+      const key = where === given_with ? env_key : undefined
       return { profile: null, url: where, ...(key === undefined ? {} : { key }) }
     }
     const name = env.WAYSTATION_PROFILE || this.profiles.list().current
@@ -69,21 +83,36 @@ export class Cli {
     return this.#options.url !== undefined || Boolean(this.world.env.WAYSTATION_URL)
   }
 
+  /** As given for this command, for waits that are patient otherwise. */
+  get patience(): { retries?: number } {
+    const { retries } = this.#options
+    return retries === undefined ? {} : { retries }
+  }
+
   /** Where was asked, if anybody was. */
   get asked_url(): string | undefined {
-    return this.#connection?.url
+    return this.#asked_url
   }
 
   /** `key` null: asks as nobody. */
-  client({ key, url, retries }: { key?: string | null; url?: string; retries?: number } = {}): Waystation {
-    return new Waystation({
-      url: url ?? this.connection.url,
-      key: key === undefined ? this.connection.key : (key ?? undefined),
-      retries: retries ?? this.#options.retries,
-      timeout_ms: this.#options.timeout * 1_000,
-      parse_json: parseExact,
-      fetch: this.world.fetch,
-    })
+  client({ key = this.connection.key, url = this.connection.url }: Asked = {}): Waystation {
+    this.#asked_url = url
+    try {
+      return new Waystation({
+        url,
+        key: key ?? undefined,
+        retries: this.#options.retries ?? default_retries,
+        timeout_ms: this.#options.timeout * 1_000,
+        parse_json: parseExact,
+        fetch: this.world.fetch,
+      })
+    } catch (error) {
+      // It came from a file or the environment, where anything can stand.
+      throw usageError(
+        `The address or the key cannot be used: ${(error as Error).message}.`,
+        'Mend the environment, or keep the key anew with waystation login.',
+      )
+    }
   }
 
   /** Whose tenant a command without an id is about. */
@@ -101,20 +130,22 @@ export class Cli {
     shown: T,
     field: keyof T & string,
     name: string | undefined,
-    more: Partial<Profile> = {},
+    { use = true, ...more }: Partial<Profile> & { use?: boolean } = {},
   ): T {
     if (name === undefined) return shown
     const key = shown[field]
     if (typeof key !== 'string') throw new TypeError(`${field} is no key`)
     try {
-      this.profiles.save(name, { url: this.connection.url, key, ...more })
+      const profile = { url: this.connection.url, key, ...more }
+      if (use) this.profiles.save(name, profile)
+      else this.profiles.replace(name, profile)
     } catch (error) {
       // It is shown once only, so whatever is wrong with the file must not swallow it.
       this.out.note(`The key could not be kept (${(error as Error).message}), so it is shown.`)
       this.exit_code = exit.unexpected
       return shown
     }
-    this.out.note(`The key is kept as profile ${name}, in use from now on.`)
+    this.out.note(`The key is kept as profile ${name}${use ? ', in use from now on' : ''}.`)
     return { ...shown, [field]: `kept as profile ${name}` }
   }
 

@@ -98,6 +98,9 @@ export function failureOf(error: unknown, url?: string): Failure {
     const { code, message, exit_code, next } = error
     return { code, message, exit_code, next }
   }
+  if (error instanceof CommanderError && error.code === 'commander.help') {
+    return failureOf(usageError('A command is missing.'))
+  }
   if (error instanceof CommanderError) {
     const message = error.message.replace(/^error: /, '').replace(/\s*\n\s*/g, ' ')
     return failureOf(usageError(message))

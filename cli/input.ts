@@ -77,12 +77,25 @@ const units: Record<string, number> = { '': 1, s: 1, m: 60, h: 3_600, d: 86_400 
 export function seconds(text: string): number {
   const [, digits, unit] = /^(\d{1,12}(?:\.\d{1,6})?)([smhd]?)$/.exec(text) ?? []
   if (digits === undefined) throw new InvalidArgumentError('It is a duration such as 90, 90s, 15m, 2h or 7d.')
-  return Number(digits) * units[unit!]!
+  return Math.round(Number(digits) * units[unit!]! * 1e6) / 1e6 // 1.15m is 69 s
 }
 
 export function wholeNumber(text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text)
   throw new InvalidArgumentError('It is a whole number.')
+}
+
+/** As a header may carry it. */
+export function idempotencyKey(text: string): string {
+  if (/^[\x21-\x7e]{1,255}$/.test(text)) return text
+  throw new InvalidArgumentError('It is 1 to 255 characters of ASCII without spaces.')
+}
+
+/** What a timer can wait for. */
+export function timeoutSeconds(text: string): number {
+  const given = positiveNumber(text)
+  if (given >= 0.001 && given <= 86_400) return given
+  throw new InvalidArgumentError('It is from 0.001 to 86400 seconds.')
 }
 
 export function positiveNumber(text: string): number {

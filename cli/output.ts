@@ -24,7 +24,8 @@ export class Output {
   readonly #stdout: Sink
   readonly #stderr: Sink
   readonly #plain: boolean
-  #has_header = false
+  /** Of the columns so far; undefined before the header. */
+  #widths: readonly number[] | undefined
 
   constructor({ stdout, stderr, env }: World, json: boolean) {
     this.json = json
@@ -86,11 +87,12 @@ export class Output {
       return
     }
     if (rows.length === 0) return
+    const before = this.#widths
     const widths = columns.map((column, i) =>
-      Math.max(column.length, ...rows.map((row) => stringWidth(row[i]!))),
+      Math.max(before?.[i] ?? column.length, ...rows.map((row) => stringWidth(row[i]!))),
     )
-    if (!this.#has_header) this.#row(columns, widths, (text) => this.#styled(this.#stdout, 'bold', text))
-    this.#has_header = true
+    if (!before) this.#row(columns, widths, (text) => this.#styled(this.#stdout, 'bold', text))
+    this.#widths = widths
     for (const row of rows) this.#row(row, widths, (text) => this.#cell(text))
   }
 
@@ -126,7 +128,7 @@ export class Output {
       this.#stderr.write(`${jsonText({ error })}\n`)
       return
     }
-    const found_by = request_id === undefined ? '' : ` (${request_id})`
+    const found_by = request_id === undefined ? '' : ` (${visible(request_id)})`
     const name = this.#styled(this.#stderr, 'red', visible(code))
     this.#stderr.write(`waystation: ${name}: ${visible(message)}${found_by} Next: ${visible(next)}\n`)
   }
@@ -158,6 +160,8 @@ function fieldsOf(value: object, prefix = ''): [name: string, text: string][] {
     if (!isObject(member) || any_json.includes(name)) return [[full_name, cellOf(member, name)]]
     const { used, limit } = member
     if (used === undefined || limit === undefined) return fieldsOf(member, `${prefix}${name}.`)
-    return [[full_name, `${used} of ${limit === null ? 'any number' : limit}`]]
+    return [
+      [full_name, `${cellOf(used, 'used')} of ${limit === null ? 'any number' : cellOf(limit, 'limit')}`],
+    ]
   })
 }

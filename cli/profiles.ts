@@ -1,6 +1,17 @@
 // Keys and the addresses they belong to, in a file that is nobody else's to read.
 
-import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  fchmodSync,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { CliError, usageError } from './failures.ts'
 import { isObject } from './text.ts'
@@ -17,6 +28,10 @@ interface Stored {
   current: string | null
   profiles: Record<string, Profile>
 }
+
+/** A change takes a few ms; whoever holds the lock for longer is gone. */
+const lock_ms_max = 2_000
+const lock_look_again_ms = 10
 
 const name_form = /^[A-Za-z0-9][\w.-]{0,63}$/
 
@@ -48,32 +63,39 @@ export class Profiles {
 
   /** Keeps it and makes it the current one. */
   save(name: string, profile: Profile): void {
-    const { profiles } = this.list()
-    this.#write({ current: name, profiles: { ...profiles, [checkedName(name)]: profile } })
+    checkedName(name)
+    this.#change(({ profiles }) => ({ current: name, profiles: { ...profiles, [name]: profile } }))
+  }
+
+  /** Keeps it; the current one stays what it is. */
+  replace(name: string, profile: Profile): void {
+    this.#change(({ current, profiles }) => ({ current, profiles: { ...profiles, [name]: profile } }))
   }
 
   use(name: string): void {
     this.find(name)
-    this.#write({ ...this.list(), current: name })
+    this.#change((stored) => ({ ...stored, current: name }))
   }
 
   remove(name: string): void {
     this.find(name)
-    const { current, profiles } = this.list()
-    const { [name]: _, ...left } = profiles
-    this.#write({ current: current === name ? null : current, profiles: left })
+    this.#change(({ current, profiles: { [name]: _, ...profiles } }) => ({
+      current: current === name ? null : current,
+      profiles,
+    }))
   }
 
   #read(): string | undefined {
+    let file: number | undefined
     try {
-      const text = readFileSync(this.file, 'utf8')
-      if (this.#checks_mode && (statSync(this.file).mode & 0o077) !== 0) {
+      file = openSync(this.file, 'r')
+      if (this.#checks_mode && (fstatSync(file).mode & 0o077) !== 0) {
         throw usageError(
           `${this.file} can be read by others.`,
           `chmod 600 '${this.file}', and rotate its keys.`,
         )
       }
-      return text
+      return readFileSync(file, 'utf8')
     } catch (error) {
       const { code } = error as { code?: unknown }
       if (code === 'ENOENT') return undefined
@@ -82,21 +104,65 @@ export class Profiles {
         `${this.file} cannot be read (${code}).`,
         'Make it readable for you, or set XDG_CONFIG_HOME.',
       )
+    } finally {
+      if (file !== undefined) closeSync(file)
     }
   }
 
-  /** Whole or not at all: a new file takes the place of the old one. */
-  #write(stored: Stored): void {
-    mkdirSync(dirname(this.file), { recursive: true, mode: 0o700 })
-    const next = `${this.file}.${process.pid}`
-    writeFileSync(next, `${JSON.stringify(stored, null, 2)}\n`, { mode: 0o600, flag: 'wx' })
+  /**
+   * Whole or not at all, and one process after the other: the new file is the lock, too, and takes the place of the old
+   * one. Where a symbolic link leads, the link stays.
+   */
+  #change(changed: (stored: Stored) => Stored): void {
     try {
-      chmodSync(next, 0o600) // whatever the umask says
-      renameSync(next, this.file)
+      this.#write(changed)
+    } catch (error) {
+      if (error instanceof CliError) throw error
+      const { code } = error as { code?: unknown }
+      throw usageError(
+        `${this.file} cannot be written (${code}).`,
+        'Make room for it, or set XDG_CONFIG_HOME.',
+      )
+    }
+  }
+
+  #write(changed: (stored: Stored) => Stored): void {
+    mkdirSync(dirname(this.file), { recursive: true, mode: 0o700 })
+    const place = realPath(this.file)
+    const next = `${place}.lock`
+    const file = lockedFile(next)
+    try {
+      fchmodSync(file, 0o600) // whatever the umask says
+      writeFileSync(file, `${JSON.stringify(changed(this.list()), null, 2)}\n`)
+      closeSync(file)
+      renameSync(next, place)
     } catch (error) {
       rmSync(next, { force: true })
       throw error
     }
+  }
+}
+
+/** A new file that was not there before. */
+function lockedFile(path: string): number {
+  for (let waited_ms = 0; ; waited_ms += lock_look_again_ms) {
+    try {
+      return openSync(path, 'wx', 0o600)
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== 'EEXIST') throw error
+      if (waited_ms >= lock_ms_max) {
+        throw usageError(`${path} is in the way.`, 'Another waystation may hold it; if none does, remove it.')
+      }
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, lock_look_again_ms)
+    }
+  }
+}
+
+function realPath(path: string): string {
+  try {
+    return realpathSync(path)
+  } catch {
+    return path // not there yet
   }
 }
 

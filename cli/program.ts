@@ -1,6 +1,6 @@
 // The tree of commands. A new one is a file in commands/ and a line here.
 
-import { Command, Option } from 'commander'
+import { Command } from 'commander'
 import packageJson from '../package.json' with { type: 'json' }
 import type { Cli, GlobalOptions } from './cli.ts'
 import { addAgent } from './commands/agent.ts'
@@ -20,7 +20,7 @@ import { addServe } from './commands/serve.ts'
 import { addService } from './commands/service.ts'
 import { addTenant } from './commands/tenant.ts'
 import { usageError } from './failures.ts'
-import { positiveNumber, wholeNumber } from './input.ts'
+import { timeoutSeconds, wholeNumber } from './input.ts'
 
 const commands = [
   addServe,
@@ -67,17 +67,15 @@ export function programOf(cli: Cli): Command {
     .option('--json', 'print one JSON value (one a line where that is said), and errors as JSON')
     .option('--profile <name>', 'use this profile')
     .option('--url <url>', 'ask at this address, without a profile')
-    .option('--timeout <seconds>', 'how long each try may take', positiveNumber, 30)
-    .addOption(
-      new Option('--retries <n>', 'how often a try that failed is followed by another')
-        .argParser(retries)
-        .default(2),
-    )
+    .option('--timeout <seconds>', 'how long each try may take', timeoutSeconds, 30)
+    .option('--retries <n>', 'tries after the first; default 2, and 20 for what waits', retries)
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({
-      writeOut: (text) => cli.world.stdout.write(text),
+      writeOut: (text) => {
+        cli.help += text
+      },
       // Errors are told in one place, in one form; what is left is a help that nobody asked for.
-      writeErr: (text) => cli.world.stderr.write(text),
+      writeErr: (text) => cli.out.json || cli.world.stderr.write(text),
       outputError: () => {},
       getOutHelpWidth: () => cli.world.stdout.columns || 100,
       getErrHelpWidth: () => cli.world.stderr.columns || 100,

@@ -1,18 +1,19 @@
-// Questions on a terminal.
+// Questions on a terminal. Their library comes late, so that nothing else pays for loading it.
 
-import { isCancel, password, text } from '@clack/prompts'
 import type { Cli } from './cli.ts'
 import { CliError, exit, usageError } from './failures.ts'
 
 /** Not shown while it is typed. */
 export async function promptedSecret(cli: Cli, message: string): Promise<string> {
   mustBeTerminal(cli, 'Give it on standard input.')
-  return answered(await password({ message, output: process.stderr }))
+  const { isCancel, password } = await import('@clack/prompts')
+  return answered(await password({ message, output: process.stderr }), isCancel)
 }
 
 export async function promptedLine(cli: Cli, message: string, otherwise: string): Promise<string> {
   mustBeTerminal(cli, otherwise)
-  return answered(await text({ message, output: process.stderr }))
+  const { isCancel, text } = await import('@clack/prompts')
+  return answered(await text({ message, output: process.stderr }), isCancel)
 }
 
 function mustBeTerminal({ world }: Cli, otherwise: string): void {
@@ -20,7 +21,7 @@ function mustBeTerminal({ world }: Cli, otherwise: string): void {
     throw usageError('There is no terminal to ask at.', otherwise)
 }
 
-function answered(answer: unknown): string {
+function answered(answer: unknown, isCancel: (answer: unknown) => boolean): string {
   if (isCancel(answer)) throw new CliError('INTERRUPTED', 'Cancelled.', exit.interrupted, 'Nothing was done.')
   return String(answer ?? '')
 }

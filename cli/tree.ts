@@ -3,7 +3,7 @@
 import { type Command, Option } from 'commander'
 import type { Page, Pages } from '../sdk/src/index.ts'
 import type { Cli } from './cli.ts'
-import { wholeNumber } from './input.ts'
+import { idempotencyKey, wholeNumber } from './input.ts'
 
 /** A command that holds others. */
 export function group(parent: Command, name: string, about: string, examples: string[]): Command {
@@ -35,7 +35,11 @@ export function listing(command: Command): Command {
 
 /** A command that creates something. */
 export function creating(command: Command): Command {
-  return command.option('--idempotency-key <key>', 'repeats with the same key have one effect')
+  return command.option(
+    '--idempotency-key <key>',
+    'repeats with the same key have one effect',
+    idempotencyKey,
+  )
 }
 
 export interface CreatingOptions {

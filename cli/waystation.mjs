@@ -3,6 +3,7 @@
 // before anything is installed.
 
 import { spawn, spawnSync } from 'node:child_process'
+import { createRequire } from 'node:module'
 import { constants } from 'node:os'
 import { dirname, join } from 'node:path'
 import { isatty } from 'node:tty'
@@ -15,7 +16,8 @@ const installed = spawnSync(process.execPath, [join(root, 'scripts', 'ensure-ins
 if (installed.status !== 0) process.exit(installed.status ?? 1)
 
 // No setting of the folder that somebody happens to stand in: a bunfig.toml there could run code, a .env bring keys.
-const bun = join(root, 'node_modules', 'bun', 'bin', 'bun.exe') // its name on every system
+const bun_package = createRequire(import.meta.url).resolve('bun/package.json') // beside us when we are a package
+const bun = join(dirname(bun_package), 'bin', 'bun.exe') // its name on every system
 const settings = [`--config=${join(root, 'bunfig.toml')}`, '--no-env-file']
 const child = spawn(bun, [...settings, join(root, 'cli', 'main.ts'), ...process.argv.slice(2)], {
   stdio: 'inherit',

@@ -1,4 +1,5 @@
-// Runs `npm ci` when node_modules is not what package-lock.json says. `run` is enough to serve, `all` to develop.
+// Runs `npm ci` when node_modules is not what package-lock.json says. `run` is enough to serve, `all` to develop. A
+// package that npm installed has no lock, and everything it needs.
 // Plain Node, because it runs before anything is installed.
 
 import { spawnSync } from 'node:child_process'
@@ -7,9 +8,10 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
+const lock = join(root, 'package-lock.json')
 const everything = process.argv[2] === 'all'
 
-if (!isInstalled()) {
+if (existsSync(lock) && !isInstalled()) {
   const args = ['ci', '--no-audit', '--no-fund', ...(everything ? ['--include=dev'] : ['--omit=dev'])]
   console.error(`Installing: npm ${args.join(' ')}`)
   const npm = process.env.npm_execpath
@@ -21,7 +23,7 @@ if (!isInstalled()) {
 
 /** Every needed package is there in the locked version. Optional ones are another platform's, or npm's to judge. */
 function isInstalled() {
-  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'))
+  const { packages } = JSON.parse(readFileSync(lock, 'utf8'))
   return Object.entries(packages).every(([path, { version, dev, optional, devOptional, link }]) => {
     if (path === '' || link || optional || devOptional || (dev && !everything)) return true
     const file = join(root, path, 'package.json')

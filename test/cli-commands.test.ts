@@ -172,6 +172,20 @@ test('The CLI knows the SDK by its one door, and of the service its start alone'
   ])
 })
 
+test('The CLI loads of packages only what every command needs; prompts, server and MCP come late', () => {
+  const files = readdirSync(join(root, 'cli'), { recursive: true, encoding: 'utf8' }).filter((file) =>
+    file.endsWith('.ts'),
+  )
+  const texts = files.map((file) => readFileSync(join(root, 'cli', file), 'utf8')).join('\n')
+  const at_once = [...texts.matchAll(/^(?:import|\}) .*from '([^.'][^']*)'$/gm)].map(([, from]) => from!)
+  expect([...new Set(at_once)].filter((from) => !from.startsWith('node:')).toSorted()).toEqual([
+    'bun',
+    'commander',
+  ])
+  const late = [...texts.matchAll(/await import\('([^']+)'\)/g)].map(([, from]) => from)
+  expect([...new Set(late)].toSorted()).toEqual(['../../mcp/stdio.ts', '../../src/main.ts', '@clack/prompts'])
+})
+
 describe('The help', () => {
   test.each(
     places
@@ -214,6 +228,10 @@ describe('Wrong usage', () => {
     [['audit', 'list', '--profile', 'x'], 'There is no profile x.'],
     [['audit', 'list', '--url', 'ftp://a.test'], 'The address must be an http or https URL'],
     [['audit', 'list', '--retries', '21'], '--retries is 20 at most.'],
+    [['audit', 'list', '--timeout', '0.0001'], 'It is from 0.001 to 86400 seconds.'],
+    [['audit', 'list', '--timeout', '99999999999'], 'It is from 0.001 to 86400 seconds.'],
+    [['audit', 'append', 'a', '--idempotency-key', 'a b'], 'It is 1 to 255 characters of ASCII'],
+    [['schedule', 'create', '/wake', '--in', '999999999999d'], '--in ends after the year 9999.'],
     [['audit', 'list', '--key', 'svc_agt_x'], "unknown option '--key'"],
   ]
   test.each(cases)('%j is told in one line, asks nobody, and ends with 2', async (args, message) => {
@@ -238,6 +256,21 @@ describe('Wrong usage', () => {
     const { code, stdout, stderr } = await runInside(['kv'])
     expect([code, stdout]).toEqual([2, ''])
     expect(stderr).toStartWith('Usage: waystation kv')
+    const as_json = await runInside(['kv', '--json'])
+    expect([as_json.code, as_json.stdout]).toEqual([2, ''])
+    expect(JSON.parse(as_json.stderr).error).toMatchObject({
+      code: 'USAGE',
+      message: 'A command is missing.',
+    })
+  })
+
+  test('of an environment that holds no key is told as such, without what it holds', async () => {
+    for (const WAYSTATION_KEY of [' ', 'svc_agt_a\nsvc_agt_b', 'svc_agt_…']) {
+      const told = await runInside(['audit', 'list'], { env: { WAYSTATION_KEY } })
+      expect([told.code, told.stdout, told.asked]).toEqual([2, '', []])
+      expect(told.stderr).toStartWith('waystation: USAGE: The address or the key cannot be used: key must be')
+      expect(told.stderr).not.toContain('svc_')
+    }
   })
 })
 
@@ -316,6 +349,30 @@ test('A wait that was limited ends with 7 when its time is over', async () => {
   expect(stderr).toStartWith('waystation: TIMED_OUT: Not decided within 0.01 s.')
 })
 
+test('A wait may be longer than a timer, and is as patient as --retries says', async () => {
+  let asked = 0
+  const answer = () => {
+    asked += 1
+    return Response.json({ id: 'chk_1', status: asked === 1 ? 'pending' : 'approved' })
+  }
+  const waited = await runInside(['checkpoint', 'wait', 'chk_1', '--for', '60d', '--json'], { answer })
+  expect([waited.code, JSON.parse(waited.stdout).status, asked]).toEqual([0, 'approved', 2])
+  const away = () => Response.json({ error: { code: 'UNAVAILABLE', message: 'm' } }, { status: 503 })
+  for (const words of [
+    ['checkpoint', 'wait', 'chk_1'],
+    ['inbox', 'tail', 'inb_1'],
+  ]) {
+    const told = await runInside([...words, '--retries', '0'], { answer: away })
+    expect([words, told.code, told.asked.length]).toEqual([words, 7, 1])
+  }
+})
+
+test('A help and a version are JSON, too, when that is asked for', async () => {
+  const { stdout } = await runInside(['kv', '--help', '--json'])
+  expect(JSON.parse(stdout)).toMatch(/^Usage: waystation kv.+Examples:.+last-run$/s)
+  expect(JSON.parse((await runInside(['--json', '--version'])).stdout)).toMatch(/^\d+\.\d+\.\d+$/)
+})
+
 test('A script and a list of settings are JSON, too, when that is asked for', async () => {
   const { stdout } = await runInside(['completion', 'bash', '--json'])
   expect(JSON.parse(stdout)).toStartWith('# bash completion for waystation\n')
@@ -328,6 +385,20 @@ describe('What is printed', () => {
     expect(visible('a\x1b[31m\n\t\x9b\u202e\x7fb')).toBe('a\\u001b[31m\\n\\t\\u009b\\u202e\\u007fb')
     expect(JSON.parse(visibleJson('{\n "a": "\x7f\u2066"}'))).toEqual({ a: '\x7f\u2066' })
     expect(visibleJson('{\n "a": "\x7f"}')).toBe('{\n "a": "\\u007f"}')
+  })
+
+  test("obeys no word of an answer that is not the service's own", async () => {
+    const request_id = '\x1b[2J\x9b'
+    const answer = () =>
+      Response.json({ error: { code: 'INTERNAL', message: '\x07', request_id } }, { status: 500 })
+    const { stderr } = await runInside(['audit', 'append', 'a', '--retries', '0'], { answer })
+    expect(stderr).toStartWith('waystation: INTERNAL: \\u0007 (\\u001b[2J\\u009b) Next: ')
+    const used = { calls: { used: '\x1b[2J', limit: 1 }, keys: { used: 1, limit: null } }
+    const { stdout } = await runInside(['tenant', 'get', 'ten_1'], {
+      answer: () =>
+        new Response(JSON.stringify({ used }).replace('"limit":1', '"limit":10000000000000000001')),
+    })
+    expect(stdout).toBe('used.calls\t\\u001b[2J of 10000000000000000001\nused.keys\t1 of any number\n')
   })
 
   test('keeps every digit of a number, in answers with --json as well', async () => {
@@ -351,6 +422,28 @@ describe('What is printed', () => {
     expect(one_page.stderr).toBe('There may be more: --cursor two, or --all.\n')
   })
 
+  test('at a terminal keeps its columns over pages', async () => {
+    const answer = (path: string) =>
+      Response.json(
+        path.includes('cursor=two')
+          ? { items: [{ key: 'c', version: 1 }], next_cursor: null }
+          : { items: [{ key: 'a-long-key', version: 1 }], next_cursor: 'two' },
+      )
+    let shown = ''
+    const stdout = { isTTY: true, columns: 40, write: (text: string) => (shown += text) }
+    await runInside(['kv', 'list', 'state', '--all'], {
+      answer,
+      stdout,
+      env: { WAYSTATION_URL: 'http://service.test', NO_COLOR: '1' },
+    })
+    expect(shown.split('\n').map((line) => line.slice(0, 13))).toEqual([
+      'key         v',
+      'a-long-key  1',
+      'c           1',
+      '',
+    ])
+  })
+
   test('of a list that ends early keeps its table', async () => {
     const { stdout, stderr } = await runInside(['kv', 'list', 'state'], {
       answer: () => Response.json({ items: [], next_cursor: null }),
@@ -365,6 +458,8 @@ describe('What is sent', () => {
     expect(asked.map(({ path, headers }) => [path, headers.authorization])).toEqual([
       ['/other/v1/audit', undefined],
     ])
+    const same = await runInside(['audit', 'list', '--url', 'http://service.test/'])
+    expect(same.asked[0]!.headers.authorization).toBe('Bearer svc_agt_of-a-test')
     const own = await runInside(['audit', 'list'])
     expect(own.asked[0]!.headers.authorization).toBe('Bearer svc_agt_of-a-test')
   })
@@ -400,6 +495,7 @@ describe('What is sent', () => {
       { title: 't', callback_url: '/d', timeout_action: 'dlq', timeout_seconds: 90 },
     ],
     [['dlq', 'claim', 'dlq_1', '--lock', '5m'], { lock_seconds: 300 }],
+    [['dlq', 'claim', 'dlq_1', '--lock', '1.15m'], { lock_seconds: 69 }],
     [
       [
         'rate',
@@ -473,6 +569,9 @@ describe('Completion', () => {
     ['waystation --profile x --json kv pu', ['put']],
     ['waystation dlq list --status c', ['claimed']],
     ['waystation dlq list --st', ['--status']],
+    ['waystation dlq list --status = c', ['claimed']],
+    ['waystation dlq list --status =', ['failed', 'claimed', 'resolved', 'archived']],
+    ['waystation dlq list --status = failed --js', ['--json']],
     ['waystation kv put state k --file ', []],
     ['waystation completion ', ['bash', 'zsh', 'fish']],
     ["waystation kv put state '$(touch evaluated)' --if-a", ['--if-absent']],

@@ -1,7 +1,15 @@
 // The CLI as a process: in a pipe, at a terminal, with keys of its own, against the service.
 
 import { afterAll, describe, expect, test } from 'bun:test'
-import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { Bench, cli_command, follow, root } from './support/cli.ts'
@@ -62,6 +70,7 @@ forEachService('The CLI', (service) => {
     const rotated = await bench.run(['tenant', 'rotate-key', '--profile', 'admin'], env)
     expect([rotated.code, rotated.stdout]).toEqual([0, expect.stringContaining('kept as profile admin')])
     expect(await json(['tenant', 'get', '--profile', 'admin'], env)).toMatchObject({ name })
+    expect(await json(['kv', 'list', 'state'], env)).toMatchObject({ items: [{ key: 'k' }] }) // worker as before
 
     expect((await bench.run(['logout', 'admin'], env)).code).toBe(0)
     expect(Object.keys(JSON.parse(readFileSync(file, 'utf8')).profiles)).toEqual(['worker'])
@@ -81,9 +90,9 @@ forEachService('The CLI', (service) => {
     expect(await json(['key', 'list'], admin)).toEqual({ items: [], next_cursor: null })
 
     const env = { ...admin, XDG_CONFIG_HOME: bench.folder() }
-    // Something stands where the new file is to be written, which nobody looks at before.
-    const script = 'mkdir -p "$XDG_CONFIG_HOME/waystation/profiles.json.$$" && exec "$0" "$@"'
-    const created = await bench.run(['-c', script, ...cli_command, ...save], env, { command: ['bash'] })
+    // Its folder leads nowhere, which only writing finds out.
+    symlinkSync(join(env.XDG_CONFIG_HOME, 'absent', 'too'), join(env.XDG_CONFIG_HOME, 'waystation'))
+    const created = await bench.run(save, env)
     expect(created.code).toBe(1)
     expect(created.stdout).toMatch(/approval_key\tsvc_apr_\w+\n/)
     expect(created.stderr).toContain('so it is shown')
@@ -380,6 +389,45 @@ describe('The CLI without a service', () => {
       { command: ['bash'] },
     )
     expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: '# fish', stderr: '' })
+  })
+
+  const keep = (name: string) => ['login', name, '--no-check', '--url', 'http://127.0.0.1:1']
+  const stdin = 'svc_agt_of-a-test'
+
+  test('keeps every profile when many processes save at once, where a link leads', async () => {
+    const env = { XDG_CONFIG_HOME: bench.folder() }
+    const real = join(bench.folder(), 'elsewhere.json')
+    writeFileSync(real, '{"current": null, "profiles": {}}', { mode: 0o600 })
+    mkdirSync(join(env.XDG_CONFIG_HOME, 'waystation'))
+    symlinkSync(real, join(env.XDG_CONFIG_HOME, 'waystation', 'profiles.json'))
+    const names = Array.from({ length: 12 }, (_, i) => `p-${i}`)
+    const ended = await Promise.all(names.map((name) => bench.run(keep(name), env, { stdin })))
+    expect(ended.map(({ code }) => code)).toEqual(names.map(() => 0))
+    const { profiles } = JSON.parse(readFileSync(real, 'utf8'))
+    expect(Object.keys(profiles).toSorted()).toEqual(names.toSorted())
+    expect(readdirSync(join(real, '..'))).toEqual(['elsewhere.json'])
+    expect(statSync(real).mode & 0o777).toBe(0o600)
+  })
+
+  test('says what is in the way of a change of the profiles, and changes nothing', async () => {
+    const env = { XDG_CONFIG_HOME: bench.folder() }
+    const folder = join(env.XDG_CONFIG_HOME, 'waystation')
+    expect((await bench.run(keep('one'), env, { stdin })).code).toBe(0)
+    writeFileSync(join(folder, 'profiles.json.lock'), '')
+    const { code, stdout, stderr } = await bench.run(keep('two'), env, { stdin })
+    expect([code, stdout]).toEqual([2, ''])
+    expect(stderr).toContain(`${folder}/profiles.json.lock is in the way. Next: `)
+    expect(Object.keys(JSON.parse(readFileSync(join(folder, 'profiles.json'), 'utf8')).profiles)).toEqual([
+      'one',
+    ])
+    expect(readdirSync(folder).toSorted()).toEqual(['profiles.json', 'profiles.json.lock'])
+  })
+
+  test('says where it asked, for a login to the address of a profile as well', async () => {
+    const env = { XDG_CONFIG_HOME: bench.folder() }
+    expect((await bench.run(keep('one'), env, { stdin })).code).toBe(0)
+    const { code, stderr } = await bench.run(['login', 'one', '--retries', '0'], env, { stdin })
+    expect([code, stderr]).toEqual([7, expect.stringContaining('No answer from http://127.0.0.1:1 (')])
   })
 
   test('refuses a file of profiles that is none', async () => {

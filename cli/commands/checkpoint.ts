@@ -21,6 +21,7 @@ import { attempt_columns } from './schedule.ts'
 
 const statuses = ['pending', 'approved', 'rejected', 'expired', 'cancelled'] as const
 const columns = ['id', 'status', 'title', 'agent_id', 'expires_at', 'resolved_by', 'callback.status']
+const timer_ms_max = 2 ** 31 - 1
 const example = 'chk_01m7yjrz37hxnv52px0106nehd'
 
 export function addCheckpoint(program: Command, cli: Cli): void {
@@ -116,17 +117,27 @@ export function addApproval(program: Command, cli: Cli): void {
 
 async function decision(cli: Cli, id: string, wait_seconds: number | undefined): Promise<Checkpoint> {
   const { checkpoints } = cli.client()
-  if (wait_seconds === undefined) return checkpoints.waitFor(id)
+  if (wait_seconds === undefined) return checkpoints.waitFor(id, cli.patience)
   const over = new Error('the time to wait is over')
   const controller = new AbortController()
-  const timer = setTimeout(() => controller.abort(over), wait_seconds * 1_000)
+  const until_ms = performance.now() + wait_seconds * 1_000
+  let timer: ReturnType<typeof setTimeout>
+  // A timer that is set for longer than timer_ms_max rings at once.
+  const arm = () => {
+    const left_ms = until_ms - performance.now()
+    timer = setTimeout(
+      left_ms > timer_ms_max ? arm : () => controller.abort(over),
+      Math.min(left_ms, timer_ms_max),
+    )
+  }
+  arm()
   try {
-    return await checkpoints.waitFor(id, { signal: controller.signal })
+    return await checkpoints.waitFor(id, { ...cli.patience, signal: controller.signal })
   } catch (error) {
     if (error !== over) throw error
     throw new WaystationTimeoutError(wait_seconds * 1_000, `Not decided within ${wait_seconds} s.`)
   } finally {
-    clearTimeout(timer)
+    clearTimeout(timer!)
   }
 }
 

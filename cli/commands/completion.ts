@@ -71,8 +71,11 @@ function bash(places: Place[]): string {
 _waystation() {
   local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} at= words= word i skip=
   COMPREPLY=()
+  # To bash --status=failed is three words.
+  if [[ $cur == = ]]; then cur=; elif [[ $prev == = ]]; then prev=\${COMP_WORDS[COMP_CWORD-2]}; fi
   for ((i = 1; i < COMP_CWORD; i++)); do
     word=\${COMP_WORDS[i]}
+    if [[ $word == = ]]; then continue; fi
     if [[ -n $skip ]]; then skip=; continue; fi
     case $word in
       ${valuedFlags(places).join('|')}) skip=1 ;;

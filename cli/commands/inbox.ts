@@ -20,9 +20,6 @@ import {
 const columns = ['id', 'label', 'messageCount', 'expiresAt', 'url']
 const message_columns = ['createdAt', 'id', 'method', 'path', 'contentType', 'body']
 const example = 'inb_01m7yjrz37hxnv52px0106nehd'
-/** Whoever follows wants to outlive a restart of the service. */
-const retries_of_tail = 20
-
 export function addInbox(program: Command, cli: Cli): void {
   const inbox = group(program, 'inbox', 'Public URLs that keep whatever is sent to them', [
     'waystation inbox create --label github',
@@ -79,10 +76,10 @@ export function addInbox(program: Command, cli: Cli): void {
     .action(async (id: string, options: { after?: string; new?: boolean }) => {
       if (options.new && options.after !== undefined)
         throw usageError('--new and --after exclude each other.')
-      const { inboxes } = cli.client({ retries: retries_of_tail })
+      const { inboxes } = cli.client()
       const after = options.new ? (await inboxes.get(id)).messages[0]?.id : options.after
       cli.out.note(`Following ${id}; Ctrl-C ends it.`)
-      for await (const message of inboxes.messages(id, { after, follow: true })) {
+      for await (const message of inboxes.messages(id, { ...cli.patience, after, follow: true })) {
         printItems(cli, [message], message_columns)
       }
       cli.out.note('The inbox has expired.')

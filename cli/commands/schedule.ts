@@ -104,7 +104,9 @@ function fireAt(cli: Cli, { at, in: seconds_from_now }: TimedOptions): string | 
   if (at !== undefined && seconds_from_now !== undefined)
     throw usageError('--at and --in exclude each other.')
   if (seconds_from_now === undefined) return at
-  return new Date(cli.world.now() + seconds_from_now * 1_000).toISOString()
+  const fire_at = new Date(cli.world.now() + seconds_from_now * 1_000)
+  if (fire_at.getUTCFullYear() <= 9999) return fire_at.toISOString()
+  throw usageError('--in ends after the year 9999.')
 }
 
 interface TimedOptions extends CreatingOptions, ValueOptions {

@@ -78,7 +78,7 @@ export function addTenant(program: Command, cli: Cli): void {
       const tenant_id = cli.tenantOf(id)
       const { profile } = cli.connection
       const rotated = await cli.client().tenants.rotateKey(tenant_id, { grace_seconds: options.grace })
-      cli.out.record(cli.keep(rotated, 'admin_key', profile ?? undefined, { tenant_id }))
+      cli.out.record(cli.keep(rotated, 'admin_key', profile ?? undefined, { tenant_id, use: false }))
     })
   leaf(tenant, 'rotate-signing-secret [tenant_id]', 'Make a new signing secret; both sign for 24 hours', [
     'waystation tenant rotate-signing-secret',
