@@ -7,12 +7,12 @@ import {
   mkdirSync,
   openSync,
   readFileSync,
-  realpathSync,
+  readlinkSync,
   renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { CliError, usageError } from './failures.ts'
 import { isObject } from './text.ts'
 import type { World } from './world.ts'
@@ -158,12 +158,21 @@ function lockedFile(path: string): number {
   }
 }
 
+const links_max = 40
+
+/**
+ * Where a symbolic link leads, also to what is not there yet. Not by `realpathSync`, which in Bun now and then finds
+ * nothing while another process replaces the file.
+ */
 function realPath(path: string): string {
-  try {
-    return realpathSync(path)
-  } catch {
-    return path // not there yet
+  for (let place = path, links = 0; links < links_max; links++) {
+    try {
+      place = resolve(dirname(place), readlinkSync(place))
+    } catch {
+      return place // no link
+    }
   }
+  throw usageError(`${path} leads in a circle.`, 'Make it a file.')
 }
 
 /** Throws for what is no name. */

@@ -255,7 +255,7 @@ describe('a pool', () => {
         await tx.run(ADD, { id: second, n: 1 })
       })
     await Promise.all([cross('left', 'right'), cross('right', 'left')])
-    expect(runs).toBe(3)
+    expect(runs).toBeGreaterThanOrEqual(3) // a busy machine may time a lock out as well
     expect((await db.one(FIND, { id: 'left' }))!.n).toBe(2)
     expect((await db.one(FIND, { id: 'right' }))!.n).toBe(2)
   }, 30_000)
