@@ -105,6 +105,7 @@ function draw(element: HTMLElement, times: number[], series: Series[], height: n
     ticks: { show: false },
     grid: { stroke: color('--line'), width: 1 },
   }
+  const step_seconds = ((times[1] ?? 0) - (times[0] ?? 0)) / 1_000
   const bars = UPlot.paths.bars?.({ size: [0.7, 28], radius: 0.12 })
   return new UPlot(
     {
@@ -112,7 +113,11 @@ function draw(element: HTMLElement, times: number[], series: Series[], height: n
       height,
       legend: { show: false },
       cursor: { show: false },
-      scales: { y: { range: (_, __, most) => [0, Math.max(4, most * 1.1)] } },
+      // Half a column on either side, for the first and the last one.
+      scales: {
+        x: { range: (_, from, to) => [from - step_seconds / 2, to + step_seconds / 2] },
+        y: { range: (_, __, most) => [0, Math.max(4, most * 1.1)] },
+      },
       axes: [
         {
           ...axis,

@@ -77,7 +77,11 @@ export function Outcome({
     <div class="outcome" data-status={status}>
       <p class="outcome-title">{title}</p>
       <p class="muted">
-        {!own && !by_timeout && resolved_by && <>Decided by {resolver(resolved_by)} </>}
+        {!own && !by_timeout && resolved_by && (
+          <>
+            {status === 'cancelled' ? 'By' : 'Decided by'} {resolver(resolved_by)}{' '}
+          </>
+        )}
         {resolved_at && <Time at={resolved_at} />}
       </p>
       {reason && (

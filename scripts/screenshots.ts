@@ -29,8 +29,13 @@ try {
   for (const colorScheme of themes) {
     for (const width of widths) {
       const look = async (page: Page) => {
-        const keep = (name: string) =>
-          page.screenshot({ path: join(folder, `${name}-${colorScheme}-${width}.png`), fullPage: true })
+        const keep = async (name: string) => {
+          // As high as the page: what keeps to the screen, such as the navigation at the side, then goes along.
+          const whole = (await page.evaluate('document.documentElement.scrollHeight')) as number
+          if (width > 720) await page.setViewportSize({ width, height: Math.max(height, whole) })
+          await page.screenshot({ path: join(folder, `${name}-${colorScheme}-${width}.png`), fullPage: true })
+          await page.setViewportSize({ width, height })
+        }
         await page.goto(company.approval_url)
         await page.getByRole('button', { name: 'Approve…' }).waitFor()
         await keep('approve')

@@ -80,9 +80,7 @@ test('a task that is too long is seen', async () => {
   await chromium.visit(service.url, async (page) => {
     await signIn(page, tenant)
     const busy = `{ const end = performance.now() + ${task_ms_max + 50}; while (performance.now() < end); }`
-    expect(await longTasks(page, () => page.evaluate(`setTimeout(() => ${busy})`))).toEqual([
-      expect.any(Number),
-    ])
+    expect(await longTasks(page, () => page.evaluate(`setTimeout(() => ${busy})`))).not.toEqual([])
   })
 })
 

@@ -7,9 +7,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { useChromium } from './support/chromium.ts'
-import { accessibilityFaults, narrow, overflow, signIn, themes } from './support/console.ts'
+import { accessibilityFaults, narrow, overflow, refusals, signIn, themes } from './support/console.ts'
 import { type Company, liveAnHour } from './support/console-seed.ts'
-import { addressesOf, entries, open, visit } from './support/console-walk.ts'
+import { addressesOf, entries, loaded, open, visit } from './support/console-walk.ts'
 import { TestService, type TestTenant } from './support/service.ts'
 
 const chromium = useChromium()
@@ -88,13 +88,9 @@ describe('Every page', () => {
     })
   })
 
-  test.each([
-    ['light', wide],
-    ['dark', narrow],
-  ] as const)(
-    'is accessible, fits and stays where it is while it loads, in the %s theme',
-    async (colorScheme, screen) => {
-      await chromium.visit(
+  test('is accessible, fits and stays where it is while it loads: wide and light, narrow and dark', async () => {
+    const look = (options: object) =>
+      chromium.visit(
         service.url,
         async (page) => {
           await page.addInitScript(note_shifts)
@@ -104,13 +100,16 @@ describe('Every page', () => {
             await visit(page, address)
             seen.push(await looked(page, address))
           }
-          expect(seen).toEqual(addresses.map(flawless))
+          return seen
         },
-        { ...screen, colorScheme },
+        options,
       )
-    },
-    60_000,
-  )
+    const [light, dark] = await Promise.all([
+      look({ ...wide, colorScheme: 'light' }),
+      look({ ...narrow, colorScheme: 'dark' }),
+    ])
+    expect({ light, dark }).toEqual({ light: addresses.map(flawless), dark: addresses.map(flawless) })
+  }, 60_000)
 
   test.each(themes)('is the same while there is nothing to show, in the %s theme', async (colorScheme) => {
     await chromium.visit(
@@ -170,6 +169,38 @@ describe('Every page', () => {
         }
         expect(looks).toBeGreaterThan(1)
       })
+    }, 60_000)
+
+    test('with the focus somewhere, after what had it is gone for good', async () => {
+      const own = await liveAnHour(service, { name: 'Southwind Robotics' })
+      await chromium.visit(
+        service.url,
+        async (page) => {
+          await signIn(page, own)
+          const done: string[] = []
+          for (const address of await addressesOf(page)) {
+            await open(page, address)
+            const button = page
+              .locator('#main button:enabled')
+              .filter({ hasText: /^(Delete|Reject|Reset|Revoke)…$/ })
+              .first()
+            // What another address did may have ended what this one shows.
+            if ((await button.count()) === 0) continue
+            const verb = await button.innerText()
+            await button.focus()
+            await page.keyboard.press('Enter')
+            await page.locator('dialog[open] .button').last().press('Enter')
+            await page.locator('dialog[open]').waitFor({ state: 'detached' })
+            await loaded(page)
+            const focused = await page.evaluate('document.activeElement.localName')
+            done.push(`${verb} ${focused === 'body' ? `${address} lost the focus` : 'kept it'}`)
+          }
+          expect(new Set(done)).toEqual(
+            new Set(['Delete… kept it', 'Reject… kept it', 'Reset… kept it', 'Revoke… kept it']),
+          )
+        },
+        { expected: refusals(404) },
+      )
     }, 60_000)
   })
 })

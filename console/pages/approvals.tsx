@@ -180,10 +180,10 @@ function CheckpointFacts({ checkpoint }: { checkpoint: Checkpoint }): JSX.Elemen
           value: (
             <>
               <Badge>{callback.status}</Badge>
-              {callback.attempts > 0 && <span class="muted"> {callback.attempts} tried</span>}
+              {callback.attempts > 0 && <span class="muted"> {times(callback.attempts)}</span>}
               {callback.last_error && (
                 <span class="muted">
-                  {' '}
+                  {': '}
                   <Text>{callback.last_error}</Text>
                 </span>
               )}
@@ -193,4 +193,8 @@ function CheckpointFacts({ checkpoint }: { checkpoint: Checkpoint }): JSX.Elemen
       ]}
     />
   )
+}
+
+function times(attempts: number): string {
+  return attempts === 1 ? 'at the first try' : `after ${attempts} tries`
 }

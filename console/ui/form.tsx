@@ -1,7 +1,7 @@
 // Fields with their labels, tabs, meters.
 
 import type { JSX } from 'preact'
-import { useId, useRef } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { count } from '../text.ts'
 
 interface FieldProps {
@@ -93,6 +93,13 @@ interface TabsProps<T extends string> {
 /** Arrow keys move between them, as in every tab list. */
 export function Tabs<T extends string>({ label, tabs, current, onChange, panel }: TabsProps<T>): JSX.Element {
   const list = useRef<HTMLDivElement>(null)
+  useLayoutEffect(() => {
+    // On a narrow screen it may be beyond the edge. The page itself stays where it is.
+    const [tabs_of, tab] = [list.current, list.current?.querySelector<HTMLElement>('[aria-selected=true]')]
+    if (!tabs_of || !tab) return
+    const beyond_px = tab.getBoundingClientRect().right - tabs_of.getBoundingClientRect().right
+    if (beyond_px > 0) tabs_of.scrollLeft += beyond_px
+  }, [current])
   const move = (event: KeyboardEvent) => {
     const at = tabs.findIndex(({ id }) => id === current)
     const next = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[event.key]

@@ -85,9 +85,12 @@ async function hire(service: TestService, receiver: Receiver, admin: Waystation)
 /** Quiet, with a peak in the morning: the chart of activity shows it. */
 async function aNight({ research, service: { clock } }: Staff): Promise<void> {
   for (let hour = 0; hour < night_hours; hour += 1) {
-    const calls = 2 + ((hour * 7) % 5) + (hour > 15 ? hour - 12 : 0)
-    for (let call = 0; call < calls; call += 1) await research.kv.put('news', 'cursor', hour * 100 + call)
-    if (hour % 6 === 1) await research.kv.find('news', 'absent')
+    const calls = 8 + ((hour * 7) % 5) * 3 + (hour > 14 ? 4 * (hour - 12) : 0)
+    const puts = Array.from({ length: calls }, (_, call) =>
+      research.kv.put('news', 'cursor', hour * 100 + call),
+    )
+    await Promise.all(puts)
+    for (let i = 0; i < (hour * 5) % 4; i += 1) await research.kv.find('news', 'absent')
     clock.advance(hour_ms)
   }
 }
