@@ -114,8 +114,9 @@ describe('The console', () => {
         service.url,
         async (page) => {
           await signIn(page, tenant)
+          await page.goto('about:blank')
           await service.ask('POST', `/v1/tenants/${tenant.tenant_id}/rotate-key`, { key: tenant.admin_key })
-          await page.reload()
+          await page.goto('/console')
           await page.getByText('This admin key is no longer valid.').waitFor()
           expect(await page.evaluate('sessionStorage.length')).toBe(0)
         },

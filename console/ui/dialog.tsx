@@ -3,6 +3,8 @@
 import type { ComponentChildren, JSX } from 'preact'
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 
+const fields = 'input, textarea, select'
+
 interface DialogProps {
   title: string
   children: ComponentChildren
@@ -10,7 +12,7 @@ interface DialogProps {
   onClose: () => void
 }
 
-/** Open as long as it is rendered. The first element with `data-focus` gets the focus. */
+/** Open as long as it is rendered. What stands in `data-focus` gets the focus, otherwise the first field. */
 export function Dialog({ title, children, onClose }: DialogProps): JSX.Element {
   const element = useRef<HTMLDialogElement>(null)
   const id = useId()
@@ -18,9 +20,9 @@ export function Dialog({ title, children, onClose }: DialogProps): JSX.Element {
     const dialog = element.current
     const before = document.activeElement
     dialog?.showModal()
-    const first = dialog?.querySelector<HTMLElement>(
-      '[data-focus] :is(button, input, textarea, select), input, textarea, select',
-    )
+    const first =
+      dialog?.querySelector<HTMLElement>(`[data-focus] :is(button, ${fields})`) ??
+      dialog?.querySelector<HTMLElement>(fields)
     first?.focus()
     return () => {
       dialog?.close()

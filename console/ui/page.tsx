@@ -1,7 +1,7 @@
 // The frame of a page of the console: its title, what it is about, what can be done.
 
 import type { ComponentChildren, JSX } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { shown } from '../text.ts'
 
 interface PageProps {
@@ -16,7 +16,7 @@ let first = true
 /** A new title takes the focus: screen readers then say where one is. */
 export function Page({ title, lead, actions, children }: PageProps): JSX.Element {
   const heading = useRef<HTMLHeadingElement>(null)
-  useEffect(() => {
+  useLayoutEffect(() => {
     document.title = `${shown(title)} · Waystation`
     if (!first) heading.current?.focus({ preventScroll: true })
     first = false
