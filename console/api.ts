@@ -43,8 +43,9 @@ export async function call<T>(key: string, method: Method, path: string, ask: As
       cache: 'no-store',
       referrerPolicy: 'no-referrer',
     })
-    const text = await response.text()
+    // Before the body, which may be long on its way.
     learnTime(response.headers.get('date'))
+    const text = await response.text()
     return response.ok ? success<T>(path, text) : { ok: false, problem: problemOf(response, text) }
   } catch (error) {
     const aborted = ask.signal?.aborted || (error as Error).name === 'AbortError'
@@ -64,12 +65,21 @@ function success<T>(path: string, text: string): Result<T> {
 
 function problemOf(response: Response, text: string): Problem {
   const request_id = response.headers.get('x-request-id')
+  const { status } = response
+  const { code, message, details } = errorIn(text) ?? {}
+  if (typeof code === 'string' && typeof message === 'string') {
+    return { code: code as ErrorCode, status, message, details: details ?? {}, request_id }
+  }
+  const foreign = `Something in front of the service answered ${status}.`
+  return { code: 'UNAVAILABLE', status, message: foreign, details: {}, request_id }
+}
+
+/** Proxies have JSON of their own, in other forms than the envelope. */
+function errorIn(text: string): Partial<Problem> | undefined {
   try {
-    const { error } = JSON.parse(text)
-    return { details: {}, request_id, ...error, status: response.status }
+    return (JSON.parse(text) as { error?: Partial<Problem> } | null)?.error
   } catch {
-    const message = `Something in front of the service answered ${response.status}.`
-    return { code: 'UNAVAILABLE', status: response.status, message, details: {}, request_id }
+    return undefined
   }
 }
 
