@@ -76,6 +76,8 @@ const signed_out: Problem = {
 
 /** A call with the admin key. A key that is no longer good signs out. */
 export async function ask<T>(method: Method, path: string, options: Ask = {}): Promise<Result<T>> {
+  // After the sleep of a device the timers of pages may come first.
+  forgetIfIdle()
   const key = admin_key.value
   if (key === null) return { ok: false, problem: signed_out }
   const result = await call<T>(key, method, path, options)

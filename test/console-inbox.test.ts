@@ -102,6 +102,31 @@ describe('An inbox', () => {
     )
   })
 
+  test('is made once when the answer is lost and one asks again', async () => {
+    const tenant = await service.signUp()
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await signIn(page, tenant, '/console/inboxes')
+        let lost = ''
+        await page.route('**/api/webhook', async (route) => {
+          if (route.request().method() !== 'POST' || lost !== '') return route.continue()
+          lost = (await (await route.fetch()).json()).data.id
+          return route.abort()
+        })
+        await page.getByRole('button', { name: 'New inbox…' }).click()
+        await page.getByRole('button', { name: 'Create' }).click()
+        await page.getByText('The service does not answer.').waitFor()
+        await page.getByRole('button', { name: 'Create' }).click()
+        await page.getByText('No message yet').waitFor()
+        expect(page.url()).toBe(`${service.url}/console/inboxes/${lost}`)
+      },
+      { expected: [/Failed to load resource: net::ERR_FAILED/] },
+    )
+    const { body } = await service.ask('GET', '/api/webhook', { key: tenant.api_key })
+    expect(body.data.total).toBe(1)
+  })
+
   test('says what is wrong with where messages are to be sent on', async () => {
     const tenant = await service.signUp()
     await chromium.visit(
@@ -363,6 +388,24 @@ describe('Counters', () => {
       await page.getByRole('button', { name: 'Show more' }).click()
       await page.getByText('60 of 60;').waitFor()
       expect(await page.getByRole('meter').count()).toBe(60)
+    })
+  })
+
+  test('are listed once each when the places moved between two pages', async () => {
+    const tenant = await service.signUp()
+    for (let i = 0; i < 60; i += 1) await check(tenant, `counter-${i}`, 1)
+    await chromium.visit(service.url, async (page) => {
+      await signIn(page, tenant, '/console/rate-limits')
+      await page.getByText('50 of 60;').waitFor()
+      // Ends before all others.
+      const body = { key: 'sooner', limit: 3, windowSeconds: 1800 }
+      await service.ask('POST', '/api/rate-limit/check', { key: tenant.api_key, body })
+      await page.getByRole('button', { name: 'Show more' }).click()
+      await page.getByText('60 of 61;').waitFor()
+      const names = await page
+        .getByRole('meter')
+        .evaluateAll((meters) => meters.map((meter) => meter.ariaLabel))
+      expect(new Set(names).size).toBe(60)
     })
   })
 })

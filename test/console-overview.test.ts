@@ -76,6 +76,8 @@ describe('The console', () => {
         ],
         ["an agent's key", ({ api_key }) => api_key, null, 'This is the key of an agent'],
         ['something else', () => 'hunter2', null, 'An admin key begins with svc_adm_.'],
+        ['the name of a method', () => 'toString', null, 'An admin key begins with svc_adm_.'],
+        ['what is sent in no header', () => 'svc_adm_\u00e4', null, 'This key is not valid'],
       ]
     test.each(wrong)('not with %s', async (_, key, status, words) => {
       const tenant = await service.signUp()
