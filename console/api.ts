@@ -14,6 +14,16 @@ export interface Problem {
   request_id: string | null
 }
 
+/** The same as the one before: what is asked again and again fails with another request id each time. */
+export function isSame(one: Problem | null, other: Problem | null): boolean {
+  return one?.code === other?.code && one?.status === other?.status && one?.message === other?.message
+}
+
+/** Whether nobody knows if a change was made: no answer came, or one that does not tell. */
+export function isUncertain({ code, status }: Problem): boolean {
+  return code === 'OFFLINE' || code === 'UNAVAILABLE' || status >= 500
+}
+
 /** `text` is the answer as it came: numbers, order and duplicate keys of stored JSON are exact in it alone. */
 export type Result<T> = { ok: true; value: T; text: string } | { ok: false; problem: Problem }
 
@@ -59,7 +69,7 @@ function success<T>(path: string, text: string): Result<T> {
   try {
     return { ok: true, value: (inner === '' ? undefined : JSON.parse(inner)) as T, text: inner }
   } catch {
-    return failed('INTERNAL', 'The answer is not JSON: something between here and the service changed it.')
+    return failed('UNAVAILABLE', 'The answer is not JSON: something between here and the service changed it.')
   }
 }
 

@@ -6,7 +6,7 @@ import { type ComponentChildren, type JSX, render } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { Approval, Checkpoint } from '../sdk/src/types.ts'
 import { decoded } from './address.ts'
-import { call, type Problem, type Result } from './api.ts'
+import { call, isSame, type Problem, type Result } from './api.ts'
 import { Decide, exactMember, Outcome, Question, type Verb } from './checkpoint.tsx'
 import './style.css'
 import './approve.css'
@@ -37,8 +37,12 @@ function Approve({ id, approval_key }: { id: string; approval_key: string }): JS
   const stop = useRef(() => {})
 
   const note = (result: Result<Approval>) => {
-    problem.value = result.ok ? null : result.problem
-    if (!result.ok) return
+    if (!result.ok) {
+      if (!isSame(problem.peek(), result.problem)) problem.value = result.problem
+      if (isFinal(result.problem)) document.title = 'Approval · Waystation'
+      return
+    }
+    problem.value = null
     seen.value = { approval: result.value, payload: exactMember(result.text, 'payload') }
     document.title = `${titleOf(result.value)} · Waystation`
   }

@@ -3,7 +3,7 @@
 import { type Signal, useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Query } from './address.ts'
-import type { Problem, Result } from './api.ts'
+import { isSame, type Problem, type Result } from './api.ts'
 import { ask } from './session.ts'
 
 export interface Loaded<T> {
@@ -48,9 +48,14 @@ export function useLoad<T>(
       const result = await latest.current(controller.signal)
       if (running !== controller || controller.signal.aborted) return
       const old = state.value.of === of ? state.value : { value: null, text: '' }
+      // The same failure, seen again, is not told again: a screen reader would read it out at every look.
+      const told = state.value.problem
       state.value = result.ok
         ? { value: result.value, text: result.text, problem: null, of }
-        : { value: old.value, text: old.text, problem: result.problem, of }
+        : {
+            ...{ value: old.value, text: old.text, of },
+            problem: isSame(told, result.problem) ? told : result.problem,
+          }
       if (every_ms > 0 && !document.hidden) timer = window.setTimeout(run, every_ms)
     }
     const onVisible = () => {

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { useChromium } from './support/chromium.ts'
 import {
   accessibilityFaults,
+  lookAgain,
   narrow,
   overflow,
   refusals,
@@ -171,6 +172,33 @@ describe('The console', () => {
     })
   })
 
+  test('tells a failure that goes on once, not at every look', async () => {
+    const tenant = await service.signUp()
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        let asked = 0
+        await page.route(/\/v1\/checkpoints/, (route) => {
+          asked += 1
+          const error = { code: 'UNAVAILABLE', message: 'Try again later.' }
+          return route.fulfill({ status: 503, headers: { 'x-request-id': `req-${asked}` }, json: { error } })
+        })
+        await signIn(page, tenant, '/console/approvals')
+        const alert = page.getByRole('alert')
+        await alert.waitFor()
+        const told = await alert.innerText()
+        expect(told).toContain('UNAVAILABLE · request req-1')
+        for (let look = 0; look < 2; look += 1) {
+          const answered = page.waitForResponse(/\/v1\/checkpoints/)
+          await lookAgain(page)
+          await (await answered).finished()
+        }
+        expect(await alert.innerText()).toBe(told)
+      },
+      { expected: refusals(503) },
+    )
+  })
+
   test('decides an approval in place, and the queue follows what happens elsewhere', async () => {
     const tenant = await service.signUp()
     const id = await ask(tenant, 'Publish release 4.2')
@@ -178,6 +206,7 @@ describe('The console', () => {
       await signIn(page, tenant, '/console/approvals')
       await page.getByRole('link', { name: 'Publish release 4.2' }).click()
       expect(page.url()).toBe(`${service.url}/console/approvals/${id}`)
+      await page.locator('.tree li').first().waitFor()
       expect(await page.locator('.tree li').allInnerTexts()).toEqual(['0: 1e+21'])
       await page.getByRole('button', { name: 'Approve…' }).click()
       await page.getByRole('button', { name: 'Yes, approve' }).click()
