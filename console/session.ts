@@ -54,13 +54,15 @@ export function signOut(reason: string | null = null): void {
 function forgetIfIdle(): void {
   if (admin_key.value === null) return
   const seen_at = Number(sessionStorage.getItem(seen_place))
+  // The clock was put back: from now on it is counted anew.
+  if (seen_at > Date.now()) sessionStorage.setItem(seen_place, String(Date.now()))
   if (Date.now() - seen_at >= idle_ms_max) signOut('You were signed out after 30 minutes without activity.')
 }
 
 function noteMovement(): void {
   // A first movement after too long signs out: it must not count as presence.
   forgetIfIdle()
-  if (admin_key.value === null || Date.now() - noted_at < idle_look_ms) return
+  if (admin_key.value === null || Math.abs(Date.now() - noted_at) < idle_look_ms) return
   noted_at = Date.now()
   sessionStorage.setItem(seen_place, String(noted_at))
 }

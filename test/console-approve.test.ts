@@ -300,6 +300,23 @@ forEachService('The approval page', (service) => {
     )
   })
 
+  test('sends one decision for two clicks, and counts down rightly on a device whose clock is wrong', async () => {
+    const { approval_url } = await asked(service)
+    await chromium.visit(service.url, async (page) => {
+      await page.clock.setFixedTime(Date.now() + 2 * 3_600_000)
+      const requests = requestsOf(page)
+      await page.goto(approval_url)
+      await page.getByRole('button', { name: 'Approve…' }).click()
+      expect(await page.locator('.countdown').innerText()).toMatch(/^(1 h 00 min|59 min \d\d s)$/)
+      expect(await page.getByText('The time is up.').count()).toBe(0)
+      await page
+        .getByRole('button', { name: 'Yes, approve' })
+        .evaluate((button: { click?: () => void }) => [button.click?.(), button.click?.()].length)
+      await page.getByText('You approved this').waitFor()
+      expect(requests.filter((request) => request.method() === 'POST')).toHaveLength(1)
+    })
+  })
+
   test('ends the look that is under way with its own decision: an older answer changes nothing', async () => {
     const { approval_url } = await asked(service)
     await chromium.visit(service.url, async (page) => {

@@ -111,6 +111,32 @@ describe('The console', () => {
       })
     })
 
+    test('anew after a sleep, before anything is asked', async () => {
+      const tenant = await service.signUp()
+      await chromium.visit(service.url, async (page) => {
+        await page.clock.install()
+        await signIn(page, tenant, '/console/approvals')
+        await page.getByText('Nothing waits for you').waitFor()
+        await page.clock.setSystemTime(Date.now() + 31 * 60_000)
+        const requests = requestsOf(page)
+        await page.evaluate(`dispatchEvent(new Event('online'))`)
+        await page.getByText('You were signed out after 30 minutes without activity.').waitFor()
+        expect(requests.map((request) => request.url())).toEqual([])
+      })
+    })
+
+    test('anew after 30 minutes also when the clock was put back by a day', async () => {
+      const tenant = await service.signUp()
+      await chromium.visit(service.url, async (page) => {
+        await page.clock.install()
+        await signIn(page, tenant)
+        await page.clock.setSystemTime(Date.now() - 24 * 3_600_000)
+        await page.clock.fastForward(10_000)
+        await page.clock.fastForward(31 * 60_000)
+        await page.getByText('You were signed out after 30 minutes without activity.').waitFor()
+      })
+    })
+
     test('anew when the key has been rotated meanwhile', async () => {
       const tenant = await service.signUp()
       await chromium.visit(
