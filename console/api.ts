@@ -37,7 +37,15 @@ export interface Ask {
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
+/** How long an answer may let itself be waited for, beside the wait that was asked for: lines die without a word. */
+const patience_ms = 30_000
+
 export async function call<T>(key: string, method: Method, path: string, ask: Ask = {}): Promise<Result<T>> {
+  const line = new AbortController()
+  const hangUp = () => line.abort()
+  ask.signal?.addEventListener('abort', hangUp)
+  if (ask.signal?.aborted) hangUp()
+  const timer = setTimeout(hangUp, patience_ms + Number(ask.query?.wait ?? 0) * 1_000)
   try {
     const response = await fetch(base + withQuery(path, ask.query), {
       method,
@@ -47,19 +55,23 @@ export async function call<T>(key: string, method: Method, path: string, ask: As
         ...ask.headers,
       },
       body: ask.body === undefined ? null : JSON.stringify(ask.body),
-      signal: ask.signal ?? null,
+      signal: line.signal,
       // The key is the only thing that says who asks.
       credentials: 'omit',
       cache: 'no-store',
       referrerPolicy: 'no-referrer',
     })
-    // Before the body, which may be long on its way.
+    // The body may be long on its way: neither is it late, nor the time it tells right by then.
+    clearTimeout(timer)
     learnTime(response.headers.get('date'))
     const text = await response.text()
     return response.ok ? success<T>(path, text) : { ok: false, problem: problemOf(response, text) }
   } catch (error) {
-    const aborted = ask.signal?.aborted || (error as Error).name === 'AbortError'
-    return failed(aborted ? 'ABORTED' : 'OFFLINE', 'No answer came from the service.')
+    const left = (error as Error).name === 'AbortError' && !line.signal.aborted
+    return failed(left || ask.signal?.aborted ? 'ABORTED' : 'OFFLINE', 'No answer came from the service.')
+  } finally {
+    clearTimeout(timer)
+    ask.signal?.removeEventListener('abort', hangUp)
   }
 }
 

@@ -300,6 +300,21 @@ forEachService('The approval page', (service) => {
     )
   })
 
+  test('hangs up a line that has died without a word, says so, and goes on', async () => {
+    const { approval_url } = await asked(service)
+    await chromium.visit(service.url, async (page) => {
+      await page.clock.install()
+      await page.route(/wait=25/, () => {})
+      const waiting = page.waitForRequest(/wait=25/)
+      await page.goto(approval_url)
+      await waiting
+      await page.clock.fastForward(56_000)
+      await page.getByText('The service does not answer.').waitFor()
+      await page.evaluate(`dispatchEvent(new Event('online'))`)
+      await page.getByText('The service does not answer.').waitFor({ state: 'detached' })
+    })
+  })
+
   test('sends one decision for two clicks, and counts down rightly on a device whose clock is wrong', async () => {
     const { approval_url } = await asked(service)
     await chromium.visit(service.url, async (page) => {

@@ -170,6 +170,30 @@ describe('An inbox', () => {
     await receiver.stop()
   })
 
+  test('keeps the newest of large messages, and not as many as there are', async () => {
+    const tenant = await service.signUp()
+    const inbox = await newInbox(service, tenant)
+    await send(inbox, { path: '/first' })
+    const [first] = await messagesIn(service, tenant, inbox)
+    const large = (n: number) => ({
+      ...first,
+      id: `msg_${n}`,
+      path: `/${n}`,
+      bodyBase64: 'A'.repeat(n * 2 ** 20),
+    })
+    await chromium.visit(service.url, async (page) => {
+      const items = [large(20), large(16), large(1)]
+      const data = { items, nextAfter: null }
+      await page.route(/\/messages\?/, (route) => route.fulfill({ json: { success: true, data } }), {
+        times: 1,
+      })
+      await signIn(page, tenant, `/console/inboxes/${inbox.id}`)
+      // 1 and 16 are within 32, 20 and the first are not.
+      await page.getByRole('link', { name: 'POST /1', exact: true }).waitFor()
+      expect(await page.locator('.split-list tbody a').allInnerTexts()).toEqual(['POST /1', 'POST /16'])
+    })
+  })
+
   test('stops following when looks fail, and follows again when told', async () => {
     const tenant = await service.signUp()
     const inbox = await newInbox(service, tenant)

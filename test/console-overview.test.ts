@@ -104,10 +104,30 @@ describe('The console', () => {
         await page.clock.fastForward(29 * 60_000)
         await page.keyboard.press('Shift')
         await page.clock.fastForward(29 * 60_000)
-        expect(await page.evaluate('sessionStorage.length')).toBe(2)
+        expect(await page.evaluate('sessionStorage.length')).toBe(3)
         await page.clock.fastForward(61_000)
         await page.getByText('You were signed out after 30 minutes without activity.').waitFor()
         expect(await page.evaluate('sessionStorage.length')).toBe(0)
+      })
+    })
+
+    test('anew in the copies of a tab in which one signed out, and in no other tab', async () => {
+      const tenant = await service.signUp()
+      await chromium.visit(service.url, async (page) => {
+        await signIn(page, tenant)
+        const [copied] = await Promise.all([
+          page.context().waitForEvent('page'),
+          // With an opener, the storage of the tab is copied, as by "Duplicate tab".
+          page.evaluate(`void open('/console')`),
+        ])
+        await copied.getByRole('heading', { name: 'Overview' }).waitFor()
+        const other = await page.context().newPage()
+        await signIn(other, tenant)
+        await page.getByRole('button', { name: 'Sign out' }).click()
+        await copied.getByText('You signed out in another tab.').waitFor()
+        expect(await copied.evaluate('sessionStorage.length')).toBe(0)
+        await other.reload()
+        await other.getByRole('heading', { name: 'Overview' }).waitFor()
       })
     })
 
