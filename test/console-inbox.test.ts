@@ -183,7 +183,7 @@ describe('An inbox', () => {
     })
     await chromium.visit(service.url, async (page) => {
       const items = [large(20), large(16), large(1)]
-      const data = { items, nextAfter: null }
+      const data = { items, nextAfter: first.id }
       await page.route(/\/messages\?/, (route) => route.fulfill({ json: { success: true, data } }), {
         times: 1,
       })
