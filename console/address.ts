@@ -17,6 +17,19 @@ export type Query = Record<string, string | number | undefined>
 /** Null unless the whole text is one http or https URL: `javascript:` and its like never become links. */
 export function linkable(text: string): string | null {
   if (!/^https?:\/\/\S+$/i.test(text)) return null
-  const url = URL.parse(text)
-  return url && (url.protocol === 'http:' || url.protocol === 'https:') ? url.href : null
+  try {
+    const url = new URL(text)
+    return url.protocol === 'http:' || url.protocol === 'https:' ? url.href : null
+  } catch {
+    return null
+  }
+}
+
+/** A part of a path; what is no encoding of anything stands for itself. */
+export function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
 }

@@ -5,7 +5,8 @@ import { useComputed, useSignal } from '@preact/signals'
 import { type ComponentChildren, type JSX, render } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { Approval, Checkpoint } from '../sdk/src/types.ts'
-import { call, type Problem, type Result } from './api.ts'
+import { decoded } from './address.ts'
+import { call, isSame, type Problem, type Result } from './api.ts'
 import { Decide, exactMember, Outcome, Question, type Verb } from './checkpoint.tsx'
 import './style.css'
 import './approve.css'
@@ -33,10 +34,15 @@ function Approve({ id, approval_key }: { id: string; approval_key: string }): JS
   const problem = useSignal<Problem | null>(null)
   const own = useSignal(false)
   const again = useRef(() => {})
+  const stop = useRef(() => {})
 
   const note = (result: Result<Approval>) => {
-    problem.value = result.ok ? null : result.problem
-    if (!result.ok) return
+    if (!result.ok) {
+      if (!isSame(problem.peek(), result.problem)) problem.value = result.problem
+      if (isFinal(result.problem)) document.title = 'Approval · Waystation'
+      return
+    }
+    problem.value = null
     seen.value = { approval: result.value, payload: exactMember(result.text, 'payload') }
     document.title = `${titleOf(result.value)} · Waystation`
   }
@@ -63,6 +69,7 @@ function Approve({ id, approval_key }: { id: string; approval_key: string }): JS
       running = new AbortController()
       void follow(running)
     }
+    stop.current = () => running.abort()
     if (approval_key !== '') again.current()
     return () => running.abort()
   }, [id, approval_key])
@@ -75,6 +82,9 @@ function Approve({ id, approval_key }: { id: string; approval_key: string }): JS
     const current = seen.peek()
     if (result.ok && current) {
       const { status, reason, resolved_by, resolved_at } = result.value
+      // An answer that is still on its way is older than this one.
+      stop.current()
+      problem.value = null
       own.value = true
       seen.value = { ...current, approval: { ...current.approval, status, reason, resolved_by, resolved_at } }
       document.title = `${titleOf(seen.value.approval)} · Waystation`
@@ -164,9 +174,9 @@ function titleOf({ status, title }: Approval): string {
   return `${status === 'pending' ? 'Decide' : status}: ${shown(title)}`
 }
 
-/** Asking again would not help. */
+/** The service itself refuses, and asking again would not help. Others in between may be gone the next time. */
 function isFinal({ code, status }: Problem): boolean {
-  return code !== 'OFFLINE' && status < 500 && status !== 429
+  return code !== 'UNAVAILABLE' && status >= 400 && status < 500 && status !== 429
 }
 
 function Incomplete(): JSX.Element {
@@ -236,7 +246,7 @@ function App(): JSX.Element {
     addEventListener('hashchange', changed)
     return () => removeEventListener('hashchange', changed)
   }, [])
-  const id = decodeURIComponent(location.pathname.replace(/\/$/, '').split('/').at(-1) ?? '')
+  const id = decoded(location.pathname.replace(/\/$/, '').split('/').at(-1) ?? '')
   return (
     <>
       <main class="approve">

@@ -110,6 +110,7 @@ export function Decide({ title, agent, decide, onEnd }: DecideProps): JSX.Elemen
   const busy = useSignal(false)
   const problem = useSignal<Problem | null>(null)
   const send = async (chosen: Verb) => {
+    if (busy.peek()) return
     busy.value = true
     const result = await decide(chosen, reason.value.trim())
     busy.value = false

@@ -2,7 +2,7 @@
 
 import type { Message } from '../sdk/src/types.ts'
 import type { Body } from './body.ts'
-import { shown } from './text.ts'
+import { plainJson, shown } from './text.ts'
 
 /** One word for any shell, with nothing in it that the shell would read. */
 export function quoted(text: string): string {
@@ -20,7 +20,7 @@ export function agentCurl(
     `curl -g -X ${method} ${quoted(url)}`,
     '-H "authorization: Bearer $AGENT_KEY"',
     ...sent.map((header) => `-H ${quoted(header)}`),
-    ...(json === undefined ? [] : [`--data-raw ${quoted(json)}`]),
+    ...(json === undefined ? [] : [`--data-raw ${quoted(plainJson(json))}`]),
   ].join(break_line)
 }
 

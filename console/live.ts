@@ -27,6 +27,8 @@ const pause_ms_max = 60_000
 const failures_max = 3
 /** What is kept on the page; the inbox itself may keep more. */
 export const messages_max = 200
+/** Of their bodies, in base64: two hundred messages may be as many megabytes. The newest is kept whatever its size. */
+const body_characters_max = 32 * 1_048_576
 
 export function useInbox(id: string, onMessages: (count: number) => void): LiveInbox {
   const state = useSignal<Omit<LiveInbox, 'reload'>>(beginning)
@@ -104,8 +106,17 @@ function withMessages({ inbox, messages }: InboxDetail, items: Message[]): Inbox
   if (items.length === 0) return { inbox, messages }
   return {
     inbox: { ...inbox, messageCount: inbox.messageCount + items.length },
-    messages: [...items.toReversed(), ...messages].slice(0, messages_max),
+    messages: latest([...items.toReversed(), ...messages]),
   }
+}
+
+function latest(messages: Message[]): Message[] {
+  let characters = 0
+  const over = messages.findIndex(({ bodyBase64 }, i) => {
+    characters += bodyBase64.length
+    return i >= messages_max || (i > 0 && characters > body_characters_max)
+  })
+  return over === -1 ? messages : messages.slice(0, over)
 }
 
 /** Resolves once the tab is looked at. */

@@ -3,7 +3,7 @@
 import { type Signal, useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Query } from './address.ts'
-import type { Problem, Result } from './api.ts'
+import { isSame, type Problem, type Result } from './api.ts'
 import { ask } from './session.ts'
 
 export interface Loaded<T> {
@@ -40,7 +40,7 @@ export function useLoad<T>(
   useEffect(() => {
     let running: AbortController | null = null
     let timer = 0
-    const run = async () => {
+    const run = async (asked_by_hand = false) => {
       clearTimeout(timer)
       running?.abort()
       const controller = new AbortController()
@@ -48,10 +48,15 @@ export function useLoad<T>(
       const result = await latest.current(controller.signal)
       if (running !== controller || controller.signal.aborted) return
       const old = state.value.of === of ? state.value : { value: null, text: '' }
+      // The same failure, seen again, is not told again: a screen reader would read it out at every look.
+      const told = state.value.of === of && !asked_by_hand ? state.value.problem : null
       state.value = result.ok
         ? { value: result.value, text: result.text, problem: null, of }
-        : { value: old.value, text: old.text, problem: result.problem, of }
-      if (every_ms > 0 && !document.hidden) timer = window.setTimeout(run, every_ms)
+        : {
+            ...{ value: old.value, text: old.text, of },
+            problem: isSame(told, result.problem) ? told : result.problem,
+          }
+      if (every_ms > 0 && !document.hidden) timer = window.setTimeout(() => void run(), every_ms)
     }
     const onVisible = () => {
       if (!document.hidden && every_ms > 0) void run()
@@ -60,7 +65,7 @@ export function useLoad<T>(
     const onOnline = () => {
       if (every_ms > 0 || state.value.problem !== null) void run()
     }
-    again.current = () => void run()
+    again.current = () => void run(true)
     document.addEventListener('visibilitychange', onVisible)
     addEventListener('online', onOnline)
     void run()

@@ -22,7 +22,7 @@ interface Held<T> {
 
 const rows_a_page = 50
 
-export function useOffsets<T>(path: string, query: Query = {}): Offsets<T> {
+export function useOffsets<T>(path: string, idOf: (item: T) => string, query: Query = {}): Offsets<T> {
   const of = `${path} ${JSON.stringify(query)}`
   const nothing: Held<T> = { of, items: [], total: 0, next: false }
   const held = useRef(nothing)
@@ -35,7 +35,10 @@ export function useOffsets<T>(path: string, query: Query = {}): Offsets<T> {
     const result = await ask<{ items: T[]; total: number }>('GET', path, { query: page, signal })
     if (!result.ok) return result
     const { items, total } = result.value
-    held.current = { of, items: next ? [...old, ...items] : items, total, next: false }
+    // What came or went meanwhile moved the places: a page may begin with what the one before ended with.
+    const known = new Set(next ? old.map(idOf) : [])
+    const fresh = items.filter((item) => !known.has(idOf(item)))
+    held.current = { of, items: next ? [...old, ...fresh] : items, total, next: false }
     return { ok: true, value: held.current, text: '' }
   })
   const value = loaded.value?.items ?? null

@@ -1,7 +1,7 @@
 // Which page is shown: the address says it, and may be shared.
 
 import { signal } from '@preact/signals'
-import { base, type Query, withQuery } from './address.ts'
+import { base, decoded, type Query, withQuery } from './address.ts'
 
 export interface Address {
   /** Without the base: `/console/dlq/dlq_1`. */
@@ -67,12 +67,4 @@ export function match(pattern: string, path: string): Record<string, string> | n
     } else if (part !== value) return null
   }
   return params
-}
-
-function decoded(part: string): string {
-  try {
-    return decodeURIComponent(part)
-  } catch {
-    return part
-  }
 }

@@ -17,6 +17,16 @@ const other_keys: Record<string, string> = {
   svc_apr_: 'This is an approval key: open the link that came with it. The console needs the admin key.',
 }
 
+function wrongAtOnce(given: string): string | undefined {
+  const prefix = given.slice(0, 8)
+  if (prefix !== 'svc_adm_') {
+    return Object.hasOwn(other_keys, prefix) ? other_keys[prefix] : 'An admin key begins with svc_adm_.'
+  }
+  return /^[\x21-\x7e]+$/.test(given) ? undefined : not_valid
+}
+
+const not_valid = 'This key is not valid: mistyped, rotated or revoked.'
+
 export function SignIn(): JSX.Element {
   const key = useSignal('')
   const busy = useSignal(false)
@@ -33,15 +43,13 @@ export function SignIn(): JSX.Element {
   const submit = async () => {
     const given = key.value.trim()
     problem.value = null
-    error.value = other_keys[given.slice(0, 8)]
-    if (!given.startsWith('svc_adm_')) error.value ??= 'An admin key begins with svc_adm_.'
-    if (error.value !== undefined || !/^[\x21-\x7e]+$/.test(given)) return focusField()
+    error.value = wrongAtOnce(given)
+    if (error.value !== undefined) return focusField()
     busy.value = true
     const result = await call<Tenant>(given, 'GET', '/v1/tenants/me')
     busy.value = false
     if (result.ok) return signIn(given)
-    if (result.problem.code === 'UNAUTHORIZED')
-      error.value = 'This key is not valid: mistyped, rotated or revoked.'
+    if (result.problem.code === 'UNAUTHORIZED') error.value = not_valid
     else problem.value = result.problem
     focusField()
   }

@@ -5,8 +5,8 @@ const deceiving =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\u{e0000}-\u{e0fff}]/gu
 
 /** Joiners belong between the parts of an emoji and the letters of scripts that join; elsewhere they only hide. */
-const joined = String.raw`[\p{Extended_Pictographic}\p{Emoji_Modifier}\p{M}[\p{L}--[\p{sc=Latn}\p{sc=Grek}\p{sc=Cyrl}]]]`
-const stray_joiner = new RegExp(`(?<!${joined})[\u200c\u200d]|[\u200c\u200d](?!${joined})`, 'gv')
+const joined = String.raw`(?:[\p{Extended_Pictographic}\p{Emoji_Modifier}\p{M}]|(?![\p{sc=Latn}\p{sc=Grek}\p{sc=Cyrl}])\p{L})`
+const stray_joiner = new RegExp(`(?<!${joined})[\u200c\u200d]|[\u200c\u200d](?!${joined})`, 'gu')
 
 /** Marks that are stacked higher than any language does cover what stands above and below. */
 const stacked = /(?<=\p{M}{8})\p{M}/gu
@@ -15,6 +15,19 @@ const stacked = /(?<=\p{M}{8})\p{M}/gu
 export function shown(text: string): string {
   const lines = text.replace(/\r\n?/g, '\n')
   return [deceiving, stray_joiner, stacked].reduce((seen, kind) => seen.replace(kind, numbered), lines)
+}
+
+/** The same JSON without a character that a terminal would obey, or nobody would see. */
+export function plainJson(text: string): string {
+  // Tabs and carriage returns stand between values alone.
+  const spaced = text.replace(/[\t\r]/g, ' ')
+  return [deceiving, stray_joiner, stacked].reduce((seen, kind) => seen.replace(kind, escaped), spaced)
+}
+
+function escaped(character: string): string {
+  return Array.from({ length: character.length }, (_, i) => {
+    return `\\u${character.charCodeAt(i).toString(16).padStart(4, '0')}`
+  }).join('')
 }
 
 function numbered(character: string): string {

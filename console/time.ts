@@ -26,7 +26,10 @@ function tell(): void {
 export function learnTime(date: string | null): void {
   const difference_ms = Date.parse(date ?? '') - Date.now()
   if (Number.isNaN(difference_ms)) return
+  const before_ms = ahead_ms
   ahead_ms = Math.abs(difference_ms) < ahead_ms_min ? 0 : difference_ms
+  // What is drawn with this answer is drawn at the right time, and not a second later.
+  if (Math.abs(ahead_ms - before_ms) >= ahead_ms_min) tell()
 }
 
 /** `3 min ago`, `in 2 h`, a date when it is further away than 30 days. */

@@ -247,6 +247,12 @@ forEachService('The approval page', (service) => {
         404,
         'There is no such request',
       ],
+      [
+        'an id that is no text',
+        () => one.approval_url.replace(/chk_\w+/, 'chk_%E0%A4%A'),
+        404,
+        'There is no such request',
+      ],
     ]
     test.each(cases)('%s', async (_, link, status, title) => {
       await chromium.visit(
@@ -291,6 +297,75 @@ forEachService('The approval page', (service) => {
         await page.getByText('You approved this').waitFor()
       },
       { expected: [/ERR_INTERNET_DISCONNECTED/] },
+    )
+  })
+
+  test('hangs up a line that has died without a word, says so, and goes on', async () => {
+    const { approval_url } = await asked(service)
+    await chromium.visit(service.url, async (page) => {
+      await page.clock.install()
+      await page.route(/wait=25/, () => {})
+      const waiting = page.waitForRequest(/wait=25/)
+      await page.goto(approval_url)
+      await waiting
+      await page.clock.fastForward(56_000)
+      await page.getByText('The service does not answer.').waitFor()
+      await page.evaluate(`dispatchEvent(new Event('online'))`)
+      await page.getByText('The service does not answer.').waitFor({ state: 'detached' })
+    })
+  })
+
+  test('sends one decision for two clicks, and counts down rightly on a device whose clock is wrong', async () => {
+    const { approval_url } = await asked(service)
+    await chromium.visit(service.url, async (page) => {
+      await page.clock.setFixedTime(Date.now() + 2 * 3_600_000)
+      const requests = requestsOf(page)
+      await page.goto(approval_url)
+      await page.getByRole('button', { name: 'Approve…' }).click()
+      expect(await page.locator('.countdown').innerText()).toMatch(/^(1 h 00 min|59 min \d\d s)$/)
+      expect(await page.getByText('The time is up.').count()).toBe(0)
+      await page
+        .getByRole('button', { name: 'Yes, approve' })
+        .evaluate((button: { click?: () => void }) => [button.click?.(), button.click?.()].length)
+      await page.getByText('You approved this').waitFor()
+      expect(requests.filter((request) => request.method() === 'POST')).toHaveLength(1)
+    })
+  })
+
+  test('ends the look that is under way with its own decision: an older answer changes nothing', async () => {
+    const { approval_url } = await asked(service)
+    await chromium.visit(service.url, async (page) => {
+      const waiting = page.waitForRequest(/wait=25/)
+      await page.route(/wait=25/, () => {})
+      await page.goto(approval_url)
+      const look = await waiting
+      const ended = page.waitForEvent('requestfailed', (request) => request === look)
+      await page.getByRole('button', { name: 'Approve…' }).click()
+      await page.getByRole('button', { name: 'Yes, approve' }).click()
+      await page.getByText('You approved this').waitFor()
+      expect((await ended).failure()?.errorText).toBe('net::ERR_ABORTED')
+    })
+  })
+
+  const foreign: [what: string, status: number, body: string][] = [
+    ['JSON of a proxy', 502, '{"message": "Internal server error"}'],
+    ['an error that is a text', 403, '{"error": "blocked"}'],
+    ['null', 504, 'null'],
+    ['a page instead of JSON', 200, '<!doctype html><title>Log in to this network</title>'],
+  ]
+  test.each(foreign)('survives %s from something in between, and goes on', async (_, status, body) => {
+    const { approval_url } = await asked(service)
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await page.route(/\/v1\/approvals\//, (route) => route.fulfill({ status, body }), { times: 1 })
+        await page.goto(approval_url)
+        await page.getByText(/between|in front of/).waitFor()
+        await page.evaluate(`dispatchEvent(new Event('online'))`)
+        await page.getByRole('button', { name: 'Approve…' }).waitFor()
+        expect(await page.getByRole('alert').count()).toBe(0)
+      },
+      { expected: refusals(status) },
     )
   })
 

@@ -260,6 +260,27 @@ describe('The key-value store', () => {
     expect(status).toBe(404)
   })
 
+  test('copies a command without a character that a terminal would obey, and with the same value', async () => {
+    const tenant = await service.signUp()
+    // A shell that edits its line takes DEL for backspace: it would undo the quoting, and the rest would be run.
+    await put(tenant.api_key, 'state/del', '{"text":\t"\'\u007f; touch pwned #\u009b\u202e\u200b"}')
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await signIn(page, tenant, '/console/kv/state/del')
+        await page.getByText('Change or delete it').click()
+        await page.getByRole('button', { name: 'Copy the command' }).first().click()
+        await page.getByText('Copied the command.').waitFor()
+        const command = (await page.evaluate('navigator.clipboard.readText()')) as string
+        expect(command).not.toMatch(/[^\n\x20-\x7e]/)
+        expect(await run(command, tenant)).toContain('"version":2')
+      },
+      { permissions: ['clipboard-read', 'clipboard-write'] },
+    )
+    const { body } = await service.ask('GET', '/v1/kv/state/del', { key: tenant.api_key })
+    expect(body.value).toEqual({ text: "'\u007f; touch pwned #\u009b\u202e\u200b" })
+  })
+
   test('opens a large value by its first level', async () => {
     const tenant = await service.signUp()
     const list = Array.from({ length: 12_000 }, (_, i) => `{"n": ${i}}`).join(',')

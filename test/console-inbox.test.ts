@@ -102,6 +102,31 @@ describe('An inbox', () => {
     )
   })
 
+  test('is made once when the answer is lost and one asks again', async () => {
+    const tenant = await service.signUp()
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await signIn(page, tenant, '/console/inboxes')
+        let lost = ''
+        await page.route('**/api/webhook', async (route) => {
+          if (route.request().method() !== 'POST' || lost !== '') return route.continue()
+          lost = (await (await route.fetch()).json()).data.id
+          return route.abort()
+        })
+        await page.getByRole('button', { name: 'New inbox…' }).click()
+        await page.getByRole('button', { name: 'Create' }).click()
+        await page.getByText('The service does not answer.').waitFor()
+        await page.getByRole('button', { name: 'Create' }).click()
+        await page.getByText('No message yet').waitFor()
+        expect(page.url()).toBe(`${service.url}/console/inboxes/${lost}`)
+      },
+      { expected: [/Failed to load resource: net::ERR_FAILED/] },
+    )
+    const { body } = await service.ask('GET', '/api/webhook', { key: tenant.api_key })
+    expect(body.data.total).toBe(1)
+  })
+
   test('says what is wrong with where messages are to be sent on', async () => {
     const tenant = await service.signUp()
     await chromium.visit(
@@ -143,6 +168,30 @@ describe('An inbox', () => {
       )
     })
     await receiver.stop()
+  })
+
+  test('keeps the newest of large messages, and not as many as there are', async () => {
+    const tenant = await service.signUp()
+    const inbox = await newInbox(service, tenant)
+    await send(inbox, { path: '/first' })
+    const [first] = await messagesIn(service, tenant, inbox)
+    const large = (n: number) => ({
+      ...first,
+      id: `msg_${n}`,
+      path: `/${n}`,
+      bodyBase64: 'A'.repeat(n * 2 ** 20),
+    })
+    await chromium.visit(service.url, async (page) => {
+      const items = [large(20), large(16), large(1)]
+      const data = { items, nextAfter: first.id }
+      await page.route(/\/messages\?/, (route) => route.fulfill({ json: { success: true, data } }), {
+        times: 1,
+      })
+      await signIn(page, tenant, `/console/inboxes/${inbox.id}`)
+      // 1 and 16 are within 32, 20 and the first are not.
+      await page.getByRole('link', { name: 'POST /1', exact: true }).waitFor()
+      expect(await page.locator('.split-list tbody a').allInnerTexts()).toEqual(['POST /1', 'POST /16'])
+    })
   })
 
   test('stops following when looks fail, and follows again when told', async () => {
@@ -363,6 +412,24 @@ describe('Counters', () => {
       await page.getByRole('button', { name: 'Show more' }).click()
       await page.getByText('60 of 60;').waitFor()
       expect(await page.getByRole('meter').count()).toBe(60)
+    })
+  })
+
+  test('are listed once each when the places moved between two pages', async () => {
+    const tenant = await service.signUp()
+    for (let i = 0; i < 60; i += 1) await check(tenant, `counter-${i}`, 1)
+    await chromium.visit(service.url, async (page) => {
+      await signIn(page, tenant, '/console/rate-limits')
+      await page.getByText('50 of 60;').waitFor()
+      // Ends before all others.
+      const body = { key: 'sooner', limit: 3, windowSeconds: 1800 }
+      await service.ask('POST', '/api/rate-limit/check', { key: tenant.api_key, body })
+      await page.getByRole('button', { name: 'Show more' }).click()
+      await page.getByText('60 of 61;').waitFor()
+      const names = await page
+        .getByRole('meter')
+        .evaluateAll((meters) => meters.map((meter) => meter.ariaLabel))
+      expect(new Set(names).size).toBe(60)
     })
   })
 })

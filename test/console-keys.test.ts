@@ -83,6 +83,10 @@ describe('The console', () => {
       await page.keyboard.press('Escape')
       await dialog(page).getByText('Is it kept?').waitFor()
       expect(await secret(page)).toBe(key)
+      // Said where a screen reader hears it: outside of the dialog everything is inert.
+      await press(page, 'Copy the key')
+      await dialog(page).getByText('Copied the key.').waitFor()
+      expect(await page.getByText('Copied the key.').count()).toBe(1)
       await press(page, 'Done')
       await page.getByRole('link', { name: 'invoices' }).waitFor()
       expect(await page.evaluate('document.activeElement.textContent')).toBe('Create an agent…')
@@ -211,6 +215,30 @@ describe('The console', () => {
         expect(await secret(page)).toBe(lost)
       },
       { expected: [/Failed to load resource: net::ERR_FAILED/] },
+    )
+  })
+
+  test('says that nobody knows whether a key was rotated, and takes no 404 of a proxy for a removal', async () => {
+    const tenant = await service.signUp()
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await signIn(page, tenant, '/console/keys/agents/agent-one')
+        const answer = async (method: string, path: string, status: number) =>
+          page.route(path, (route) =>
+            route.request().method() === method ? route.fulfill({ status, body: '{}' }) : route.fallback(),
+          )
+        await answer('POST', '**/rotate-key', 504)
+        await press(page, 'Rotate the key…')
+        await press(page, 'Rotate')
+        await dialog(page).getByText('The key may have been rotated or not.').waitFor()
+        await press(page, 'Go back')
+        await answer('DELETE', '**/v1/agents/agent-one', 404)
+        await press(page, 'Delete…')
+        await press(page, 'Yes, delete')
+        await dialog(page).getByText('Something in front of the service answered 404.').waitFor()
+      },
+      { expected: refusals(504, 404) },
     )
   })
 

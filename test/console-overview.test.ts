@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { useChromium } from './support/chromium.ts'
 import {
   accessibilityFaults,
+  lookAgain,
   narrow,
   overflow,
   refusals,
@@ -76,6 +77,8 @@ describe('The console', () => {
         ],
         ["an agent's key", ({ api_key }) => api_key, null, 'This is the key of an agent'],
         ['something else', () => 'hunter2', null, 'An admin key begins with svc_adm_.'],
+        ['the name of a method', () => 'toString', null, 'An admin key begins with svc_adm_.'],
+        ['what is sent in no header', () => 'svc_adm_\u00e4', null, 'This key is not valid'],
       ]
     test.each(wrong)('not with %s', async (_, key, status, words) => {
       const tenant = await service.signUp()
@@ -101,10 +104,56 @@ describe('The console', () => {
         await page.clock.fastForward(29 * 60_000)
         await page.keyboard.press('Shift')
         await page.clock.fastForward(29 * 60_000)
-        expect(await page.evaluate('sessionStorage.length')).toBe(2)
+        expect(await page.evaluate('sessionStorage.length')).toBe(3)
         await page.clock.fastForward(61_000)
         await page.getByText('You were signed out after 30 minutes without activity.').waitFor()
         expect(await page.evaluate('sessionStorage.length')).toBe(0)
+      })
+    })
+
+    test('anew in the copies of a tab in which one signed out, and in no other tab', async () => {
+      const tenant = await service.signUp()
+      await chromium.visit(service.url, async (page) => {
+        await signIn(page, tenant)
+        const [copied] = await Promise.all([
+          page.context().waitForEvent('page'),
+          // With an opener, the storage of the tab is copied, as by "Duplicate tab".
+          page.evaluate(`void open('/console')`),
+        ])
+        await copied.getByRole('heading', { name: 'Overview' }).waitFor()
+        const other = await page.context().newPage()
+        await signIn(other, tenant)
+        await page.getByRole('button', { name: 'Sign out' }).click()
+        await copied.getByText('You signed out in another tab.').waitFor()
+        expect(await copied.evaluate('sessionStorage.length')).toBe(0)
+        await other.reload()
+        await other.getByRole('heading', { name: 'Overview' }).waitFor()
+      })
+    })
+
+    test('anew after a sleep, before anything is asked', async () => {
+      const tenant = await service.signUp()
+      await chromium.visit(service.url, async (page) => {
+        await page.clock.install()
+        await signIn(page, tenant, '/console/approvals')
+        await page.getByText('Nothing waits for you').waitFor()
+        await page.clock.setSystemTime(Date.now() + 31 * 60_000)
+        const requests = requestsOf(page)
+        await page.evaluate(`dispatchEvent(new Event('online'))`)
+        await page.getByText('You were signed out after 30 minutes without activity.').waitFor()
+        expect(requests.map((request) => request.url())).toEqual([])
+      })
+    })
+
+    test('anew after 30 minutes also when the clock was put back by a day', async () => {
+      const tenant = await service.signUp()
+      await chromium.visit(service.url, async (page) => {
+        await page.clock.install()
+        await signIn(page, tenant)
+        await page.clock.setSystemTime(Date.now() - 24 * 3_600_000)
+        await page.clock.fastForward(10_000)
+        await page.clock.fastForward(31 * 60_000)
+        await page.getByText('You were signed out after 30 minutes without activity.').waitFor()
       })
     })
 
@@ -169,6 +218,33 @@ describe('The console', () => {
     })
   })
 
+  test('tells a failure that goes on once, not at every look', async () => {
+    const tenant = await service.signUp()
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        let asked = 0
+        await page.route(/\/v1\/checkpoints/, (route) => {
+          asked += 1
+          const error = { code: 'UNAVAILABLE', message: 'Try again later.' }
+          return route.fulfill({ status: 503, headers: { 'x-request-id': `req-${asked}` }, json: { error } })
+        })
+        await signIn(page, tenant, '/console/approvals')
+        const alert = page.getByRole('alert')
+        await alert.waitFor()
+        const told = await alert.innerText()
+        expect(told).toContain('UNAVAILABLE · request req-1')
+        for (let look = 0; look < 2; look += 1) {
+          const answered = page.waitForResponse(/\/v1\/checkpoints/)
+          await lookAgain(page)
+          await (await answered).finished()
+        }
+        expect(await alert.innerText()).toBe(told)
+      },
+      { expected: refusals(503) },
+    )
+  })
+
   test('decides an approval in place, and the queue follows what happens elsewhere', async () => {
     const tenant = await service.signUp()
     const id = await ask(tenant, 'Publish release 4.2')
@@ -176,6 +252,7 @@ describe('The console', () => {
       await signIn(page, tenant, '/console/approvals')
       await page.getByRole('link', { name: 'Publish release 4.2' }).click()
       expect(page.url()).toBe(`${service.url}/console/approvals/${id}`)
+      await page.locator('.tree li').first().waitFor()
       expect(await page.locator('.tree li').allInnerTexts()).toEqual(['0: 1e+21'])
       await page.getByRole('button', { name: 'Approve…' }).click()
       await page.getByRole('button', { name: 'Yes, approve' }).click()

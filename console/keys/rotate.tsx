@@ -3,7 +3,7 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren, JSX } from 'preact'
 import { useAction } from '../action.ts'
-import type { Result } from '../api.ts'
+import { isUncertain, type Problem, type Result } from '../api.ts'
 import { Button, Time } from '../ui/basics.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Select } from '../ui/form.tsx'
@@ -77,7 +77,7 @@ export function Rotate<T extends Rotated>(props: RotateProps<T>): JSX.Element {
         }}
       />
       {action.problem && <ErrorBox problem={action.problem} />}
-      {action.problem?.code === 'OFFLINE' && (
+      {action.problem && isUncertain(action.problem) && (
         <p>
           The key may have been rotated or not. Rotate it again to be sure: that makes another key, and ends
           an earlier grace at once.
@@ -111,7 +111,7 @@ export function Confirm({ title, verb, work, onDone, onClose, children }: Confir
     // What is gone already, by whomever, is what was wanted; an empty answer is undefined.
     const done = await action.run(async () => {
       const result = await work()
-      if (!result.ok && result.problem.status !== 404) return result
+      if (!result.ok && !isGone(result.problem)) return result
       return { ok: true as const, value: true, text: '' }
     })
     if (done) onDone()
@@ -130,4 +130,9 @@ export function Confirm({ title, verb, work, onDone, onClose, children }: Confir
       </div>
     </Dialog>
   )
+}
+
+/** As the service says it: a 404 of something in front of it tells nothing. */
+function isGone({ code }: Problem): boolean {
+  return code.endsWith('_NOT_FOUND') && code !== 'ROUTE_NOT_FOUND'
 }

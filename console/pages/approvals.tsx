@@ -6,6 +6,7 @@ import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Checkpoint } from '../../sdk/src/types.ts'
 import type { Result } from '../api.ts'
 import { Decide, exactMember, Outcome, Question, type Verb } from '../checkpoint.tsx'
+import { curl } from '../command.ts'
 import { useGet, usePages } from '../load.ts'
 import { address, setQuery, to } from '../router.ts'
 import { ask } from '../session.ts'
@@ -146,9 +147,7 @@ function Detail({ id, onChange }: { id: string; onChange: () => void }): JSX.Ele
                   <details class="elsewhere">
                     <summary>Withdraw the request</summary>
                     <p class="muted">Only the agent that asked can withdraw it, with its own key:</p>
-                    <Command what="Command that withdraws the request">
-                      {`curl -X DELETE ${location.origin}${to(path)} -H "authorization: Bearer $AGENT_KEY"`}
-                    </Command>
+                    <Command what="Command that withdraws the request">{curl('DELETE', path)}</Command>
                   </details>
                 </>
               )}

@@ -1,10 +1,11 @@
 // Webhook inboxes: made, watched as messages come, deleted.
 
-import { useSignal } from '@preact/signals'
+import { type Signal, useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
 import { useMemo } from 'preact/hooks'
 import type { CreatedInbox, Inbox, ListedInbox, Message } from '../../sdk/src/types.ts'
 import { issueOf, useAction } from '../action.ts'
+import { quoted } from '../curl.ts'
 import { type LiveInbox, messages_max, useInbox } from '../live.ts'
 import { MessageView } from '../message.tsx'
 import { useOffsets } from '../offsets.ts'
@@ -41,7 +42,7 @@ function pathOf(id: string, message_id?: string): string {
 }
 
 function InboxList(): JSX.Element {
-  const list = useOffsets<ListedInbox>('/api/webhook')
+  const list = useOffsets<ListedInbox>('/api/webhook', ({ id }) => id)
   const creating = useSignal(false)
   const columns: Column<ListedInbox>[] = [
     {
@@ -118,21 +119,31 @@ function Create({ onClose }: { onClose: () => void }): JSX.Element {
   const label = useSignal('')
   const ttl = useSignal<(typeof lives)[number]['value']>('86400')
   const forward_url = useSignal('')
-  const { busy, problem, run } = useAction()
+  // Without an answer the same is asked again, and there is one inbox.
+  const repeat = useSignal(crypto.randomUUID())
+  const { busy, problem, run, forget } = useAction()
+  const change =
+    <T extends string>(field: Signal<T>) =>
+    (value: T) => {
+      field.value = value
+      repeat.value = crypto.randomUUID()
+      forget()
+    }
   const forward_issue = issueOf(problem, '/forwardUrl')
   const create = async () => {
     const body = {
       label: label.value,
       ttl: Number(ttl.value),
-      ...(forward_url.value === '' ? {} : { forwardUrl: forward_url.value }),
+      ...(forward_url.value.trim() === '' ? {} : { forwardUrl: forward_url.value.trim() }),
     }
-    const inbox = await run(() => ask<CreatedInbox>('POST', '/api/webhook', { body }))
+    const headers = { 'idempotency-key': repeat.peek() }
+    const inbox = await run(() => ask<CreatedInbox>('POST', '/api/webhook', { body, headers }))
     if (inbox === null) return
     announce('The inbox is ready.')
     navigate(pathOf(inbox.id))
   }
   return (
-    <Dialog title="New inbox" onClose={onClose}>
+    <Dialog title="New inbox" onClose={() => busy || onClose()}>
       <form
         onSubmit={(event) => {
           event.preventDefault()
@@ -146,30 +157,19 @@ function Create({ onClose }: { onClose: () => void }): JSX.Element {
             hint="Optional. Who sends to it, say."
             characters_max={256}
             value={label.value}
-            onInput={(value) => {
-              label.value = value
-            }}
+            onInput={change(label)}
           />
         </div>
-        <Select
-          label="Lives for"
-          value={ttl.value}
-          options={lives}
-          onChange={(value) => {
-            ttl.value = value
-          }}
-        />
+        <Select label="Lives for" value={ttl.value} options={lives} onChange={change(ttl)} />
         <Field
           label="Send each message on to"
           hint="Optional. An http or https URL; one attempt each."
           error={forward_issue}
           value={forward_url.value}
-          onInput={(value) => {
-            forward_url.value = value.trim()
-          }}
+          onInput={change(forward_url)}
         />
         <div class="dialog-buttons">
-          <Button onClick={onClose}>Cancel</Button>
+          <Button onClick={() => busy || onClose()}>Cancel</Button>
           <Button kind="primary" type="submit" busy={busy}>
             Create
           </Button>
@@ -265,7 +265,7 @@ function Messages({ inbox, messages, live, message_id }: MessagesProps): JSX.Ele
           <Empty title="No message yet">
             Send one:
             <Command what="Command that sends a message">
-              {`curl ${inbox.url} --json '{"hello": "world"}'`}
+              {`curl ${quoted(inbox.url)} --json '{"hello": "world"}'`}
             </Command>
           </Empty>
         ) : (
@@ -279,7 +279,8 @@ function Messages({ inbox, messages, live, message_id }: MessagesProps): JSX.Ele
         )}
         {inbox.messageCount > messages.length && (
           <p class="list-note muted small">
-            The latest {count(messages.length)} are shown, {count(messages_max)} at most. GET /api/webhook/
+            The latest {count(messages.length)} are shown, {count(messages_max)} at most, fewer when they are
+            large. GET /api/webhook/
             {'{id}'}/messages reads all that are kept.
           </p>
         )}

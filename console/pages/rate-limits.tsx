@@ -22,7 +22,7 @@ const total_max = 10_000
 
 export function RateLimits(): JSX.Element {
   const prefix = address.value.query.get('prefix') ?? ''
-  const list = useOffsets<RateLimitCounter>('/api/rate-limit', { prefix })
+  const list = useOffsets<RateLimitCounter>('/api/rate-limit', ({ key }) => key, { prefix })
   const resetting = useSignal<RateLimitCounter | null>(null)
   /** Until the list is loaded anew, which would be another call. */
   const gone = useSignal<readonly string[]>([])

@@ -2,6 +2,7 @@
 
 import type { ComponentChildren, JSX } from 'preact'
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
+import { dialogs, Toast } from './toast.tsx'
 
 const fields = 'input, textarea, select'
 
@@ -24,7 +25,9 @@ export function Dialog({ title, children, onClose }: DialogProps): JSX.Element {
       dialog?.querySelector<HTMLElement>(`[data-focus] :is(button, ${fields})`) ??
       dialog?.querySelector<HTMLElement>(fields)
     first?.focus()
+    dialogs.value += 1
     return () => {
+      dialogs.value -= 1
       dialog?.close()
       if (before instanceof HTMLElement && before.isConnected) before.focus()
     }
@@ -46,6 +49,7 @@ export function Dialog({ title, children, onClose }: DialogProps): JSX.Element {
         <h2 id={id}>{title}</h2>
         {children}
       </div>
+      <Toast in_dialog />
     </dialog>
   )
 }

@@ -52,6 +52,7 @@ export function ErrorBox({
 
 function headline({ code, status }: Problem): string {
   if (code === 'OFFLINE') return navigator.onLine ? 'The service does not answer.' : 'You are offline.'
+  if (code === 'UNAVAILABLE' && status < 500) return 'The service does not answer.'
   if (code === 'UNAUTHORIZED') return 'This key is not valid.'
   if (code === 'FORBIDDEN') return 'This key may not do that.'
   if (code === 'TENANT_PENDING_DELETION') return 'This tenant is about to be deleted.'

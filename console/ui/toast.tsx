@@ -19,10 +19,14 @@ export function announce(text: string): void {
   }, shown_ms)
 }
 
-export function Toast(): JSX.Element {
+/** Open now. What stands outside of a dialog is inert: it is behind it, and no screen reader says it. */
+export const dialogs = signal(0)
+
+export function Toast({ in_dialog = false }: { in_dialog?: boolean }): JSX.Element {
+  const text = in_dialog || dialogs.value === 0 ? message.value : ''
   return (
-    <div class="toast" role="status" aria-live="polite" data-empty={message.value === ''}>
-      {message.value}
+    <div class="toast" role="status" aria-live="polite" data-empty={text === ''}>
+      {text}
     </div>
   )
 }
