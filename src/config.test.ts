@@ -89,6 +89,7 @@ const refused: [name: SettingName, value: string, line: string, others?: Record<
   ...[
     ...['example.com', 'ftp://example.com', 'https://', 'https://example.com/?a=1', 'https://example.com/#a'],
     ...['https://user@example.com', 'https://user:pass@example.com', 'javascript:alert(1)'],
+    ...['https://example.com//a', 'https://example.com//a/'],
   ].map((value): [SettingName, string, string] => [
     'PUBLIC_URL',
     value,

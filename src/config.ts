@@ -131,10 +131,12 @@ function publicUrl(text: string | undefined): string | null {
   if (text === undefined) return null
   const url = URL.parse(text)
   const plain = url && !url.search && !url.hash && !url.username && !url.password
-  if (!plain || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
+  const base = url?.href.replace(/\/+$/, '')
+  // An address below a path that begins with two slashes names another host.
+  if (!plain || !base || !/^https?:$/.test(url.protocol) || /^[a-z]+:\/\/[^/]+\/\//.test(base)) {
     throw new ConfigError('PUBLIC_URL', `"${text}" is no plain http or https URL`)
   }
-  return url.href.replace(/\/+$/, '')
+  return base
 }
 
 function databaseUrl(text: string): string {
