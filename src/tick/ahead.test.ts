@@ -5,6 +5,7 @@ import { hook, manySchedules } from '../../test/support/work-features.ts'
 import type { AgentCaller } from '../contract/caller.ts'
 import { lease_ms } from '../outbox/work.ts'
 import * as schedules from '../schedules/service.ts'
+import * as tenants from '../tenants/service.ts'
 import type { Engine } from './engine.ts'
 import { ahead_max, lane_max, quick_ms } from './slots.ts'
 
@@ -134,19 +135,60 @@ forEachDatabase('work that is leased ahead of its places', (databases) => {
     expect(bench.network.sent).toHaveLength(lane_max)
   })
 
-  test('is done after its lease when it cannot be given back', async () => {
-    const { caller, engine } = await quickLane(84)
+  test('is given back later when the database refuses for a moment, and was no attempt', async () => {
+    const { caller } = await quickLane(84)
+    const ids = (await waiting(caller)).map(({ source_id }) => source_id)
+    const untried = async () =>
+      (await bench.outbox(caller.tenant_id)).filter((row) => ids.includes(row.source_id) && isUntried(row))
     bench.db.failing.add('outbox.unlease')
-    bench.network.duration_ms = quick_ms + 1
-    await bench.drain()
-    expect(bench.errors.map(String)).toEqual(
-      Array.from({ length: ahead_max }, () => 'Error: outbox.unlease fails'),
-    )
+    await bench.settle('timeout', bench.network.held.slice(0, 1))
+    expect(await untried()).toEqual([])
     bench.db.failing.clear()
-    bench.clock.advance(lease_ms)
-    await bench.pump(engine)
+    while ((await untried()).length < ahead_max) await bench.db.quiet()
+    expect(bench.errors).toEqual([])
+  })
+
+  test('is given back when the database refuses to say what to send, save the one that asked', async () => {
+    const { caller, engine } = await quickLane(84)
+    bench.db.onRead = (name) => {
+      if (name !== 'schedules.deliverable') return
+      bench.db.onRead = () => {}
+      throw new Error('the database is away')
+    }
+    await bench.settle(204, bench.network.held.slice(0, 1))
+    expect(bench.errors.map(String)).toEqual(['Error: the database is away'])
+    // Of 72: the one that asked, and one that was given back and leased anew.
+    expect((await bench.outbox(caller.tenant_id)).filter(isUntried)).toHaveLength(ahead_max - 2)
+    bench.network.answer = () => 204
     await bench.drain()
-    expect(await fired(caller)).toBe(lane_max + 84)
-    expect(bench.network.sent).toHaveLength(84)
+    while ((await fired(caller)) < lane_max + 83) await bench.pump(engine)
+    expect((await bench.outbox(caller.tenant_id)).map(({ attempts }) => attempts)).toEqual([1])
+  })
+
+  test('is signed with the secrets of the time when it is sent', async () => {
+    const { caller } = await quickLane(84)
+    const admin = { ...caller, kind: 'admin' as const }
+    await tenants.rotateSigningSecret(bench.db, bench.services, admin, caller.tenant_id)
+    await bench.drain()
+    const signatures = bench.network.sent.map(
+      ({ headers }) => headers['webhook-signature']!.split(' ').length,
+    )
+    expect(signatures).toEqual([...Array<number>(lane_max).fill(1), ...Array<number>(ahead_max).fill(2)])
+  })
+
+  test('is not sent when its tenant is deleted meanwhile, and was no attempt', async () => {
+    const { caller, engine } = await quickLane(84)
+    const admin = { ...caller, kind: 'admin' as const }
+    await tenants.remove(bench.db, bench.services, admin, caller.tenant_id)
+    await bench.drain()
+    while ((await fired(caller)) < 2 * lane_max) await bench.db.quiet()
+    expect(bench.network.sent).toHaveLength(lane_max)
+    expect((await bench.outbox(caller.tenant_id)).filter(isUntried)).toHaveLength(ahead_max)
+    await tenants.restore(bench.db, bench.services, admin, caller.tenant_id)
+    bench.network.answer = () => 204
+    bench.clock.advance(1_000)
+    await bench.pump(engine)
+    while ((await fired(caller)) < lane_max + 84) await bench.db.quiet()
+    expect(new Set(idsOf()).size).toBe(84)
   })
 })

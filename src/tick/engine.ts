@@ -57,11 +57,10 @@ export interface EngineOptions {
   onError: (error: unknown) => void
 }
 
-/** Leased work with what its batch has in common. */
+/** Leased work, and since when. */
 interface Work extends Leased {
   /** On the monotonic clock. */
   leased_at: number
-  secrets(): Promise<string[]>
 }
 
 export class Engine {
@@ -193,30 +192,11 @@ export class Engine {
       for (const item of items) if (!got.has(item.source_id)) this.#slots.giveBack(item)
       // The place was taken for the destination that was seen; a PATCH may have given the work another since.
       const places = new Map(items.map(({ source_id, destination }) => [source_id, destination]))
-      const secrets = this.#secretsOf(tenant_id)
-      return leased.map((work) => ({
-        ...work,
-        destination: places.get(work.source_id)!,
-        leased_at,
-        secrets,
-      }))
+      return leased.map((work) => ({ ...work, destination: places.get(work.source_id)!, leased_at }))
     } catch (error) {
       for (const item of items) this.#slots.giveBack(item)
       this.options.onError(error)
       return []
-    }
-  }
-
-  /** Read once for a batch. Should they be rotated meanwhile, the former one still verifies, for 24 h. */
-  #secretsOf(tenant_id: string): () => Promise<string[]> {
-    const { db, clock, services } = this.options
-    let read: Promise<string[]> | null = null
-    return () => {
-      read ??= tenants.signingSecrets(db, services.secrets, tenant_id, clock.now()).catch((error) => {
-        read = null
-        throw error
-      })
-      return read
     }
   }
 
@@ -239,7 +219,7 @@ export class Engine {
     await this.#together(leased)
     if (!this.#stopped) void this.pump() // what takes the place is leased in the commit that settles this
     await nextTurn() // which is the turn of that lease
-    await this.#settleAtLast(leased, result)
+    await this.#writeAtLast(leased, () => this.#settle(leased, result))
   }
 
   /** The place is given back when the attempt has ended, before what came of it is written. */
@@ -249,15 +229,18 @@ export class Engine {
       const result = await attempt()
       if (result) ended = { answered: result.status_code !== null, duration_ms: result.duration_ms }
       return result
+    } catch (error) {
+      this.#slots.sendAway(leased) // they would fail as well: leases that are there last while the database is away
+      throw error
     } finally {
       this.#slots.end(leased, ended)
     }
   }
 
   /** Its turn does not come; the lease was no attempt. */
-  async #goBack(leased: Leased): Promise<void> {
+  async #goBack(leased: Work): Promise<void> {
     try {
-      await this.options.db.write((tx) => outbox.unlease(tx, leased))
+      await this.#writeAtLast(leased, () => this.options.db.write((tx) => outbox.unlease(tx, leased)))
     } finally {
       this.#slots.giveBack(leased)
     }
@@ -289,7 +272,7 @@ export class Engine {
     if (settled !== 'stale') this.#counts[settled] += 1
   }
 
-  /** One request. Null when it must not be sent any more: the lease is too old, or its subject is gone. */
+  /** One request. Null when it must not be sent any more: the lease is too old, or its subject is gone or rests. */
   async #attempt(leased: Work): Promise<Result | null> {
     const { db, clock, send } = this.options
     const started_at = clock.now()
@@ -304,7 +287,7 @@ export class Engine {
       await db.write((tx) => outbox.complete(tx, leased))
       return null
     }
-    if (clock.monotonic() - leased.leased_at > stale_lease_ms) {
+    if (request === 'rests' || clock.monotonic() - leased.leased_at > stale_lease_ms) {
       await db.write((tx) => outbox.unlease(tx, leased))
       return null
     }
@@ -313,9 +296,11 @@ export class Engine {
   }
 
   /** The callback of a schedule or of a decision. Null when its subject is gone. */
-  async #signed(leased: Work, started_at: Millis): Promise<Outgoing | null> {
-    const { db } = this.options
-    const secrets = await leased.secrets()
+  async #signed(leased: Work, started_at: Millis): Promise<Outgoing | 'rests' | null> {
+    const { db, services } = this.options
+    // At each attempt: since the lease they may have been rotated, or the tenant deleted.
+    const secrets = await tenants.signingSecrets(db, services.secrets, leased.tenant_id, started_at)
+    if (!secrets) return 'rests'
     // Last, so that what a PATCH or DELETE has changed since the lease is not sent under the old event.
     const message = await (leased.kind === 'schedule' ? schedules : checkpoints).message(db, leased)
     if (!message) return null
@@ -334,12 +319,16 @@ export class Engine {
     }
   }
 
-  /** A database that refuses for a moment must not make a delivered callback be sent again. The fence makes it safe. */
-  async #settleAtLast(leased: Work, result: Result): Promise<void> {
+  /**
+   * A database that refuses for a moment must not make a delivered callback be sent again, nor count an attempt that
+   * was not made. The fence makes it safe.
+   */
+  async #writeAtLast(leased: Work, write: () => Promise<unknown>): Promise<void> {
     const { clock } = this.options
     for (let wait_ms = 50; ; wait_ms *= 2) {
       try {
-        return await this.#settle(leased, result)
+        await write()
+        return
       } catch (error) {
         if (this.#stopped || clock.monotonic() - leased.leased_at + wait_ms > lease_ms) throw error
         await sleep(wait_ms)
@@ -376,8 +365,8 @@ export class Engine {
   async stop(): Promise<void> {
     this.#stopped = true
     clearTimeout(this.#later)
+    this.#slots.close()
     await this.#pumping
-    this.#slots.sendAllAway()
     await Promise.all(this.#under_way)
   }
 }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { seededRandom } from '../../test/support/work-process.ts'
 import {
   ahead_max,
   destination_max,
@@ -8,6 +9,7 @@ import {
   node_ahead_max,
   node_max,
   quick_ms,
+  type Seeker,
   Slots,
 } from './slots.ts'
 
@@ -202,7 +204,7 @@ describe('ahead of its places', () => {
   function ask(slots: Slots, lane: Lane): { told: boolean | null } {
     const asked: { told: boolean | null } = { told: null }
     const turn = slots.turn(lane)
-    if (turn === true) asked.told = true
+    if (typeof turn === 'boolean') asked.told = turn
     else void turn.then((goes) => (asked.told = goes))
     return asked
   }
@@ -254,7 +256,7 @@ describe('ahead of its places', () => {
 
   test('those that wait are sent away when the node stops', async () => {
     const { slots, asked } = ahead()
-    slots.sendAllAway()
+    slots.close()
     await null
     expect(told(asked)).toEqual([...times(12, true), ...times(72, false)])
   })
@@ -306,4 +308,127 @@ describe('ahead of its places', () => {
     expect(lanes.map((lane) => fill(slots, lane))).toEqual([84, 36, 12, 12, 12])
     expect(slots.free).toBe(256 - 156)
   })
+
+  test.each<[kind: Seeker['kind'], attempts: number, ahead: boolean]>([
+    ['schedule', 0, true],
+    ['schedule', 1, true],
+    ['schedule', 2, false],
+    ['callback', 1, true],
+    ['callback', 2, false],
+    ['forward', 0, false],
+  ])('of a %s with %i attempts so far: %p, since a last attempt is not', (kind, attempts, is_ahead) => {
+    const slots = new Slots()
+    proven(slots, one, quick)
+    const seeker = { ...one, kind, attempts }
+    for (let i = 0; i < lane_max; i++) {
+      expect(slots.isFree(seeker)).toBe(true)
+      slots.take(one)
+    }
+    expect(slots.isFree(seeker)).toBe(is_ahead)
+  })
+
+  test.each<[what: string, happens: (slots: Slots) => void]>([
+    ['an answer was slow', (slots) => slots.end(one, slow)],
+    ['no answer came', (slots) => slots.end(one, unanswered)],
+    ['the node was told to stop', (slots) => slots.close()],
+  ])('whoever was leased meanwhile is sent away at once when %s', (_, happens) => {
+    const slots = new Slots()
+    proven(slots, one, quick)
+    const taken = fill(slots, one)
+    for (let i = 0; i < lane_max; i++) expect(slots.turn(one)).toBe(true)
+    happens(slots)
+    const turns = Array.from({ length: taken - lane_max }, () => slots.turn(one))
+    expect(turns.filter((turn) => turn !== true && turn !== false)).toEqual([])
+  })
 })
+
+test.each([1, 2, 3])(
+  '10,000 random steps keep every bound, and every turn is told (seed %i)',
+  async (seed) => {
+    const random = seededRandom(seed)
+    const slots = new Slots()
+    const lanes: Lane[] = [none]
+    for (const host of ['a', 'b', 'c', 'd']) {
+      for (const who of ['one', 'two', 'three']) {
+        lanes.push({ tenant_id: `ten_${who}`, destination: `http://${host}.test` })
+      }
+    }
+    const held = new Map(lanes.map((lane) => [lane, { leasing: 0, waiting: 0, in_flight: 0, away: 0 }]))
+    const of = (lane: Lane) => held.get(lane)!
+    const all = (lane: Lane) => of(lane).leasing + of(lane).waiting + of(lane).in_flight + of(lane).away
+    const sum = (some: Lane[], what = all) => some.reduce((total, lane) => total + what(lane), 0)
+    const inFlight = (lane: Lane) => of(lane).in_flight
+    const at = ({ destination }: Lane) => lanes.filter((lane) => lane.destination === destination)
+
+    function turn(lane: Lane): void {
+      of(lane).leasing -= 1
+      const told = slots.turn(lane)
+      if (typeof told === 'boolean') {
+        of(lane)[told ? 'in_flight' : 'away'] += 1
+        return
+      }
+      of(lane).waiting += 1
+      void told.then((goes) => {
+        of(lane).waiting -= 1
+        of(lane)[goes ? 'in_flight' : 'away'] += 1
+      })
+    }
+
+    const reached = { ahead: 0, waiting: 0, away: 0 }
+    for (let step = 0; step < 10_000; step++) {
+      const lane = lanes[Math.floor(random() * lanes.length)]!
+      // Quick for a while, so that lanes get ahead; then anything may happen.
+      const is_calm = step % 1_000 < 800
+      const dice = random()
+      if (dice < 0.3)
+        for (let left = 20; left > 0 && slots.isFree(lane); left--) {
+          slots.take(lane)
+          of(lane).leasing += 1
+        }
+      else if (dice < 0.55) while (of(lane).leasing > 0) turn(lane)
+      else if (dice < 0.6 && of(lane).leasing > 0) {
+        slots.giveBack(lane)
+        of(lane).leasing -= 1
+      } else if (dice < 0.65)
+        while (of(lane).away > 0) {
+          slots.giveBack(lane)
+          of(lane).away -= 1
+        }
+      else
+        for (let left = 8; left > 0 && of(lane).in_flight > 0; left--) {
+          of(lane).in_flight -= 1
+          slots.end(lane, is_calm ? quick : [quick, slow, unanswered, null][Math.floor(random() * 4)]!)
+        }
+      await null
+      await null
+      expect(slots.free).toBe(node_max - sum(lanes))
+      expect(slots.free).toBeGreaterThanOrEqual(0)
+      expect(slots.activeOf(lane.tenant_id)).toBe(
+        sum(lanes.filter((one) => one.tenant_id === lane.tenant_id)),
+      )
+      if (lane === none) continue
+      expect(inFlight(lane)).toBeLessThanOrEqual(lane_max)
+      expect(sum(at(lane), inFlight)).toBeLessThanOrEqual(destination_max)
+      expect(sum(at(lane), (one) => Math.min(all(one), lane_max))).toBeLessThanOrEqual(destination_max)
+      const ahead = sum(lanes.slice(1), (one) => Math.max(0, all(one) - lane_max))
+      expect(ahead).toBeLessThanOrEqual(node_ahead_max)
+      // Who waits has somebody before it, whose end is its turn.
+      expect(of(lane).waiting === 0 || of(lane).in_flight === lane_max).toBe(true)
+      reached.ahead = Math.max(reached.ahead, ahead)
+      reached.waiting = Math.max(reached.waiting, of(lane).waiting)
+      reached.away = Math.max(reached.away, of(lane).away)
+    }
+    expect(Math.min(reached.ahead, reached.waiting, reached.away)).toBeGreaterThan(10)
+
+    slots.close()
+    for (const lane of lanes) while (of(lane).leasing > 0) turn(lane)
+    await null
+    for (const lane of lanes) {
+      expect(of(lane).waiting).toBe(0)
+      giveBack(slots, lane, of(lane).away)
+      for (let i = of(lane).in_flight; i > 0; i--) slots.end(lane, slow)
+    }
+    expect(slots.free).toBe(node_max)
+    expect(lanes.map(({ tenant_id }) => slots.activeOf(tenant_id))).toEqual(lanes.map(() => 0))
+  },
+)

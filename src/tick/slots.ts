@@ -1,5 +1,7 @@
 // How much may be under way at once: on this node, for one destination, and for one lane.
 
+import { attemptsMax, type WorkKind } from '../outbox/work.ts'
+
 /** Attempts in flight on this node. */
 export const node_max = 256
 /** Attempts in flight for one destination: scheme, host and port. */
@@ -19,6 +21,13 @@ const remembered_max = 10_000
 export interface Lane {
   tenant_id: string
   destination: string
+}
+
+/** Work for which there might be a place. */
+export interface Seeker extends Lane {
+  kind: WorkKind
+  /** So far. */
+  attempts: number
 }
 
 interface LaneState {
@@ -49,7 +58,8 @@ export interface Ended {
  *
  * A receiver that answers quickly would have the node commit for each handful of answers. A lane that has shown to be
  * quick, and is alone at its destination, takes more than its places: what is ahead waits in memory under its lease,
- * goes out as places become free, and is sent away when an answer is slow or does not come.
+ * goes out as places become free, and is sent away when an answer is slow or does not come. Last attempts are not taken
+ * ahead: should the node die, that work would be given up and had never been sent.
  */
 export class Slots {
   readonly #lanes = new Map<string, LaneState>()
@@ -58,18 +68,20 @@ export class Slots {
   readonly #tenants = new Map<string, number>()
   #taken = 0
   #ahead = 0
+  #closed = false
 
   get free(): number {
     return node_max - this.#taken
   }
 
-  isFree(lane: Lane): boolean {
+  /** Of a lane: whether there is room for any of its work. */
+  isFree(lane: Lane | Seeker): boolean {
     if (this.free === 0) return false
     if (lane.destination === '') return true
     const state = this.#lanes.get(keyOf(lane))
     const at_destination = this.#destinations.get(lane.destination) ?? 0
     if (at_destination < destination_max && (!state || state.taken < state.allowed)) return true
-    return state !== undefined && at_destination === lane_max && this.#mayGoAhead(state)
+    return state !== undefined && at_destination === lane_max && this.#mayGoAhead(state) && !isLast(lane)
   }
 
   #mayGoAhead(state: LaneState): boolean {
@@ -94,12 +106,16 @@ export class Slots {
   }
 
   /** Resolves when the attempt may begin. False: it shall not, and what was taken is to be given back. */
-  turn(lane: Lane): Promise<boolean> | true {
+  turn(lane: Lane): Promise<boolean> | boolean {
     if (lane.destination === '') return true
     const state = this.#lanes.get(keyOf(lane))!
-    if (state.in_flight === lane_max) return new Promise((resolve) => state.waiting.push(resolve))
-    state.in_flight += 1
-    return true
+    if (state.in_flight < lane_max) {
+      state.in_flight += 1
+      return true
+    }
+    // It was taken ahead; until its lease was there, the receiver may have become slow, or the node be told to stop.
+    if (this.#closed || !isQuick(state)) return false
+    return new Promise((resolve) => state.waiting.push(resolve))
   }
 
   /** Whether attempts of the lane follow each other without a commit: until as many wait as it has places. */
@@ -134,8 +150,15 @@ export class Slots {
     state.waiting.shift()!(true)
   }
 
-  /** Nobody's turn comes any more. */
-  sendAllAway(): void {
+  /** Whoever waits for a place of the lane is sent away, and nothing is taken ahead until it is quick anew. */
+  sendAway(lane: Lane): void {
+    const state = this.#lanes.get(keyOf(lane))
+    if (state) slowDown(state)
+  }
+
+  /** Whoever waits is sent away, and nobody waits any more. */
+  close(): void {
+    this.#closed = true
     for (const state of this.#lanes.values()) sendAway(state)
   }
 
@@ -159,8 +182,18 @@ function keyOf({ tenant_id, destination }: Lane): string {
 
 function judge(state: LaneState, { answered, duration_ms }: Ended): void {
   state.allowed = answered ? Math.min(lane_max, state.allowed + 1) : 1
-  state.quick = answered && duration_ms <= quick_ms ? state.quick + 1 : 0
-  if (state.quick === 0) sendAway(state)
+  if (answered && duration_ms <= quick_ms) state.quick += 1
+  else slowDown(state)
+}
+
+function slowDown(state: LaneState): void {
+  state.quick = 0
+  sendAway(state)
+}
+
+/** Whether nothing follows this attempt: so it is with every forward. */
+function isLast(lane: Lane | Seeker): boolean {
+  return 'kind' in lane && lane.attempts + 1 >= attemptsMax(lane.kind)
 }
 
 function isQuick({ quick }: LaneState): boolean {
