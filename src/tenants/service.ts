@@ -235,15 +235,18 @@ export async function rotateSigningSecret(
   })
 }
 
-/** What signs a callback now: the current secret and, for 24 h after a rotation, the one before. */
+/**
+ * What signs a callback now: the current secret and, for 24 h after a rotation, the one before. Null when nothing of
+ * the tenant is to be sent: it waits for deletion, or is gone.
+ */
 export async function signingSecrets(
   q: Reader,
   secrets: Secrets,
   tenant_id: string,
   now: Millis,
-): Promise<string[]> {
+): Promise<string[] | null> {
   const row = await store.signingSecrets(q, tenant_id)
-  if (!row) return []
+  if (row?.status !== 'active') return null
   const sealed = [row.signing_secret]
   const until = row.previous_signing_secret_until
   if (row.previous_signing_secret !== null && until !== null && until > now)

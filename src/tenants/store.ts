@@ -51,12 +51,13 @@ const SET_PLAN = sql('tenants.set_plan', 'update tenants set plan = :plan where 
 const PLANS = sql<{ plan: string }>('tenants.plans', 'select distinct plan from tenants')
 
 const SIGNING_SECRETS = sql<{
+  status: TenantRow['status']
   signing_secret: string
   previous_signing_secret: string | null
   previous_signing_secret_until: Millis | null
 }>(
   'tenants.signing_secrets',
-  `select signing_secret, previous_signing_secret, previous_signing_secret_until from tenants
+  `select status, signing_secret, previous_signing_secret, previous_signing_secret_until from tenants
     where tenant_id = :tenant_id`,
 )
 

@@ -6,7 +6,7 @@ import { type Tx, unnamed } from '../db/db.ts'
 import * as outbox from '../outbox/service.ts'
 import type { WorkKind } from '../outbox/work.ts'
 import { type Batch, type Candidate, Candidates } from './candidates.ts'
-import { destination_max, lane_max, node_max, Slots } from './slots.ts'
+import { destination_max, type Lane, lane_max, node_max, quick_ms, Slots } from './slots.ts'
 
 const window_rows_max = 1_000
 const window_fresh_ms = 100
@@ -76,13 +76,18 @@ forEachDatabase('what is started next', (databases) => {
 
   const newCandidates = () => new Candidates(bench.db, bench.clock)
 
+  function answer(slots: Slots, lane: Lane): void {
+    expect(slots.turn(lane)).toBe(true)
+    slots.end(lane, { answered: true, duration_ms: quick_ms + 1 })
+  }
+
   /** A slot table in which this lane has shown that it is answered. */
   function provenSlots(...lanes: { tenant_id: string; destination: string }[]): Slots {
     const slots = new Slots()
     for (const lane of lanes) {
       for (let i = 1; i < lane_max; i++) {
         slots.take(lane)
-        slots.giveBack(lane, true)
+        answer(slots, lane)
       }
     }
     return slots
@@ -143,7 +148,7 @@ forEachDatabase('what is started next', (databases) => {
       for (let i = 0; i < 20; i++) {
         const [batch] = await candidates.choose(slots, any)
         served.push(batch!.tenant_id)
-        slots.giveBack(batch!.items[0]!, true)
+        answer(slots, batch!.items[0]!)
       }
       expect(served.filter((tenant_id) => tenant_id === 'ten_b').length).toBeGreaterThanOrEqual(8)
     })
@@ -249,7 +254,7 @@ forEachDatabase('what is started next', (databases) => {
         bench.db.onRead = (name) => reads.push(name)
         for (const item of await chooseAll(candidates, slots)) {
           missing.delete(item.tenant_id)
-          slots.giveBack(item, true)
+          answer(slots, item)
         }
         const read = (name: string) => reads.filter((other) => other === name).length
         expect(read('outbox.due_of_tenant')).toBeLessThanOrEqual(64 * read('outbox.due'))
@@ -319,7 +324,7 @@ forEachDatabase('what is started next', (databases) => {
       for (let look = 0; look < 4; look++) {
         for (const item of await chooseAll(candidates, slots)) {
           served.add(item.destination)
-          slots.giveBack(item, true)
+          answer(slots, item)
         }
         bench.clock.advance(window_fresh_ms)
       }
@@ -372,7 +377,7 @@ forEachDatabase('what is started next', (databases) => {
       const names = reads()
       for (let i = 0; i < 40; i++) {
         const batches = await candidates.choose(slots, any)
-        for (const { items } of batches) for (const item of items) slots.giveBack(item, true)
+        for (const { items } of batches) for (const item of items) answer(slots, item)
         await lease(batches)
         if (candidates.waiting === 0) break
       }

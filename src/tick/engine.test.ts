@@ -53,7 +53,12 @@ forEachDatabase('due work', (databases) => {
       await bench.pump(engine)
       const [row] = await bench.outbox(caller.tenant_id)
       const secrets = await tenants.signingSecrets(bench.db, bench.services.secrets, caller.tenant_id, now())
-      const signed = { id: row!.event_id, timestamp_seconds: now() / 1_000, body: '{"n": 1}', secrets }
+      const signed = {
+        id: row!.event_id,
+        timestamp_seconds: now() / 1_000,
+        body: '{"n": 1}',
+        secrets: secrets!,
+      }
       expect(bench.network.sent).toEqual([
         {
           url: `${hook}/path`,

@@ -22,7 +22,7 @@ import * as schedules from '../schedules/service.ts'
 import * as tenants from '../tenants/service.ts'
 import { version } from '../version.ts'
 import { type Batch, type Candidate, Candidates } from './candidates.ts'
-import { node_max, Slots } from './slots.ts'
+import { type Ended, node_max, Slots } from './slots.ts'
 
 /** Rounds of one pass: a tick looks at the time between two. */
 const rounds_max = 8
@@ -32,6 +32,8 @@ const vain_rounds_max = 3
 const pump_later_ms = 1_000
 /** How often a tick looks whether other nodes are done with what they leased. */
 const look_again_ms = 50
+/** How long a result waits at most for others to be written with. */
+const gather_ms_max = 25
 /** Kinds of work whose first attempt waits for no tick. */
 const starts_at_once: readonly WorkKind[] = ['callback', 'forward']
 
@@ -55,12 +57,19 @@ export interface EngineOptions {
   onError: (error: unknown) => void
 }
 
+/** Leased work, and since when. */
+interface Work extends Leased {
+  /** On the monotonic clock. */
+  leased_at: number
+}
+
 export class Engine {
   readonly #slots = new Slots()
   readonly #candidates: Candidates
   readonly #under_way = new Set<Promise<void>>()
   #counts = noCounts()
   #pumping: Promise<void> | null = null
+  #gathering: PromiseWithResolvers<void> | null = null
   #next_pass: PromiseWithResolvers<void> | null = null
   #later: Timer | undefined
   #stopped = false
@@ -135,7 +144,7 @@ export class Engine {
       return 'nothing_due'
     }
     const leased = (await Promise.all(batches.map((batch) => this.#lease(batch)))).flat()
-    for (const { work, leased_at } of leased) this.#start(work, leased_at)
+    for (const work of leased) this.#start(work)
     await this.#restLate()
     if (leased.length > 0) return 'started'
     this.#candidates.drop() // what was seen is no longer so
@@ -173,29 +182,26 @@ export class Engine {
   }
 
   /** What of this batch is still due and free; the rest another node has, or it is gone. */
-  async #lease({ tenant_id, kind, items }: Batch): Promise<{ work: Leased; leased_at: number }[]> {
+  async #lease({ tenant_id, kind, items }: Batch): Promise<Work[]> {
     const { db, clock } = this.options
     const leased_at = clock.monotonic() // the lease is older than its answer
     const ids = items.map(({ source_id }) => source_id)
     try {
       const leased = await db.write((tx) => outbox.lease(tx, tenant_id, kind, ids, tx.now + lease_ms))
       const got = new Set(leased.map(({ source_id }) => source_id))
-      for (const item of items) if (!got.has(item.source_id)) this.#slots.giveBack(item, null)
+      for (const item of items) if (!got.has(item.source_id)) this.#slots.giveBack(item)
       // The place was taken for the destination that was seen; a PATCH may have given the work another since.
       const places = new Map(items.map(({ source_id, destination }) => [source_id, destination]))
-      return leased.map((work) => ({
-        work: { ...work, destination: places.get(work.source_id)! },
-        leased_at,
-      }))
+      return leased.map((work) => ({ ...work, destination: places.get(work.source_id)!, leased_at }))
     } catch (error) {
-      for (const item of items) this.#slots.giveBack(item, null)
+      for (const item of items) this.#slots.giveBack(item)
       this.options.onError(error)
       return []
     }
   }
 
-  #start(leased: Leased, leased_at: number): void {
-    const running = this.#run(leased, leased_at)
+  #start(leased: Work): void {
+    const running = this.#run(leased)
       .catch((error) => this.options.onError(error))
       .finally(() => {
         this.#under_way.delete(running)
@@ -204,25 +210,60 @@ export class Engine {
     this.#under_way.add(running)
   }
 
-  async #run(leased: Leased, leased_at: number): Promise<void> {
+  async #run(leased: Work): Promise<void> {
+    if (!(await this.#slots.turn(leased))) return this.#goBack(leased)
     if (leased.kind === 'timeout') return this.#inPlace(leased, () => this.#timeOut(leased))
     this.#counts.due += leased.kind === 'schedule' ? 1 : 0
-    const result = await this.#inPlace(leased, () => this.#attempt(leased, leased_at))
+    const result = await this.#inPlace(leased, () => this.#attempt(leased))
     if (result === null) return
+    await this.#together(leased)
     if (!this.#stopped) void this.pump() // what takes the place is leased in the commit that settles this
-    await this.#settleAtLast(leased, leased_at, result)
+    await nextTurn() // which is the turn of that lease
+    await this.#writeAtLast(leased, () => this.#settle(leased, result))
   }
 
   /** The place is given back when the attempt has ended, before what came of it is written. */
   async #inPlace<T extends Result | null | undefined>(leased: Leased, attempt: () => Promise<T>): Promise<T> {
-    let answered: boolean | null = null
+    let ended: Ended | null = null
     try {
       const result = await attempt()
-      if (result) answered = result.status_code !== null
+      if (result) ended = { answered: result.status_code !== null, duration_ms: result.duration_ms }
       return result
+    } catch (error) {
+      this.#slots.sendAway(leased) // they would fail as well: leases that are there last while the database is away
+      throw error
     } finally {
-      this.#slots.giveBack(leased, answered)
+      this.#slots.end(leased, ended)
     }
+  }
+
+  /** Its turn does not come; the lease was no attempt. */
+  async #goBack(leased: Work): Promise<void> {
+    try {
+      await this.#writeAtLast(leased, () => this.options.db.write((tx) => outbox.unlease(tx, leased)))
+    } finally {
+      this.#slots.giveBack(leased)
+    }
+  }
+
+  /** While more goes out under leases that are there already, results wait to be written in one commit. */
+  #together(leased: Leased): Promise<void> | undefined {
+    if (!this.#slots.isAhead(leased) || this.#stopped) {
+      this.#gathering?.resolve()
+      return undefined
+    }
+    this.#gathering ??= this.#gather()
+    return this.#gathering.promise
+  }
+
+  #gather(): PromiseWithResolvers<void> {
+    const gathering = Promise.withResolvers<void>()
+    const timer = setTimeout(gathering.resolve, gather_ms_max)
+    gathering.promise = gathering.promise.then(() => {
+      clearTimeout(timer)
+      if (this.#gathering === gathering) this.#gathering = null
+    })
+    return gathering
   }
 
   async #timeOut(leased: Leased): Promise<undefined> {
@@ -231,8 +272,8 @@ export class Engine {
     if (settled !== 'stale') this.#counts[settled] += 1
   }
 
-  /** One request. Null when it must not be sent any more: the lease is too old, or its subject is gone. */
-  async #attempt(leased: Leased, leased_at: number): Promise<Result | null> {
+  /** One request. Null when it must not be sent any more: the lease is too old, or its subject is gone or rests. */
+  async #attempt(leased: Work): Promise<Result | null> {
     const { db, clock, send } = this.options
     const started_at = clock.now()
     // Whoever had the last attempt did not live to tell what came of it.
@@ -246,7 +287,7 @@ export class Engine {
       await db.write((tx) => outbox.complete(tx, leased))
       return null
     }
-    if (clock.monotonic() - leased_at > stale_lease_ms) {
+    if (request === 'rests' || clock.monotonic() - leased.leased_at > stale_lease_ms) {
       await db.write((tx) => outbox.unlease(tx, leased))
       return null
     }
@@ -255,9 +296,11 @@ export class Engine {
   }
 
   /** The callback of a schedule or of a decision. Null when its subject is gone. */
-  async #signed(leased: Leased, started_at: Millis): Promise<Outgoing | null> {
+  async #signed(leased: Work, started_at: Millis): Promise<Outgoing | 'rests' | null> {
     const { db, services } = this.options
+    // At each attempt: since the lease they may have been rotated, or the tenant deleted.
     const secrets = await tenants.signingSecrets(db, services.secrets, leased.tenant_id, started_at)
+    if (!secrets) return 'rests'
     // Last, so that what a PATCH or DELETE has changed since the lease is not sent under the old event.
     const message = await (leased.kind === 'schedule' ? schedules : checkpoints).message(db, leased)
     if (!message) return null
@@ -276,14 +319,18 @@ export class Engine {
     }
   }
 
-  /** A database that refuses for a moment must not make a delivered callback be sent again. The fence makes it safe. */
-  async #settleAtLast(leased: Leased, leased_at: number, result: Result): Promise<void> {
+  /**
+   * A database that refuses for a moment must not make a delivered callback be sent again, nor count an attempt that
+   * was not made. The fence makes it safe.
+   */
+  async #writeAtLast(leased: Work, write: () => Promise<unknown>): Promise<void> {
     const { clock } = this.options
     for (let wait_ms = 50; ; wait_ms *= 2) {
       try {
-        return await this.#settle(leased, result)
+        await write()
+        return
       } catch (error) {
-        if (this.#stopped || clock.monotonic() - leased_at + wait_ms > lease_ms) throw error
+        if (this.#stopped || clock.monotonic() - leased.leased_at + wait_ms > lease_ms) throw error
         await sleep(wait_ms)
       }
     }
@@ -318,6 +365,7 @@ export class Engine {
   async stop(): Promise<void> {
     this.#stopped = true
     clearTimeout(this.#later)
+    this.#slots.close()
     await this.#pumping
     await Promise.all(this.#under_way)
   }

@@ -1,11 +1,19 @@
 // How much may be under way at once: on this node, for one destination, and for one lane.
 
+import { attemptsMax, type WorkKind } from '../outbox/work.ts'
+
 /** Attempts in flight on this node. */
 export const node_max = 256
 /** Attempts in flight for one destination: scheme, host and port. */
 export const destination_max = 16
 /** Of these, for one tenant: where tenants share a receiver, each finds a place. */
 export const lane_max = 12
+/** What a lane may have leased beside, to follow at once when an attempt ends. */
+export const ahead_max = 72
+/** The same for all lanes of the node. */
+export const node_ahead_max = 96
+/** An attempt that took no longer shows that its receiver keeps nobody waiting. */
+export const quick_ms = 50
 /** Lanes remembered between their attempts. */
 const remembered_max = 10_000
 
@@ -15,78 +23,189 @@ export interface Lane {
   destination: string
 }
 
+/** Work for which there might be a place. */
+export interface Seeker extends Lane {
+  kind: WorkKind
+  /** So far. */
+  attempts: number
+}
+
 interface LaneState {
-  active: number
+  /** What holds a place, or waits for one under its lease. */
+  taken: number
+  /** Of these, attempts in flight. */
+  in_flight: number
   /** Grows from 1 to `lane_max` while the receiver answers, and falls back to 1 when it does not. */
   allowed: number
+  /** Quick answers in a row. */
+  quick: number
+  /** Whether it takes more ahead, until it has all that it may; it begins when little is left. */
+  filling: boolean
+  /** Told true when their turn has come, false when it does not come. */
+  waiting: ((goes: boolean) => void)[]
+}
+
+/** How an attempt ended: whether the receiver sent any status at all, and how long it took. */
+export interface Ended {
+  answered: boolean
+  duration_ms: number
 }
 
 /**
  * A receiver that never answers holds one place of this node, not twelve: a lane gets more only as it shows that it
  * is answered (as in slow start, RFC 5681 section 3.1). It is the tenant's own lane, so that nobody can make a
  * receiver slow for others.
+ *
+ * A receiver that answers quickly would have the node commit for each handful of answers. A lane that has shown to be
+ * quick, and is alone at its destination, takes more than its places: what is ahead waits in memory under its lease,
+ * goes out as places become free, and is sent away when an answer is slow or does not come. Last attempts are not taken
+ * ahead: should the node die, that work would be given up and had never been sent.
  */
 export class Slots {
   readonly #lanes = new Map<string, LaneState>()
+  /** Places of each destination that are taken. */
   readonly #destinations = new Map<string, number>()
   readonly #tenants = new Map<string, number>()
-  #active = 0
+  #taken = 0
+  #ahead = 0
+  #closed = false
 
   get free(): number {
-    return node_max - this.#active
+    return node_max - this.#taken
   }
 
-  isFree(lane: Lane): boolean {
+  /** Of a lane: whether there is room for any of its work. */
+  isFree(lane: Lane | Seeker): boolean {
     if (this.free === 0) return false
     if (lane.destination === '') return true
-    if ((this.#destinations.get(lane.destination) ?? 0) >= destination_max) return false
     const state = this.#lanes.get(keyOf(lane))
-    return !state || state.active < state.allowed
+    const at_destination = this.#destinations.get(lane.destination) ?? 0
+    if (at_destination < destination_max && (!state || state.taken < state.allowed)) return true
+    return state !== undefined && at_destination === lane_max && this.#mayGoAhead(state) && !isLast(lane)
   }
 
-  /** Attempts in flight of this tenant. */
+  #mayGoAhead(state: LaneState): boolean {
+    return isQuick(state) && state.filling && state.taken >= lane_max && this.#ahead < node_ahead_max
+  }
+
+  /** What this tenant has in flight or leased ahead. */
   activeOf(tenant_id: string): number {
     return this.#tenants.get(tenant_id) ?? 0
   }
 
+  /** For work that is leased next. */
   take(lane: Lane): void {
-    this.#active += 1
-    this.#tenants.set(lane.tenant_id, this.activeOf(lane.tenant_id) + 1)
+    this.#taken += 1
+    count(this.#tenants, lane.tenant_id, 1)
     if (lane.destination === '') return
-    this.#destinations.set(lane.destination, (this.#destinations.get(lane.destination) ?? 0) + 1)
-    this.#stateOf(lane).active += 1
+    const state = this.#stateOf(lane)
+    state.taken += 1
+    if (state.taken <= lane_max) count(this.#destinations, lane.destination, 1)
+    else this.#ahead += 1
+    if (state.taken === lane_max + ahead_max) state.filling = false
   }
 
-  /** `answered`: whether the receiver sent any status at all; null when nothing was tried. */
-  giveBack(lane: Lane, answered: boolean | null): void {
-    this.#active -= 1
-    const others = this.activeOf(lane.tenant_id) - 1
-    if (others > 0) this.#tenants.set(lane.tenant_id, others)
-    else this.#tenants.delete(lane.tenant_id)
-    if (lane.destination === '') return
-    const left = this.#destinations.get(lane.destination)! - 1
-    if (left > 0) this.#destinations.set(lane.destination, left)
-    else this.#destinations.delete(lane.destination)
+  /** Resolves when the attempt may begin. False: it shall not, and what was taken is to be given back. */
+  turn(lane: Lane): Promise<boolean> | boolean {
+    if (lane.destination === '') return true
     const state = this.#lanes.get(keyOf(lane))!
-    state.active -= 1
-    if (answered === true) state.allowed = Math.min(lane_max, state.allowed + 1)
-    if (answered === false) state.allowed = 1
+    if (state.in_flight < lane_max) {
+      state.in_flight += 1
+      return true
+    }
+    // It was taken ahead; until its lease was there, the receiver may have become slow, or the node be told to stop.
+    if (this.#closed || !isQuick(state)) return false
+    return new Promise((resolve) => state.waiting.push(resolve))
+  }
+
+  /** Whether attempts of the lane follow each other without a commit: until as many wait as it has places. */
+  isAhead(lane: Lane): boolean {
+    const state = this.#lanes.get(keyOf(lane))
+    return (
+      state !== undefined && isQuick(state) && state.taken > lane_max && state.waiting.length !== lane_max
+    )
+  }
+
+  /** Gives back what was taken, and whose turn had not come. */
+  giveBack(lane: Lane): void {
+    this.#taken -= 1
+    count(this.#tenants, lane.tenant_id, -1)
+    if (lane.destination === '') return
+    const state = this.#lanes.get(keyOf(lane))!
+    if (state.taken <= lane_max) count(this.#destinations, lane.destination, -1)
+    else this.#ahead -= 1
+    state.taken -= 1
+    if (state.taken <= 2 * lane_max) state.filling = true
+  }
+
+  /** The same after the turn; null when nothing was tried. */
+  end(lane: Lane, ended: Ended | null): void {
+    this.giveBack(lane)
+    if (lane.destination === '') return
+    const state = this.#lanes.get(keyOf(lane))!
+    state.in_flight -= 1
+    if (ended) judge(state, ended)
+    if (state.waiting.length === 0) return
+    state.in_flight += 1
+    state.waiting.shift()!(true)
+  }
+
+  /** Whoever waits for a place of the lane is sent away, and nothing is taken ahead until it is quick anew. */
+  sendAway(lane: Lane): void {
+    const state = this.#lanes.get(keyOf(lane))
+    if (state) slowDown(state)
+  }
+
+  /** Whoever waits is sent away, and nobody waits any more. */
+  close(): void {
+    this.#closed = true
+    for (const state of this.#lanes.values()) sendAway(state)
   }
 
   #stateOf(lane: Lane): LaneState {
     const known = this.#lanes.get(keyOf(lane))
     if (known) return known
     if (this.#lanes.size >= remembered_max) this.#forgetIdle()
-    const fresh = { active: 0, allowed: 1 }
+    const fresh = { taken: 0, in_flight: 0, allowed: 1, quick: 0, filling: true, waiting: [] }
     this.#lanes.set(keyOf(lane), fresh)
     return fresh
   }
 
   #forgetIdle(): void {
-    for (const [key, { active }] of this.#lanes) if (active === 0) this.#lanes.delete(key)
+    for (const [key, { taken }] of this.#lanes) if (taken === 0) this.#lanes.delete(key)
   }
 }
 
 function keyOf({ tenant_id, destination }: Lane): string {
   return `${tenant_id} ${destination}`
+}
+
+function judge(state: LaneState, { answered, duration_ms }: Ended): void {
+  state.allowed = answered ? Math.min(lane_max, state.allowed + 1) : 1
+  if (answered && duration_ms <= quick_ms) state.quick += 1
+  else slowDown(state)
+}
+
+function slowDown(state: LaneState): void {
+  state.quick = 0
+  sendAway(state)
+}
+
+/** Whether nothing follows this attempt: so it is with every forward. */
+function isLast(lane: Lane | Seeker): boolean {
+  return 'kind' in lane && lane.attempts + 1 >= attemptsMax(lane.kind)
+}
+
+function isQuick({ quick }: LaneState): boolean {
+  return quick >= lane_max
+}
+
+function sendAway(state: LaneState): void {
+  for (const tell of state.waiting.splice(0)) tell(false)
+}
+
+function count(counts: Map<string, number>, key: string, by: 1 | -1): void {
+  const now = (counts.get(key) ?? 0) + by
+  if (now > 0) counts.set(key, now)
+  else counts.delete(key)
 }

@@ -1,12 +1,6 @@
 // Due work that was seen and not started, by tenant and lane, so that a pick passes over a full lane at one look.
 
-import type { Slots } from './slots.ts'
-
-/** What a window needs to know of its items. */
-interface Item {
-  tenant_id: string
-  destination: string
-}
+import type { Seeker, Slots } from './slots.ts'
 
 interface Ranked<T> {
   item: T
@@ -16,7 +10,7 @@ interface Ranked<T> {
 
 type Lanes<T> = Map<string, Ranked<T>[]>
 
-export class Window<T extends Item> {
+export class Window<T extends Seeker> {
   readonly #tenants = new Map<string, Lanes<T>>()
   #size = 0
 
@@ -74,7 +68,7 @@ interface Open<T> {
 }
 
 /** In the order of their first items. */
-function openLanes<T extends Item>(lanes: Lanes<T>, slots: Slots, wanted: (item: T) => boolean): Open<T>[] {
+function openLanes<T extends Seeker>(lanes: Lanes<T>, slots: Slots, wanted: (item: T) => boolean): Open<T>[] {
   const open: Open<T>[] = []
   for (const queue of lanes.values()) {
     if (!slots.isFree(queue[0]!.item)) continue
@@ -89,7 +83,7 @@ function rankOf<T>({ queue, at }: Open<T>): number {
 }
 
 /** Takes the tenant's first item for which there is a place; null when there is none. */
-function next<T extends Item>(open: Open<T>[], slots: Slots, wanted: (item: T) => boolean): T | null {
+function next<T extends Seeker>(open: Open<T>[], slots: Slots, wanted: (item: T) => boolean): T | null {
   while (open.length > 0) {
     const lane = open[0]!
     const { item } = lane.queue[lane.at]!

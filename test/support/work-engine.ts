@@ -142,6 +142,8 @@ export class Network {
   /** Every request so far, in the order of their sending. */
   readonly sent: Sent[] = []
   readonly #held = new Map<Sent, (outcome: Outcome) => void>()
+  /** What each answer says of the time that it took. */
+  duration_ms = 7
   /** What to answer at once; null holds the request. */
   answer: (request: Sent) => Verdict | null = () => null
 
@@ -149,7 +151,7 @@ export class Network {
     const request = { url, headers, body: Buffer.from(body).toString() }
     this.sent.push(request)
     const verdict = this.answer(request)
-    if (verdict !== null) return Promise.resolve(outcomeOf(verdict))
+    if (verdict !== null) return Promise.resolve(outcomeOf(verdict, this.duration_ms))
     return new Promise((resolve) => this.#held.set(request, resolve))
   }
 
@@ -160,15 +162,15 @@ export class Network {
 
   /** Answers a request that is held: with a status, or with a failure. */
   settle(request: Sent, verdict: Verdict): void {
-    this.#held.get(request)!(outcomeOf(verdict))
+    this.#held.get(request)!(outcomeOf(verdict, this.duration_ms))
     this.#held.delete(request)
   }
 }
 
-function outcomeOf(verdict: Verdict): Outcome {
-  if (typeof verdict !== 'number') return { ok: false, status: null, error: verdict, duration_ms: 7 }
+function outcomeOf(verdict: Verdict, duration_ms: number): Outcome {
+  if (typeof verdict !== 'number') return { ok: false, status: null, error: verdict, duration_ms }
   const ok = verdict >= 200 && verdict < 300
-  return { ok, status: verdict, error: ok ? null : 'status', duration_ms: 7 }
+  return { ok, status: verdict, error: ok ? null : 'status', duration_ms }
 }
 
 export interface OutboxRow {
@@ -268,6 +270,7 @@ export class Bench {
     this.db.failing.clear()
     this.db.onRead = () => {}
     this.network.answer = () => null
+    this.network.duration_ms = 7
     let stopping = true
     const stopped = Promise.all(this.#engines.splice(0).map((engine) => engine.stop())).then(() => {
       stopping = false

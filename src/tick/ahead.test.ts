@@ -1,0 +1,194 @@
+import { afterEach, beforeAll, expect, test } from 'bun:test'
+import { forEachDatabase } from '../../test/support/databases.ts'
+import { Bench } from '../../test/support/work-engine.ts'
+import { hook, manySchedules } from '../../test/support/work-features.ts'
+import type { AgentCaller } from '../contract/caller.ts'
+import { lease_ms } from '../outbox/work.ts'
+import * as schedules from '../schedules/service.ts'
+import * as tenants from '../tenants/service.ts'
+import type { Engine } from './engine.ts'
+import { ahead_max, lane_max, quick_ms } from './slots.ts'
+
+forEachDatabase('work that is leased ahead of its places', (databases) => {
+  let bench: Bench
+  beforeAll(async () => {
+    bench = await Bench.open(databases)
+  })
+  afterEach(async () => {
+    bench.db.onStatement(null)
+    await bench.clear()
+  })
+
+  /** A tenant whose one receiver has shown that it is quick, and holds 12 of `count` requests now. */
+  async function quickLane(count: number): Promise<{ caller: AgentCaller; engine: Engine }> {
+    const caller = await bench.tenant()
+    const engine = bench.engine()
+    bench.network.answer = () => 204
+    await manySchedules(bench, caller, lane_max)
+    await bench.pump(engine)
+    expect(await bench.outbox(caller.tenant_id)).toEqual([])
+    bench.network.answer = () => null
+    bench.network.sent.length = 0
+    await manySchedules(bench, caller, count)
+    await engine.pumpAnew()
+    await bench.db.quiet()
+    expect(bench.network.held).toHaveLength(lane_max)
+    return { caller, engine }
+  }
+
+  const isLeased = ({ lease_until }: { lease_until: number }) => lease_until > bench.clock.now()
+  const isUntried = ({ lease_until, attempts, first_attempt_at }: Waiting) =>
+    lease_until === 0 && attempts === 0 && first_attempt_at === null
+  type Waiting = Awaited<ReturnType<Bench['outbox']>>[number]
+
+  const idsOf = () => bench.network.sent.map(({ headers }) => headers['webhook-id']!)
+
+  /** Leased, and not sent. */
+  async function waiting(caller: AgentCaller): Promise<Waiting[]> {
+    const sent = new Set(idsOf())
+    return (await bench.outbox(caller.tenant_id)).filter((row) => isLeased(row) && !sent.has(row.event_id))
+  }
+
+  async function fired({ tenant_id }: AgentCaller): Promise<number> {
+    const text = "select id from schedules where tenant_id = :tenant_id and status = 'fired'"
+    return (await bench.rows(text, { tenant_id })).length
+  }
+
+  test('is 72 at most, and follows what ends without another lease', async () => {
+    const { caller } = await quickLane(100)
+    expect(await waiting(caller)).toHaveLength(ahead_max)
+    const statements: string[] = []
+    bench.db.onStatement((name) => statements.push(name))
+    await bench.settle(204, bench.network.held.slice(0, 5))
+    expect(bench.network.held).toHaveLength(lane_max)
+    expect(bench.network.sent).toHaveLength(lane_max + 5)
+    expect(statements).not.toContain('outbox.lease')
+  })
+
+  test('leaves no result unwritten while nothing else ends', async () => {
+    const { caller } = await quickLane(100)
+    await bench.settle(204, bench.network.held.slice(0, 5))
+    while ((await fired(caller)) < lane_max + 5) await bench.db.quiet()
+    expect(await waiting(caller)).toHaveLength(ahead_max - 5)
+  })
+
+  test('is sent once, each, to the last', async () => {
+    const { caller, engine } = await quickLane(500)
+    bench.network.answer = () => 204
+    await bench.drain()
+    while ((await fired(caller)) < lane_max + 500) {
+      bench.clock.advance(100)
+      await bench.pump(engine)
+    }
+    expect(new Set(idsOf()).size).toBe(500)
+    expect(bench.network.sent).toHaveLength(500)
+    expect(await bench.outbox(caller.tenant_id)).toEqual([])
+  })
+
+  test.each([
+    ['is slow', 204, quick_ms + 1],
+    ['does not come', 'timeout', quick_ms],
+  ] as const)('is given back when an answer %s, and was no attempt', async (_, verdict, duration_ms) => {
+    const { caller } = await quickLane(84)
+    const ids = (await waiting(caller)).map(({ source_id }) => source_id)
+    bench.network.duration_ms = duration_ms
+    await bench.settle(verdict, bench.network.held.slice(0, 1))
+    const rows = (await bench.outbox(caller.tenant_id)).filter(({ source_id }) => ids.includes(source_id))
+    expect(rows).toHaveLength(ahead_max)
+    // After a slow answer the next follows it; one that did not come leaves eleven in flight, and one place.
+    expect(rows.filter(isUntried)).toHaveLength(verdict === 204 ? ahead_max - 1 : ahead_max)
+  })
+
+  test('is not sent when it is cancelled meanwhile', async () => {
+    const { caller } = await quickLane(84)
+    const [row] = await waiting(caller)
+    await schedules.cancel(bench.db, caller, row!.source_id)
+    await bench.drain()
+    while ((await fired(caller)) < lane_max + 83) await bench.db.quiet()
+    expect(bench.network.sent).toHaveLength(83)
+    expect(idsOf()).not.toContain(row!.event_id)
+  })
+
+  test('goes to another receiver when it is given one meanwhile, and there only', async () => {
+    const { caller, engine } = await quickLane(84)
+    const [row] = await waiting(caller)
+    const callback_url = 'http://new.test/x'
+    await schedules.update(bench.db, caller, bench.services, row!.source_id, { callback_url })
+    bench.network.answer = () => 204
+    await bench.drain()
+    while ((await fired(caller)) < lane_max + 84) {
+      bench.clock.advance(lease_ms)
+      await bench.pump(engine)
+    }
+    const urls = bench.network.sent.map(({ url }) => url)
+    expect(urls.filter((url) => url === callback_url)).toHaveLength(1)
+    expect(urls.filter((url) => url === `${hook}/path`)).toHaveLength(83)
+  })
+
+  test('is given back when the node stops, and was no attempt', async () => {
+    const { caller, engine } = await quickLane(84)
+    const stopped = engine.stop()
+    await bench.db.quiet()
+    expect((await bench.outbox(caller.tenant_id)).filter(isUntried)).toHaveLength(ahead_max)
+    await bench.drain()
+    await stopped
+    expect(bench.network.sent).toHaveLength(lane_max)
+  })
+
+  test('is given back later when the database refuses for a moment, and was no attempt', async () => {
+    const { caller } = await quickLane(84)
+    const ids = (await waiting(caller)).map(({ source_id }) => source_id)
+    const untried = async () =>
+      (await bench.outbox(caller.tenant_id)).filter((row) => ids.includes(row.source_id) && isUntried(row))
+    bench.db.failing.add('outbox.unlease')
+    await bench.settle('timeout', bench.network.held.slice(0, 1))
+    expect(await untried()).toEqual([])
+    bench.db.failing.clear()
+    while ((await untried()).length < ahead_max) await bench.db.quiet()
+    expect(bench.errors).toEqual([])
+  })
+
+  test('is given back when the database refuses to say what to send, save the one that asked', async () => {
+    const { caller, engine } = await quickLane(84)
+    bench.db.onRead = (name) => {
+      if (name !== 'schedules.deliverable') return
+      bench.db.onRead = () => {}
+      throw new Error('the database is away')
+    }
+    await bench.settle(204, bench.network.held.slice(0, 1))
+    expect(bench.errors.map(String)).toEqual(['Error: the database is away'])
+    // Of 72: the one that asked, and one that was given back and leased anew.
+    expect((await bench.outbox(caller.tenant_id)).filter(isUntried)).toHaveLength(ahead_max - 2)
+    bench.network.answer = () => 204
+    await bench.drain()
+    while ((await fired(caller)) < lane_max + 83) await bench.pump(engine)
+    expect((await bench.outbox(caller.tenant_id)).map(({ attempts }) => attempts)).toEqual([1])
+  })
+
+  test('is signed with the secrets of the time when it is sent', async () => {
+    const { caller } = await quickLane(84)
+    const admin = { ...caller, kind: 'admin' as const }
+    await tenants.rotateSigningSecret(bench.db, bench.services, admin, caller.tenant_id)
+    await bench.drain()
+    const signatures = bench.network.sent.map(
+      ({ headers }) => headers['webhook-signature']!.split(' ').length,
+    )
+    expect(signatures).toEqual([...Array<number>(lane_max).fill(1), ...Array<number>(ahead_max).fill(2)])
+  })
+
+  test('is not sent when its tenant is deleted meanwhile, and was no attempt', async () => {
+    const { caller, engine } = await quickLane(84)
+    const admin = { ...caller, kind: 'admin' as const }
+    await tenants.remove(bench.db, bench.services, admin, caller.tenant_id)
+    await bench.drain()
+    while ((await fired(caller)) < 2 * lane_max) await bench.db.quiet()
+    expect(bench.network.sent).toHaveLength(lane_max)
+    expect((await bench.outbox(caller.tenant_id)).filter(isUntried)).toHaveLength(ahead_max)
+    await tenants.restore(bench.db, bench.services, admin, caller.tenant_id)
+    bench.network.answer = () => 204
+    bench.clock.advance(1_000)
+    await bench.pump(engine)
+    while ((await fired(caller)) < lane_max + 84) await bench.db.quiet()
+    expect(new Set(idsOf()).size).toBe(84)
+  })
+})
