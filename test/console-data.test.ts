@@ -1,8 +1,7 @@
 // What agents stored, as the operator finds it in the console: the audit log and the key-value store.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { useChromium } from './support/chromium.ts'
@@ -16,12 +15,13 @@ import {
   themes,
   useRealTime,
 } from './support/console.ts'
+import { databaseFolder } from './support/folders.ts'
 import { TestService, type TestTenant } from './support/service.ts'
 
 const chromium = useChromium()
 
 /** On one engine: what the API answers on each of them its own tests say. */
-const folder = mkdtempSync(join(tmpdir(), 'waystation-test-'))
+const folder = databaseFolder()
 const service = new TestService()
 beforeAll(async () => {
   await service.start(`sqlite:${join(folder, 'test.db')}`)

@@ -2,8 +2,7 @@
 // API's matter, and the same on both engines.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { shown } from '../console/text.ts'
@@ -11,11 +10,12 @@ import { unnamed } from '../src/db/db.ts'
 import { useChromium } from './support/chromium.ts'
 import { narrow, overflow, signIn, useRealTime } from './support/console.ts'
 import { entries, linksOn, sights } from './support/console-walk.ts'
+import { databaseFolder } from './support/folders.ts'
 import { fitting, hostile } from './support/hostile.ts'
 import { TestService, type TestTenant } from './support/service.ts'
 
 const chromium = useChromium()
-const folder = mkdtempSync(join(tmpdir(), 'waystation-test-'))
+const folder = databaseFolder()
 const service = new TestService()
 let tenant: TestTenant
 /** The link of an approval page that asks about all of them. */

@@ -1,8 +1,7 @@
 // Inboxes and counters in the console: a webhook appears as it comes, is shown as what it is, and is sent again.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { useChromium } from './support/chromium.ts'
@@ -17,6 +16,7 @@ import {
   themes,
   useRealTime,
 } from './support/console.ts'
+import { databaseFolder } from './support/folders.ts'
 import { messagesIn, newInbox, type TestInbox } from './support/inbox.ts'
 import { startReceiver } from './support/receiver.ts'
 import { TestService, type TestTenant } from './support/service.ts'
@@ -24,7 +24,7 @@ import { TestService, type TestTenant } from './support/service.ts'
 const chromium = useChromium()
 
 /** On one engine: what the API answers on each of them its own tests say. */
-const folder = mkdtempSync(join(tmpdir(), 'waystation-test-'))
+const folder = databaseFolder()
 const service = new TestService({ CALLBACK_ALLOW: '127.0.0.1' })
 beforeAll(async () => {
   await service.start(`sqlite:${join(folder, 'test.db')}`)

@@ -2,18 +2,18 @@
 // are made by one statement each.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { type Params, unnamed } from '../src/db/db.ts'
 import { useChromium } from './support/chromium.ts'
 import { signIn, useRealTime } from './support/console.ts'
 import { entries, loaded, open } from './support/console-walk.ts'
+import { databaseFolder } from './support/folders.ts'
 import { TestService, type TestTenant } from './support/service.ts'
 
 const chromium = useChromium()
-const folder = mkdtempSync(join(tmpdir(), 'waystation-test-'))
+const folder = databaseFolder()
 const service = new TestService()
 let tenant: TestTenant
 /** Where the large values are. */

@@ -1,8 +1,7 @@
 // The operator's first steps in the console: signing in and out, the overview, a decision in place.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { useChromium } from './support/chromium.ts'
 import {
@@ -17,6 +16,7 @@ import {
   themes,
   useRealTime,
 } from './support/console.ts'
+import { databaseFolder } from './support/folders.ts'
 import { TestService, type TestTenant } from './support/service.ts'
 
 const chromium = useChromium()
@@ -34,7 +34,7 @@ async function ask({ api_key }: TestTenant, title: string): Promise<string> {
 }
 
 /** On one engine: what the API answers on each of them its own tests say. */
-const folder = mkdtempSync(join(tmpdir(), 'waystation-test-'))
+const folder = databaseFolder()
 const service = new TestService()
 beforeAll(async () => {
   await service.start(`sqlite:${join(folder, 'test.db')}`)

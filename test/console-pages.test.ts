@@ -2,18 +2,18 @@
 // same on both engines.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { useChromium } from './support/chromium.ts'
 import { accessibilityFaults, narrow, overflow, refusals, signIn, themes } from './support/console.ts'
 import { type Company, liveAnHour } from './support/console-seed.ts'
 import { addressesOf, entries, loaded, open, visit } from './support/console-walk.ts'
+import { databaseFolder } from './support/folders.ts'
 import { TestService, type TestTenant } from './support/service.ts'
 
 const chromium = useChromium()
-const folder = mkdtempSync(join(tmpdir(), 'waystation-test-'))
+const folder = databaseFolder()
 const service = new TestService()
 let company: Company
 let nobody: TestTenant

@@ -1,8 +1,7 @@
 // The operator mends what broke: from a schedule that failed, by its attempts, to the dead letter it left.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { RawJson, Waystation } from '../sdk/src/index.ts'
@@ -18,13 +17,14 @@ import {
   themes,
   useRealTime,
 } from './support/console.ts'
+import { databaseFolder } from './support/folders.ts'
 import { startReceiver } from './support/receiver.ts'
 import { cron_secret, TestService, type TestTenant } from './support/service.ts'
 
 const chromium = useChromium()
 
 /** On one engine: what the API answers on each of them its own tests say. */
-const folder = mkdtempSync(join(tmpdir(), 'waystation-test-'))
+const folder = databaseFolder()
 const service = new TestService()
 beforeAll(async () => {
   await service.start(`sqlite:${join(folder, 'test.db')}`)

