@@ -54,6 +54,8 @@ async function mustRun(
 beforeAll(async () => {
   const source = join(folder, 'sdk')
   cpSync(join(root, 'sdk'), source, { recursive: true, filter: (path) => !path.endsWith('dist') })
+  const installer = join('scripts', 'ensure-install.mjs')
+  cpSync(join(root, installer), join(folder, installer))
   packed = JSON.parse(await mustRun(['npm', 'pack', '--json', '--silent'], source))[0]
   mkdirSync(project)
   writeFileSync(join(project, 'package.json'), '{"private": true, "type": "module"}')
