@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, expect, test } from 'bun:test'
+import { afterEach, beforeAll, expect, spyOn, test } from 'bun:test'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { Bench } from '../../test/support/work-engine.ts'
 import { hook, manySchedules } from '../../test/support/work-features.ts'
@@ -63,6 +63,43 @@ forEachDatabase('work that is leased ahead of its places', (databases) => {
     expect(bench.network.held).toHaveLength(lane_max)
     expect(bench.network.sent).toHaveLength(lane_max + 5)
     expect(statements).not.toContain('outbox.lease')
+  })
+
+  /** Timers of 25 ms, which a result waits for at most, do not run by themselves meanwhile. */
+  async function withoutPatience(work: (timers: (() => void)[]) => Promise<void>): Promise<void> {
+    const timers: (() => void)[] = []
+    const real = globalThis.setTimeout
+    const held = (callback: () => void, ms?: number) =>
+      ms === 25 ? timers.push(callback) : real(callback, ms)
+    const set = spyOn(globalThis, 'setTimeout').mockImplementation(held as unknown as typeof setTimeout)
+    try {
+      await work(timers)
+    } finally {
+      set.mockRestore()
+    }
+  }
+
+  test('has its results written together, 25 ms later at most', async () => {
+    const { caller } = await quickLane(100)
+    await withoutPatience(async (timers) => {
+      await bench.settle(204, bench.network.held.slice(0, 5))
+      expect([await fired(caller), timers.length]).toEqual([lane_max, 1])
+      timers[0]!()
+      while ((await fired(caller)) < lane_max + 5) await bench.db.quiet()
+    })
+  })
+
+  test('has its results written, and more leased, when as many wait as there are places', async () => {
+    const { caller } = await quickLane(200)
+    const until_few_wait = ahead_max - lane_max
+    await withoutPatience(async () => {
+      for (let sent = 0; sent < until_few_wait; sent += lane_max) {
+        expect(await fired(caller)).toBe(lane_max)
+        await bench.settle(204)
+      }
+      while ((await fired(caller)) < lane_max + until_few_wait) await bench.db.quiet()
+      expect(await waiting(caller)).toHaveLength(ahead_max)
+    })
   })
 
   test('leaves no result unwritten while nothing else ends', async () => {

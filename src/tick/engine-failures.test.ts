@@ -4,6 +4,7 @@ import { Bench } from '../../test/support/work-engine.ts'
 import { approve, checkpoint, manySchedules, schedule } from '../../test/support/work-features.ts'
 import type { AgentCaller } from '../contract/caller.ts'
 import * as outbox from '../outbox/service.ts'
+import { stale_lease_ms } from '../outbox/work.ts'
 import * as schedules from '../schedules/service.ts'
 import * as tenants from '../tenants/service.ts'
 import { node_max } from './slots.ts'
@@ -77,6 +78,21 @@ forEachDatabase('a database that fails', (databases) => {
     }
     expect(new Set(bench.network.sent.map(({ headers }) => headers['webhook-id'])).size).toBe(count)
     expect(bench.network.sent).toHaveLength(count)
+  })
+
+  test('under the return of a lease that is too old makes no attempt of it: it is given back later', async () => {
+    const caller = await bench.tenant()
+    await schedule(bench, caller)
+    let stalls = 1
+    bench.db.onRead = (name) => {
+      if (name === 'schedules.deliverable' && stalls-- > 0) bench.clock.advance(stale_lease_ms + 1)
+    }
+    bench.db.failing.add('outbox.unlease')
+    await bench.pump(bench.engine())
+    expect(bench.network.sent).toEqual([])
+    bench.db.failing.clear()
+    while (bench.network.held.length === 0) await bench.db.quiet()
+    expect(bench.network.sent.map(({ headers }) => headers['x-waystation-attempt'])).toEqual(['1'])
   })
 
   test.each([

@@ -240,10 +240,14 @@ export class Engine {
   /** Its turn does not come; the lease was no attempt. */
   async #goBack(leased: Work): Promise<void> {
     try {
-      await this.#writeAtLast(leased, () => this.options.db.write((tx) => outbox.unlease(tx, leased)))
+      await this.#unlease(leased)
     } finally {
       this.#slots.giveBack(leased)
     }
+  }
+
+  #unlease(leased: Work): Promise<void> {
+    return this.#writeAtLast(leased, () => this.options.db.write((tx) => outbox.unlease(tx, leased)))
   }
 
   /** While more goes out under leases that are there already, results wait to be written in one commit. */
@@ -288,7 +292,7 @@ export class Engine {
       return null
     }
     if (request === 'rests' || clock.monotonic() - leased.leased_at > stale_lease_ms) {
-      await db.write((tx) => outbox.unlease(tx, leased))
+      await this.#unlease(leased)
       return null
     }
     const { ok, status, error, duration_ms } = await send(request)
