@@ -1,8 +1,6 @@
 // What agents stored, as the operator finds it in the console: the audit log and the key-value store.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { useChromium } from './support/chromium.ts'
 import {
@@ -13,24 +11,13 @@ import {
   signIn,
   tabTo,
   themes,
-  useRealTime,
+  useService,
 } from './support/console.ts'
-import { databaseFolder } from './support/folders.ts'
-import { TestService, type TestTenant } from './support/service.ts'
+import type { TestTenant } from './support/service.ts'
 
 const chromium = useChromium()
 
-/** On one engine: what the API answers on each of them its own tests say. */
-const folder = databaseFolder()
-const service = new TestService()
-beforeAll(async () => {
-  await service.start(`sqlite:${join(folder, 'test.db')}`)
-  useRealTime(service)
-})
-afterAll(async () => {
-  await service.stop()
-  rmSync(folder, { recursive: true, force: true })
-})
+const service = useService()
 
 /** `entry` as JSON text, so that its digits arrive. */
 async function append({ api_key }: TestTenant, entry: string): Promise<string> {

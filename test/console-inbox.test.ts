@@ -1,8 +1,6 @@
 // Inboxes and counters in the console: a webhook appears as it comes, is shown as what it is, and is sent again.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { useChromium } from './support/chromium.ts'
 import {
@@ -14,26 +12,15 @@ import {
   signIn,
   tabTo,
   themes,
-  useRealTime,
+  useService,
 } from './support/console.ts'
-import { databaseFolder } from './support/folders.ts'
 import { messagesIn, newInbox, type TestInbox } from './support/inbox.ts'
 import { startReceiver } from './support/receiver.ts'
-import { TestService, type TestTenant } from './support/service.ts'
+import type { TestTenant } from './support/service.ts'
 
 const chromium = useChromium()
 
-/** On one engine: what the API answers on each of them its own tests say. */
-const folder = databaseFolder()
-const service = new TestService({ CALLBACK_ALLOW: '127.0.0.1' })
-beforeAll(async () => {
-  await service.start(`sqlite:${join(folder, 'test.db')}`)
-  useRealTime(service)
-})
-afterAll(async () => {
-  await service.stop()
-  rmSync(folder, { recursive: true, force: true })
-})
+const service = useService({ CALLBACK_ALLOW: '127.0.0.1' })
 
 interface Sent {
   path?: string

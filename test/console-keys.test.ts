@@ -1,8 +1,6 @@
 // The operator's keys: made, shown once, rotated, ended.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { describe, expect, test } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { verifyCallback } from '../sdk/src/index.ts'
 import { useChromium } from './support/chromium.ts'
@@ -16,24 +14,14 @@ import {
   tabTo,
   themes,
   useRealTime,
+  useService,
 } from './support/console.ts'
-import { databaseFolder } from './support/folders.ts'
 import { startReceiver } from './support/receiver.ts'
-import { cron_secret, TestService, type TestTenant } from './support/service.ts'
+import { cron_secret, type TestTenant } from './support/service.ts'
 
 const chromium = useChromium()
 
-/** On one engine: what the API answers on each of them its own tests say. */
-const folder = databaseFolder()
-const service = new TestService()
-beforeAll(async () => {
-  await service.start(`sqlite:${join(folder, 'test.db')}`)
-  useRealTime(service)
-})
-afterAll(async () => {
-  await service.stop()
-  rmSync(folder, { recursive: true, force: true })
-})
+const service = useService()
 
 const hour_ms = 3_600_000
 

@@ -1,8 +1,6 @@
 // The operator's first steps in the console: signing in and out, the overview, a decision in place.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { describe, expect, test } from 'bun:test'
 import { useChromium } from './support/chromium.ts'
 import {
   accessibilityFaults,
@@ -14,10 +12,9 @@ import {
   signIn,
   tabTo,
   themes,
-  useRealTime,
+  useService,
 } from './support/console.ts'
-import { databaseFolder } from './support/folders.ts'
-import { TestService, type TestTenant } from './support/service.ts'
+import type { TestTenant } from './support/service.ts'
 
 const chromium = useChromium()
 
@@ -33,17 +30,7 @@ async function ask({ api_key }: TestTenant, title: string): Promise<string> {
   return checkpoint.id
 }
 
-/** On one engine: what the API answers on each of them its own tests say. */
-const folder = databaseFolder()
-const service = new TestService()
-beforeAll(async () => {
-  await service.start(`sqlite:${join(folder, 'test.db')}`)
-  useRealTime(service)
-})
-afterAll(async () => {
-  await service.stop()
-  rmSync(folder, { recursive: true, force: true })
-})
+const service = useService()
 
 describe('The console', () => {
   describe('signs in', () => {

@@ -2,6 +2,7 @@
 // not yet written when it is killed, a second's worth at most, is not counted.
 
 import type { Clock, Millis } from '../base/clock.ts'
+import { Repeat } from '../base/repeat.ts'
 import type { TenantFacts } from '../contract/caller.ts'
 import type { MonthlyCalls, Plans } from '../contract/services.ts'
 import { exceeded, monthOf, planOf } from './quota.ts'
@@ -39,7 +40,7 @@ export interface CallCounts {
 
 export class Calls implements MonthlyCalls {
   readonly #entries = new Map<string, Entry>()
-  #timer: Timer | undefined
+  readonly #writes = new Repeat(write_every_ms, () => this.flush())
 
   constructor(
     private readonly clock: Clock,
@@ -53,17 +54,12 @@ export class Calls implements MonthlyCalls {
 
   /** Writes once a second until stopped. */
   start(onError: (error: unknown) => void): void {
-    this.#timer = setTimeout(async () => {
-      await this.flush().catch(onError)
-      if (this.#timer) this.start(onError)
-    }, write_every_ms)
+    this.#writes.start(onError)
   }
 
   /** Writes what is left. */
-  async stop(): Promise<void> {
-    clearTimeout(this.#timer)
-    this.#timer = undefined
-    await this.flush()
+  stop(): Promise<void> {
+    return this.#writes.stop()
   }
 
   take(caller: TenantFacts, plans: Plans, now: Millis): Promise<void> | undefined {

@@ -4,6 +4,7 @@
 import type { BunRequest } from 'bun'
 import type { Page, Visit } from '../http/pages.ts'
 import { type BuiltFile, buildConsole } from './console-build.ts'
+import { takesGzip } from './served.ts'
 
 /** Everything is from here, and nothing is made of text: no inline code, no markup, no form that goes anywhere. */
 const policy = [
@@ -73,7 +74,7 @@ async function answerAsset(request: BunRequest, { api }: Visit): Promise<Respons
   const asset = assets.get((request.params as { file: string }).file)
   // As any path that names nothing.
   if (!asset) return api(new Request(request.url, { method: request.method }))
-  const zipped = /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/.test(request.headers.get('accept-encoding') ?? '')
+  const zipped = takesGzip(request.headers.get('accept-encoding'))
   return new Response(zipped ? asset.gzip : asset.plain, {
     headers: {
       'content-type': asset.type,

@@ -59,7 +59,7 @@ export function answerWith(file: Served, request: Headers): Response {
 }
 
 /** RFC 9110 section 12.5.3: named and not refused by `q=0`; the name counts before `*`. */
-function takesGzip(accepted: string | null): boolean {
+export function takesGzip(accepted: string | null): boolean {
   const codings = new Map(
     (accepted ?? '').split(',').map((item) => {
       const [name, ...parameters] = item.toLowerCase().split(';')

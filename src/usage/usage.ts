@@ -2,6 +2,7 @@
 // has counted and not yet written when it is killed, a second's worth at most, is not counted.
 
 import { day_ms, hour_ms, type Millis } from '../base/clock.ts'
+import { Repeat } from '../base/repeat.ts'
 import type { UsageCounts } from '../contract/services.ts'
 
 export const features = [
@@ -59,7 +60,7 @@ export type AddCounts = (counts: readonly Count[]) => Promise<void>
 export class Usage implements UsageCounts {
   #waiting = new Map<string, Count>()
   #writing: Promise<void> | null = null
-  #timer: Timer | undefined
+  readonly #writes = new Repeat(write_every_ms, () => this.flush())
 
   constructor(private readonly add: AddCounts) {}
 
@@ -123,17 +124,12 @@ export class Usage implements UsageCounts {
 
   /** Writes once a second until stopped. */
   start(onError: (error: unknown) => void): void {
-    this.#timer = setTimeout(async () => {
-      await this.flush().catch(onError)
-      if (this.#timer) this.start(onError)
-    }, write_every_ms)
+    this.#writes.start(onError)
   }
 
   /** Writes what is left. */
-  async stop(): Promise<void> {
-    clearTimeout(this.#timer)
-    this.#timer = undefined
-    await this.flush()
+  stop(): Promise<void> {
+    return this.#writes.stop()
   }
 }
 

@@ -1,9 +1,12 @@
 // What tests of the console and of the approval page share.
 
-import { readFileSync } from 'node:fs'
+import { afterAll, beforeAll } from 'bun:test'
+import { readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Page, Request } from 'playwright-core'
-import type { TestService, TestTenant } from './service.ts'
+import { databaseFolder } from './folders.ts'
+import { TestService, type TestTenant } from './service.ts'
 
 /** A phone held upright. */
 export const narrow = { viewport: { width: 360, height: 740 } }
@@ -16,6 +19,21 @@ export function refusals(...statuses: number[]): RegExp[] {
 /** The service's time becomes the browser's: pages show what is left until then. */
 export function useRealTime(service: TestService): void {
   service.clock.jump(Date.now() - service.clock.now())
+}
+
+/** A service at the browser's time. On one engine: what the API answers on each of them its own tests say. */
+export function useService(settings: Record<string, string> = {}): TestService {
+  const folder = databaseFolder()
+  const service = new TestService(settings)
+  beforeAll(async () => {
+    await service.start(`sqlite:${join(folder, 'test.db')}`)
+    useRealTime(service)
+  })
+  afterAll(async () => {
+    await service.stop()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  return service
 }
 
 /** Every request of the page from now on. */
