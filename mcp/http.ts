@@ -1,7 +1,6 @@
 // Streamable HTTP without sessions: each POST is answered by a server of its own, so that any node can answer.
 
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'
-import { ErrorCode } from '@modelcontextprotocol/sdk/types.js'
 import { mcpServer, type ServerOptions } from './server.ts'
 
 /** Calls under way on this node by caller and request id, so that a cancellation, which is a POST of its own, finds them. */
@@ -12,24 +11,23 @@ export interface HttpOptions extends Omit<ServerOptions, 'signal'> {
   caller: string
 }
 
-/** Answers one POST whose body is `text`. The caller was let in before. */
+/** A message whose ids were checked: how they are written is all that is kept of them here. */
+export interface Message {
+  method?: unknown
+  id?: string | number
+  params?: { requestId?: string | number; [name: string]: unknown }
+}
+
+/** Answers one POST of this message. The caller was let in before. */
 export async function answerPost(
   request: Request,
-  text: string,
+  message: Message,
   { caller, ...options }: HttpOptions,
 ): Promise<Response> {
-  const message = parsed(text)
-  if (message === undefined) return refused(400, ErrorCode.ParseError, 'The body is not valid JSON.')
-  // The protocol has had no batches since 2025-06-18.
-  if (Array.isArray(message)) return refused(400, ErrorCode.InvalidRequest, 'Send one message a request.')
   const takes = accepted(request.headers)
-  if (!takes) return refused(406, -32_000, 'Accept application/json or text/event-stream.')
+  if (!takes) return notAcceptable()
 
-  const { method, id, params } = Object(message) as {
-    method?: unknown
-    id?: unknown
-    params?: { requestId?: unknown }
-  }
+  const { method, id, params } = message
   if (method === 'notifications/cancelled') {
     for (const wait of running.get(nameOf(caller, params?.requestId)) ?? []) wait.abort()
     return new Response(null, { status: 202 })
@@ -61,14 +59,6 @@ export async function answerPost(
   return response
 }
 
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
 /** What the client takes; JSON where it takes both. */
 function accepted(headers: Headers): 'json' | 'stream' | null {
   const accept = headers.get('accept')?.toLowerCase() ?? '*/*'
@@ -76,7 +66,8 @@ function accepted(headers: Headers): 'json' | 'stream' | null {
   return /text\/(event-stream|\*)/.test(accept) ? 'stream' : null
 }
 
-function nameOf(caller: string, id: unknown): string {
+/** The request id 7 is another than "7". */
+function nameOf(caller: string, id: string | number | undefined): string {
   return `${caller} ${JSON.stringify(id)}`
 }
 
@@ -89,6 +80,7 @@ function remember(name: string, controller: AbortController): () => void {
   }
 }
 
-function refused(status: number, code: number, message: string): Response {
-  return Response.json({ jsonrpc: '2.0', id: null, error: { code, message } }, { status })
+function notAcceptable(): Response {
+  const error = { code: -32_000, message: 'Accept application/json or text/event-stream.' }
+  return Response.json({ jsonrpc: '2.0', id: null, error }, { status: 406 })
 }

@@ -1,6 +1,6 @@
 // POST /mcp as HTTP: who may ask, from where, in which form, and how a wait ends.
 
-import { expect, spyOn, test } from 'bun:test'
+import { describe, expect, spyOn, test } from 'bun:test'
 import { answerPost } from '../mcp/http.ts'
 import { hour_ms, iso } from '../src/base/clock.ts'
 import { Waiters } from '../src/base/waiters.ts'
@@ -125,10 +125,20 @@ forEachService(
         ['no UTF-8', { body: new Uint8Array([0x22, 0xff, 0x22]), headers: json }, 400, -32_700],
         ['nothing', { headers: json }, 400, -32_700],
         ['a batch', { body: [list] }, 400, -32_600],
-        ['no JSON-RPC', { body: { hello: 1 } }, 400, -32_700],
-        ['null', { body: 'null', headers: json }, 400, -32_700],
+        ['no JSON-RPC', { body: { hello: 1 } }, 400, -32_600],
+        ['another JSON-RPC', { body: { ...list, jsonrpc: '1.0' } }, 400, -32_600],
+        ['no method', { body: { jsonrpc: '2.0', id: 1 } }, 400, -32_600],
+        ['a method that is no string', { body: { ...list, method: ['a'] } }, 400, -32_600],
+        ['params that are no object', { body: { ...list, params: [1] } }, 400, -32_600],
+        ['null', { body: 'null', headers: json }, 400, -32_600],
+        ['a string', { body: '"a"', headers: json }, 400, -32_600],
         ['a form', { body: 'a=b', headers: { 'content-type': 'text/plain' } }, 400, -32_700],
-        ['JSON as text', { body: '{}', headers: { 'content-type': 'text/plain' } }, 415, -32_000],
+        [
+          'JSON as text',
+          { body: JSON.stringify(list), headers: { 'content-type': 'text/plain' } },
+          415,
+          -32_000,
+        ],
         [
           'an unknown version',
           { body: list, headers: { 'mcp-protocol-version': '2020-01-01' } },
@@ -141,6 +151,116 @@ forEachService(
         const { error } = JSON.parse(answer.text)
         expect([what, answer.status, error.code]).toEqual([what, status, code])
       }
+    })
+
+    describe('an id', () => {
+      const calling = (id: string) => `{"jsonrpc":"2.0","id":${id},"method":"tools/list"}`
+      const cancelling = (id: string) =>
+        `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":${id}}}`
+      const json = { 'content-type': 'application/json' }
+      const longest = 'x'.repeat(256)
+
+      test.each([
+        ['a string', '"a"'],
+        ['an empty string', '""'],
+        ['a string of 256 characters', `"${longest}"`],
+        ['a string of 256 escaped characters', `"${'\\u0078'.repeat(256)}"`],
+        ['0', '0'],
+        ['a negative number', '-1'],
+        ['the largest whole number', '9007199254740991'],
+      ])('may be %s, and comes back', async (_, id) => {
+        const { api_key: key } = await service.signUp()
+        const answer = await post('/mcp', { key, headers: json, body: calling(id) })
+        expect([answer.status, answer.body.id]).toEqual([200, JSON.parse(id)])
+        const cancel = await post('/mcp', { key, headers: json, body: cancelling(id) })
+        expect([cancel.status, cancel.text]).toEqual([202, ''])
+      })
+
+      const rule = 'must be a whole number or a string of at most 256 characters'
+      test.each([
+        ['null', 'null'],
+        ['true', 'true'],
+        ['an object', '{"a":1}'],
+        ['an array', '[1]'],
+        ['a fraction', '1.5'],
+        ['a number that a double cannot hold', '9007199254740993'],
+        ['an infinite number', '1e400'],
+        ['a string of 257 characters', `"${longest}y"`],
+        ['a string of 900 KB', `"${'x'.repeat(900_000)}"`],
+        ['a wide object', `{${Array.from({ length: 60_000 }, (_, i) => `"k${i}":${i}`).join()}}`],
+        ['a wide array', `[${'0,'.repeat(400_000)}0]`],
+      ])('may not be %s, nor may a params.requestId', async (_, id) => {
+        const { api_key: key } = await service.signUp()
+        for (const [body, name] of [
+          [calling(id), 'id'],
+          [cancelling(id), 'params.requestId'],
+        ] as const) {
+          const answer = await post('/mcp', { key, headers: json, body })
+          const error = { code: -32_600, message: `The member ${name} ${rule}.` }
+          expect([answer.status, JSON.parse(answer.text)]).toEqual([400, { jsonrpc: '2.0', id: null, error }])
+        }
+      })
+    })
+
+    describe('a message that is nested deeper than 128 levels', () => {
+      const json = { 'content-type': 'application/json' }
+      const places: [place: string, before: string, after: string][] = [
+        ['id', '{"jsonrpc":"2.0","method":"tools/list","id":', '}'],
+        ['params', '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":', '}'],
+        [
+          'params.requestId',
+          '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":',
+          '}}',
+        ],
+        [
+          'an argument',
+          '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"kv_put","arguments":{"value":',
+          '}}}',
+        ],
+      ]
+      const cases = places.flatMap(([place, before, after]) =>
+        [100_000, 520_000].map((levels) => [place, levels, before, after] as const),
+      )
+
+      test.each(cases)('is refused before it is parsed: %s, %d levels', async (_, levels, before, after) => {
+        const { api_key: key } = await service.signUp()
+        const body = `${before}${'['.repeat(levels)}${']'.repeat(levels)}${after}`
+        const [parsing, stringifying] = [spyOn(JSON, 'parse'), spyOn(JSON, 'stringify')]
+        const response = await fetch(`${service.url}/mcp`, {
+          ...{ method: 'POST', body },
+          headers: { ...json, accept: both, authorization: `Bearer ${key}` },
+        })
+        const text = await response.text()
+        const parsed = parsing.mock.calls.map(([of]) => String(of).length)
+        const made = stringifying.mock.calls.map(([of]) => typeof of)
+        parsing.mockRestore()
+        stringifying.mockRestore()
+        expect([response.status, JSON.parse(text).error]).toEqual([
+          400,
+          { code: -32_600, message: 'The message is nested deeper than 128 levels.' },
+        ])
+        expect([parsed.filter((length) => length > 1_000), made]).toEqual([[], []])
+      })
+
+      test.each(['[', '{"a":'])('is no JSON when %s is left open 300,000 times', async (opener) => {
+        const { api_key: key } = await service.signUp()
+        const body = opener.repeat(opener === '[' ? 520_000 : 200_000)
+        const answer = await post('/mcp', { key, headers: json, body })
+        expect([answer.status, JSON.parse(answer.text).error.code]).toEqual([400, -32_700])
+      })
+
+      test.each([
+        [125, 200, true],
+        [126, 400, undefined],
+      ])(
+        'counts its own three levels: an argument of %d is answered %d',
+        async (levels, status, is_error) => {
+          const { api_key: key } = await service.signUp()
+          const body = `${places[3]![1]}${'['.repeat(levels)}${']'.repeat(levels)},"namespace":"a","key":"deep"}}}`
+          const answer = await post('/mcp', { key, headers: json, body })
+          expect([answer.status, JSON.parse(answer.text).result?.isError]).toEqual([status, is_error])
+        },
+      )
     })
 
     test('a body has 1 MiB at most', async () => {
@@ -266,10 +386,10 @@ forEachService(
 )
 
 test('a client that has gone while its request was taken in does not wait at all', async () => {
-  const message = JSON.stringify({
+  const message = {
     ...{ jsonrpc: '2.0', id: 1, method: 'tools/call' },
     params: { name: 'inbox_wait', arguments: { id: 'inb_1' } },
-  })
+  }
   const gone: boolean[] = []
   const headers = { 'content-type': 'application/json' }
   const request = new Request('http://any/mcp', { method: 'POST', headers, signal: AbortSignal.abort() })

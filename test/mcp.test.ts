@@ -1,8 +1,10 @@
 // The official MCP client calls every tool, over both transports.
 
 import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
+import { join } from 'node:path'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
+import { newKey } from '../src/base/keys.ts'
 import { Waiters } from '../src/base/waiters.ts'
 import { connect, type McpClient, transports } from './support/mcp.ts'
 import { forEachService, type TestTenant } from './support/service.ts'
@@ -339,4 +341,23 @@ forEachService('MCP', (service) => {
       await reader.close()
     })
   })
+})
+
+test('over stdio, ids that nest without end are passed over and what follows is answered', async () => {
+  const deep = `${'['.repeat(520_000)}${']'.repeat(520_000)}`
+  const server = Bun.spawn([process.execPath, join(import.meta.dir, '../cli/main.ts'), 'mcp'], {
+    env: { WAYSTATION_URL: 'http://127.0.0.1:1', WAYSTATION_KEY: newKey('agent') },
+    stdin: 'pipe',
+    stdout: 'pipe',
+    stderr: 'inherit',
+  })
+  const messages = [
+    `{"jsonrpc":"2.0","id":${deep},"method":"tools/list"}`,
+    `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":${deep}}}`,
+    '{"jsonrpc":"2.0","id":7,"method":"ping"}',
+  ]
+  server.stdin.write(`${messages.join('\n')}\n`)
+  server.stdin.end()
+  const told = await new Response(server.stdout).text()
+  expect([told, await server.exited]).toEqual(['{"result":{},"jsonrpc":"2.0","id":7}\n', 0])
 })

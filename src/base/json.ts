@@ -20,9 +20,9 @@ export type Scan = { ok: true; members: Members } | { ok: false; why: 'syntax' |
  * surrogates (section 8.2); whoever needs plain text has to refuse them.
  *
  * Never throws. What is not JSON is `syntax`, however deep it nests; then comes `not_an_object`; then
- * `depth`, for more than `levels_max` levels. Nesting takes no call stack.
+ * `depth`, for more than `levels` levels. Nesting takes no call stack.
  */
-export function scanObject(text: string): Scan {
+export function scanObject(text: string, levels: number = levels_max): Scan {
   const members: Members = new Map()
   const outer: number[] = []
   let closer = NONE
@@ -66,7 +66,7 @@ export function scanObject(text: string): Scan {
       if (closer === NONE) {
         if (next !== END) return { ok: false, why: 'syntax' }
         if (codeAt(text, top) !== OPEN_OBJECT) return { ok: false, why: 'not_an_object' }
-        return deepest > levels_max ? { ok: false, why: 'depth' } : { ok: true, members }
+        return deepest > levels ? { ok: false, why: 'depth' } : { ok: true, members }
       }
       if (next === COMMA) break
       if (next !== closer) return { ok: false, why: 'syntax' }

@@ -1,10 +1,12 @@
 // POST /mcp: the MCP server in process. Every tool is a call of the API with the key that came, so that limits,
 // tenancy and audit are the API's.
 
-import { ApiError, invalid } from '../base/errors.ts'
-import { decodeUtf8 } from '../base/json.ts'
+import { invalid } from '../base/errors.ts'
+import { decodeUtf8, levels_max, type Members, scanObject } from '../base/json.ts'
 import { looksLikeKey } from '../base/keys.ts'
+import { limit } from '../base/limit.ts'
 import { readBytes } from '../http/body.ts'
+import { mustBeAllowedOrigin } from '../http/origin.ts'
 import type { Page } from '../http/pages.ts'
 
 interface McpSources {
@@ -17,16 +19,17 @@ export function mcpPage({ public_url, cors_origins }: McpSources): Page {
     path: '/mcp',
     methods: ['POST'],
     async answer(request, { api, mustBe, request_id }) {
-      mustBeFriendly(request.headers, [new URL(public_url()).origin, ...cors_origins])
+      mustBeAllowedOrigin(request.headers, public_url(), cors_origins)
       const read_only = isReadOnly(request)
       const key_headers = keyOf(request.headers)
       const headers = () => new Headers([...key_headers, ['x-request-id', request_id]])
       await mustBe(['agent'], headers())
-      const text = decodeUtf8(await readBytes(request)) ?? ''
+      const message = messageIn(await readBytes(request))
+      if (message instanceof Response) return message
       // Loaded when first asked for: the start of the service does not wait for it.
       const { answerPost } = await import('../../mcp/http.ts')
       const caller = JSON.stringify(key_headers)
-      return answerPost(request, text, { api, base_url: in_process, headers, read_only, caller })
+      return answerPost(request, message, { api, base_url: in_process, headers, read_only, caller })
     },
   }
 }
@@ -34,15 +37,72 @@ export function mcpPage({ public_url, cors_origins }: McpSources): Page {
 /** Where the API is for calls without a connection: nothing is ever looked up under this name. */
 const in_process = 'http://in.process'
 
+/** Above what the API takes: a call with an argument that is too deep is told which one it is. */
+const message_levels_max = limit(
+  'mcp.levels',
+  2 * levels_max,
+  'levels',
+  'Bounds how deep a message to /mcp may nest; a deeper one is answered with an Invalid Request error.',
+)
+const id_characters_max = limit(
+  'mcp.id_characters',
+  256,
+  'characters',
+  'Bounds the id of a JSON-RPC message, which is kept while its call runs; a longer one is an Invalid Request.',
+)
+
+// JSON-RPC 2.0 section 5.1.
+const parse_error = -32_700
+const invalid_request = -32_600
+
 /**
- * A page of another site, whose name may lead here by a trick of its DNS, must not use what a browser can reach.
- * Programs send no Origin.
+ * The message, or the answer that refuses it. The whole text is scanned first, without recursion, and ids are judged
+ * by their text: nothing that nests deeper than `message_levels_max` is ever parsed.
  */
-function mustBeFriendly(headers: Headers, origins: readonly string[]): void {
-  const origin = headers.get('origin')
-  if (origin === null || origins.includes(origin) || origins.includes('*')) return
-  const issues = [{ path: 'header.Origin', message: 'is neither this service nor one of CORS_ORIGINS' }]
-  throw new ApiError('FORBIDDEN', { details: { issues } })
+function messageIn(bytes: Uint8Array): object | Response {
+  const text = decodeUtf8(bytes)
+  const scan = text === null ? null : scanObject(text, message_levels_max)
+  if (text === null || !scan || (!scan.ok && scan.why === 'syntax')) {
+    return refused(parse_error, 'The body is not valid JSON in UTF-8.')
+  }
+  const fault = scan.ok ? faultIn(scan.members) : faults[scan.why as keyof typeof faults]
+  return fault === null ? JSON.parse(text) : refused(invalid_request, fault)
+}
+
+const faults = {
+  depth: `The message is nested deeper than ${message_levels_max} levels.`,
+  // The protocol has had no batches since 2025-06-18.
+  not_an_object: 'Send one message a request, an object.',
+} as const
+
+/** What is wrong with the envelope of a message (JSON-RPC 2.0 sections 4 and 5), or null. */
+function faultIn(message: Members): string | null {
+  if (message.get('jsonrpc') !== '"2.0"') return 'The member jsonrpc must be "2.0".'
+  const is_answer = message.has('result') || message.has('error')
+  const method = message.get('method')
+  if (!(is_answer || method?.startsWith('"'))) return 'The member method must be a string.'
+  const id = message.get('id')
+  if (id !== undefined && !isId(id)) return `The member id ${id_rule}.`
+  const params = message.get('params')
+  if (params === undefined) return null
+  const scan = scanObject(params, message_levels_max)
+  if (!scan.ok) return 'The member params must be an object.'
+  const request_id = scan.members.get('requestId')
+  return request_id === undefined || isId(request_id) ? null : `The member params.requestId ${id_rule}.`
+}
+
+const id_rule = `must be a whole number or a string of at most ${id_characters_max} characters`
+
+/** JSON-RPC 2.0 section 4; MCP takes no null (2025-06-18, "Requests"). `text` is valid JSON. */
+function isId(text: string): boolean {
+  // An escaped character is six at most.
+  if (text.length > 6 * id_characters_max + 2 || !/^["\d-]/.test(text)) return false
+  const id: unknown = JSON.parse(text)
+  return typeof id === 'string' ? id.length <= id_characters_max : Number.isSafeInteger(id)
+}
+
+function refused(code: number, message: string): Response {
+  return Response.json({ jsonrpc: '2.0', id: null, error: { code, message } }, { status: 400 })
 }
 
 /** A mode that is misspelled must not end in one that may write. */
