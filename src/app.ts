@@ -20,6 +20,7 @@ import type { Db } from './db/db.ts'
 import { migrate } from './db/migrate.ts'
 import { openDb } from './db/open.ts'
 import { failure, type Log } from './http/answers.ts'
+import { KnownHosts } from './http/host.ts'
 import { AddressLimit } from './http/limits.ts'
 import { type RequestHandlers, requestHandlers } from './http/server.ts'
 
@@ -164,6 +165,7 @@ function assemble(config: Config, db: Db, log: Log, facts: Facts): App {
       cors_origins: config.cors_origins,
       cron_secret: facts.cron_secret.value,
       limits: config.loopback_only ? null : limitsOf(clock),
+      hosts: config.loopback_only ? new KnownHosts(config.public_url) : null,
     },
     pagesOf({
       openapi_text: services.openapi_text,

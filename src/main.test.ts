@@ -282,7 +282,7 @@ forEachDatabase('A stop', (databases) => {
     socket.on('error', () => {})
     const answer = new Promise<string>((resolve) => socket.on('close', () => resolve(received)))
     socket.write(
-      'POST /v1/tenants HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n' +
+      'POST /v1/tenants HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n' +
         `Content-Length: ${rest.length}\r\n\r\n`,
     )
     await taken

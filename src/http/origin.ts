@@ -9,12 +9,12 @@ import { ApiError } from '../base/errors.ts'
  */
 export function mustBeAllowedOrigin(
   headers: Headers,
-  public_url: string,
+  public_url: () => string,
   cors_origins: readonly string[],
 ): void {
   const origin = headers.get('origin')
   if (origin === null || cors_origins.includes(origin) || cors_origins.includes('*')) return
-  if (origin === new URL(public_url).origin) return
+  if (origin === new URL(public_url()).origin) return
   const issues = [{ path: 'header.Origin', message: 'is neither this service nor one of CORS_ORIGINS' }]
   throw new ApiError('FORBIDDEN', { details: { issues } })
 }

@@ -119,288 +119,299 @@ function codeOf({ text }: RawAnswer): unknown {
 
 const put_body = '{"value": 10}'
 
-forEachService('On the wire', (service) => {
-  let tenant: TestTenant
-  let authorization = ''
-  beforeAll(async () => {
-    tenant = await service.signUp()
-    authorization = `Authorization: Bearer ${tenant.api_key}\r\n`
-  })
+/** While everything is loopback, only loopback names are served; here Host is x. */
+const public_environment = { PUBLIC_URL: 'http://x' }
 
-  describe('Bun itself answers, or just closes, before a route is reached: without X-Request-Id', () => {
-    const too_large = 'HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\n\r\n'
-    const bad_request = 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n'
-    const bad_version = 'HTTP/1.1 505 HTTP Version Not Supported\r\nConnection: close\r\n\r\n'
-    test.each([
-      [
-        'a header block that is too long',
-        `GET /livez HTTP/1.1\r\nHost: x\r\nX-Long: ${'a'.repeat(20_000)}\r\n\r\n`,
-        too_large,
-      ],
-      [
-        'a request line that is too long',
-        `GET /livez?${'a'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`,
-        too_large,
-      ],
-      ['250 header fields', `GET /livez HTTP/1.1\r\nHost: x\r\n${'X-A: 1\r\n'.repeat(249)}\r\n`, too_large],
-      ['one word for a request line', 'GARBAGE\r\n\r\n', bad_request],
-      ['a path that does not begin with a slash', 'GET livez HTTP/1.1\r\nHost: x\r\n\r\n', bad_request],
-      ['HTTP/1.1 without Host', 'GET /livez HTTP/1.1\r\n\r\n', bad_request],
-      ['a header name with a space', 'GET /livez HTTP/1.1\r\nHost: x\r\nbad name: 1\r\n\r\n', bad_request],
-      ['content-length -1', 'PUT /v1/kv/a/b HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n', bad_request],
-      [
-        'content-length abc',
-        'PUT /v1/kv/a/b HTTP/1.1\r\nHost: x\r\nContent-Length: abc\r\n\r\n',
-        bad_request,
-      ],
-      [
-        'two content-lengths',
-        'PUT /v1/kv/a/b HTTP/1.1\r\nHost: x\r\nContent-Length: 13\r\nContent-Length: 12\r\n\r\n',
-        bad_request,
-      ],
-      [
-        'content-length beside chunks, which is how requests are smuggled',
-        'PUT /v1/kv/a/b HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n',
-        bad_request,
-      ],
-      ['HTTP/2.0', 'GET /livez HTTP/2.0\r\nHost: x\r\n\r\n', bad_version],
-      ['no version', 'GET /livez\r\n\r\n', bad_version],
-      ['a space in the path', 'GET /v1/kv/a/b c HTTP/1.1\r\nHost: x\r\n\r\n', bad_version],
-      ['a method that Bun does not know', 'BREW /livez HTTP/1.1\r\nHost: x\r\n\r\n', ''],
-      ['a method in lower case', 'get /livez HTTP/1.1\r\nHost: x\r\n\r\n', ''],
-    ])('%s', async (_, request, expected) => {
-      expect(await new Connection(service).send(request).rest()).toBe(expected)
+forEachService(
+  'On the wire',
+  (service) => {
+    let tenant: TestTenant
+    let authorization = ''
+    beforeAll(async () => {
+      tenant = await service.signUp()
+      authorization = `Authorization: Bearer ${tenant.api_key}\r\n`
     })
 
-    test.each([
-      ['a header block of nearly 16 KiB', `X-Long: ${'a'.repeat(16_000)}\r\n`],
-      ['190 header fields', 'X-A: 1\r\n'.repeat(189)],
-    ])('but not to %s', async (_, headers) => {
-      const answer = await exchange(service, `GET /livez HTTP/1.1\r\nHost: x\r\n${headers}\r\n`)
-      expect(answer.status).toBe('HTTP/1.1 200 OK')
+    describe('Bun itself answers, or just closes, before a route is reached: without X-Request-Id', () => {
+      const too_large = 'HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\n\r\n'
+      const bad_request = 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n'
+      const bad_version = 'HTTP/1.1 505 HTTP Version Not Supported\r\nConnection: close\r\n\r\n'
+      test.each([
+        [
+          'a header block that is too long',
+          `GET /livez HTTP/1.1\r\nHost: x\r\nX-Long: ${'a'.repeat(20_000)}\r\n\r\n`,
+          too_large,
+        ],
+        [
+          'a request line that is too long',
+          `GET /livez?${'a'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`,
+          too_large,
+        ],
+        ['250 header fields', `GET /livez HTTP/1.1\r\nHost: x\r\n${'X-A: 1\r\n'.repeat(249)}\r\n`, too_large],
+        ['one word for a request line', 'GARBAGE\r\n\r\n', bad_request],
+        ['a path that does not begin with a slash', 'GET livez HTTP/1.1\r\nHost: x\r\n\r\n', bad_request],
+        ['HTTP/1.1 without Host', 'GET /livez HTTP/1.1\r\n\r\n', bad_request],
+        ['a header name with a space', 'GET /livez HTTP/1.1\r\nHost: x\r\nbad name: 1\r\n\r\n', bad_request],
+        [
+          'content-length -1',
+          'PUT /v1/kv/a/b HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n',
+          bad_request,
+        ],
+        [
+          'content-length abc',
+          'PUT /v1/kv/a/b HTTP/1.1\r\nHost: x\r\nContent-Length: abc\r\n\r\n',
+          bad_request,
+        ],
+        [
+          'two content-lengths',
+          'PUT /v1/kv/a/b HTTP/1.1\r\nHost: x\r\nContent-Length: 13\r\nContent-Length: 12\r\n\r\n',
+          bad_request,
+        ],
+        [
+          'content-length beside chunks, which is how requests are smuggled',
+          'PUT /v1/kv/a/b HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n',
+          bad_request,
+        ],
+        ['HTTP/2.0', 'GET /livez HTTP/2.0\r\nHost: x\r\n\r\n', bad_version],
+        ['no version', 'GET /livez\r\n\r\n', bad_version],
+        ['a space in the path', 'GET /v1/kv/a/b c HTTP/1.1\r\nHost: x\r\n\r\n', bad_version],
+        ['a method that Bun does not know', 'BREW /livez HTTP/1.1\r\nHost: x\r\n\r\n', ''],
+        ['a method in lower case', 'get /livez HTTP/1.1\r\nHost: x\r\n\r\n', ''],
+      ])('%s', async (_, request, expected) => {
+        expect(await new Connection(service).send(request).rest()).toBe(expected)
+      })
+
+      test.each([
+        ['a header block of nearly 16 KiB', `X-Long: ${'a'.repeat(16_000)}\r\n`],
+        ['190 header fields', 'X-A: 1\r\n'.repeat(189)],
+      ])('but not to %s', async (_, headers) => {
+        const answer = await exchange(service, `GET /livez HTTP/1.1\r\nHost: x\r\n${headers}\r\n`)
+        expect(answer.status).toBe('HTTP/1.1 200 OK')
+      })
     })
-  })
 
-  describe('Bodies', () => {
-    const put = (headers: string) =>
-      `PUT /v1/kv/raw/key HTTP/1.1\r\nHost: x\r\n${authorization}${headers}\r\n`
+    describe('Bodies', () => {
+      const put = (headers: string) =>
+        `PUT /v1/kv/raw/key HTTP/1.1\r\nHost: x\r\n${authorization}${headers}\r\n`
 
-    const too_large = (request_id: string) => ({
-      error: {
-        code: 'PAYLOAD_TOO_LARGE',
-        message: 'The body, or a value in it, is too large.',
-        request_id,
-      },
+      const too_large = (request_id: string) => ({
+        error: {
+          code: 'PAYLOAD_TOO_LARGE',
+          message: 'The body, or a value in it, is too large.',
+          request_id,
+        },
+      })
+
+      test('of more than 1 MiB by their content-length get our own 413 before they are read', async () => {
+        const answer = await exchange(
+          service,
+          `${put(`X-Request-Id: request-0001\r\nContent-Length: ${body_bytes_max + 1}\r\n`)}{`,
+        )
+        expect(answer.status).toBe('HTTP/1.1 413 Payload Too Large')
+        expect(answer.headers['x-request-id']).toBe('request-0001')
+        expect(JSON.parse(answer.text)).toEqual(too_large('request-0001'))
+      })
+
+      test('that are too large are thrown away, and the connection goes on with the next request', async () => {
+        const connection = new Connection(service).send(
+          `${put(`Content-Length: ${body_bytes_max + 1}\r\n`)}${' '.repeat(body_bytes_max + 1)}`,
+        )
+        expect(codeOf(await connection.answer())).toBe('PAYLOAD_TOO_LARGE')
+        const next = await connection.send('GET /livez HTTP/1.1\r\nHost: x\r\n\r\n').answer()
+        connection.close()
+        expect(next.text).toBe('{"status":"alive"}')
+      })
+
+      test('of more than 16 MiB are not waited for: the connection is closed', async () => {
+        const most = 16 * body_bytes_max
+        const kept = await exchange(service, `${put(`Content-Length: ${most}\r\n`)}{`)
+        expect([codeOf(kept), kept.headers.connection]).toEqual(['PAYLOAD_TOO_LARGE', undefined])
+        const connection = new Connection(service).send(`${put(`Content-Length: ${most + 1}\r\n`)}{`)
+        const closed = await connection.answer()
+        expect([codeOf(closed), closed.headers.connection]).toEqual(['PAYLOAD_TOO_LARGE', 'close'])
+        expect(await connection.rest()).toBe('')
+      })
+
+      test('of more than 1 MiB in chunks get the same, and the connection is closed', async () => {
+        const size = body_bytes_max + 1
+        const connection = new Connection(service).send(
+          `${put('Transfer-Encoding: chunked\r\n')}${size.toString(16)}\r\n${' '.repeat(size)}\r\n0\r\n\r\n`,
+        )
+        const answer = await connection.answer()
+        expect(answer.status).toBe('HTTP/1.1 413 Payload Too Large')
+        expect(answer.headers.connection).toBe('close')
+        expect(JSON.parse(answer.text)).toEqual(too_large(answer.headers['x-request-id']!))
+        expect(await connection.rest()).toBe('')
+      })
+
+      test('of exactly 1 MiB are read, in either form', async () => {
+        const padded = put_body.padEnd(body_bytes_max, ' ')
+        for (const request of [
+          `${put(`Content-Length: ${body_bytes_max}\r\n`)}${padded}`,
+          `${put('Transfer-Encoding: chunked\r\n')}${body_bytes_max.toString(16)}\r\n${padded}\r\n0\r\n\r\n`,
+        ]) {
+          expect((await exchange(service, request)).status).toBe('HTTP/1.1 200 OK')
+        }
+      })
+
+      test('in chunks are put together', async () => {
+        const answer = await exchange(
+          service,
+          `${put('Transfer-Encoding: chunked\r\n')}5\r\n{"val\r\n8\r\nue": 10}\r\n0\r\n\r\n`,
+        )
+        expect(answer.status).toBe('HTTP/1.1 200 OK')
+        const got = await service.ask('GET', '/v1/kv/raw/key', { key: tenant.api_key })
+        expect(got.body.value).toBe(10)
+      })
+
+      test('in a broken chunk get the 400 of Bun, and write nothing', async () => {
+        const broken = put('Transfer-Encoding: chunked\r\n').replace('/raw/key', '/raw/broken')
+        const answer = await new Connection(service).send(`${broken}d\r\n${put_body}\r\nZZ\r\n`).rest()
+        expect(answer).toBe('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n')
+        const got = await service.ask('GET', '/v1/kv/raw/broken', { key: tenant.api_key })
+        expect(got.status).toBe(404)
+      })
+
+      test('that wait for 100 Continue get it', async () => {
+        const connection = new Connection(service).send(
+          put(`Expect: 100-continue\r\nContent-Length: ${put_body.length}\r\n`),
+        )
+        expect(await connection.head()).toBe('HTTP/1.1 100 Continue')
+        const answer = await connection.send(put_body).answer()
+        connection.close()
+        expect([answer.status, JSON.parse(answer.text).key]).toEqual(['HTTP/1.1 200 OK', 'key'])
+      })
     })
 
-    test('of more than 1 MiB by their content-length get our own 413 before they are read', async () => {
-      const answer = await exchange(
-        service,
-        `${put(`X-Request-Id: request-0001\r\nContent-Length: ${body_bytes_max + 1}\r\n`)}{`,
+    describe('Connections', () => {
+      const livez = 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n'
+
+      test('serve one request after another, each with its own id', async () => {
+        const connection = new Connection(service)
+        const first = await connection.send(livez).answer()
+        const second = await connection.send(livez).answer()
+        connection.close()
+        expect([first.text, second.text]).toEqual(['{"status":"alive"}', '{"status":"alive"}'])
+        expect(first.headers['x-request-id']).not.toBe(second.headers['x-request-id'])
+      })
+
+      test('serve requests that were sent at once, in their order', async () => {
+        const connection = new Connection(service).send(
+          `${livez}GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n${livez}`,
+        )
+        const statuses = []
+        for (let i = 0; i < 3; i++) statuses.push((await connection.answer()).status)
+        connection.close()
+        expect(statuses).toEqual(['HTTP/1.1 200 OK', 'HTTP/1.1 404 Not Found', 'HTTP/1.1 200 OK'])
+      })
+
+      test.each([
+        ['Connection: close', 'GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'],
+        ['HTTP/1.0', 'GET /livez HTTP/1.0\r\nHost: x\r\n\r\n'],
+        ['HTTP/1.0 without Host', 'GET /livez HTTP/1.0\r\n\r\n'],
+      ])('end with the answer to %s', async (_, request) => {
+        const connection = new Connection(service).send(request)
+        const answer = await connection.answer()
+        expect([answer.status, answer.text]).toEqual(['HTTP/1.1 200 OK', '{"status":"alive"}'])
+        expect(answer.headers['x-request-id']).toMatch(/^req_/)
+        expect(await connection.rest()).toBe('')
+      })
+
+      test('skip a body that a GET brings along', async () => {
+        const connection = new Connection(service).send(
+          `GET /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello${livez}`,
+        )
+        const answers = [await connection.answer(), await connection.answer()]
+        connection.close()
+        expect(answers.map(({ text }) => text)).toEqual(['{"status":"alive"}', '{"status":"alive"}'])
+      })
+    })
+
+    describe('Paths', () => {
+      const ask = (path: string, host = 'x') =>
+        exchange(service, `GET ${path} HTTP/1.1\r\nHost: ${host}\r\n${authorization}\r\n`)
+
+      test('in absolute form are those of their origin form', async () => {
+        expect((await ask('http://example.com/livez')).text).toBe('{"status":"alive"}')
+        expect(codeOf(await ask('http://example.com/v1/kv/state/none'))).toBe('KEY_NOT_FOUND')
+        expect(codeOf(await ask('http://example.com/nowhere'))).toBe('ROUTE_NOT_FOUND')
+      })
+
+      test.each([
+        '//livez',
+        '/livez/',
+        '/v1//agents/agent-one',
+        '/v1/agents/agent-one/',
+        '/v1/agents/',
+        '/v1/kv/state/',
+        '/v1/kv//key',
+        '/v1/kv/a/b/c',
+        '/v1/kv/../agents/agent-one',
+        '/v1/./agents/agent-one',
+        '/V1/agents/agent-one',
+        '/v1/agents%2Fagent-one',
+        '/',
+      ])('%s is none of ours', async (path) => {
+        const answer = await ask(path)
+        expect([answer.status, codeOf(answer)]).toEqual(['HTTP/1.1 404 Not Found', 'ROUTE_NOT_FOUND'])
+        expect(answer.headers['x-request-id']).toMatch(/^req_/)
+      })
+
+      test.each(['.', '..', '%2E', '%2e%2E', '.%2e'])(
+        'a key that is the dot segment %s is refused',
+        async (key) => {
+          const answer = await ask(`/v1/kv/state/${key}`)
+          expect([answer.status, codeOf(answer)]).toEqual(['HTTP/1.1 400 Bad Request', 'VALIDATION_FAILED'])
+          expect(JSON.parse(answer.text).error.details.issues[0].path).toBe('path.key')
+        },
       )
-      expect(answer.status).toBe('HTTP/1.1 413 Payload Too Large')
-      expect(answer.headers['x-request-id']).toBe('request-0001')
-      expect(JSON.parse(answer.text)).toEqual(too_large('request-0001'))
+
+      test('a Host that is none does no harm', async () => {
+        for (const host of ['', 'a b', '[', 'x:99999']) {
+          expect((await ask('/v1/agents/agent-one', host)).status).toBe('HTTP/1.1 200 OK')
+        }
+      })
     })
 
-    test('that are too large are thrown away, and the connection goes on with the next request', async () => {
-      const connection = new Connection(service).send(
-        `${put(`Content-Length: ${body_bytes_max + 1}\r\n`)}${' '.repeat(body_bytes_max + 1)}`,
-      )
-      expect(codeOf(await connection.answer())).toBe('PAYLOAD_TOO_LARGE')
-      const next = await connection.send('GET /livez HTTP/1.1\r\nHost: x\r\n\r\n').answer()
-      connection.close()
-      expect(next.text).toBe('{"status":"alive"}')
+    describe('Headers', () => {
+      test('a key that is sent twice is none', async () => {
+        const key = `X-Api-Key: ${tenant.api_key}\r\n`
+        const answer = await exchange(
+          service,
+          `GET /v1/kv/state HTTP/1.1\r\nHost: x\r\nX-Agent-Id: agent-one\r\n${key}${key}\r\n`,
+        )
+        expect([answer.status, codeOf(answer)]).toEqual(['HTTP/1.1 401 Unauthorized', 'UNAUTHORIZED'])
+      })
+
+      test('names are taken in any case', async () => {
+        const key = `X-API-KEY: ${tenant.api_key}\r\n`
+        const answer = await exchange(
+          service,
+          `GET /v1/kv/state HTTP/1.1\r\nHOST: x\r\nx-agent-ID: agent-one\r\n${key}\r\n`,
+        )
+        expect(answer.status).toBe('HTTP/1.1 200 OK')
+      })
+
+      test('If-Match in several lines is one list', async () => {
+        await service.ask('PUT', '/v1/kv/state/listed', { key: tenant.api_key, body: { value: 1 } })
+        const get = (lines: string) =>
+          exchange(service, `GET /v1/kv/state/listed HTTP/1.1\r\nHost: x\r\n${authorization}${lines}\r\n`)
+        expect((await get('If-Match: "7"\r\nIf-Match: "1"\r\n')).status).toBe('HTTP/1.1 200 OK')
+        expect((await get('If-Match: "7"\r\nIf-Match: "8"\r\n')).status).toBe(
+          'HTTP/1.1 412 Precondition Failed',
+        )
+      })
     })
-
-    test('of more than 16 MiB are not waited for: the connection is closed', async () => {
-      const most = 16 * body_bytes_max
-      const kept = await exchange(service, `${put(`Content-Length: ${most}\r\n`)}{`)
-      expect([codeOf(kept), kept.headers.connection]).toEqual(['PAYLOAD_TOO_LARGE', undefined])
-      const connection = new Connection(service).send(`${put(`Content-Length: ${most + 1}\r\n`)}{`)
-      const closed = await connection.answer()
-      expect([codeOf(closed), closed.headers.connection]).toEqual(['PAYLOAD_TOO_LARGE', 'close'])
-      expect(await connection.rest()).toBe('')
-    })
-
-    test('of more than 1 MiB in chunks get the same, and the connection is closed', async () => {
-      const size = body_bytes_max + 1
-      const connection = new Connection(service).send(
-        `${put('Transfer-Encoding: chunked\r\n')}${size.toString(16)}\r\n${' '.repeat(size)}\r\n0\r\n\r\n`,
-      )
-      const answer = await connection.answer()
-      expect(answer.status).toBe('HTTP/1.1 413 Payload Too Large')
-      expect(answer.headers.connection).toBe('close')
-      expect(JSON.parse(answer.text)).toEqual(too_large(answer.headers['x-request-id']!))
-      expect(await connection.rest()).toBe('')
-    })
-
-    test('of exactly 1 MiB are read, in either form', async () => {
-      const padded = put_body.padEnd(body_bytes_max, ' ')
-      for (const request of [
-        `${put(`Content-Length: ${body_bytes_max}\r\n`)}${padded}`,
-        `${put('Transfer-Encoding: chunked\r\n')}${body_bytes_max.toString(16)}\r\n${padded}\r\n0\r\n\r\n`,
-      ]) {
-        expect((await exchange(service, request)).status).toBe('HTTP/1.1 200 OK')
-      }
-    })
-
-    test('in chunks are put together', async () => {
-      const answer = await exchange(
-        service,
-        `${put('Transfer-Encoding: chunked\r\n')}5\r\n{"val\r\n8\r\nue": 10}\r\n0\r\n\r\n`,
-      )
-      expect(answer.status).toBe('HTTP/1.1 200 OK')
-      const got = await service.ask('GET', '/v1/kv/raw/key', { key: tenant.api_key })
-      expect(got.body.value).toBe(10)
-    })
-
-    test('in a broken chunk get the 400 of Bun, and write nothing', async () => {
-      const broken = put('Transfer-Encoding: chunked\r\n').replace('/raw/key', '/raw/broken')
-      const answer = await new Connection(service).send(`${broken}d\r\n${put_body}\r\nZZ\r\n`).rest()
-      expect(answer).toBe('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n')
-      const got = await service.ask('GET', '/v1/kv/raw/broken', { key: tenant.api_key })
-      expect(got.status).toBe(404)
-    })
-
-    test('that wait for 100 Continue get it', async () => {
-      const connection = new Connection(service).send(
-        put(`Expect: 100-continue\r\nContent-Length: ${put_body.length}\r\n`),
-      )
-      expect(await connection.head()).toBe('HTTP/1.1 100 Continue')
-      const answer = await connection.send(put_body).answer()
-      connection.close()
-      expect([answer.status, JSON.parse(answer.text).key]).toEqual(['HTTP/1.1 200 OK', 'key'])
-    })
-  })
-
-  describe('Connections', () => {
-    const livez = 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n'
-
-    test('serve one request after another, each with its own id', async () => {
-      const connection = new Connection(service)
-      const first = await connection.send(livez).answer()
-      const second = await connection.send(livez).answer()
-      connection.close()
-      expect([first.text, second.text]).toEqual(['{"status":"alive"}', '{"status":"alive"}'])
-      expect(first.headers['x-request-id']).not.toBe(second.headers['x-request-id'])
-    })
-
-    test('serve requests that were sent at once, in their order', async () => {
-      const connection = new Connection(service).send(
-        `${livez}GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n${livez}`,
-      )
-      const statuses = []
-      for (let i = 0; i < 3; i++) statuses.push((await connection.answer()).status)
-      connection.close()
-      expect(statuses).toEqual(['HTTP/1.1 200 OK', 'HTTP/1.1 404 Not Found', 'HTTP/1.1 200 OK'])
-    })
-
-    test.each([
-      ['Connection: close', 'GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'],
-      ['HTTP/1.0', 'GET /livez HTTP/1.0\r\nHost: x\r\n\r\n'],
-      ['HTTP/1.0 without Host', 'GET /livez HTTP/1.0\r\n\r\n'],
-    ])('end with the answer to %s', async (_, request) => {
-      const connection = new Connection(service).send(request)
-      const answer = await connection.answer()
-      expect([answer.status, answer.text]).toEqual(['HTTP/1.1 200 OK', '{"status":"alive"}'])
-      expect(answer.headers['x-request-id']).toMatch(/^req_/)
-      expect(await connection.rest()).toBe('')
-    })
-
-    test('skip a body that a GET brings along', async () => {
-      const connection = new Connection(service).send(
-        `GET /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello${livez}`,
-      )
-      const answers = [await connection.answer(), await connection.answer()]
-      connection.close()
-      expect(answers.map(({ text }) => text)).toEqual(['{"status":"alive"}', '{"status":"alive"}'])
-    })
-  })
-
-  describe('Paths', () => {
-    const ask = (path: string, host = 'x') =>
-      exchange(service, `GET ${path} HTTP/1.1\r\nHost: ${host}\r\n${authorization}\r\n`)
-
-    test('in absolute form are those of their origin form', async () => {
-      expect((await ask('http://example.com/livez')).text).toBe('{"status":"alive"}')
-      expect(codeOf(await ask('http://example.com/v1/kv/state/none'))).toBe('KEY_NOT_FOUND')
-      expect(codeOf(await ask('http://example.com/nowhere'))).toBe('ROUTE_NOT_FOUND')
-    })
-
-    test.each([
-      '//livez',
-      '/livez/',
-      '/v1//agents/agent-one',
-      '/v1/agents/agent-one/',
-      '/v1/agents/',
-      '/v1/kv/state/',
-      '/v1/kv//key',
-      '/v1/kv/a/b/c',
-      '/v1/kv/../agents/agent-one',
-      '/v1/./agents/agent-one',
-      '/V1/agents/agent-one',
-      '/v1/agents%2Fagent-one',
-      '/',
-    ])('%s is none of ours', async (path) => {
-      const answer = await ask(path)
-      expect([answer.status, codeOf(answer)]).toEqual(['HTTP/1.1 404 Not Found', 'ROUTE_NOT_FOUND'])
-      expect(answer.headers['x-request-id']).toMatch(/^req_/)
-    })
-
-    test.each(['.', '..', '%2E', '%2e%2E', '.%2e'])(
-      'a key that is the dot segment %s is refused',
-      async (key) => {
-        const answer = await ask(`/v1/kv/state/${key}`)
-        expect([answer.status, codeOf(answer)]).toEqual(['HTTP/1.1 400 Bad Request', 'VALIDATION_FAILED'])
-        expect(JSON.parse(answer.text).error.details.issues[0].path).toBe('path.key')
-      },
-    )
-
-    test('a Host that is none does no harm', async () => {
-      for (const host of ['', 'a b', '[', 'x:99999']) {
-        expect((await ask('/v1/agents/agent-one', host)).status).toBe('HTTP/1.1 200 OK')
-      }
-    })
-  })
-
-  describe('Headers', () => {
-    test('a key that is sent twice is none', async () => {
-      const key = `X-Api-Key: ${tenant.api_key}\r\n`
-      const answer = await exchange(
-        service,
-        `GET /v1/kv/state HTTP/1.1\r\nHost: x\r\nX-Agent-Id: agent-one\r\n${key}${key}\r\n`,
-      )
-      expect([answer.status, codeOf(answer)]).toEqual(['HTTP/1.1 401 Unauthorized', 'UNAUTHORIZED'])
-    })
-
-    test('names are taken in any case', async () => {
-      const key = `X-API-KEY: ${tenant.api_key}\r\n`
-      const answer = await exchange(
-        service,
-        `GET /v1/kv/state HTTP/1.1\r\nHOST: x\r\nx-agent-ID: agent-one\r\n${key}\r\n`,
-      )
-      expect(answer.status).toBe('HTTP/1.1 200 OK')
-    })
-
-    test('If-Match in several lines is one list', async () => {
-      await service.ask('PUT', '/v1/kv/state/listed', { key: tenant.api_key, body: { value: 1 } })
-      const get = (lines: string) =>
-        exchange(service, `GET /v1/kv/state/listed HTTP/1.1\r\nHost: x\r\n${authorization}${lines}\r\n`)
-      expect((await get('If-Match: "7"\r\nIf-Match: "1"\r\n')).status).toBe('HTTP/1.1 200 OK')
-      expect((await get('If-Match: "7"\r\nIf-Match: "8"\r\n')).status).toBe(
-        'HTTP/1.1 412 Precondition Failed',
-      )
-    })
-  })
-})
+  },
+  public_environment,
+)
 
 forEachDatabase('A drain', (databases) => {
   let service: TestService
   afterAll(() => service.stop())
 
   test('lets requests finish, refuses new connections, and leaves a database that opens', async () => {
-    service = await new TestService().start(await databases.newUrl())
+    service = await new TestService(public_environment).start(await databases.newUrl())
     const tenant = await service.signUp()
     const put_headers = [
       'Host: x',
@@ -450,9 +461,10 @@ forEachDatabase('A drain', (databases) => {
       },
     })
     await again.close()
-    const reopened = await new TestService({ SECRET_KEY: service.app.secret_key.value }).start(
-      service.database_url,
-    )
+    const reopened = await new TestService({
+      ...public_environment,
+      SECRET_KEY: service.app.secret_key.value,
+    }).start(service.database_url)
     const list = await reopened.ask('GET', '/v1/kv/drain', { key: tenant.api_key })
     await reopened.stop()
     expect(list.body.items.map(({ key }: { key: string }) => key)).toEqual(['one', 'other'])
@@ -465,7 +477,7 @@ describe('A drain (sqlite)', () => {
 
   test('checkpoints the database file: the -wal is gone, and the file alone holds everything', async () => {
     const file = join(folder, 'test.db')
-    const service = await new TestService().start(`sqlite:${file}`)
+    const service = await new TestService(public_environment).start(`sqlite:${file}`)
     const { api_key } = await service.signUp()
     await service.ask('PUT', '/v1/kv/a/b', { key: api_key, body: { value: 'kept' } })
     expect(existsSync(`${file}-wal`)).toBe(true)

@@ -15,10 +15,12 @@ import { type Failing, failure, json, type Log, respond } from './answers.ts'
 import { authenticate, mustBeAllowed, mustBeCron } from './auth.ts'
 import { mustBeJson, Reader, readBytes } from './body.ts'
 import { corsHeaders } from './cors.ts'
+import { type KnownHosts, unknownHost } from './host.ts'
 import { type Answer, claimOf, isAnswered, once } from './idempotency.ts'
 import type { AddressLimit } from './limits.ts'
+import { mustBeAllowedOrigin } from './origin.ts'
 import { type Page, withPageHeaders } from './pages.ts'
-import { type ParamList, paramsIn, pathOf, readParams } from './params.ts'
+import { type ParamList, paramsIn, pathOf, pathSegments, readParams } from './params.ts'
 import { answerUnrouted, findPath, type KnownPath, knownPaths } from './unrouted.ts'
 
 export interface ServerOptions {
@@ -33,6 +35,8 @@ export interface ServerOptions {
   cron_secret: string
   /** Null while everything is loopback. */
   limits: { sign_ups: AddressLimit; failed_keys: AddressLimit } | null
+  /** Null unless everything is loopback. */
+  hosts: KnownHosts | null
 }
 
 const methods: readonly Route['method'][] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
@@ -48,6 +52,8 @@ interface Prepared {
   query: Reader<NonNullable<Route['query']>> | null
   body: Reader<NonNullable<Route['body']>> | null
   status: number
+  /** It changes something and asks for no key: then the page that makes a browser send it must be one of ours. */
+  judges_origin: boolean
 }
 
 export interface RequestHandlers {
@@ -68,7 +74,7 @@ export function requestHandlers(
   const routes: RequestHandlers['routes'] = {}
   const add = (path: string, method: Route['method'], handler: Handler) => {
     routes[path] ??= {}
-    routes[path][method] = handler
+    routes[path][method] = forKnownHosts(options, path, handler)
   }
   for (const item of prepared) {
     add(item.route.path, item.route.method, (request, server) => serve(item, options, request, server))
@@ -76,6 +82,7 @@ export function requestHandlers(
   const pages_methods = pages.flatMap(({ path, methods }) => methods.map((method) => ({ path, method })))
   const known = knownPaths([...list, ...pages_methods])
   const unrouted: Handler = (request) => serveUnrouted(known, options, request)
+  const fetch = forKnownHosts(options, null, unrouted)
   const api = inProcess(routes, knownPaths(list), unrouted)
   for (const page of pages) {
     const handler: Handler = (request, server) => servePage(page, options, api, request, server)
@@ -83,11 +90,11 @@ export function requestHandlers(
   }
   // Otherwise Bun takes GET /v1/dlq/claim for GET /v1/dlq/:id.
   for (const [path, handlers] of Object.entries(routes)) {
-    if (!path.includes(':')) for (const method of methods) handlers[method] ??= unrouted
+    if (!path.includes(':')) for (const method of methods) handlers[method] ??= fetch
   }
   return {
     routes,
-    fetch: unrouted,
+    fetch,
     async warmUp() {
       for (const { query, body } of prepared) {
         await query?.prepare()
@@ -104,7 +111,28 @@ function prepare(route: Route): Prepared {
     query: route.query ? new Reader(route.query) : null,
     body: route.body ? new Reader(route.body) : null,
     status: successStatus(route),
+    judges_origin: route.method !== 'GET' && route.auth.length === 0 && !route.cron && !route.raw,
   }
+}
+
+/**
+ * Refuses what names a host that we are not, before anything else. Senders to /hook may name us as they like.
+ * `path` is null for whatever no route takes.
+ */
+function forKnownHosts(options: ServerOptions, path: string | null, handler: Handler): Handler {
+  const { hosts, clock, log } = options
+  if (!hosts || (path !== null && isHook(path))) return handler
+  return (request, server) => {
+    if (hosts.isKnown(request.headers)) return handler(request, server)
+    const asked = path ?? pathSegments(request.url).join('/')
+    if (isHook(asked)) return handler(request, server)
+    const request_id = requestId(request.headers, clock.now())
+    return Promise.resolve(failure(unknownHost(), request_id, log, { method: request.method, path: asked }))
+  }
+}
+
+function isHook(path: string): boolean {
+  return path.startsWith('/hook/')
 }
 
 type InProcess = (request: Request, outer: Request, server: Connection) => Promise<Response>
@@ -204,7 +232,7 @@ function isUsage(caller: Caller, request: Request): boolean {
 }
 
 async function answer(
-  { route, params: param_list, query, body, status }: Prepared,
+  { route, params: param_list, query, body, status, judges_origin }: Prepared,
   options: ServerOptions,
   request: BunRequest,
   server: Connection,
@@ -223,6 +251,7 @@ async function answer(
   const { caller } = asking
   if (caller && isApi(route.path)) await services.calls.take(caller, services.plans, now)
   if (route.cron) mustBeCron(headers, options.cron_secret)
+  if (judges_origin) mustBeAllowedOrigin(headers, services.public_url, options.cors_origins)
   if (route.sign_up) {
     if (!services.signup_open) throw new ApiError('FORBIDDEN')
     address = addressOf(options, request, server)

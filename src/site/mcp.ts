@@ -19,7 +19,7 @@ export function mcpPage({ public_url, cors_origins }: McpSources): Page {
     path: '/mcp',
     methods: ['POST'],
     async answer(request, { api, mustBe, request_id }) {
-      mustBeAllowedOrigin(request.headers, public_url(), cors_origins)
+      mustBeAllowedOrigin(request.headers, public_url, cors_origins)
       const read_only = isReadOnly(request)
       const key_headers = keyOf(request.headers)
       const headers = () => new Headers([...key_headers, ['x-request-id', request_id]])

@@ -1,0 +1,44 @@
+// By which names a service that only this machine can reach may be asked.
+
+import { ApiError } from '../base/errors.ts'
+
+/**
+ * While everything is loopback, a Host of any other name comes from a web page whose DNS leads here (DNS rebinding):
+ * to the browser that page and this service are one site.
+ */
+export class KnownHosts {
+  readonly #public_host: string
+  /** The header that was accepted last: most requests repeat it. */
+  #accepted = ''
+
+  constructor(public_url: string) {
+    this.#public_host = new URL(public_url).hostname
+  }
+
+  /** A request without a Host, as in HTTP/1.0, comes from no browser. */
+  isKnown(headers: Headers): boolean {
+    const host = headers.get('host')
+    if (host === this.#accepted || host === null || host === '') return true
+    if (!this.#isName(host)) return false
+    this.#accepted = host
+    return true
+  }
+
+  #isName(host: string): boolean {
+    const name = /^(\[[^\]]*\]|[^:[\]]*)(?::\d{0,5})?$/.exec(host)?.[1]?.toLowerCase()
+    if (name === undefined) return false
+    if (name === this.#public_host || name === '[::1]') return true
+    return /^(?:[a-z0-9-]+\.)*localhost\.?$/.test(name) || isLoopbackIpv4(name)
+  }
+}
+
+function isLoopbackIpv4(name: string): boolean {
+  const parts = /^127\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/.exec(name)
+  return parts?.slice(1).every((part) => Number(part) <= 255) ?? false
+}
+
+export function unknownHost(): ApiError {
+  const message =
+    'is not a name of this machine; while HOST and PUBLIC_URL are loopback, no other name is served'
+  return new ApiError('FORBIDDEN', { details: { issues: [{ path: 'header.Host', message }] } })
+}
