@@ -76,7 +76,7 @@ export function rotateKey(
   agent_id: string,
   grace_seconds: number,
 ): Promise<credentials.Rotation & { agent: store.AgentRow }> {
-  return db.write(async (tx) => {
+  return db.write(tenant_id, async (tx) => {
     const found = await store.markRotated(tx, tenant_id, agent_id)
     if (!found) throw new ApiError('AGENT_NOT_FOUND')
     const agent = (await store.find(tx, tenant_id, agent_id))!
@@ -89,7 +89,7 @@ export function rotateKey(
 
 /** Its keys die with the commit; its records stay; its name may be used again. */
 export function remove(db: Db, key_cache: KeyCache, tenant_id: string, agent_id: string): Promise<void> {
-  return db.write(async (tx) => {
+  return db.write(tenant_id, async (tx) => {
     const removed = await store.remove(tx, tenant_id, agent_id)
     if (!removed) throw new ApiError('AGENT_NOT_FOUND')
     await credentials.revoke(tx, key_cache, agentOf(tenant_id, agent_id))

@@ -37,7 +37,7 @@ export function remove(
   tenant_id: string,
   approval_key_id: string,
 ): Promise<void> {
-  return db.write(async (tx) => {
+  return db.write(tenant_id, async (tx) => {
     const removed = await store.remove(tx, tenant_id, approval_key_id)
     if (!removed) throw new ApiError('APPROVAL_KEY_NOT_FOUND')
     await credentials.revoke(tx, key_cache, { tenant_id, kind: 'approval', subject: approval_key_id })

@@ -52,6 +52,7 @@ export const appendEntry = route({
   }),
   replies: { 201: Entry },
   errors: [],
+  row: 'audit head',
   async create(tx, { caller, request_id }, { body }) {
     const entry = await audit.append(tx, caller, request_id, {
       action: body.action,

@@ -67,7 +67,7 @@ export function decide(
   status: 'approved' | 'rejected',
   reason: string | null,
 ): Promise<CheckpointRow> {
-  return db.write(async (tx) => {
+  return db.write(caller.tenant_id, async (tx) => {
     const bound_to = caller.kind === 'approval' ? caller.checkpoint_id : null
     if (bound_to !== null && bound_to !== id) await readFor(tx, caller as ApprovalCaller, id)
     const resolution = {
@@ -110,7 +110,7 @@ async function resolve(
 /** By the agent that created it; no callback. Throws CHECKPOINT_NOT_FOUND, FORBIDDEN, CHECKPOINT_ALREADY_RESOLVED. */
 export function cancel(db: Db, caller: AgentCaller, services: Using, id: string): Promise<void> {
   const { tenant_id, agent_id } = caller
-  return db.write(async (tx) => {
+  return db.write(tenant_id, async (tx) => {
     const cancelled = await store.cancel(tx, tenant_id, id, agent_id)
     if (!cancelled) {
       const checkpoint = await read(tx, tenant_id, id)

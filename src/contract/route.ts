@@ -117,12 +117,15 @@ interface Creating<A extends readonly CallerKind[], P extends Params, Q extends 
   /** What has to be found out before the transaction, such as whether an address may be called. */
   prepare?(context: Context<CallerOf<A>>, input: Input<P, Q, B>): Awaitable<R>
   create(tx: Tx, context: Context<CallerOf<A>>, input: Input<P, Q, B>, prepared: R): Awaitable<unknown>
+  /** A row that every call of a tenant changes first, by a name: see `Turn`. */
+  row?: string
   handle?: never
 }
 
 /** A route with its type arguments forgotten, as the server and the document see it. */
 export interface Route extends Omit<Common<readonly CallerKind[], Params, TObject, TObject>, 'auth'> {
   auth: readonly CallerKind[]
+  row?: string
   handle?: (
     context: Context<never>,
     input: Input<Params, TObject, TObject>,

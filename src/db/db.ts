@@ -1,6 +1,7 @@
 // What the rest of the service knows of a database: named statements, reads and durable writes.
 
 import type { Clock, Millis } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
 
 export type Value = string | number | null
 export type Params = Readonly<Record<string, Value>>
@@ -34,6 +35,48 @@ export interface Tx extends Reader {
   afterCommit(effect: () => void): void
 }
 
+/** Whose work something is: connections and places in the queue are shared out by it. */
+export interface Turn {
+  /** A tenant, or a kind of work of the service itself. */
+  key: string
+  /** What all the work that names it changes first. On PostgreSQL few of one row run at once: the others would wait for its lock, each with a connection. */
+  row?: string
+  /** How long it may take; absent: as long as a request waits; null: as long as it needs. Milliseconds. */
+  ms_max?: number | null
+}
+
+/** A tenant's id stands for its requests. */
+export type Owner = string | Turn
+
+/** What no request waits for: sweeps and purges. */
+export const upkeep: Turn = {
+  key: 'upkeep',
+  ms_max: limit(
+    'db.upkeep_ms',
+    60_000,
+    'milliseconds',
+    'Bounds a transaction of a sweep or purge on PostgreSQL; one that takes longer is rolled back and tried again.',
+  ),
+}
+
+/** What the service does for a tenant by itself, apart from what the tenant asks for meanwhile. */
+export function dueWork(tenant_id: string): Turn {
+  return { key: `work ${tenant_id}` }
+}
+
+const service: Turn = { key: 'service' }
+
+/** The arguments of `read` and `write`. */
+export function turnOf<W extends (tx: never) => unknown>(owner: Owner | W, work?: W): [Turn, W] {
+  if (typeof owner === 'function') return [service, owner]
+  return [typeof owner === 'string' ? { key: owner } : owner, work!]
+}
+
+/** A single statement is its tenant's; one that names none is shared out by its name. */
+export function turnOfStatement(statement: Statement<unknown>, { tenant_id }: Params): Turn {
+  return { key: typeof tenant_id === 'string' ? tenant_id : statement.name }
+}
+
 /** A single `one` or `all` on the Db itself is a consistent read of its own. */
 export interface Db extends Reader {
   readonly engine: 'sqlite' | 'postgres'
@@ -41,11 +84,13 @@ export interface Db extends Reader {
   readonly clock: Clock
   /** Several statements that see one state of the database. */
   read<T>(work: (q: Reader) => Awaitable<T>): Promise<T>
+  read<T>(owner: Owner, work: (q: Reader) => Awaitable<T>): Promise<T>
   /**
    * Atomic; when the promise resolves, the effect is durable. The work awaits nothing but `tx`, throws to undo,
-   * and may be run again by the driver, so it keeps no state outside itself.
+   * and may be run again by the driver, so it keeps no state outside itself. Without an owner it is the service's.
    */
   write<T>(work: (tx: Tx) => Awaitable<T>): Promise<T>
+  write<T>(owner: Owner, work: (tx: Tx) => Awaitable<T>): Promise<T>
   /** The settings that durability rests on, as the engine reports them. */
   durability(): Awaitable<Record<string, string | number>>
   /** Called with the name of every statement as it runs. For tests and timings. */

@@ -1,5 +1,6 @@
 // Everything that differs between the two engines, on one page.
 
+import { limit } from '../base/limit.ts'
 import { DbError } from './db.ts'
 
 export type Engine = 'sqlite' | 'postgres'
@@ -41,11 +42,31 @@ export const sqlite_pragmas = [
   'pragma temp_store = memory',
 ]
 
+/** How long a caller waits for PostgreSQL. The server ends a statement a little earlier, and a wait for a lock before. */
+export const answer_ms_max = limit(
+  'postgres.answer_ms',
+  2_800,
+  'milliseconds',
+  'Bounds how long a request waits for PostgreSQL; past it the answer is UNAVAILABLE, or OUTCOME_UNKNOWN once a commit was sent.',
+)
+const statement_ms_max = limit(
+  'postgres.statement_ms',
+  2_500,
+  'milliseconds',
+  'Bounds a statement of a request on PostgreSQL: the server ends it before its caller has gone.',
+)
+const lock_ms_max = limit(
+  'postgres.lock_ms',
+  2_000,
+  'milliseconds',
+  'Bounds the wait for the lock of a row on PostgreSQL; past it the answer is UNAVAILABLE.',
+)
+
 /** Sent when a PostgreSQL connection opens. Times in milliseconds. */
 export const postgres_session = {
   application_name: 'waystation',
-  statement_timeout: '5000',
-  lock_timeout: '2000',
+  statement_timeout: String(statement_ms_max),
+  lock_timeout: String(lock_ms_max),
   idle_in_transaction_session_timeout: '10000',
   default_transaction_isolation: 'read committed',
 }

@@ -5,7 +5,7 @@ import { SQL } from 'bun'
 import { TestClock } from '../../test/support/clock.ts'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
-import { type Db, unnamed } from './db.ts'
+import { type Awaitable, type Db, type Owner, type Tx, unnamed } from './db.ts'
 import { type Migration, migrate, migrations } from './migrate.ts'
 import { openDb } from './open.ts'
 
@@ -170,10 +170,10 @@ forEachDatabase('migrations', (databases) => {
     let writes = 0
     const overtaken: Db = Object.create(old_node, {
       write: {
-        async value(work: Parameters<Db['write']>[0]) {
+        async value(owner: Owner, work: (tx: Tx) => Awaitable<number>) {
           writes += 1
           if (writes === 2) await migrate(new_node, [first, second, third])
-          return old_node.write(work)
+          return old_node.write(owner, work)
         },
       },
     })

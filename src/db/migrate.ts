@@ -1,6 +1,6 @@
 // Brings the schema to the version of this code: each file once, in order, one transaction each.
 
-import { type Db, DbError, type Tx, unnamed } from './db.ts'
+import { type Db, DbError, type Turn, type Tx, unnamed } from './db.ts'
 import { render } from './dialect.ts'
 import init from './migrations/0001_init.sql' with { type: 'text' }
 import work from './migrations/0002_work.sql' with { type: 'text' }
@@ -39,8 +39,6 @@ const CREATE_SQLITE = unnamed(
   'migrate.create',
   'create table if not exists schema_migrations (version integer primary key, name text not null, applied_at integer not null) strict',
 )
-// An index on a large table takes its time.
-const NO_STATEMENT_TIMEOUT = unnamed('migrate.no_statement_timeout', 'set local statement_timeout = 0')
 const VERSION = unnamed<{ version: number | null }>(
   'migrate.version',
   'select max(version) as version from schema_migrations',
@@ -50,6 +48,9 @@ const APPLIED = unnamed(
   'insert into schema_migrations (version, name, applied_at) values (:version, :name, :now)',
 )
 
+/** An index on a large table takes its time. */
+const migration_turn: Turn = { key: 'migration', ms_max: null }
+
 /** How often a node asks again while another one migrates; each try waits for the lock's own time-out. */
 const tries_max = 30
 
@@ -58,10 +59,10 @@ const tries_max = 30
  */
 export async function migrate(db: Db, list: Migration[] = migrations): Promise<number> {
   const newest = list.at(-1)?.version ?? 0
-  let version = await withPatience(() => db.write((tx) => prepare(db, tx)))
+  let version = await withPatience(() => db.write(migration_turn, (tx) => prepare(db, tx)))
   mustNotBeNewer(version, newest)
   for (const migration of list) {
-    version = await withPatience(() => db.write((tx) => apply(db, tx, migration)))
+    version = await withPatience(() => db.write(migration_turn, (tx) => apply(db, tx, migration)))
     mustNotBeNewer(version, newest) // a newer release may have come in between
   }
   return version
@@ -91,7 +92,6 @@ async function prepare(db: Db, tx: Tx): Promise<number> {
 async function apply(db: Db, tx: Tx, migration: Migration): Promise<number> {
   const version = await prepare(db, tx)
   if (version >= migration.version) return version
-  if (db.engine === 'postgres') await tx.run(NO_STATEMENT_TIMEOUT, {})
   for (const text of render(db.engine, migration.text).split(/;\s*$/m)) {
     const statement = text.replace(/^\s*--.*$/gm, '').trim()
     if (statement) await tx.run(unnamed(`migrate.${migration.name}`, statement), {})

@@ -3,7 +3,7 @@ import { TestClock } from '../../test/support/clock.ts'
 import { startCrashCluster, type Tap, type Wire, wireTo } from '../../test/support/crash-postgres.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
 import { randomFrom } from '../../test/support/random.ts'
-import { type Db, DbError, type Statement, type Tx, unnamed } from './db.ts'
+import { type Db, DbError, type Statement, type Tx, unnamed, upkeep } from './db.ts'
 import { openPostgres } from './postgres.ts'
 
 const stress_seconds = 30
@@ -14,8 +14,8 @@ const connections_max = 4
 const accounts = 50
 const balance = 1_000
 const callers_at_work = 20
-/** What the pool takes at once. */
-const under_way_max = 2_000
+/** What waits for the pool at once, of all tenants. */
+const waiting_max = 2_000
 /** Parameters of the widest statement. */
 const width_max = 40
 
@@ -219,23 +219,20 @@ describe('a pool', () => {
     await dropPostgresDatabase(url)
   })
 
-  test('takes 2,000 statements and transactions at once; one more is refused as busy and does nothing', async () => {
+  test('one tenant may have 1,000 statements and transactions waiting; one more is refused as busy and does nothing, and another is served', async () => {
     await db.write((tx) => tx.run(INSERT, { id: 'queue', n: 0 }))
+    const add = (tenant_id: string, n: number) =>
+      kindOf(() => db.write(tenant_id, (tx) => tx.run(ADD, { id: 'queue', n })))
+    const read = (tenant_id: string) => kindOf(() => db.read(tenant_id, (q) => q.one(FIND, { id: 'queue' })))
     for (const round of [1, 2]) {
-      const half = under_way_max / 2
+      const half = waiting_max / 4
       const under_way = [
-        ...Array.from({ length: half }, () => kindOf(() => db.one(FIND, { id: 'queue' }))),
-        ...Array.from({ length: half }, () =>
-          kindOf(() => db.write((tx) => tx.run(ADD, { id: 'queue', n: 1 }))),
-        ),
+        ...Array.from({ length: half + connections_max }, () => read('busy')),
+        ...Array.from({ length: half }, () => add('busy', 1)),
       ]
-      const one_more = [
-        await kindOf(() => db.write((tx) => tx.run(ADD, { id: 'queue', n: 1_000_000 }))),
-        await kindOf(() => db.one(FIND, { id: 'queue' })),
-        await kindOf(() => db.all(FIND, { id: 'queue' })),
-        await kindOf(() => db.read((q) => q.one(FIND, { id: 'queue' }))),
-      ]
-      expect(one_more).toEqual(['busy', 'busy', 'busy', 'busy'])
+      const others = [add('other', 0), read('another')]
+      expect([await add('busy', 1_000_000), await read('busy')]).toEqual(['busy', 'busy'])
+      expect(await Promise.all(others)).toEqual(['done', 'done'])
       expect(new Set(await Promise.all(under_way))).toEqual(new Set(['done']))
       expect((await db.one(FIND, { id: 'queue' }))!.n).toBe(round * half)
     }
@@ -311,7 +308,7 @@ describe('a pool', () => {
     for (const { pid: _, ...settings } of rows) {
       expect(settings).toEqual({
         application_name: 'waystation',
-        statement_timeout: '5s',
+        statement_timeout: '2500ms',
         lock_timeout: '2s',
         idle_in_transaction_session_timeout: '10s',
       })
@@ -342,7 +339,7 @@ describe('a PostgreSQL that goes away', () => {
             ends[kind] = (ends[kind] ?? 0) + 1
           }
         })
-        await Promise.all(Array.from({ length: callers_at_work }, find))
+        while (ends.done! <= outage * callers_at_work) await find()
         await cluster.stopImmediately()
         await Promise.all(at_work)
         for (const call of calls) expect(await kindOf(call)).toBe('lost')
@@ -425,4 +422,105 @@ describe('a connection that is cut', () => {
     expect(effects).toBe(0)
     expect((await db.one(FIND, { id: name }))!.n).toBe(found)
   })
+})
+
+describe('a PostgreSQL that says nothing on connections that stay open', () => {
+  let url: string
+  let wire: Wire
+  let db: Db
+  beforeAll(async () => {
+    url = await newPostgresDatabase()
+    wire = await wireTo(url)
+    db = await open(wire.url, 2)
+    await db.write((tx) => tx.run(CREATE, {}))
+    await db.write((tx) => tx.run(INSERT, { id: 'a', n: 0 }))
+  })
+  afterAll(async () => {
+    await db.close()
+    wire.close()
+    await dropPostgresDatabase(url)
+  })
+
+  const SLEEP = unnamed('test.sleep', 'select pg_backend_pid() as pid from pg_sleep(4)')
+  const PID = unnamed<{ pid: number }>('test.pid', 'select pg_backend_pid() as pid')
+  const find = () => db.one(FIND, { id: 'a' })
+  const add = () => db.write((tx) => tx.run(ADD, { id: 'a', n: 1 }))
+
+  test('every call is answered, what had no connection as busy; later ones go well on other connections', async () => {
+    await Promise.all([add(), add()])
+    wire.tap = () => 'swallow'
+    const calls = [find, () => db.read((q) => q.one(FIND, { id: 'a' })), add, find]
+    const kinds = await Promise.all(calls.map(kindOf))
+    expect(kinds).toEqual(['lost', 'lost', 'busy', 'busy'])
+    wire.tap = () => 'pass'
+    expect(await find()).toEqual({ n: 2 })
+  }, 20_000)
+
+  test('readiness is refused, and comes back', async () => {
+    wire.tap = () => 'swallow'
+    expect(await kindOf(() => db.durability())).toBe('lost')
+    wire.tap = () => 'pass'
+    expect(await db.durability()).toMatchObject({ fsync: 'on' })
+  }, 20_000)
+
+  test.each([
+    ['in the middle of a write: it is lost, and is not done later either', /update counters|^B/s, 'lost'],
+    ['at COMMIT: the outcome is unknown', /^Q.{4}COMMIT/s, 'outcome_unknown'],
+  ])(
+    '%s',
+    async (_, word, kind) => {
+      const { n } = (await find())!
+      let silent = false
+      wire.tap = (bytes) => {
+        silent ||= word.test(bytes.toString('latin1'))
+        return silent ? 'swallow' : 'pass'
+      }
+      expect(await kindOf(add)).toBe(kind)
+      wire.tap = () => 'pass'
+      expect(await find()).toEqual({ n })
+    },
+    20_000,
+  )
+
+  test('a write that nobody waits for any more goes no further', async () => {
+    const own = await open(url, 1)
+    await own.write((tx) => tx.run(INSERT, { id: 'b', n: 0 }))
+    const lingering = Promise.withResolvers<void>()
+    const slow = kindOf(() =>
+      own.write(async (tx) => {
+        await tx.run(ADD, { id: 'b', n: 1 })
+        await lingering.promise
+        await tx.run(ADD, { id: 'b', n: 1 })
+      }),
+    )
+    expect(await slow).toBe('lost')
+    lingering.resolve()
+    expect(await own.one(FIND, { id: 'b' })).toEqual({ n: 0 })
+    await own.write((tx) => tx.run(ADD, { id: 'b', n: 1 })) // the lock of its row is free again
+    expect(await own.one(FIND, { id: 'b' })).toEqual({ n: 1 })
+    await own.close()
+  }, 20_000)
+
+  test('a statement that takes too long is ended by the server, and its connection goes on', async () => {
+    const own = open(url, 1)
+    const { pid } = (await (await own).one(PID, {}))!
+    expect(await kindOf(async () => (await own).one(SLEEP, {}))).toBe('busy')
+    expect(await (await own).one(PID, {})).toEqual({ pid })
+    await (await own).close()
+  }, 20_000)
+
+  test.each([
+    ['upkeep', upkeep],
+    ['a migration', { key: 'migration', ms_max: null }],
+  ])(
+    'the work of %s may take longer',
+    async (_, turn) => {
+      const own = await open(url, 1)
+      const { pid } = (await own.one(PID, {}))!
+      expect(await own.write(turn, (tx) => tx.one(SLEEP, {}))).toEqual({ pid } as never)
+      expect(await own.one(PID, {})).toEqual({ pid })
+      await own.close()
+    },
+    20_000,
+  )
 })

@@ -3,18 +3,25 @@
 
 import { SQL } from 'bun'
 import type { Clock, Millis } from '../base/clock.ts'
+import { FairQueue, type Place } from '../base/fair.ts'
+import { limit } from '../base/limit.ts'
 import {
   type Awaitable,
   bind,
   type Db,
   DbError,
+  type Owner,
   type Params,
   type Reader,
   runEffects,
   type Statement,
+  type Turn,
   type Tx,
+  turnOf,
+  turnOfStatement,
 } from './db.ts'
 import {
+  answer_ms_max,
   isRetryable,
   olderThan,
   postgres_session,
@@ -26,12 +33,37 @@ import {
 /** Bun.SQL before this mixed up prepared statements and transactions (oven-sh/bun 30494, 32004, 33985). */
 const bun_least = '1.4.5'
 const tries_max = 4
-/** Past this many statements and transactions under way new ones are refused as busy. */
-const under_way_max = 2_000
+const connections = limit(
+  'postgres.connections',
+  10,
+  'connections',
+  'Bounds the connections of a node to PostgreSQL; those that want one wait, in fair order between tenants.',
+)
+const waiting_max = limit(
+  'postgres.waiting',
+  2_000,
+  'requests',
+  'Bounds the statements and transactions that wait for a connection; a tenant may have as many as there is room left for, so one alone has half. Past it one is refused as UNAVAILABLE.',
+)
+/** One connection in this many is kept for tenants that have none. */
+const reserve_part = 5
+const row_running_max = limit(
+  'postgres.row_transactions',
+  2,
+  'connections',
+  'Bounds the connections that wait for the lock of one busy row, such as the head of an audit log.',
+)
+const readiness_ms_max = limit(
+  'postgres.readiness_ms',
+  1_500,
+  'milliseconds',
+  'Bounds how long /readyz waits for PostgreSQL before it says that the database does not answer.',
+)
 const connect_timeout_seconds = 2
 const close_timeout_seconds = 1
-/** A server that does not answer at all: its own time-outs (dialect.ts) are shorter. */
-const silence_ms_max = 7_000
+const watch_ms = 250
+/** Looks in a row without any answer, while something is asked: longer than the server lets a statement take. */
+const silent_looks_max = 12
 
 export interface PostgresOptions {
   clock: Clock
@@ -63,28 +95,59 @@ interface Runner {
   unsafe(text: string, values: unknown[]): PromiseLike<unknown>
 }
 
-type Listener = { call: ((name: string) => void) | null }
+/** What is told of every statement. */
+interface Traffic {
+  listener: ((name: string) => void) | null
+  /** How often the server has answered anything at all. */
+  answers: number
+}
+
+/** A statement or transaction from its arrival to its end. */
+interface Call {
+  place: Place
+  /** Nobody waits for it any more. */
+  abandoned: boolean
+  /** COMMIT was sent. */
+  committing: boolean
+}
 
 class PostgresDb implements Db {
   readonly engine = 'postgres'
-  readonly #pool: SQL
+  readonly #openPool: () => SQL
+  #pool: SQL
   readonly clock: Clock
   readonly #database_clock: DatabaseClock | null
-  readonly #listener: Listener = { call: null }
-  readonly #queries: Queries
+  readonly #traffic: Traffic = { listener: null, answers: 0 }
+  #queries: Queries
+  readonly #queue: FairQueue
+  /** Calls of requests that hold a connection. */
+  #asking = 0
+  /** Calls that have not ended. */
   #under_way = 0
+  #onIdle: () => void = () => {}
+  readonly #watch: Timer
+  #closed = false
 
-  constructor(url: string, { clock, connections_max = 10, database_time = false }: PostgresOptions) {
-    this.#pool = new SQL({
-      url,
-      max: connections_max,
-      bigint: true,
-      connectionTimeout: connect_timeout_seconds,
-      connection: postgres_session,
+  constructor(url: string, { clock, connections_max = connections, database_time = false }: PostgresOptions) {
+    this.#openPool = () =>
+      new SQL({
+        url,
+        max: connections_max,
+        bigint: true,
+        connectionTimeout: connect_timeout_seconds,
+        connection: postgres_session,
+      })
+    this.#pool = this.#openPool()
+    this.#queries = new Queries(this.#pool, this.#traffic)
+    this.#queue = new FairQueue({
+      running_max: connections_max,
+      reserve: Math.floor(connections_max / reserve_part),
+      row_running_max,
+      waiting_max,
     })
-    this.#queries = new Queries(this.#pool, this.#listener)
-    this.#database_clock = database_time ? new DatabaseClock(this.#pool, clock) : null
+    this.#database_clock = database_time ? new DatabaseClock(() => this.#pool, clock) : null
     this.clock = this.#database_clock ?? clock
+    this.#watch = this.#watched()
   }
 
   /** Asks the time for the first time. */
@@ -93,84 +156,136 @@ class PostgresDb implements Db {
   }
 
   one<Row>(statement: Statement<Row>, params: Params): Promise<Row | null> {
-    return this.#guarded(() => this.#queries.one(statement, params))
+    return this.#guarded(turnOfStatement(statement, params), () => this.#queries.one(statement, params))
   }
 
   all<Row>(statement: Statement<Row>, params: Params): Promise<Row[]> {
-    return this.#guarded(() => this.#queries.all(statement, params))
+    return this.#guarded(turnOfStatement(statement, params), () => this.#queries.all(statement, params))
   }
 
-  read<T>(work: (q: Reader) => Awaitable<T>): Promise<T> {
-    return this.#guarded(() =>
+  read<T>(owner: Owner | ((q: Reader) => Awaitable<T>), given?: (q: Reader) => Awaitable<T>): Promise<T> {
+    const [turn, work] = turnOf(owner, given)
+    return this.#guarded(turn, () =>
       this.#pool.begin('isolation level repeatable read read only', (connection) =>
-        Promise.resolve(work(new Queries(connection, this.#listener))),
+        Promise.resolve(work(new Queries(connection, this.#traffic))),
       ),
     )
   }
 
-  write<T>(work: (tx: Tx) => Awaitable<T>): Promise<T> {
-    return this.#guarded(async () => {
+  write<T>(owner: Owner | ((tx: Tx) => Awaitable<T>), given?: (tx: Tx) => Awaitable<T>): Promise<T> {
+    const [turn, work] = turnOf(owner, given)
+    return this.#guarded(turn, async (call) => {
       for (let tries = 1; ; tries++) {
         try {
-          return await this.#transaction(work)
+          return await this.#transaction(call, turn, work)
         } catch (error) {
-          if (tries === tries_max || !isRetryable(error)) throw error
+          if (tries === tries_max || call.abandoned || !isRetryable(error)) throw error
         }
       }
-    }, 'outcome_unknown')
+    })
   }
 
-  async #transaction<T>(work: (tx: Tx) => Awaitable<T>): Promise<T> {
+  async #transaction<T>(call: Call, { ms_max }: Turn, work: (tx: Tx) => Awaitable<T>): Promise<T> {
     const now = this.clock.now()
     const effects: (() => void)[] = []
-    let committing = false
+    call.committing = false
     try {
       const value = await this.#pool.begin(async (connection) => {
-        const tx = new PostgresTx(connection, this.#listener, now, effects)
+        if (ms_max !== undefined) await connection.unsafe(`set local statement_timeout = ${ms_max ?? 0}`)
+        const tx = new PostgresTx(connection, this.#traffic, call, now, effects)
         try {
           const done = await work(tx)
-          committing = true
+          if (call.abandoned) throw abandoned()
+          call.committing = true
           return done
         } finally {
           tx.finished = true
         }
       })
+      this.#traffic.answers += 1
       runEffects(effects)
       return value as T
     } catch (error) {
       // Lost while the work ran: the server rolls back. Lost after it: COMMIT may or may not have arrived.
       const known = translate('postgres', error)
-      if (committing && known instanceof DbError && known.kind === 'lost') {
+      if (call.committing && known instanceof DbError && known.kind === 'lost') {
         throw new DbError('outcome_unknown', known.message, { cause: error })
       }
       throw error
     }
   }
 
-  /** `expiry`: what it means that no answer came at all. */
-  async #guarded<T>(action: () => Promise<T>, expiry: 'lost' | 'outcome_unknown' = 'lost'): Promise<T> {
-    if (this.#under_way >= under_way_max) throw new DbError('busy', 'too many statements are under way')
+  /** Waits for a connection, in fair order, and for the answer; together no longer than the turn allows. */
+  async #guarded<T>(turn: Turn, action: (call: Call) => Promise<T>): Promise<T> {
+    if (this.#closed) throw new DbError('lost', 'the database is closed')
+    const place = this.#queue.enter(turn.key, turn.row)
+    if (!place) throw new DbError('busy', 'too many statements are waiting')
+    const call: Call = { place, abandoned: false, committing: false }
+    const ms_max = turn.ms_max === undefined ? answer_ms_max : turn.ms_max
     this.#under_way += 1
+    const acting = this.#act(call, turn, action)
     let timer: Timer | undefined
-    const silence = new Promise<never>((_, reject) => {
-      const message = 'the database does not answer'
-      timer = setTimeout(() => reject(new DbError(expiry, message)), silence_ms_max)
-    })
-    const acting = action().finally(() => {
-      this.#under_way -= 1
-    })
     try {
-      return await Promise.race([acting, silence])
+      if (ms_max === null) return await acting
+      const late = new Promise<never>((_, reject) => {
+        timer = setTimeout(() => reject(this.#abandon(call)), ms_max)
+      })
+      return await Promise.race([acting, late])
     } catch (error) {
       throw translate('postgres', error)
     } finally {
       clearTimeout(timer)
       acting.catch(() => {})
+      this.#under_way -= 1
+      if (this.#under_way === 0) this.#onIdle()
     }
   }
 
+  async #act<T>(call: Call, { ms_max }: Turn, action: (call: Call) => Promise<T>): Promise<T> {
+    if (call.place.turn) await call.place.turn
+    const asks = ms_max === undefined ? 1 : 0
+    this.#asking += asks
+    try {
+      return await action(call)
+    } finally {
+      this.#asking -= asks
+      this.#queue.leave(call.place)
+    }
+  }
+
+  /** What the caller is told. Unless COMMIT was sent, nothing was done, and nothing of it will be. */
+  #abandon(call: Call): DbError {
+    call.abandoned = true
+    if (call.committing) return new DbError('outcome_unknown', silent)
+    if (call.place.running) return abandoned()
+    this.#queue.leave(call.place)
+    return new DbError('busy', 'no connection was free in time')
+  }
+
+  /**
+   * A server that says nothing at all keeps its connections open, and whoever asks through them waits for ever. They are
+   * given up, which ends what runs on them, and others are opened.
+   */
+  #watched(): Timer {
+    let silent_looks = 0
+    let answers = 0
+    const watch = setInterval(() => {
+      const is_silent = this.#asking > 0 && this.#traffic.answers === answers
+      answers = this.#traffic.answers
+      silent_looks = is_silent ? silent_looks + 1 : 0
+      if (silent_looks < silent_looks_max || this.#closed) return
+      silent_looks = 0
+      const given_up = this.#pool
+      this.#pool = this.#openPool()
+      this.#queries = new Queries(this.#pool, this.#traffic)
+      given_up.close({ timeout: 0 }).catch(() => {})
+    }, watch_ms)
+    watch.unref()
+    return watch
+  }
+
   durability(): Promise<Record<string, string | number>> {
-    return this.#guarded(() => this.#settings())
+    return this.#guarded({ key: 'readiness', ms_max: readiness_ms_max }, () => this.#settings())
   }
 
   async #settings(): Promise<Record<string, string | number>> {
@@ -184,13 +299,33 @@ class PostgresDb implements Db {
   }
 
   onStatement(listener: ((name: string) => void) | null): void {
-    this.#listener.call = listener
+    this.#traffic.listener = listener
   }
 
   async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    await this.#idle()
+    clearInterval(this.#watch)
     this.#database_clock?.stop()
     await this.#pool.close({ timeout: close_timeout_seconds })
   }
+
+  /** Resolves when every call has ended, but within its time. */
+  async #idle(): Promise<void> {
+    if (this.#under_way === 0) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#onIdle = resolve
+    const timer = setTimeout(resolve, close_timeout_seconds * 1_000)
+    await promise
+    clearTimeout(timer)
+  }
+}
+
+const silent = 'the database does not answer'
+
+function abandoned(): DbError {
+  return new DbError('lost', silent)
 }
 
 const sync_ms = 30_000
@@ -199,13 +334,13 @@ const round_trip_ms_max = 250
 
 /** The server's clock, carried on between two questions by a clock that never jumps. */
 class DatabaseClock implements Clock {
-  readonly #pool: SQL
+  readonly #pool: () => SQL
   readonly #local: Clock
   #server_ms = 0
   #asked_at = 0
   #timer: Timer | undefined
 
-  constructor(pool: SQL, local: Clock) {
+  constructor(pool: () => SQL, local: Clock) {
     this.#pool = pool
     this.#local = local
   }
@@ -226,7 +361,7 @@ class DatabaseClock implements Clock {
   /** Keeps an answer that came within this time: the server's clock was read somewhere in between. */
   async #ask(within_ms: number): Promise<void> {
     const before = this.#local.monotonic()
-    const [row] = (await this.#pool.unsafe(
+    const [row] = (await this.#pool().unsafe(
       'select extract(epoch from clock_timestamp())::float8 as now',
     )) as {
       now: number
@@ -245,7 +380,7 @@ class DatabaseClock implements Clock {
 class Queries implements Reader {
   constructor(
     private readonly runner: Runner,
-    private readonly listener: Listener,
+    private readonly traffic: Traffic,
   ) {}
 
   async one<Row>(statement: Statement<Row>, params: Params): Promise<Row | null> {
@@ -260,11 +395,15 @@ class Queries implements Reader {
   }
 
   protected async query(statement: Statement<unknown>, params: Params): Promise<unknown> {
-    this.listener.call?.(statement.name)
+    this.traffic.listener?.(statement.name)
     try {
-      return await this.runner.unsafe(textOf(statement), bind(statement, params))
+      const answer = await this.runner.unsafe(textOf(statement), bind(statement, params))
+      this.traffic.answers += 1
+      return answer
     } catch (error) {
-      throw translate('postgres', error)
+      const known = translate('postgres', error)
+      if (!(known instanceof DbError && known.kind === 'lost')) this.traffic.answers += 1
+      throw known
     }
   }
 }
@@ -293,11 +432,12 @@ class PostgresTx extends Queries implements Tx {
 
   constructor(
     connection: Runner,
-    listener: Listener,
+    traffic: Traffic,
+    private readonly call: Call,
     readonly now: Millis,
     private readonly effects: (() => void)[],
   ) {
-    super(connection, listener)
+    super(connection, traffic)
   }
 
   async run(statement: Statement, params: Params): Promise<number> {
@@ -310,6 +450,7 @@ class PostgresTx extends Queries implements Tx {
 
   protected override async query(statement: Statement<unknown>, params: Params): Promise<unknown> {
     if (this.finished) throw new Error(`${statement.name} on a finished transaction`)
+    if (this.call.abandoned) throw abandoned()
     return super.query(statement, params)
   }
 }

@@ -6,21 +6,28 @@ import { constants, Database, type Statement as Prepared } from 'bun:sqlite'
 import { existsSync, mkdirSync, realpathSync, statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Clock, Millis } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
 import {
   type Awaitable,
   bind,
   type Db,
   DbError,
+  type Owner,
   type Params,
   type Reader,
   runEffects,
   type Statement,
   type Tx,
+  turnOf,
 } from './db.ts'
 import { isIoError, sqlite_pragmas, sqliteText, translate, unsafeSqlite } from './dialect.ts'
 
-/** Past this many waiting writes new ones are refused as busy. */
-const queue_max = 2_000
+const queue_max = limit(
+  'sqlite.waiting_writes',
+  2_000,
+  'requests',
+  'Bounds the writes that wait for a commit; a tenant may have as many as there is room left for, so one alone has half. Past it a write is refused as UNAVAILABLE.',
+)
 
 export interface SqliteOptions {
   clock: Clock
@@ -84,6 +91,8 @@ class SqliteDb implements Db {
   readonly #snapshot: Connection
   #reads: Promise<unknown> = Promise.resolve()
   #queue: Job[] = []
+  /** How many of the queue are whose. */
+  readonly #queued = new Map<string, number>()
   #flushing: Promise<void> | null = null
   #closed = false
 
@@ -120,8 +129,9 @@ class SqliteDb implements Db {
     return this.#in_memory && this.#flushing !== null
   }
 
-  read<T>(work: (q: Reader) => Awaitable<T>): Promise<T> {
-    if (this.#in_memory) return this.write(work)
+  read<T>(owner: Owner | ((q: Reader) => Awaitable<T>), given?: (q: Reader) => Awaitable<T>): Promise<T> {
+    const [turn, work] = turnOf(owner, given)
+    if (this.#in_memory) return this.write(turn, work)
     const read = this.#reads.then(async () => {
       this.#snapshot.exec('begin')
       try {
@@ -134,10 +144,13 @@ class SqliteDb implements Db {
     return read
   }
 
-  write<T>(work: (tx: Tx) => Awaitable<T>): Promise<T> {
+  write<T>(owner: Owner | ((tx: Tx) => Awaitable<T>), given?: (tx: Tx) => Awaitable<T>): Promise<T> {
+    const [{ key }, work] = turnOf(owner, given)
     if (this.#closed) return Promise.reject(new DbError('lost', 'the database is closed'))
-    if (this.#queue.length >= queue_max)
+    const queued = this.#queued.get(key) ?? 0
+    if (queued >= queue_max - this.#queue.length)
       return Promise.reject(new DbError('busy', 'too many writes are waiting'))
+    this.#queued.set(key, queued + 1)
     return new Promise<T>((resolve, reject) => {
       this.#queue.push({ work, resolve: resolve as (value: unknown) => void, reject })
       this.#flushing ??= this.#nextTurn()
@@ -149,6 +162,7 @@ class SqliteDb implements Db {
       setImmediate(async () => {
         const jobs = this.#queue
         this.#queue = []
+        this.#queued.clear()
         await this.#commitTogether(jobs)
         this.#flushing = this.#queue.length > 0 ? this.#nextTurn() : null
         done()

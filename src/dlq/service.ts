@@ -5,7 +5,7 @@ import { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import type { AgentCaller } from '../contract/caller.ts'
 import type { Plans } from '../contract/services.ts'
-import type { Db, Tx } from '../db/db.ts'
+import { type Db, type Tx, upkeep } from '../db/db.ts'
 import * as quotas from '../quotas/service.ts'
 import {
   claimRefusal,
@@ -79,7 +79,7 @@ export function claim(
   id: string,
   lock_seconds: number | undefined,
 ): Promise<ItemRow> {
-  return db.write(async (tx) => {
+  return db.write(caller.tenant_id, async (tx) => {
     const claimed = await store.claim(tx, caller.tenant_id, id, newLock(tx, caller, lock_seconds))
     if (claimed) return claimed
     const item = await store.find(tx, caller.tenant_id, id)
@@ -93,7 +93,9 @@ export function claimOldest(
   caller: AgentCaller,
   lock_seconds: number | undefined,
 ): Promise<ItemRow | null> {
-  return db.write(async (tx) => store.claimOldest(tx, caller.tenant_id, newLock(tx, caller, lock_seconds)))
+  return db.write(caller.tenant_id, async (tx) =>
+    store.claimOldest(tx, caller.tenant_id, newLock(tx, caller, lock_seconds)),
+  )
 }
 
 function newLock(tx: Tx, { agent_id }: AgentCaller, lock_seconds: number | undefined) {
@@ -113,7 +115,7 @@ export function extend(
   lock_token: string | undefined,
   lock_seconds: number | undefined,
 ): Promise<ItemRow> {
-  return db.write(async (tx) => {
+  return db.write(tenant_id, async (tx) => {
     for (;;) {
       const found = await store.find(tx, tenant_id, id)
       const item = found && seenAt(found, tx.now)
@@ -134,7 +136,7 @@ export function release(
   id: string,
   lock_token: string | undefined,
 ): Promise<ItemRow> {
-  return db.write((tx) => leave(tx, caller, id, lock_token, 'release'))
+  return db.write(caller.tenant_id, (tx) => leave(tx, caller, id, lock_token, 'release'))
 }
 
 /** Gives the item up for good. Throws as release does. */
@@ -144,7 +146,7 @@ export function fail(
   id: string,
   lock_token: string | undefined,
 ): Promise<ItemRow> {
-  return db.write(async (tx) => {
+  return db.write(caller.tenant_id, async (tx) => {
     const item = await leave(tx, caller, id, lock_token, 'fail')
     await quotas.giveBack(tx, caller.tenant_id, 'dlq_items', 1)
     return item
@@ -178,7 +180,7 @@ export function resolve(
   id: string,
   lock_token: string | undefined,
 ): Promise<ItemRow> {
-  return db.write(async (tx) => {
+  return db.write(caller.tenant_id, async (tx) => {
     for (;;) {
       const found = await store.find(tx, caller.tenant_id, id)
       const item = found && seenAt(found, tx.now)
@@ -195,7 +197,7 @@ export function resolve(
 
 /** Throws DLQ_NOT_FOUND. */
 export function remove(db: Db, caller: AgentCaller, id: string): Promise<void> {
-  return db.write(async (tx) => {
+  return db.write(caller.tenant_id, async (tx) => {
     const removed = await store.remove(tx, caller.tenant_id, id)
     if (!removed) throw new ApiError('DLQ_NOT_FOUND')
     if (isOpen(removed.status)) await quotas.giveBack(tx, caller.tenant_id, 'dlq_items', 1)
@@ -207,7 +209,7 @@ export async function sweep(db: Db, now: Millis): Promise<{ locks_released: numb
   const lapsed = await store.tenantsWithLapsed(db, now, sweep_rows_max)
   let locks_released = 0
   for (const { tenant_id } of lapsed) {
-    locks_released += await db.write((tx) =>
+    locks_released += await db.write(upkeep, (tx) =>
       store.releaseLapsed(tx, tenant_id, sweep_rows_max, sweep_bytes_max),
     )
   }
@@ -216,7 +218,7 @@ export async function sweep(db: Db, now: Millis): Promise<{ locks_released: numb
   for (const { tenant_id } of ended) {
     const sweepOne = (tx: Tx) =>
       store.sweepEnded(tx, tenant_id, tx.now - ended_kept_ms, sweep_rows_max, sweep_bytes_max)
-    gone += await db.write(sweepOne)
+    gone += await db.write(upkeep, sweepOne)
   }
   return { locks_released, more: isMore(lapsed, locks_released) || isMore(ended, gone) }
 }

@@ -297,7 +297,11 @@ async function answer(
   const ready = repeated ? undefined : await route.prepare?.(context, input)
   const admission = route.sign_up && options.limits ? new Admission(options.limits.sign_ups, address) : null
   try {
-    const created = await db.write<Answer>(async (tx) => {
+    const turn = {
+      key: caller?.tenant_id ?? 'sign-up',
+      ...(route.row === undefined ? {} : { row: route.row }),
+    }
+    const created = await db.write<Answer>(turn, async (tx) => {
       const effect = async () => {
         admission?.take()
         const made = encode(await route.create!(tx, context, input, ready))

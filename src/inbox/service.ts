@@ -9,7 +9,7 @@ import type { Outgoing } from '../callbacks/deliver.ts'
 import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
 import type { RawRequest } from '../contract/route.ts'
 import type { Plans, Secrets } from '../contract/services.ts'
-import type { Db, Reader, Tx } from '../db/db.ts'
+import { type Db, type Reader, type Tx, upkeep } from '../db/db.ts'
 import * as outbox from '../outbox/service.ts'
 import { destinationOf, type Leased, type Result } from '../outbox/work.ts'
 import * as quotas from '../quotas/service.ts'
@@ -78,7 +78,7 @@ export function list(
   skipped: number,
   rows_max: number,
 ): Promise<{ items: Inbox[]; total: number }> {
-  return db.read(async (q) => {
+  return db.read(caller.tenant_id, async (q) => {
     const rows = await store.list(q, caller.tenant_id, now, skipped, rows_max)
     const items = rows.map((row) => inboxOf(caller, services, row))
     return { items, total: await store.count(q, caller.tenant_id, now) }
@@ -94,7 +94,7 @@ export function read(
   id: string,
 ): Promise<{ inbox: Inbox; messages: MessageRow[] | AsyncGenerator<MessageRow> }> {
   const key = { tenant_id: caller.tenant_id, inbox_id: id }
-  return db.read(async (q) => {
+  return db.read(caller.tenant_id, async (q) => {
     const row = await found(q, caller, id, now)
     const inbox = inboxOf(caller, services, row)
     const dropped = droppedUpTo(row.last_seq, keptMax(services.plans, caller.plan))
@@ -131,7 +131,7 @@ export function page(
   rows_max: number,
 ): Promise<MessagePage> {
   const key = { tenant_id: caller.tenant_id, inbox_id: id }
-  return db.read(async (q) => {
+  return db.read(caller.tenant_id, async (q) => {
     const inbox = await found(q, caller, id, now)
     const after_seq = after === undefined ? 0 : await placeOf(q, key, inbox, after)
     const dropped = droppedUpTo(inbox.last_seq, keptMax(plans, caller.plan))
@@ -163,7 +163,7 @@ export function remove(
   services: Pick<Receiving, 'waiters'>,
   id: string,
 ): Promise<void> {
-  return db.write(async (tx) => {
+  return db.write(tenant_id, async (tx) => {
     const counted = await store.uncount(tx, tenant_id, id)
     if (!(await store.remove(tx, tenant_id, id))) throw new ApiError('INBOX_NOT_FOUND')
     if (counted) await quotas.giveBack(tx, tenant_id, 'inboxes', 1)
@@ -218,7 +218,7 @@ export async function receive(
 
 /** False when nothing may be received here. */
 function keep(db: Db, services: Receiving, token_hash: string, incoming: Incoming): Promise<boolean> {
-  return db.write(async (tx) => {
+  return db.write({ key: 'hook', row: token_hash }, async (tx) => {
     const inbox = await store.receive(tx, token_hash)
     if (!inbox) return false
     const id = newSequencedId('msg', tx.now, inbox.seq)
@@ -325,13 +325,13 @@ const inboxes_a_step_max = 16
 export async function sweep(db: Db, now: Millis): Promise<{ expired: number; more: boolean }> {
   let expired = 0
   for (const { tenant_id } of await store.tenantsWithExpired(db, now, expired_rows_max)) {
-    expired += await db.write((tx) => expire(tx, tenant_id))
+    expired += await db.write(upkeep, (tx) => expire(tx, tenant_id))
   }
   const clearable = await store.clearable(db, now, inboxes_a_step_max)
   let cleared = 0
-  for (const key of clearable) cleared += (await db.write((tx) => clear(tx, key))) ? 1 : 0
+  for (const key of clearable) cleared += (await db.write(upkeep, (tx) => clear(tx, key))) ? 1 : 0
   const forgettable = await store.forgettable(db, now, inboxes_a_step_max)
-  for (const key of forgettable) await db.write((tx) => store.forget(tx, key))
+  for (const key of forgettable) await db.write(upkeep, (tx) => store.forget(tx, key))
   const more =
     expired >= expired_rows_max ||
     cleared < clearable.length ||

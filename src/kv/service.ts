@@ -4,7 +4,7 @@ import type { Millis } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
 import type { AdminCaller, AgentCaller, TenantFacts } from '../contract/caller.ts'
 import type { Plans } from '../contract/services.ts'
-import type { Db, Reader, Tx } from '../db/db.ts'
+import { type Db, type Reader, type Tx, upkeep } from '../db/db.ts'
 import * as quotas from '../quotas/service.ts'
 import {
   type EntryRow,
@@ -62,7 +62,7 @@ export interface Put {
 /** Throws NAMESPACE_FORBIDDEN, VERSION_MISMATCH (409 for cas_version, 412 for If-Match), QUOTA_EXCEEDED. */
 export function put(db: Db, caller: AgentCaller, plans: Plans, ref: KeyRef, input: PutInput): Promise<Put> {
   mustBeAllowed(caller, ref)
-  return db.write(async (tx) => {
+  return db.write(caller.tenant_id, async (tx) => {
     const expires_at = expiryOf(tx.now, input.ttl_seconds)
     const write = { namespace: ref.namespace, key: ref.key, value: input.value, expires_at }
     const { cas_version, if_match, if_none_match } = input
@@ -122,7 +122,7 @@ export function take(tx: Tx, tenant: TenantFacts, plans: Plans) {
 /** Throws KEY_NOT_FOUND, VERSION_MISMATCH (412). */
 export function remove(db: Db, caller: AgentCaller, ref: KeyRef, if_match: string | null): Promise<void> {
   mustBeAllowed(caller, ref)
-  return db.write(async (tx) => {
+  return db.write(caller.tenant_id, async (tx) => {
     const removed =
       if_match === null
         ? await store.remove(tx, caller.tenant_id, ref)
@@ -149,13 +149,13 @@ export async function sweep(db: Db, now: Millis): Promise<{ expired: number; mor
   let expired = 0
   let left = 0
   for (const { tenant_id, keys } of await store.tenantsWithExpired(db, now, sweep_rows_max)) {
-    const buried = await db.write((tx) => bury(tx, tenant_id))
+    const buried = await db.write(upkeep, (tx) => bury(tx, tenant_id))
     expired += buried
     left += Math.max(0, keys - buried)
   }
   let forgotten = 0
   for (const { tenant_id } of await store.tenantsWithTombstones(db, now - tombstone_ms, sweep_rows_max)) {
-    forgotten += await db.write((tx) => forget(tx, tenant_id))
+    forgotten += await db.write(upkeep, (tx) => forget(tx, tenant_id))
   }
   return { expired, more: left > 0 || expired >= sweep_rows_max || forgotten >= sweep_rows_max }
 }

@@ -5,7 +5,7 @@
 import type { Clock, Millis } from '../base/clock.ts'
 import type { TenantFacts } from '../contract/caller.ts'
 import type { Plans } from '../contract/services.ts'
-import { type Db, DbError, type Reader, type Tx } from '../db/db.ts'
+import { type Db, DbError, dueWork, type Reader, type Tx } from '../db/db.ts'
 import { Calls } from './calls.ts'
 import { counted, exceeded, limitOf, monthOf, planOf, type Quota } from './quota.ts'
 import * as store from './store.ts'
@@ -24,7 +24,7 @@ export function monthlyCalls(db: Db, clock: Clock): Calls {
     look: (tenant_id, month) => store.calls(db, tenant_id, month),
     async add(tenant_id, month, count) {
       try {
-        return await db.write((tx) => store.addCalls(tx, tenant_id, month, count))
+        return await db.write(dueWork(tenant_id), (tx) => store.addCalls(tx, tenant_id, month, count))
       } catch (error) {
         if (error instanceof DbError && error.kind === 'outcome_unknown') return null
         throw error

@@ -31,7 +31,9 @@ export function check(
   asked: Check,
 ): Promise<Checked> {
   const counter = `rate ${caller.tenant_id} ${asked.key}`
-  return gate.run(counter, () => db.write((tx) => checkIn(tx, caller, plans, asked)))
+  return gate.run(counter, () =>
+    db.write({ key: caller.tenant_id, row: counter }, (tx) => checkIn(tx, caller, plans, asked)),
+  )
 }
 
 async function checkIn(tx: Tx, caller: TenantFacts, plans: Plans, asked: Check): Promise<Checked> {
@@ -97,7 +99,7 @@ export function list(
   skipped: number,
   rows_max: number,
 ): Promise<{ counters: Counter[]; total: number }> {
-  return db.read(async (q) => {
+  return db.read(tenant_id, async (q) => {
     // Without a prefix no counter is passed that is not found as well.
     const until = prefix === '' ? last_instant_ms : await store.horizon(q, tenant_id, now, total_max)
     if (until === null) return { counters: [], total: 0 }
@@ -115,7 +117,7 @@ export function reset(
   tenant_id: string,
   key: string,
 ): Promise<{ reset: boolean; standing: Standing; now: Millis }> {
-  return db.write(async (tx) => {
+  return db.write(tenant_id, async (tx) => {
     const ended = await store.reset(tx, tenant_id, key)
     if (!ended) {
       const known = kept(await store.find(tx, tenant_id, key), tx.now)

@@ -76,7 +76,7 @@ export function update(
   id: string,
   change: Partial<store.Settings>,
 ): Promise<ScheduleRow> {
-  return db.write(async (tx) => {
+  return db.write(caller.tenant_id, async (tx) => {
     const { callback_url, fire_at } = change
     const key = outbox.keyOf(caller, 'schedule', id)
     const event_id = newId('evt', tx.now)
@@ -107,7 +107,7 @@ async function isOther(tx: Tx, tenant_id: string, id: string, change: Partial<st
 
 /** Throws SCHEDULE_NOT_FOUND, INVALID_STATE. */
 export function cancel(db: Db, caller: AgentCaller, id: string): Promise<void> {
-  return db.write(async (tx) => {
+  return db.write(caller.tenant_id, async (tx) => {
     const cancelled = await outbox.cancel(tx, outbox.keyOf(caller, 'schedule', id))
     if (!cancelled) throw await notPending(tx, caller.tenant_id, id)
     await store.cancel(tx, caller.tenant_id, id)

@@ -8,7 +8,7 @@ import { newSigningSecret } from '../base/seal.ts'
 import type { AdminCaller } from '../contract/caller.ts'
 import type { KeyCache, MonthlyCalls, Plans, Secrets } from '../contract/services.ts'
 import * as credentials from '../credentials/service.ts'
-import type { Db, Reader, Tx } from '../db/db.ts'
+import { type Db, type Reader, type Tx, upkeep } from '../db/db.ts'
 import * as inbox from '../inbox/service.ts'
 import * as kv from '../kv/service.ts'
 import * as outbox from '../outbox/service.ts'
@@ -77,7 +77,7 @@ export async function read(
 ): Promise<TenantView> {
   mustBeOwnOrMe(caller, tenant_id)
   const used = await calls.used(caller.tenant_id, now)
-  return db.read((q) => view(q, caller.tenant_id, plans, now, used))
+  return db.read(caller.tenant_id, (q) => view(q, caller.tenant_id, plans, now, used))
 }
 
 async function view(
@@ -104,7 +104,7 @@ export function remove(
   tenant_id: string,
 ): Promise<TenantRow> {
   mustBeOwn(caller, tenant_id)
-  return db.write(async (tx) => {
+  return db.write(tenant_id, async (tx) => {
     const tenant = await store.markDeleted(tx, caller.tenant_id, tx.now + purge_grace_ms)
     if (!tenant) throw new ApiError('UNAUTHORIZED')
     await beginRest(tx, services, tenant)
@@ -129,7 +129,7 @@ export async function restore(
 ): Promise<TenantView> {
   mustBeOwn(caller, tenant_id)
   const calls = await services.calls.used(caller.tenant_id, db.clock.now())
-  return db.write(async (tx) => {
+  return db.write(tenant_id, async (tx) => {
     const restored = await store.restore(tx, caller.tenant_id)
     if (!restored) throw await restoreRefusal(tx, caller.tenant_id)
     await beginRest(tx, services, restored)
@@ -170,7 +170,7 @@ export async function restStep(db: Db, after_tenant_id: string): Promise<string 
 
 /** True when nothing of the tenant is left to do. */
 function restChunk(db: Db, tenant_id: string): Promise<boolean> {
-  return db.write(async (tx) => {
+  return db.write(upkeep, async (tx) => {
     const held = await store.lockRest(tx, tenant_id)
     if (!held) return true
     const all = await outbox.rest(tx, tenant_id, held.status !== 'active', rest_rows_max)
@@ -186,7 +186,7 @@ export async function restLate(
   tenant_ids: readonly string[],
 ): Promise<void> {
   for (const tenant_id of tenant_ids) {
-    if (await db.write((tx) => store.markLate(tx, tenant_id))) services.rest()
+    if (await db.write(upkeep, (tx) => store.markLate(tx, tenant_id))) services.rest()
   }
 }
 
@@ -206,7 +206,7 @@ export async function rotateKey(
 ): Promise<TenantView & credentials.Rotation> {
   mustBeOwn(caller, tenant_id)
   const calls = await services.calls.used(caller.tenant_id, db.clock.now())
-  return db.write(async (tx) => {
+  return db.write(tenant_id, async (tx) => {
     await store.markRotated(tx, caller.tenant_id)
     const rotation = await credentials.rotate(
       tx,
@@ -229,7 +229,7 @@ export async function rotateSigningSecret(
   const calls = await services.calls.used(caller.tenant_id, db.clock.now())
   const signing_secret = newSigningSecret()
   const sealed = services.secrets.seal(signingContext(caller.tenant_id), signing_secret)
-  return db.write(async (tx) => {
+  return db.write(tenant_id, async (tx) => {
     await store.rotateSigningSecret(tx, caller.tenant_id, sealed, tx.now + previous_secret_ms)
     return { ...(await view(tx, caller.tenant_id, services.plans, tx.now, calls)), signing_secret }
   })

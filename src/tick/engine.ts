@@ -7,7 +7,7 @@ import type { Outcome, Outgoing } from '../callbacks/deliver.ts'
 import { signatureHeaders } from '../callbacks/sign.ts'
 import * as checkpoints from '../checkpoints/service.ts'
 import type { Services } from '../contract/services.ts'
-import type { Db } from '../db/db.ts'
+import { type Db, dueWork } from '../db/db.ts'
 import * as inbox from '../inbox/service.ts'
 import * as outbox from '../outbox/service.ts'
 import {
@@ -187,7 +187,9 @@ export class Engine {
     const leased_at = clock.monotonic() // the lease is older than its answer
     const ids = items.map(({ source_id }) => source_id)
     try {
-      const leased = await db.write((tx) => outbox.lease(tx, tenant_id, kind, ids, tx.now + lease_ms))
+      const leased = await db.write(dueWork(tenant_id), (tx) =>
+        outbox.lease(tx, tenant_id, kind, ids, tx.now + lease_ms),
+      )
       const got = new Set(leased.map(({ source_id }) => source_id))
       for (const item of items) if (!got.has(item.source_id)) this.#slots.giveBack(item)
       // The place was taken for the destination that was seen; a PATCH may have given the work another since.
@@ -247,7 +249,9 @@ export class Engine {
   }
 
   #unlease(leased: Work): Promise<void> {
-    return this.#writeAtLast(leased, () => this.options.db.write((tx) => outbox.unlease(tx, leased)))
+    return this.#writeAtLast(leased, () =>
+      this.options.db.write(dueWork(leased.tenant_id), (tx) => outbox.unlease(tx, leased)),
+    )
   }
 
   /** While more goes out under leases that are there already, results wait to be written in one commit. */
@@ -272,7 +276,9 @@ export class Engine {
 
   async #timeOut(leased: Leased): Promise<undefined> {
     const { db, services } = this.options
-    const settled = await db.write((tx) => checkpoints.settleTimeout(tx, services, leased))
+    const settled = await db.write(dueWork(leased.tenant_id), (tx) =>
+      checkpoints.settleTimeout(tx, services, leased),
+    )
     if (settled !== 'stale') this.#counts[settled] += 1
   }
 
@@ -288,7 +294,7 @@ export class Engine {
       ? inbox.forward(db, leased)
       : this.#signed(leased, started_at))
     if (!request) {
-      await db.write((tx) => outbox.complete(tx, leased))
+      await db.write(dueWork(leased.tenant_id), (tx) => outbox.complete(tx, leased))
       return null
     }
     if (request === 'rests' || clock.monotonic() - leased.leased_at > stale_lease_ms) {
@@ -343,12 +349,16 @@ export class Engine {
   async #settle(leased: Leased, result: Result): Promise<void> {
     const { db, services } = this.options
     if (leased.kind === 'schedule') {
-      const settled = await db.write((tx) => schedules.settle(tx, services, leased, result))
+      const settled = await db.write(dueWork(leased.tenant_id), (tx) =>
+        schedules.settle(tx, services, leased, result),
+      )
       if (settled !== 'stale') this.#counts[settled] += 1
     } else if (leased.kind === 'forward') {
-      await db.write((tx) => inbox.settleForward(tx, leased, result))
+      await db.write(dueWork(leased.tenant_id), (tx) => inbox.settleForward(tx, leased, result))
     } else {
-      const settled = await db.write((tx) => checkpoints.settleCallback(tx, services, leased, result))
+      const settled = await db.write(dueWork(leased.tenant_id), (tx) =>
+        checkpoints.settleCallback(tx, services, leased, result),
+      )
       if (settled === 'delivered' || settled === 'failed') this.#counts.callbacks += 1
     }
   }

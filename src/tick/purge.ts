@@ -7,7 +7,7 @@ import * as audit from '../audit/service.ts'
 import type { Millis } from '../base/clock.ts'
 import * as checkpoints from '../checkpoints/service.ts'
 import * as credentials from '../credentials/service.ts'
-import type { Db, Tx } from '../db/db.ts'
+import { type Db, type Tx, upkeep } from '../db/db.ts'
 import * as dlq from '../dlq/service.ts'
 import * as idempotency from '../http/idempotency.ts'
 import * as inbox from '../inbox/service.ts'
@@ -58,7 +58,7 @@ export async function purgeStep(db: Db, now: Millis): Promise<{ purged: string[]
 
 /** True when nothing of the tenant was left, and its own row is gone as well. */
 function purgeChunk(db: Db, tenant_id: string): Promise<boolean> {
-  return db.write(async (tx) => {
+  return db.write(upkeep, async (tx) => {
     if (!(await tenants.lockPurgeable(tx, tenant_id))) return false
     let removed = 0
     for (const purge of purges) removed += await purge(tx, tenant_id, rows_max, bytes_max)

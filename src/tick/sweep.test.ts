@@ -273,7 +273,7 @@ describe('The sweeper', () => {
       one: () => null,
       all: ({ name }: { name: string }) =>
         name === 'kv.tenants_expired' ? [{ tenant_id: 'ten_1', keys: 0 }] : [],
-      write: (work: (tx: unknown) => Promise<unknown>) =>
+      write: (_: unknown, work: (tx: unknown) => Promise<unknown>) =>
         work({
           now: 0,
           run: ({ name }: { name: string }) => {

@@ -2,7 +2,7 @@
 
 import { type Clock, day_ms } from '../base/clock.ts'
 import * as credentials from '../credentials/service.ts'
-import type { Db } from '../db/db.ts'
+import { type Db, upkeep } from '../db/db.ts'
 import * as dlq from '../dlq/service.ts'
 import * as idempotency from '../http/idempotency.ts'
 import * as inbox from '../inbox/service.ts'
@@ -32,11 +32,11 @@ export async function sweep(db: Db, clock: Clock): Promise<Swept> {
   const keys = await kv.sweep(db, clock.now())
   const inboxes = await inbox.sweep(db, clock.now())
   const letters = await dlq.sweep(db, clock.now())
-  const idempotency_keys = await db.write((tx) => idempotency.sweep(tx, rows_max, bytes_max))
+  const idempotency_keys = await db.write(upkeep, (tx) => idempotency.sweep(tx, rows_max, bytes_max))
   const more_answers = await idempotency.anyExpired(db, clock.now())
-  const months = await db.write((tx) => quotas.sweepCalls(tx, tx.now - months_kept_ms, rows_max))
-  const hours = await db.write((tx) => usage.sweep(tx, tx.now, rows_max))
-  const ended_keys = await db.write((tx) => credentials.sweep(tx, rows_max))
+  const months = await db.write(upkeep, (tx) => quotas.sweepCalls(tx, tx.now - months_kept_ms, rows_max))
+  const hours = await db.write(upkeep, (tx) => usage.sweep(tx, tx.now, rows_max))
+  const ended_keys = await db.write(upkeep, (tx) => credentials.sweep(tx, rows_max))
   return {
     kv_keys: keys.expired,
     inboxes: inboxes.expired,

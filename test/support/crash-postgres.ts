@@ -76,14 +76,15 @@ async function whatRunsPostgres(): Promise<{ bin: string; uid: number; gid: numb
 }
 
 /** Sees what goes to the server before it does. */
-export type Tap = (bytes: Buffer) => 'pass' | 'cut_before' | 'cut_after'
+export type Tap = (bytes: Buffer) => 'pass' | 'cut_before' | 'cut_after' | 'swallow'
 
 export interface Wire {
   /** The URL of the same database, by way of this wire. */
   url: string
   /**
    * Every piece of what clients send. `cut_before`: the piece does not reach the server, and the connection is
-   * gone. `cut_after`: the server gets it, the client gets no answer, and the connection is gone.
+   * gone. `cut_after`: the server gets it, the client gets no answer, and the connection is gone. `swallow`: the piece does not reach the server,
+   * and nothing is said any more on the connection, which stays open.
    */
   tap: Tap
   close(): void
@@ -96,6 +97,7 @@ export async function wireTo(url: string): Promise<Wire> {
   const listener = createServer((client) => {
     const server = connect(Number(target.port), target.hostname)
     let deaf = false
+    let silent = false
     for (const end of [client, server]) {
       sockets.add(end)
       end.on('error', () => {})
@@ -110,6 +112,8 @@ export async function wireTo(url: string): Promise<Wire> {
     client.on('data', (bytes) => {
       const fate = wire.tap(Buffer.from(bytes))
       if (fate === 'cut_before') return cut()
+      silent ||= fate === 'swallow'
+      if (silent) return
       deaf ||= fate === 'cut_after'
       server.write(bytes)
     })

@@ -7,8 +7,8 @@ import type { FailureClass, Outcome, Outgoing } from '../../src/callbacks/delive
 import type { AgentCaller } from '../../src/contract/caller.ts'
 import type { Services } from '../../src/contract/services.ts'
 import { keyCache } from '../../src/credentials/cache.ts'
-import type { Awaitable, Db, Params, Reader, Statement, Tx, Value } from '../../src/db/db.ts'
-import { unnamed } from '../../src/db/db.ts'
+import type { Awaitable, Db, Owner, Params, Reader, Statement, Tx, Value } from '../../src/db/db.ts'
+import { turnOf, unnamed } from '../../src/db/db.ts'
 import type { WorkKind } from '../../src/outbox/work.ts'
 import { default_plans } from '../../src/quotas/plans.ts'
 import * as quotas from '../../src/quotas/service.ts'
@@ -52,13 +52,15 @@ export class QuietDb implements Db {
     })
   }
 
-  read<T>(work: (q: Reader) => Awaitable<T>): Promise<T> {
-    return this.#counted(() => this.db.read(work))
+  read<T>(owner: Owner | ((q: Reader) => Awaitable<T>), given?: (q: Reader) => Awaitable<T>): Promise<T> {
+    const [turn, work] = turnOf(owner, given)
+    return this.#counted(() => this.db.read(turn, work))
   }
 
-  write<T>(work: (tx: Tx) => Awaitable<T>): Promise<T> {
+  write<T>(owner: Owner | ((tx: Tx) => Awaitable<T>), given?: (tx: Tx) => Awaitable<T>): Promise<T> {
+    const [turn, work] = turnOf(owner, given)
     return this.#counted(() =>
-      this.db.write((tx) => work(this.failing.size === 0 ? tx : new FailingTx(tx, this.failing))),
+      this.db.write(turn, (tx) => work(this.failing.size === 0 ? tx : new FailingTx(tx, this.failing))),
     )
   }
 

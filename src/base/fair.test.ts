@@ -1,0 +1,145 @@
+import { describe, expect, test } from 'bun:test'
+import { randomFrom } from '../../test/support/random.ts'
+import { FairQueue, type Place } from './fair.ts'
+
+const limits = { running_max: 10, reserve: 2, row_running_max: 2, waiting_max: 100 }
+
+/** Places by name, and who runs. */
+function bench(changes: Partial<typeof limits> = {}) {
+  const queue = new FairQueue({ ...limits, ...changes })
+  const places = new Map<string, Place>()
+  const enter = (name: string, key: string, row?: string) => {
+    const place = queue.enter(key, row)
+    if (place) places.set(name, place)
+    return place !== null
+  }
+  const many = (count: number, key: string, row?: string) =>
+    Array.from({ length: count }, (_, i) => enter(`${key}${row ?? ''}${i}`, key, row))
+  const running = () => [...places].flatMap(([name, { running }]) => (running ? [name] : []))
+  const leave = (name: string) => {
+    queue.leave(places.get(name)!)
+    places.delete(name)
+  }
+  return { enter, many, running, leave, places }
+}
+
+describe('a fair queue', () => {
+  test('gives one key alone all permits but the reserve', () => {
+    const { many, running } = bench()
+    many(20, 'a')
+    expect(running()).toEqual(['a0', 'a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'a7'])
+  })
+
+  test('gives a key that comes a permit of the reserve at once, and no second one while others wait', () => {
+    const { many, running } = bench()
+    many(20, 'a')
+    many(2, 'b')
+    many(1, 'c')
+    expect(running().slice(8)).toEqual(['b0', 'c0'])
+    many(1, 'd')
+    expect(running()).toHaveLength(10)
+  })
+
+  test('gives what comes free to the key that has fewest, until all who wait have the same', () => {
+    const { many, running, leave } = bench()
+    many(20, 'a')
+    many(20, 'b')
+    for (let i = 0; i < 4; i++) leave(`a${i}`)
+    const of = (key: string) => running().filter((name) => name.startsWith(key)).length
+    expect([of('a'), of('b')]).toEqual([4, 4])
+    leave('b0')
+    expect([of('a'), of('b')]).toEqual([4, 4])
+  })
+
+  test('serves each key in the order in which it came, and keys of the same standing in turn', () => {
+    const { enter, running, leave } = bench({ running_max: 1, reserve: 0 })
+    for (const name of ['a0', 'a1', 'a2', 'b0', 'b1', 'c0']) enter(name, name[0]!)
+    const order: string[] = []
+    for (let i = 0; i < 6; i++) {
+      const [name] = running()
+      order.push(name!)
+      leave(name!)
+    }
+    expect(order).toEqual(['a0', 'b0', 'c0', 'a1', 'b1', 'a2'])
+  })
+
+  test('lets two of a row run, in the order in which they came, and others of the key past them', () => {
+    const { enter, many, running, leave } = bench()
+    many(5, 'a', 'row')
+    enter('free', 'a')
+    many(1, 'b', 'row')
+    expect(running()).toEqual(['arow0', 'arow1', 'free', 'brow0'])
+    leave('arow1')
+    expect(running()).toEqual(['arow0', 'arow2', 'free', 'brow0'])
+    leave('arow0')
+    leave('arow2')
+    expect(running()).toEqual(['arow3', 'arow4', 'free', 'brow0'])
+  })
+
+  test('lets a key have as many waiting as there is room left for, so that there is room for the next', () => {
+    const { many, places } = bench()
+    expect(many(8, 'a')).toEqual(Array(8).fill(true))
+    expect(many(51, 'a')).toEqual([...Array(50).fill(true), false])
+    expect(many(28, 'b')).toEqual([...Array(26).fill(true), false, false])
+    expect(many(1, 'c')).toEqual([true])
+    expect(places.size).toBeGreaterThan(0)
+  })
+
+  test('lets a row have half as many waiting, so that the key has room beside it', () => {
+    const { many } = bench()
+    expect(many(2 + 34, 'a', 'row')).toEqual([...Array(2 + 34).fill(true)])
+    expect(many(1, 'a', 'row')).toEqual([false])
+    expect(many(1, 'a', 'other')).toEqual([true])
+  })
+
+  test('forgets a place that is given up while it waits, for a permit or for a row', () => {
+    const { enter, many, running, leave } = bench({ running_max: 1, reserve: 0 })
+    enter('first', 'a', 'row')
+    enter('ready', 'a', 'row')
+    enter('behind', 'a', 'row')
+    enter('last', 'a', 'row')
+    leave('behind')
+    leave('ready')
+    expect(running()).toEqual(['first'])
+    leave('first')
+    expect(running()).toEqual(['last'])
+    leave('last')
+    expect(many(1, 'b')).toEqual([true])
+    expect(running()).toEqual(['b0'])
+  })
+
+  test.each([1, 2, 3, 4, 5, 6, 7, 8])(
+    'whatever comes and goes, no permit is lost, none given twice, and no row has more than two (%d)',
+    (seed) => {
+      const random = randomFrom(seed)
+      const queue = new FairQueue(limits)
+      const places: { place: Place; row: string | undefined }[] = []
+      for (let step = 0; step < 3_000; step++) {
+        if (random(100) < 55) {
+          const row = random(3) === 0 ? `r${random(2)}` : undefined
+          const place = queue.enter(`k${random(6)}`, row)
+          if (place) places.push({ place, row })
+        } else if (places.length > 0) {
+          queue.leave(places.splice(random(places.length), 1)[0]!.place)
+        }
+        const running = places.filter(({ place }) => place.running)
+        expect(running.length).toBeLessThanOrEqual(limits.running_max)
+        const rows = new Map<string, number>()
+        for (const { place, row } of running) {
+          const name = `${place.key} ${row}`
+          if (row !== undefined) rows.set(name, (rows.get(name) ?? 0) + 1)
+        }
+        expect(Math.max(0, ...rows.values())).toBeLessThanOrEqual(limits.row_running_max)
+        const idle = places.filter(
+          ({ place, row }) =>
+            !place.running &&
+            (row === undefined || (rows.get(`${place.key} ${row}`) ?? 0) < limits.row_running_max),
+        )
+        // Whoever could run does, save on the reserve.
+        if (running.length < limits.running_max - limits.reserve) expect(idle).toEqual([])
+      }
+      for (const { place } of places.splice(0)) queue.leave(place)
+      expect(queue.enter('k0')!.running).toBe(true)
+    },
+  )
+})

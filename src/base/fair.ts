@@ -1,0 +1,171 @@
+// Shares a fixed number of permits out between keys: whoever holds fewest of those that wait is next.
+
+export interface FairLimits {
+  /** Permits that are out at once. */
+  running_max: number
+  /** Of these, kept for keys that hold none: one that comes does not wait for another's work to end. */
+  reserve: number
+  /** Of the permits, how many may be out at once for one row of one key. */
+  row_running_max: number
+  /** Places that wait at once. */
+  waiting_max: number
+}
+
+/** A permit, or the wait for one. */
+export interface Place {
+  readonly key: string
+  /** Resolves when the permit is there; null when it was there at once. */
+  readonly turn: Promise<void> | null
+  readonly running: boolean
+}
+
+interface Line {
+  running: number
+  /** Of this key, those that wait for a row included. */
+  waiting: number
+  /** Those that wait for a permit alone, in order. */
+  ready: Set<Held>
+  /** When it was given a permit last, as a number that rises. */
+  served: number
+}
+
+interface Row {
+  running: number
+  waiting: Set<Held>
+}
+
+class Held implements Place {
+  running = false
+  turn: Promise<void> | null = null
+  go: () => void = () => {}
+
+  constructor(
+    readonly key: string,
+    readonly row_name: string | null,
+  ) {}
+}
+
+export class FairQueue {
+  /** Keys with a permit or a place. */
+  readonly #lines = new Map<string, Line>()
+  readonly #rows = new Map<string, Row>()
+  #running = 0
+  #waiting = 0
+  #served = 0
+
+  constructor(private readonly limits: FairLimits) {}
+
+  /**
+   * A place for this key. `row` names what all its holders change, one after the other. Null when too many wait: a key
+   * may have as many waiting as there is room left for, and a row half as many, so one alone never takes all of it.
+   */
+  enter(key: string, row?: string): Place | null {
+    const line = this.#lines.get(key) ?? { running: 0, waiting: 0, ready: new Set(), served: 0 }
+    const place = new Held(key, row === undefined ? null : `${key} ${row}`)
+    const row_is_free = this.#isRowFree(place)
+    if (row_is_free && line.ready.size === 0 && this.#mayStart(line)) {
+      this.#lines.set(key, line)
+      this.#takeRow(place)
+      this.#start(line, place)
+      return place
+    }
+    const room = this.limits.waiting_max - this.#waiting
+    if (line.waiting >= room) return null
+    if (!row_is_free && this.#rows.get(place.row_name!)!.waiting.size >= room / 2) return null
+    this.#lines.set(key, line)
+    line.waiting += 1
+    this.#waiting += 1
+    place.turn = new Promise((resolve) => {
+      place.go = resolve
+    })
+    if (row_is_free) {
+      this.#takeRow(place)
+      line.ready.add(place)
+    } else this.#rows.get(place.row_name!)!.waiting.add(place)
+    return place
+  }
+
+  /** Returns the permit, or gives up the wait. Once for each place. */
+  leave(place: Place): void {
+    const held = place as Held
+    const line = this.#lines.get(held.key)!
+    if (held.running) {
+      line.running -= 1
+      this.#running -= 1
+      this.#releaseRow(held)
+    } else {
+      line.waiting -= 1
+      this.#waiting -= 1
+      if (line.ready.delete(held)) this.#releaseRow(held)
+      else this.#rows.get(held.row_name!)!.waiting.delete(held)
+    }
+    if (line.running === 0 && line.waiting === 0) this.#lines.delete(held.key)
+    this.#startNext()
+  }
+
+  #mayStart(line: Line): boolean {
+    const { running_max, reserve } = this.limits
+    return this.#running < (line.running === 0 ? running_max : running_max - reserve)
+  }
+
+  #start(line: Line, place: Held): void {
+    line.running += 1
+    this.#running += 1
+    this.#served += 1
+    line.served = this.#served
+    place.running = true
+  }
+
+  #startNext(): void {
+    while (this.#waiting > 0) {
+      const line = this.#nextLine()
+      if (line === null) return
+      const place = line.ready.values().next().value!
+      line.ready.delete(place)
+      line.waiting -= 1
+      this.#waiting -= 1
+      this.#start(line, place)
+      place.go()
+    }
+  }
+
+  #nextLine(): Line | null {
+    let next: Line | null = null
+    for (const line of this.#lines.values()) {
+      if (line.ready.size > 0 && this.#mayStart(line) && (next === null || isBefore(line, next))) next = line
+    }
+    return next
+  }
+
+  #isRowFree({ row_name }: Held): boolean {
+    if (row_name === null) return true
+    const row = this.#rows.get(row_name)
+    return row === undefined || (row.running < this.limits.row_running_max && row.waiting.size === 0)
+  }
+
+  #takeRow({ row_name }: Held): void {
+    if (row_name === null) return
+    const row = this.#rows.get(row_name) ?? { running: 0, waiting: new Set() }
+    row.running += 1
+    this.#rows.set(row_name, row)
+  }
+
+  /** The next of this row waits for a permit alone from now on. */
+  #releaseRow({ row_name }: Held): void {
+    if (row_name === null) return
+    const row = this.#rows.get(row_name)!
+    const next = row.waiting.values().next().value
+    if (next) {
+      row.waiting.delete(next)
+      this.#lines.get(next.key)!.ready.add(next)
+      return
+    }
+    row.running -= 1
+    if (row.running === 0) this.#rows.delete(row_name)
+  }
+}
+
+/** Whoever has fewest, and of those who waited longest since the last. */
+function isBefore(one: Line, other: Line): boolean {
+  return one.running < other.running || (one.running === other.running && one.served < other.served)
+}
