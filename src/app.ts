@@ -207,6 +207,8 @@ function serve(config: Config, handlers: RequestHandlers, clock: Clock, log: Log
     idleTimeout: idle_timeout_seconds,
     maxRequestBodySize: body_bytes_unlimited,
     development: false,
+    // Outside development Bun shares the port by default, and requests would go to either of two services.
+    reusePort: false,
     routes: handlers.routes as never,
     fetch: handlers.fetch as never,
     error: (error) => failure(error, newId('req', clock.now()), log, null),
