@@ -2,6 +2,7 @@
 
 import { type Clock, hour_ms, minute_ms, systemClock } from './base/clock.ts'
 import { Gate } from './base/gate.ts'
+import { HeavyReads } from './base/heavy-reads.ts'
 import { newId } from './base/ids.ts'
 import { MemoryBudget } from './base/memory.ts'
 import { Waiters } from './base/waiters.ts'
@@ -22,6 +23,7 @@ import { migrate } from './db/migrate.ts'
 import { openDb } from './db/open.ts'
 import { failure, type Log } from './http/answers.ts'
 import { AddressLimit } from './http/limits.ts'
+import { Deliveries } from './http/outgoing.ts'
 import { type RequestHandlers, requestHandlers } from './http/server.ts'
 
 import * as quotas from './quotas/service.ts'
@@ -166,6 +168,8 @@ function assemble(config: Config, db: Db, log: Log, facts: Facts): App {
       cors_origins: config.cors_origins,
       cron_secret: facts.cron_secret.value,
       limits: config.loopback_only ? null : limitsOf(clock),
+      deliveries: new Deliveries(services.memory),
+      heavy_reads: new HeavyReads(),
     },
     pagesOf({
       openapi_text: services.openapi_text,
