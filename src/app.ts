@@ -2,7 +2,9 @@
 
 import { type Clock, hour_ms, minute_ms, systemClock } from './base/clock.ts'
 import { Gate } from './base/gate.ts'
+import { HeavyReads } from './base/heavy-reads.ts'
 import { newId } from './base/ids.ts'
+import { MemoryBudget } from './base/memory.ts'
 import { Waiters } from './base/waiters.ts'
 import { Sender } from './callbacks/deliver.ts'
 import {
@@ -22,6 +24,7 @@ import { openDb } from './db/open.ts'
 import { failure, type Log } from './http/answers.ts'
 import { KnownHosts } from './http/host.ts'
 import { AddressLimit } from './http/limits.ts'
+import { Deliveries } from './http/outgoing.ts'
 import { type RequestHandlers, requestHandlers } from './http/server.ts'
 
 import * as quotas from './quotas/service.ts'
@@ -134,6 +137,7 @@ function assemble(config: Config, db: Db, log: Log, facts: Facts): App {
     clock,
     waiters,
     gate: new Gate(clock),
+    memory: new MemoryBudget(clock, config.memory_bytes_max),
     callbackRefusal: (url) => refusalAtCreation(policy, url),
     wake: (due_at) => ticker.wake(due_at),
     rest: () => ticker.rest(),
@@ -166,6 +170,8 @@ function assemble(config: Config, db: Db, log: Log, facts: Facts): App {
       cron_secret: facts.cron_secret.value,
       limits: config.loopback_only ? null : limitsOf(clock),
       hosts: config.loopback_only ? new KnownHosts(config.public_url) : null,
+      deliveries: new Deliveries(services.memory),
+      heavy_reads: new HeavyReads(),
     },
     pagesOf({
       openapi_text: services.openapi_text,
@@ -209,6 +215,8 @@ function serve(config: Config, handlers: RequestHandlers, clock: Clock, log: Log
     idleTimeout: idle_timeout_seconds,
     maxRequestBodySize: body_bytes_unlimited,
     development: false,
+    // Outside development Bun shares the port by default, and requests would go to either of two services.
+    reusePort: false,
     routes: handlers.routes as never,
     fetch: handlers.fetch as never,
     error: (error) => failure(error, newId('req', clock.now()), log, null),

@@ -11,7 +11,7 @@ import {
   rmSync,
   statSync,
 } from 'node:fs'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { forEachDatabase } from '../test/support/databases.ts'
@@ -149,15 +149,14 @@ describe('Without serving', () => {
     },
   )
 
-  test('with a port that is in use it stops with one line', async () => {
-    const taken = createServer()
-    const port = await new Promise<number>((resolve) => {
-      taken.listen(0, '127.0.0.1', () => resolve((taken.address() as { port: number }).port))
-    })
-    const { code, stdout, stderr } = await run([], { PORT: String(port) })
-    taken.close()
+  test('on the port of another service, with a database of its own, it stops with one line that names the port', async () => {
+    const first = await start()
+    const { port } = new URL(first.url)
+    const { code, stdout, stderr } = await run([], { PORT: port })
     expect([code, stdout]).toEqual([1, ''])
-    expect(stderr).toMatch(new RegExp(`^waystation: PORT: .*${port}.*\\n$`))
+    expect(stderr).toMatch(new RegExp(`^waystation: PORT: .*\\b${port}\\b.*\\n$`))
+    expect((await fetch(`${first.url}/livez`)).status).toBe(200)
+    expect(await first.end('SIGTERM')).toBe(0)
   })
 })
 

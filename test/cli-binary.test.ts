@@ -27,6 +27,11 @@ test('the binary serves from an empty folder, is its own client, and drains at S
   const url = /address +(\S+)/.exec(banner)![1]!
   expect(readdirSync(join(cwd, 'data')).toSorted()).toContain('waystation.db')
 
+  const { port } = new URL(url)
+  const second = await bench.run(['serve'], { PORT: port }, { command, cwd: bench.folder() })
+  expect([second.code, second.stdout]).toEqual([1, ''])
+  expect(second.stderr).toMatch(new RegExp(`^waystation: PORT: .*\\b${port}\\b.*\\n$`))
+
   const env = { XDG_CONFIG_HOME: bench.folder() }
   // Nothing of this folder may be read: one file would run, the other change the address.
   const hostile = bench.folder()

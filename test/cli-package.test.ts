@@ -45,6 +45,10 @@ test('what npm packs runs without a checkout, and serves all its pages', async (
     const { status } = await fetch(url + path)
     expect([path, status]).toEqual([path, 200])
   }
+  const { port } = new URL(url)
+  const second = await bench.run(['serve'], { ...env, PORT: port, DATA_DIR: bench.folder() }, options)
+  expect([second.code, second.stdout]).toEqual([1, ''])
+  expect(second.stderr).toMatch(new RegExp(`^waystation: PORT: .*\\b${port}\\b.*\\n$`))
   server.kill('SIGTERM')
   expect(await server.exited).toBe(0)
 }, 60_000)

@@ -70,6 +70,7 @@ export const listEntries = route({
   tag,
   summary: 'List entries, newest first',
   auth: ['agent', 'admin'],
+  heavy: true,
   query: Type.Object({
     ...PageQuery,
     workflow_id: Type.Optional(Type.String()),

@@ -145,6 +145,7 @@ export const listCheckpoints = route({
   tag,
   summary: 'List checkpoints, newest first',
   auth: ['agent', 'admin'],
+  heavy: true,
   query: Type.Object({ ...PageQuery, status: Type.Optional(Type.Enum([...statuses])) }),
   replies: { 200: Page(Checkpoint) },
   errors: [],

@@ -34,6 +34,8 @@ export interface Context<C> {
   hold(ms: number): void
   /** Aborted when whoever asked is gone, and nobody will read the answer. */
   gone(): AbortSignal
+  /** Waits for something else than the database: a heavy read gives its permit back meanwhile. */
+  pause<T>(waiting: Promise<T>): Promise<T>
 }
 
 export interface Input<P extends Params, Q extends TObject, B extends TObject> {
@@ -98,6 +100,8 @@ interface Common<A extends readonly CallerKind[], P extends Params, Q extends TO
   cron?: boolean
   /** Takes any bytes of any type: the handler gets them as they came. */
   raw?: boolean
+  /** Reads rows that are large: of one tenant only a few such requests run at once. */
+  heavy?: boolean
 }
 
 type CallerOf<A extends readonly CallerKind[]> = A extends readonly []

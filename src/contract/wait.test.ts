@@ -25,6 +25,7 @@ class Watched {
       caller: { tenant_id: 'ten_a', plan: 'free', status: 'active' as const },
       services: { waiters: this.waiters, clock: this.clock } as unknown as Services,
       hold: (ms: number) => this.held.push(ms),
+      pause: (waiting: Promise<unknown>) => waiting as never,
       gone: () => this.asker.signal,
     }
     const counted = () => {

@@ -9,7 +9,13 @@ import type { Context } from './route.ts'
  * tenant, so that nobody is woken by another's.
  */
 export async function waitFor<T>(
-  { caller, services, hold, gone }: Pick<Context<TenantFacts>, 'caller' | 'services' | 'hold' | 'gone'>,
+  {
+    caller,
+    services,
+    hold,
+    gone,
+    pause,
+  }: Pick<Context<TenantFacts>, 'caller' | 'services' | 'hold' | 'gone' | 'pause'>,
   key: string,
   wait_ms: number,
   look: () => Promise<T>,
@@ -30,7 +36,7 @@ export async function waitFor<T>(
       try {
         const seen = await look()
         if (isDone(seen)) return seen
-        await waiting.told
+        await pause(waiting.told)
       } finally {
         asker.removeEventListener('abort', waiting.stop)
         waiting.stop()

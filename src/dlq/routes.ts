@@ -99,6 +99,7 @@ export const listItems = route({
   tag,
   summary: 'List dead letters, newest first, without payloads',
   auth: ['agent', 'admin'],
+  heavy: true,
   query: Type.Object({ ...PageQuery, status: Type.Optional(Type.Enum([...statuses])) }),
   replies: { 200: Page(ListedItem) },
   errors: [],

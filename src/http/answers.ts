@@ -5,6 +5,7 @@ import { encode } from '../contract/encode.ts'
 import { Reply, Streamed } from '../contract/route.ts'
 import { dataText, errorText } from '../contract/surface.ts'
 import { DbError } from '../db/db.ts'
+import { LargeAnswer, type Outgoing, outgoing } from './outgoing.ts'
 
 export interface Log {
   debug(fields: object, message: string): void
@@ -19,7 +20,7 @@ export function respond(
   status: number,
   request_id: string,
   ignored: string[],
-): Response {
+): Outgoing {
   if (result instanceof Reply) {
     if (result.body === null) return empty(result.status, request_id, result.headers)
     const text = dataText(path, result.status, encode(result.body))
@@ -27,55 +28,62 @@ export function respond(
   }
   if (result instanceof Streamed) {
     const [before = '', after = ''] = dataText(path, status, '\n').split('\n')
-    return json(status, streamOf(before, result.pieces, after), request_id, null, ignored)
+    const headers = new Headers(headersOf(request_id, null, ignored))
+    return new LargeAnswer(status, headers, enclosed(before, result.pieces, after))
   }
   return result === undefined
     ? empty(status, request_id, null)
     : json(status, dataText(path, status, encode(result)), request_id, null, ignored)
 }
 
-/** Asks for a piece when the one before was sent. */
-function streamOf(before: string, pieces: AsyncIterator<string>, after: string): ReadableStream<Uint8Array> {
-  const encoder = new TextEncoder()
-  let first = true
-  return new ReadableStream({
-    async pull(controller) {
+async function* enclosed(before: string, pieces: AsyncIterator<string>, after: string) {
+  try {
+    yield before
+    for (;;) {
       const { done, value } = await pieces.next()
-      const text = done ? after : value
-      controller.enqueue(encoder.encode(first ? before + text : text))
-      first = false
-      if (done) controller.close()
-    },
-    async cancel() {
-      await pieces.return?.()
-    },
-  })
+      if (done) break
+      yield value
+    }
+    yield after
+  } finally {
+    await pieces.return?.()
+  }
 }
 
 type Extra = Readonly<Record<string, string>> | null
 
 export function json(
   status: number,
-  text: string | ReadableStream<Uint8Array>,
+  text: string,
   request_id: string,
   extra: Extra,
   ignored: string[],
-): Response {
+): Outgoing {
+  return outgoing(status, headersOf(request_id, extra, ignored), text)
+}
+
+function headersOf(request_id: string, extra: Extra, ignored: string[]): Record<string, string> {
   const headers: Record<string, string> = {
     'content-type': 'application/json',
     'x-request-id': request_id,
     'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
   }
   if (extra) Object.assign(headers, extra)
   const names = ignored.length > 0 ? ignoredNames(ignored) : ''
   if (names !== '') headers['x-ignored-fields'] = names
-  return new Response(text, { status, headers })
+  return headers
 }
 
 export function empty(status: number, request_id: string, extra: Extra): Response {
   return new Response(null, {
     status,
-    headers: { 'x-request-id': request_id, 'cache-control': 'no-store', ...extra },
+    headers: {
+      'x-request-id': request_id,
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      ...extra,
+    },
   })
 }
 
@@ -106,7 +114,8 @@ export function failure(error: unknown, request_id: string, log: Log, route: Fai
   if (retry_after_seconds !== undefined) headers['retry-after'] = String(retry_after_seconds)
   if (code === 'UNAUTHORIZED') headers['www-authenticate'] = 'Bearer'
   if (close) headers.connection = 'close'
-  return json(status, errorText(route?.path ?? null, told, request_id), request_id, headers, [])
+  const text = errorText(route?.path ?? null, told, request_id)
+  return new Response(text, { status, headers: headersOf(request_id, headers, []) })
 }
 
 const database_codes = {

@@ -3,13 +3,14 @@
 import type { BunRequest } from 'bun'
 import type { CallerKind } from '../contract/caller.ts'
 import type { Route } from '../contract/route.ts'
+import type { Outgoing } from './outgoing.ts'
 
 export interface Page {
   /** As in a route: `/docs/:file`, or open-ended, `/console/*`. */
   path: string
   methods: readonly Route['method'][]
   /** Headers that it sets win over those that every page has. */
-  answer(request: BunRequest, visit: Visit): Response | Promise<Response>
+  answer(request: BunRequest, visit: Visit): Outgoing | Promise<Outgoing>
 }
 
 export interface Visit {
@@ -30,10 +31,9 @@ const page_headers = {
   'x-content-type-options': 'nosniff',
 } as const
 
-export function withPageHeaders(response: Response, request_id: string): Response {
+export function withPageHeaders(response: Outgoing, request_id: string): void {
   for (const [name, value] of Object.entries(page_headers)) {
     if (!response.headers.has(name)) response.headers.set(name, value)
   }
   response.headers.set('x-request-id', request_id)
-  return response
 }

@@ -3,10 +3,19 @@
 import type { BunRequest, Server } from 'bun'
 import type { Clock } from '../base/clock.ts'
 import { ApiError, invalid } from '../base/errors.ts'
+import type { HeavyReads, Permit } from '../base/heavy-reads.ts'
 import { newId } from '../base/ids.ts'
+import { limit } from '../base/limit.ts'
 import type { Caller } from '../contract/caller.ts'
 import { encode } from '../contract/encode.ts'
-import { type Context, type Input, type RawRequest, type Route, successStatus } from '../contract/route.ts'
+import {
+  type Context,
+  type Input,
+  type RawRequest,
+  type Route,
+  Streamed,
+  successStatus,
+} from '../contract/route.ts'
 import type { Services } from '../contract/services.ts'
 import { dataText, isApi } from '../contract/surface.ts'
 import type { Db } from '../db/db.ts'
@@ -19,6 +28,7 @@ import { type KnownHosts, unknownHost } from './host.ts'
 import { type Answer, claimOf, isAnswered, once } from './idempotency.ts'
 import type { AddressLimit } from './limits.ts'
 import { mustBeAllowedOrigin } from './origin.ts'
+import { type Deliveries, LargeAnswer, type Outgoing, undivided } from './outgoing.ts'
 import { type Page, withPageHeaders } from './pages.ts'
 import { type ParamList, paramsIn, pathOf, pathSegments, readParams } from './params.ts'
 import { answerUnrouted, findPath, type KnownPath, knownPaths } from './unrouted.ts'
@@ -37,12 +47,24 @@ export interface ServerOptions {
   limits: { sign_ups: AddressLimit; failed_keys: AddressLimit } | null
   /** Null unless everything is loopback. */
   hosts: KnownHosts | null
+  deliveries: Deliveries
+  heavy_reads: HeavyReads
 }
+
+export const requests_max = limit(
+  'http.requests',
+  16_384,
+  'requests',
+  'Requests under way on a node, those that wait included; past it 503 UNAVAILABLE and the connection is closed.',
+)
 
 const methods: readonly Route['method'][] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
 /** What a handler needs of Bun's server. */
-type Connection = Pick<Server<undefined>, 'requestIP' | 'timeout'>
+interface Connection extends Pick<Server<undefined>, 'requestIP' | 'timeout' | 'pendingRequests'> {
+  /** The request that this one is a part of, in the same process. */
+  outer?: Request
+}
 type Handler = (request: BunRequest, server: Connection) => Promise<Response>
 
 /** Everything that a route needs more than once, made ready before the first request. */
@@ -156,6 +178,8 @@ function inProcess(
     return (handler ?? unrouted)(routed, {
       requestIP: () => server.requestIP(outer),
       timeout: (_, seconds) => server.timeout(outer, seconds),
+      pendingRequests: 0,
+      outer,
     })
   }
 }
@@ -170,28 +194,25 @@ async function servePage(
   const now = options.clock.now()
   const request_id = requestId(request.headers, now)
   const failing = { method: request.method, path: page.path }
+  const asking: Asking = { caller: null }
   let response: Response
   try {
-    response = await page.answer(request, {
+    mustHaveRoom(server)
+    const answered = await page.answer(request, {
       request_id,
       mustBe: async (kinds, headers) => {
         const route = { path: page.path, auth: kinds }
-        await identify(
-          { caller: null },
-          route,
-          options,
-          headers,
-          () => addressOf(options, request, server),
-          now,
-        )
+        await identify(asking, route, options, headers, () => addressOf(options, request, server), now)
       },
       api: (inner) => api(inner, request, server),
       hold: (ms) => server.timeout(request, Math.ceil(ms / 1_000) + hold_margin_seconds),
     })
+    withPageHeaders(answered, request_id)
+    response = sent(answered, options, request, server, asking.caller, failing, request_id)
   } catch (error) {
     response = failure(error, request_id, options.log, failing)
+    withPageHeaders(response, request_id)
   }
-  withPageHeaders(response, request_id)
   if (options.cors_origins.length > 0) corsHeaders(options.cors_origins, request.headers, response.headers)
   if (options.log_requests) logRequest(options, failing, request, response, now, request_id)
   return response
@@ -208,7 +229,9 @@ async function serve(
   const asking: Asking = { caller: null }
   let response: Response
   try {
-    response = await answer(prepared, options, request, server, now, request_id, asking)
+    mustHaveRoom(server)
+    const answered = await answer(prepared, options, request, server, now, request_id, asking)
+    response = sent(answered, options, request, server, asking.caller, prepared.route, request_id)
   } catch (error) {
     response = failure(error, request_id, options.log, prepared.route)
   }
@@ -219,6 +242,32 @@ async function serve(
   if (options.cors_origins.length > 0) corsHeaders(options.cors_origins, request.headers, response.headers)
   if (options.log_requests) logRequest(options, prepared.route, request, response, now, request_id)
   return response
+}
+
+function mustHaveRoom({ pendingRequests }: Connection): void {
+  if (pendingRequests > requests_max)
+    throw new ApiError('UNAVAILABLE', { retry_after_seconds: 1, close: true })
+}
+
+/** What Bun gets. Throws UNAVAILABLE when a large answer has no room. */
+function sent(
+  answered: Outgoing,
+  options: ServerOptions,
+  request: BunRequest,
+  server: Connection,
+  caller: Caller | null,
+  route: Failing,
+  request_id: string,
+): Response {
+  if (!(answered instanceof LargeAnswer)) return answered
+  if (server.outer) return undivided(answered)
+  return options.deliveries.send(answered, {
+    request,
+    address: addressOf(options, request, server),
+    tenant_id: caller?.tenant_id ?? null,
+    closeAfter: (seconds) => server.timeout(request, seconds),
+    onBroken: (error) => void failure(error, request_id, options.log, route),
+  })
 }
 
 /** Who asks, once that is known: also when what follows fails. */
@@ -239,7 +288,7 @@ async function answer(
   now: number,
   request_id: string,
   asking: Asking,
-): Promise<Response> {
+): Promise<Outgoing> {
   const { db, services } = options
   const { headers } = request
 
@@ -282,12 +331,17 @@ async function answer(
     path: () => pathOf(route, params),
     hold: (ms) => server.timeout(request, Math.ceil(ms / 1_000) + hold_margin_seconds),
     gone: () => request.signal,
+    pause: (waiting) => waiting,
   }
 
   // What comes of it.
   if (!route.create) {
     const raw = route.raw ? await rawOf(options, request, server) : no_raw
-    return respond(route.path, await route.handle!(context, input, raw), status, request_id, ignored)
+    const result =
+      route.heavy && caller
+        ? await readHeavy(route, options.heavy_reads, caller, context, input, server.outer ?? request)
+        : await route.handle!(context, input, raw)
+    return respond(route.path, result, status, request_id, ignored)
   }
   const key = headers.get('idempotency-key')
   const claim =
@@ -313,6 +367,38 @@ async function answer(
   } catch (error) {
     admission?.giveBack()
     throw error
+  }
+}
+
+/** What the handler reads, and each piece that it reads later, under a permit of the tenant. */
+async function readHeavy(
+  route: Route,
+  heavy_reads: HeavyReads,
+  { tenant_id }: Caller,
+  context: Context<never>,
+  input: Input<never, never, never>,
+  { signal }: Request,
+): Promise<unknown> {
+  const permit = await heavy_reads.enter(tenant_id, signal)
+  try {
+    const pausing: Context<never> = { ...context, pause: (waiting) => permit.pause(waiting) }
+    const result = await route.handle!(pausing, input, no_raw)
+    return result instanceof Streamed ? new Streamed(underPermit(permit, result.pieces)) : result
+  } finally {
+    permit.release()
+  }
+}
+
+async function* underPermit(permit: Permit, pieces: AsyncIterator<string>): AsyncGenerator<string> {
+  try {
+    for (;;) {
+      await permit.acquire()
+      const { done, value } = await pieces.next().finally(() => permit.release())
+      if (done) return
+      yield value
+    }
+  } finally {
+    await pieces.return?.()
   }
 }
 

@@ -139,6 +139,7 @@ export const getInbox = route({
   tag,
   summary: 'Read an inbox and its latest 50 messages, newest first',
   auth: ['agent', 'admin'],
+  heavy: true,
   params: { id },
   replies: {
     200: Shape({
@@ -202,6 +203,7 @@ export const listMessages = route({
   tag,
   summary: 'List messages, oldest first, or wait for one',
   auth: ['agent', 'admin'],
+  heavy: true,
   params: { id },
   query: Type.Object({
     after: Type.Optional(

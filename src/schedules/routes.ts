@@ -87,6 +87,7 @@ export const listSchedules = route({
   tag,
   summary: 'List schedules, newest first',
   auth: ['agent', 'admin'],
+  heavy: true,
   query: Type.Object({ ...PageQuery, status: Type.Optional(Type.Enum([...statuses])) }),
   replies: { 200: Page(Schedule) },
   errors: [],

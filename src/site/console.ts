@@ -2,6 +2,7 @@
 // API, from the browser, with the key of whoever looks.
 
 import type { BunRequest } from 'bun'
+import { type Outgoing, outgoing } from '../http/outgoing.ts'
 import type { Page, Visit } from '../http/pages.ts'
 import { type BuiltFile, buildConsole } from './console-build.ts'
 import { takesGzip } from './served.ts'
@@ -69,21 +70,20 @@ export function consolePages(public_url: () => string): Page[] {
   ]
 }
 
-async function answerAsset(request: BunRequest, { api }: Visit): Promise<Response> {
+async function answerAsset(request: BunRequest, { api }: Visit): Promise<Outgoing> {
   const { assets } = await load()
   const asset = assets.get((request.params as { file: string }).file)
   // As any path that names nothing.
   if (!asset) return api(new Request(request.url, { method: request.method }))
   const zipped = takesGzip(request.headers.get('accept-encoding'))
-  return new Response(zipped ? asset.gzip : asset.plain, {
-    headers: {
-      'content-type': asset.type,
-      'cache-control': 'public, max-age=31536000, immutable',
-      'cross-origin-resource-policy': 'same-origin',
-      vary: 'accept-encoding',
-      ...(zipped ? { 'content-encoding': 'gzip' } : {}),
-    },
-  })
+  const headers = {
+    'content-type': asset.type,
+    'cache-control': 'public, max-age=31536000, immutable',
+    'cross-origin-resource-policy': 'same-origin',
+    vary: 'accept-encoding',
+    ...(zipped ? { 'content-encoding': 'gzip' } : {}),
+  }
+  return outgoing(200, headers, zipped ? asset.gzip : asset.plain)
 }
 
 /** Once; a build that failed is tried again by the next request. */

@@ -2,6 +2,7 @@
 
 import swagger from 'swagger-ui-dist/package.json' with { type: 'json' }
 import { ApiError } from '../base/errors.ts'
+import type { Outgoing } from '../http/outgoing.ts'
 import type { Page } from '../http/pages.ts'
 import { listed, llmsFullText, llmsText, type Section } from './llms.ts'
 import { answerWith, type Kind, type Served, served } from './served.ts'
@@ -44,7 +45,7 @@ export function docsPages(public_url: () => string): Page[] {
     '/llms.txt': [plain, async () => llmsText(await documents(), public_url())],
     '/llms-full.txt': [plain, async () => llmsFullText(await documents(), public_url())],
   }
-  const answer = async (path: string, request: Request): Promise<Response> => {
+  const answer = async (path: string, request: Request): Promise<Outgoing> => {
     const [kind, make] = Object.hasOwn(kept, path) ? kept[path]! : [markdown, await document(path)]
     return answerWith(await keep(path, kind, make), request.headers)
   }

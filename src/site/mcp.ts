@@ -7,6 +7,7 @@ import { looksLikeKey } from '../base/keys.ts'
 import { limit } from '../base/limit.ts'
 import { readBytes } from '../http/body.ts'
 import { mustBeAllowedOrigin } from '../http/origin.ts'
+import { LargeAnswer, type Outgoing, outgoing } from '../http/outgoing.ts'
 import type { Page } from '../http/pages.ts'
 
 interface McpSources {
@@ -29,9 +30,25 @@ export function mcpPage({ public_url, cors_origins }: McpSources): Page {
       // Loaded when first asked for: the start of the service does not wait for it.
       const { answerPost } = await import('../../mcp/http.ts')
       const caller = JSON.stringify(key_headers)
-      return answerPost(request, message, { api, base_url: in_process, headers, read_only, caller })
+      return inPieces(
+        await answerPost(request, message, { api, base_url: in_process, headers, read_only, caller }),
+      )
     },
   }
+}
+
+/** What a tool found may be large, in either form of an answer. */
+async function inPieces(response: Response): Promise<Outgoing> {
+  const { status, headers, body } = response
+  if (body === null) return response
+  if (headers.get('content-type') === 'text/event-stream') {
+    return new LargeAnswer(
+      status,
+      headers,
+      body[Symbol.asyncIterator]() as AsyncIterator<Uint8Array<ArrayBuffer>>,
+    )
+  }
+  return outgoing(status, Object.fromEntries(headers), await response.text())
 }
 
 /** Where the API is for calls without a connection: nothing is ever looked up under this name. */

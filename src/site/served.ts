@@ -1,5 +1,7 @@
 // A file as it is served: revalidated by its ETag or kept for good, and compressed once for those who take it so.
 
+import { type Outgoing, outgoing } from '../http/outgoing.ts'
+
 export interface Served {
   content_type: string
   bytes: Uint8Array<ArrayBuffer>
@@ -42,7 +44,7 @@ async function compressed(bytes: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
 }
 
 /** 200, or 304 to whoever has it. */
-export function answerWith(file: Served, request: Headers): Response {
+export function answerWith(file: Served, request: Headers): Outgoing {
   const gzipped = takesGzip(request.get('accept-encoding'))
   // Two forms of one file are two representations, RFC 9110 section 8.8.3.3.
   const etag = gzipped ? `"${file.tag}-gzip"` : `"${file.tag}"`
@@ -55,7 +57,7 @@ export function answerWith(file: Served, request: Headers): Response {
   if (isKnown(request.get('if-none-match'), etag)) return new Response(null, { status: 304, headers })
   headers['content-type'] = file.content_type
   if (gzipped) headers['content-encoding'] = 'gzip'
-  return new Response(gzipped ? file.gzipped : file.bytes, { headers })
+  return outgoing(200, headers, gzipped ? file.gzipped : file.bytes)
 }
 
 /** RFC 9110 section 12.5.3: named and not refused by `q=0`; the name counts before `*`. */

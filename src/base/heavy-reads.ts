@@ -1,0 +1,172 @@
+// Permits for heavy reads: pages of large rows. A tenant has a few at once, the rest of its requests wait in order, and
+// each permit begins in a turn of the event loop of its own.
+
+import { ApiError } from './errors.ts'
+import { limit } from './limit.ts'
+import { Pace } from './pace.ts'
+
+export const running_of_tenant_max = limit(
+  'heavy_reads.running_of_tenant',
+  2,
+  'requests',
+  'Heavy reads of one tenant at once on a node; more wait in order, so that they take no time from other tenants.',
+)
+
+export const running_max = limit(
+  'heavy_reads.running',
+  8,
+  'requests',
+  'Heavy reads at once on a node, which bounds the memory of the rows they read; more wait, tenant by tenant.',
+)
+
+export const waiting_of_tenant_max = limit(
+  'heavy_reads.waiting_of_tenant',
+  2_000,
+  'requests',
+  'Heavy reads of one tenant that wait for a permit; past it 503 UNAVAILABLE, so that a client learns that it is too fast.',
+)
+
+export const waiting_max = limit(
+  'heavy_reads.waiting',
+  10_000,
+  'requests',
+  'Heavy reads of all tenants that wait for a permit; past it 503 UNAVAILABLE, which bounds the memory of the requests.',
+)
+
+/** What one tenant has. */
+interface Line {
+  running: number
+  /** Each starts a request that waits, in the order in which they came. */
+  waiting: Set<() => void>
+}
+
+export class HeavyReads {
+  /** Tenants that have a permit or wait for one; whose turn was last stands last. */
+  readonly #lines = new Map<string, Line>()
+  readonly #pace = new Pace(1)
+  #running = 0
+  #waiting = 0
+
+  /**
+   * A permit, once there is one and a turn of the event loop has shown that the client is still there. Throws
+   * UNAVAILABLE when too many wait, and REQUEST_TIMEOUT, which nobody reads, when the client is gone.
+   */
+  async enter(tenant_id: string, gone: AbortSignal): Promise<Permit> {
+    const waiting_of_tenant = this.#lines.get(tenant_id)?.waiting.size ?? 0
+    if (waiting_of_tenant >= waiting_of_tenant_max || this.#waiting >= waiting_max) {
+      throw new ApiError('UNAVAILABLE', { retry_after_seconds: 1 })
+    }
+    const permit = new Permit(this, tenant_id, gone)
+    await permit.acquire()
+    return permit
+  }
+
+  /** Rejects when the client is gone; then nothing was acquired. */
+  async acquire(tenant_id: string, gone: AbortSignal): Promise<void> {
+    if (gone.aborted) throw clientIsGone()
+    const line: Line = this.#lines.get(tenant_id) ?? { running: 0, waiting: new Set() }
+    this.#lines.set(tenant_id, line)
+    if (line.waiting.size === 0 && this.#hasPermit(line)) this.#take(line)
+    else await this.#wait(tenant_id, line, gone)
+    await this.#pace.turn()
+    if (!gone.aborted) return
+    this.release(tenant_id)
+    throw clientIsGone()
+  }
+
+  release(tenant_id: string): void {
+    this.#running -= 1
+    this.#lines.get(tenant_id)!.running -= 1
+    this.#forget(tenant_id)
+    while (this.#running < running_max && this.#startNext()) {}
+  }
+
+  /** Requests with a permit, and requests that wait for one. For tests. */
+  get size(): { running: number; waiting: number; tenants: number } {
+    return { running: this.#running, waiting: this.#waiting, tenants: this.#lines.size }
+  }
+
+  #hasPermit(line: Line): boolean {
+    return line.running < running_of_tenant_max && this.#running < running_max
+  }
+
+  #take(line: Line): void {
+    line.running += 1
+    this.#running += 1
+  }
+
+  #wait(tenant_id: string, line: Line, gone: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const leave = () => {
+        this.#waiting -= 1
+        line.waiting.delete(start)
+        this.#forget(tenant_id)
+        reject(clientIsGone())
+      }
+      const start = () => {
+        this.#waiting -= 1
+        gone.removeEventListener('abort', leave)
+        resolve()
+      }
+      this.#waiting += 1
+      line.waiting.add(start)
+      gone.addEventListener('abort', leave, { once: true })
+    })
+  }
+
+  /** Starts the oldest request of the tenant whose turn it is. False when nobody can start. */
+  #startNext(): boolean {
+    for (const [tenant_id, line] of this.#lines) {
+      if (line.waiting.size === 0 || !this.#hasPermit(line)) continue
+      const start = line.waiting.values().next().value!
+      line.waiting.delete(start)
+      this.#take(line)
+      this.#lines.delete(tenant_id)
+      this.#lines.set(tenant_id, line)
+      start()
+      return true
+    }
+    return false
+  }
+
+  #forget(tenant_id: string): void {
+    const line = this.#lines.get(tenant_id)!
+    if (line.running === 0 && line.waiting.size === 0) this.#lines.delete(tenant_id)
+  }
+}
+
+/** The right of one request to read. */
+export class Permit {
+  #is_held = false
+
+  constructor(
+    private readonly reads: HeavyReads,
+    private readonly tenant_id: string,
+    private readonly gone: AbortSignal,
+  ) {}
+
+  /** Waits for it; rejects when the client is gone. */
+  async acquire(): Promise<void> {
+    await this.reads.acquire(this.tenant_id, this.gone)
+    this.#is_held = true
+  }
+
+  /** May be called again. */
+  release(): void {
+    if (this.#is_held) this.reads.release(this.tenant_id)
+    this.#is_held = false
+  }
+
+  /** Waits for something else without the permit, so that a request that waits keeps nobody from reading. */
+  async pause<T>(waiting: Promise<T>): Promise<T> {
+    this.release()
+    const result = await waiting
+    await this.acquire()
+    return result
+  }
+}
+
+/** The answer is for nobody, and no fault of ours. */
+function clientIsGone(): ApiError {
+  return new ApiError('REQUEST_TIMEOUT')
+}
