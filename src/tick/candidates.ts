@@ -134,8 +134,10 @@ export class Candidates {
     this.#full = rows.length === window_rows_max
     const seen = new Set(active.map(idOf))
     // Whose turn it was and for whom there was no place keeps it: the turns have gone on.
-    const kept = [...this.#found].filter((item) => slots.isFree(item))
-    const behind = !this.#full ? [] : kept.length > 0 ? kept : await this.#turns.take(now, slots)
+    const kept = [...this.#found].filter((item) => slots.isFree(item) || !slots.hasPlaceFor(item.tenant_id))
+    const turns_go_on = this.#full && !kept.some((item) => slots.isFree(item))
+    const behind = this.#full ? kept : []
+    if (turns_go_on) behind.push(...(await this.#turns.take(now, slots)))
     const found = [...new Map(behind.map((item) => [idOf(item), item]))]
       .filter(([id]) => !seen.has(id))
       .map(([, item]) => item)

@@ -22,8 +22,10 @@ import * as schedules from '../schedules/service.ts'
 import * as tenants from '../tenants/service.ts'
 import { version } from '../version.ts'
 import { type Batch, type Candidate, Candidates } from './candidates.ts'
-import { type Ended, node_max, Slots } from './slots.ts'
+import { type Ended, node_ahead_max, node_max, Slots } from './slots.ts'
 
+/** Leased work, in flight, ahead or not written yet. */
+const under_way_max = node_max + node_ahead_max
 /** Rounds of one pass: a tick looks at the time between two. */
 const rounds_max = 8
 /** Rounds in a row that may lease nothing before the engine waits for its next call. */
@@ -136,7 +138,7 @@ export class Engine {
   /** Leases and starts one batch. In vain: other nodes were faster, or the database refused. */
   async #round(): Promise<'started' | 'nothing_due' | 'in_vain'> {
     // What was sent and could not be written yet counts, too: it would be sent again. Whoever ends pumps.
-    if (this.#under_way.size >= node_max) return 'nothing_due'
+    if (this.#under_way.size >= under_way_max) return 'nothing_due'
     const only_first = !this.options.internal && this.#ticks === 0
     const batches = await this.#candidates.choose(this.#slots, (item) => this.#isWanted(item), only_first)
     if (batches.length === 0) {

@@ -62,6 +62,11 @@ export class Turns {
     slots: Slots,
     share: { lanes: number; reads: number },
   ): Promise<outbox.Due[]> {
+    // Without a place for them the lanes keep their turns. Timeouts are counted apart.
+    if (!slots.hasPlaceFor(tenant_id)) {
+      if (!slots.isFree({ tenant_id, destination: '' })) return []
+      return outbox.dueInLane(this.db, tenant_id, '', now, lane_max)
+    }
     const from = this.#next_lane.get(tenant_id) ?? ''
     const ahead = await outbox.lanes(this.db, tenant_id, from, share.lanes)
     // The last one of a full list only says where to go on.
