@@ -5,13 +5,9 @@ import { Gate } from './base/gate.ts'
 import { newId } from './base/ids.ts'
 import { Waiters } from './base/waiters.ts'
 import { Sender } from './callbacks/deliver.ts'
-import {
-  type EgressPolicy,
-  type Listening,
-  refusalAtCreation,
-  systemInterfaces,
-  systemResolver,
-} from './callbacks/guard.ts'
+import { type EgressPolicy, type Listening, refusalAtCreation, systemInterfaces } from './callbacks/guard.ts'
+import { Lookups } from './callbacks/lookups.ts'
+import { SystemResolver } from './callbacks/resolver.ts'
 import { type Config, ConfigError } from './config.ts'
 import { openapiOf } from './contract/openapi.ts'
 import type { Readiness, Services } from './contract/services.ts'
@@ -105,6 +101,7 @@ function assemble(config: Config, db: Db, log: Log, facts: Facts): App {
   }
   const { clock } = db
   const waiters = new Waiters()
+  const lookups = new Lookups(new SystemResolver(clock))
   const policy: EgressPolicy = {
     allow: config.callback_allow,
     https_only: config.callback_https_only,
@@ -115,7 +112,7 @@ function assemble(config: Config, db: Db, log: Log, facts: Facts): App {
       return state.listening
     },
     interfaces: systemInterfaces,
-    resolve: systemResolver,
+    resolve: (tenant_id, name, purpose) => lookups.addresses(tenant_id, name, purpose),
   }
   const sender = new Sender(policy, clock)
   const openapiText = openapiTexts()
@@ -133,7 +130,7 @@ function assemble(config: Config, db: Db, log: Log, facts: Facts): App {
     clock,
     waiters,
     gate: new Gate(clock),
-    callbackRefusal: (url) => refusalAtCreation(policy, url),
+    callbackRefusal: (tenant_id, url) => refusalAtCreation(policy, tenant_id, url),
     wake: (due_at) => ticker.wake(due_at),
     rest: () => ticker.rest(),
     tick: () => ticker.tick(),
@@ -146,7 +143,11 @@ function assemble(config: Config, db: Db, log: Log, facts: Facts): App {
     internal: config.tick === 'internal',
     onError: (error: unknown) => log.error({ error: String(error) }, 'background work failed'),
   }
-  const engine = new Engine({ ...work, services, send: (request) => sender.send(request) })
+  const engine = new Engine({
+    ...work,
+    services,
+    send: (tenant_id, request) => sender.send(tenant_id, request),
+  })
   const ticker = new Ticker({
     ...work,
     engine,

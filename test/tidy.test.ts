@@ -152,7 +152,8 @@ describe('effects have their places', () => {
         'src/base/waiters.ts': 'the end of the patience of a waiting request',
         'src/callbacks/deliver.ts': 'an attempt has 10 seconds, whatever the clock says',
         'src/callbacks/pool.ts': 'idle connections are closed',
-        'src/callbacks/guard.ts': 'the look-up at creation has half a second',
+        'src/callbacks/lookups.ts': 'an attempt waits 5 seconds for a permit',
+        'src/callbacks/resolver.ts': 'a look-up ends, whatever the DNS server does',
         'src/db/postgres.ts': 'asks the time of the database now and then',
         'src/tick/sweep.ts': 'the pace of the sweep',
         'src/tick/engine.ts': 'a tick looks whether other nodes are done',
@@ -186,8 +187,8 @@ describe('effects have their places', () => {
       /\bfetch\(|\b(from|import\()\s*['"](node:)?(https?|http2|net|tls|dns|dgram|dns\/promises|undici)['"]|\bBun\.(connect|listen|udpSocket|dns)\b|\bWebSocket\b/,
       {
         'src/callbacks/deliver.ts': 'sends',
-        'src/callbacks/guard.ts': 'asks for names',
         'src/callbacks/pool.ts': 'connects to exactly the checked address',
+        'src/callbacks/resolver.ts': 'asks for names',
         'src/callbacks/ranges.ts': 'tells an address from a name, opens nothing',
       },
     ],
@@ -199,6 +200,7 @@ describe('effects have their places', () => {
       /['"](node:)?fs(\/promises)?['"]|\bBun\.(file|write)\b/,
       {
         'src/admin.ts': 'tells a missing database from a new one',
+        'src/callbacks/resolver.ts': '/etc/hosts and /etc/resolv.conf',
         'src/config.ts': 'PLANS_FILE',
         'src/db/sqlite.ts': 'the folder of the database, and what kind of disk it lies on',
         'src/secrets/service.ts': 'generated secrets in DATA_DIR',

@@ -50,8 +50,8 @@ export const createAgent = route({
   }),
   replies: { 201: Agent },
   errors: ['AGENT_ID_TAKEN', 'QUOTA_EXCEEDED'],
-  prepare: ({ services }, { body }) =>
-    agents.mustBeCallable(services, '/callback_base_url', body.callback_base_url),
+  prepare: ({ caller, services }, { body }) =>
+    agents.mustBeCallable(services, caller.tenant_id, '/callback_base_url', body.callback_base_url),
   async create(tx, { caller, services }, { body }) {
     const agent = {
       agent_id: body.name,

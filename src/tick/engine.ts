@@ -55,7 +55,7 @@ export interface EngineOptions {
   services: Services
   /** Whether due work starts by itself (TICK=internal) or at ticks only. */
   internal: boolean
-  send(request: Outgoing): Promise<Outcome>
+  send(tenant_id: string, request: Outgoing): Promise<Outcome>
   onError: (error: unknown) => void
 }
 
@@ -297,7 +297,7 @@ export class Engine {
       await this.#unlease(leased)
       return null
     }
-    const { ok, status, error, duration_ms } = await send(request)
+    const { ok, status, error, duration_ms } = await send(leased.tenant_id, request)
     return { ok, status_code: status, error, started_at, duration_ms: Math.round(duration_ms) }
   }
 
