@@ -18,8 +18,9 @@ export interface LoadSpec {
    * - resets: resets the connection `reset_after_ms` after it sent, and opens another.
    * - withholds: sends all but the last byte, once, and waits what comes.
    * - unread: sends and reads nothing.
+   * - opens: asks once and keeps the connection open to the end.
    */
-  manner: 'answers' | 'resets' | 'withholds' | 'unread'
+  manner: 'answers' | 'resets' | 'withholds' | 'unread' | 'opens'
   reset_after_ms?: number
 }
 
@@ -127,13 +128,14 @@ async function load(spec: LoadSpec): Promise<LoadResult> {
   setTimeout(() => {
     for (const wire of wires) wire.reset()
   }, spec.seconds * 1_000)
-  const manners = { answers, resets, withholds: once, unread: once }
+  const manners = { answers, resets, withholds: once, unread: once, opens: once }
   const running: Promise<void>[] = []
   for (let i = 0; i < spec.connections && !over(); i++) {
     running.push(manners[spec.manner](i))
     if (i % opened_at_once === opened_at_once - 1) await Bun.sleep(10)
   }
   await Promise.all(running)
+  if (spec.manner === 'opens') await Bun.sleep(Math.max(0, ends - performance.now()))
   result.seconds = (performance.now() - began) / 1_000
   result.p50_ms = percentile(latencies_ms, 50)
   result.p99_ms = percentile(latencies_ms, 99)
