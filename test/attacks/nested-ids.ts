@@ -10,9 +10,6 @@ export const nestedIds: Attack = {
   engines: ['sqlite'],
   seconds_max: 60,
   async run(lab) {
-    const service = await lab.service()
-    const good = await lab.good(service, { interval_ms: 10 })
-    const attacker = await lab.tenant(service, 'free', 'attacker')
     const deep = `${'['.repeat(levels)}${']'.repeat(levels)}`
     const cancelled = `"method":"notifications/cancelled","params":{"requestId":${deep}}`
     for (const [what, body] of [
@@ -20,6 +17,9 @@ export const nestedIds: Attack = {
       ['params.requestId', `{"jsonrpc":"2.0",${cancelled}}`],
       ['params', `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"a":${deep}}}`],
     ] as const) {
+      const service = await lab.service() // what the last one left is under way for long
+      const good = await lab.good(service, { interval_ms: 10 })
+      const attacker = await lab.tenant(service, 'free', 'attacker')
       const request = attacker.request('POST', '/mcp', body)
       const requests = [
         { ...request, headers: { ...request.headers, accept: 'application/json, text/event-stream' } },
@@ -37,6 +37,8 @@ export const nestedIds: Attack = {
         'answers of 500': [failures, 0],
         'slowest ms': [slowest_ms, answer_ms_max],
       })
+      await good.probe.stop()
+      await service.stop()
     }
   },
 }

@@ -43,6 +43,7 @@ export interface LoadResult {
 }
 
 const opened_at_once = 100
+const after_end_ms = 500
 const pause_after_failure_ms = 20
 
 process.on('message', async (spec: LoadSpec) => {
@@ -134,7 +135,8 @@ async function load(spec: LoadSpec): Promise<LoadResult> {
     running.push(manners[spec.manner](i))
     if (i % opened_at_once === opened_at_once - 1) await Bun.sleep(10)
   }
-  await Promise.all(running)
+  // A connection that was never taken up has no end of its own.
+  await Promise.race([Promise.all(running), Bun.sleep(Math.max(0, ends - performance.now()) + after_end_ms)])
   if (spec.manner === 'opens') await Bun.sleep(Math.max(0, ends - performance.now()))
   result.seconds = (performance.now() - began) / 1_000
   result.p50_ms = percentile(latencies_ms, 50)
