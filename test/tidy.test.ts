@@ -217,6 +217,81 @@ describe('effects have their places', () => {
   })
 })
 
+describe('a limit', () => {
+  /** Named like a limit: `rows_max`, `tick_ms_max`, `ttl_seconds_min`. */
+  const constant = /^(?:export )?const (\w+_(?:max|min)(?:_\w+)?) = (.*)$/gm
+  const reasons: Record<string, string> = {
+    'src/base/ids.ts seq_max': 'a number of forty bits holds no more',
+    'src/outbox/service.ts lease_rows_max': 'is declared in its store',
+    'src/ratelimit/window.ts count_max': 'a number holds no more',
+    'src/ratelimit/window.ts field_integer_max': 'a header holds no more, RFC 9651',
+    'src/app.ts sign_ups_an_hour_max': 'not declared yet',
+    'src/app.ts failed_keys_a_minute_max': 'not declared yet',
+    'src/app.ts drain_ms_max': 'not declared yet',
+    'src/app.ts close_ms_max': 'not declared yet',
+    'src/app.ts count_ms_max': 'not declared yet',
+    'src/callbacks/deliver.ts answer_bytes_max': 'not declared yet',
+    'src/callbacks/guard.ts url_characters_max': 'not declared yet',
+    'src/callbacks/guard.ts name_characters_max': 'not declared yet',
+    'src/callbacks/pool.ts addresses_tried_max': 'not declared yet',
+    'src/config.ts secret_key_characters_min': 'not declared yet',
+    'src/config.ts cron_secret_characters_min': 'not declared yet',
+    'src/db/postgres.ts tries_max': 'not declared yet',
+    'src/db/postgres.ts under_way_max': 'not declared yet',
+    'src/db/postgres.ts silence_ms_max': 'not declared yet',
+    'src/db/postgres.ts round_trip_ms_max': 'not declared yet',
+    'src/db/sqlite.ts queue_max': 'not declared yet',
+    'src/dlq/service.ts sweep_rows_max': 'not declared yet',
+    'src/dlq/service.ts sweep_bytes_max': 'not declared yet',
+    'src/http/answers.ts ignored_names_max': 'not declared yet',
+    'src/http/body.ts body_bytes_max': 'not declared yet',
+    'src/http/body.ts drained_bytes_max': 'not declared yet',
+    'src/http/body.ts receive_ms_max': 'not declared yet',
+    'src/http/body.ts untimed_bytes_max': 'not declared yet',
+    'src/http/idempotency.ts public_key_characters_min': 'not declared yet',
+    'src/http/limits.ts addresses_max': 'not declared yet',
+    'src/inbox/service.ts dropped_rows_max': 'not declared yet',
+    'src/inbox/service.ts cleared_rows_max': 'not declared yet',
+    'src/inbox/service.ts cleared_bytes_max': 'not declared yet',
+    'src/inbox/service.ts expired_rows_max': 'not declared yet',
+    'src/inbox/service.ts inboxes_a_step_max': 'not declared yet',
+    'src/kv/service.ts sweep_rows_max': 'not declared yet',
+    'src/kv/service.ts sweep_bytes_max': 'not declared yet',
+    'src/kv/service.ts walked_dead_max': 'not declared yet',
+    'src/kv/service.ts walked_rows_max': 'not declared yet',
+    'src/outbox/store.ts lease_rows_max': 'not declared yet',
+    'src/outbox/store.ts passed_over_max': 'not declared yet',
+    'src/ratelimit/service.ts total_max': 'not declared yet',
+    'src/tenants/service.ts rest_rows_max': 'not declared yet',
+    'src/tenants/service.ts rest_chunks_max': 'not declared yet',
+    'src/tenants/service.ts rest_tenants_max': 'not declared yet',
+    'src/tick/engine.ts rounds_max': 'not declared yet',
+    'src/tick/engine.ts vain_rounds_max': 'not declared yet',
+    'src/tick/engine.ts gather_ms_max': 'not declared yet',
+    'src/tick/purge.ts rows_max': 'not declared yet',
+    'src/tick/purge.ts bytes_max': 'not declared yet',
+    'src/tick/purge.ts tenants_a_step_max': 'not declared yet',
+    'src/tick/purge.ts chunks_a_step_max': 'not declared yet',
+    'src/tick/slots.ts node_max': 'not declared yet',
+    'src/tick/slots.ts destination_max': 'not declared yet',
+    'src/tick/slots.ts lane_max': 'not declared yet',
+    'src/tick/slots.ts ahead_max': 'not declared yet',
+    'src/tick/slots.ts node_ahead_max': 'not declared yet',
+    'src/tick/slots.ts remembered_max': 'not declared yet',
+    'src/tick/sweep.ts rows_max': 'not declared yet',
+    'src/tick/sweep.ts bytes_max': 'not declared yet',
+  }
+
+  test('is declared where it applies, so that docs/limits.md has it', () => {
+    const undeclared = source.flatMap((file) =>
+      [...textOf(file).matchAll(constant)]
+        .filter(([, , value]) => !value!.startsWith('limit('))
+        .map(([, name]) => `${file} ${name}`),
+    )
+    expect(undeclared.toSorted()).toEqual(Object.keys(reasons).toSorted())
+  })
+})
+
 describe('SQL', () => {
   const allowed: Record<string, string> = {
     'src/db/db.ts': 'defines what a statement is',
