@@ -3,6 +3,7 @@
 import http from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
 import { type EgressPolicy, judge, type Target } from './guard.ts'
 import { Dial, DialError, openConnection, Pool, type PoolSettings } from './pool.ts'
 
@@ -29,12 +30,32 @@ export interface Outgoing {
 export type SenderOptions = Partial<PoolSettings>
 
 const defaults: PoolSettings = {
-  deadline_ms: 10_000,
-  idle_ms: 4_000,
-  connections_kept_max: 512,
+  deadline_ms: limit(
+    'callbacks.attempt',
+    10_000,
+    'milliseconds',
+    'One attempt, from the look-up of the name to the header block of the answer. Past it it fails with `timeout`.',
+  ),
+  idle_ms: limit(
+    'callbacks.idle_connection',
+    4_000,
+    'milliseconds',
+    'How long an idle connection to a receiver is kept.',
+  ),
+  connections_kept_max: limit(
+    'callbacks.connections',
+    512,
+    'connections',
+    'Connections to receivers, above which none is kept for reuse.',
+  ),
   connect: openConnection,
 }
-const answer_bytes_max = 64 * 1_024
+const answer_bytes_max = limit(
+  'callbacks.answer',
+  64 * 1_024,
+  'bytes',
+  'What is read of an answer. Past it the connection is closed.',
+)
 
 export class Sender {
   readonly #policy: EgressPolicy

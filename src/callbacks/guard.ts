@@ -2,6 +2,7 @@
 // each attempt, whose answer is the very address that is then connected to, is the defence.
 
 import { networkInterfaces } from 'node:os'
+import { limit } from '../base/limit.ts'
 import type { Purpose } from './lookups.ts'
 import {
   type Address,
@@ -62,8 +63,13 @@ interface Candidate {
   restriction: string | null
 }
 
-export const url_characters_max = 2_048
-const name_characters_max = 253
+export const url_characters_max = limit(
+  'callbacks.url',
+  2_048,
+  'characters',
+  'A URL that is called. Past it 400.',
+)
+const name_characters_max = limit('callbacks.name', 253, 'characters', 'The name of a host. Past it 400.')
 
 export function systemInterfaces(): string[] {
   return Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address))

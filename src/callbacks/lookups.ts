@@ -16,46 +16,46 @@ export interface NameSource {
 }
 
 export const attempt_look_ups_max = limit(
-  'callbacks.look_ups_for_attempts',
+  'dns.attempts',
   64,
   'requests',
-  'DNS servers and sockets: names that attempts look up at once; past it attempts wait for a permit.',
+  'Names that attempts look up at once on a node. Past it an attempt waits for its turn.',
 )
 export const attempt_look_ups_reserve = limit(
-  'callbacks.look_ups_for_attempts_reserve',
+  'dns.attempts_reserve',
   16,
   'requests',
-  'Other tenants from one whose names have silent DNS servers: of these permits it gets no more than an eighth.',
+  'Of these, those kept for tenants that have few under way, whatever servers are silent.',
 )
 const attempt_look_up_ms_max = limit(
-  'callbacks.look_up_for_attempt',
+  'dns.attempt',
   5_000,
   'milliseconds',
-  'The place of an attempt from a silent DNS server: past it the attempt fails with dns.',
+  'How long an attempt looks its name up. Past it the attempt fails with `dns`.',
 )
 const permit_wait_ms_max = limit(
-  'callbacks.look_up_permit_wait',
+  'dns.attempt_wait',
   5_000,
   'milliseconds',
-  'Attempts from waiting for ever behind hanging look-ups of their own tenant: past it they fail with dns.',
+  'How long an attempt waits for its turn to look its name up. Past it the attempt fails with `dns`.',
 )
 export const creation_look_ups_max = limit(
-  'callbacks.look_ups_at_creation',
+  'dns.creations',
   32,
   'requests',
-  'DNS servers and sockets: names of new URLs looked up at once; past it a URL is accepted and judged at its attempt.',
+  'Names of new URLs that are looked up at once on a node. Past it a URL is judged at its attempt only.',
 )
 export const creation_look_ups_reserve = limit(
-  'callbacks.look_ups_at_creation_reserve',
+  'dns.creations_reserve',
   16,
   'requests',
-  'Other tenants from one that creates URLs whose DNS servers are silent: of these permits it gets no more than an eighth.',
+  'Of these, those kept for tenants that have few under way, whatever servers are silent.',
 )
 const creation_look_up_ms_max = limit(
-  'callbacks.look_up_at_creation',
+  'dns.creation',
   500,
   'milliseconds',
-  'The answer to whoever creates a URL: past it the URL is accepted and judged at its attempt.',
+  'How long the name of a new URL is looked up. Past it the URL is judged at its attempt only.',
 )
 
 export interface LookupTimes {

@@ -11,19 +11,29 @@ import { limit } from '../base/limit.ts'
 
 /** The first time that a server is waited for; it doubles with each try. */
 const try_ms = 1_000
-const tries_max = 3
+const tries_max = limit('dns.tries', 3, 'attempts', 'How often each DNS server is asked in one look-up.')
 /** How long the second family of addresses is waited for once the first has answered: some servers drop AAAA queries. */
-const other_family_ms_max = 1_000
+const other_family_ms_max = limit(
+  'dns.other_family',
+  1_000,
+  'milliseconds',
+  'How long a look-up waits for the addresses of one family once it has those of the other.',
+)
 /** How long a client is used. It caches answers and reads resolv.conf once, so both are at most this old. */
-const client_ms_max = 1_000
-const clients_kept_max = 64
+const client_ms_max = limit(
+  'dns.answer_kept',
+  1_000,
+  'milliseconds',
+  'How long an answer of a DNS server may be used again, whatever its TTL.',
+)
+const clients_kept_max = limit('dns.clients', 64, 'entries', 'Idle DNS clients that are kept.')
 /** As in glibc. */
-const ndots_max = 15
+const ndots_max = limit('dns.ndots', 15, 'entries', 'The most that `ndots` in `/etc/resolv.conf` counts for.')
 const search_domains_max = limit(
-  'callbacks.search_domains',
+  'dns.search_domains',
   16,
   'entries',
-  'DNS servers from a long search list: of resolv.conf the first ones are used.',
+  'Search domains of `/etc/resolv.conf` that are used, the first ones.',
 )
 
 export interface SystemResolverOptions {

@@ -6,50 +6,50 @@ import { attemptsMax, type WorkKind } from '../outbox/work.ts'
 
 /** Attempts in flight on this node. */
 export const node_max = limit(
-  'tick.attempts_in_flight',
+  'jobs.in_flight',
   320,
   'attempts',
-  'Memory and sockets of a node: due work past it waits until an attempt ends.',
+  'Attempts under way on a node. Past it due work waits until an attempt ends.',
 )
 /** Of these, what a tenant leaves to others, whatever it has to send. */
 export const reserve = limit(
-  'tick.attempts_reserve',
+  'jobs.in_flight_reserve',
   64,
   'attempts',
-  'Other tenants from those whose receivers never answer: a tenant that holds many places waits, one that holds few finds one.',
+  'Of these, those kept for tenants that have few under way: whatever one tenant sends, others find room.',
 )
 /** Attempts in flight for one destination: scheme, host and port. */
 export const destination_max = limit(
-  'tick.attempts_per_destination',
+  'jobs.destination',
   16,
   'attempts',
-  'A receiver from too many requests at once: further work for it waits.',
+  'Attempts under way from a node to one scheme, host and port. Past it work for it waits.',
 )
 /** Of these, for one tenant. */
 export const lane_max = limit(
-  'tick.attempts_per_destination_and_tenant',
+  'jobs.destination_of_tenant',
   12,
   'attempts',
-  'Tenants that share a receiver: whatever one of them sends, the others find a place at it.',
+  'Of these, for one tenant, so that tenants that share a receiver all reach it.',
 )
 /** What a lane may have leased beside, to follow at once when an attempt ends. */
 export const ahead_max = limit(
-  'tick.leased_ahead_per_destination',
+  'jobs.ahead_of_destination',
   72,
   'attempts',
-  'What a node that dies takes along: work that is leased for a quick receiver and not sent yet.',
+  'Work that is leased for a quick receiver and not sent yet. A node that dies delays it.',
 )
 /** The same for all lanes of the node, beside the attempts in flight. */
-export const node_ahead_max = limit(
-  'tick.leased_ahead',
-  96,
-  'attempts',
-  'The same for all receivers of a node: past it work is leased when its place is free.',
-)
+export const node_ahead_max = limit('jobs.ahead', 96, 'attempts', 'The same for all receivers of a node.')
 /** An attempt that took no longer shows that its receiver keeps nobody waiting. */
 export const quick_ms = 50
 /** Lanes remembered between their attempts. */
-const remembered_max = 10_000
+const remembered_max = limit(
+  'jobs.destinations_remembered',
+  10_000,
+  'entries',
+  'Destinations of which a node remembers how they answered. Past it idle ones are forgotten.',
+)
 
 /** A tenant's work for one destination; '' when nothing is sent, which needs a place of the node only. */
 export interface Lane {
