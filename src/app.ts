@@ -7,13 +7,9 @@ import { newId } from './base/ids.ts'
 import { MemoryBudget } from './base/memory.ts'
 import { Waiters } from './base/waiters.ts'
 import { Sender } from './callbacks/deliver.ts'
-import {
-  type EgressPolicy,
-  type Listening,
-  refusalAtCreation,
-  systemInterfaces,
-  systemResolver,
-} from './callbacks/guard.ts'
+import { type EgressPolicy, type Listening, refusalAtCreation, systemInterfaces } from './callbacks/guard.ts'
+import { Lookups } from './callbacks/lookups.ts'
+import { SystemResolver } from './callbacks/resolver.ts'
 import { type Config, ConfigError } from './config.ts'
 import { openapiOf } from './contract/openapi.ts'
 import type { Readiness, Services } from './contract/services.ts'
@@ -109,6 +105,7 @@ function assemble(config: Config, db: Db, log: Log, facts: Facts): App {
   }
   const { clock } = db
   const waiters = new Waiters()
+  const lookups = new Lookups(new SystemResolver(clock))
   const policy: EgressPolicy = {
     allow: config.callback_allow,
     https_only: config.callback_https_only,
@@ -119,7 +116,7 @@ function assemble(config: Config, db: Db, log: Log, facts: Facts): App {
       return state.listening
     },
     interfaces: systemInterfaces,
-    resolve: systemResolver,
+    resolve: (tenant_id, name, purpose) => lookups.addresses(tenant_id, name, purpose),
   }
   const sender = new Sender(policy, clock)
   const openapiText = openapiTexts()
@@ -138,7 +135,7 @@ function assemble(config: Config, db: Db, log: Log, facts: Facts): App {
     waiters,
     gate: new Gate(clock),
     memory: new MemoryBudget(clock, config.memory_bytes_max),
-    callbackRefusal: (url) => refusalAtCreation(policy, url),
+    callbackRefusal: (tenant_id, url) => refusalAtCreation(policy, tenant_id, url),
     wake: (due_at) => ticker.wake(due_at),
     rest: () => ticker.rest(),
     tick: () => ticker.tick(),
@@ -151,7 +148,11 @@ function assemble(config: Config, db: Db, log: Log, facts: Facts): App {
     internal: config.tick === 'internal',
     onError: (error: unknown) => log.error({ error: String(error) }, 'background work failed'),
   }
-  const engine = new Engine({ ...work, services, send: (request) => sender.send(request) })
+  const engine = new Engine({
+    ...work,
+    services,
+    send: (tenant_id, request) => sender.send(tenant_id, request),
+  })
   const ticker = new Ticker({
     ...work,
     engine,

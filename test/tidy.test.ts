@@ -152,7 +152,8 @@ describe('effects have their places', () => {
         'src/base/waiters.ts': 'the end of the patience of a waiting request',
         'src/callbacks/deliver.ts': 'an attempt has 10 seconds, whatever the clock says',
         'src/callbacks/pool.ts': 'idle connections are closed',
-        'src/callbacks/guard.ts': 'the look-up at creation has half a second',
+        'src/callbacks/lookups.ts': 'an attempt waits 5 seconds for a permit',
+        'src/callbacks/resolver.ts': 'a look-up ends, whatever the DNS server does',
         'src/db/postgres.ts': 'asks the time of the database now and then',
         'src/tick/sweep.ts': 'the pace of the sweep',
         'src/tick/engine.ts': 'a tick looks whether other nodes are done',
@@ -186,8 +187,8 @@ describe('effects have their places', () => {
       /\bfetch\(|\b(from|import\()\s*['"](node:)?(https?|http2|net|tls|dns|dgram|dns\/promises|undici)['"]|\bBun\.(connect|listen|udpSocket|dns)\b|\bWebSocket\b/,
       {
         'src/callbacks/deliver.ts': 'sends',
-        'src/callbacks/guard.ts': 'asks for names',
         'src/callbacks/pool.ts': 'connects to exactly the checked address',
+        'src/callbacks/resolver.ts': 'asks for names',
         'src/callbacks/ranges.ts': 'tells an address from a name, opens nothing',
       },
     ],
@@ -199,6 +200,7 @@ describe('effects have their places', () => {
       /['"](node:)?fs(\/promises)?['"]|\bBun\.(file|write)\b/,
       {
         'src/admin.ts': 'tells a missing database from a new one',
+        'src/callbacks/resolver.ts': '/etc/hosts and /etc/resolv.conf',
         'src/config.ts': 'PLANS_FILE',
         'src/db/sqlite.ts': 'the folder of the database, and what kind of disk it lies on',
         'src/secrets/service.ts': 'generated secrets in DATA_DIR',
@@ -212,6 +214,68 @@ describe('effects have their places', () => {
   test.each(places)('%s', (_, pattern, allowed) => {
     const found = source.filter((file) => pattern.test(codeOf(file)))
     expect(found.toSorted()).toEqual(Object.keys(allowed).toSorted())
+  })
+})
+
+describe('a limit', () => {
+  /** Named like a limit: `rows_max`, `tick_ms_max`, `ttl_seconds_min`. */
+  const constant = /^(?:export )?const (\w+_(?:max|min)(?:_\w+)?) = (.*)$/gm
+  const reasons: Record<string, string> = {
+    'src/base/ids.ts seq_max': 'a number of forty bits holds no more',
+    'src/outbox/service.ts lease_rows_max': 'is declared in its store',
+    'src/ratelimit/window.ts count_max': 'a number holds no more',
+    'src/ratelimit/window.ts field_integer_max': 'a header holds no more, RFC 9651',
+    'src/app.ts sign_ups_an_hour_max': 'not declared yet',
+    'src/app.ts failed_keys_a_minute_max': 'not declared yet',
+    'src/app.ts drain_ms_max': 'not declared yet',
+    'src/app.ts close_ms_max': 'not declared yet',
+    'src/app.ts count_ms_max': 'not declared yet',
+    'src/config.ts secret_key_characters_min': 'not declared yet',
+    'src/config.ts cron_secret_characters_min': 'not declared yet',
+    'src/db/postgres.ts tries_max': 'not declared yet',
+    'src/db/postgres.ts under_way_max': 'not declared yet',
+    'src/db/postgres.ts silence_ms_max': 'not declared yet',
+    'src/db/postgres.ts round_trip_ms_max': 'not declared yet',
+    'src/db/sqlite.ts queue_max': 'not declared yet',
+    'src/dlq/service.ts sweep_rows_max': 'not declared yet',
+    'src/dlq/service.ts sweep_bytes_max': 'not declared yet',
+    'src/http/answers.ts ignored_names_max': 'not declared yet',
+    'src/http/body.ts body_bytes_max': 'not declared yet',
+    'src/http/body.ts drained_bytes_max': 'not declared yet',
+    'src/http/body.ts receive_ms_max': 'not declared yet',
+    'src/http/body.ts untimed_bytes_max': 'not declared yet',
+    'src/http/idempotency.ts public_key_characters_min': 'not declared yet',
+    'src/http/limits.ts addresses_max': 'not declared yet',
+    'src/inbox/service.ts dropped_rows_max': 'not declared yet',
+    'src/inbox/service.ts cleared_rows_max': 'not declared yet',
+    'src/inbox/service.ts cleared_bytes_max': 'not declared yet',
+    'src/inbox/service.ts expired_rows_max': 'not declared yet',
+    'src/inbox/service.ts inboxes_a_step_max': 'not declared yet',
+    'src/kv/service.ts sweep_rows_max': 'not declared yet',
+    'src/kv/service.ts sweep_bytes_max': 'not declared yet',
+    'src/kv/service.ts walked_dead_max': 'not declared yet',
+    'src/kv/service.ts walked_rows_max': 'not declared yet',
+    'src/outbox/store.ts lease_rows_max': 'not declared yet',
+    'src/outbox/store.ts passed_over_max': 'not declared yet',
+    'src/ratelimit/service.ts total_max': 'not declared yet',
+    'src/tenants/service.ts rest_rows_max': 'not declared yet',
+    'src/tenants/service.ts rest_chunks_max': 'not declared yet',
+    'src/tenants/service.ts rest_tenants_max': 'not declared yet',
+    'src/tick/purge.ts rows_max': 'not declared yet',
+    'src/tick/purge.ts bytes_max': 'not declared yet',
+    'src/tick/purge.ts tenants_a_step_max': 'not declared yet',
+    'src/tick/purge.ts chunks_a_step_max': 'not declared yet',
+    'src/tick/sweep.ts rows_max': 'not declared yet',
+    'src/tick/sweep.ts bytes_max': 'not declared yet',
+  }
+
+  test('is declared where it applies, so that docs/limits.md has it', () => {
+    const undeclared = source.flatMap((file) =>
+      [...textOf(file).matchAll(constant)]
+        .filter(([, , value]) => !value!.startsWith('limit('))
+        .map(([, name]) => `${file} ${name}`),
+    )
+    expect(undeclared.toSorted()).toEqual(Object.keys(reasons).toSorted())
   })
 })
 

@@ -3,6 +3,7 @@
 import { Type } from 'typebox'
 import { iso, isoOrNull } from '../base/clock.ts'
 import { maskedKey } from '../base/keys.ts'
+import { limit } from '../base/limit.ts'
 import { pageOf, pageRequest } from '../contract/page.ts'
 import { route } from '../contract/route.ts'
 import {
@@ -22,7 +23,12 @@ import * as store from './store.ts'
 
 const tag = 'Agents'
 const agentId = idParam('The agent, which is its name.')
-const description_characters_max = 4_096
+const description_characters_max = limit(
+  'agents.description',
+  4_096,
+  'characters',
+  'The description of an agent. Past it 400.',
+)
 
 const Agent = Shape({
   agent_id: Type.String(),
@@ -50,8 +56,8 @@ export const createAgent = route({
   }),
   replies: { 201: Agent },
   errors: ['AGENT_ID_TAKEN', 'QUOTA_EXCEEDED'],
-  prepare: ({ services }, { body }) =>
-    agents.mustBeCallable(services, '/callback_base_url', body.callback_base_url),
+  prepare: ({ caller, services }, { body }) =>
+    agents.mustBeCallable(services, caller.tenant_id, '/callback_base_url', body.callback_base_url),
   async create(tx, { caller, services }, { body }) {
     const agent = {
       agent_id: body.name,

@@ -34,21 +34,22 @@ export async function callbackUrl(
   given: string,
 ): Promise<string> {
   const url = given.startsWith('/') ? await resolved(db, caller, given) : given
-  await mustBeCallable(services, '/callback_url', url)
+  await mustBeCallable(services, caller.tenant_id, '/callback_url', url)
   return url
 }
 
 interface Guarded {
-  callbackRefusal(url: string): Promise<string | null>
+  callbackRefusal(tenant_id: string, url: string): Promise<string | null>
 }
 
 /** Throws VALIDATION_FAILED for a URL that may not be called. `path` is the body's member that holds it. */
 export async function mustBeCallable(
   services: Guarded,
+  tenant_id: string,
   path: string,
   url: string | undefined,
 ): Promise<undefined> {
-  const refusal = url === undefined ? null : await services.callbackRefusal(url)
+  const refusal = url === undefined ? null : await services.callbackRefusal(tenant_id, url)
   if (refusal !== null) throw invalid({ path, message: refusal })
 }
 

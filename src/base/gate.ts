@@ -2,9 +2,15 @@
 // a few run at once and the rest wait in line.
 
 import type { Clock } from './clock.ts'
+import { limit } from './limit.ts'
 
 /** Of one key at once, while others are asked for. On PostgreSQL each that runs holds a connection of the pool. */
-const running_max = 4
+const running_max = limit(
+  'gate.running',
+  4,
+  'requests',
+  'Writes of one busy row that run at once while others ask. On PostgreSQL each holds a connection of the pool.',
+)
 /** How long after another key was asked for the others still count as there. */
 const mixed_ms = 100
 

@@ -1,8 +1,10 @@
 // A request body is read here without being parsed: any-JSON fields are stored as the text that came in, and
 // JSON.parse would lose 30-digit numbers, 1e400, key order and duplicate keys.
 
+import { limit } from './limit.ts'
+
 /** How deep a body may nest; the body object itself is level 1. */
-export const levels_max = 64
+export const levels_max = limit('json.levels', 64, 'levels', 'How deep a body may nest. Past it 400.')
 
 /**
  * Decoded member name -> the exact JSON text of its value. The texts are slices: while one of them is held,

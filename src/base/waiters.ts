@@ -2,15 +2,31 @@
 // other nodes share, who waits also looks again now and then.
 
 import { second_ms } from './clock.ts'
+import { limit } from './limit.ts'
 
 /** On one node at once: each holds a connection, and is a little memory. */
-export const waiting_max = 10_000
+export const waiting_max = limit(
+  'waiting.requests',
+  10_000,
+  'requests',
+  'Requests that wait for an event on one node. Past it they are answered at once.',
+)
 /** Of one tenant: what a few of them keep waiting leaves places for the others. */
-export const waiting_of_tenant_max = 1_000
+export const waiting_of_tenant_max = limit(
+  'waiting.requests_of_tenant',
+  1_000,
+  'requests',
+  'The same of one tenant, so that others have places.',
+)
 /** How often a waiting request looks by itself, for what another node did. */
 const look_again_ms = 500
 /** All of them together: past a thousand that wait each looks less often, and the database is left to others. */
-const looks_a_second_max = 2_000
+const looks_a_second_max = limit(
+  'waiting.looks',
+  2_000,
+  'requests',
+  'Looks into the database a second, of all waiting requests together. Past it each looks less often.',
+)
 
 export interface Waiting {
   /** Resolves when the key was told of, when the time is over, or when the node drains. */

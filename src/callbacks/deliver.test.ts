@@ -63,7 +63,7 @@ function failure(error: FailureClass): Outcome {
 describe('a request', () => {
   test('arrives as it was given, with host and length', async () => {
     const receiver = await receiverFor()
-    const outcome = await senderFor().send({
+    const outcome = await senderFor().send('ten_1', {
       method: 'POST',
       url: `${receiver.url}/a%20b/?x=1&y=%2F#fragment`,
       headers: { 'content-type': 'application/json', 'webhook-id': 'evt_1', 'X-Odd': 'a b' },
@@ -89,7 +89,7 @@ describe('a request', () => {
 
   test('carries the name of the URL in Host, not the address', async () => {
     const receiver = await receiverFor()
-    await senderFor().send(post(`http://Receiver.Example.com:${receiver.port}/`))
+    await senderFor().send('ten_1', post(`http://Receiver.Example.com:${receiver.port}/`))
     expect(receiver.requests[0]?.headers.host).toBe(`receiver.example.com:${receiver.port}`)
   })
 
@@ -107,7 +107,12 @@ describe('a request', () => {
       'Proxy-Connection': 'keep-alive',
       Upgrade: 'websocket',
     }
-    const outcome = await senderFor().send({ method: 'POST', url: `${receiver.url}/`, headers, body: 'abc' })
+    const outcome = await senderFor().send('ten_1', {
+      method: 'POST',
+      url: `${receiver.url}/`,
+      headers,
+      body: 'abc',
+    })
     expect(outcome).toEqual(success(204))
     expect(receiver.requests[0]).toEqual({
       method: 'POST',
@@ -127,7 +132,7 @@ describe('a request', () => {
     ['REPORT', 'ab', '2'],
   ])('of method %s with the body %p has the length %p', async (method, body, length) => {
     const receiver = await receiverFor()
-    const outcome = await senderFor().send({ method, url: `${receiver.url}/`, headers: {}, body })
+    const outcome = await senderFor().send('ten_1', { method, url: `${receiver.url}/`, headers: {}, body })
     expect(outcome).toEqual(success(204))
     expect(receiver.requests[0]?.method).toBe(method)
     expect(receiver.requests[0]?.headers['content-length']).toBe(length as string)
@@ -144,7 +149,7 @@ describe('a request', () => {
     })
     const body = Uint8Array.from([0, 255, 13, 10, 128])
     const headers = { 'x-latin': 'caf\u00e9' }
-    expect(await senderFor().send({ method: 'PUT', url: `${server.url}/`, headers, body })).toEqual(
+    expect(await senderFor().send('ten_1', { method: 'PUT', url: `${server.url}/`, headers, body })).toEqual(
       success(200),
     )
     const sent = Buffer.from(await promise)
@@ -164,7 +169,7 @@ describe('a request', () => {
 
   test.each(unwritable)('with %s is blocked, and no connection is made', async (_, headers, method) => {
     const receiver = await receiverFor()
-    const outcome = await senderFor().send({
+    const outcome = await senderFor().send('ten_1', {
       method,
       url: `${receiver.url}/`,
       headers,
@@ -187,7 +192,7 @@ describe('a request', () => {
     const [receiver, proxy] = [await receiverFor(), await receiverFor()]
     try {
       for (const name of names) process.env[name] = name === 'NODE_USE_ENV_PROXY' ? '1' : proxy.url
-      expect(await senderFor().send(post(`http://receiver.example.com:${receiver.port}/`))).toEqual(
+      expect(await senderFor().send('ten_1', post(`http://receiver.example.com:${receiver.port}/`))).toEqual(
         success(204),
       )
     } finally {
@@ -214,7 +219,7 @@ describe('a request', () => {
       body: text,
     })
     for (const each of fc.sample(outgoing, { numRuns: 300, seed: 20_260_101 })) {
-      const { ok, status, error } = await sender.send(each)
+      const { ok, status, error } = await sender.send('ten_1', each)
       expect([ok, status === 204, error === null]).toEqual(ok ? [true, true, true] : [false, false, false])
     }
     expect(receiver.requests.length).toBeGreaterThan(10)
@@ -225,7 +230,7 @@ describe('the status', () => {
   test.each([200, 201, 202, 204, 206, 299])('%i is success', async (status) => {
     const receiver = await receiverFor()
     receiver.answer = () => ({ status })
-    expect(await senderFor().send(post(receiver.url))).toEqual(success(status))
+    expect(await senderFor().send('ten_1', post(receiver.url))).toEqual(success(status))
   })
 
   test.each([300, 301, 302, 303, 304, 307, 308, 400, 401, 404, 410, 429, 500, 503, 599, 600, 999])(
@@ -234,7 +239,7 @@ describe('the status', () => {
       const receiver = await receiverFor()
       receiver.answer = () => ({ status })
       const expected = { ok: false, status, error: 'status', duration_ms: 0 } as const
-      expect(await senderFor().send(post(receiver.url))).toEqual(expected)
+      expect(await senderFor().send('ten_1', post(receiver.url))).toEqual(expected)
     },
   )
 
@@ -243,7 +248,7 @@ describe('the status', () => {
       socket.once('data', () => socket.write('HTTP/1.1 101 Hi\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n'))
     })
     const { sender, sockets } = watchedSender()
-    const outcome = await sender.send(post(server.url))
+    const outcome = await sender.send('ten_1', post(server.url))
     expect(outcome).toEqual({ ok: false, status: 101, error: 'status', duration_ms: 0 })
     await closed(sockets[0]!)
   })
@@ -252,7 +257,7 @@ describe('the status', () => {
     const [receiver, other] = [await receiverFor(), await receiverFor()]
     for (const location of [other.url, '/ok', 'http://169.254.169.254/', 'file:///etc/passwd']) {
       receiver.answer = () => ({ status: 302, headers: { location } })
-      const outcome = await senderFor().send(post(receiver.url))
+      const outcome = await senderFor().send('ten_1', post(receiver.url))
       expect(outcome).toEqual({ ok: false, status: 302, error: 'status', duration_ms: 0 })
     }
     expect([receiver.requests.length, other.accepted()]).toEqual([4, 0])
@@ -262,8 +267,8 @@ describe('the status', () => {
     const receiver = await receiverFor()
     receiver.answer = () => ({ headers: { 'set-cookie': 'a=b' } })
     const sender = senderFor()
-    await sender.send(post(receiver.url))
-    await sender.send(post(receiver.url))
+    await sender.send('ten_1', post(receiver.url))
+    await sender.send('ten_1', post(receiver.url))
     expect(receiver.requests[1]?.headers.cookie).toBeUndefined()
   })
 
@@ -274,7 +279,7 @@ describe('the status', () => {
       sender.clock.advance(1_234)
       return {}
     }
-    expect(await sender.send(post(receiver.url))).toEqual({ ...success(204), duration_ms: 1_234 })
+    expect(await sender.send('ten_1', post(receiver.url))).toEqual({ ...success(204), duration_ms: 1_234 })
   })
 })
 
@@ -306,7 +311,8 @@ describe('connections', () => {
     const receiver = await receiverFor()
     receiver.answer = () => ({ status: 200, body: 'thanks' })
     const sender = senderFor()
-    for (let sent = 0; sent < 50; sent++) expect(await sender.send(post(receiver.url))).toEqual(success(200))
+    for (let sent = 0; sent < 50; sent++)
+      expect(await sender.send('ten_1', post(receiver.url))).toEqual(success(200))
     expect([receiver.requests.length, receiver.accepted()]).toEqual([50, 1])
   })
 
@@ -316,7 +322,7 @@ describe('connections', () => {
     const sender = senderFor({ resolve: async () => addresses })
     const accepted: number[] = []
     const sendTo = async (name: string) => {
-      await sender.send(post(`http://${name}:${receiver.port}/`))
+      await sender.send('ten_1', post(`http://${name}:${receiver.port}/`))
       accepted.push(receiver.accepted())
     }
     await sendTo('a.example.com')
@@ -334,18 +340,18 @@ describe('connections', () => {
     let address = '127.0.0.1'
     const sender = senderFor({ resolve: async () => [address] })
     const url = `http://a.example.com:${receiver.port}/`
-    expect(await sender.send(post(url))).toEqual(success(204))
+    expect(await sender.send('ten_1', post(url))).toEqual(success(204))
     address = '10.0.0.5'
-    expect(await sender.send(post(url))).toEqual(failure('blocked'))
+    expect(await sender.send('ten_1', post(url))).toEqual(failure('blocked'))
     expect(receiver.requests.length).toBe(1)
   })
 
   test('an idle one is closed after a while', async () => {
     const receiver = await receiverFor()
     const { sender, sockets } = watchedSender({ idle_ms: 20 })
-    expect(await sender.send(post(receiver.url))).toEqual(success(204))
+    expect(await sender.send('ten_1', post(receiver.url))).toEqual(success(204))
     await closed(sockets[0]!)
-    expect(await sender.send(post(receiver.url))).toEqual(success(204))
+    expect(await sender.send('ten_1', post(receiver.url))).toEqual(success(204))
     expect(receiver.accepted()).toBe(2)
   })
 
@@ -353,7 +359,7 @@ describe('connections', () => {
     const receiver = await receiverFor()
     receiver.answer = () => ({ headers: { 'keep-alive': 'timeout=1' } })
     const { sender, sockets } = watchedSender()
-    expect(await sender.send(post(receiver.url))).toEqual(success(204))
+    expect(await sender.send('ten_1', post(receiver.url))).toEqual(success(204))
     await closed(sockets[0]!)
   })
 
@@ -363,7 +369,7 @@ describe('connections', () => {
       socket.once('data', () => socket.write(ok_answer, () => resolve(socket)))
     })
     const { sender, sockets } = watchedSender()
-    expect(await sender.send(post(server.url))).toEqual(success(200))
+    expect(await sender.send('ten_1', post(server.url))).toEqual(success(200))
     const far_end = await promise
     far_end.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')
     await closed(sockets[0]!)
@@ -382,8 +388,8 @@ describe('connections', () => {
       })
     })
     const sender = senderFor()
-    expect(await sender.send(post(server.url))).toEqual(success(200))
-    expect(await sender.send(post(server.url))).toEqual(success(200))
+    expect(await sender.send('ten_1', post(server.url))).toEqual(success(200))
+    expect(await sender.send('ten_1', post(server.url))).toEqual(success(200))
     expect(connections).toBe(2)
   })
 
@@ -397,8 +403,8 @@ describe('connections', () => {
       })
     })
     const sender = senderFor()
-    expect(await sender.send(post(server.url))).toEqual(success(200))
-    expect(await sender.send(post(server.url))).toEqual(failure('refused'))
+    expect(await sender.send('ten_1', post(server.url))).toEqual(success(200))
+    expect(await sender.send('ten_1', post(server.url))).toEqual(failure('refused'))
     expect(requests).toBe(2)
   })
 
@@ -413,8 +419,8 @@ describe('connections', () => {
       })
     })
     const { sender, sockets } = watchedSender()
-    await Promise.all([sender.send(post(server.url)), sender.send(post(server.url))])
-    expect(await sender.send(post(server.url))).toEqual(success(200))
+    await Promise.all([sender.send('ten_1', post(server.url)), sender.send('ten_1', post(server.url))])
+    expect(await sender.send('ten_1', post(server.url))).toEqual(success(200))
     expect([asked.length, sockets.length]).toEqual([4, 3])
     expect(asked[3]).not.toBe(asked[0]!)
     expect(asked[3]).not.toBe(asked[1]!)
@@ -430,8 +436,8 @@ describe('connections', () => {
       })
     })
     const sender = senderFor()
-    expect(await sender.send(post(server.url))).toEqual(success(200))
-    expect(await sender.send(post(server.url))).toEqual(failure('refused'))
+    expect(await sender.send('ten_1', post(server.url))).toEqual(success(200))
+    expect(await sender.send('ten_1', post(server.url))).toEqual(failure('refused'))
     expect(requests).toBe(3)
   })
 
@@ -444,7 +450,10 @@ describe('connections', () => {
       })
     })
     const { sender, sockets } = watchedSender({ connections_kept_max: 1, idle_ms: 600_000 })
-    const outcomes = await Promise.all([sender.send(post(server.url)), sender.send(post(server.url))])
+    const outcomes = await Promise.all([
+      sender.send('ten_1', post(server.url)),
+      sender.send('ten_1', post(server.url)),
+    ])
     expect(outcomes).toEqual([success(200), success(200)])
     await Promise.race(sockets.map(closed))
   })
@@ -454,7 +463,8 @@ describe('connections', () => {
       socket.once('data', () => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc'))
     })
     const { sender, sockets } = watchedSender({ connections_kept_max: 2 })
-    for (let sent = 0; sent < 5; sent++) expect(await sender.send(post(server.url))).toEqual(success(200))
+    for (let sent = 0; sent < 5; sent++)
+      expect(await sender.send('ten_1', post(server.url))).toEqual(success(200))
     await Promise.all(sockets.slice(2).map(closed))
     expect(sockets.map((socket) => socket.closed)).toEqual([false, false, true, true, true])
   })
@@ -473,7 +483,7 @@ describe('connections', () => {
         return socket
       },
     })
-    const outcome = await sender.send(post(`http://example.com:${elsewhere.port}/`))
+    const outcome = await sender.send('ten_1', post(`http://example.com:${elsewhere.port}/`))
     expect(outcome).toEqual(failure('blocked'))
     expect([elsewhere.requests.length, bytes]).toEqual([0, 0])
   })
@@ -494,7 +504,7 @@ describe('connections', () => {
         return socket
       },
     })
-    const outcome = await sender.send(post(`http://example.com:${receiver.port}/`))
+    const outcome = await sender.send('ten_1', post(`http://example.com:${receiver.port}/`))
     expect(outcome).toEqual(success(204))
     expect(tried).toEqual(['127.0.0.2', '127.0.0.3', 'fd00::1'])
   })
@@ -510,12 +520,12 @@ describe('connections', () => {
       })
     })
     const { sender, sockets } = watchedSender()
-    expect(await sender.send(post(server.url))).toEqual(success(200))
-    const on_a_kept_connection = sender.send(post(server.url))
+    expect(await sender.send('ten_1', post(server.url))).toEqual(success(200))
+    const on_a_kept_connection = sender.send('ten_1', post(server.url))
     await arrived
     sender.close()
     expect(await on_a_kept_connection).toEqual(failure('refused'))
-    expect(await sender.send(post(server.url))).toEqual(failure('refused'))
+    expect(await sender.send('ten_1', post(server.url))).toEqual(failure('refused'))
     expect(sockets.length).toBe(1)
   })
 
@@ -530,7 +540,7 @@ describe('connections', () => {
         return socket
       },
     })
-    const outcome = sender.send(post('http://127.0.0.1:9999/'))
+    const outcome = sender.send('ten_1', post('http://127.0.0.1:9999/'))
     await connected.promise
     sender.close()
     expect(await outcome).toEqual(failure('refused'))
@@ -546,12 +556,12 @@ describe('TLS', () => {
     const trusting = senderFor({ connect: (peer) => openConnection(peer, { ca: certificate_pem }) })
     const strict = senderFor()
     const urlOf = (host: string) => `https://${host}:${receiver.port}/`
-    expect(await trusting.send(post(urlOf('receiver.test')))).toEqual(success(204))
-    expect(await trusting.send(post(urlOf('receiver.test.')))).toEqual(success(204))
-    expect(await trusting.send(post(urlOf('127.0.0.1')))).toEqual(success(204))
-    expect(await trusting.send(post(urlOf('other.test')))).toEqual(failure('tls'))
-    expect(await trusting.send(post(urlOf('127.0.0.2')))).toEqual(failure('refused'))
-    expect(await strict.send(post(urlOf('receiver.test')))).toEqual(failure('tls'))
+    expect(await trusting.send('ten_1', post(urlOf('receiver.test')))).toEqual(success(204))
+    expect(await trusting.send('ten_1', post(urlOf('receiver.test.')))).toEqual(success(204))
+    expect(await trusting.send('ten_1', post(urlOf('127.0.0.1')))).toEqual(success(204))
+    expect(await trusting.send('ten_1', post(urlOf('other.test')))).toEqual(failure('tls'))
+    expect(await trusting.send('ten_1', post(urlOf('127.0.0.2')))).toEqual(failure('refused'))
+    expect(await strict.send('ten_1', post(urlOf('receiver.test')))).toEqual(failure('tls'))
     expect(receiver.requests.map(({ headers }) => headers.host)).toEqual([
       `receiver.test:${receiver.port}`,
       `receiver.test.:${receiver.port}`,
@@ -564,7 +574,9 @@ describe('TLS', () => {
     const before = process.env.NODE_TLS_REJECT_UNAUTHORIZED
     try {
       process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
-      expect(await senderFor().send(post(`https://receiver.test:${receiver.port}/`))).toEqual(failure('tls'))
+      expect(await senderFor().send('ten_1', post(`https://receiver.test:${receiver.port}/`))).toEqual(
+        failure('tls'),
+      )
     } finally {
       if (before === undefined) delete process.env.NODE_TLS_REJECT_UNAUTHORIZED
       else process.env.NODE_TLS_REJECT_UNAUTHORIZED = before
@@ -575,7 +587,9 @@ describe('TLS', () => {
     const receiver = await receiverFor({ secure: true })
     const sender = senderFor({ connect: (peer) => openConnection(peer, { ca: certificate_pem }) })
     for (let sent = 0; sent < 5; sent++) {
-      expect(await sender.send(post(`https://receiver.test:${receiver.port}/`))).toEqual(success(204))
+      expect(await sender.send('ten_1', post(`https://receiver.test:${receiver.port}/`))).toEqual(
+        success(204),
+      )
     }
     expect(receiver.accepted()).toBe(1)
   })
@@ -587,7 +601,10 @@ describe('TLS', () => {
   ] as const)('a receiver that %s', async (_, onConnection, expected) => {
     const server = await rawServer(onConnection)
     const deadline_ms = expected === 'timeout' ? 300 : 10_000
-    const outcome = await senderFor({ deadline_ms }).send(post(`https://receiver.test:${server.port}/`))
+    const outcome = await senderFor({ deadline_ms }).send(
+      'ten_1',
+      post(`https://receiver.test:${server.port}/`),
+    )
     expect(outcome).toEqual(failure(expected))
   })
 })
@@ -671,7 +688,7 @@ describe('a hostile receiver', () => {
   test.each(failing)('that %s fails', async (_, onConnection, expected) => {
     const server = await rawServer(onConnection)
     const { sender, sockets } = watchedSender({ deadline_ms: expected === 'timeout' ? 300 : 10_000 })
-    expect(await sender.send(post(server.url))).toEqual(failure(expected))
+    expect(await sender.send('ten_1', post(server.url))).toEqual(failure(expected))
     await closed(sockets[0]!)
     expect(sockets[0]!.bytesRead).toBeLessThanOrEqual(64 * kib + chunk_bytes_max)
     expect(server.accepted()).toBe(1)
@@ -735,7 +752,7 @@ describe('a hostile receiver', () => {
     async (_, onConnection) => {
       const server = await rawServer(onConnection)
       const { sender, sockets } = watchedSender({ deadline_ms })
-      expect(await sender.send(post(server.url))).toEqual(success(200))
+      expect(await sender.send('ten_1', post(server.url))).toEqual(success(200))
       await closed(sockets[0]!)
       expect(sockets[0]!.bytesRead).toBeLessThanOrEqual(64 * kib + chunk_bytes_max)
     },
@@ -746,7 +763,7 @@ describe('a hostile receiver', () => {
       socket.write(ok_answer)
       socket.resume()
     })
-    const { error, status } = await senderFor({ deadline_ms }).send(post(server.url))
+    const { error, status } = await senderFor({ deadline_ms }).send('ten_1', post(server.url))
     expect([error, status]).toEqual([null, 200])
   })
 
@@ -756,8 +773,8 @@ describe('a hostile receiver', () => {
     receiver.answer = () => ({ status: 200, headers: { 'content-encoding': 'gzip' }, body })
     const { sender, sockets } = watchedSender({ deadline_ms })
     expect(body.length).toBeLessThan(32 * kib)
-    expect(await sender.send(post(receiver.url))).toEqual(success(200))
-    expect(await sender.send(post(receiver.url))).toEqual(success(200))
+    expect(await sender.send('ten_1', post(receiver.url))).toEqual(success(200))
+    expect(await sender.send('ten_1', post(receiver.url))).toEqual(success(200))
     expect(receiver.accepted()).toBe(1)
     expect(sockets[0]!.bytesRead).toBeLessThan(2 * body.length + 2 * kib)
   })
@@ -771,8 +788,8 @@ describe('a hostile receiver', () => {
       receiver.answer = () => ({ status: 200, body: 'a'.repeat(size) })
       const { sender } = watchedSender({ deadline_ms })
       const before = receiver.accepted()
-      expect(await sender.send(post(receiver.url))).toEqual(success(200))
-      expect(await sender.send(post(receiver.url))).toEqual(success(200))
+      expect(await sender.send('ten_1', post(receiver.url))).toEqual(success(200))
+      expect(await sender.send('ten_1', post(receiver.url))).toEqual(success(200))
       expect([size, receiver.accepted() - before]).toEqual([size, connections])
     }
   })
@@ -784,14 +801,15 @@ describe('a hostile receiver', () => {
       )
     })
     const sender = senderFor({ deadline_ms })
-    for (let sent = 0; sent < 3; sent++) expect(await sender.send(post(server.url))).toEqual(success(200))
+    for (let sent = 0; sent < 3; sent++)
+      expect(await sender.send('ten_1', post(server.url))).toEqual(success(200))
   })
 })
 
 describe('the deadline', () => {
   test('covers the look-up', async () => {
     const sender = senderFor({ deadline_ms: 20, resolve: () => new Promise(() => {}) })
-    expect(await sender.send(post('http://example.com/'))).toEqual(failure('timeout'))
+    expect(await sender.send('ten_1', post('http://example.com/'))).toEqual(failure('timeout'))
   })
 
   test('covers the connection, which is given up', async () => {
@@ -804,15 +822,15 @@ describe('the deadline', () => {
         return socket
       },
     })
-    expect(await sender.send(post('http://127.0.0.1:9999/'))).toEqual(failure('timeout'))
+    expect(await sender.send('ten_1', post('http://127.0.0.1:9999/'))).toEqual(failure('timeout'))
     expect(sockets.map(({ destroyed }) => destroyed)).toEqual([true])
   })
 
   test('nobody listens: refused; no such name: dns', async () => {
     const server = await rawServer(() => {})
     await server.stop()
-    expect(await senderFor().send(post(server.url))).toEqual(failure('refused'))
+    expect(await senderFor().send('ten_1', post(server.url))).toEqual(failure('refused'))
     const nowhere = senderFor({ resolve: async () => [] })
-    expect(await nowhere.send(post('http://example.com/'))).toEqual(failure('dns'))
+    expect(await nowhere.send('ten_1', post('http://example.com/'))).toEqual(failure('dns'))
   })
 })

@@ -3,11 +3,12 @@
 import http from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
 import { type EgressPolicy, judge, type Target } from './guard.ts'
 import { Dial, DialError, openConnection, Pool, type PoolSettings } from './pool.ts'
 
 /**
- * `dns`: the name has no address. `refused`: no connection, or one that broke or spoke something else before a whole
+ * `dns`: the name has no address, or its DNS server did not say so in time. `refused`: no connection, or one that broke or spoke something else before a whole
  * header block of HTTP/1.1 was in. `timeout`: the deadline passed. `tls`: no handshake, or no trusted certificate for
  * the name. `blocked`: the guard forbids the URL or the address, or the request cannot be written as HTTP.
  * `too_large`: a header block over 64 KiB. `status`: any other status than 2xx, redirects included.
@@ -29,12 +30,32 @@ export interface Outgoing {
 export type SenderOptions = Partial<PoolSettings>
 
 const defaults: PoolSettings = {
-  deadline_ms: 10_000,
-  idle_ms: 4_000,
-  connections_kept_max: 512,
+  deadline_ms: limit(
+    'callbacks.attempt',
+    10_000,
+    'milliseconds',
+    'One attempt, from the look-up of the name to the header block of the answer. Past it it fails with `timeout`.',
+  ),
+  idle_ms: limit(
+    'callbacks.idle_connection',
+    4_000,
+    'milliseconds',
+    'How long an idle connection to a receiver is kept.',
+  ),
+  connections_kept_max: limit(
+    'callbacks.connections',
+    512,
+    'connections',
+    'Connections to receivers, above which none is kept for reuse.',
+  ),
   connect: openConnection,
 }
-const answer_bytes_max = 64 * 1_024
+const answer_bytes_max = limit(
+  'callbacks.answer',
+  64 * 1_024,
+  'bytes',
+  'What is read of an answer. Past it the connection is closed.',
+)
 
 export class Sender {
   readonly #policy: EgressPolicy
@@ -51,14 +72,14 @@ export class Sender {
    * Never rejects. 2xx is success as soon as its header block is in. Follows no redirect, reads no proxy settings,
    * keeps no cookie, decodes no content.
    */
-  send(outgoing: Outgoing): Promise<Outcome> {
+  send(tenant_id: string, outgoing: Outgoing): Promise<Outcome> {
     return new Promise((resolve) => {
       const started = this.#clock.monotonic()
       const settle = (status: number | null, error: FailureClass | null) => {
         const duration_ms = Math.round(this.#clock.monotonic() - started)
         resolve({ ok: error === null, status, error, duration_ms })
       }
-      new Attempt(outgoing, this.#pool, settle).start(this.#policy)
+      new Attempt(outgoing, this.#pool, settle).start(this.#policy, tenant_id)
     })
   }
 
@@ -87,9 +108,9 @@ class Attempt {
     this.#settle = settle
   }
 
-  start(policy: EgressPolicy): void {
+  start(policy: EgressPolicy, tenant_id: string): void {
     this.#deadline = setTimeout(() => this.#fail('timeout'), this.#pool.settings.deadline_ms)
-    judge(policy, this.#outgoing.url).then(
+    judge(policy, tenant_id, this.#outgoing.url).then(
       (judged) => {
         if (this.#settled) return
         if (judged.ok) this.#exchange(judged.target)

@@ -1,8 +1,9 @@
 // The egress guard: which URLs the service may call. A check at creation is a courtesy to the caller; the check at
 // each attempt, whose answer is the very address that is then connected to, is the defence.
 
-import { lookup } from 'node:dns/promises'
 import { networkInterfaces } from 'node:os'
+import { limit } from '../base/limit.ts'
+import type { Purpose } from './lookups.ts'
 import {
   type Address,
   type AllowRange,
@@ -18,8 +19,8 @@ import {
 
 export type { AllowRange } from './ranges.ts'
 
-/** All A and AAAA answers as text. Throws when the name does not resolve. */
-export type Resolver = (name: string) => Promise<string[]>
+/** All A and AAAA answers as text. None, or a throw, when the name does not resolve. */
+export type Resolver = (tenant_id: string, name: string, purpose: Purpose) => Promise<string[]>
 
 export interface EgressPolicy {
   /** CALLBACK_ALLOW: judges the resolved address, and lifts the rules for names and ports for it. */
@@ -62,27 +63,26 @@ interface Candidate {
   restriction: string | null
 }
 
-export const url_characters_max = 2_048
-const name_characters_max = 253
-
-/** The operating system's resolver, /etc/hosts included, in the order it prefers. */
-export async function systemResolver(name: string): Promise<string[]> {
-  const answers = await lookup(name, { all: true, order: 'verbatim' })
-  return answers.map((answer) => answer.address)
-}
+export const url_characters_max = limit(
+  'callbacks.url',
+  2_048,
+  'characters',
+  'A URL that is called. Past it 400.',
+)
+const name_characters_max = limit('callbacks.name', 253, 'characters', 'The name of a host. Past it 400.')
 
 export function systemInterfaces(): string[] {
   return Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address))
 }
 
 /** The truth, for one attempt. Exactly one look-up for a name, none for a literal. */
-export async function judge(policy: EgressPolicy, text: string): Promise<Judged> {
+export async function judge(policy: EgressPolicy, tenant_id: string, text: string): Promise<Judged> {
   const judged = judgeUrl(policy, text)
   if (!judged.ok) return { ok: false, why: 'blocked', message: judged.message }
   const { candidate } = judged
   const { url, host } = candidate
   if (candidate.address) return { ok: true, target: { url, addresses: [host] } }
-  const addresses = await answersFor(policy, host)
+  const addresses = await answersFor(policy, tenant_id, host, 'attempt')
   if (addresses.length === 0) return { ok: false, why: 'dns', message: 'does not resolve' }
   const message = addressesRefusal(policy, candidate, addresses)
   return message === null ? { ok: true, target: { url, addresses } } : { ok: false, why: 'blocked', message }
@@ -101,29 +101,32 @@ export function parseAllow(text: string): AllowRange[] {
   })
 }
 
-const creation_look_up_ms = 500
-
 /**
  * The sentence to refuse a URL with when it is created, or null. Only a forbidden answer refuses: a name that does
  * not resolve now, or not in time, is accepted and fails at its attempt.
  */
 export async function refusalAtCreation(
   policy: EgressPolicy,
+  tenant_id: string,
   text: string,
-  look_up_ms = creation_look_up_ms,
 ): Promise<string | null> {
   const judged = judgeUrl(policy, text)
   if (!judged.ok) return judged.message
   const { candidate } = judged
   if (candidate.address) return null
-  const addresses = await withinOrEmpty(answersFor(policy, candidate.host), look_up_ms)
+  const addresses = await answersFor(policy, tenant_id, candidate.host, 'creation')
   return addressesRefusal(policy, candidate, addresses)
 }
 
 /** A name that does not resolve, for whatever reason, has no answers. */
-async function answersFor(policy: EgressPolicy, name: string): Promise<string[]> {
+async function answersFor(
+  policy: EgressPolicy,
+  tenant_id: string,
+  name: string,
+  purpose: Purpose,
+): Promise<string[]> {
   try {
-    return await policy.resolve(name)
+    return await policy.resolve(tenant_id, name, purpose)
   } catch {
     return []
   }
@@ -287,16 +290,4 @@ export function hostOf(url: URL): string {
 /** The one that a connection would use. */
 export function portOf(url: URL): number {
   return url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port)
-}
-
-async function withinOrEmpty(answers: Promise<string[]>, limit_ms: number): Promise<string[]> {
-  let timer: Timer | undefined
-  const too_late = new Promise<string[]>((resolve) => {
-    timer = setTimeout(resolve, limit_ms, [])
-  })
-  try {
-    return await Promise.race([answers, too_late])
-  } finally {
-    clearTimeout(timer)
-  }
 }

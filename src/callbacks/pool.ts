@@ -3,6 +3,7 @@
 import http from 'node:http'
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectTls } from 'node:tls'
+import { limit } from '../base/limit.ts'
 import { hostOf, portOf, type Target } from './guard.ts'
 import { isSame, parseAddress } from './ranges.ts'
 
@@ -30,7 +31,12 @@ export interface PoolSettings {
 }
 
 /** Of a name with more answers only the first of each family are tried; all were checked. */
-const addresses_tried_max = 2
+const addresses_tried_max = limit(
+  'callbacks.addresses_tried',
+  2,
+  'entries',
+  'Addresses of each family that an attempt connects to, one after the other.',
+)
 
 /** `tls_options` adds to what is fixed here, for a test's own certificate authority. */
 export function openConnection(peer: Peer, tls_options: ConnectionOptions = {}): Socket {

@@ -1,6 +1,7 @@
 // What a checkpoint may do. No imports from db or http.
 
 import { hour_ms, last_instant_ms, type Millis, second_ms } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
 import type { AdminCaller, ApprovalCaller } from '../contract/caller.ts'
 
 export const statuses = ['pending', 'approved', 'rejected', 'expired', 'cancelled'] as const
@@ -19,10 +20,25 @@ export const moves = {
   time_out_dlq: { from: ['pending'], to: 'expired' },
 } as const satisfies Record<string, { from: readonly CheckpointStatus[]; to: CheckpointStatus }>
 
-export const timeout_seconds_min = 60
-export const timeout_seconds_max = 315_360_000
+export const timeout_seconds_min = limit(
+  'checkpoints.timeout_least',
+  60,
+  'seconds',
+  'The shortest timeout of a checkpoint, so that a human has time. Below it 400.',
+)
+export const timeout_seconds_max = limit(
+  'checkpoints.timeout',
+  315_360_000,
+  'seconds',
+  'The longest timeout of a checkpoint. Past it 400.',
+)
 const timeout_ms_default = 24 * hour_ms
-export const wait_seconds_max = 55
+export const wait_seconds_max = limit(
+  'checkpoints.wait',
+  55,
+  'seconds',
+  'How long a request may wait for a decision. A larger `wait` is 400.',
+)
 
 export interface CheckpointRow {
   id: string

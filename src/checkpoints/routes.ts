@@ -3,6 +3,7 @@
 import { Type } from 'typebox'
 import * as agents from '../agents/service.ts'
 import { iso, isoOrNull, parseTime, second_ms } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
 import type { TenantFacts } from '../contract/caller.ts'
 import { pageOf, pageRequest } from '../contract/page.ts'
 import { type Context, route } from '../contract/route.ts'
@@ -39,8 +40,18 @@ import * as store from './store.ts'
 
 const tag = 'Checkpoints'
 const id = idParam('The checkpoint, chk_….')
-const prompt_bytes_max = 32 * kib
-const reason_characters_max = 4_096
+const prompt_bytes_max = limit(
+  'checkpoints.prompt_bytes',
+  32 * kib,
+  'bytes',
+  'The prompt of a checkpoint. Past it 413.',
+)
+const reason_characters_max = limit(
+  'checkpoints.reason',
+  4_096,
+  'characters',
+  'The reason of a decision. Past it 400.',
+)
 
 const Checkpoint = Shape({
   id: Type.String(),

@@ -1,14 +1,35 @@
 // Shapes that several features share, and the marks that the request reader understands.
 
 import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox'
+import { limit } from '../base/limit.ts'
 import type { Param } from './route.ts'
 
 export const kib = 1_024
-export const value_bytes_max = 256 * kib
-export const metadata_bytes_max = 64 * kib
-export const label_characters_max = 256
-export const action_characters_max = 128
-export const url_characters_max = 2_048
+export const value_bytes_max = limit(
+  'json.value_bytes',
+  256 * kib,
+  'bytes',
+  'The JSON text of `value` and `callback_payload`. Past it 413.',
+)
+export const metadata_bytes_max = limit(
+  'json.metadata_bytes',
+  64 * kib,
+  'bytes',
+  'The JSON text of `metadata` in the audit log. Past it 413.',
+)
+export const label_characters_max = limit(
+  'fields.label',
+  256,
+  'characters',
+  '`title`, `label`, `workflow_id` and `actor`. Past it 400.',
+)
+export const action_characters_max = limit(
+  'fields.action',
+  128,
+  'characters',
+  '`action` in the audit log. Past it 400.',
+)
+export const url_characters_max = limit('fields.url', 2_048, 'characters', 'URLs. Past it 400.')
 
 /** The exact JSON text of a member, as it came in and as it goes out. */
 export class RawJson {
@@ -68,7 +89,12 @@ export function idParam(description: string): Param {
 }
 
 export const page_limit_default = 50
-export const page_limit_max = 200
+export const page_limit_max = limit(
+  'pages.rows',
+  200,
+  'rows',
+  'Items on a page of a list under /v1. A larger `limit` counts as this.',
+)
 
 /** Query of every list under /v1. */
 export const PageQuery = {
@@ -87,7 +113,12 @@ export function Page<S extends TSchema>(item: S) {
   })
 }
 
-const grace_seconds_max = 604_800
+const grace_seconds_max = limit(
+  'credentials.grace',
+  604_800,
+  'seconds',
+  'How long a rotated key may go on working. Past it 400.',
+)
 /** Body of every rotate-key. */
 export const RotateBody = Type.Object({
   grace_seconds: Type.Optional(

@@ -73,7 +73,7 @@ export interface Services {
   /** PUBLIC_URL, without a slash at the end. */
   public_url(): string
   /** Why this URL may not be called, or null. Looks its name up once, for 500 ms at most. */
-  callbackRefusal(url: string): Promise<string | null>
+  callbackRefusal(tenant_id: string, url: string): Promise<string | null>
   waiters: Waiters
   /** Before a write that all callers of one key make to the same row. */
   gate: Gate

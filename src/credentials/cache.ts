@@ -1,12 +1,18 @@
 // Keys that were valid a moment ago, so that a hot path asks the database for a key once a second at most.
 
 import type { Clock } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
 import type { Caller } from '../contract/caller.ts'
 import type { KeyCache } from '../contract/services.ts'
 
 /** Another node may have ended a key: nothing is believed for longer than this. */
 const fresh_ms = 1_000
-const entries_max = 10_000
+const entries_max = limit(
+  'credentials.cache',
+  10_000,
+  'entries',
+  'Keys that a node remembers as valid. Past it all are forgotten and looked up again.',
+)
 
 interface Entry {
   caller: Caller

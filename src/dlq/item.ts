@@ -2,6 +2,7 @@
 
 import { day_ms, type Millis } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
+import { limit } from '../base/limit.ts'
 
 export const statuses = ['failed', 'claimed', 'resolved', 'archived'] as const
 export type DlqStatus = (typeof statuses)[number]
@@ -15,9 +16,19 @@ export const moves = {
 } as const satisfies Record<string, { from: readonly DlqStatus[]; to: DlqStatus }>
 
 export const lock_seconds_default = 300
-export const lock_seconds_max = 86_400
+export const lock_seconds_max = limit(
+  'dlq.lock',
+  86_400,
+  'seconds',
+  'How long a claim may lock a dead letter. Past it 400.',
+)
 /** Resolved and archived items are kept this long. */
-export const ended_kept_ms = 90 * day_ms
+export const ended_kept_ms = limit(
+  'dlq.ended_kept',
+  90 * day_ms,
+  'milliseconds',
+  'How long resolved and archived dead letters are kept. After that they are removed.',
+)
 
 export interface ItemRow {
   id: string

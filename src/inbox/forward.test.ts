@@ -354,10 +354,13 @@ forEachDatabase('A forward as work', (databases) => {
   })
 
   describe('to the published SSRF cases', () => {
-    const services = { callbackRefusal: (url: string) => refusalAtCreation(strictPolicy(), url) }
+    const services = {
+      callbackRefusal: (tenant_id: string, url: string) => refusalAtCreation(strictPolicy(), tenant_id, url),
+    }
     test.each(ssrf_urls)('at creation: $name', async ({ name, url, allowed }) => {
       const input = { body: { forwardUrl: url } } as never
-      const prepared = (async () => createInbox.prepare!({ services } as never, input))()
+      const prepared = (async () =>
+        createInbox.prepare!({ services, caller: { tenant_id: 'ten_1' } } as never, input))()
       if (allowed || told_at_delivery.test(name)) expect(await prepared).toBeUndefined()
       else {
         await expect(prepared).rejects.toMatchObject({
@@ -379,7 +382,7 @@ forEachDatabase('A forward as work', (databases) => {
       const { db, clock, services } = bench
       const engine = new Engine({
         ...{ db, clock, services, internal: true, onError: (error: unknown) => bench.errors.push(error) },
-        send: (request) => sender.send(request),
+        send: (tenant_id, request) => sender.send(tenant_id, request),
       })
       const { caller, inbox, receive } = await inboxOf('free', url)
       await receive()

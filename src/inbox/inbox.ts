@@ -2,21 +2,57 @@
 
 import { day_ms, hour_ms, last_instant_ms, type Millis, second_ms } from '../base/clock.ts'
 import { invalid } from '../base/errors.ts'
+import { limit } from '../base/limit.ts'
 
 export const ttl_seconds_default = 86_400
-export const ttl_seconds_min = 1
+export const ttl_seconds_min = limit(
+  'inbox.ttl_least',
+  1,
+  'seconds',
+  'The shortest life of an inbox. Below it 400.',
+)
 /** How long detail and messages of an expired inbox stay readable. */
-export const readable_ms = 24 * hour_ms
+export const readable_ms = limit(
+  'inbox.readable',
+  24 * hour_ms,
+  'milliseconds',
+  'How long the messages of an ended inbox can be read.',
+)
 /** How long the URL of an expired inbox says so, before it is as unknown as any other. */
-export const told_expired_ms = 7 * day_ms
+export const told_expired_ms = limit(
+  'inbox.told_expired',
+  7 * day_ms,
+  'milliseconds',
+  'How long senders to an ended inbox are told 410 instead of 404.',
+)
 
 export const list_limit_default = 50
-export const list_limit_max = 100
+export const list_limit_max = limit(
+  'inbox.page',
+  100,
+  'rows',
+  'Inboxes or messages on a page. A larger `limit` counts as this.',
+)
 /** Messages in the detail, the newest. */
-export const messages_shown_max = 50
+export const messages_shown_max = limit(
+  'inbox.messages_shown',
+  50,
+  'rows',
+  'Messages in the detail of an inbox, the newest.',
+)
 /** Bytes of stored messages on a page, unless a single one has more. */
-export const page_bytes_max = 4 * 1_048_576
-export const wait_seconds_max = 55
+export const page_bytes_max = limit(
+  'inbox.page_bytes',
+  4 * 1_048_576,
+  'bytes',
+  'Bytes of messages on a page, unless a single one has more.',
+)
+export const wait_seconds_max = limit(
+  'inbox.wait',
+  55,
+  'seconds',
+  'How long a request may wait for a message. A larger `wait` is 400.',
+)
 
 export interface InboxRow {
   id: string

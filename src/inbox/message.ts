@@ -2,13 +2,19 @@
 
 import { iso, isoOrNull, type Millis } from '../base/clock.ts'
 import { decodeUtf8, levels_max, scanObject } from '../base/json.ts'
+import { limit } from '../base/limit.ts'
 import type { RawRequest } from '../contract/route.ts'
 import { RawJson } from '../contract/schemas.ts'
 
 export const forward_statuses = ['pending', 'delivered', 'failed'] as const
 
 /** Raised by one with each forward: what came through this many is not forwarded again. */
-export const hops_max = 3
+export const hops_max = limit(
+  'inbox.hops',
+  3,
+  'entries',
+  'How often a message may be forwarded from inbox to inbox. Past it it is kept and not forwarded, so that there are no circles.',
+)
 export const hops_header = 'x-waystation-hops'
 
 /** As it came, before it has a number. */

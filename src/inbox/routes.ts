@@ -86,7 +86,8 @@ export const createInbox = route({
   }),
   replies: { 201: Shape({ ...created, expiresAt }) },
   errors: ['QUOTA_EXCEEDED'],
-  prepare: ({ services }, { body }) => agents.mustBeCallable(services, '/forwardUrl', body.forwardUrl),
+  prepare: ({ caller, services }, { body }) =>
+    agents.mustBeCallable(services, caller.tenant_id, '/forwardUrl', body.forwardUrl),
   async create(tx, { caller, services }, { body }) {
     const inbox = await inboxes.create(tx, caller, services, {
       label: body.label ?? '',

@@ -1,16 +1,22 @@
 // What a key is, which names are reserved, and what a precondition header asks. No imports from db or http.
 
 import { last_instant_ms, type Millis, second_ms } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
 import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
 
-export const key_bytes_max = 512
+export const key_bytes_max = limit('kv.key_bytes', 512, 'bytes', 'A key in UTF-8. Past it 400.')
 export const namespace_form = /^[A-Za-z0-9_][A-Za-z0-9._:-]{0,63}$/
 
 /** Where the rate limiter keeps its counters: hidden from these routes. */
 export const reserved_key_prefix = '__rl:'
 
 /** A tombstone, or an expired key, remembers its version this long. */
-export const tombstone_ms = 24 * 60 * 60 * second_ms
+export const tombstone_ms = limit(
+  'kv.tombstone',
+  24 * 60 * 60 * second_ms,
+  'milliseconds',
+  'How long the version of a deleted key is kept at least, so that it does not repeat.',
+)
 
 export interface KeyRef {
   namespace: string

@@ -1,12 +1,18 @@
 // Work that waits: when it is due, when it is tried again, when it is given up. No imports from db or http.
 
 import { iso, type Millis, second_ms } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
 
 export type WorkKind = 'schedule' | 'timeout' | 'callback' | 'forward'
 
 /** Attempts at 0, +30 s and +90 s, both counted from the first (CORE section 8). No jitter. */
 const attempt_offsets_ms = [0, 30 * second_ms, 90 * second_ms]
-export const attempts_max = attempt_offsets_ms.length
+export const attempts_max = limit(
+  'jobs.attempts',
+  attempt_offsets_ms.length,
+  'attempts',
+  'Attempts of one callback, at 0, 30 and 90 seconds. Then it has failed.',
+)
 
 /** A forward has one: its sender was promised nothing more. */
 export function attemptsMax(kind: WorkKind): number {
@@ -14,7 +20,12 @@ export function attemptsMax(kind: WorkKind): number {
 }
 
 /** Longer than an attempt may last: when it is over, whoever leased the work is taken for dead. */
-export const lease_ms = 30 * second_ms
+export const lease_ms = limit(
+  'jobs.lease',
+  30 * second_ms,
+  'milliseconds',
+  'How long a node may work on a job. Past it another node may take the job.',
+)
 /** Leased work that has waited this long in its node is not sent any more: the lease might run out under way. */
 export const stale_lease_ms = 15 * second_ms
 

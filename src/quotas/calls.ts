@@ -2,6 +2,7 @@
 // not yet written when it is killed, a second's worth at most, is not counted.
 
 import type { Clock, Millis } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
 import { Repeat } from '../base/repeat.ts'
 import type { TenantFacts } from '../contract/caller.ts'
 import type { MonthlyCalls, Plans } from '../contract/services.ts'
@@ -14,7 +15,7 @@ const fresh_ms = 1_000
 /** A tenant that does not call is forgotten after this long, far longer than anybody waits for a look. */
 const idle_ms = 60_000
 /** Tenants whose counts are written at once. */
-const writes_max = 16
+const writes_max = limit('quotas.calls_written', 16, 'rows', 'Tenants whose calls one transaction writes.')
 
 interface Entry {
   tenant_id: string

@@ -3,6 +3,7 @@
 import { type Static, Type } from 'typebox'
 import { iso, type Millis, second_ms } from '../base/clock.ts'
 import { type Issue, invalid } from '../base/errors.ts'
+import { limit } from '../base/limit.ts'
 import type { TenantFacts } from '../contract/caller.ts'
 import { type Context, type Param, Reply, route } from '../contract/route.ts'
 import { Shape, Time } from '../contract/schemas.ts'
@@ -107,7 +108,12 @@ const Counter = Shape({
 })
 
 const list_limit_default = 50
-const list_limit_max = 100
+const list_limit_max = limit(
+  'rate_limit.page',
+  100,
+  'rows',
+  'Counters on a page. A larger `limit` counts as this.',
+)
 
 type Limiting = Context<TenantFacts>
 

@@ -1,11 +1,22 @@
 // What a check asks, and what it answers: every decision about windows, without a database.
 
 import { type Millis, second_ms } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
 
 export type Algorithm = 'fixed_window' | 'sliding_window'
 
-export const key_bytes_max = 256
-export const window_seconds_max = 31_536_000
+export const key_bytes_max = limit(
+  'rate_limit.key_bytes',
+  256,
+  'bytes',
+  'The name of a rate counter. Past it 400.',
+)
+export const window_seconds_max = limit(
+  'rate_limit.window',
+  31_536_000,
+  'seconds',
+  'The length of a window. Past it 400.',
+)
 /** A limit above it counts as it: no count goes further. */
 const count_max = Number.MAX_SAFE_INTEGER
 

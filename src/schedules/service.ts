@@ -3,6 +3,7 @@
 import { type Millis, second_ms } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
+import { limit } from '../base/limit.ts'
 import type { AgentCaller } from '../contract/caller.ts'
 import { encode } from '../contract/encode.ts'
 import { RawJson } from '../contract/schemas.ts'
@@ -152,7 +153,12 @@ export async function settle(tx: Tx, services: Using, leased: Leased, result: Re
 }
 
 /** Attempts named in a dead letter. */
-const attempts_told_max = 10
+const attempts_told_max = limit(
+  'schedules.attempts_in_dead_letter',
+  10,
+  'attempts',
+  'Attempts that are named in the dead letter of a schedule. Earlier ones are left out, so that its payload stays small.',
+)
 
 async function giveUp(tx: Tx, tenant_id: string, id: string, tried: Parameters<typeof store.failed>[3]) {
   const failed = await store.failed(tx, tenant_id, id, tried)

@@ -12,6 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { limit } from '../base/limit.ts'
 import { deriveKey, mac, newServiceSecret, open, seal } from '../base/seal.ts'
 import type { Secrets } from '../contract/services.ts'
 import type { Db } from '../db/db.ts'
@@ -23,7 +24,12 @@ export interface KeptSecret {
   file: string | null
 }
 
-const kept_characters_min = 16
+const kept_characters_min = limit(
+  'secrets.kept_characters',
+  16,
+  'characters',
+  'The shortest secret in a file of DATA_DIR. Below it the service does not start, because the file is damaged.',
+)
 
 /**
  * The given value, else the one in this file, else a new one that is written there (mode 0600) and is on the disk

@@ -16,6 +16,7 @@ import http from '../../docs/http.md' with { type: 'text' }
 import idempotency from '../../docs/idempotency.md' with { type: 'text' }
 import inbox from '../../docs/inbox.md' with { type: 'text' }
 import kv from '../../docs/kv.md' with { type: 'text' }
+import limits from '../../docs/limits.md' with { type: 'text' }
 import mcp from '../../docs/mcp.md' with { type: 'text' }
 import postgres from '../../docs/postgres.md' with { type: 'text' }
 import index from '../../docs/README.md' with { type: 'text' }
@@ -43,6 +44,7 @@ export const documents: Readonly<Record<string, string>> = {
   'idempotency.md': idempotency,
   'inbox.md': inbox,
   'kv.md': kv,
+  'limits.md': limits,
   'postgres.md': postgres,
   'rate-limit.md': rate_limit,
   'schedules.md': schedules,

@@ -1,11 +1,22 @@
 // What a tenant is and which moves its status allows. No imports from db or http.
 
 import { day_ms, hour_ms, type Millis } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
 
 /** From the deletion's request to the purge. */
-export const purge_grace_ms = 30 * day_ms
+export const purge_grace_ms = limit(
+  'tenants.purge_grace',
+  30 * day_ms,
+  'milliseconds',
+  'How long a deleted tenant can be restored. After that it is removed.',
+)
 /** How long the secret before still signs after a rotation. */
-export const previous_secret_ms = 24 * hour_ms
+export const previous_secret_ms = limit(
+  'tenants.previous_secret',
+  24 * hour_ms,
+  'milliseconds',
+  'How long a rotated signing secret still signs beside the new one.',
+)
 
 export type TenantStatus = 'active' | 'pending_deletion'
 

@@ -3,6 +3,7 @@
 // found by turns behind it (turns.ts).
 
 import type { Clock } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
 import type { Db } from '../db/db.ts'
 import * as outbox from '../outbox/service.ts'
 import type { WorkKey, WorkKind } from '../outbox/work.ts'
@@ -11,9 +12,19 @@ import { Turns } from './turns.ts'
 import { Window } from './window.ts'
 
 /** How many of the oldest due items are looked at. */
-const window_rows_max = 1_000
+const window_rows_max = limit(
+  'jobs.window',
+  1_000,
+  'rows',
+  'Oldest due jobs that are looked at in one go. Past it tenants take turns.',
+)
 /** How many tenants are remembered for taking turns. */
-const served_remembered_max = 10_000
+const served_remembered_max = limit(
+  'jobs.tenants_remembered',
+  10_000,
+  'entries',
+  'Tenants that are remembered for taking turns. The oldest is forgotten first.',
+)
 /** A window older than this is read anew: meanwhile other work fell due, or other nodes took some. */
 const window_fresh_ms = 100
 
@@ -134,8 +145,10 @@ export class Candidates {
     this.#full = rows.length === window_rows_max
     const seen = new Set(active.map(idOf))
     // Whose turn it was and for whom there was no place keeps it: the turns have gone on.
-    const kept = [...this.#found].filter((item) => slots.isFree(item))
-    const behind = !this.#full ? [] : kept.length > 0 ? kept : await this.#turns.take(now, slots)
+    const kept = [...this.#found].filter((item) => slots.isFree(item) || !slots.hasPlaceFor(item.tenant_id))
+    const turns_go_on = this.#full && !kept.some((item) => slots.isFree(item))
+    const behind = this.#full ? kept : []
+    if (turns_go_on) behind.push(...(await this.#turns.take(now, slots)))
     const found = [...new Map(behind.map((item) => [idOf(item), item]))]
       .filter(([id]) => !seen.has(id))
       .map(([, item]) => item)

@@ -20,7 +20,7 @@ import * as schedules from '../schedules/service.ts'
 import * as tenants from '../tenants/service.ts'
 import { version } from '../version.ts'
 import type { Engine } from './engine.ts'
-import { node_max } from './slots.ts'
+import { node_max, reserve } from './slots.ts'
 
 forEachDatabase('due work', (databases) => {
   let bench: Bench
@@ -460,17 +460,42 @@ forEachDatabase('due work', (databases) => {
   })
 
   describe('of one tenant that fills the node', () => {
-    test("leaves the next place to another tenant's that comes in meanwhile", async () => {
+    test("starts another tenant's at once that comes in meanwhile", async () => {
       await manySchedules(bench, await bench.tenant(), 1_000, (i) => ({
         callback_url: `http://many-${i % 500}.test/`,
       }))
       const engine = bench.engine()
       await bench.pump(engine)
-      expect(bench.network.held).toHaveLength(node_max)
+      expect(bench.network.held).toHaveLength(node_max - reserve)
       await schedule(bench, await bench.tenant(), { callback_url: 'http://other.test/' })
       await engine.pumpAnew() // as the ticker does for work that was put in
-      await bench.settle(200, bench.network.held.slice(0, 1))
-      expect(urls(bench.network.sent.slice(node_max))).toEqual(['http://other.test/'])
+      await bench.db.quiet()
+      expect(urls(bench.network.sent.slice(node_max - reserve))).toEqual(['http://other.test/'])
+    })
+
+    test('leaves its places, as attempts end, to another one until both have their fair share', async () => {
+      const silent = (who: string) =>
+        bench
+          .tenant()
+          .then((caller) =>
+            manySchedules(bench, caller, 500, (i) => ({ callback_url: `http://${who}-${i}.test/` })),
+          )
+      const heldBy = (who: string) =>
+        bench.network.held.filter(({ url }) => url.startsWith(`http://${who}-`)).length
+      await silent('one')
+      const engine = bench.engine()
+      await bench.pump(engine)
+      await silent('two')
+      await engine.pumpAnew()
+      await bench.db.quiet()
+      expect([heldBy('one'), heldBy('two')]).toEqual([256, 7])
+      for (let ended = 0; ended < 256; ended += 16) {
+        const held = bench.network.held.filter(({ url }) => url.startsWith('http://one-'))
+        await bench.settle('timeout', held.slice(0, 16))
+      }
+      // Those that end together are dealt out one each.
+      expect(heldBy('one') + heldBy('two')).toBe(256)
+      expect(Math.abs(heldBy('one') - heldBy('two'))).toBeLessThanOrEqual(16)
     })
   })
 

@@ -3,6 +3,7 @@
 
 import type { Clock, Millis } from '../base/clock.ts'
 import { second_ms } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
 import type { Outcome, Outgoing } from '../callbacks/deliver.ts'
 import { signatureHeaders } from '../callbacks/sign.ts'
 import * as checkpoints from '../checkpoints/service.ts'
@@ -22,18 +23,40 @@ import * as schedules from '../schedules/service.ts'
 import * as tenants from '../tenants/service.ts'
 import { version } from '../version.ts'
 import { type Batch, type Candidate, Candidates } from './candidates.ts'
-import { type Ended, node_max, Slots } from './slots.ts'
+import { type Ended, node_ahead_max, node_max, Slots } from './slots.ts'
 
+/** Leased work, in flight, ahead or not written yet. */
+const under_way_max = limit(
+  'jobs.leased',
+  node_max + node_ahead_max,
+  'attempts',
+  'Work that a node has leased, until what came of it is written. Past it nothing is leased.',
+)
 /** Rounds of one pass: a tick looks at the time between two. */
-const rounds_max = 8
+const rounds_max = limit(
+  'jobs.rounds',
+  8,
+  'entries',
+  'Batches that are started in one go, before the engine looks at anything else.',
+)
 /** Rounds in a row that may lease nothing before the engine waits for its next call. */
-const vain_rounds_max = 3
+const vain_rounds_max = limit(
+  'jobs.vain_rounds',
+  3,
+  'entries',
+  'Batches in a row that may lease nothing. Past it the engine waits for its next call.',
+)
 /** When work is looked for again that could not be leased. */
 const pump_later_ms = 1_000
 /** How often a tick looks whether other nodes are done with what they leased. */
 const look_again_ms = 50
 /** How long a result waits at most for others to be written with. */
-const gather_ms_max = 25
+const gather_ms_max = limit(
+  'jobs.gathering',
+  25,
+  'milliseconds',
+  'How long a result waits for others that are written in the same commit.',
+)
 /** Kinds of work whose first attempt waits for no tick. */
 const starts_at_once: readonly WorkKind[] = ['callback', 'forward']
 
@@ -53,7 +76,7 @@ export interface EngineOptions {
   services: Services
   /** Whether due work starts by itself (TICK=internal) or at ticks only. */
   internal: boolean
-  send(request: Outgoing): Promise<Outcome>
+  send(tenant_id: string, request: Outgoing): Promise<Outcome>
   onError: (error: unknown) => void
 }
 
@@ -136,7 +159,7 @@ export class Engine {
   /** Leases and starts one batch. In vain: other nodes were faster, or the database refused. */
   async #round(): Promise<'started' | 'nothing_due' | 'in_vain'> {
     // What was sent and could not be written yet counts, too: it would be sent again. Whoever ends pumps.
-    if (this.#under_way.size >= node_max) return 'nothing_due'
+    if (this.#under_way.size >= under_way_max) return 'nothing_due'
     const only_first = !this.options.internal && this.#ticks === 0
     const batches = await this.#candidates.choose(this.#slots, (item) => this.#isWanted(item), only_first)
     if (batches.length === 0) {
@@ -301,7 +324,7 @@ export class Engine {
       await this.#unlease(leased)
       return null
     }
-    const { ok, status, error, duration_ms } = await send(request)
+    const { ok, status, error, duration_ms } = await send(leased.tenant_id, request)
     return { ok, status_code: status, error, started_at, duration_ms: Math.round(duration_ms) }
   }
 

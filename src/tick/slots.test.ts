@@ -9,6 +9,7 @@ import {
   node_ahead_max,
   node_max,
   quick_ms,
+  reserve,
   type Seeker,
   Slots,
 } from './slots.ts'
@@ -50,8 +51,8 @@ function proven(slots: Slots, lane: Lane, ended = slow): void {
 const lanesOf = (tenants: number, destination = (i: number) => `http://host-${i}.test`): Lane[] =>
   Array.from({ length: tenants }, (_, i) => ({ tenant_id: `ten_${i}`, destination: destination(i) }))
 
-test('the bounds are 256 attempts on a node, 16 for one destination, and 12 of these for one tenant', () => {
-  expect([node_max, destination_max, lane_max]).toEqual([256, 16, 12])
+test('the bounds are 320 attempts on a node with a reserve of 64, 16 for one destination, and 12 of these for one tenant', () => {
+  expect([node_max, reserve, destination_max, lane_max]).toEqual([320, 64, 16, 12])
 })
 
 test('a quick lane may have 72 leased ahead, all of a node 96; quick is an answer within 50 ms', () => {
@@ -147,24 +148,15 @@ describe('one destination', () => {
 })
 
 describe('the node', () => {
-  test('has 256 places for all destinations together', () => {
+  test('has 320 places for all destinations together', () => {
     const slots = new Slots()
-    const lanes = lanesOf(300)
+    const lanes = lanesOf(400)
     const taken = lanes.filter((lane) => fill(slots, lane) === 1)
-    expect(taken).toEqual(lanes.slice(0, 256))
+    expect(taken).toEqual(lanes.slice(0, 320))
     expect(slots.free).toBe(0)
     end(slots, lanes[7]!, 1, unanswered)
     expect(slots.free).toBe(1)
-    expect(slots.isFree(lanes[299]!)).toBe(true)
-  })
-
-  test('gives a timeout, which sends nothing, any free place', () => {
-    const slots = new Slots()
-    expect(fill(slots, none)).toBe(256)
-    expect(slots.isFree(one)).toBe(false)
-    giveBack(slots, none, 1)
-    expect(slots.isFree(one)).toBe(true)
-    expect(slots.isFree(none)).toBe(true)
+    expect(slots.isFree(lanes[399]!)).toBe(true)
   })
 
   test('has all its places again once all were given back, whatever came of them', () => {
@@ -175,7 +167,7 @@ describe('the node', () => {
       lanes.forEach((lane, i) => {
         end(slots, lane, taken[i]!, ended)
       })
-      expect(slots.free).toBe(256)
+      expect(slots.free).toBe(320)
     }
   })
 
@@ -193,7 +185,69 @@ describe('the node', () => {
     expect(fill(slots, busy)).toBe(11)
     end(slots, busy, 12, slow)
     end(slots, one, 1, slow)
-    expect(slots.free).toBe(256)
+    expect(slots.free).toBe(320)
+  })
+})
+
+describe('one tenant', () => {
+  /** As many destinations of one tenant. */
+  const ofTenant = (tenant_id: string, count: number): Lane[] =>
+    Array.from({ length: count }, (_, i) => ({ tenant_id, destination: `http://${tenant_id}-${i}.test` }))
+  const fillAll = (slots: Slots, lanes: Lane[]) => lanes.reduce((sum, lane) => sum + fill(slots, lane), 0)
+
+  test('that is alone has all places of a node but the reserve of 64', () => {
+    const slots = new Slots()
+    expect(fillAll(slots, ofTenant('ten_a', 1_000))).toBe(256)
+    expect(slots.free).toBe(64)
+  })
+
+  test('leaves places to others, of which each takes what is left to others still', () => {
+    const slots = new Slots()
+    const taken = ['a', 'b', 'c', 'd', 'e'].map((who) => fillAll(slots, ofTenant(`ten_${who}`, 1_000)))
+    expect(taken).toEqual([256, 7, 6, 5, 5])
+    expect(slots.isFree({ tenant_id: 'ten_f', destination: 'http://f.test' })).toBe(true)
+  })
+
+  test.each([2, 3, 5, 16])(
+    'of %i that send to 1,000 silent receivers each leaves a place to another',
+    (count) => {
+      const slots = new Slots()
+      const tenants = Array.from({ length: count }, (_, i) => ofTenant(`ten_${i}`, 1_000))
+      for (let i = 0; i < 1_000; i++) {
+        for (const lanes of tenants) if (slots.isFree(lanes[i]!)) slots.take(lanes[i]!)
+      }
+      const active = tenants.map((lanes) => slots.activeOf(lanes[0]!.tenant_id))
+      expect(Math.max(...active) - Math.min(...active)).toBeLessThanOrEqual(1)
+      expect(slots.free).toBe(reserve)
+      expect(slots.isFree(one)).toBe(true)
+    },
+  )
+
+  test('has places for its timeouts beside receivers that never answer', () => {
+    const slots = new Slots()
+    fillAll(slots, ofTenant(none.tenant_id, 1_000))
+    expect(slots.isFree(one)).toBe(false)
+    expect(fill(slots, none)).toBe(7)
+    expect(slots.activeOf(none.tenant_id)).toBe(256 + 7)
+    giveBack(slots, none, 7)
+    expect(slots.activeOf(none.tenant_id)).toBe(256)
+  })
+
+  test('with nothing but timeouts has all places but the reserve, and needs none of a destination', () => {
+    const slots = new Slots()
+    expect(fill(slots, none)).toBe(256)
+    expect(slots.isFree(one)).toBe(true)
+    giveBack(slots, none, 256)
+    expect(slots.free).toBe(320)
+  })
+
+  test('goes ahead without places: what waits under its lease takes none from others', () => {
+    const slots = new Slots()
+    const lanes = ofTenant('ten_a', 20)
+    for (const lane of lanes) proven(slots, lane, quick)
+    expect(fillAll(slots, lanes)).toBe(240 + 96)
+    expect(slots.free).toBe(80)
+    expect(slots.activeOf('ten_a')).toBe(336)
   })
 })
 
@@ -306,7 +360,7 @@ describe('ahead of its places', () => {
     const lanes = lanesOf(5)
     for (const lane of lanes) proven(slots, lane, quick)
     expect(lanes.map((lane) => fill(slots, lane))).toEqual([84, 36, 12, 12, 12])
-    expect(slots.free).toBe(256 - 156)
+    expect(slots.free).toBe(320 - 60)
   })
 
   test.each<[kind: Seeker['kind'], attempts: number, ahead: boolean]>([
@@ -401,7 +455,8 @@ test.each([1, 2, 3])(
         }
       await null
       await null
-      expect(slots.free).toBe(node_max - sum(lanes))
+      const places = sum(lanes, (each) => (each === none ? all(each) : Math.min(all(each), lane_max)))
+      expect(slots.free).toBe(node_max - places)
       expect(slots.free).toBeGreaterThanOrEqual(0)
       expect(slots.activeOf(lane.tenant_id)).toBe(
         sum(lanes.filter((one) => one.tenant_id === lane.tenant_id)),

@@ -1,23 +1,57 @@
-// How much may be under way at once: on this node, for one destination, and for one lane.
+// How much may be under way at once: on this node, for one tenant, for one destination, and for one lane.
 
+import { limit } from '../base/limit.ts'
+import { Permits } from '../base/permits.ts'
 import { attemptsMax, type WorkKind } from '../outbox/work.ts'
 
 /** Attempts in flight on this node. */
-export const node_max = 256
+export const node_max = limit(
+  'jobs.in_flight',
+  320,
+  'attempts',
+  'Attempts under way on a node. Past it due work waits until an attempt ends.',
+)
+/** Of these, what a tenant leaves to others, whatever it has to send. */
+export const reserve = limit(
+  'jobs.in_flight_reserve',
+  64,
+  'attempts',
+  'Of these, those kept for tenants that have few under way: whatever one tenant sends, others find room.',
+)
 /** Attempts in flight for one destination: scheme, host and port. */
-export const destination_max = 16
-/** Of these, for one tenant: where tenants share a receiver, each finds a place. */
-export const lane_max = 12
+export const destination_max = limit(
+  'jobs.destination',
+  16,
+  'attempts',
+  'Attempts under way from a node to one scheme, host and port. Past it work for it waits.',
+)
+/** Of these, for one tenant. */
+export const lane_max = limit(
+  'jobs.destination_of_tenant',
+  12,
+  'attempts',
+  'Of these, for one tenant, so that tenants that share a receiver all reach it.',
+)
 /** What a lane may have leased beside, to follow at once when an attempt ends. */
-export const ahead_max = 72
-/** The same for all lanes of the node. */
-export const node_ahead_max = 96
+export const ahead_max = limit(
+  'jobs.ahead_of_destination',
+  72,
+  'attempts',
+  'Work that is leased for a quick receiver and not sent yet. A node that dies delays it.',
+)
+/** The same for all lanes of the node, beside the attempts in flight. */
+export const node_ahead_max = limit('jobs.ahead', 96, 'attempts', 'The same for all receivers of a node.')
 /** An attempt that took no longer shows that its receiver keeps nobody waiting. */
 export const quick_ms = 50
 /** Lanes remembered between their attempts. */
-const remembered_max = 10_000
+const remembered_max = limit(
+  'jobs.destinations_remembered',
+  10_000,
+  'entries',
+  'Destinations of which a node remembers how they answered. Past it idle ones are forgotten.',
+)
 
-/** A tenant's work for one destination; '' when nothing is sent, which needs a place on the node only. */
+/** A tenant's work for one destination; '' when nothing is sent, which needs a place of the node only. */
 export interface Lane {
   tenant_id: string
   destination: string
@@ -56,31 +90,44 @@ export interface Ended {
  * is answered (as in slow start, RFC 5681 section 3.1). It is the tenant's own lane, so that nobody can make a
  * receiver slow for others.
  *
+ * A place is held for up to 10 s and cannot be taken back, so a tenant with many such receivers must not get all of
+ * them: some are kept in reserve for tenants that hold little (base/permits.ts). Timeouts are counted on an account of
+ * their own. They send nothing and end within a commit, so they do not wait behind their tenant's silent receivers.
+ *
  * A receiver that answers quickly would have the node commit for each handful of answers. A lane that has shown to be
- * quick, and is alone at its destination, takes more than its places: what is ahead waits in memory under its lease,
- * goes out as places become free, and is sent away when an answer is slow or does not come. Last attempts are not taken
- * ahead: should the node die, that work would be given up and had never been sent.
+ * quick, and is alone at its destination, takes more than its places: what is ahead holds no place, waits in memory
+ * under its lease, goes out as places become free, and is sent away when an answer is slow or does not come. Last
+ * attempts are not taken ahead: should the node die, that work would be given up and had never been sent.
  */
 export class Slots {
   readonly #lanes = new Map<string, LaneState>()
   /** Places of each destination that are taken. */
   readonly #destinations = new Map<string, number>()
-  readonly #tenants = new Map<string, number>()
-  #taken = 0
+  readonly #places = new Permits(node_max, reserve)
+  /** Leased ahead, by tenant. */
+  readonly #ahead_of = new Map<string, number>()
   #ahead = 0
   #closed = false
 
+  /** Places of the node; not every tenant may take one of them. */
   get free(): number {
-    return node_max - this.#taken
+    return this.#places.free
+  }
+
+  /** Whether the tenant may send anything more now, wherever to. */
+  hasPlaceFor(tenant_id: string): boolean {
+    return this.#places.mayAcquire(tenant_id)
   }
 
   /** Of a lane: whether there is room for any of its work. */
   isFree(lane: Lane | Seeker): boolean {
     if (this.free === 0) return false
-    if (lane.destination === '') return true
+    if (lane.destination === '') return this.#places.mayAcquire(accountOf(lane))
     const state = this.#lanes.get(keyOf(lane))
     const at_destination = this.#destinations.get(lane.destination) ?? 0
-    if (at_destination < destination_max && (!state || state.taken < state.allowed)) return true
+    if (at_destination < destination_max && (!state || state.taken < state.allowed)) {
+      return this.#places.mayAcquire(accountOf(lane))
+    }
     return state !== undefined && at_destination === lane_max && this.#mayGoAhead(state) && !isLast(lane)
   }
 
@@ -90,18 +137,20 @@ export class Slots {
 
   /** What this tenant has in flight or leased ahead. */
   activeOf(tenant_id: string): number {
-    return this.#tenants.get(tenant_id) ?? 0
+    const places = this.#places.heldBy(tenant_id) + this.#places.heldBy(timeoutsOf(tenant_id))
+    return places + (this.#ahead_of.get(tenant_id) ?? 0)
   }
 
   /** For work that is leased next. */
   take(lane: Lane): void {
-    this.#taken += 1
-    count(this.#tenants, lane.tenant_id, 1)
-    if (lane.destination === '') return
+    if (lane.destination === '') {
+      this.#places.acquire(accountOf(lane))
+      return
+    }
     const state = this.#stateOf(lane)
     state.taken += 1
-    if (state.taken <= lane_max) count(this.#destinations, lane.destination, 1)
-    else this.#ahead += 1
+    if (state.taken <= lane_max) this.#countPlace(lane, 1)
+    else this.#countAhead(lane, 1)
     if (state.taken === lane_max + ahead_max) state.filling = false
   }
 
@@ -128,14 +177,26 @@ export class Slots {
 
   /** Gives back what was taken, and whose turn had not come. */
   giveBack(lane: Lane): void {
-    this.#taken -= 1
-    count(this.#tenants, lane.tenant_id, -1)
-    if (lane.destination === '') return
+    if (lane.destination === '') {
+      this.#places.release(accountOf(lane))
+      return
+    }
     const state = this.#lanes.get(keyOf(lane))!
-    if (state.taken <= lane_max) count(this.#destinations, lane.destination, -1)
-    else this.#ahead -= 1
+    if (state.taken <= lane_max) this.#countPlace(lane, -1)
+    else this.#countAhead(lane, -1)
     state.taken -= 1
     if (state.taken <= 2 * lane_max) state.filling = true
+  }
+
+  #countPlace(lane: Lane, by: 1 | -1): void {
+    if (by === 1) this.#places.acquire(accountOf(lane))
+    else this.#places.release(accountOf(lane))
+    count(this.#destinations, lane.destination, by)
+  }
+
+  #countAhead(lane: Lane, by: 1 | -1): void {
+    this.#ahead += by
+    count(this.#ahead_of, lane.tenant_id, by)
   }
 
   /** The same after the turn; null when nothing was tried. */
@@ -178,6 +239,15 @@ export class Slots {
 
 function keyOf({ tenant_id, destination }: Lane): string {
   return `${tenant_id} ${destination}`
+}
+
+/** The account that the places of a lane are counted on. */
+function accountOf({ tenant_id, destination }: Lane): string {
+  return destination === '' ? timeoutsOf(tenant_id) : tenant_id
+}
+
+function timeoutsOf(tenant_id: string): string {
+  return `${tenant_id} timeouts`
 }
 
 function judge(state: LaneState, { answered, duration_ms }: Ended): void {

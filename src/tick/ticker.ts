@@ -1,6 +1,7 @@
 // When the engine runs: at the time when the next work falls due, and once a second for what other nodes put in.
 
 import type { Clock, Millis } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
 import type { Db } from '../db/db.ts'
 import * as outbox from '../outbox/service.ts'
 import * as tenants from '../tenants/service.ts'
@@ -15,9 +16,19 @@ const backlog_poll_ms = 100
 /** What comes in meanwhile is looked at this much later. */
 const backlog_wake_ms = 20
 /** How long POST /v1/tick may take. */
-export const tick_ms_max = 25_000
+export const tick_ms_max = limit(
+  'tick.duration',
+  25_000,
+  'milliseconds',
+  'How long `POST /v1/tick` may take. What is left is done by the next one.',
+)
 /** How long it begins further steps of its sweep. */
-const tick_sweep_ms_max = 5_000
+const tick_sweep_ms_max = limit(
+  'tick.sweep_duration',
+  5_000,
+  'milliseconds',
+  'How long a tick begins further steps of its sweep.',
+)
 
 export interface TickerOptions {
   db: Db

@@ -122,16 +122,28 @@ describe('the next call', () => {
   test('goes on, for a tenant, at the destination that was not read, or not leapt over', async () => {
     const crowd = new Crowd(1)
     const turns = new Turns(crowd.db)
-    const slots = new Slots()
-    await turns.take(now, slots)
-    for (const destination of range(32, 1_000)) slots.take({ tenant_id: '000000', destination })
-    for (let i = 0; i < 2; i++) await turns.take(now, slots)
-    // 32 were read; then 256 places are taken, so that all are passed over: 499, because the 500th is the next.
+    await turns.take(now, new Slots())
+    const busy = { hasPlaceFor: () => true, isFree: () => false } as unknown as Slots
+    for (let i = 0; i < 2; i++) await turns.take(now, busy)
+    // 32 were read; then all destinations are busy and passed over: 499, because the 500th is the next.
     expect(crowd.values('outbox.lanes', 'from_destination')).toEqual([
       '',
       ...range(32, 33),
       ...range(531, 532),
     ])
+  })
+
+  test('looks at no destination of a tenant that has no place left, except for its timeouts', async () => {
+    const crowd = new Crowd(1)
+    const turns = new Turns(crowd.db)
+    const slots = new Slots()
+    for (const destination of range(0, 256)) slots.take({ tenant_id: '000000', destination })
+    await turns.take(now, slots)
+    expect(crowd.values('outbox.lanes', 'from_destination')).toEqual([])
+    expect(crowd.values('outbox.due_in_lane', 'destination')).toEqual([''])
+    slots.giveBack({ tenant_id: '000000', destination: range(0, 1)[0]! })
+    await turns.take(now, slots)
+    expect(crowd.values('outbox.lanes', 'from_destination')).toEqual([''])
   })
 
   const remembered: [tenants: number, from: string][] = [

@@ -3,25 +3,51 @@
 // part of the lap, whatever the tenants have planned for later.
 
 import type { Millis } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
 import type { Db } from '../db/db.ts'
 import * as outbox from '../outbox/service.ts'
 import { lane_max, type Slots } from './slots.ts'
 
 // What one call costs at most on SQLite, beside the window's own millisecond: 4 ms.
 /** Tenants that one call leaps over: 1.3 µs each. */
-const tenants_max = 1_000
+const tenants_max = limit(
+  'jobs.tenants_passed',
+  1_000,
+  'rows',
+  'Tenants that one search for due jobs passes, so that it takes a few milliseconds.',
+)
 /** Of these, tenants with due work, which is read: 15 µs each. */
-const tenants_read_max = 64
+const tenants_read_max = limit('jobs.tenants_read', 64, 'rows', 'Tenants of whom one search reads due jobs.')
 /** How many of its longest due are read of each. Whoever has as many is walked destination by destination. */
-const tenant_rows_max = 16
+const tenant_rows_max = limit(
+  'jobs.read_of_tenant',
+  16,
+  'rows',
+  'Due jobs that one search reads of one tenant.',
+)
 /** Such tenants: after the last of them the next call goes on. */
-const crowded_max = 32
+const crowded_max = limit(
+  'jobs.crowded_tenants',
+  32,
+  'rows',
+  'Tenants with many due jobs that one search reads destination by destination.',
+)
 /** Destinations that one call leaps over, for all such tenants together: 1 µs each. */
-const lanes_max = 500
+const lanes_max = limit('jobs.destinations_passed', 500, 'rows', 'Destinations that one search passes.')
 /** Of these, destinations with due work and a free place, which is read: 15 µs each. */
-const lanes_read_max = 32
+const lanes_read_max = limit(
+  'jobs.destinations_read',
+  32,
+  'rows',
+  'Destinations of which one search reads due jobs.',
+)
 /** Tenants of which is remembered at which destination the next call begins. Those forgotten begin anew. */
-const remembered_max = 1_000
+const remembered_max = limit(
+  'jobs.turns_remembered',
+  1_000,
+  'entries',
+  'Tenants of whom is remembered where the next search begins.',
+)
 
 export class Turns {
   #after_tenant_id = ''
@@ -62,6 +88,11 @@ export class Turns {
     slots: Slots,
     share: { lanes: number; reads: number },
   ): Promise<outbox.Due[]> {
+    // Without a place for them the lanes keep their turns. Timeouts are counted apart.
+    if (!slots.hasPlaceFor(tenant_id)) {
+      if (!slots.isFree({ tenant_id, destination: '' })) return []
+      return outbox.dueInLane(this.db, tenant_id, '', now, lane_max)
+    }
     const from = this.#next_lane.get(tenant_id) ?? ''
     const ahead = await outbox.lanes(this.db, tenant_id, from, share.lanes)
     // The last one of a full list only says where to go on.

@@ -2,6 +2,7 @@
 // has counted and not yet written when it is killed, a second's worth at most, is not counted.
 
 import { day_ms, hour_ms, type Millis } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
 import { Repeat } from '../base/repeat.ts'
 import type { UsageCounts } from '../contract/services.ts'
 
@@ -12,7 +13,7 @@ export const features = [
 export const steps = ['hour', 'day'] as const
 export type Step = (typeof steps)[number]
 
-export const kept_ms = 35 * day_ms
+export const kept_ms = limit('usage.kept', 35 * day_ms, 'milliseconds', 'How long counts of calls are kept.')
 
 const step_ms: Record<Step, number> = { hour: hour_ms, day: day_ms }
 const range_ms_default: Record<Step, number> = { hour: day_ms, day: 30 * day_ms }
@@ -20,9 +21,14 @@ const range_ms_default: Record<Step, number> = { hour: day_ms, day: 30 * day_ms 
 /** How often counts are written. */
 const write_every_ms = 1_000
 /** Counts that one transaction writes. */
-const writes_max = 100
+const writes_max = limit('usage.counts_written', 100, 'rows', 'Counts that one transaction writes.')
 /** Past so many that could not be written, what is new is not counted. */
-const waiting_max = 100_000
+const waiting_max = limit(
+  'usage.counts_waiting',
+  100_000,
+  'entries',
+  'Counts that wait in memory for the database. Past it new ones are dropped.',
+)
 
 export interface Count {
   tenant_id: string

@@ -33,9 +33,9 @@ export function strictPolicy(): EgressPolicy {
 }
 
 /** Connects to this port of loopback whatever it is asked for; `peers` are the addresses that it was asked for. */
-export function strictSender(port: number): { sender: Sender; peers: string[] } {
+export function strictSender(port: number, policy = strictPolicy()): { sender: Sender; peers: string[] } {
   const peers: string[] = []
-  const sender = new Sender(strictPolicy(), new TestClock(), {
+  const sender = new Sender(policy, new TestClock(), {
     connect: (peer) => {
       peers.push(peer.address)
       const socket = openConnection({ address: '127.0.0.1', port, server_name: null })
@@ -53,7 +53,7 @@ export function strictSender(port: number): { sender: Sender; peers: string[] } 
 function stubResolver(): Resolver {
   const asked = new Map<string, number>()
   const answers = new Map(readRows('ssrf-dns.tsv').map(([name, first, later]) => [name, { first, later }]))
-  return async (name) => {
+  return async (_, name) => {
     const count = (asked.get(name) ?? 0) + 1
     asked.set(name, count)
     const { first = '', later = '' } = answers.get(name) ?? { first: '93.184.216.34', later: 'same as first' }

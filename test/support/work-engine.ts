@@ -245,7 +245,7 @@ export class Bench {
       clock,
       services,
       internal,
-      send: (request) => this.network.send(request),
+      send: (_, request) => this.network.send(request),
       onError: (error) => this.errors.push(error),
     })
     this.#engines.push(engine)

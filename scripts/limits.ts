@@ -1,0 +1,159 @@
+// Writes docs/limits.md from the declarations of limits. A test fails when the file in git is not this.
+
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { day_ms, hour_ms, minute_ms, second_ms } from '../src/base/clock.ts'
+import { type Limit, limits } from '../src/base/limit.ts'
+import { settings } from '../src/config.ts'
+import { default_plans } from '../src/quotas/plans.ts'
+
+const src = join(import.meta.dir, '..', 'src')
+
+const intro = `# Limits
+
+Everything that a client, a tenant or a receiver can make the service hold or do has a limit. This page lists each limit
+with its default, made from where it is declared in the source.
+
+A limit without a setting is the same everywhere. What each answer looks like is in [errors](errors.md), how to change a
+setting in [configuration](configuration.md).`
+
+/** What the first part of a name stands for. An area that is not here is shown by its own name. */
+const areas: Record<string, string> = {
+  http: 'HTTP',
+  json: 'JSON',
+  fields: 'Fields',
+  pages: 'Pages',
+  memory: 'Memory',
+  answers: 'Answers',
+  reads: 'Reads',
+  waiting: 'Requests that wait',
+  database: 'Database',
+  gate: 'Busy rows',
+  storage: 'Storage',
+  disk: 'Disk',
+  credentials: 'Keys',
+  idempotency: 'Idempotency-Key',
+  quotas: 'Counting of calls',
+  tenants: 'Tenants',
+  agents: 'Agents',
+  kv: 'Key-value store',
+  audit: 'Audit log',
+  dlq: 'Dead letters',
+  schedules: 'Schedules',
+  checkpoints: 'Checkpoints',
+  inbox: 'Webhook inbox',
+  rate_limit: 'Rate limiter',
+  mcp: 'MCP',
+  usage: 'Usage',
+  jobs: 'Jobs',
+  callbacks: 'Callbacks',
+  dns: 'Look-up of names',
+  tick: 'Tick',
+  sweep: 'Sweep',
+  purge: 'Purge of tenants',
+  settings: 'Settings',
+  secrets: 'Secrets',
+  stop: 'Stopping',
+}
+
+/** Loads every module that declares a limit. Those that only run are left out: they declare none. */
+export async function allLimits(): Promise<Limit[]> {
+  const files = readdirSync(src, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts') && !file.endsWith('.d.ts'))
+    .filter((file) => /\blimit\(/.test(readFileSync(join(src, file), 'utf8')))
+  for (const file of files.toSorted()) await import(join(src, file))
+  return [...limits.values()]
+}
+
+/** The text of docs/limits.md. */
+export async function limitsText(): Promise<string> {
+  const all = await allLimits()
+  const order = Object.keys(areas)
+  const place = (area: string) => (order.includes(area) ? order.indexOf(area) : order.length)
+  const found = [...new Set(all.map(areaOf))].toSorted((a, b) => place(a) - place(b) || (a < b ? -1 : 1))
+  const sections = found.map((area) =>
+    section(
+      area,
+      all.filter((one) => areaOf(one) === area),
+    ),
+  )
+  return `${[intro, plansText(), ...sections].join('\n\n')}\n`
+}
+
+function areaOf({ name }: Limit): string {
+  return name.split('.')[0]!
+}
+
+function section(area: string, own: Limit[]): string {
+  const rows = own
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+    .map((one) => row([`\`${one.name}\``, shown(one), settingOf(one), one.protects]))
+  const head = [row(['Limit', 'Default', 'Setting', 'What it is for']), row(['---', '---', '---', '---'])]
+  return [`## ${areas[area] ?? area}`, '', ...head, ...rows].join('\n')
+}
+
+/** The one that is declared, or the one that the sentence names. */
+function settingOf({ setting, protects }: Limit): string {
+  const named = setting ?? Object.keys(settings).find((name) => new RegExp(`\\b${name}\\b`).test(protects))
+  return named ? `[${named}](configuration.md#${named.toLowerCase()})` : ''
+}
+
+/** Where a row of the table of plans has no number, the plan has no limit. */
+function plansText(): string {
+  const plans = Object.keys(default_plans)
+  const names = Object.keys(default_plans.free!) as (keyof (typeof default_plans)[string])[]
+  const rows = names.map((name) => {
+    const unit = /_(bytes|seconds)$/.exec(name)?.[1]
+    const cells = plans.map((plan) => {
+      const value = default_plans[plan]![name] ?? null
+      if (value === null) return 'none'
+      return unit ? valueText(value, unit as Limit['unit']) : value.toLocaleString('en')
+    })
+    return row([`\`${name}\``, ...cells])
+  })
+  const head = [row(['Limit', ...plans]), row(['---', ...plans.map(() => '---:')])]
+  const about =
+    'What a tenant may have depends on its plan. [PLANS_FILE](configuration.md#plans_file) replaces this table.'
+  return ['## Plans', '', about, '', ...head, ...rows].join('\n')
+}
+
+function row(cells: string[]): string {
+  return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`.replaceAll('|  |', '| |')
+}
+
+function shown({ value, unit }: Limit): string {
+  return valueText(value, unit)
+}
+
+const byte_units = [
+  [1_073_741_824, 'GiB'],
+  [1_048_576, 'MiB'],
+  [1_024, 'KiB'],
+] as const
+const time_units = [
+  [day_ms, 'day'],
+  [hour_ms, 'hour'],
+  [minute_ms, 'minute'],
+  [second_ms, 'second'],
+] as const
+
+/** In the largest unit that divides it. */
+function valueText(value: number, unit: Limit['unit']): string {
+  if (unit === 'bytes') {
+    const [size, name] = byte_units.find(([size]) => value >= size && value % size === 0) ?? [1, 'bytes']
+    return `${(value / size).toLocaleString('en')} ${name}`
+  }
+  if (unit === 'milliseconds' || unit === 'seconds') {
+    const ms = unit === 'seconds' ? value * second_ms : value
+    const [size, name] = time_units.find(([size]) => ms >= size && ms % size === 0) ?? [1, 'millisecond']
+    return counted(ms / size, `${name}s`)
+  }
+  return counted(value, unit)
+}
+
+function counted(count: number, unit: string): string {
+  const one = unit === 'entries' ? 'entry' : unit.replace(/s$/, '')
+  return `${count.toLocaleString('en')} ${count === 1 ? one : unit}`
+}
+
+if (import.meta.main) await Bun.write(new URL('../docs/limits.md', import.meta.url), await limitsText())

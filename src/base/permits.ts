@@ -1,0 +1,54 @@
+// A fixed number of permits that accounts share. A permit cannot be taken back, so no account is ever given so many
+// that another finds none.
+
+/** Of the reserve, an account may hold one part in this many of what is free. */
+const reserve_parts = 8
+
+/**
+ * An account may hold all permits but the reserve. The reserve is for accounts that hold little: each may take permits
+ * as long as it holds less than an eighth of those that are free, and one in any case. So the last fifteen go only to
+ * accounts that hold nothing, and such an account finds a permit while any is free.
+ *
+ * When several accounts wait, whoever hands out permits has to serve the one that holds least first: then each gets its
+ * fair share as permits are released.
+ */
+export class Permits {
+  readonly #held = new Map<string, number>()
+  #free: number
+
+  constructor(
+    total: number,
+    private readonly reserve: number,
+  ) {
+    this.#free = total
+  }
+
+  get free(): number {
+    return this.#free
+  }
+
+  heldBy(account: string): number {
+    return this.#held.get(account) ?? 0
+  }
+
+  /** Whether the account may acquire one more permit now. */
+  mayAcquire(account: string): boolean {
+    if (this.#free <= 0) return false
+    return (
+      this.#free > this.reserve || this.heldBy(account) < Math.max(1, Math.floor(this.#free / reserve_parts))
+    )
+  }
+
+  /** Only where `mayAcquire` allows it. */
+  acquire(account: string): void {
+    this.#free -= 1
+    this.#held.set(account, this.heldBy(account) + 1)
+  }
+
+  release(account: string): void {
+    this.#free += 1
+    const held = this.heldBy(account) - 1
+    if (held > 0) this.#held.set(account, held)
+    else this.#held.delete(account)
+  }
+}

@@ -1,0 +1,226 @@
+// What an attack works with: services, tenants, probes and loads of one engine, all of which end with it.
+
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { databaseFolder } from '../../support/folders.ts'
+import { administer, type Cluster, startCluster } from '../../support/postgres.ts'
+import { boundsOf, type Engine, holds, type Limits, type Line, type Spread, spreadOf } from './figures.ts'
+import { Receiver } from './late.ts'
+import { runLoad } from './load.ts'
+import type { LoadResult, LoadSpec } from './load-process.ts'
+import { Probe } from './probe.ts'
+import { type Service, type ServiceOptions, spawnService, startService, Tenant } from './service.ts'
+import { attacker_address, good_address } from './wire.ts'
+
+export interface Attack {
+  /** The name of the file. */
+  name: string
+  /** One sentence: what the attacker does. */
+  about: string
+  engines: readonly Engine[]
+  /** An attack that takes longer on one engine is ended, and has failed. */
+  seconds_max: number
+  /** Why this machine cannot run it, or null. */
+  missing?: () => string | null
+  run(lab: Lab): Promise<void>
+}
+
+/** A tenant that behaves, with its probe. */
+export interface Good {
+  tenant: Tenant
+  probe: Probe
+  before: Spread
+  service: Service
+}
+
+interface GoodOptions {
+  interval_ms?: number
+  /** Instead of a read of a key. */
+  request?: { method: string; path: string; body?: string }
+}
+
+type StartOptions = Partial<Omit<ServiceOptions, 'root'>>
+type Load = Omit<LoadSpec, 'port' | 'from'> & { from?: string }
+
+const quiet_ms = 1_500
+
+export class Lab {
+  readonly lines: Line[] = []
+  #closing: (() => Promise<unknown>)[] = []
+  #cluster: Cluster | null = null
+
+  constructor(
+    readonly attack: string,
+    readonly engine: Engine,
+    /** The checkout that is attacked. */
+    readonly root: string,
+    readonly cluster: () => Promise<Cluster>,
+    readonly onLine: (line: Line) => void,
+  ) {}
+
+  /** A new folder for data, gone at the end. */
+  folder(): string {
+    const folder = databaseFolder()
+    this.onEnd(async () => rmSync(folder, { recursive: true, force: true }))
+    return folder
+  }
+
+  /** Where a service keeps its data: a new folder, and a new database of the engine. */
+  async place(): Promise<{ folder: string; database_url: string }> {
+    const folder = this.folder()
+    if (this.engine === 'sqlite') return { folder, database_url: `sqlite:${join(folder, 'waystation.db')}` }
+    const { base_url } = await this.postgres()
+    const name = `attack_${crypto.randomUUID().replaceAll('-', '')}`
+    await administer(base_url, `create database ${name}`)
+    this.onEnd(() => administer(base_url, `drop database if exists ${name} with (force)`))
+    return { folder, database_url: `${base_url}/${name}` }
+  }
+
+  /** The run's PostgreSQL; or one of this attack's own, which it may break. */
+  async postgres(own = false): Promise<Cluster> {
+    if (this.#cluster) return this.#cluster
+    if (!own) return this.cluster()
+    const cluster = await startCluster()
+    this.#cluster = cluster
+    this.onEnd(() => cluster.stop())
+    return cluster
+  }
+
+  /** A service with default settings, on a new database unless the options name one. */
+  async service(options: StartOptions = {}): Promise<Service> {
+    const service = await startService(await this.#settings(options))
+    this.onEnd(() => service.stop())
+    return service
+  }
+
+  /** Starts one that may refuse; `printed` is what it told on stdout. */
+  async spawn(options: StartOptions = {}) {
+    const spawned = spawnService(await this.#settings(options))
+    this.onEnd(async () => spawned.child.kill('SIGKILL'))
+    return spawned
+  }
+
+  async #settings(options: StartOptions): Promise<ServiceOptions> {
+    const place = options.folder && options.database_url ? null : await this.place()
+    return { ...place, ...options, root: this.root } as ServiceOptions
+  }
+
+  tenant(service: { url: string }, plan = 'pro', name = 'tenant'): Promise<Tenant> {
+    return Tenant.signUp(service.url, plan, name)
+  }
+
+  /** A tenant whose requests are measured from now on. Answers after a quiet while, which is what they cost alone. */
+  async good(service: Service, { interval_ms = 20, request }: GoodOptions = {}): Promise<Good> {
+    const tenant = await this.tenant(service, 'pro', 'good')
+    await tenant.ask('PUT', '/v1/kv/ns/k', { value: 1 })
+    const { method, path, body } = request ?? { method: 'GET', path: '/v1/kv/ns/k' }
+    const spec = tenant.request(method, path, body)
+    const probe = Probe.start({ ...spec, port: service.port, from: good_address, interval_ms })
+    this.onEnd(() => probe.stop())
+    await Bun.sleep(quiet_ms / 3)
+    await probe.take() // the first requests open connections and fill caches
+    await Bun.sleep(quiet_ms)
+    return { tenant, probe, before: spreadOf((await probe.take()).latencies_ms), service }
+  }
+
+  load(service: { port: number }, load: Load): Promise<LoadResult> {
+    return runLoad({ from: attacker_address, ...load, port: service.port })
+  }
+
+  receiver(): Receiver {
+    const receiver = Receiver.start()
+    this.onEnd(() => receiver.stop())
+    return receiver
+  }
+
+  /**
+   * Measures what `action` does to the other tenant and to the memory, and judges it. The action's text is the note; a
+   * spread is how late others' callbacks were.
+   */
+  async during(
+    what: string,
+    good: Good,
+    action: () => Promise<string | { note: string; late?: Spread }>,
+    limits: Limits = {},
+  ): Promise<Line> {
+    const { service, probe } = good
+    await probe.take()
+    service.resetPeak()
+    const { now_mb } = service.rss()
+    let result: { note: string; late?: Spread; failed?: boolean }
+    try {
+      const told = await action()
+      result = typeof told === 'string' ? { note: told } : told
+    } catch (error) {
+      result = { note: `failed: ${(error as Error).message}`, failed: true }
+    }
+    const taken = await probe.take()
+    const seen = {
+      good: spreadOf(taken.latencies_ms),
+      good_errors: taken.errors,
+      late: result.late ?? null,
+      rss_peak_mb: service.rss().peak_mb,
+    }
+    const ended = service.ended()
+    const bounds = boundsOf(seen, limits)
+    const notes = [
+      result.note,
+      ended === null ? '' : `the service ${ended}`,
+      taken.told.length > 0 ? `good got: ${taken.told.join(', ')}` : '',
+    ]
+    return this.#line({
+      what,
+      ...seen,
+      good_before: good.before,
+      rss_before_mb: now_mb,
+      bounds,
+      verdict: bounds.every(holds) && ended === null && !result.failed ? 'ok' : 'FAILED',
+      note: notes.filter((note) => note !== '').join('; '),
+    })
+  }
+
+  /** A measurement that is no latency: figures, each with the most it may be. */
+  bound(what: string, figures: Record<string, [value: number, most: number]>, note = ''): Line {
+    const bounds = Object.entries(figures).map(([figure, [value, most]]) => ({ figure, value, most }))
+    return this.#line({
+      ...{ what, bounds, note },
+      verdict: bounds.every(holds) ? 'ok' : 'FAILED',
+    })
+  }
+
+  /** Something that holds or not. */
+  check(what: string, ok: boolean, note: string): Line {
+    return this.#line({ what, verdict: ok ? 'ok' : 'FAILED', note })
+  }
+
+  skip(what: string, why: string): Line {
+    return this.#line({ what, verdict: 'skipped', note: why })
+  }
+
+  #line(line: Pick<Line, 'what' | 'verdict' | 'note'> & Partial<Line>): Line {
+    const whole: Line = {
+      ...{
+        attack: this.attack,
+        engine: this.engine,
+        good_before: null,
+        good: null,
+        good_errors: 0,
+        late: null,
+      },
+      ...{ rss_before_mb: null, rss_peak_mb: null, bounds: [], ...line },
+    }
+    this.lines.push(whole)
+    this.onLine(whole)
+    return whole
+  }
+
+  /** Undone when the attack ends, the last first. */
+  onEnd(undo: () => Promise<unknown>): void {
+    this.#closing.push(undo)
+  }
+
+  async end(): Promise<void> {
+    for (const undo of this.#closing.reverse()) await undo().catch(() => {})
+    this.#closing = []
+  }
+}
