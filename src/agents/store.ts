@@ -1,6 +1,7 @@
 // Every statement on agents.
 
 import type { Millis } from '../base/clock.ts'
+import { inChunk } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 
 export interface AgentRow {
@@ -81,8 +82,10 @@ export async function remove(tx: Tx, tenant_id: string, agent_id: string): Promi
 
 const PURGE = sql(
   'agents.purge',
-  `delete from agents where tenant_id = :tenant_id and agent_id in
-     (select agent_id from agents where tenant_id = :tenant_id limit :rows_max)`,
+  `delete from agents where ${inChunk({
+    ...{ table: 'agents', key: 'tenant_id, agent_id', index: null, order: 'tenant_id, agent_id' },
+    where: 'tenant_id = :tenant_id',
+  })}`,
 )
 
 /** Removes rows of a tenant that is being purged; answers how many. */

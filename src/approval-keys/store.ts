@@ -1,6 +1,7 @@
 // Every statement on approval_keys.
 
 import type { Millis } from '../base/clock.ts'
+import { inChunk } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 
 export interface ApprovalKeyRow {
@@ -60,8 +61,10 @@ export async function remove(tx: Tx, tenant_id: string, approval_key_id: string)
 
 const PURGE = sql(
   'approval_keys.purge',
-  `delete from approval_keys where tenant_id = :tenant_id and approval_key_id in
-     (select approval_key_id from approval_keys where tenant_id = :tenant_id limit :rows_max)`,
+  `delete from approval_keys where ${inChunk({
+    ...{ table: 'approval_keys', key: 'tenant_id, approval_key_id', index: null },
+    ...{ order: 'tenant_id, approval_key_id', where: 'tenant_id = :tenant_id' },
+  })}`,
 )
 
 /** Removes rows of a tenant that is being purged; answers how many. */

@@ -3,7 +3,7 @@
 
 import type { Millis } from '../base/clock.ts'
 import { idBound } from '../base/ids.ts'
-import { chunkOf } from '../db/chunk.ts'
+import { inChunk } from '../db/chunk.ts'
 import { type Reader, type Statement, sql, type Tx, unnamed } from '../db/db.ts'
 
 export interface EntryRow {
@@ -119,10 +119,16 @@ export function listStatement(filters: (keyof Filters)[]): Statement<EntryRow> {
 // The log ends with its tenant, and only then.
 const PURGE = sql(
   'audit.purge',
-  `delete from audit_entries where tenant_id = :tenant_id and seq in (${chunkOf({
-    table: 'audit_entries',
-    ...{ key: 'seq', order: 'seq', texts: ['metadata'], where: 'tenant_id = :tenant_id' },
-  })})`,
+  `delete from audit_entries where ${inChunk({
+    ...{
+      table: 'audit_entries',
+      key: 'tenant_id, seq',
+      index: null,
+      order: 'tenant_id, seq',
+      texts: ['metadata'],
+    },
+    where: 'tenant_id = :tenant_id',
+  })}`,
 )
 const PURGE_HEAD = sql('audit.purge_head', 'delete from audit_heads where tenant_id = :tenant_id')
 

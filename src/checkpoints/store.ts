@@ -1,7 +1,7 @@
 // Every statement on checkpoints.
 
 import type { Millis } from '../base/clock.ts'
-import { chunkOf } from '../db/chunk.ts'
+import { inChunk } from '../db/chunk.ts'
 import { type Reader, type Statement, sql, type Tx } from '../db/db.ts'
 import type { CheckpointRow, CheckpointStatus, TimeoutAction } from './checkpoint.ts'
 
@@ -52,14 +52,14 @@ const CALLED = sql<CheckpointRow>(
 
 const chunk = {
   table: 'checkpoints',
-  key: 'id',
-  order: 'id',
+  key: 'tenant_id, id',
+  index: null,
+  order: 'tenant_id, id',
   texts: ['prompt', 'callback_payload', 'reason'],
 }
 const PURGE = sql(
   'checkpoints.purge',
-  `delete from checkpoints where tenant_id = :tenant_id
-      and id in (${chunkOf({ ...chunk, where: 'tenant_id = :tenant_id' })})`,
+  `delete from checkpoints where ${inChunk({ ...chunk, where: 'tenant_id = :tenant_id' })}`,
 )
 
 const LIST = {

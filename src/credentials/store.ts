@@ -3,6 +3,7 @@
 import type { Millis } from '../base/clock.ts'
 import type { KeyKind } from '../base/keys.ts'
 import type { TenantFacts } from '../contract/caller.ts'
+import { inChunk } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 
 export interface FoundRow extends TenantFacts {
@@ -45,10 +46,14 @@ const REVOKE = sql(
   'delete from credentials where tenant_id = :tenant_id and kind = :kind and subject = :subject',
 )
 
+const table = { table: 'credentials', key: 'tenant_id, kind, subject, hash' }
+
 const SWEEP = sql(
   'credentials.sweep',
-  `delete from credentials where hash in
-     (select hash from credentials where expires_at <= :now order by expires_at limit :rows_max)`,
+  `delete from credentials where ${inChunk({
+    ...{ ...table, index: 'credentials_expiring', order: 'expires_at', skip_locked: true },
+    where: 'expires_at is not null and expires_at <= :now',
+  })}`,
 )
 
 export interface Subject {
@@ -84,8 +89,8 @@ export function sweep(tx: Tx, rows_max: number) {
 
 const PURGE = sql(
   'credentials.purge',
-  `delete from credentials where tenant_id = :tenant_id and hash in
-     (select hash from credentials where tenant_id = :tenant_id limit :rows_max)`,
+  `delete from credentials
+    where ${inChunk({ ...table, index: null, order: table.key, where: 'tenant_id = :tenant_id' })}`,
 )
 
 /** Removes rows of a tenant that is being purged; answers how many. */

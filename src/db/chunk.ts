@@ -1,34 +1,41 @@
-// Rows of a table that are removed together: few enough, and small enough, that requests need not wait for them.
+// Rows of a table that are changed or removed together: few enough, and small enough, that requests need not wait for
+// them.
 
 interface Chunk {
   table: string
-  /** Columns that name a row within `where`. */
+  /** The primary key. */
   key: string
-  /** What has to be there: an index that begins with the columns of `where` and goes on with these. */
+  /** Null when the primary key itself has `order`. */
+  index: string | null
+  /** The columns that the index begins with. */
   order: string
-  /** The columns that may be large. */
-  texts: readonly string[]
+  /** The columns that may be large; with them `:bytes_max` counts as well. */
+  texts?: readonly string[]
   where: string
-  /** Rows that others hold are passed over. */
+  /** Rows that others hold are passed over; otherwise they are waited for. */
   skip_locked?: boolean
 }
 
 /**
- * The keys of the first rows: `:rows_max` at most, and none after those that come to `:bytes_max`, so that there is
- * always one. The lengths are read without the texts, on both engines. Materialized, because PostgreSQL may look the
- * keys up anew for each row of the tenant while it has no statistics.
+ * A condition that holds for the first rows only: `:rows_max` at most, and none after those that come to `:bytes_max`,
+ * so that there is always one. The lengths are read without the texts, on both engines.
+ *
+ * Nothing else may be asked of the rows beside it: with a second condition to choose from, an engine may walk all rows
+ * of which that one holds, and look for each whether it is in the list.
  */
-export function chunkOf({ table, key, order, texts, where, skip_locked = false }: Chunk): string {
+export function inChunk({ table, key, index, order, texts, where, skip_locked }: Chunk): string {
+  const rows = (columns: string) => `select ${columns} from ${table} ${index ? `{by ${index}}` : ''}
+       where ${where} order by ${order} limit :rows_max ${skip_locked ? '{skip_locked}' : '{locked}'}`
+  if (!texts) return `{rows_in ${key}}${rows(`{row ${key}}`)}{end}`
   const bytes = texts.map((column) => `coalesce(octet_length(${column}), 0)`).join(' + ')
-  return `with first_rows as
-     (select ${unique(key, order)}, ${bytes} as bytes from ${table} where ${where} order by ${order} limit :rows_max
-      ${skip_locked ? '{skip_locked}' : ''}),
-   measured as
-     (select ${key},
-             coalesce(sum(bytes) over (order by ${order} rows between unbounded preceding and 1 preceding), 0) as before
-        from first_rows),
-   picked as materialized (select ${key} from measured where before < :bytes_max)
-   select ${key} from picked`
+  return `{rows_in ${key}}
+     with first_rows as
+       (${rows(`{place} ${unique(key, order)}, ${bytes} as bytes`)}),
+     measured as
+       (select {row ${key}},
+               coalesce(sum(bytes) over (order by ${order} rows between unbounded preceding and 1 preceding), 0) as before
+          from first_rows)
+     select {row ${key}} from measured where before < :bytes_max{end}`
 }
 
 function unique(...lists: string[]): string {

@@ -20,13 +20,47 @@ export function render(engine: Engine, text: string): string {
   })
 }
 
-/** SQLite numbers its parameters with `?1` where PostgreSQL writes `$1`, and has no rows that others have locked. */
+/** SQLite numbers its parameters with `?1` where PostgreSQL writes `$1`. */
 export function sqliteText(text: string): string {
-  return text.replace(/\$(\d+)/g, '?$1').replaceAll('{skip_locked}', '')
+  return worded('sqlite', text).replace(/\$(\d+)/g, '?$1')
 }
 
 export function postgresText(text: string): string {
-  return text.replaceAll('{skip_locked}', 'for update skip locked')
+  return worded('postgres', text)
+}
+
+/**
+ * Tokens of statements. Differs because SQLite is told by name which index to walk, where `postgres_session` keeps
+ * PostgreSQL to them; SQLite has no rows that others have locked; and rows that were chosen are found again by their
+ * primary key there, which PostgreSQL does for certain only by their places.
+ */
+function worded(engine: Engine, text: string): string {
+  return text.replace(/\{(\w+)(?: ([\w, ]+))?\}/g, (token, name: string, names: string) => {
+    const word = words[engine][name]
+    if (word === undefined) throw new Error(`unknown token ${token} in a statement`)
+    return word.replace('%', names)
+  })
+}
+
+const words: Record<Engine, Record<string, string>> = {
+  sqlite: {
+    by: 'indexed by %',
+    locked: '',
+    skip_locked: '',
+    rows_in: '(%) in (',
+    place: '',
+    row: '%',
+    end: ')',
+  },
+  postgres: {
+    by: '',
+    locked: 'for update',
+    skip_locked: 'for update skip locked',
+    rows_in: 'ctid = any (array(',
+    place: 'ctid,',
+    row: 'ctid',
+    end: '))',
+  },
 }
 
 /** How every SQLite connection is set up; what durability rests on is read back and judged by `unsafeSqlite`. */
@@ -62,8 +96,18 @@ const lock_ms_max = limit(
   'Bounds the wait for the lock of a row on PostgreSQL; past it the answer is UNAVAILABLE.',
 )
 
-/** Sent when a PostgreSQL connection opens. Times in milliseconds. */
+/**
+ * Sent when a PostgreSQL connection opens. Times in milliseconds. Every statement is written to walk an index, in its
+ * order, as far as its limit. Statistics that are absent, or older than a burst, must not lead it to read a table and
+ * sort what it finds: off means that this is left for where there is no other way.
+ */
 export const postgres_session = {
+  enable_seqscan: 'off',
+  enable_bitmapscan: 'off',
+  enable_sort: 'off',
+  enable_incremental_sort: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
   application_name: 'waystation',
   statement_timeout: String(statement_ms_max),
   lock_timeout: String(lock_ms_max),

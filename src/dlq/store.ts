@@ -1,7 +1,7 @@
 // Every statement on dlq_items.
 
 import type { Millis } from '../base/clock.ts'
-import { chunkOf } from '../db/chunk.ts'
+import { inChunk } from '../db/chunk.ts'
 import { type Reader, type Statement, sql, type Tx } from '../db/db.ts'
 import type { DlqStatus, ItemRow } from './item.ts'
 
@@ -81,22 +81,25 @@ const DELETE = sql<{ status: DlqStatus }>(
   `delete from dlq_items where ${here} returning status`,
 )
 
-const table = { table: 'dlq_items', key: 'id', texts: ['payload', 'error'] }
+const table = { table: 'dlq_items', key: 'tenant_id, id', texts: ['payload', 'error'] }
 
 const lapsed = "status = 'claimed' and locked_until <= :now"
 
-// To change a row is to write it anew, payload included.
+// To change a row is to write it anew, payload included. The tenant is named as a range, and the order begins with it:
+// with an equal sign PostgreSQL may walk the index of all tenants' rows, and pass those of the others.
 const RELEASE_LAPSED = sql(
   'dlq.release_lapsed',
   `update dlq_items set status = 'failed', locked_by = null, locked_until = null, lock_token = null
-    where tenant_id = :tenant_id and status = 'claimed' and +locked_until <= :now
-      and id in (${chunkOf({ ...table, order: 'locked_until', where: `tenant_id = :tenant_id and ${lapsed}` })})`,
+    where ${inChunk({
+      ...{ ...table, index: 'dlq_items_tenant_locked', order: 'tenant_id, locked_until', skip_locked: true },
+      where: `status = 'claimed' and tenant_id >= :tenant_id and (tenant_id, locked_until) <= (:tenant_id, :now)`,
+    })}`,
 )
 
 const TENANTS_LAPSED = sql<{ tenant_id: string; items: number }>(
   'dlq.tenants_lapsed',
   `select tenant_id, count(*) as items from
-     (select tenant_id from dlq_items where ${lapsed} order by locked_until limit :rows_max) as due
+     (select tenant_id from dlq_items {by dlq_items_locked} where ${lapsed} order by locked_until limit :rows_max) as due
     group by tenant_id`,
 )
 
@@ -105,16 +108,17 @@ const ended = "status in ('resolved', 'archived') and updated_at <= :ended_befor
 const TENANTS_ENDED = sql<{ tenant_id: string; items: number }>(
   'dlq.tenants_ended',
   `select tenant_id, count(*) as items from
-     (select tenant_id from dlq_items where ${ended} order by updated_at limit :rows_max) as due
+     (select tenant_id from dlq_items {by dlq_items_ended} where ${ended} order by updated_at limit :rows_max) as due
     group by tenant_id`,
 )
 
-// The + keeps SQLite from walking all that has ended, by that index, to look for the few in the list.
 const SWEEP_ENDED = sql(
   'dlq.sweep_ended',
-  `delete from dlq_items where tenant_id = :tenant_id
-      and status in ('resolved', 'archived') and +updated_at <= :ended_before
-      and id in (${chunkOf({ ...table, order: 'updated_at', where: `tenant_id = :tenant_id and ${ended}` })})`,
+  `delete from dlq_items where ${inChunk({
+    ...{ ...table, index: 'dlq_items_tenant_ended', order: 'tenant_id, updated_at', skip_locked: true },
+    where: `status in ('resolved', 'archived')
+        and tenant_id >= :tenant_id and (tenant_id, updated_at) <= (:tenant_id, :ended_before)`,
+  })}`,
 )
 
 export interface NewItem {
@@ -255,8 +259,7 @@ function listStatements(name: string, position: string): Record<DlqStatus | 'any
 
 const PURGE = sql(
   'dlq.purge',
-  `delete from dlq_items where tenant_id = :tenant_id
-      and id in (${chunkOf({ ...table, order: 'id', where: 'tenant_id = :tenant_id' })})`,
+  `delete from dlq_items where ${inChunk({ ...table, index: null, order: table.key, where: 'tenant_id = :tenant_id' })}`,
 )
 
 /** Removes rows of a tenant that is being purged; answers how many. */

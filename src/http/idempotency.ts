@@ -6,7 +6,7 @@ import { day_ms, type Millis } from '../base/clock.ts'
 import { ApiError, invalid } from '../base/errors.ts'
 import { deriveKey, open, seal } from '../base/seal.ts'
 import type { Caller } from '../contract/caller.ts'
-import { chunkOf } from '../db/chunk.ts'
+import { inChunk } from '../db/chunk.ts'
 import { type Db, DbError, type Reader, sql, type Tx } from '../db/db.ts'
 import { isRetryable } from '../db/dialect.ts'
 
@@ -41,23 +41,26 @@ const FIND_LIVE = sql<{ status: number }>(
     where tenant_id = :tenant_id and key_hash = :key_hash and expires_at > :now`,
 )
 
-const table = { table: 'idempotency_keys', texts: ['answer'] }
+const table = { table: 'idempotency_keys', key: 'tenant_id, key_hash', texts: ['answer'] }
 
 const SWEEP = sql(
   'idempotency.sweep',
-  `delete from idempotency_keys where (tenant_id, key_hash) in
-     (${chunkOf({ ...table, key: 'tenant_id, key_hash', order: 'expires_at', where: 'expires_at <= :now' })})`,
+  `delete from idempotency_keys where ${inChunk({
+    ...{ ...table, index: 'idempotency_keys_expiring', order: 'expires_at', skip_locked: true },
+    where: 'expires_at <= :now',
+  })}`,
 )
 
 const ANY_EXPIRED = sql<{ status: number }>(
   'idempotency.any_expired',
-  'select status from idempotency_keys where expires_at <= :now limit 1',
+  `select status from idempotency_keys {by idempotency_keys_expiring}
+    where expires_at <= :now order by expires_at limit 1`,
 )
 
 const PURGE = sql(
   'idempotency.purge',
-  `delete from idempotency_keys where tenant_id = :tenant_id and key_hash in
-     (${chunkOf({ ...table, key: 'key_hash', order: 'key_hash', where: 'tenant_id = :tenant_id' })})`,
+  `delete from idempotency_keys
+    where ${inChunk({ ...table, index: null, order: table.key, where: 'tenant_id = :tenant_id' })}`,
 )
 
 export interface Claim {

@@ -4,6 +4,7 @@
 // a week after it expired (forget_at). A deleted one is gone at once, and the sweep removes what is left of it.
 
 import type { Millis } from '../base/clock.ts'
+import { inChunk } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 import type { Forwardable } from './forward.ts'
 import { type InboxRow, readable_ms } from './inbox.ts'
@@ -11,6 +12,7 @@ import type { Incoming, MessageRow } from './message.ts'
 
 const here = 'tenant_id = :tenant_id and id = :id'
 const in_inbox = 'tenant_id = :tenant_id and inbox_id = :inbox_id'
+const table = { table: 'inboxes', key: 'tenant_id, id' }
 
 const INSERT = sql(
   'inbox.insert',
@@ -89,8 +91,10 @@ const DROP = sql('inbox.drop', `delete from inbox_messages where ${in_inbox} and
 const DROP_UP_TO = sql(
   'inbox.drop_up_to',
   `delete from inbox_messages
-    where ${in_inbox} and seq <= :dropped_up_to and seq in
-      (select seq from inbox_messages where ${in_inbox} and seq <= :dropped_up_to order by seq limit :rows_max)`,
+    where ${inChunk({
+      ...{ table: 'inbox_messages', key: 'tenant_id, inbox_id, seq', index: null, order: 'seq' },
+      where: `${in_inbox} and seq <= :dropped_up_to`,
+    })}`,
 )
 
 const message = `id, seq, method, kind, encoding, forward_status, forward_status_code, forward_error,
@@ -115,8 +119,9 @@ const AT = sql<MessageRow>(
 
 /** The last of the messages after this one that together keep within rows and bytes; the first in any case. */
 const last_within = `(select coalesce(max(case when total <= :bytes_max then seq end), min(seq))
-         from (select seq, sum(size) over (order by seq) as total from inbox_messages
-                where ${in_inbox} and seq > :after_seq order by seq limit :rows_max) as ahead)`
+         from (select seq, sum(size) over (order by seq) as total
+                 from (select seq, size from inbox_messages
+                        where ${in_inbox} and seq > :after_seq order by seq limit :rows_max) as next_rows) as ahead)`
 
 const PAGE = sql<MessageRow>(
   'inbox.page',
@@ -156,20 +161,22 @@ const COUNT_EXPIRED = sql<{ expired: number }>(
 const EXPIRE = sql(
   'inbox.expire',
   `update inboxes set counted = 0
-    where tenant_id = :tenant_id and counted = 1 and expires_at <= :now and id in
-      (select id from inboxes where tenant_id = :tenant_id and counted = 1 and expires_at <= :now
-        order by expires_at limit :rows_max {skip_locked})`,
+    where ${inChunk({
+      ...{ ...table, index: 'inboxes_tenant_expiring', order: 'tenant_id, expires_at', skip_locked: true },
+      where: `counted = 1 and tenant_id >= :tenant_id and (tenant_id, expires_at) <= (:tenant_id, :now)`,
+    })}`,
 )
 
 const TENANTS_EXPIRED = sql<{ tenant_id: string }>(
   'inbox.tenants_expired',
   `select distinct tenant_id from
-     (select tenant_id from inboxes where counted = 1 and expires_at <= :now order by expires_at limit :rows_max) as due`,
+     (select tenant_id from inboxes {by inboxes_expiring}
+       where counted = 1 and expires_at <= :now order by expires_at limit :rows_max) as due`,
 )
 
 const CLEARABLE = sql<InboxKey>(
   'inbox.clearable',
-  `select tenant_id, id as inbox_id from inboxes
+  `select tenant_id, id as inbox_id from inboxes {by inboxes_clearing}
     where clear_at is not null and clear_at <= :now order by clear_at limit :rows_max`,
 )
 
@@ -187,7 +194,7 @@ const CLEARED = sql(
 
 const FORGETTABLE = sql<InboxKey>(
   'inbox.forgettable',
-  `select tenant_id, id as inbox_id from inboxes
+  `select tenant_id, id as inbox_id from inboxes {by inboxes_forgetting}
     where clear_at is null and forget_at <= :now order by forget_at limit :rows_max`,
 )
 
@@ -200,8 +207,7 @@ const ANY_MESSAGE = sql<{ inbox_id: string }>(
 
 const PURGE = sql(
   'inbox.purge',
-  `delete from inboxes where tenant_id = :tenant_id and id in
-     (select id from inboxes where tenant_id = :tenant_id limit :rows_max)`,
+  `delete from inboxes where ${inChunk({ ...table, index: null, order: table.key, where: 'tenant_id = :tenant_id' })}`,
 )
 
 export interface InboxKey {

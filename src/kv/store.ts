@@ -4,12 +4,12 @@
 // expired one as it is until the sweep; both remember the version for 24 h.
 
 import type { Millis } from '../base/clock.ts'
-import { chunkOf } from '../db/chunk.ts'
+import { inChunk } from '../db/chunk.ts'
 import { type Reader, type Statement, sql, type Tx } from '../db/db.ts'
 import { boundOf, type EntryRow, type KeyRef, type Place, reserved_key_prefix } from './entry.ts'
 
 const here = 'tenant_id = :tenant_id and namespace = :namespace and key = :key'
-const table = { table: 'kv_entries', key: 'namespace, key', texts: ['value'] }
+const table = { table: 'kv_entries', key: 'tenant_id, namespace, key' }
 const live = 'value is not null and (expires_at is null or expires_at > :now)'
 
 const FIND = sql<EntryRow>(
@@ -64,6 +64,14 @@ const DELETE_IF_VERSION = sql(
     where ${here} and version = :version and ${live}`,
 )
 
+/**
+ * The tenant is named as a range, and the order begins with it: with an equal sign PostgreSQL may walk the index of all
+ * tenants' rows, and pass those of the others.
+ */
+function ofTenantUntil(time: string): string {
+  return `tenant_id >= :tenant_id and (tenant_id, expires_at) <= (:tenant_id, ${time})`
+}
+
 const COUNT_EXPIRED = sql<{ expired: number }>(
   'kv.count_expired',
   `select count(*) as expired from kv_entries
@@ -73,34 +81,36 @@ const COUNT_EXPIRED = sql<{ expired: number }>(
 const BURY_EXPIRED = sql(
   'kv.bury_expired',
   `update kv_entries set value = null, counted = 0
-    where tenant_id = :tenant_id and counted = 1 and expires_at <= :now
-      and (namespace, key) in (${chunkOf({
-        ...{ ...table, order: 'expires_at', skip_locked: true },
-        where: 'tenant_id = :tenant_id and counted = 1 and expires_at <= :now',
-      })})`,
+    where ${inChunk({
+      ...{ ...table, index: 'kv_entries_tenant_expiring', order: 'tenant_id, expires_at', texts: ['value'] },
+      where: `counted = 1 and expires_at is not null and ${ofTenantUntil(':now')}`,
+      skip_locked: true,
+    })}`,
 )
 
 const TENANTS_EXPIRED = sql<{ tenant_id: string; keys: number }>(
   'kv.tenants_expired',
   `select tenant_id, count(*) as keys from
-     (select tenant_id from kv_entries where counted = 1 and expires_at <= :now order by expires_at limit :rows_max) as due
+     (select tenant_id from kv_entries {by kv_entries_expiring}
+       where counted = 1 and expires_at is not null and expires_at <= :now order by expires_at limit :rows_max) as due
     group by tenant_id`,
 )
 
 const TENANTS_FORGOTTEN = sql<{ tenant_id: string }>(
   'kv.tenants_forgotten',
   `select distinct tenant_id from
-     (select tenant_id from kv_entries where counted = 0 and expires_at <= :dead_before order by expires_at limit :rows_max) as due`,
+     (select tenant_id from kv_entries {by kv_entries_tombstones}
+       where counted = 0 and expires_at <= :dead_before order by expires_at limit :rows_max) as due`,
 )
 
 const FORGET = sql<{ version: number }>(
   'kv.forget',
   `delete from kv_entries
-    where tenant_id = :tenant_id and counted = 0 and expires_at <= :dead_before
-      and (namespace, key) in
-        (select namespace, key from kv_entries
-          where tenant_id = :tenant_id and counted = 0 and expires_at <= :dead_before
-          order by expires_at limit :rows_max)
+    where ${inChunk({
+      ...{ ...table, index: 'kv_entries_tenant_tombstones', order: 'tenant_id, expires_at' },
+      where: `counted = 0 and ${ofTenantUntil(':dead_before')}`,
+      skip_locked: true,
+    })}
    returning case when namespace = '__rl' then 0 else version end as version`,
 )
 
@@ -248,10 +258,9 @@ export function walk(q: Reader, tenant_id: string, after: Place, now: Millis, ro
 
 const PURGE = sql(
   'kv.purge',
-  `delete from kv_entries where tenant_id = :tenant_id and (namespace, key) in (${chunkOf({
-    ...{ ...table, order: 'namespace, key' },
-    where: 'tenant_id = :tenant_id',
-  })})`,
+  `delete from kv_entries where ${inChunk({
+    ...{ ...table, index: null, order: table.key, texts: ['value'], where: 'tenant_id = :tenant_id' },
+  })}`,
 )
 
 /** Removes rows of a tenant that is being purged; answers how many. */

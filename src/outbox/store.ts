@@ -1,6 +1,7 @@
 // Every statement on outbox and attempts.
 
 import type { Millis } from '../base/clock.ts'
+import { inChunk } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 import {
   type AttemptRow,
@@ -214,8 +215,15 @@ const TAKE_UP = sql(
 
 const PURGE = sql(
   'outbox.purge',
-  `delete from outbox where tenant_id = :tenant_id and (kind, source_id) in
-     (select kind, source_id from outbox where tenant_id = :tenant_id limit :rows_max)`,
+  `delete from outbox where ${inChunk({
+    ...{
+      table: 'outbox',
+      key: 'tenant_id, kind, source_id',
+      index: null,
+      order: 'tenant_id, kind, source_id',
+    },
+    where: 'tenant_id = :tenant_id',
+  })}`,
 )
 
 const LOG = sql(
@@ -239,8 +247,10 @@ const ATTEMPTS = sql<AttemptRow>(
 
 const PURGE_ATTEMPTS = sql(
   'outbox.purge_attempts',
-  `delete from attempts where tenant_id = :tenant_id and (source, source_id, seq) in
-     (select source, source_id, seq from attempts where tenant_id = :tenant_id limit :rows_max)`,
+  `delete from attempts where ${inChunk({
+    ...{ table: 'attempts', key: 'tenant_id, source, source_id, seq', index: null },
+    ...{ order: 'tenant_id, source, source_id, seq', where: 'tenant_id = :tenant_id' },
+  })}`,
 )
 
 export interface NewWork extends WorkKey {

@@ -1,5 +1,6 @@
 // Every statement on quota_usage.
 
+import { inChunk } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 import { counted, type Quota } from './quota.ts'
 
@@ -91,8 +92,11 @@ const ADD_CALLS = sql<{ calls: number }>(
 
 const SWEEP_CALLS = sql(
   'quotas.sweep_calls',
-  `delete from api_calls where (tenant_id, month) in
-     (select tenant_id, month from api_calls where month < :month order by month, tenant_id limit :rows_max)`,
+  `delete from api_calls where ${inChunk({
+    ...{ table: 'api_calls', key: 'tenant_id, month', index: 'api_calls_month', order: 'month' },
+    where: 'month < :month',
+    skip_locked: true,
+  })}`,
 )
 
 /** Calls of /api in this month, as far as they were written. */

@@ -1,7 +1,7 @@
 // Every statement on schedules.
 
 import type { Millis } from '../base/clock.ts'
-import { chunkOf } from '../db/chunk.ts'
+import { inChunk } from '../db/chunk.ts'
 import { type Reader, type Statement, sql, type Tx } from '../db/db.ts'
 import type { Leased } from '../outbox/work.ts'
 import type { ScheduleRow, ScheduleStatus } from './schedule.ts'
@@ -82,11 +82,16 @@ const DELIVERABLE = sql<{ callback_url: string; callback_payload: string }>(
     where o.tenant_id = :tenant_id and o.kind = 'schedule' and o.source_id = :id and o.fence = :fence`,
 )
 
-const chunk = { table: 'schedules', key: 'id', order: 'id', texts: ['callback_payload'] }
+const chunk = {
+  table: 'schedules',
+  key: 'tenant_id, id',
+  index: null,
+  order: 'tenant_id, id',
+  texts: ['callback_payload'],
+}
 const PURGE = sql(
   'schedules.purge',
-  `delete from schedules where tenant_id = :tenant_id
-      and id in (${chunkOf({ ...chunk, where: 'tenant_id = :tenant_id' })})`,
+  `delete from schedules where ${inChunk({ ...chunk, where: 'tenant_id = :tenant_id' })}`,
 )
 
 export interface Settings {

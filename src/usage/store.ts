@@ -1,6 +1,7 @@
 // Every statement on usage_hours.
 
 import type { Millis } from '../base/clock.ts'
+import { inChunk } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 import type { Count } from './usage.ts'
 
@@ -21,16 +22,19 @@ const LIST = sql<Omit<Count, 'tenant_id'>>(
     order by hour, feature`,
 )
 
+const table = { table: 'usage_hours', key: 'tenant_id, hour, feature' }
+
 const SWEEP = sql(
   'usage.sweep',
-  `delete from usage_hours where (tenant_id, hour, feature) in
-     (select tenant_id, hour, feature from usage_hours where hour < :before order by hour limit :rows_max)`,
+  `delete from usage_hours where ${inChunk({
+    ...{ ...table, index: 'usage_hours_hour', order: 'hour', where: 'hour < :before', skip_locked: true },
+  })}`,
 )
 
 const PURGE = sql(
   'usage.purge',
-  `delete from usage_hours where tenant_id = :tenant_id and (hour, feature) in
-     (select hour, feature from usage_hours where tenant_id = :tenant_id order by hour, feature limit :rows_max)`,
+  `delete from usage_hours
+    where ${inChunk({ ...table, index: null, order: table.key, where: 'tenant_id = :tenant_id' })}`,
 )
 
 export function add(tx: Tx, { tenant_id, hour, feature, calls, failures }: Count) {

@@ -1,0 +1,245 @@
+// A million rows, of which hundreds of thousands end together: what a step of a sweep or of a purge reads depends on
+// its limits, not on how much is there, and not on what the planner believes of it.
+
+import { Database } from 'bun:sqlite'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { SQL } from 'bun'
+import { day_ms } from '../src/base/clock.ts'
+import { bind, type Params, type Statement, statements } from '../src/db/db.ts'
+import { postgres_session, postgresText, sqliteText } from '../src/db/dialect.ts'
+import { sqlitePath } from '../src/db/open.ts'
+import '../src/routes.ts'
+import '../src/tick/purge.ts'
+import { TestClock } from './support/clock.ts'
+import { forEachDatabase } from './support/databases.ts'
+import { big, seeds } from './support/million.ts'
+
+const now = new TestClock().now()
+const rows_max = 500
+
+const given: Params = {
+  ...{ tenant_id: big, inbox_id: 'inb_a_1000001', now, rows_max, bytes_max: 4_194_304 },
+  ...{ dead_before: now - day_ms, ended_before: now - 90 * day_ms, before: now, month: '2025-01' },
+  ...{ after_seq: 0, dropped_up_to: 40_000 },
+}
+
+/** How many rows the rows of the chunk are read from: once to choose them, once to change them. */
+const reads_a_row_max = 2
+
+/** Every step of a sweep and of a purge, and how SQLite finds the rows that it takes. */
+const walks: Record<string, string> = {
+  'kv.tenants_expired': 'INDEX kv_entries_expiring (expires_at>? AND expires_at<?)',
+  'kv.tenants_forgotten': 'INDEX kv_entries_tombstones (expires_at<?)',
+  'kv.bury_expired': 'INDEX kv_entries_tenant_expiring (tenant_id>? AND (tenant_id,expires_at)<(?,?))',
+  'kv.forget': 'INDEX kv_entries_tenant_tombstones (tenant_id>? AND (tenant_id,expires_at)<(?,?))',
+  'kv.purge': 'PRIMARY KEY (tenant_id=?)',
+  'dlq.tenants_lapsed': 'INDEX dlq_items_locked (locked_until<?)',
+  'dlq.tenants_ended': 'INDEX dlq_items_ended (updated_at<?)',
+  'dlq.release_lapsed': 'INDEX dlq_items_tenant_locked (tenant_id>? AND (tenant_id,locked_until)<(?,?))',
+  'dlq.sweep_ended': 'INDEX dlq_items_tenant_ended (tenant_id>? AND (tenant_id,updated_at)<(?,?))',
+  'dlq.purge': 'INDEX sqlite_autoindex_dlq_items_1 (tenant_id=?)',
+  'inbox.tenants_expired': 'INDEX inboxes_expiring (expires_at<?)',
+  'inbox.expire': 'INDEX inboxes_tenant_expiring (tenant_id>? AND (tenant_id,expires_at)<(?,?))',
+  'inbox.clearable': 'INDEX inboxes_clearing (clear_at>? AND clear_at<?)',
+  'inbox.clear': 'INDEX sqlite_autoindex_inbox_messages_1 (tenant_id=? AND inbox_id=? AND seq>?)',
+  'inbox.drop_up_to': 'INDEX sqlite_autoindex_inbox_messages_1 (tenant_id=? AND inbox_id=? AND seq<?)',
+  'inbox.forgettable': 'INDEX inboxes_forgetting (forget_at<?)',
+  'inbox.purge': 'PRIMARY KEY (tenant_id=?)',
+  'idempotency.sweep': 'INDEX idempotency_keys_expiring (expires_at<?)',
+  'idempotency.any_expired': 'INDEX idempotency_keys_expiring (expires_at<?)',
+  'idempotency.purge': 'PRIMARY KEY (tenant_id=?)',
+  'usage.sweep': 'INDEX usage_hours_hour (hour<?)',
+  'usage.purge': 'PRIMARY KEY (tenant_id=?)',
+  'quotas.sweep_calls': 'INDEX api_calls_month (month<?)',
+  'credentials.sweep': 'INDEX credentials_expiring (expires_at>? AND expires_at<?)',
+  'credentials.purge': 'PRIMARY KEY (tenant_id=?)',
+  'agents.purge': 'PRIMARY KEY (tenant_id=?)',
+  'approval_keys.purge': 'PRIMARY KEY (tenant_id=?)',
+  'audit.purge': 'PRIMARY KEY (tenant_id=?)',
+  'schedules.purge': 'INDEX sqlite_autoindex_schedules_1 (tenant_id=?)',
+  'checkpoints.purge': 'INDEX sqlite_autoindex_checkpoints_1 (tenant_id=?)',
+  'outbox.purge': 'PRIMARY KEY (tenant_id=?)',
+  'outbox.purge_attempts': 'PRIMARY KEY (tenant_id=?)',
+  'outbox.awake': 'INDEX outbox_tenants (tenant_id>? AND tenant_id<?)',
+  'outbox.at_rest': 'INDEX outbox_resting (tenant_id>? AND tenant_id<?)',
+  'tenants.purgeable': 'INDEX tenants_purging (purge_at<?)',
+}
+/** What is small whatever happens: a row a tenant and month or quota, or one row by its key. */
+const of_few_rows = [
+  'quotas.purge',
+  'quotas.purge_calls',
+  'audit.purge_head',
+  'inbox.cleared',
+  'inbox.forget',
+]
+
+const steps = Object.keys(walks).map((name) => statements.get(name)!)
+
+test('every statement that sweeps or purges is looked at here', () => {
+  const names = [...statements.keys()].filter((name) =>
+    /\.(purge|sweep|bury|forget|forgettable|clear|expire$|release_lapsed|tenants_|drop_up_to|any_expired|awake|at_rest)/.test(
+      name,
+    ),
+  )
+  expect(names.filter((name) => !of_few_rows.includes(name)).toSorted()).toEqual(
+    Object.keys(walks).toSorted(),
+  )
+})
+
+forEachDatabase('A million rows', (databases) => {
+  const engine = databases.engine === 'sqlite' ? sqliteEngine() : postgresEngine()
+  beforeAll(async () => {
+    await engine.open(databases)
+  }, 120_000)
+  afterAll(() => engine.close())
+
+  for (const { belief, believe } of engine.beliefs) {
+    describe(belief, () => {
+      beforeAll(believe)
+      test.each(steps.map((step) => [step.name, step] as const))(
+        '%s reads no more than its limits',
+        async (_, step) => {
+          expect(await engine.excess(step)).toEqual([])
+        },
+      )
+    })
+  }
+})
+
+interface Engine {
+  open(databases: { open(): Promise<{ url: string }>; newUrl(): Promise<string> }): Promise<void>
+  /** What the planner may know of the tables, one after the other. */
+  beliefs: { belief: string; believe(): Promise<void> }[]
+  /** What the statement reads past its limits, in words. */
+  excess(statement: Statement<unknown>): Promise<string[]>
+  close(): Promise<void>
+}
+
+// bun:sqlite counts no rows, so the plan is judged: what is walked in order to choose the rows is an index that holds
+// just these, and what is changed is found by the primary key.
+function sqliteEngine(): Engine {
+  let connection: Database
+  return {
+    async open(databases) {
+      const { url } = await databases.open()
+      connection = new Database(sqlitePath(url)!)
+      connection.run('pragma synchronous = off')
+      connection.run('begin')
+      for (const seed of seeds(now)) connection.run(seed)
+      connection.run('commit')
+    },
+    beliefs: [
+      { belief: 'without statistics', async believe() {} },
+      { belief: 'with statistics', believe: async () => void connection.run('analyze') },
+    ],
+    async excess({ name, text }) {
+      const plan = connection.prepare(`explain query plan ${sqliteText(text)}`)
+      const details = (plan.all() as { detail: string }[]).map(({ detail }) => detail)
+      plan.finalize()
+      const of_tables = details.filter((detail) =>
+        /^(SEARCH|SCAN) (?!first_rows|measured|due|ahead|next_rows|\()/.test(detail),
+      )
+      const walk = walks[name]!
+      const walked = of_tables.filter((detail) => detail.endsWith(walk))
+      const others = of_tables.filter((detail) => !detail.endsWith(walk) && !byKey(detail))
+      const sorts = details.filter((detail) => detail.includes('FOR ORDER BY'))
+      return [...(walked.length === 0 ? [`not by ${walk}`] : []), ...others, ...sorts]
+    },
+    async close() {
+      connection?.close()
+    },
+  }
+}
+
+/** By the primary key, from its first column on and each of them given; or the range of it that a subquery has found. */
+function byKey(detail: string): boolean {
+  return (
+    /^SEARCH \w+ USING (PRIMARY KEY|(COVERING )?INDEX sqlite_autoindex_\w+_1) \(tenant_id=\? AND (\w+=\?( AND )?)*(seq>\? AND seq<\?)?\)$/.test(
+      detail,
+    ) || detail === 'SEARCH api_calls USING PRIMARY KEY (tenant_id=?)'
+  )
+}
+
+// PostgreSQL tells how many rows it read.
+function postgresEngine(): Engine {
+  let early: SQL
+  let seeder: SQL
+  let late: SQL
+  let asked: SQL
+  const nameOf = ({ name }: Statement<unknown>) => name.replace('.', '_')
+  const execute = (step: Statement<unknown>) => {
+    const values = bind(step, given).map((value) =>
+      typeof value === 'string' ? `'${value}'` : String(value),
+    )
+    return `execute ${nameOf(step)}${values.length > 0 ? `(${values.join(', ')})` : ''}`
+  }
+  const planEarly = async () => {
+    asked = early
+  }
+  const plans = (mode: string) => async () => {
+    asked = late
+    await late.unsafe(`set plan_cache_mode = ${mode}`).simple()
+  }
+  return {
+    async open(databases) {
+      const url = await databases.newUrl()
+      const connection = { ...postgres_session, statement_timeout: '60000' }
+      early = new SQL({ url, max: 1, connection })
+      late = new SQL({ url, max: 1, connection })
+      seeder = new SQL({ url, max: 1 })
+      const tables = await seeder.unsafe(`select tablename from pg_tables where schemaname = 'public'`)
+      for (const { tablename } of tables)
+        await seeder.unsafe(`alter table ${tablename} set (autovacuum_enabled = false)`)
+      for (const step of steps)
+        await late.unsafe(`prepare ${nameOf(step)} as ${postgresText(step.text)}`).simple()
+      // Planned now, and kept: nothing tells PostgreSQL to think again when rows come in.
+      await early.unsafe('set plan_cache_mode = force_generic_plan').simple()
+      for (const step of steps) {
+        await early.unsafe(`prepare ${nameOf(step)} as ${postgresText(step.text)}`).simple()
+        await early.unsafe(`explain ${execute(step)}`).simple()
+      }
+      for (const seed of seeds(now)) await seeder.unsafe(seed)
+    },
+    beliefs: [
+      { belief: 'planned while the tables were empty', believe: planEarly },
+      { belief: 'without statistics, planned for any values', believe: plans('force_generic_plan') },
+      { belief: 'without statistics, planned for these values', believe: plans('force_custom_plan') },
+      {
+        belief: 'with statistics, planned for these values',
+        async believe() {
+          await seeder.unsafe('analyze')
+        },
+      },
+      { belief: 'with statistics, planned for any values', believe: plans('force_generic_plan') },
+    ],
+    async excess(step) {
+      await asked.unsafe('begin').simple()
+      const [row] = await asked.unsafe(`explain (analyze, format json) ${execute(step)}`).simple()
+      await asked.unsafe('rollback').simple()
+      const read = rowsRead(row['QUERY PLAN'][0].Plan)
+      return read > reads_a_row_max * rows_max ? [`${read} rows read`] : []
+    },
+    async close() {
+      for (const connection of [early, seeder, late]) await connection?.close()
+    },
+  }
+}
+
+/** A step of a plan as PostgreSQL tells it. */
+interface PlanNode {
+  'Node Type': string
+  'Relation Name'?: string
+  'Actual Rows': number
+  'Actual Loops': number
+  'Rows Removed by Filter'?: number
+  'Rows Removed by Index Recheck'?: number
+  Plans?: PlanNode[]
+}
+
+/** Rows of tables, those that a filter threw away included. */
+function rowsRead(node: PlanNode): number {
+  const thrown = (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0)
+  const of_table = node['Relation Name'] !== undefined && node['Node Type'] !== 'ModifyTable'
+  const own = of_table ? (node['Actual Rows'] + thrown) * node['Actual Loops'] : 0
+  return (node.Plans ?? []).reduce((sum, inner) => sum + rowsRead(inner), own)
+}
