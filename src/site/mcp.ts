@@ -17,13 +17,15 @@ export function mcpPage({ public_url, cors_origins }: McpSources): Page {
   return {
     path: '/mcp',
     methods: ['POST'],
-    async answer(request, { api, mustBe, request_id }) {
+    async answer(request, { api, mustBe, turn, request_id }) {
       mustBeFriendly(request.headers, [new URL(public_url()).origin, ...cors_origins])
       const read_only = isReadOnly(request)
       const key_headers = keyOf(request.headers)
       const headers = () => new Headers([...key_headers, ['x-request-id', request_id]])
       await mustBe(['agent'], headers())
       const text = decodeUtf8(await readBytes(request)) ?? ''
+      await turn()
+      if (request.signal.aborted) throw new ApiError('REQUEST_TIMEOUT')
       // Loaded when first asked for: the start of the service does not wait for it.
       const { answerPost } = await import('../../mcp/http.ts')
       const caller = JSON.stringify(key_headers)
