@@ -5,6 +5,7 @@ import { Gate } from './base/gate.ts'
 import { HeavyReads } from './base/heavy-reads.ts'
 import { newId } from './base/ids.ts'
 import { MemoryBudget } from './base/memory.ts'
+import { TurnBudget } from './base/pace.ts'
 import { Waiters } from './base/waiters.ts'
 import { Sender } from './callbacks/deliver.ts'
 import { type EgressPolicy, type Listening, refusalAtCreation, systemInterfaces } from './callbacks/guard.ts'
@@ -173,6 +174,7 @@ function assemble(config: Config, db: Db, log: Log, facts: Facts): App {
       hosts: config.loopback_only ? new KnownHosts(config.public_url) : null,
       deliveries: new Deliveries(services.memory),
       heavy_reads: new HeavyReads(),
+      turn_budget: new TurnBudget(clock),
     },
     pagesOf({
       openapi_text: services.openapi_text,

@@ -33,6 +33,13 @@ export const waiting_max = limit(
   'Heavy reads of all tenants that wait for a permit; past it 503 UNAVAILABLE, which bounds the memory of the requests.',
 )
 
+export const kept_ms_max = limit(
+  'heavy_reads.kept_ms',
+  1_000,
+  'milliseconds',
+  'How long an answer that is being sent keeps its permit, so that a tenant has few pages in memory; a slow client keeps others of its tenant no longer from reading.',
+)
+
 /** What one tenant has. */
 interface Line {
   running: number
@@ -138,6 +145,7 @@ export class HeavyReads {
 /** The right of one request to read. */
 export class Permit {
   #is_held = false
+  #end: Timer | undefined
 
   constructor(
     private readonly reads: HeavyReads,
@@ -153,8 +161,16 @@ export class Permit {
 
   /** May be called again. */
   release(): void {
+    clearTimeout(this.#end)
     if (this.#is_held) this.reads.release(this.tenant_id)
     this.#is_held = false
+  }
+
+  /** Was used to read what is being sent now: released when that was taken, and soon in any case. */
+  releaseSoon(): void {
+    if (!this.#is_held) return
+    clearTimeout(this.#end)
+    this.#end = setTimeout(() => this.release(), kept_ms_max)
   }
 
   /** Waits for something else without the permit, so that a request that waits keeps nobody from reading. */

@@ -1,12 +1,61 @@
 // Spreads work over turns of the event loop: between two turns everybody else is served, and it shows which clients
 // are still there.
 
+import type { Clock } from './clock.ts'
+import { limit } from './limit.ts'
+
+export const turn_ms_max = limit(
+  'http.turn_ms',
+  5,
+  'milliseconds',
+  'How long requests may begin in one turn of the event loop; the next wait for another, so that connections that are open already are served between new ones.',
+)
+
+/** Whether a turn goes on is looked at for one request in so many. */
+const looked_at_every = 4
+
+/**
+ * Tells requests to wait once a turn of the event loop has taken long: Bun accepts connections and begins their
+ * requests for as long as new ones come, and meanwhile serves nobody else.
+ */
+export class TurnBudget {
+  readonly #pace = new Pace(looked_at_every)
+  #begun = 0
+  /** When this turn was first looked at; null from the next one on. */
+  #turn_since: number | null = null
+
+  constructor(private readonly clock: Clock) {}
+
+  /** Null when the request may begin at once. */
+  enter(): Promise<void> | null {
+    if (this.#turn_since !== null || this.#pace.size > 0) return this.#isOver() ? this.#pace.turn() : null
+    this.#begun += 1
+    if (this.#begun < looked_at_every) return null
+    this.#begun = 0
+    this.#turn_since = this.clock.monotonic()
+    setImmediate(() => {
+      this.#turn_since = null
+    })
+    return null
+  }
+
+  /** Also while others wait: nobody overtakes them. */
+  #isOver(): boolean {
+    return this.#pace.size > 0 || this.clock.monotonic() - this.#turn_since! >= turn_ms_max
+  }
+}
+
 export class Pace {
   #waiting: (() => void)[] = []
   #is_set = false
 
   /** `pieces_max` pieces of work begin in one turn; the others wait. */
   constructor(private readonly pieces_max: number) {}
+
+  /** How many wait. */
+  get size(): number {
+    return this.#waiting.length
+  }
 
   /** Resolves in a later turn of the event loop, in the order of the calls. */
   turn(): Promise<void> {

@@ -135,6 +135,7 @@ export const getItem = route({
   tag,
   summary: 'Read a dead letter',
   auth: ['agent', 'admin'],
+  heavy: true,
   params: { id },
   replies: { 200: Item },
   errors: ['DLQ_NOT_FOUND'],

@@ -15,7 +15,7 @@ export const piece_bytes_max = limit(
 
 const sent_bytes_a_turn_max = limit(
   'http.sent_bytes_a_turn',
-  16 * piece_bytes_max,
+  8 * piece_bytes_max,
   'bytes',
   'Pieces of large answers that are sent in one turn of the event loop; the others wait, so that small answers need not.',
 )
@@ -70,6 +70,8 @@ export interface Asked {
   closeAfter(seconds: number): void
   /** The answer could not be made to its end. */
   onBroken(error: unknown): void
+  /** Called once: the answer was sent, or never will be. */
+  onEnd(): void
 }
 
 export class Deliveries {
@@ -85,13 +87,16 @@ export class Deliveries {
   }
 
   /**
-   * The response that Bun sends. Throws UNAVAILABLE to a safe method when there is no room; any other has had its
+   * The response that Bun sends; `onEnd` is called whatever becomes of it. Throws UNAVAILABLE to a safe method when there is no room; any other has had its
    * effect, so its answer is broken off instead, as if the connection had failed.
    */
   send(answer: LargeAnswer, asked: Asked): Response {
     const { status, headers, body } = answer
     const { method } = asked.request
-    if (method === 'HEAD') return headOf(answer)
+    if (method === 'HEAD') {
+      asked.onEnd()
+      return headOf(answer)
+    }
     const delivery = new Delivery(this.memory, this.#pace, body, asked)
     const has_place = this.#hasPlace(asked.address)
     if (!has_place || !delivery.count(heldBytes(body))) {
@@ -99,7 +104,7 @@ export class Deliveries {
       if (method === 'GET') throw new ApiError('UNAVAILABLE', { retry_after_seconds: 1, close: true })
     } else {
       this.#enter(asked.address)
-      delivery.onEnd(() => this.#leave(asked.address))
+      delivery.onLeave(() => this.#leave(asked.address))
     }
     return new Response(delivery.stream(), { status, headers })
   }
@@ -156,7 +161,7 @@ class Delivery {
   /** Bytes of the piece that the client is taking, when the rest is not in memory yet. */
   #piece_bytes = 0
   #counts_pieces = false
-  #onEnd = () => {}
+  #leave = () => {}
   readonly #pieces: AsyncGenerator<Uint8Array, void>
   readonly #stop = () => this.#break()
 
@@ -180,9 +185,8 @@ class Delivery {
     return this.#hold.grow(bytes)
   }
 
-  /** Called once, whatever becomes of the answer. */
-  onEnd(action: () => void): void {
-    this.#onEnd = action
+  onLeave(leave: () => void): void {
+    this.#leave = leave
   }
 
   stream(): ReadableStream<Uint8Array> {
@@ -206,7 +210,8 @@ class Delivery {
     this.#has_ended = true
     this.asked.request.signal.removeEventListener('abort', this.#stop)
     this.#hold.release()
-    this.#onEnd()
+    this.#leave()
+    this.asked.onEnd()
     close(this.body)
   }
 

@@ -19,6 +19,8 @@ export interface Visit {
   mustBe(kinds: readonly CallerKind[], headers: Headers): Promise<void>
   /** A call of the API by whoever asks for this page, without a connection: same keys, limits and answers. */
   api(request: Request): Promise<Response>
+  /** Resolves when a page that takes long may begin, in a later turn of the event loop. */
+  turn(): Promise<void>
   /** Keeps the connection open while nothing is sent. */
   hold(ms: number): void
 }

@@ -6,6 +6,7 @@ import { ApiError, invalid } from '../base/errors.ts'
 import type { HeavyReads, Permit } from '../base/heavy-reads.ts'
 import { newId } from '../base/ids.ts'
 import { limit } from '../base/limit.ts'
+import { Pace, type TurnBudget } from '../base/pace.ts'
 import type { Caller } from '../contract/caller.ts'
 import { encode } from '../contract/encode.ts'
 import {
@@ -49,6 +50,7 @@ export interface ServerOptions {
   hosts: KnownHosts | null
   deliveries: Deliveries
   heavy_reads: HeavyReads
+  turn_budget: TurnBudget
 }
 
 export const requests_max = limit(
@@ -63,7 +65,7 @@ const methods: readonly Route['method'][] = ['GET', 'POST', 'PUT', 'PATCH', 'DEL
 /** What a handler needs of Bun's server. */
 interface Connection extends Pick<Server<undefined>, 'requestIP' | 'timeout' | 'pendingRequests'> {
   /** The request that this one is a part of, in the same process. */
-  outer?: Request
+  outer?: { request: Request; asking: Asking }
 }
 type Handler = (request: BunRequest, server: Connection) => Promise<Response>
 
@@ -157,7 +159,11 @@ function isHook(path: string): boolean {
   return path.startsWith('/hook/')
 }
 
-type InProcess = (request: Request, outer: Request, server: Connection) => Promise<Response>
+type InProcess = (
+  request: Request,
+  outer: NonNullable<Connection['outer']>,
+  server: Connection,
+) => Promise<Response>
 
 /** Calls a route as Bun's router would, on the connection of another request. */
 function inProcess(
@@ -169,15 +175,15 @@ function inProcess(
     const found = findPath(known, request.url)
     const method = request.method === 'HEAD' ? 'GET' : request.method
     const handler = found && routes[found.path]![method as Route['method']]
-    const proxies = outer.headers.get('x-forwarded-for')
+    const proxies = outer.request.headers.get('x-forwarded-for')
     if (proxies === null) request.headers.delete('x-forwarded-for')
     else request.headers.set('x-forwarded-for', proxies)
     const routed = Object.assign(request, {
       params: found ? paramsIn(found.segments, request.url) : {},
     }) as unknown as BunRequest
     return (handler ?? unrouted)(routed, {
-      requestIP: () => server.requestIP(outer),
-      timeout: (_, seconds) => server.timeout(outer, seconds),
+      requestIP: () => server.requestIP(outer.request),
+      timeout: (_, seconds) => server.timeout(outer.request, seconds),
       pendingRequests: 0,
       outer,
     })
@@ -194,22 +200,26 @@ async function servePage(
   const now = options.clock.now()
   const request_id = requestId(request.headers, now)
   const failing = { method: request.method, path: page.path }
-  const asking: Asking = { caller: null }
+  const asking: Asking = { caller: null, permit: null }
   let response: Response
   try {
     mustHaveRoom(server)
+    const waiting = options.turn_budget.enter()
+    if (waiting) await untilNextTurn(waiting, request)
     const answered = await page.answer(request, {
       request_id,
       mustBe: async (kinds, headers) => {
         const route = { path: page.path, auth: kinds }
         await identify(asking, route, options, headers, () => addressOf(options, request, server), now)
       },
-      api: (inner) => api(inner, request, server),
+      api: (inner) => api(inner, { request, asking }, server),
+      turn: () => page_pace.turn(),
       hold: (ms) => server.timeout(request, Math.ceil(ms / 1_000) + hold_margin_seconds),
     })
     withPageHeaders(answered, request_id)
-    response = sent(answered, options, request, server, asking.caller, failing, request_id)
+    response = sent(answered, options, request, server, asking, failing, request_id)
   } catch (error) {
+    asking.permit?.release()
     response = failure(error, request_id, options.log, failing)
     withPageHeaders(response, request_id)
   }
@@ -226,13 +236,14 @@ async function serve(
 ): Promise<Response> {
   const now = options.clock.now()
   const request_id = requestId(request.headers, now)
-  const asking: Asking = { caller: null }
+  const asking: Asking = { caller: null, permit: null }
   let response: Response
   try {
     mustHaveRoom(server)
     const answered = await answer(prepared, options, request, server, now, request_id, asking)
-    response = sent(answered, options, request, server, asking.caller, prepared.route, request_id)
+    response = sent(answered, options, request, server, asking, prepared.route, request_id)
   } catch (error) {
+    asking.permit?.release()
     response = failure(error, request_id, options.log, prepared.route)
   }
   if (asking.caller && isUsage(asking.caller, request)) {
@@ -242,6 +253,12 @@ async function serve(
   if (options.cors_origins.length > 0) corsHeaders(options.cors_origins, request.headers, response.headers)
   if (options.log_requests) logRequest(options, prepared.route, request, response, now, request_id)
   return response
+}
+
+/** Nothing is done for a client that went away meanwhile: the answer is for nobody. */
+async function untilNextTurn(waiting: Promise<void>, { signal }: Request): Promise<void> {
+  await waiting
+  if (signal.aborted) throw new ApiError('REQUEST_TIMEOUT')
 }
 
 function mustHaveRoom({ pendingRequests }: Connection): void {
@@ -255,24 +272,36 @@ function sent(
   options: ServerOptions,
   request: BunRequest,
   server: Connection,
-  caller: Caller | null,
+  asking: Asking,
   route: Failing,
   request_id: string,
 ): Response {
-  if (!(answered instanceof LargeAnswer)) return answered
-  if (server.outer) return undivided(answered)
+  if (server.outer) {
+    // What is made of it is sent by the outer request.
+    server.outer.asking.permit = asking.permit
+    asking.permit?.releaseSoon()
+    return answered instanceof LargeAnswer ? undivided(answered) : answered
+  }
+  if (!(answered instanceof LargeAnswer)) {
+    asking.permit?.release()
+    return answered
+  }
+  asking.permit?.releaseSoon()
   return options.deliveries.send(answered, {
     request,
     address: addressOf(options, request, server),
-    tenant_id: caller?.tenant_id ?? null,
+    tenant_id: asking.caller?.tenant_id ?? null,
     closeAfter: (seconds) => server.timeout(request, seconds),
     onBroken: (error) => void failure(error, request_id, options.log, route),
+    onEnd: () => asking.permit?.release(),
   })
 }
 
 /** Who asks, once that is known: also when what follows fails. */
 interface Asking {
   caller: Caller | null
+  /** Of a heavy read, until its answer was sent. */
+  permit: Permit | null
 }
 
 /** Whoever looks at usage with the admin key would otherwise see mostly that. */
@@ -311,10 +340,10 @@ async function answer(
   const ignored: string[] = []
   let bytes: Uint8Array = no_bytes
   let body_value: object = no_body
-  if (body) {
-    bytes = await readBytes(request)
-    body_value = await readBody(route, body, headers, bytes, ignored)
-  }
+  if (body) bytes = await readBytes(request)
+  const waiting = server.outer ? null : options.turn_budget.enter()
+  if (waiting) await untilNextTurn(waiting, request)
+  if (body) body_value = await readBody(route, body, headers, bytes, ignored)
   const query_value = query ? await query.query(queryOf(request.url)) : no_query
   const input: Input<never, never, never> = {
     params: params as never,
@@ -339,7 +368,14 @@ async function answer(
     const raw = route.raw ? await rawOf(options, request, server) : no_raw
     const result =
       route.heavy && caller
-        ? await readHeavy(route, options.heavy_reads, caller, context, input, server.outer ?? request)
+        ? await readHeavy(
+            route,
+            options.heavy_reads,
+            asking,
+            context,
+            input,
+            server.outer?.request ?? request,
+          )
         : await route.handle!(context, input, raw)
     return respond(route.path, result, status, request_id, ignored)
   }
@@ -374,33 +410,38 @@ async function answer(
 async function readHeavy(
   route: Route,
   heavy_reads: HeavyReads,
-  { tenant_id }: Caller,
+  asking: Asking,
   context: Context<never>,
   input: Input<never, never, never>,
   { signal }: Request,
 ): Promise<unknown> {
-  const permit = await heavy_reads.enter(tenant_id, signal)
-  try {
-    const pausing: Context<never> = { ...context, pause: (waiting) => permit.pause(waiting) }
-    const result = await route.handle!(pausing, input, no_raw)
-    return result instanceof Streamed ? new Streamed(underPermit(permit, result.pieces)) : result
-  } finally {
-    permit.release()
-  }
+  const permit = await heavy_reads.enter(asking.caller!.tenant_id, signal)
+  asking.permit = permit
+  const pausing: Context<never> = { ...context, pause: (waiting) => permit.pause(waiting) }
+  const result = await route.handle!(pausing, input, no_raw)
+  if (!(result instanceof Streamed)) return result
+  permit.release()
+  return new Streamed(underPermit(permit, result.pieces))
 }
 
 async function* underPermit(permit: Permit, pieces: AsyncIterator<string>): AsyncGenerator<string> {
   try {
     for (;;) {
       await permit.acquire()
-      const { done, value } = await pieces.next().finally(() => permit.release())
+      const { done, value } = await pieces.next()
       if (done) return
+      permit.releaseSoon()
       yield value
+      permit.release()
     }
   } finally {
+    permit.release()
     await pieces.return?.()
   }
 }
+
+/** Pages that take long begin in one turn of the event loop. */
+const page_pace = new Pace(4)
 
 /** Bun closes a connection that is idle for longer; a held answer gets this much on top of its time. */
 const hold_margin_seconds = 10

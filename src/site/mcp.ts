@@ -1,7 +1,7 @@
 // POST /mcp: the MCP server in process. Every tool is a call of the API with the key that came, so that limits,
 // tenancy and audit are the API's.
 
-import { invalid } from '../base/errors.ts'
+import { ApiError, invalid } from '../base/errors.ts'
 import { decodeUtf8, levels_max, type Members, scanObject } from '../base/json.ts'
 import { looksLikeKey } from '../base/keys.ts'
 import { limit } from '../base/limit.ts'
@@ -19,13 +19,16 @@ export function mcpPage({ public_url, cors_origins }: McpSources): Page {
   return {
     path: '/mcp',
     methods: ['POST'],
-    async answer(request, { api, mustBe, request_id }) {
+    async answer(request, { api, mustBe, turn, request_id }) {
       mustBeAllowedOrigin(request.headers, public_url, cors_origins)
       const read_only = isReadOnly(request)
       const key_headers = keyOf(request.headers)
       const headers = () => new Headers([...key_headers, ['x-request-id', request_id]])
       await mustBe(['agent'], headers())
-      const message = messageIn(await readBytes(request))
+      const bytes = await readBytes(request)
+      await turn()
+      if (request.signal.aborted) throw new ApiError('REQUEST_TIMEOUT')
+      const message = messageIn(bytes)
       if (message instanceof Response) return message
       // Loaded when first asked for: the start of the service does not wait for it.
       const { answerPost } = await import('../../mcp/http.ts')
