@@ -54,6 +54,7 @@ const answer_names: Record<string, string> = {
   listItems: 'ListedDeadLetter',
   getItem: 'DeadLetter',
   claimItem: 'ClaimedDeadLetter',
+  extendItem: 'ExtendedDeadLetter',
   getSchedule: 'Schedule',
   listScheduleAttempts: 'Attempt',
   getCheckpoint: 'Checkpoint',

@@ -3,7 +3,13 @@
 import { listOf, split } from './options.ts'
 import type { Pages } from './pages.ts'
 import type { CallOptions, CreateOptions, Transport } from './transport.ts'
-import type { ClaimedDeadLetter, DeadLetter, ListedDeadLetter, Operations } from './types.ts'
+import type {
+  ClaimedDeadLetter,
+  DeadLetter,
+  ExtendedDeadLetter,
+  ListedDeadLetter,
+  Operations,
+} from './types.ts'
 import { type WorkContext, type WorkOptions, type WorkSummary, workOn } from './work.ts'
 
 interface Locking {
@@ -55,7 +61,7 @@ export class Dlq {
   }
 
   /** Lets the lock end `lock_seconds` from now. Throws LOCK_NOT_HELD, INVALID_STATE, as release and fail do. */
-  extend(id: string, given: Held & Locking & CallOptions = {}): Promise<ClaimedDeadLetter> {
+  extend(id: string, given: Held & Locking & CallOptions = {}): Promise<ExtendedDeadLetter> {
     const [body, options] = split(given)
     return this.#transport.call('extendItem', { params: { id }, body }, options)
   }

@@ -33,6 +33,7 @@ export type {
   DeadLetter,
   DeletedTenant,
   ErrorCode,
+  ExtendedDeadLetter,
   Forward,
   Inbox,
   ListedDeadLetter,

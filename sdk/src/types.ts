@@ -334,6 +334,29 @@ export interface ClaimedDeadLetter {
   lock_token: string
 }
 
+export interface ExtendedDeadLetter {
+  id: string
+  status: 'failed' | 'claimed' | 'resolved' | 'archived'
+  error: string
+  workflow_id: string | null
+  source: 'agent' | 'schedule' | 'checkpoint'
+  source_id: string | null
+  agent_id: string | null
+  lock_seconds: number
+  locked_by: string | null
+  locked_until: string | null
+  /** How often it was claimed. */
+  claims: number
+  /** When it was captured. */
+  created_at: string
+  /** When it last changed. */
+  updated_at: string
+  resolved_at: string | null
+  /** The exact text that was sent. */
+  payload: unknown
+  lock_token: string | null
+}
+
 export interface Schedule {
   id: string
   status: 'pending' | 'fired' | 'cancelled' | 'failed'
@@ -927,7 +950,7 @@ export interface Operations {
       /** What the claim answered; when sent, it must be the current one. */
       lock_token?: string | undefined
     }
-    answer: ClaimedDeadLetter
+    answer: ExtendedDeadLetter
   }
   failItem: {
     params: {

@@ -1,15 +1,22 @@
 import { afterAll, describe, expect, test } from 'bun:test'
+import { createHash } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Answer, forEachService, type TestService, type TestTenant } from '../../test/support/service.ts'
 import { day_ms, iso } from '../base/clock.ts'
 import { type ErrorCode, errors } from '../base/errors.ts'
+import { unnamed } from '../db/db.ts'
 import { default_plans } from '../quotas/plans.ts'
 import { type DlqStatus, moves, statuses } from './item.ts'
 
 const body_bytes_max = 1_048_576
 const kib = 1_024
+
+const LOCK = unnamed<{ lock_token_hash: string }>(
+  'test.lock',
+  'select lock_token_hash from dlq_items where tenant_id = :tenant_id and id = :id',
+)
 
 /** The envelope, and nothing else. */
 function expectRefusal(answer: Answer, code: ErrorCode, details?: object): void {
@@ -643,6 +650,20 @@ forEachService('Dead letters', (service) => {
         }
       },
     )
+
+    test('is kept as its hash: extend answers the one that was sent, and null when none was', async () => {
+      const tenant = await service.signUp()
+      const { id } = await capture(service, tenant)
+      const { lock_token } = (await move(service, tenant, id, 'claim')).body
+      const kept = await service.app.db.one(LOCK, { tenant_id: tenant.tenant_id, id })
+      expect(kept).toEqual({ lock_token_hash: createHash('sha256').update(lock_token).digest('hex') })
+      expect((await move(service, tenant, id, 'extend', { lock_token })).body.lock_token).toBe(lock_token)
+      const extended = await move(service, tenant, id, 'extend')
+      expect([extended.status, extended.body.lock_token]).toEqual([200, null])
+      const hash_as_token = { lock_token: kept!.lock_token_hash }
+      expectRefusal(await move(service, tenant, id, 'release', hash_as_token), 'LOCK_NOT_HELD')
+      expect((await move(service, tenant, id, 'release', { lock_token })).status).toBe(200)
+    })
 
     test('is shown by claim and extend alone', async () => {
       const tenant = await service.signUp()

@@ -26,7 +26,7 @@ function item(change: Partial<ItemRow>): ItemRow {
     lock_seconds: 300,
     locked_by: null,
     locked_until: null,
-    lock_token: null,
+    lock_token_hash: null,
     claims: 0,
     created_at: now,
     updated_at: now,
@@ -39,7 +39,7 @@ const claimed = item({
   status: 'claimed',
   locked_by: 'agent-one',
   locked_until: now + 1_000,
-  lock_token: 'lck_1',
+  lock_token_hash: 'lck_1',
   claims: 1,
 })
 
@@ -49,12 +49,12 @@ describe('a lock', () => {
     [
       'when it runs out',
       now + 1_000,
-      { ...claimed, status: 'failed', locked_by: null, locked_until: null, lock_token: null },
+      { ...claimed, status: 'failed', locked_by: null, locked_until: null, lock_token_hash: null },
     ],
     [
       'long after it ran out',
       now + 1e12,
-      { ...claimed, status: 'failed', locked_by: null, locked_until: null, lock_token: null },
+      { ...claimed, status: 'failed', locked_by: null, locked_until: null, lock_token_hash: null },
     ],
   ] as [string, number, ItemRow][])('%s', (_, at, expected) => {
     expect(seenAt(claimed, at)).toEqual(expected)

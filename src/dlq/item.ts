@@ -43,17 +43,25 @@ export interface ItemRow {
   lock_seconds: number
   locked_by: string | null
   locked_until: Millis | null
-  lock_token: string | null
+  /** SHA-256 of what the claim answered. */
+  lock_token_hash: string | null
   claims: number
   created_at: Millis
   updated_at: Millis
   resolved_at: Millis | null
 }
 
+/** An item with the token of its lock in clear, which only whoever has it can show. */
+export interface HeldItem extends ItemRow {
+  lock_token: string | null
+}
+
 /** The item as everybody sees it at `now`: a lock that has run out is no lock, and the item is failed again. */
 export function seenAt(item: ItemRow, now: Millis): ItemRow {
   const lapsed = item.status === 'claimed' && item.locked_until !== null && item.locked_until <= now
-  return lapsed ? { ...item, status: 'failed', locked_by: null, locked_until: null, lock_token: null } : item
+  return lapsed
+    ? { ...item, status: 'failed', locked_by: null, locked_until: null, lock_token_hash: null }
+    : item
 }
 
 /** Whether the item counts against dlq_items. */

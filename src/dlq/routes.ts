@@ -19,7 +19,7 @@ import {
   Text,
   Time,
 } from '../contract/schemas.ts'
-import { type ItemRow, lock_seconds_max, seenAt, statuses } from './item.ts'
+import { type HeldItem, type ItemRow, lock_seconds_max, seenAt, statuses } from './item.ts'
 import * as dlq from './service.ts'
 import * as store from './store.ts'
 
@@ -73,6 +73,11 @@ const ClaimedItem = Shape({
   lock_token: Type.String({
     description: 'Send it with extend, release, fail and resolve to be sure that the lock is still yours.',
   }),
+})
+
+const ExtendedItem = Shape({
+  ...Item.properties,
+  lock_token: Nullable(Type.String({ description: 'The one that was sent; null when none was.' })),
 })
 
 const ClaimBody = Type.Object({ lock_seconds: Type.Optional(OwnLockSeconds) })
@@ -195,7 +200,7 @@ export const extendItem = route({
   auth: ['agent'],
   params: { id },
   body: ExtendBody,
-  replies: { 200: ClaimedItem },
+  replies: { 200: ExtendedItem },
   errors: ['DLQ_NOT_FOUND', 'INVALID_STATE', 'LOCK_NOT_HELD'],
   async handle({ db, caller }, { params, body }) {
     return claimedOf(await dlq.extend(db, caller, params.id, body.lock_token, body.lock_seconds))
@@ -247,7 +252,7 @@ export const resolveItem = route({
   },
 })
 
-function claimedOf(item: ItemRow) {
+function claimedOf(item: HeldItem) {
   return { ...itemOf(item), lock_token: item.lock_token }
 }
 

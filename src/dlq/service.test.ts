@@ -3,6 +3,7 @@ import { forEachDatabase } from '../../test/support/databases.ts'
 import { Bench } from '../../test/support/work-engine.ts'
 import type { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
+import { hashKey } from '../base/keys.ts'
 import type { AgentCaller } from '../contract/caller.ts'
 import type { Db, Tx } from '../db/db.ts'
 import * as quotas from '../quotas/service.ts'
@@ -49,7 +50,7 @@ forEachDatabase('Dead letters', (databases) => {
       }
       return { ...bound(tx), one } as Tx
     }
-    return { write: <T>(work: (tx: Tx) => Promise<T>) => write((tx) => work(changed(tx))) } as Db
+    return { write: <T>(_: string, work: (tx: Tx) => Promise<T>) => write((tx) => work(changed(tx))) } as Db
   }
 
   const bound = (tx: Tx) => ({
@@ -60,11 +61,11 @@ forEachDatabase('Dead letters', (databases) => {
   })
 
   const claim = (tx: Tx, tenant_id: string, id: string, agent_id: string, lock_token: string) =>
-    store.claim(tx, tenant_id, id, { agent_id, lock_token, locked_until: null })
+    store.claim(tx, tenant_id, id, { agent_id, lock_token_hash: hashKey(lock_token), locked_until: null })
 
   type Change = (tx: Tx, tenant_id: string, id: string) => unknown
   const release: Change = (tx, tenant_id, id) =>
-    store.release(tx, tenant_id, id, { agent_id: 'agent-one', lock_token: 'lck_first' })
+    store.release(tx, tenant_id, id, { agent_id: 'agent-one', lock_token_hash: hashKey('lck_first') })
   const claimedBy =
     (agent_id: string): Change =>
     async (tx, tenant_id, id) => {

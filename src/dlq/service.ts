@@ -3,6 +3,7 @@
 import { type Millis, second_ms } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
+import { hashKey } from '../base/keys.ts'
 import type { AgentCaller } from '../contract/caller.ts'
 import type { Plans } from '../contract/services.ts'
 import { type Db, type Tx, upkeep } from '../db/db.ts'
@@ -10,6 +11,7 @@ import * as quotas from '../quotas/service.ts'
 import {
   claimRefusal,
   ended_kept_ms,
+  type HeldItem,
   type ItemRow,
   isOpen,
   lock_seconds_default,
@@ -78,10 +80,12 @@ export function claim(
   caller: AgentCaller,
   id: string,
   lock_seconds: number | undefined,
-): Promise<ItemRow> {
+): Promise<HeldItem> {
   return db.write(caller.tenant_id, async (tx) => {
-    const claimed = await store.claim(tx, caller.tenant_id, id, newLock(tx, caller, lock_seconds))
-    if (claimed) return claimed
+    const lock_token = newId('lck', tx.now)
+    const lock = lockOf(tx, caller, lock_token, lock_seconds)
+    const claimed = await store.claim(tx, caller.tenant_id, id, lock)
+    if (claimed) return { ...claimed, lock_token }
     const item = await store.find(tx, caller.tenant_id, id)
     throw claimRefusal(item && seenAt(item, tx.now))
   })
@@ -92,14 +96,31 @@ export function claimOldest(
   db: Db,
   caller: AgentCaller,
   lock_seconds: number | undefined,
-): Promise<ItemRow | null> {
-  return db.write(caller.tenant_id, async (tx) =>
-    store.claimOldest(tx, caller.tenant_id, newLock(tx, caller, lock_seconds)),
-  )
+): Promise<HeldItem | null> {
+  return db.write(caller.tenant_id, async (tx) => {
+    const lock_token = newId('lck', tx.now)
+    const claimed = await store.claimOldest(
+      tx,
+      caller.tenant_id,
+      lockOf(tx, caller, lock_token, lock_seconds),
+    )
+    return claimed && { ...claimed, lock_token }
+  })
 }
 
-function newLock(tx: Tx, { agent_id }: AgentCaller, lock_seconds: number | undefined) {
-  return { agent_id, lock_token: newId('lck', tx.now), locked_until: lockEnd(tx, lock_seconds) }
+function lockOf(tx: Tx, { agent_id }: AgentCaller, lock_token: string, lock_seconds: number | undefined) {
+  return { agent_id, lock_token_hash: hashKey(lock_token), locked_until: lockEnd(tx, lock_seconds) }
+}
+
+/** The lock of this item when this agent holds it, and under this token if one is sent; else null. */
+function holdOf(item: ItemRow | null, agent_id: string, lock_token: string | undefined) {
+  const lock_token_hash = item?.lock_token_hash ?? null
+  if (lock_token_hash === null || item?.locked_by !== agent_id) return null
+  return isToken(lock_token, lock_token_hash) ? { agent_id, lock_token_hash } : null
+}
+
+function isToken(lock_token: string | undefined, lock_token_hash: string | null): boolean {
+  return lock_token === undefined || hashKey(lock_token) === lock_token_hash
 }
 
 /** Null: the item's own lock_seconds count. */
@@ -114,17 +135,15 @@ export function extend(
   id: string,
   lock_token: string | undefined,
   lock_seconds: number | undefined,
-): Promise<ItemRow> {
+): Promise<HeldItem> {
   return db.write(tenant_id, async (tx) => {
     for (;;) {
       const found = await store.find(tx, tenant_id, id)
       const item = found && seenAt(found, tx.now)
-      const held = item?.lock_token ?? null
-      const holds = held !== null && item?.locked_by === agent_id && (lock_token ?? held) === held
-      if (!holds) throw moveRefusal(item, 'extend')
-      const hold = { agent_id, lock_token: held }
+      const hold = holdOf(item, agent_id, lock_token)
+      if (!hold) throw moveRefusal(item, 'extend')
       const extended = await store.extend(tx, tenant_id, id, hold, lockEnd(tx, lock_seconds))
-      if (extended) return extended // else it changed since it was read
+      if (extended) return { ...extended, lock_token: lock_token ?? null } // else it changed since it was read
     }
   })
 }
@@ -165,10 +184,9 @@ async function leave(
   for (;;) {
     const found = await store.find(tx, tenant_id, id)
     const item = found && seenAt(found, tx.now)
-    const { lock_token: held = null } = item ?? {}
-    const holds = held !== null && item?.locked_by === agent_id && (lock_token ?? held) === held
-    if (!holds) throw moveRefusal(item, verb)
-    const moved = await move(tx, tenant_id, id, { agent_id, lock_token: held })
+    const hold = holdOf(item, agent_id, lock_token)
+    if (!hold) throw moveRefusal(item, verb)
+    const moved = await move(tx, tenant_id, id, hold)
     if (moved) return moved // else it changed since it was read
   }
 }
@@ -186,7 +204,7 @@ export function resolve(
       const item = found && seenAt(found, tx.now)
       if (!found || !item) throw moveRefusal(null, 'resolve')
       if (item.status === 'resolved') return item
-      if (lock_token !== undefined && lock_token !== item.lock_token) throw moveRefusal(item, 'resolve')
+      if (!isToken(lock_token, item.lock_token_hash)) throw moveRefusal(item, 'resolve')
       const resolved = await store.resolve(tx, caller.tenant_id, found)
       if (!resolved) continue
       if (isOpen(item.status)) await quotas.giveBack(tx, caller.tenant_id, 'dlq_items', 1)

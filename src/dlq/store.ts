@@ -16,7 +16,7 @@ const INSERT = sql(
 )
 
 const listed = `id, status, error, workflow_id, source, source_id, agent_id, lock_seconds, locked_by, locked_until,
-     lock_token, claims, created_at, updated_at, resolved_at`
+     lock_token_hash, claims, created_at, updated_at, resolved_at`
 
 const here = 'tenant_id = :tenant_id and id = :id'
 // The first half says it to the index of open items.
@@ -25,7 +25,7 @@ const held = `status = 'claimed' and locked_until > :now`
 
 const FIND = sql<ItemRow>('dlq.find', `select ${listed}, payload from dlq_items where ${here}`)
 
-const lock = `status = 'claimed', locked_by = :agent_id, lock_token = :lock_token, claims = claims + 1, updated_at = :now`
+const lock = `status = 'claimed', locked_by = :agent_id, lock_token_hash = :lock_token_hash, claims = claims + 1, updated_at = :now`
 const own_time = `update dlq_items set ${lock}, locked_until = :now + lock_seconds * 1000`
 const given_time = `update dlq_items set ${lock}, locked_until = :locked_until`
 
@@ -50,7 +50,7 @@ const CLAIM_OLDEST_UNTIL = sql<ItemRow>(
   `${given_time} where ${oldest} returning ${listed}, payload`,
 )
 
-const kept = `where ${here} and ${held} and locked_by = :agent_id and lock_token = :lock_token
+const kept = `where ${here} and ${held} and locked_by = :agent_id and lock_token_hash = :lock_token_hash
    returning ${listed}, payload`
 
 const EXTEND = sql<ItemRow>(
@@ -62,7 +62,7 @@ const EXTEND_UNTIL = sql<ItemRow>(
   `update dlq_items set locked_until = :locked_until, updated_at = :now ${kept}`,
 )
 
-const unlock = 'locked_by = null, locked_until = null, lock_token = null, updated_at = :now'
+const unlock = 'locked_by = null, locked_until = null, lock_token_hash = null, updated_at = :now'
 
 const RELEASE = sql<ItemRow>('dlq.release', `update dlq_items set status = 'failed', ${unlock} ${kept}`)
 
@@ -89,7 +89,7 @@ const lapsed = "status = 'claimed' and locked_until <= :now"
 // with an equal sign PostgreSQL may walk the index of all tenants' rows, and pass those of the others.
 const RELEASE_LAPSED = sql(
   'dlq.release_lapsed',
-  `update dlq_items set status = 'failed', locked_by = null, locked_until = null, lock_token = null
+  `update dlq_items set status = 'failed', locked_by = null, locked_until = null, lock_token_hash = null
     where ${inChunk({
       ...{ ...table, index: 'dlq_items_tenant_locked', order: 'tenant_id, locked_until', skip_locked: true },
       where: `status = 'claimed' and tenant_id >= :tenant_id and (tenant_id, locked_until) <= (:tenant_id, :now)`,
@@ -142,7 +142,7 @@ export function find(q: Reader, tenant_id: string, id: string) {
 
 interface Lock {
   agent_id: string
-  lock_token: string
+  lock_token_hash: string
   /** Null: the item's own lock_seconds. */
   locked_until: Millis | null
 }
@@ -163,7 +163,7 @@ export function claimOldest(tx: Tx, tenant_id: string, { locked_until, ...lock }
 
 interface Hold {
   agent_id: string
-  lock_token: string
+  lock_token_hash: string
 }
 
 /** Null unless this agent holds this lock. `locked_until` null: by the item's own lock_seconds from now. */

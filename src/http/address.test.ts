@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { clientAddress, parseRanges } from './address.ts'
+import { clientAddress, clientKey, networksOf, normalAddress, parseRanges } from './address.ts'
 
 describe('The client address', () => {
   test.each([
@@ -29,6 +29,65 @@ describe('The client address', () => {
   test('is the peer when nobody is trusted', () => {
     expect(clientAddress('10.0.0.1', '198.51.100.7', [])).toBe('10.0.0.1')
   })
+})
+
+describe('An address has one spelling', () => {
+  test.each([
+    ['203.0.113.9', '203.0.113.9'],
+    ['203.0.113.9:1000', '203.0.113.9'],
+    ['::ffff:203.0.113.9', '203.0.113.9'],
+    ['::FFFF:203.0.113.9', '203.0.113.9'],
+    ['::ffff:cb00:7109', '203.0.113.9'],
+    ['0:0:0:0:0:ffff:cb00:7109', '203.0.113.9'],
+    ['[::ffff:203.0.113.9]:443', '203.0.113.9'],
+    ['2001:db8::1', '2001:db8::1'],
+    ['2001:DB8::1', '2001:db8::1'],
+    ['2001:0db8:0:0:0:0:0:1', '2001:db8::1'],
+    ['2001:db8:0::1', '2001:db8::1'],
+    ['[2001:db8::1]', '2001:db8::1'],
+    ['[2001:db8::1]:443', '2001:db8::1'],
+    ['fe80::1%eth0', 'fe80::1'],
+    ['[fe80::1%25eth0]:443', 'fe80::1'],
+  ])('%s is %s', (text, address) => {
+    expect(normalAddress(text)).toBe(address)
+    expect(normalAddress(address)).toBe(address)
+    expect(clientAddress('10.0.0.1', `1.2.3.4, ${text}`, parseRanges('10.0.0.0/8'))).toBe(address)
+    expect(clientAddress(text, null, [])).toBe(address)
+  })
+
+  test.each([
+    ...['', 'unknown', 'x1', '0313.0.113.11', '203.0.113.011', '203.113.11', '0xcb.0.113.11', '3405803787'],
+    ...['256.0.0.1', '1.2.3.4.5', '203.0.113.9:', '203.0.113.9:123456', '203.0.113.9%eth0'],
+    ...['::ffff:010.2.3.4', '::ffff:0x1.2.3.4', '1::2::3', '[2001:db8::1', '2001:db8::1]', '[203.0.113.9]'],
+    ...['[2001:db8::1]:x', '[]', '%eth0', '2001:db8::12345'],
+  ])('%j is none, and the hop after it is the client', (text) => {
+    expect(normalAddress(text)).toBeNull()
+    expect(clientAddress('10.0.0.1', `1.2.3.4, ${text}, 10.0.0.7`, parseRanges('10.0.0.0/8'))).toBe(
+      '10.0.0.7',
+    )
+  })
+
+  test('a proxy is trusted in every spelling', () => {
+    const trusted = parseRanges('10.0.0.0/8, fd00::/8')
+    for (const proxy of ['10.0.0.9:80', '::ffff:10.0.0.9', '[fd00::9]:443', 'FD00::9']) {
+      expect([proxy, clientAddress('10.0.0.1', `198.51.100.7, ${proxy}`, trusted)]).toEqual([
+        proxy,
+        '198.51.100.7',
+      ])
+    }
+  })
+})
+
+test('A client is its IPv4 address, or its /64 of IPv6', () => {
+  expect(networksOf('203.0.113.9')).toEqual({
+    ...{ client: '203.0.113.9', site: null, provider: '203.0.0.0/16' },
+  })
+  expect(networksOf('2001:db8:1:2:3:4:5:6')).toEqual({
+    ...{ client: '2001:db8:1:2::/64', site: '2001:db8:1::/48', provider: '2001:db8::/32' },
+  })
+  expect(['203.0.113.9', '2001:db8::1', '2001:db8:0:0:ffff::', 'unknown'].map(clientKey)).toEqual([
+    ...['203.0.113.9', '2001:db8:0:0::/64', '2001:db8:0:0::/64', 'unknown'],
+  ])
 })
 
 describe('TRUST_PROXY', () => {

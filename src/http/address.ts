@@ -20,18 +20,63 @@ export function parseRanges(text: string): Range[] {
 
 /**
  * The peer itself, unless it is a trusted proxy: then the last address of X-Forwarded-For that is none. A header
- * from anybody else is not believed.
+ * from anybody else is not believed. In its normal spelling, whatever was sent.
  */
 export function clientAddress(peer: string, forwarded_for: string | null, trusted: readonly Range[]): string {
-  if (trusted.length === 0 || forwarded_for === null || !isTrusted(peer, trusted)) return peer
-  const hops = forwarded_for.split(',').map((hop) => hop.trim())
-  let client = peer
-  for (const hop of hops.reverse()) {
-    if (!ipaddr.isValid(hop)) break
-    client = hop
-    if (!isTrusted(hop, trusted)) break
+  let client = normalAddress(peer) ?? peer
+  if (trusted.length === 0 || forwarded_for === null || !isTrusted(client, trusted)) return client
+  for (const hop of forwarded_for.split(',').reverse()) {
+    const address = normalAddress(hop.trim())
+    if (address === null) break
+    client = address
+    if (!isTrusted(address, trusted)) break
   }
   return client
+}
+
+/**
+ * The one spelling of an address: an IPv4 address, also one that IPv6 carries, in four decimals, an IPv6 address as in
+ * RFC 5952, both without port, brackets and zone. Null for whatever is no address, such as 0313.0.113.11 or 127.1.
+ */
+export function normalAddress(text: string): string | null {
+  const ipv4 = /^(\d{1,3}(?:\.\d{1,3}){3})(?::\d{1,5})?$/.exec(text)?.[1]
+  if (ipv4 !== undefined) return ipaddr.IPv4.isValidFourPartDecimal(ipv4) ? ipv4 : null
+  const bracketed = /^\[([^\]]*)\](?::\d{1,5})?$/.exec(text)?.[1]
+  const ipv6 = (bracketed ?? text).split('%', 1)[0]!
+  const tail = ipv6.slice(ipv6.lastIndexOf(':') + 1)
+  if (!ipaddr.IPv6.isValid(ipv6) || (tail.includes('.') && !ipaddr.IPv4.isValidFourPartDecimal(tail)))
+    return null
+  return ipaddr.process(ipv6).toString()
+}
+
+/** The networks that a client is counted by. */
+export interface Networks {
+  /** The client itself: the address, or the /64 of IPv6, which is what one line gets. */
+  client: string
+  /** The /48 of IPv6, of which one customer may have all; null for IPv4. */
+  site: string | null
+  /** The /16 of IPv4 or the /32 of IPv6, which is about a provider. */
+  provider: string
+}
+
+/** Of an address in its normal spelling; what is none is a client of its own. */
+export function networksOf(address: string): Networks {
+  if (!address.includes(':')) {
+    const [first, second, third] = address.split('.')
+    const provider = third === undefined ? address : `${first}.${second}.0.0/16`
+    return { client: address, site: null, provider }
+  }
+  const { parts } = ipaddr.IPv6.parse(address)
+  const prefix = (bits: number) => {
+    const groups = parts.slice(0, bits / 16).map((part) => part.toString(16))
+    return `${groups.join(':')}::/${bits}`
+  }
+  return { client: prefix(64), site: prefix(48), provider: prefix(32) }
+}
+
+/** Whom a limit per client counts: the address, or the /64 of IPv6. `address` in its normal spelling. */
+export function clientKey(address: string): string {
+  return address.includes(':') ? networksOf(address).client : address
 }
 
 function isTrusted(address: string, trusted: readonly Range[]): boolean {

@@ -257,17 +257,68 @@ describe('A limit per address', () => {
     expect([limit.take('a'), limit.take('a')]).toEqual([true, false])
   })
 
-  test('remembers at most 10,000 addresses: ended windows go first, then the oldest', () => {
+  const fill = (limit: AddressLimit, count: number, address: (i: number) => string) => {
+    for (let i = 0; i < count; i++) limit.take(address(i))
+  }
+  const ipv4 = (first: number) => (i: number) => `${first}.${i >> 16}.${(i >> 8) & 255}.${i & 255}`
+
+  test('counts IPv6 by the /64, whichever of its addresses asks', () => {
+    const limit = new AddressLimit(new TestClock(), 2, 1_000)
+    const seen = ['2001:db8::1', '2001:db8::2', '2001:db8:0:0:ffff::1', '2001:db8:0:1::1'].map((address) =>
+      limit.take(address),
+    )
+    expect(seen).toEqual([true, true, false, true])
+  })
+
+  test('counts IPv6 by the /48 as well, at ten times the number, and says when that ends', () => {
+    const clock = new TestClock()
+    const limit = new AddressLimit(clock, 2, 5_000)
+    const taken = Array.from({ length: 21 }, (_, i) => limit.take(`2001:db8:7:${i.toString(16)}::1`))
+    expect(taken).toEqual([...Array(20).fill(true), false])
+    expect(limit.retryAfter('2001:db8:7:99::1')).toBe(5)
+    expect(limit.take('2001:db8:8::1')).toBe(true)
+    limit.giveBack('2001:db8:7:1::1')
+    expect([limit.take('2001:db8:7:99::1'), limit.take('2001:db8:7:98::1')]).toEqual([true, false])
+    clock.advance(5_000)
+    expect(limit.take('2001:db8:7:98::1')).toBe(true)
+  })
+
+  test('remembers at most 10,000 clients: what has ended goes, what has not is not forgotten for others', () => {
     const clock = new TestClock()
     const limit = new AddressLimit(clock, 1, 1_000)
-    limit.take('ended')
-    clock.advance(999)
-    for (let i = 0; i < 9_999; i++) limit.take(`a${i}`)
-    clock.advance(1)
-    expect(limit.take('one more')).toBe(true)
-    expect(limit.take('a0')).toBe(false)
-    expect(limit.take('and one')).toBe(true)
-    expect(limit.take('a1')).toBe(false)
-    expect(limit.take('a0')).toBe(true)
+    limit.take('198.51.100.1')
+    fill(limit, 20_001, ipv4(10))
+    expect(limit.take('198.51.100.1')).toBe(false)
+    clock.advance(1_000)
+    expect(limit.take('198.51.100.1')).toBe(true)
+  })
+
+  test('counts new clients past that by their provider, at ten times the number', () => {
+    const clock = new TestClock()
+    const limit = new AddressLimit(clock, 2, 1_000)
+    fill(limit, 9_999, ipv4(10))
+    expect(limit.take('192.0.2.1')).toBe(true)
+    const taken = Array.from({ length: 21 }, (_, i) => limit.take(`198.51.${i}.1`))
+    expect(taken).toEqual([...Array(20).fill(true), false])
+    expect(limit.retryAfter('198.51.99.1')).toBe(1)
+    expect([limit.take('198.52.0.1'), limit.take('192.0.2.1'), limit.take('192.0.2.1')]).toEqual([
+      ...[true, true, false],
+    ])
+    limit.giveBack('198.51.3.1')
+    expect([limit.take('198.51.98.1'), limit.take('198.51.97.1')]).toEqual([true, false])
+    clock.advance(1_000)
+    expect(limit.take('198.51.97.1')).toBe(true)
+  })
+
+  test('has room for 10,000 providers, and then forgets the one whose window ends first', () => {
+    const clock = new TestClock()
+    const limit = new AddressLimit(clock, 1, 1_000)
+    fill(limit, 10_000, ipv4(10))
+    const provider = (i: number) =>
+      `2a${(i >> 16).toString(16).padStart(2, '0')}:${(i & 0xffff).toString(16)}`
+    for (let i = 0; i < 10; i++) limit.take(`${provider(0)}:${i}::1`)
+    expect(limit.take(`${provider(0)}:a::1`)).toBe(false)
+    fill(limit, 10_000, (i) => `${provider(i + 1)}::1`)
+    expect(limit.take(`${provider(0)}:a::1`)).toBe(true)
   })
 })

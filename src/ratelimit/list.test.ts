@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { type Answer, forEachService, type TestService } from '../../test/support/service.ts'
 import { iso, second_ms } from '../base/clock.ts'
-import { unnamed } from '../db/db.ts'
+import { unnamed, upkeep } from '../db/db.ts'
 
 async function newLimiter(service: TestService) {
   const tenant = await service.signUp('pro')
@@ -127,7 +127,7 @@ forEachService('GET /api/rate-limit', (service) => {
        values (:tenant_id, '__rl', :key, '{}', 1, 1, 1, :expires_at, 0, 60000, '3', 1, null, 1)`,
     )
     const first_at = service.clock.now() + 60 * second_ms
-    await service.app.db.write(async (tx) => {
+    await service.app.db.write(upkeep, async (tx) => {
       for (let n = 0; n < counters; n++) {
         await tx.run(INSERT, { tenant_id, key: `__rl:k${n}`, expires_at: first_at + n })
       }

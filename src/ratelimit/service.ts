@@ -13,6 +13,7 @@ import {
   type Decision,
   decideFixed,
   decideSliding,
+  expiryOf,
   type Known,
   type Standing,
   standingOf,
@@ -54,13 +55,23 @@ type Row = ReturnType<typeof store.rowOf>
 
 async function hitFixed(tx: Tx, tenant_id: string, row: Row, asked: Check): Promise<Decision | null> {
   const counted = await store.hitFixed(tx, tenant_id, row)
-  return counted && decideFixed(asked, counted)
+  if (!counted) return null
+  const latest = expiryOf(asked.algorithm, asked.window_ms, tx.now)
+  if (counted.expires_at <= latest) return decideFixed(asked, counted)
+  await store.beginNow(tx, tenant_id, row, latest)
+  return decideFixed(asked, { ...counted, expires_at: latest })
 }
 
 async function hitSliding(tx: Tx, tenant_id: string, row: Row, asked: Check): Promise<Decision | null> {
   const counted =
     (await store.hitSliding(tx, tenant_id, row, asked)) ?? (await store.nextBucket(tx, tenant_id, row, asked))
-  return counted && decideSliding(asked, counted, tx.now)
+  if (!counted) return null
+  const latest = expiryOf(asked.algorithm, asked.window_ms, tx.now)
+  if (counted.expires_at <= latest) return decideSliding(asked, counted, tx.now)
+  await store.beginNow(tx, tenant_id, row, latest)
+  // What was allowed by a bucket that seemed to end later is allowed by this one, in which more of it has faded.
+  if (counted.taken > 0) return decideSliding(asked, { ...counted, expires_at: latest }, tx.now)
+  return hitSliding(tx, tenant_id, row, asked)
 }
 
 /** The first check of a window is within every limit. Null when it was not the first after all. */
@@ -72,7 +83,7 @@ async function begin(
   asked: Check,
 ): Promise<Decision | null> {
   const fixed = asked.algorithm === 'fixed_window'
-  const expires_at = tx.now + (fixed ? 1 : 2) * asked.window_ms
+  const expires_at = expiryOf(asked.algorithm, asked.window_ms, tx.now)
   const made = await store.start(tx, caller.tenant_id, row, asked, expires_at)
   if (!made) return null
   if (made.version === made.born) await kv.take(tx, caller, plans)

@@ -48,6 +48,12 @@ const NEXT_BUCKET = sql<CountedSliding>(
    returning rl_hits as hits, rl_previous as previous, rl_taken as taken, expires_at`,
 )
 
+// After the clock was set back: a window that begins later than now begins now.
+const BEGIN_NOW = sql(
+  'ratelimit.begin_now',
+  `update kv_entries set expires_at = :latest where ${here} and value = :value and expires_at > :latest`,
+)
+
 const START = sql<{ version: number; born: number }>(
   'ratelimit.start',
   `insert into kv_entries
@@ -138,6 +144,11 @@ export function hitSliding(tx: Tx, tenant_id: string, row: CheckRow, check: Chec
     ceiling: ceilingOf(check.limit),
     ahead: tx.now + check.window_ms,
   })
+}
+
+/** Lets the window end at `latest` instead of later. */
+export function beginNow(tx: Tx, tenant_id: string, { key, value }: CheckRow, latest: Millis) {
+  return tx.run(BEGIN_NOW, { tenant_id, key, value, latest })
 }
 
 /** Null when there is no bucket that has ended less than a window ago. */

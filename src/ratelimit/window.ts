@@ -103,6 +103,11 @@ function bucketEnd({ expires_at }: Buckets, window_ms: number): Millis {
   return expires_at - window_ms
 }
 
+/** When a counter that begins now expires: a sliding one is kept for one window more, as the bucket before. */
+export function expiryOf(algorithm: Algorithm, window_ms: number, now: Millis): Millis {
+  return now + (algorithm === 'fixed_window' ? 1 : 2) * window_ms
+}
+
 /** The buckets as they are at `now`: past the end of the current one a new one follows. Null: both are over. */
 function bucketsAt(buckets: Buckets, window_ms: number, now: Millis): Buckets | null {
   if (now >= buckets.expires_at) return null
@@ -156,6 +161,10 @@ export function standingOf(known: Known | null, now: Millis): Standing {
   }
   const { limit, window_ms } = known
   const ceiling = ceilingOf(limit)
+  // The clock was set back: the window has begun now.
+  const latest = expiryOf(windowOf(known), window_ms, now)
+  if (known.value !== null && known.expires_at > latest)
+    return standingOf({ ...known, expires_at: latest }, now)
   if (known.value === null || known.expires_at <= now) {
     const reset_at = known.expires_at
     return { count: 0, remaining: ceiling, reset_at, window_expired: true, limit, window_ms }

@@ -49,7 +49,7 @@ create table dlq_items (
   lock_seconds {integer} not null,
   locked_by {text},
   locked_until {integer},
-  lock_token {text},
+  lock_token_hash {text},
   claims {integer} not null,
   created_at {integer} not null,
   updated_at {integer} not null,
