@@ -21,6 +21,8 @@ import { poolHog } from './pool-hog.ts'
 import { protocol } from './protocol.ts'
 import { resets } from './resets.ts'
 import { secondService } from './second-service.ts'
+import { silentDns } from './silent-dns.ts'
+import { silentReceivers } from './silent-receivers.ts'
 import { unboundedScans } from './unbounded-scans.ts'
 import { unread } from './unread.ts'
 
@@ -36,6 +38,8 @@ export const attacks: readonly Attack[] = [
   heavyReads,
   heavyWrites,
   poolHog,
+  silentDns,
+  silentReceivers,
   bytesAtRest,
   fullDisk,
   damagedFiles,

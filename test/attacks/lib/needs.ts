@@ -11,3 +11,10 @@ export function namespaces(): string | null {
 export function root(): string | null {
   return process.getuid?.() === 0 ? null : 'not root'
 }
+
+/** Mounts of one's own, and a port below 1024. */
+export function ownMounts(): string | null {
+  if (!Bun.which('unshare')) return 'unshare is not installed'
+  const { exitCode } = Bun.spawnSync(['unshare', '-m', 'true'], { stdout: 'ignore', stderr: 'ignore' })
+  return exitCode === 0 ? root() : 'no right to make mounts (unshare -m)'
+}
