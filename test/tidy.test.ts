@@ -553,7 +553,7 @@ function isText(file: string): boolean {
 
 /** What git would keep, told from what it ignores without asking git. */
 function filesIn(folder: string): string[] {
-  const ignored = ['node_modules', '.git', 'data', 'dist', '.screenshots', '.DS_Store']
+  const ignored = ['node_modules', '.git', 'data', 'dist', '.screenshots', '.fuzz', '.DS_Store']
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     if (ignored.includes(entry.name) || entry.name.endsWith('.log')) return []
     const path = join(folder, entry.name)

@@ -46,6 +46,7 @@ async function probe({ port, from, interval_ms, method, path, headers, body }: P
       })
       const { status } = await Promise.race([wire.ask(request), silence])
       if (status !== 200) failed(String(status))
+      seen.latencies_ms.push(performance.now() - asked_at)
     } catch (error) {
       failed((error as Error).message)
       wire?.reset()
@@ -53,7 +54,6 @@ async function probe({ port, from, interval_ms, method, path, headers, body }: P
     } finally {
       clearTimeout(late)
     }
-    seen.latencies_ms.push(performance.now() - asked_at)
     asked_at = null
     await Bun.sleep(interval_ms)
   }
