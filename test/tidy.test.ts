@@ -234,6 +234,7 @@ describe('a limit', () => {
     'src/callbacks/pool.ts addresses_tried_max': 'not declared yet',
     'src/config.ts secret_key_characters_min': 'not declared yet',
     'src/config.ts cron_secret_characters_min': 'not declared yet',
+    'src/db/migrate.ts tries_max': 'not declared yet',
     'src/db/postgres.ts tries_max': 'not declared yet',
     'src/db/postgres.ts under_way_max': 'not declared yet',
     'src/db/postgres.ts silence_ms_max': 'not declared yet',
