@@ -240,6 +240,8 @@ describe('a limit', () => {
     'src/db/postgres.ts silence_ms_max': 'not declared yet',
     'src/db/postgres.ts round_trip_ms_max': 'not declared yet',
     'src/db/sqlite.ts queue_max': 'not declared yet',
+    'src/dlq/routes.ts payload_bytes_max': 'not declared yet',
+    'src/dlq/routes.ts error_bytes_max': 'not declared yet',
     'src/dlq/service.ts sweep_rows_max': 'not declared yet',
     'src/dlq/service.ts sweep_bytes_max': 'not declared yet',
     'src/http/answers.ts ignored_names_max': 'not declared yet',
