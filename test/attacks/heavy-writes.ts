@@ -4,7 +4,7 @@ import { shown } from './lib/load.ts'
 import type { LoadRequest } from './lib/load-process.ts'
 
 const connections = 64
-const seconds = 4
+const seconds = 3
 
 export const heavyWrites: Attack = {
   name: 'heavy-writes',

@@ -5,7 +5,7 @@ import type { Tenant } from './lib/service.ts'
 
 const rows = 400_000
 const connections = 16
-const seconds = 4
+const seconds = 3
 
 export const unboundedScans: Attack = {
   name: 'unbounded-scans',
