@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Attack, Lab } from './lib/lab.ts'
@@ -34,7 +35,7 @@ export const bytesAtRest: Attack = {
     const service = await withQuota(lab, place)
     const good = await lab.good(service)
     const attacker = await lab.tenant(service, 'free', 'attacker')
-    const metadata = `{"m":"${'x'.repeat(65_000)}"}`
+    const metadata = `{"m":"${randomBytes(48_000).toString('base64')}"}` // no engine can compress it much
     const requests = [attacker.request('POST', '/v1/audit', `{"action":"x","metadata":${metadata}}`)]
     const before = await size(place)
     let refused = 0

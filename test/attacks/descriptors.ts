@@ -5,7 +5,7 @@ import { shown } from './lib/load.ts'
 const descriptors = 256
 const connections = 600
 const seconds = 5
-const cpu_percent_max = 50
+const cpu_percent_max = 20
 
 export const descriptorLimit: Attack = {
   name: 'descriptors',

@@ -3,7 +3,7 @@ import type { Attack } from './lib/lab.ts'
 import { shown } from './lib/load.ts'
 
 const connections = 64
-const seconds = 5
+const seconds = 4
 const good_p99_ms = 50
 
 export const heavyReads: Attack = {

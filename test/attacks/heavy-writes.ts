@@ -4,7 +4,7 @@ import { shown } from './lib/load.ts'
 import type { LoadRequest } from './lib/load-process.ts'
 
 const connections = 64
-const seconds = 4
+const seconds = 3
 
 export const heavyWrites: Attack = {
   name: 'heavy-writes',
@@ -17,7 +17,7 @@ export const heavyWrites: Attack = {
     const attacker = await lab.tenant(service, 'pro', 'attacker')
     const { token } = await newInbox(attacker)
     const deep = `${'['.repeat(60)}${']'.repeat(60)}`
-    const members = Array.from({ length: 80_000 }, (_, i) => `"k${i}":${i}`).join(',')
+    const members = Array.from({ length: 70_000 }, (_, i) => `"k${i}":${i}`).join(',')
     const put = (body: string) => attacker.request('PUT', '/v1/kv/ns/p', body)
     const loads: [what: string, request: LoadRequest][] = [
       ['values of 256 KiB', put(JSON.stringify({ value: 'q'.repeat(260_000) }))],

@@ -1,7 +1,7 @@
 import type { Attack } from './lib/lab.ts'
 import { shown } from './lib/load.ts'
 
-const seconds = 5
+const seconds = 4
 const good_p99_ms = 20
 
 export const poolHog: Attack = {

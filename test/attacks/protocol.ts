@@ -30,20 +30,16 @@ export const protocol: Attack = {
       firstLine(two_hosts.text),
     )
     const { token } = await newInbox(attacker)
-    for (const [method, path] of [
-      ['GET', '/v1/kv/ns/none'],
-      ['GET', '/v1/nowhere'],
-      ['POST', `/hook/${token}`],
-      ['POST', '/hook/whi_nobody'],
+    for (const [what, method, path] of [
+      ['an unknown key', 'GET', '/v1/kv/ns/none'],
+      ['an unknown route', 'GET', '/v1/nowhere'],
+      ['an inbox', 'POST', `/hook/${token}`],
+      ['an unknown inbox', 'POST', '/hook/whi_nobody'],
     ] as const) {
       const answer = await fetch(service.url + path, { method, headers: attacker.headers })
       await answer.text()
       const value = answer.headers.get('x-content-type-options')
-      lab.check(
-        `${method} ${path.split('/').slice(0, 3).join('/')} answers with nosniff`,
-        value === 'nosniff',
-        `${value}`,
-      )
+      lab.check(`${what} answers with nosniff`, value === 'nosniff', `${value}`)
     }
     await idle
   },

@@ -63,6 +63,8 @@ export interface Line {
 
 /** Bounds that hold for everything, with default settings. */
 export const good_p99_ms_max = 100
+/** One stall of seconds is a single request of a client that waits for its answer, and hides behind its p99. */
+export const good_longest_ms_max = 1_000
 export const rss_mb_max = 512
 
 export interface Limits {
@@ -79,6 +81,7 @@ export function boundsOf(
   const bounds: Bound[] = []
   if (seen.good) {
     bounds.push({ figure: 'good p99 ms', value: seen.good.p99, most: limits.good_p99_ms ?? good_p99_ms_max })
+    bounds.push({ figure: 'good max ms', value: seen.good.max, most: good_longest_ms_max })
     bounds.push({ figure: 'good errors', value: seen.good_errors, most: 0 })
   }
   if (seen.rss_peak_mb !== null) {

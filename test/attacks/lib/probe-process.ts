@@ -39,21 +39,24 @@ async function probe({ port, from, interval_ms, method, path, headers, body }: P
   for (;;) {
     asked_at = performance.now()
     let late: Timer | undefined
+    let sent = false
     try {
       wire ??= await Wire.connect(port, { from })
+      sent = true
       const silence = new Promise<never>((_, reject) => {
         late = setTimeout(() => reject(new Error('no answer')), patience_ms)
       })
       const { status } = await Promise.race([wire.ask(request), silence])
       if (status !== 200) failed(String(status))
+      seen.latencies_ms.push(performance.now() - asked_at)
     } catch (error) {
+      if (sent) seen.latencies_ms.push(performance.now() - asked_at) // one that was never sent took no time
       failed((error as Error).message)
       wire?.reset()
       wire = null
     } finally {
       clearTimeout(late)
     }
-    seen.latencies_ms.push(performance.now() - asked_at)
     asked_at = null
     await Bun.sleep(interval_ms)
   }

@@ -1,0 +1,92 @@
+import { describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { routes } from '../../src/routes.ts'
+import { distinct, type Excuse, excusesFor, type Finding, findingsOf } from './findings.ts'
+
+const excuses = JSON.parse(readFileSync(new URL('excused.json', import.meta.url), 'utf8')) as Excuse[]
+
+function base64(value: unknown): { $base64: string } {
+  return { $base64: Buffer.from(JSON.stringify(value)).toString('base64') }
+}
+
+function lineOf(body: unknown, answer: unknown, message = ''): string {
+  const failure = { operation: 'POST /v1/tenants', message }
+  const checks = {
+    a: [
+      { name: 'not_a_server_error', status: 'success' },
+      { name: 'negative_data_rejection', status: 'failure', failure_info: { failure } },
+    ],
+  }
+  const request = { method: 'POST', uri: 'http://127.0.0.1:1/v1/tenants', body: base64(body) }
+  const interactions = { a: { request, response: { status_code: 400, content: base64(answer) } } }
+  return JSON.stringify({ ScenarioFinished: { recorder: { checks, interactions } } })
+}
+
+describe('a finding', () => {
+  test('is a check that failed, with the code and the issues of the answer', () => {
+    const issues = [
+      { path: '/name', message: 'is required' },
+      { path: '/plan', message: 'is none' },
+    ]
+    const error = { code: 'VALIDATION_FAILED', details: { issues } }
+    expect(findingsOf(lineOf({ plan: 1 }, { error }))).toEqual([
+      {
+        check: 'negative_data_rejection',
+        operation: 'POST /v1/tenants',
+        answer: '400 VALIDATION_FAILED /name is required; /plan is none',
+        message: '',
+        request: 'POST http://127.0.0.1:1/v1/tenants {"plan":1}',
+      },
+    ])
+  })
+
+  test('says when the field that is not of its type is null, and only then', () => {
+    const message = 'Invalid component: in body - plan: Incorrect type'
+    const answers = [null, 1].map((plan) => findingsOf(lineOf({ plan }, {}, message))[0]!.answer)
+    expect(answers).toEqual(['400 to null as plan', '400'])
+  })
+
+  test('is in no other line', () => {
+    expect(findingsOf('{"PhaseStarted": {"id": "1"}}')).toEqual([])
+  })
+
+  test('is told once for each check, operation and answer', () => {
+    const finding = findingsOf(lineOf({}, {}))[0]!
+    expect(distinct([finding, { ...finding, request: 'another' }])).toEqual([finding])
+  })
+})
+
+describe('an excuse', () => {
+  const finding: Finding = {
+    ...{ check: 'a', operation: 'GET /x', message: '', request: '' },
+    answer: '400 VALIDATION_FAILED /b is wrong; /c is wrong',
+  }
+  const excuse = (field: string) => ({
+    ...{ check: 'a', operation: '*', answer: `400 VALIDATION_FAILED /${field} is wrong`, reason: 'so' },
+  })
+
+  test('is needed for every issue of an answer', () => {
+    expect(excusesFor(finding, [excuse('b')])).toEqual([])
+    expect(excusesFor(finding, [excuse('b'), excuse('c')])).toEqual([excuse('b'), excuse('c')])
+  })
+
+  test('matches the whole answer, of this check and this operation', () => {
+    const one = { ...finding, answer: '431' }
+    const named: Excuse = { check: 'a', operation: 'GET /x', answer: '43', reason: 'so' }
+    expect(excusesFor(one, [named])).toEqual([])
+    expect(excusesFor(one, [{ ...named, answer: '431' }])).toHaveLength(1)
+    expect(excusesFor(one, [{ ...named, answer: '431', operation: 'GET /y' }])).toEqual([])
+    expect(excusesFor(one, [{ ...named, answer: '431', check: 'b' }])).toEqual([])
+  })
+
+  test('has a reason, an operation that there is, and never excuses an answer of 500', () => {
+    const operations = routes.map(
+      ({ route }) => `${route.method} ${route.path.replace(/:(\w+)/g, '{$1}').replace(/\*$/, '{path}')}`,
+    )
+    for (const { check, operation, answer, reason } of excuses) {
+      const there = operation === '*' || operations.includes(operation)
+      const never = check === 'not_a_server_error' || new RegExp(`^(?:${answer})$`).test('500 INTERNAL_ERROR')
+      expect([answer, there, reason.length > 20, never]).toEqual([answer, true, true, false])
+    }
+  })
+})

@@ -1,0 +1,174 @@
+// `npm run fuzz`: Schemathesis asks every operation of /openapi.json with each kind of key, on both engines. A finding
+// fails the run unless it is excused by name in excused.json.
+
+import { createReadStream, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { parseArgs } from 'node:util'
+import { killAll, startChild } from '../attacks/lib/children.ts'
+import { Lab } from '../attacks/lib/lab.ts'
+import type { Tenant } from '../attacks/lib/service.ts'
+import { type Cluster, startCluster } from '../support/postgres.ts'
+import { distinct, type Excuse, excusesFor, type Finding, findingsOf } from './findings.ts'
+
+const usage = `Usage: npm run fuzz -- [options]
+
+  --quick              two minutes instead of ten
+  --engine <name>      only on sqlite, or only on postgres
+  --key <kind>         only with one kind of key: admin, agent, approval or none
+  --seed <n>           what is generated (default: 1)
+  --help               this text
+
+Needs Python 3. Schemathesis is installed once, from PyPI, into a folder that git ignores.`
+
+const schemathesis_version = '4.32.5'
+const root = join(import.meta.dir, '..', '..')
+const venv = join(root, '.fuzz', 'venv')
+/** For one kind of key on one engine. */
+const seconds = { full: 62, quick: 11 }
+const kinds = ['admin', 'agent', 'approval', 'none'] as const
+type Kind = (typeof kinds)[number]
+
+const excuses = JSON.parse(readFileSync(join(import.meta.dir, 'excused.json'), 'utf8')) as Excuse[]
+let cluster: Promise<Cluster> | null = null
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void leave(130))
+await leave(await main())
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({
+    options: {
+      quick: { type: 'boolean', default: false },
+      engine: { type: 'string' },
+      key: { type: 'string' },
+      seed: { type: 'string', default: '1' },
+      help: { type: 'boolean', default: false },
+    },
+  })
+  if (values.help) {
+    console.log(usage)
+    return 0
+  }
+  await install()
+  const used = new Set<Excuse>()
+  const open: Finding[] = []
+  for (const engine of ['sqlite', 'postgres'] as const) {
+    if (values.engine !== undefined && values.engine !== engine) continue
+    const lab = new Lab('fuzz', engine, root, sharedCluster, () => {})
+    try {
+      for (const kind of kinds) {
+        if (values.key !== undefined && values.key !== kind) continue
+        const { findings, cases } = await fuzzed(lab, kind, values.seed, values.quick)
+        const judged = distinct(findings).map((finding) => ({
+          finding,
+          excused_by: excusesFor(finding, excuses),
+        }))
+        const faults = judged
+          .filter(({ excused_by }) => excused_by.length === 0)
+          .map(({ finding }) => finding)
+        for (const excuse of judged.flatMap(({ excused_by }) => excused_by)) used.add(excuse)
+        open.push(...faults)
+        const excused = judged.length - faults.length
+        console.log(
+          `${engine}, ${kind} key: ${cases}; ${excused} kinds of findings excused, ${faults.length} not`,
+        )
+        for (const fault of faults) console.log(shown(fault))
+      }
+    } finally {
+      await lab.end()
+    }
+  }
+  const unused = excuses.filter((excuse) => !used.has(excuse))
+  if (unused.length > 0)
+    console.log(
+      `\nNot met this time:\n${unused.map(({ check, operation, answer }) => `  ${check} | ${operation} | ${answer}`).join('\n')}`,
+    )
+  console.log(`\n${open.length} findings that are not excused`)
+  return open.length === 0 ? 0 : 1
+}
+
+function shown({ check, operation, answer, message, request }: Finding): string {
+  return `  ${check} | ${operation} | ${answer}\n    ${message}\n    ${request}`
+}
+
+/** A service and a tenant of its own for each kind of key: what one run deletes, rotates or uses up is no other's. */
+async function fuzzed(
+  lab: Lab,
+  kind: Kind,
+  seed: string,
+  quick: boolean,
+): Promise<{ findings: Finding[]; cases: string }> {
+  // Nothing is sent: the addresses are made up, and may be somebody's.
+  const service = await lab.service({ env: { TICK: 'external', LOG_LEVEL: 'error' } })
+  const folder = lab.folder()
+  writeFileSync(join(folder, 'schemathesis.toml'), await settingsFor(kind, await lab.tenant(service)))
+  const report = join(folder, 'report.ndjson')
+  const budget = String(quick ? seconds.quick : seconds.full)
+  const command = [
+    ...[join(venv, 'bin', 'schemathesis'), 'run', `${service.url}/openapi.json`],
+    ...['--checks', 'all', '--max-time', budget, '--seed', seed, '--continue-on-failure'],
+    ...['--report', 'ndjson', '--report-ndjson-path', report, '--no-color'],
+  ]
+  const child = startChild(command, { cwd: folder, stdout: 'pipe', stderr: 'inherit' })
+  const printed = await new Response(child.stdout as ReadableStream).text()
+  const status = await child.exited
+  if (status !== 0 && status !== 1)
+    throw new Error(`schemathesis ended with ${status}:\n${printed.slice(-2_000)}`)
+  const findings: Finding[] = []
+  for await (const line of createInterface(createReadStream(report))) findings.push(...findingsOf(line))
+  const ended = service.ended()
+  if (ended !== null) throw new Error(`the service ${ended}: ${service.said()}`)
+  await service.stop()
+  return { findings, cases: /(\d+) generated/.exec(printed)?.[0] ?? 'nothing generated' }
+}
+
+/** The configuration of Schemathesis: the key, and a checkpoint for whoever may read nothing but one. */
+async function settingsFor(kind: Kind, tenant: Tenant): Promise<string> {
+  if (kind === 'none') return ''
+  const auth = (key: string) => `[auth.openapi.bearer]\nbearer = "${key}"\n`
+  if (kind === 'admin') return auth(tenant.admin_key)
+  if (kind === 'agent') return auth(tenant.agent_key)
+  const checkpoint = await tenant.ask<{ id: string }>('POST', '/v1/checkpoints', {
+    ...{ title: 't', prompt: 'p', callback_url: 'https://example.com/' },
+  })
+  const made = await fetch(`${tenant.url}/v1/approval-keys`, {
+    method: 'POST',
+    headers: { ...tenant.admin_headers, 'content-type': 'application/json' },
+    body: '{}',
+  })
+  const { approval_key } = (await made.json()) as { approval_key: string }
+  const operations = [
+    ['GET /v1/approvals/{checkpoint_id}', 'checkpoint_id'],
+    ['POST /v1/checkpoints/{id}/approve', 'id'],
+    ['POST /v1/checkpoints/{id}/reject', 'id'],
+  ].map(
+    ([name, parameter]) =>
+      `[[operations]]\ninclude-name = "${name}"\nparameters = { "path.${parameter}" = "${checkpoint.id}" }\n`,
+  )
+  return [auth(approval_key), ...operations].join('\n')
+}
+
+async function install(): Promise<void> {
+  if (existsSync(join(venv, schemathesis_version))) return
+  const python = Bun.which('python3')
+  if (!python) throw new Error('Python 3 is needed')
+  console.log(`Installing schemathesis ${schemathesis_version} into .fuzz/`)
+  await finished([python, '-m', 'venv', venv])
+  await finished([join(venv, 'bin', 'pip'), 'install', '--quiet', `schemathesis==${schemathesis_version}`])
+  writeFileSync(join(venv, schemathesis_version), '')
+}
+
+async function finished(command: string[]): Promise<void> {
+  const status = await startChild(command).exited
+  if (status !== 0) throw new Error(`${command.join(' ')} ended with ${status}`)
+}
+
+function sharedCluster(): Promise<Cluster> {
+  cluster ??= startCluster()
+  return cluster
+}
+
+async function leave(status: number): Promise<never> {
+  await killAll()
+  await (await cluster?.catch(() => null))?.stop()
+  process.exit(status)
+}
