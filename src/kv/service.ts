@@ -3,6 +3,7 @@
 import type { Millis } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
 import type { AdminCaller, AgentCaller, TenantFacts } from '../contract/caller.ts'
+import { looked_max } from '../contract/page.ts'
 import type { Plans } from '../contract/services.ts'
 import type { Db, Reader, Tx } from '../db/db.ts'
 import * as quotas from '../quotas/service.ts'
@@ -174,9 +175,45 @@ async function forget(tx: Tx, tenant_id: string): Promise<number> {
   return gone.length
 }
 
-/** Keys that are absent, and are yet in the index, that a page of namespaces passes at most. */
-const walked_dead_max = 10_000
+/** Rows that are read at once where keys have gone. */
 const walked_rows_max = 500
+
+export interface ListRange {
+  prefix: string
+  /** The key after which it begins; null: with the first. */
+  after: string | null
+}
+
+/**
+ * Live keys of the range in bytewise order. `reached` is the key up to which was looked when too many had gone to fill
+ * the page; null at the end of the range, or when there are `rows_max` of them.
+ */
+export async function list(
+  q: Reader,
+  tenant_id: string,
+  namespace: string,
+  { prefix, after }: ListRange,
+  now: Millis,
+  rows_max: number,
+): Promise<{ rows: store.WalkedRow[]; reached: string | null }> {
+  const rows: store.WalkedRow[] = []
+  let place: string = after ?? prefix
+  let begins: 'from' | 'after' = after === null ? 'from' : 'after'
+  let looked = 0
+  for (let step = rows_max; looked < looked_max; step = walked_rows_max) {
+    const walked = await store.walk(q, tenant_id, begins, { namespace, key: place }, now, step)
+    for (const row of walked) {
+      if (row.namespace !== namespace || !row.key.startsWith(prefix)) return { rows, reached: null }
+      if (row.live === 1 && !isReservedKey(row.key)) rows.push(row)
+      if (rows.length === rows_max) return { rows, reached: null }
+    }
+    if (walked.length < step) return { rows, reached: null }
+    looked += walked.length
+    place = walked.at(-1)!.key
+    begins = 'after'
+  }
+  return { rows, reached: place }
+}
 
 /**
  * Namespaces with a live key, in bytewise order: a look-up each, whatever they hold. `next` is where the next page
@@ -193,8 +230,8 @@ export async function namespaces(
   let place = after
   let dead = 0
   let rows_max = 1
-  while (dead < walked_dead_max) {
-    const rows = await store.walk(q, tenant_id, place, now, rows_max)
+  while (dead < looked_max) {
+    const rows = await store.walk(q, tenant_id, 'after', place, now, rows_max)
     const found = rows.findIndex(({ namespace, live }) => live === 1 || isSystemNamespace(namespace))
     if (found === -1) {
       if (rows.length < rows_max) return { names, next: null }
