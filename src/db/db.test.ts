@@ -473,7 +473,8 @@ describe('plans of statements on SQLite', () => {
   })
 
   test('no statement sorts what an index has in order, save those that are meant to', () => {
-    expect(having(/TEMP B-TREE FOR ORDER BY/).toSorted()).toEqual(['tenants.all'])
+    // The list of counters sorts the keys that it passes, 10,100 at most, to take the last of them.
+    expect(having(/TEMP B-TREE FOR ORDER BY/).toSorted()).toEqual(['ratelimit.list', 'tenants.all'])
   })
 })
 

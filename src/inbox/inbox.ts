@@ -2,6 +2,7 @@
 
 import { day_ms, hour_ms, last_instant_ms, type Millis, second_ms } from '../base/clock.ts'
 import { invalid } from '../base/errors.ts'
+import { limit } from '../base/limit.ts'
 
 export const ttl_seconds_default = 86_400
 export const ttl_seconds_min = 1
@@ -14,8 +15,13 @@ export const list_limit_default = 50
 export const list_limit_max = 100
 /** Messages in the detail, the newest. */
 export const messages_shown_max = 50
-/** Bytes of stored messages on a page, unless a single one has more. */
-export const page_bytes_max = 4 * 1_048_576
+/** Bytes of a larger detail that are read at once, unless a single message has more. */
+export const part_bytes_max = limit(
+  'inbox.detail_part_bytes',
+  262_144,
+  'bytes',
+  'Memory: a detail whose messages are more than a page is read and sent in parts of this size.',
+)
 export const wait_seconds_max = 55
 
 export interface InboxRow {

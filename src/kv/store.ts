@@ -74,8 +74,9 @@ function ofTenantUntil(time: string): string {
 
 const COUNT_EXPIRED = sql<{ expired: number }>(
   'kv.count_expired',
-  `select count(*) as expired from kv_entries
-    where tenant_id = :tenant_id and counted = 1 and expires_at <= :now`,
+  `select count(*) as expired
+     from (select key from kv_entries {by kv_entries_tenant_expiring}
+            where counted = 1 and expires_at is not null and ${ofTenantUntil(':now')} limit :rows_max) as expired_keys`,
 )
 
 const BURY_EXPIRED = sql(
@@ -156,9 +157,14 @@ export async function removeIfVersion(
   return (await tx.run(DELETE_IF_VERSION, { tenant_id, ...ref, version, now: tx.now })) === 1
 }
 
-/** Keys that are counted in the quota but have expired. */
-export async function countExpired(q: Reader, tenant_id: string, now: Millis): Promise<number> {
-  return (await q.one(COUNT_EXPIRED, { tenant_id, now }))!.expired
+/** Keys that are counted in the quota but have expired; no more than `rows_max` are counted. */
+export async function countExpired(
+  q: Reader,
+  tenant_id: string,
+  now: Millis,
+  rows_max: number,
+): Promise<number> {
+  return (await q.one(COUNT_EXPIRED, { tenant_id, now, rows_max }))!.expired
 }
 
 /** Turns expired keys into tombstones; answers how many. */

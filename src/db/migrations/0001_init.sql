@@ -22,12 +22,14 @@ create table tenants (
 ) {keyed};
 create unique index tenants_name on tenants (name_key);
 
--- version_floor is used by kv_keys alone: the highest version that was swept away with a tombstone.
+-- Used by kv_keys alone: version_floor, the highest version that was swept away with a tombstone, and tombstones, how
+-- many there are.
 create table quota_usage (
   tenant_id {text} not null references tenants (tenant_id),
   quota {text} not null,
   used {integer} not null check (used >= 0),
   version_floor {integer} not null,
+  tombstones {integer} not null default 0,
   primary key (tenant_id, quota)
 ) {keyed};
 
