@@ -76,9 +76,13 @@ export function printPage<T extends object>(
     return
   }
   cli.out.table(page.items, columns)
-  if (page.items.length === 0) cli.out.note('There are none.')
-  else if (page.next_cursor !== null)
-    cli.out.note(`There may be more: ${option} ${page.next_cursor}, or --all.`)
+  const none = page.items.length === 0
+  // Behind an empty page of messages none has come yet; one of a list may only have looked at too many others.
+  if (page.next_cursor === null || (none && option !== '--cursor')) {
+    if (none) cli.out.note('There are none.')
+    return
+  }
+  cli.out.note(`${none ? 'None so far. ' : ''}There may be more: ${option} ${page.next_cursor}, or --all.`)
 }
 
 export function printItems(cli: Cli, items: readonly object[], columns: readonly string[]): void {

@@ -135,15 +135,17 @@ export function usePages<T>(path: string, query: Query = {}, options: PagesOptio
     },
     { every_ms: held.current.pages > pages_repeated_max ? 0 : (options.every_ms ?? 0) },
   )
-  return {
-    ...loaded,
-    value: loaded.value?.items ?? null,
-    more: loaded.value !== null && loaded.value.cursor !== null,
-    showMore: () => {
-      held.current.next = true
-      loaded.reload()
-    },
+  const more = loaded.value !== null && loaded.value.cursor !== null
+  const showMore = () => {
+    held.current.next = true
+    loaded.reload()
   }
+  // A page may be empty and yet not the last one: the service looks at so many rows at a time, whether they fit or not.
+  const looks_on = loaded.value?.items.length === 0 && more && !loaded.problem
+  useEffect(() => {
+    if (looks_on) showMore()
+  }, [loaded.value])
+  return { ...loaded, value: loaded.value?.items ?? null, more, showMore }
 }
 
 interface Held<T> {

@@ -75,7 +75,7 @@ export const tools: readonly Tool[] = [
     name: 'kv_list',
     title: 'List keys',
     description:
-      'List the keys of a namespace, in order, with versions and without values; prefix narrows it. Use it to find out what is stored, then kv_get. When next_cursor is not null, give it as cursor to go on.',
+      'List the keys of a namespace, in order, with versions and without values; prefix narrows it. Use it to find out what is stored, then kv_get. When next_cursor is not null, give it as cursor to go on, even when items is empty.',
     operation: 'listKeys',
     ...reads,
   },
@@ -91,7 +91,7 @@ export const tools: readonly Tool[] = [
     name: 'audit_list',
     title: 'Read the audit log',
     description:
-      'Read what was done, newest first: by whom, when, in which workflow. Use it to find out how far an earlier run came. Filter by workflow_id, action, actor, from and to; go on with next_cursor as cursor.',
+      'Read what was done, newest first: by whom, when, in which workflow. Use it to find out how far an earlier run came. Filter by workflow_id, action, actor, from and to; go on with next_cursor as cursor until it is null: a page may be short, or empty, before the end.',
     operation: 'listEntries',
     ...reads,
   },
@@ -107,7 +107,7 @@ export const tools: readonly Tool[] = [
     name: 'dlq_list',
     title: 'List dead letters',
     description:
-      'List dead letters, newest first, without their payloads. status "failed" are those that wait to be taken up. Read one with dlq_get, take one up with dlq_claim. Go on with next_cursor as cursor.',
+      'List dead letters, newest first, without their payloads. status "failed" are those that wait to be taken up. Read one with dlq_get, take one up with dlq_claim. Go on with next_cursor as cursor until it is null.',
     operation: 'listItems',
     ...reads,
   },

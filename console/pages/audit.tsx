@@ -176,7 +176,7 @@ function Entries({ id, filters, top_seq }: EntriesProps): JSX.Element {
       <div class="split-list">
         <LoadedView {...{ loaded }} what="entries" lines={12}>
           {(entries) =>
-            entries.length === 0 ? (
+            entries.length === 0 && !list.more ? (
               <Nothing filtered={Object.keys(query).length > 0} />
             ) : (
               <>

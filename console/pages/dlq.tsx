@@ -96,7 +96,7 @@ export function DeadLetters({ params: { id } }: { params: Record<string, string>
           )}
           <LoadedView loaded={list} what="dead letters" lines={8}>
             {(rows) => {
-              if (rows.length === 0) return <Empty title={empty[status]} />
+              if (rows.length === 0 && !list.more) return <Empty title={empty[status]} />
               if (by_cause) return <Causes {...{ list, rows, status }} />
               return <Letters {...{ list, rows, status, cause }} current={id} />
             }}

@@ -6,7 +6,7 @@ import { useEffect, useMemo, useRef } from 'preact/hooks'
 import type { Entry, ListedKey, Namespace } from '../../sdk/src/types.ts'
 import { exactMember } from '../checkpoint.tsx'
 import { agentCurl } from '../curl.ts'
-import { type Pages, useGet, usePages } from '../load.ts'
+import { useGet, usePages } from '../load.ts'
 import { address, setQuery, to } from '../router.ts'
 import { count } from '../text.ts'
 import { now } from '../time.ts'
@@ -33,7 +33,6 @@ const lead = 'What agents remember. It is read here and written by them alone.'
 
 function Namespaces(): JSX.Element {
   const list = usePages<Namespace>('/v1/namespaces', {}, { every_ms })
-  useFilled(list)
   const columns: Column<Namespace>[] = [
     {
       title: 'Namespace',
@@ -81,13 +80,6 @@ function Namespaces(): JSX.Element {
   )
 }
 
-/** A page may be empty and yet not the last one. */
-function useFilled({ value, more, problem, showMore }: Pages<unknown>): void {
-  useEffect(() => {
-    if (value?.length === 0 && more && !problem) showMore()
-  }, [value, more, problem])
-}
-
 function pathOf(namespace: string, key?: string): string {
   const path = `/console/kv/${encodeURIComponent(namespace)}`
   return key === undefined ? path : `${path}/${encodeURIComponent(key)}`
@@ -96,7 +88,6 @@ function pathOf(namespace: string, key?: string): string {
 function Keys({ namespace, stored_key }: { namespace: string; stored_key: string | undefined }): JSX.Element {
   const prefix = address.value.query.get('prefix') ?? ''
   const list = usePages<ListedKey>(apiPath(namespace), { prefix }, { every_ms })
-  useFilled(list)
   const columns: Column<ListedKey>[] = [
     {
       title: 'Key',

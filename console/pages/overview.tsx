@@ -119,7 +119,7 @@ function Failures(): JSX.Element {
         {(value) => {
           const failures = latest(value.letters.items, value.schedules.items)
           const cut = value.letters.next_cursor !== null || value.schedules.next_cursor !== null
-          if (failures.length === 0) return <Empty title="Nothing failed" />
+          if (failures.length === 0 && !cut) return <Empty title="Nothing failed" />
           return (
             <>
               <p class="figure">

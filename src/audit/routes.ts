@@ -2,7 +2,7 @@
 
 import { Type } from 'typebox'
 import { iso, parseTime } from '../base/clock.ts'
-import { pageOf, pageRequest } from '../contract/page.ts'
+import { looked_max, measured_bytes_max, pageOf, pageRequest } from '../contract/page.ts'
 import { route } from '../contract/route.ts'
 import {
   AnyJsonObject,
@@ -82,14 +82,22 @@ export const listEntries = route({
   replies: { 200: Page(Entry) },
   errors: [],
   async handle(context, { query }) {
-    const { limit: _, cursor, from, to, ...equal } = query
+    const { limit: _, cursor, from, to, ...filters } = query
     const request = pageRequest(context, query)
-    const filters: store.Filters = { ...equal }
-    if (from !== undefined) filters.from = parseTime(from)!
-    if (to !== undefined) filters.to = parseTime(to)!
-    if (request.after) filters.before_seq = Number(request.after[0])
-    const rows = await store.list(context.db, context.caller.tenant_id, filters, request.rows_max)
-    return pageOf(context, request, rows, entryOf, (row) => [row.seq])
+    const range: store.Range = { filters }
+    if (from !== undefined) range.from = parseTime(from)!
+    if (to !== undefined) range.to = parseTime(to)!
+    if (request.after) range.before_seq = Number(request.after[0])
+    const { tenant_id } = context.caller
+    const { rows, reached } = await store.list(
+      context.db,
+      tenant_id,
+      range,
+      request.rows_max,
+      measured_bytes_max,
+      looked_max,
+    )
+    return pageOf(context, request, rows, entryOf, (row) => [row.seq], reached === null ? null : [reached])
   },
 })
 

@@ -96,3 +96,8 @@ function forty(at: number): string {
     pairs[((d & 3) << 8) | e]!
   )
 }
+
+/** Ids sort by time: the newest come first. */
+export function newestFirst(one: { id: string }, other: { id: string }): number {
+  return one.id < other.id ? 1 : -1
+}

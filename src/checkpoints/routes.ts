@@ -5,7 +5,7 @@ import * as agents from '../agents/service.ts'
 import { iso, isoOrNull, parseTime, second_ms } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import type { TenantFacts } from '../contract/caller.ts'
-import { pageOf, pageRequest } from '../contract/page.ts'
+import { measured_bytes_max, pageOf, pageRequest } from '../contract/page.ts'
 import { type Context, route } from '../contract/route.ts'
 import {
   AnyJson,
@@ -164,7 +164,14 @@ export const listCheckpoints = route({
     const request = pageRequest(context, query)
     const before_id = request.after ? String(request.after[0]) : undefined
     const { tenant_id } = context.caller
-    const rows = await store.list(context.db, tenant_id, query.status, before_id, request.rows_max)
+    const rows = await store.list(
+      context.db,
+      tenant_id,
+      query.status,
+      before_id,
+      request.rows_max,
+      measured_bytes_max,
+    )
     return pageOf(context, request, rows, checkpointOf, (row) => [row.id])
   },
 })

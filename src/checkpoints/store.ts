@@ -1,7 +1,8 @@
 // Every statement on checkpoints.
 
 import type { Millis } from '../base/clock.ts'
-import { inChunk } from '../db/chunk.ts'
+import { newestFirst } from '../base/ids.ts'
+import { bytesOf, inChunk } from '../db/chunk.ts'
 import { type Reader, type Statement, sql, type Tx } from '../db/db.ts'
 import type { CheckpointRow, CheckpointStatus, TimeoutAction } from './checkpoint.ts'
 
@@ -70,10 +71,21 @@ const LIST = {
   },
 }
 
-function listStatement(name: string, conditions: string): Statement<CheckpointRow> {
-  return sql<CheckpointRow>(
+function listStatement(name: string, conditions: string): Statement<CheckpointRow & { bytes: number }> {
+  const texts = ['prompt', 'callback_payload', 'reason', 'title', 'callback_url']
+  return sql(
     `checkpoints.${name}`,
-    `select ${columns} from checkpoints where tenant_id = :tenant_id ${conditions} order by id desc limit :rows_max`,
+    `select ${columns}, ${bytesOf(texts)} as bytes from checkpoints where ${inChunk({
+      ...{
+        table: 'checkpoints',
+        key: 'tenant_id, id',
+        index: null,
+        order: 'id desc',
+        only_read: true,
+        texts,
+      },
+      where: `tenant_id = :tenant_id ${conditions}`,
+    })}`,
   )
 }
 
@@ -96,21 +108,22 @@ export function find(q: Reader, tenant_id: string, id: string) {
   return q.one(FIND, { tenant_id, id })
 }
 
-/** Newest first. */
-export function list(
+/** Newest first, `rows_max` at most, and none after the first that takes them to `bytes_max`. */
+export async function list(
   q: Reader,
   tenant_id: string,
   status: CheckpointStatus | undefined,
   before_id: string | undefined,
   rows_max: number,
+  bytes_max: number,
 ) {
   const position = before_id === undefined ? 'newest' : 'older'
-  return q.all(LIST[position][status === undefined ? 'any' : 'status'], {
-    tenant_id,
-    rows_max,
+  const rows = await q.all(LIST[position][status === undefined ? 'any' : 'status'], {
+    ...{ tenant_id, rows_max, bytes_max },
     ...(status === undefined ? {} : { status }),
     ...(before_id === undefined ? {} : { before_id }),
   })
+  return rows.sort(newestFirst)
 }
 
 export interface Resolution {

@@ -2,9 +2,27 @@
 
 import { decodeCursor, encodeCursor, type Position } from '../base/cursor.ts'
 import { invalid } from '../base/errors.ts'
+import { limit } from '../base/limit.ts'
 import type { TenantFacts } from './caller.ts'
 import type { Context } from './route.ts'
 import { page_limit_default, page_limit_max } from './schemas.ts'
+
+export const page_bytes_max = limit(
+  'pages.bytes',
+  1_048_576,
+  'bytes',
+  'Memory, and the time that others wait: a page of a list ends before the row that would take it past this. It has one row at least.',
+)
+
+/** For a statement that ends with the first row past the bound: that it is there says that there is a next page. */
+export const measured_bytes_max = page_bytes_max + 1
+
+export const looked_max = limit(
+  'pages.looked_at_rows',
+  1_000,
+  'rows',
+  'The time that others wait: a page that has looked at so many rows without being full is short, or empty, with a cursor to go on.',
+)
 
 export interface PageRequest {
   /** Rows to read: one more than the page holds. */
@@ -24,17 +42,31 @@ export function pageRequest(context: PageContext, query: { limit?: number; curso
   return { rows_max: limit + 1, after }
 }
 
-/** `{items, next_cursor}` from the rows that `pageRequest` asked for. */
-export function pageOf<Row, Item>(
+/**
+ * `{items, next_cursor}` from the rows that `pageRequest` asked for. Where they tell their `bytes`, no more of them are
+ * shown than fit. `reached`: where a look that ended before the page was full has to go on; null: at the end.
+ */
+export function pageOf<Row extends object, Item>(
   context: PageContext,
   request: PageRequest,
   rows: Row[],
   itemOf: (row: Row) => Item,
   positionOf: (row: Row) => Position,
+  reached: Position | null = null,
 ): { items: Item[]; next_cursor: string | null } {
-  const full = rows.length === request.rows_max
-  const shown = full ? rows.slice(0, -1) : rows
-  return pageUpTo(context, shown.map(itemOf), full ? positionOf(shown.at(-1)!) : null)
+  const shown = rows.slice(0, fitting(rows, request.rows_max - 1))
+  const next = shown.length < rows.length ? positionOf(shown.at(-1)!) : reached
+  return pageUpTo(context, shown.map(itemOf), next)
+}
+
+/** How many of the rows a page holds. */
+function fitting(rows: { bytes?: number }[], rows_max: number): number {
+  let bytes = 0
+  for (let i = 0; i < rows.length && i < rows_max; i++) {
+    bytes += rows[i]!.bytes ?? 0
+    if (i > 0 && bytes > page_bytes_max) return i
+  }
+  return Math.min(rows.length, rows_max)
 }
 
 /** A page that says itself where the next one begins; null: there is none. */

@@ -1,5 +1,5 @@
-// Rows of a table that are changed or removed together: few enough, and small enough, that requests need not wait for
-// them.
+// Rows of a table that are read, changed or removed together: few enough, and small enough, that other requests need not
+// wait for them.
 
 interface Chunk {
   table: string
@@ -12,8 +12,9 @@ interface Chunk {
   /** The columns that may be large; with them `:bytes_max` counts as well. */
   texts?: readonly string[]
   where: string
-  /** Rows that others hold are passed over; otherwise they are waited for. */
+  /** Rows that others hold are passed over; otherwise they are waited for, unless they are only read. */
   skip_locked?: boolean
+  only_read?: boolean
 }
 
 /**
@@ -23,14 +24,14 @@ interface Chunk {
  * Nothing else may be asked of the rows beside it: with a second condition to choose from, an engine may walk all rows
  * of which that one holds, and look for each whether it is in the list.
  */
-export function inChunk({ table, key, index, order, texts, where, skip_locked }: Chunk): string {
+export function inChunk(chunk: Chunk): string {
+  const { table, key, index, order, texts, where } = chunk
   const rows = (columns: string) => `select ${columns} from ${table} ${index ? `{by ${index}}` : ''}
-       where ${where} order by ${order} limit :rows_max ${skip_locked ? '{skip_locked}' : '{locked}'}`
+       where ${where} order by ${order} limit :rows_max ${lockOf(chunk)}`
   if (!texts) return `{rows_in ${key}}${rows(`{row ${key}}`)}{end}`
-  const bytes = texts.map((column) => `coalesce(octet_length(${column}), 0)`).join(' + ')
   return `{rows_in ${key}}
      with first_rows as
-       (${rows(`{place} ${unique(key, order)}, ${bytes} as bytes`)}),
+       (${rows(`{place} ${unique(key, order)}, ${bytesOf(texts)} as bytes`)}),
      measured as
        (select {row ${key}},
                coalesce(sum(bytes) over (order by ${order} rows between unbounded preceding and 1 preceding), 0) as before
@@ -38,6 +39,18 @@ export function inChunk({ table, key, index, order, texts, where, skip_locked }:
      select {row ${key}} from measured where before < :bytes_max{end}`
 }
 
+function lockOf({ skip_locked, only_read }: Chunk): string {
+  if (only_read) return ''
+  return skip_locked ? '{skip_locked}' : '{locked}'
+}
+
+/** Bytes of a row's texts, which neither engine reads for it. */
+export function bytesOf(texts: readonly string[]): string {
+  return texts.map((column) => `coalesce(octet_length(${column}), 0)`).join(' + ')
+}
+
+/** The columns of these lists, each once. */
 function unique(...lists: string[]): string {
-  return [...new Set(lists.flatMap((list) => list.split(', ')))].join(', ')
+  const columns = lists.flatMap((list) => list.replaceAll(' desc', '').split(', '))
+  return [...new Set(columns)].join(', ')
 }

@@ -2,7 +2,7 @@
 
 import { Type } from 'typebox'
 import { iso, isoOrNull } from '../base/clock.ts'
-import { pageOf, pageRequest } from '../contract/page.ts'
+import { looked_max, measured_bytes_max, pageOf, pageRequest } from '../contract/page.ts'
 import { Reply, route } from '../contract/route.ts'
 import {
   AnyJson,
@@ -111,14 +111,16 @@ export const listItems = route({
   async handle(context, { query }) {
     const { db, caller, now } = context
     const request = pageRequest(context, query)
-    const before_id = request.after ? String(request.after[0]) : undefined
-    const rows = await store.list(db, caller.tenant_id, query.status, before_id, now, request.rows_max)
+    const before_id = request.after ? String(request.after[0]) : store.last_id
+    const limits = { rows_max: request.rows_max, bytes_max: measured_bytes_max, looked_max }
+    const found = await store.list(db, caller.tenant_id, query.status, before_id, now, limits)
     return pageOf(
       context,
       request,
-      rows,
+      found.rows,
       (row) => listedOf(seenAt(row, now)),
       (row) => [row.id],
+      found.reached === null ? null : [found.reached],
     )
   },
 })

@@ -1,7 +1,8 @@
 // Every statement on dlq_items.
 
 import type { Millis } from '../base/clock.ts'
-import { inChunk } from '../db/chunk.ts'
+import { newestFirst } from '../base/ids.ts'
+import { bytesOf, inChunk } from '../db/chunk.ts'
 import { type Reader, type Statement, sql, type Tx } from '../db/db.ts'
 import type { DlqStatus, ItemRow } from './item.ts'
 
@@ -216,45 +217,74 @@ export function sweepEnded(
   return tx.run(SWEEP_ENDED, { tenant_id, ended_before, rows_max, bytes_max })
 }
 
-/** Newest first, without payloads; `status` as everybody sees it at `now`. */
-export function list(
+type Listed = ItemRow & { bytes: number }
+
+/**
+ * Newest first, without payloads; `status` as everybody sees it at `now`. `rows_max` at most, and none after the first
+ * that takes them to `bytes_max`. `reached` is the item up to which was looked when among `looked_max` too few had
+ * this status to fill the page; null at the end.
+ */
+export async function list(
   q: Reader,
   tenant_id: string,
   status: DlqStatus | undefined,
-  before_id: string | undefined,
+  before_id: string,
   now: Millis,
-  rows_max: number,
-) {
-  const statement = LIST[before_id === undefined ? 'newest' : 'older'][status ?? 'any']
-  return q.all(statement, {
-    tenant_id,
-    rows_max,
-    ...(before_id === undefined ? {} : { before_id }),
-    ...(status === 'failed' || status === 'claimed' ? { now } : {}),
-  })
+  limits: { rows_max: number; bytes_max: number; looked_max: number },
+): Promise<{ rows: Listed[]; reached: string | null }> {
+  const { looked_max, ...most } = limits
+  const range = { tenant_id, before_id }
+  if (status !== 'failed' && status !== 'claimed') {
+    const rows = await q.all(LIST[status ?? 'any'], { ...range, ...most })
+    return { rows: rows.sort(newestFirst), reached: null }
+  }
+  const { id, looked } = (await q.one(REACH[status], { ...range, looked_max }))!
+  const reached = looked === looked_max ? id : null
+  const rows = await q.all(LIST[status], { ...range, ...most, from_id: reached ?? '', now })
+  return { rows: rows.sort(newestFirst), reached }
 }
 
-const status_conditions = {
-  any: '',
-  failed: `and ${claimable}`,
-  // The + keeps SQLite to the order of the ids, which is what is asked for.
-  claimed: "and status = 'claimed' and +locked_until > :now",
-  resolved: `and status = 'resolved'`,
-  archived: `and status = 'archived'`,
+/** Comes after every id. */
+export const last_id = '~'
+
+const walked = {
+  any: { index: null, where: '' },
+  failed: { index: 'dlq_items_open', where: `and status in ('failed', 'claimed')` },
+  claimed: { index: 'dlq_items_status', where: `and status = 'claimed'` },
+  resolved: { index: 'dlq_items_status', where: `and status = 'resolved'` },
+  archived: { index: 'dlq_items_status', where: `and status = 'archived'` },
 }
 
-const LIST = { newest: listStatements('newest', ''), older: listStatements('older', 'and id < :before_id') }
+const LIST = {
+  any: listStatement('any', ''),
+  failed: listStatement('failed', `and id >= :from_id and ${claimable}`),
+  claimed: listStatement('claimed', 'and id >= :from_id and locked_until > :now'),
+  resolved: listStatement('resolved', ''),
+  archived: listStatement('archived', ''),
+}
 
-function listStatements(name: string, position: string): Record<DlqStatus | 'any', Statement<ItemRow>> {
-  const entries = Object.entries(status_conditions).map(([status, condition]) => [
-    status,
-    sql<ItemRow>(
-      `dlq.list_${status}_${name}`,
-      `select ${listed} from dlq_items where tenant_id = :tenant_id ${condition} ${position}
-        order by id desc limit :rows_max`,
-    ),
-  ])
-  return Object.fromEntries(entries)
+function listStatement(status: DlqStatus | 'any', condition: string): Statement<Listed> {
+  const { index, where } = walked[status]
+  const texts = ['error', 'workflow_id']
+  return sql(
+    `dlq.list_${status}`,
+    `select ${listed}, ${bytesOf(texts)} as bytes from dlq_items where ${inChunk({
+      ...{ ...table, index, order: 'id desc', only_read: true, texts },
+      where: `tenant_id = :tenant_id ${where} and id < :before_id ${condition}`,
+    })}`,
+  )
+}
+
+const REACH = { failed: reachStatement('failed'), claimed: reachStatement('claimed') }
+
+function reachStatement(status: 'failed' | 'claimed') {
+  const { index, where } = walked[status]
+  return sql<{ id: string; looked: number }>(
+    `dlq.reach_${status}`,
+    `select min(id) as id, count(*) as looked
+       from (select id from dlq_items {by ${index}} where tenant_id = :tenant_id ${where} and id < :before_id
+              order by id desc limit :looked_max) as next_items`,
+  )
 }
 
 const PURGE = sql(

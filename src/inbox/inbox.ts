@@ -40,12 +40,12 @@ export const messages_shown_max = limit(
   'rows',
   'Messages in the detail of an inbox, the newest.',
 )
-/** Bytes of stored messages on a page, unless a single one has more. */
-export const page_bytes_max = limit(
-  'inbox.page_bytes',
-  4 * 1_048_576,
+/** Bytes of a larger detail that are read at once, unless a single message has more. */
+export const part_bytes_max = limit(
+  'inbox.detail_part_bytes',
+  262_144,
   'bytes',
-  'Bytes of messages on a page, unless a single one has more.',
+  'Memory: a detail whose messages are more than a page is read and sent in parts of this size.',
 )
 export const wait_seconds_max = limit(
   'inbox.wait',

@@ -7,6 +7,7 @@ import { newId, newSequencedId, sequenceOf } from '../base/ids.ts'
 import { hashKey, looksLikeToken, newToken } from '../base/keys.ts'
 import type { Outgoing } from '../callbacks/deliver.ts'
 import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
+import { page_bytes_max } from '../contract/page.ts'
 import type { RawRequest } from '../contract/route.ts'
 import type { Plans, Secrets } from '../contract/services.ts'
 import { type Db, type Reader, type Tx, upkeep } from '../db/db.ts'
@@ -20,15 +21,13 @@ import {
   type InboxRow,
   messageCount,
   messages_shown_max,
-  page_bytes_max,
+  part_bytes_max,
   readable_ms,
   told_expired_ms,
   waitKey,
 } from './inbox.ts'
 import { hops_max, type Incoming, incomingOf, type MessageRow } from './message.ts'
 import * as store from './store.ts'
-
-export const countExpired = store.countExpired
 
 type InboxCaller = AdminCaller | AgentCaller
 
@@ -81,11 +80,19 @@ export function list(
   return db.read(caller.tenant_id, async (q) => {
     const rows = await store.list(q, caller.tenant_id, now, skipped, rows_max)
     const items = rows.map((row) => inboxOf(caller, services, row))
-    return { items, total: await store.count(q, caller.tenant_id, now) }
+    const counted = await quotas.usedOf(q, caller.tenant_id, 'inboxes')
+    return { items, total: counted - (await countExpired(q, caller.tenant_id, now)) }
   })
 }
 
-/** With its newest messages, newest first; one by one when they are large. Throws INBOX_NOT_FOUND. */
+/** Expired inboxes that the sweep has not come to yet: past this many they are counted as if they were there. */
+const expired_counted_max = 10_000
+
+export function countExpired(q: Reader, tenant_id: string, now: Millis): Promise<number> {
+  return store.countExpired(q, tenant_id, now, expired_counted_max)
+}
+
+/** With its newest messages, newest first; in parts when they are large. Throws INBOX_NOT_FOUND. */
 export function read(
   db: Db,
   caller: InboxCaller,
@@ -99,18 +106,28 @@ export function read(
     const inbox = inboxOf(caller, services, row)
     const dropped = droppedUpTo(row.last_seq, keptMax(services.plans, caller.plan))
     const sizes = await store.latestSizes(q, key, dropped, messages_shown_max)
-    const seqs = sizes.map(({ seq }) => seq)
     const bytes = sizes.reduce((sum, { size }) => sum + size, 0)
-    if (bytes > page_bytes_max) return { inbox, messages: oneByOne(db, key, seqs) }
+    if (bytes > page_bytes_max) return { inbox, messages: inParts(db, key, sizes) }
     return { inbox, messages: await store.latest(q, key, dropped, messages_shown_max) }
   })
 }
 
 /** Fifty large messages would be a hundred megabytes at once. What is dropped meanwhile is left out. */
-async function* oneByOne(db: Db, key: store.InboxKey, seqs: number[]): AsyncGenerator<MessageRow> {
-  for (const seq of seqs) {
-    const message = await store.at(db, key, seq)
-    if (message) yield message
+async function* inParts(
+  db: Db,
+  key: store.InboxKey,
+  newest_first: { seq: number; size: number }[],
+): AsyncGenerator<MessageRow> {
+  for (let next = 0; next < newest_first.length; ) {
+    const last_seq = newest_first[next]!.seq
+    let first_seq = last_seq
+    for (let bytes = 0; next < newest_first.length; next++) {
+      const { seq, size } = newest_first[next]!
+      bytes += size
+      if (bytes > part_bytes_max && seq < last_seq) break
+      first_seq = seq
+    }
+    yield* await store.between(db, key, first_seq, last_seq)
   }
 }
 

@@ -36,13 +36,10 @@ const LIST = sql<InboxRow>(
   `select ${columns}
      from (select tenant_id, id, token, label, forward_url, last_seq, expires_at, created_at,
                   row_number() over (order by id desc) as place
-             from inboxes where tenant_id = :tenant_id and deleted = 0 and expires_at > :now) as shown
-    where place > :skipped and place <= :last_place`,
-)
-
-const COUNT = sql<{ total: number }>(
-  'inbox.count',
-  'select count(*) as total from inboxes where tenant_id = :tenant_id and deleted = 0 and expires_at > :now',
+             from (select * from inboxes {by inboxes_live}
+                    where tenant_id = :tenant_id and counted = 1 and deleted = 0 and expires_at > :now
+                    order by id desc limit :last_place) as live_inboxes) as shown
+    where place > :skipped`,
 )
 
 const UNCOUNT = sql(
@@ -112,9 +109,10 @@ const LATEST_SIZES = sql<{ seq: number; size: number }>(
     where ${in_inbox} and seq > :after_seq order by seq desc limit :rows_max`,
 )
 
-const AT = sql<MessageRow>(
-  'inbox.at',
-  `select ${message} from inbox_messages where ${in_inbox} and seq = :seq`,
+const BETWEEN = sql<MessageRow>(
+  'inbox.between',
+  `select ${message} from inbox_messages
+    where ${in_inbox} and seq >= :first_seq and seq <= :last_seq order by seq desc`,
 )
 
 /** The last of the messages after this one that together keep within rows and bytes; the first in any case. */
@@ -154,8 +152,10 @@ const FORWARDED = sql(
 
 const COUNT_EXPIRED = sql<{ expired: number }>(
   'inbox.count_expired',
-  `select count(*) as expired from inboxes
-    where tenant_id = :tenant_id and counted = 1 and expires_at <= :now`,
+  `select count(*) as expired
+     from (select id from inboxes {by inboxes_tenant_expiring}
+            where counted = 1 and tenant_id >= :tenant_id and (tenant_id, expires_at) <= (:tenant_id, :now)
+            limit :rows_max) as expired_inboxes`,
 )
 
 const EXPIRE = sql(
@@ -252,10 +252,6 @@ export async function list(q: Reader, tenant_id: string, now: Millis, skipped: n
   return rows.sort((one, other) => (one.id < other.id ? 1 : -1))
 }
 
-export async function count(q: Reader, tenant_id: string, now: Millis): Promise<number> {
-  return (await q.one(COUNT, { tenant_id, now }))!.total
-}
-
 /** False when it was not in the tenant's quota any more, or is gone. */
 export async function uncount(tx: Tx, tenant_id: string, id: string): Promise<boolean> {
   return (await tx.run(UNCOUNT, { tenant_id, id, expired_after: tx.now - readable_ms })) === 1
@@ -316,8 +312,9 @@ export function latestSizes(
   return q.all(LATEST_SIZES, { tenant_id, inbox_id, after_seq, rows_max })
 }
 
-export function at(q: Reader, { tenant_id, inbox_id }: InboxKey, seq: number) {
-  return q.one(AT, { tenant_id, inbox_id, seq })
+/** Newest first. */
+export function between(q: Reader, { tenant_id, inbox_id }: InboxKey, first_seq: number, last_seq: number) {
+  return q.all(BETWEEN, { tenant_id, inbox_id, first_seq, last_seq })
 }
 
 /** Oldest first. */
@@ -356,9 +353,14 @@ export function forwarded(tx: Tx, { tenant_id, inbox_id }: InboxKey, seq: number
   return tx.run(FORWARDED, { tenant_id, inbox_id, seq, ...result })
 }
 
-/** Inboxes that are counted in the quota but have expired. */
-export async function countExpired(q: Reader, tenant_id: string, now: Millis): Promise<number> {
-  return (await q.one(COUNT_EXPIRED, { tenant_id, now }))!.expired
+/** Inboxes that are counted in the quota but have expired; no more than `rows_max` are counted. */
+export async function countExpired(
+  q: Reader,
+  tenant_id: string,
+  now: Millis,
+  rows_max: number,
+): Promise<number> {
+  return (await q.one(COUNT_EXPIRED, { tenant_id, now, rows_max }))!.expired
 }
 
 /** Expired inboxes are counted no more; answers how many. */

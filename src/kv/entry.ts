@@ -8,7 +8,7 @@ export const key_bytes_max = limit('kv.key_bytes', 512, 'bytes', 'A key in UTF-8
 export const namespace_form = /^[A-Za-z0-9_][A-Za-z0-9._:-]{0,63}$/
 
 /** Where the rate limiter keeps its counters: hidden from these routes. */
-export const reserved_key_prefix = '__rl:'
+const reserved_key_prefix = '__rl:'
 
 /** A tombstone, or an expired key, remembers its version this long. */
 export const tombstone_ms = limit(

@@ -24,10 +24,9 @@ import {
   key_bytes_max,
   namespace_form,
   ownerOf,
-  prefixEnd,
 } from './entry.ts'
 import * as kv from './service.ts'
-import * as store from './store.ts'
+import type { ListedRow } from './store.ts'
 
 const tag = 'Key-value store'
 
@@ -241,16 +240,12 @@ async function keysListed(context: Reading, namespace: string, query: Static<typ
   const prefix = query.prefix ?? ''
   kv.mustBeAllowed(caller, { namespace, key: prefix })
   const request = pageRequest(context, query)
-  const range = {
-    from: request.after ? String(request.after[0]) : prefix,
-    after: request.after !== null,
-    end: prefixEnd(prefix),
-  }
-  const rows = await store.list(db, caller.tenant_id, namespace, range, now, request.rows_max)
-  return pageOf(context, request, rows, listedOf, (row) => [row.key])
+  const range = { prefix, after: request.after ? String(request.after[0]) : null }
+  const { rows, reached } = await kv.list(db, caller.tenant_id, namespace, range, now, request.rows_max)
+  return pageOf(context, request, rows, listedOf, (row) => [row.key], reached === null ? null : [reached])
 }
 
-function listedOf(row: store.ListedRow) {
+function listedOf(row: ListedRow) {
   return {
     key: row.key,
     version: row.version,

@@ -2,7 +2,9 @@
 
 import type { Millis } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
+import { limit } from '../base/limit.ts'
 import type { AdminCaller, AgentCaller, TenantFacts } from '../contract/caller.ts'
+import { looked_max } from '../contract/page.ts'
 import type { Plans } from '../contract/services.ts'
 import { type Db, type Reader, type Tx, upkeep } from '../db/db.ts'
 import * as quotas from '../quotas/service.ts'
@@ -21,7 +23,6 @@ import {
 } from './entry.ts'
 import * as store from './store.ts'
 
-export const countExpired = store.countExpired
 export const purge = store.purge
 export { prefixEnd, tombstone_ms }
 
@@ -29,6 +30,13 @@ export { prefixEnd, tombstone_ms }
 const sweep_rows_max = 500
 /** And how much of what was stored. */
 const sweep_bytes_max = 4 * 1_048_576
+
+/** Expired keys that the sweep has not come to yet: past this many they are counted as if they were there. */
+const expired_counted_max = 10_000
+
+export function countExpired(q: Reader, tenant_id: string, now: Millis): Promise<number> {
+  return store.countExpired(q, tenant_id, now, expired_counted_max)
+}
 
 /** Throws KEY_NOT_FOUND, VERSION_MISMATCH (412). */
 export async function read(
@@ -108,15 +116,34 @@ async function count(
   ref: KeyRef,
   made: store.Written,
 ): Promise<number> {
-  const { version_floor } = await take(tx, caller, plans)
+  const { version_floor } = await take(tx, caller, plans, made.version > 1)
   if (made.version > 1 || version_floor === 0) return made.version
   await store.raiseVersion(tx, caller.tenant_id, ref, version_floor + 1)
   return version_floor + 1
 }
 
-/** Counts one key more, whatever it is a key of. Throws QUOTA_EXCEEDED. */
-export function take(tx: Tx, tenant: TenantFacts, plans: Plans) {
-  return quotas.take(tx, tenant, plans, 'kv_keys', () => bury(tx, tenant.tenant_id))
+/** So many tombstones every tenant may have; and as many as keys, where the plan allows more of these. */
+const tombstones_max = limit(
+  'kv.tombstones',
+  10_000,
+  'rows',
+  'The database, and lists that pass them: beyond it, or the plan’s kv_keys where these are more, the oldest are forgotten before their 24 hours are over.',
+)
+/** That go at once, so that they need not go with every key. */
+const forgotten_early_rows_max = 100
+
+/**
+ * Counts one key more, whatever it is a key of; `revived`: it was a tombstone. Only a new key can become one more
+ * tombstone, so this is where their number is kept down. Throws QUOTA_EXCEEDED.
+ */
+export async function take(tx: Tx, tenant: TenantFacts, plans: Plans, revived: boolean) {
+  const { tenant_id } = tenant
+  const sweepExpired = () => bury(tx, tenant_id)
+  const taken = await quotas.take(tx, tenant, plans, 'kv_keys', sweepExpired, revived ? 1 : 0)
+  const keys_max = quotas.limitOf(plans, tenant.plan, 'kv_keys')
+  if (keys_max !== null && taken.tombstones > Math.max(keys_max, tombstones_max))
+    await forget(tx, tenant_id, tx.now, forgotten_early_rows_max)
+  return taken
 }
 
 /** Throws KEY_NOT_FOUND, VERSION_MISMATCH (412). */
@@ -128,7 +155,7 @@ export function remove(db: Db, caller: AgentCaller, ref: KeyRef, if_match: strin
         ? await store.remove(tx, caller.tenant_id, ref)
         : await removeIf(tx, caller.tenant_id, ref, if_match)
     if (!removed) throw new ApiError('KEY_NOT_FOUND')
-    await quotas.giveBack(tx, caller.tenant_id, 'kv_keys', 1)
+    await quotas.giveBack(tx, caller.tenant_id, 'kv_keys', 1, 1)
   })
 }
 
@@ -155,7 +182,7 @@ export async function sweep(db: Db, now: Millis): Promise<{ expired: number; mor
   }
   let forgotten = 0
   for (const { tenant_id } of await store.tenantsWithTombstones(db, now - tombstone_ms, sweep_rows_max)) {
-    forgotten += await db.write(upkeep, (tx) => forget(tx, tenant_id))
+    forgotten += await db.write(upkeep, (tx) => forget(tx, tenant_id, tx.now - tombstone_ms, sweep_rows_max))
   }
   return { expired, more: left > 0 || expired >= sweep_rows_max || forgotten >= sweep_rows_max }
 }
@@ -163,20 +190,57 @@ export async function sweep(db: Db, now: Millis): Promise<{ expired: number; mor
 async function bury(tx: Tx, tenant_id: string): Promise<number> {
   await quotas.lock(tx, tenant_id, 'kv_keys')
   const buried = await store.buryExpired(tx, tenant_id, sweep_rows_max, sweep_bytes_max)
-  if (buried > 0) await quotas.giveBack(tx, tenant_id, 'kv_keys', buried)
+  if (buried > 0) await quotas.giveBack(tx, tenant_id, 'kv_keys', buried, buried)
   return buried
 }
 
-async function forget(tx: Tx, tenant_id: string): Promise<number> {
-  const gone = await store.forget(tx, tenant_id, tx.now - tombstone_ms, sweep_rows_max)
+/** The oldest tombstones that died before this go; the versions of keys that are made anew start above theirs. */
+async function forget(tx: Tx, tenant_id: string, dead_before: Millis, rows_max: number): Promise<number> {
+  const gone = await store.forget(tx, tenant_id, dead_before, rows_max)
   const highest = Math.max(0, ...gone.map(({ version }) => version))
-  await quotas.raiseFloor(tx, tenant_id, 'kv_keys', highest)
+  await quotas.raiseFloor(tx, tenant_id, 'kv_keys', highest, gone.length)
   return gone.length
 }
 
-/** Keys that are absent, and are yet in the index, that a page of namespaces passes at most. */
-const walked_dead_max = 10_000
+/** Rows that are read at once where keys have gone. */
 const walked_rows_max = 500
+
+export interface ListRange {
+  prefix: string
+  /** The key after which it begins; null: with the first. */
+  after: string | null
+}
+
+/**
+ * Live keys of the range in bytewise order. `reached` is the key up to which was looked when too many had gone to fill
+ * the page; null at the end of the range, or when there are `rows_max` of them.
+ */
+export async function list(
+  q: Reader,
+  tenant_id: string,
+  namespace: string,
+  { prefix, after }: ListRange,
+  now: Millis,
+  rows_max: number,
+): Promise<{ rows: store.WalkedRow[]; reached: string | null }> {
+  const rows: store.WalkedRow[] = []
+  let place: string = after ?? prefix
+  let begins: 'from' | 'after' = after === null ? 'from' : 'after'
+  let looked = 0
+  for (let step = rows_max; looked < looked_max; step = walked_rows_max) {
+    const walked = await store.walk(q, tenant_id, begins, { namespace, key: place }, now, step)
+    for (const row of walked) {
+      if (row.namespace !== namespace || !row.key.startsWith(prefix)) return { rows, reached: null }
+      if (row.live === 1 && !isReservedKey(row.key)) rows.push(row)
+      if (rows.length === rows_max) return { rows, reached: null }
+    }
+    if (walked.length < step) return { rows, reached: null }
+    looked += walked.length
+    place = walked.at(-1)!.key
+    begins = 'after'
+  }
+  return { rows, reached: place }
+}
 
 /**
  * Namespaces with a live key, in bytewise order: a look-up each, whatever they hold. `next` is where the next page
@@ -193,8 +257,8 @@ export async function namespaces(
   let place = after
   let dead = 0
   let rows_max = 1
-  while (dead < walked_dead_max) {
-    const rows = await store.walk(q, tenant_id, place, now, rows_max)
+  while (dead < looked_max) {
+    const rows = await store.walk(q, tenant_id, 'after', place, now, rows_max)
     const found = rows.findIndex(({ namespace, live }) => live === 1 || isSystemNamespace(namespace))
     if (found === -1) {
       if (rows.length < rows_max) return { names, next: null }

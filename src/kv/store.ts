@@ -6,7 +6,7 @@
 import type { Millis } from '../base/clock.ts'
 import { inChunk } from '../db/chunk.ts'
 import { type Reader, type Statement, sql, type Tx } from '../db/db.ts'
-import { boundOf, type EntryRow, type KeyRef, type Place, reserved_key_prefix } from './entry.ts'
+import { boundOf, type EntryRow, type KeyRef, type Place } from './entry.ts'
 
 const here = 'tenant_id = :tenant_id and namespace = :namespace and key = :key'
 const table = { table: 'kv_entries', key: 'tenant_id, namespace, key' }
@@ -74,8 +74,9 @@ function ofTenantUntil(time: string): string {
 
 const COUNT_EXPIRED = sql<{ expired: number }>(
   'kv.count_expired',
-  `select count(*) as expired from kv_entries
-    where tenant_id = :tenant_id and counted = 1 and expires_at <= :now`,
+  `select count(*) as expired
+     from (select key from kv_entries {by kv_entries_tenant_expiring}
+            where counted = 1 and expires_at is not null and ${ofTenantUntil(':now')} limit :rows_max) as expired_keys`,
 )
 
 const BURY_EXPIRED = sql(
@@ -156,9 +157,14 @@ export async function removeIfVersion(
   return (await tx.run(DELETE_IF_VERSION, { tenant_id, ...ref, version, now: tx.now })) === 1
 }
 
-/** Keys that are counted in the quota but have expired. */
-export async function countExpired(q: Reader, tenant_id: string, now: Millis): Promise<number> {
-  return (await q.one(COUNT_EXPIRED, { tenant_id, now }))!.expired
+/** Keys that are counted in the quota but have expired; no more than `rows_max` are counted. */
+export async function countExpired(
+  q: Reader,
+  tenant_id: string,
+  now: Millis,
+  rows_max: number,
+): Promise<number> {
+  return (await q.one(COUNT_EXPIRED, { tenant_id, now, rows_max }))!.expired
 }
 
 /** Turns expired keys into tombstones; answers how many. */
@@ -188,72 +194,39 @@ export interface ListedRow {
   updated_at: Millis
 }
 
-export interface ListRange {
-  /** The first key of the range; excluded when `after` is true. */
-  from: string
-  after: boolean
-  /** The first key past the range; null when it is open. */
-  end: string | null
-}
-
-/** Live keys of the range in bytewise order. */
-export function list(
-  q: Reader,
-  tenant_id: string,
-  namespace: string,
-  range: ListRange,
-  now: Millis,
-  rows_max: number,
-) {
-  const params = {
-    tenant_id,
-    namespace,
-    from_key: range.from,
-    now,
-    rows_max,
-    reserved_from: reserved_key_prefix,
-    reserved_end: '__rl;',
-  }
-  const statement = LIST[range.after ? 'after' : 'from'][range.end === null ? 'open' : 'closed']
-  return q.all(statement, range.end === null ? params : { ...params, end_key: range.end })
-}
-
-const LIST = {
-  from: {
-    open: listStatement('from_open', 'key >= :from_key'),
-    closed: listStatement('from', 'key >= :from_key and key < :end_key'),
-  },
-  after: {
-    open: listStatement('after_open', 'key > :from_key'),
-    closed: listStatement('after', 'key > :from_key and key < :end_key'),
-  },
-}
-
-function listStatement(name: string, range: string): Statement<ListedRow> {
-  return sql<ListedRow>(
-    `kv.list_${name}`,
-    `select key, version, expires_at, updated_at from kv_entries
-      where tenant_id = :tenant_id and namespace = :namespace and ${range} and ${live}
-        and (key < :reserved_from or key >= :reserved_end)
-      order by key limit :rows_max`,
-  )
-}
-
-export interface PlacedRow extends KeyRef {
+export interface WalkedRow extends ListedRow {
+  namespace: string
   /** 1 or 0. */
   live: number
 }
 
-const WALK = sql<PlacedRow>(
-  'kv.walk',
-  `select namespace, key, case when ${live} then 1 else 0 end as live from kv_entries
-    where tenant_id = :tenant_id and (namespace, key) > (:namespace, :key)
-    order by namespace, key limit :rows_max`,
-)
+const WALK = { from: walkStatement('walk_from', '>='), after: walkStatement('walk', '>') }
+
+// The index has no end here, and the value is not looked at: where a range has one, SQLite reads each row whole, value
+// included, to compare its key.
+function walkStatement(name: string, begins: '>' | '>='): Statement<WalkedRow> {
+  return sql<WalkedRow>(
+    `kv.${name}`,
+    `select namespace, key, version, expires_at, updated_at,
+            case when counted = 1 and (expires_at is null or expires_at > :now) then 1 else 0 end as live
+       from (select tenant_id, namespace, key, version, expires_at, updated_at, counted from kv_entries
+              where (tenant_id, namespace, key) ${begins} (:tenant_id, :namespace, :key)
+              order by tenant_id, namespace, key limit :rows_max) as ahead
+      where tenant_id = :tenant_id
+      order by tenant_id, namespace, key`,
+  )
+}
 
 /** The next keys in bytewise order, over all namespaces, dead ones as well. */
-export function walk(q: Reader, tenant_id: string, after: Place, now: Millis, rows_max: number) {
-  return q.all(WALK, { tenant_id, ...boundOf(after), now, rows_max })
+export function walk(
+  q: Reader,
+  tenant_id: string,
+  begins: 'from' | 'after',
+  place: Place,
+  now: Millis,
+  rows_max: number,
+) {
+  return q.all(WALK[begins], { tenant_id, ...boundOf(place), now, rows_max })
 }
 
 const PURGE = sql(

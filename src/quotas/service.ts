@@ -38,13 +38,9 @@ export function sweepCalls(tx: Tx, at: Millis, rows_max: number) {
   return store.sweepCalls(tx, monthOf(at), rows_max)
 }
 
-interface Taken {
-  /** See migrations: used by kv_keys alone. */
-  version_floor: number
-}
-
 /**
  * Counts one more. At the limit, what has expired is swept first; if that frees nothing, throws QUOTA_EXCEEDED.
+ * `revived`: tombstones that are keys again by this.
  */
 export async function take(
   tx: Tx,
@@ -52,17 +48,21 @@ export async function take(
   plans: Plans,
   quota: Quota,
   sweepExpired: () => Promise<unknown> = async () => {},
-): Promise<Taken> {
+  revived = 0,
+): Promise<store.Taken> {
   const limit = limitOf(plans, tenant.plan, quota)
   const ceiling = limit ?? Number.MAX_SAFE_INTEGER
-  const taken = await store.take(tx, tenant.tenant_id, quota, ceiling)
+  const taken = await store.take(tx, tenant.tenant_id, quota, ceiling, revived)
   if (taken) return taken
   await sweepExpired()
   // Even when nothing was left to sweep: another caller may have done it a moment ago.
-  const second = await store.take(tx, tenant.tenant_id, quota, ceiling)
+  const second = await store.take(tx, tenant.tenant_id, quota, ceiling, revived)
   if (second) return second
-  const used = (await store.usedOne(tx, tenant.tenant_id, quota))?.used ?? 0
-  throw exceeded(quota, used, ceiling)
+  throw exceeded(quota, await usedOf(tx, tenant.tenant_id, quota), ceiling)
+}
+
+export async function usedOf(q: Reader, tenant_id: string, quota: Quota): Promise<number> {
+  return (await store.usedOne(q, tenant_id, quota))?.used ?? 0
 }
 
 export type QuotaObject = Record<string, { used: number; limit: number | null }>

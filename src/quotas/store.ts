@@ -10,16 +10,17 @@ const CREATE = sql(
    values ${counted.map((quota) => `(:tenant_id, '${quota}', 0, 0)`).join(', ')}`,
 )
 
-const TAKE = sql<{ used: number; version_floor: number }>(
+const TAKE = sql<Taken>(
   'quotas.take',
-  `update quota_usage set used = used + 1
+  `update quota_usage set used = used + 1, tombstones = tombstones - :revived
     where tenant_id = :tenant_id and quota = :quota and used < :ceiling
-   returning used, version_floor`,
+   returning version_floor, tombstones`,
 )
 
 const GIVE_BACK = sql(
   'quotas.give_back',
-  'update quota_usage set used = used - :count where tenant_id = :tenant_id and quota = :quota',
+  `update quota_usage set used = used - :count, tombstones = tombstones + :buried
+    where tenant_id = :tenant_id and quota = :quota`,
 )
 
 const LOCK = sql(
@@ -29,8 +30,10 @@ const LOCK = sql(
 
 const RAISE_FLOOR = sql(
   'quotas.raise_floor',
-  `update quota_usage set version_floor = :version_floor
-    where tenant_id = :tenant_id and quota = :quota and version_floor < :version_floor`,
+  `update quota_usage
+      set version_floor = case when version_floor < :version_floor then :version_floor else version_floor end,
+          tombstones = tombstones - :forgotten
+    where tenant_id = :tenant_id and quota = :quota`,
 )
 
 const USED = sql<{ quota: Quota; used: number }>(
@@ -49,12 +52,18 @@ export function create(tx: Tx, tenant_id: string) {
 
 /** Counts what the service writes itself, whatever the limit. */
 export function add(tx: Tx, tenant_id: string, quota: Quota, count: number) {
-  return tx.run(GIVE_BACK, { tenant_id, quota, count: -count })
+  return tx.run(GIVE_BACK, { tenant_id, quota, count: -count, buried: 0 })
 }
 
-/** Null when `limit` is reached. */
-export function take(tx: Tx, tenant_id: string, quota: Quota, limit: number) {
-  return tx.one(TAKE, { tenant_id, quota, ceiling: limit })
+/** Used by kv_keys alone. */
+export interface Taken {
+  version_floor: number
+  tombstones: number
+}
+
+/** Null when `limit` is reached. `revived`: tombstones that are keys again, 1 or 0. */
+export function take(tx: Tx, tenant_id: string, quota: Quota, limit: number, revived: number) {
+  return tx.one(TAKE, { tenant_id, quota, ceiling: limit, revived })
 }
 
 /** Holds the counter until the transaction ends. */
@@ -62,12 +71,20 @@ export function lock(tx: Tx, tenant_id: string, quota: Quota) {
   return tx.run(LOCK, { tenant_id, quota })
 }
 
-export function giveBack(tx: Tx, tenant_id: string, quota: Quota, count: number) {
-  return tx.run(GIVE_BACK, { tenant_id, quota, count })
+/** `buried`: how many of them are tombstones from now on. */
+export function giveBack(tx: Tx, tenant_id: string, quota: Quota, count: number, buried = 0) {
+  return tx.run(GIVE_BACK, { tenant_id, quota, count, buried })
 }
 
-export function raiseFloor(tx: Tx, tenant_id: string, quota: Quota, version_floor: number) {
-  return tx.run(RAISE_FLOOR, { tenant_id, quota, version_floor })
+/** `forgotten` tombstones are gone, none of a higher version than this. */
+export function raiseFloor(
+  tx: Tx,
+  tenant_id: string,
+  quota: Quota,
+  version_floor: number,
+  forgotten: number,
+) {
+  return tx.run(RAISE_FLOOR, { tenant_id, quota, version_floor, forgotten })
 }
 
 export function used(q: Reader, tenant_id: string) {

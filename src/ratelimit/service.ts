@@ -86,7 +86,7 @@ async function begin(
   const expires_at = expiryOf(asked.algorithm, asked.window_ms, tx.now)
   const made = await store.start(tx, caller.tenant_id, row, asked, expires_at)
   if (!made) return null
-  if (made.version === made.born) await kv.take(tx, caller, plans)
+  if (made.version === made.born) await kv.take(tx, caller, plans, made.version > 1)
   const counted = { hits: asked.cost, previous: 0, taken: asked.cost, expires_at }
   return fixed ? decideFixed(asked, counted) : decideSliding(asked, counted, tx.now)
 }
@@ -115,10 +115,11 @@ export function list(
     const until = prefix === '' ? last_instant_ms : await store.horizon(q, tenant_id, now, total_max)
     if (until === null) return { counters: [], total: 0 }
     const span = { prefix, now, until }
-    return {
-      counters: await store.list(q, tenant_id, span, skipped, rows_max),
-      total: await store.count(q, tenant_id, span, total_max),
-    }
+    const found = await store.count(q, tenant_id, span, total_max + rows_max)
+    const last_place = Math.min(found, skipped + rows_max)
+    const counters =
+      last_place <= skipped ? [] : await store.list(q, tenant_id, span, last_place, last_place - skipped)
+    return { counters, total: Math.min(found, total_max) }
   })
 }
 
@@ -134,7 +135,7 @@ export function reset(
       const known = kept(await store.find(tx, tenant_id, key), tx.now)
       return { reset: false, standing: standingOf(known, tx.now), now: tx.now }
     }
-    await quotas.giveBack(tx, tenant_id, 'kv_keys', 1)
+    await quotas.giveBack(tx, tenant_id, 'kv_keys', 1, 1)
     const tombstone = { ...ended, value: null, hits: 0, previous: null, expires_at: tx.now }
     return { reset: true, standing: standingOf(tombstone, tx.now), now: tx.now }
   })

@@ -85,24 +85,26 @@ const of_prefix = `${running} and expires_at <= :until and key || '' >= :from_ke
 
 const in_order = 'expires_at, key'
 
-const LIST = sql<Omit<Known, 'limit'> & { key: string; limit: string; place: number }>(
+// The last of the first: those before them are passed in the index alone.
+const LIST = sql<Omit<Known, 'limit'> & { key: string; limit: string }>(
   'ratelimit.list',
-  `select key, value, "limit", window_ms, hits, previous, expires_at, place
-     from (select key, value, rl_limit as "limit", rl_window_ms as window_ms, rl_hits as hits, rl_previous as previous,
-                  expires_at, row_number() over (order by ${in_order}) as place
-             from kv_entries where ${of_prefix} order by ${in_order} limit :last_place) as shown
-    where place > :skipped`,
+  `select key, value, rl_limit as "limit", rl_window_ms as window_ms, rl_hits as hits, rl_previous as previous, expires_at
+     from kv_entries where {rows_in tenant_id, namespace, key}
+       select {row tenant_id, namespace, key}
+         from (select {place} tenant_id, namespace, key, expires_at from kv_entries {by kv_entries_counters}
+                where ${of_prefix} order by ${in_order} limit :last_place) as passed
+        order by expires_at desc, key desc limit :rows_max{end}`,
 )
 
 const COUNT = sql<{ total: number }>(
   'ratelimit.count',
-  `select count(*) as total from (select key from kv_entries where ${of_prefix} limit :total_max) as found`,
+  `select count(*) as total from (select key from kv_entries {by kv_entries_counters} where ${of_prefix} limit :total_max) as found`,
 )
 
 const HORIZON = sql<{ until: Millis | null }>(
   'ratelimit.horizon',
   `select max(expires_at) as until
-     from (select expires_at from kv_entries where ${running} order by ${in_order} limit :walked_max) as walked`,
+     from (select expires_at from kv_entries {by kv_entries_counters} where ${running} order by ${in_order} limit :walked_max) as walked`,
 )
 
 const RESET = sql<{ limit: string; window_ms: number }>(
@@ -199,17 +201,18 @@ interface Span {
   until: Millis
 }
 
-/** What ends first comes first. */
+/** What ends first comes first: the last `rows_max` of the first `last_place`, of which there are so many. */
 export async function list(
   q: Reader,
   tenant_id: string,
   span: Span,
-  skipped: number,
+  last_place: number,
   rows_max: number,
 ): Promise<Running[]> {
-  const last_place = skipped + rows_max
-  const rows = await q.all(LIST, { tenant_id, ...boundsOf(span), skipped, last_place })
-  rows.sort((one, other) => one.place - other.place)
+  const rows = await q.all(LIST, { tenant_id, ...boundsOf(span), last_place, rows_max })
+  rows.sort(
+    (one, other) => one.expires_at - other.expires_at || Buffer.from(one.key).compare(Buffer.from(other.key)),
+  )
   return rows.map((row) => ({ ...row, key: row.key.slice(key_prefix.length), limit: Number(row.limit) }))
 }
 

@@ -3,7 +3,7 @@
 import { Type } from 'typebox'
 import * as agents from '../agents/service.ts'
 import { iso, isoOrNull, parseTime } from '../base/clock.ts'
-import { pageOf, pageRequest } from '../contract/page.ts'
+import { measured_bytes_max, pageOf, pageRequest } from '../contract/page.ts'
 import { route } from '../contract/route.ts'
 import {
   AnyJson,
@@ -95,7 +95,14 @@ export const listSchedules = route({
     const request = pageRequest(context, query)
     const before_id = request.after ? String(request.after[0]) : undefined
     const { tenant_id } = context.caller
-    const rows = await store.list(context.db, tenant_id, query.status, before_id, request.rows_max)
+    const rows = await store.list(
+      context.db,
+      tenant_id,
+      query.status,
+      before_id,
+      request.rows_max,
+      measured_bytes_max,
+    )
     return pageOf(context, request, rows, scheduleOf, (row) => [row.id])
   },
 })

@@ -1,7 +1,8 @@
 // Every statement on schedules.
 
 import type { Millis } from '../base/clock.ts'
-import { inChunk } from '../db/chunk.ts'
+import { newestFirst } from '../base/ids.ts'
+import { bytesOf, inChunk } from '../db/chunk.ts'
 import { type Reader, type Statement, sql, type Tx } from '../db/db.ts'
 import type { Leased } from '../outbox/work.ts'
 import type { ScheduleRow, ScheduleStatus } from './schedule.ts'
@@ -16,24 +17,33 @@ const INSERT = sql(
       :now, :now)`,
 )
 
-const select = `select s.id, s.status, s.callback_url, s.callback_payload, s.fire_at, s.dlq_on_failure, s.agent_id,
-       s.attempts, s.last_error, s.last_status_code, s.fired_at, s.created_at, s.updated_at, o.next_at
-     from schedules s
-     left join outbox o on o.tenant_id = s.tenant_id and o.kind = 'schedule' and o.source_id = s.id
-    where s.tenant_id = :tenant_id`
+const columns = `id, status, callback_url, callback_payload, fire_at, dlq_on_failure, agent_id, attempts, last_error,
+       last_status_code, fired_at, created_at, updated_at,
+       (select next_at from outbox
+         where outbox.tenant_id = schedules.tenant_id and kind = 'schedule' and source_id = schedules.id) as next_at`
 
-const FIND = sql<ScheduleRow>('schedules.find', `${select} and s.id = :id`)
+const FIND = sql<ScheduleRow>(
+  'schedules.find',
+  `select ${columns} from schedules where tenant_id = :tenant_id and id = :id`,
+)
 
 const LIST = {
-  newest: { any: listStatement('newest', ''), status: listStatement('newest_of', 'and s.status = :status') },
+  newest: { any: listStatement('newest', ''), status: listStatement('newest_of', 'and status = :status') },
   older: {
-    any: listStatement('older', 'and s.id < :before_id'),
-    status: listStatement('older_of', 'and s.status = :status and s.id < :before_id'),
+    any: listStatement('older', 'and id < :before_id'),
+    status: listStatement('older_of', 'and status = :status and id < :before_id'),
   },
 }
 
-function listStatement(name: string, conditions: string): Statement<ScheduleRow> {
-  return sql<ScheduleRow>(`schedules.${name}`, `${select} ${conditions} order by s.id desc limit :rows_max`)
+function listStatement(name: string, conditions: string): Statement<ScheduleRow & { bytes: number }> {
+  const texts = ['callback_payload', 'callback_url']
+  return sql(
+    `schedules.${name}`,
+    `select ${columns}, ${bytesOf(texts)} as bytes from schedules where ${inChunk({
+      ...{ table: 'schedules', key: 'tenant_id, id', index: null, order: 'id desc', only_read: true, texts },
+      where: `tenant_id = :tenant_id ${conditions}`,
+    })}`,
+  )
 }
 
 const settings = `callback_url = coalesce(:callback_url, callback_url),
@@ -109,22 +119,23 @@ export function find(q: Reader, tenant_id: string, id: string) {
   return q.one(FIND, { tenant_id, id })
 }
 
-/** Newest first. */
-export function list(
+/** Newest first, `rows_max` at most, and none after the first that takes them to `bytes_max`. */
+export async function list(
   q: Reader,
   tenant_id: string,
   status: ScheduleStatus | undefined,
   before_id: string | undefined,
   rows_max: number,
+  bytes_max: number,
 ) {
   const position = before_id === undefined ? 'newest' : 'older'
   const statement = LIST[position][status === undefined ? 'any' : 'status']
-  return q.all(statement, {
-    tenant_id,
-    rows_max,
+  const rows = await q.all(statement, {
+    ...{ tenant_id, rows_max, bytes_max },
     ...(status === undefined ? {} : { status }),
     ...(before_id === undefined ? {} : { before_id }),
   })
+  return rows.sort(newestFirst)
 }
 
 /**

@@ -22,12 +22,14 @@ create table tenants (
 ) {keyed};
 create unique index tenants_name on tenants (name_key);
 
--- version_floor is used by kv_keys alone: the highest version that was swept away with a tombstone.
+-- Used by kv_keys alone: version_floor, the highest version that was swept away with a tombstone, and tombstones, how
+-- many there are.
 create table quota_usage (
   tenant_id {text} not null references tenants (tenant_id),
   quota {text} not null,
   used {integer} not null check (used >= 0),
   version_floor {integer} not null,
+  tombstones {integer} not null default 0,
   primary key (tenant_id, quota)
 ) {keyed};
 
@@ -66,17 +68,18 @@ create table approval_keys (
 ) {keyed};
 
 -- A row without a value is a tombstone, which keeps versions from repeating. counted: whether it is in the
--- tenant's kv_keys. born: the version at which it began to be.
+-- tenant's kv_keys. born: the version at which it began to be. What is large comes last: SQLite reads a row from its
+-- beginning, as far as it must.
 create table kv_entries (
   tenant_id {text} not null,
   namespace {text} not null,
   key {text} not null,
-  value {text},
   version {integer} not null,
   born {integer} not null,
   counted {integer} not null,
   expires_at {integer},
   updated_at {integer} not null,
+  value {text},
   primary key (tenant_id, namespace, key)
 ) {keyed};
 create index kv_entries_tenant_expiring on kv_entries (tenant_id, expires_at) where counted = 1 and expires_at is not null;
@@ -97,10 +100,10 @@ create table audit_entries (
   action {text} not null,
   workflow_id {text},
   actor {text} not null,
-  metadata {text},
   agent_id {text},
   request_id {text} not null,
   created_at {integer} not null,
+  metadata {text},
   primary key (tenant_id, seq)
 ) {keyed};
 create unique index audit_entries_id on audit_entries (tenant_id, id);

@@ -30,6 +30,8 @@ create table inboxes (
 ) {keyed};
 create unique index inboxes_token on inboxes (token_hash);
 create index inboxes_tenant_expiring on inboxes (tenant_id, expires_at) where counted = 1;
+-- Those that are counted are never more than the plan's; deleted and expired ones may be many.
+create index inboxes_live on inboxes (tenant_id, id) where counted = 1;
 create index inboxes_expiring on inboxes (expires_at) where counted = 1;
 create index inboxes_clearing on inboxes (clear_at) where clear_at is not null;
 create index inboxes_forgetting on inboxes (forget_at) where clear_at is null;

@@ -1,0 +1,193 @@
+// Pages that end early: before a row that would take them past a MiB, or when they have looked at enough rows. Whoever
+// goes on with next_cursor misses nothing.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { Waystation } from '../sdk/src/index.ts'
+import { limits } from '../src/base/limit.ts'
+import { type Params, unnamed } from '../src/db/db.ts'
+import { Bench } from './support/cli.ts'
+import { forEachService, type TestService, type TestTenant } from './support/service.ts'
+
+const looked_max = limits.get('pages.looked_at_rows')!.value
+const page_bytes_max = limits.get('pages.bytes')!.value
+
+const bench = new Bench()
+afterAll(() => bench.clean())
+
+/** Rows with numbers from 1 on, made inside the engine. */
+function plant(service: TestService, count: number, into: string, values: string, params: Params) {
+  const text = `insert into ${into}
+    with recursive numbers (i) as (select 1 union all select i + 1 from numbers where i < ${count})
+    select ${values} from numbers`
+  return service.app.db.write((tx) => tx.run(unnamed('test.plant', text), params))
+}
+
+/** Every page of a list: how many items each has, and the items. */
+async function paged(service: TestService, path: string, key: string) {
+  const sizes: number[] = []
+  const items: Record<string, unknown>[] = []
+  for (let cursor: string | null = '', bytes = 0; ; ) {
+    const separator = path.includes('?') ? '&' : '?'
+    const answer = await service.ask('GET', `${path}${cursor && `${separator}cursor=${cursor}`}`, { key })
+    expect(answer.status).toBe(200)
+    sizes.push(answer.body.items.length)
+    items.push(...answer.body.items)
+    bytes = Math.max(bytes, answer.text.length)
+    cursor = answer.body.next_cursor
+    if (cursor === null) return { sizes, items, bytes }
+  }
+}
+
+forEachService('A page that has looked at enough rows', (service) => {
+  let tenant: TestTenant
+  /** Entries in turn even and odd; two of them, the first and one more, are of the even action and the odd actor. */
+  const entries = 5 * looked_max
+  beforeAll(async () => {
+    tenant = await service.signUp('pro')
+    await plant(
+      service,
+      entries,
+      'audit_entries (tenant_id, seq, id, action, actor, workflow_id, request_id, created_at)',
+      `:tenant_id, i, 'log_' || (100000 + i),
+       case when i % 2 = 0 then 'even' when i in (1, 2001) then 'even' else 'odd' end,
+       case when i % 2 = 0 then 'even' else 'odd' end, case when i = 7 then 'rare' end, 'req', 1`,
+      { tenant_id: tenant.tenant_id },
+    )
+    await plant(
+      service,
+      2 * looked_max + 100,
+      'kv_entries (tenant_id, namespace, key, value, version, born, counted, expires_at, updated_at)',
+      `:tenant_id, 'graves', 'k' || (10000 + i), null, 1, 1, 0, 0, 0`,
+      { tenant_id: tenant.tenant_id },
+    )
+    await service.ask('PUT', '/v1/kv/graves/z', { key: tenant.api_key, body: { value: 1 } })
+  })
+
+  test('is empty and has a cursor, and behind the cursors is all there is', async () => {
+    const { sizes, items } = await paged(service, '/v1/audit?action=even&actor=odd', tenant.api_key)
+    expect(sizes).toEqual([0, 1, 1])
+    expect(items.map(({ seq }) => seq)).toEqual([2001, 1])
+  })
+
+  test.each([
+    ['one filter', '?action=even&limit=200', 2_502],
+    ['a filter that matches nothing', '?action=none', 0],
+    ['two, one of which matches nothing', '?action=even&actor=none', 0],
+    ['two, one of which is rare', '?workflow_id=rare&actor=odd', 1],
+    ['three, one of which is rare', '?workflow_id=rare&actor=odd&action=odd', 1],
+    ['two that hold together', '?action=even&actor=even&limit=200', 2_500],
+    ['an instant before all', '?to=1970-01-01T00:00:00.001Z&action=even', 0],
+    ['an instant after all', '?from=2030-01-01T00:00:00Z', 0],
+    ['instants around all', '?from=1970-01-01T00:00:00Z&to=2030-01-01T00:00:00Z&limit=200', 5_000],
+  ])('no page but the last is short with %s', async (_, query, count) => {
+    const { sizes, items } = await paged(service, `/v1/audit${query}`, tenant.api_key)
+    expect(items).toHaveLength(count)
+    expect(new Set(sizes.slice(0, -1)).size).toBeLessThanOrEqual(1)
+    expect(sizes.every((size) => size > 0) || count === 0).toBe(true)
+  })
+
+  test('is one of keys where keys have gone', async () => {
+    const { sizes, items } = await paged(service, '/v1/kv/graves', tenant.api_key)
+    expect(items.map(({ key }) => key)).toEqual(['z'])
+    expect(sizes[0]).toBe(0)
+    expect(sizes.length).toBeLessThanOrEqual(3)
+  })
+
+  test('does not end the iterators of the SDK', async () => {
+    const client = new Waystation({ url: service.url, key: tenant.api_key })
+    const seqs: number[] = []
+    for await (const { seq } of client.audit.list({ action: 'even', actor: 'odd' })) seqs.push(seq)
+    expect(seqs).toEqual([2001, 1])
+  })
+
+  test('does not end --all of the command line, and alone it says where to go on', async () => {
+    const env = { WAYSTATION_URL: service.url, WAYSTATION_KEY: tenant.api_key }
+    const list = ['audit', 'list', '--action', 'even', '--actor', 'odd']
+    const all = await bench.run([...list, '--all', '--json'], env)
+    const lines = all.stdout.trim().split('\n')
+    expect(lines.map((line) => JSON.parse(line).seq)).toEqual([2001, 1])
+    const one = await bench.run(list, env)
+    expect(`${one.stdout}${one.stderr}`).toMatch(/None so far. There may be more: --cursor \S+, or --all/)
+  })
+
+  test('is told to MCP clients with its cursor', async () => {
+    const call = {
+      ...{ jsonrpc: '2.0', id: 1, method: 'tools/call' },
+      params: { name: 'audit_list', arguments: { action: 'even', actor: 'odd' } },
+    }
+    const headers = { accept: 'application/json, text/event-stream' }
+    const answer = await service.ask('POST', '/mcp', { key: tenant.api_key, headers, body: call })
+    const { structuredContent } = answer.body.result
+    expect(structuredContent).toEqual({ items: [], next_cursor: expect.any(String) })
+  })
+})
+
+forEachService('A page', (service) => {
+  let tenant: TestTenant
+  const kib = 1_024
+  const text = (bytes: number) =>
+    service.engine === 'sqlite' ? `hex(zeroblob(${bytes / 2}))` : `repeat('0', ${bytes})`
+  beforeAll(async () => {
+    tenant = await service.signUp('pro')
+    const { tenant_id } = tenant
+    const json = (bytes: number) => `'"' || ${text(bytes)} || '"'`
+    await plant(
+      service,
+      40,
+      'audit_entries (tenant_id, seq, id, action, actor, request_id, created_at, metadata)',
+      `:tenant_id, i, 'log_' || (1000 + i), '', '', 'req', 1, ${`'{"a":' || ${json(64 * kib - 8)} || '}'`}`,
+      { tenant_id },
+    )
+    await plant(
+      service,
+      40,
+      `dlq_items (tenant_id, id, status, source, lock_seconds, claims, created_at, updated_at, error, payload)`,
+      `:tenant_id, 'dlq_' || (1000 + i), 'failed', 'agent', 300, 0, 1, 1, ${text(64 * kib)}, '1'`,
+      { tenant_id },
+    )
+    await plant(
+      service,
+      10,
+      `schedules (tenant_id, id, status, callback_url, fire_at, dlq_on_failure, agent_id, attempts, created_at,
+        updated_at, callback_payload)`,
+      `:tenant_id, 'sch_' || (1000 + i), 'fired', '', 1, 0, 'a', 1, 1, 1, ${json(256 * kib - 2)}`,
+      { tenant_id },
+    )
+    await plant(
+      service,
+      10,
+      `checkpoints (tenant_id, id, status, title, callback_url, timeout_action, expires_at, agent_id, callback_status,
+        callback_attempts, created_at, updated_at, callback_payload)`,
+      `:tenant_id, 'chk_' || (1000 + i), 'approved', '', '', 'dlq', 1, 'a', 'none', 0, 1, 1, ${json(256 * kib - 2)}`,
+      { tenant_id },
+    )
+  })
+
+  describe.each([
+    ['/v1/audit', [16, 16, 8]],
+    ['/v1/audit?limit=200', [16, 16, 8]],
+    ['/v1/audit?limit=5', Array(8).fill(5)],
+    ['/v1/dlq', [16, 16, 8]],
+    ['/v1/dlq?status=failed', [16, 16, 8]],
+    ['/v1/schedules', [4, 4, 2]],
+    ['/v1/schedules?status=fired&limit=3', [3, 3, 3, 1]],
+    ['/v1/checkpoints', [4, 4, 2]],
+  ] as [string, number[]][])('of %s', (path, expected) => {
+    test('ends with the last row that fits into 1 MiB, and the next goes on after it', async () => {
+      const { sizes, items, bytes } = await paged(service, path, tenant.api_key)
+      expect(sizes).toEqual(expected)
+      const ids = items.map(({ id }) => String(id))
+      expect(ids).toEqual([...new Set(ids)].toSorted().toReversed())
+      expect(bytes).toBeLessThan(page_bytes_max + 20 * kib)
+    })
+  })
+
+  test('of metadata that is one byte too much for sixteen has fifteen', async () => {
+    const longer = `update audit_entries set action = 'x' where tenant_id = :tenant_id and seq = 30`
+    await service.app.db.write((tx) =>
+      tx.run(unnamed('test.longer', longer), { tenant_id: tenant.tenant_id }),
+    )
+    const { sizes } = await paged(service, '/v1/audit', tenant.api_key)
+    expect(sizes).toEqual([15, 16, 9])
+  })
+})
