@@ -3,6 +3,7 @@
 import { type Clock, hour_ms, minute_ms, systemClock } from './base/clock.ts'
 import { Gate } from './base/gate.ts'
 import { newId } from './base/ids.ts'
+import { MemoryBudget } from './base/memory.ts'
 import { Waiters } from './base/waiters.ts'
 import { Sender } from './callbacks/deliver.ts'
 import {
@@ -133,6 +134,7 @@ function assemble(config: Config, db: Db, log: Log, facts: Facts): App {
     clock,
     waiters,
     gate: new Gate(clock),
+    memory: new MemoryBudget(clock, config.memory_bytes_max),
     callbackRefusal: (url) => refusalAtCreation(policy, url),
     wake: (due_at) => ticker.wake(due_at),
     rest: () => ticker.rest(),

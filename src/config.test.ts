@@ -21,6 +21,7 @@ const defaults: Config = {
   cors_origins: [],
   trusted_proxies: [],
   plans: default_plans,
+  memory_bytes_max: 67_108_864,
   log_level: 'info',
   loopback_only: true,
 }
@@ -72,6 +73,12 @@ const taken: [name: SettingName, value: string, changes: Partial<Config>, others
       'https://a.example, http://b.example:8080',
       { cors_origins: ['https://a.example', 'http://b.example:8080'] },
     ],
+    ['MEMORY_BUDGET', '16777216', { memory_bytes_max: 16_777_216 }],
+    ['MEMORY_BUDGET', '128MiB', { memory_bytes_max: 134_217_728 }],
+    ['MEMORY_BUDGET', '128 mb', { memory_bytes_max: 128_000_000 }],
+    ['MEMORY_BUDGET', '20000KiB', { memory_bytes_max: 20_480_000 }],
+    ['MEMORY_BUDGET', '2GB', { memory_bytes_max: 2_000_000_000 }],
+    ['MEMORY_BUDGET', '2GiB', { memory_bytes_max: 2_147_483_648 }],
     ['LOG_LEVEL', 'debug', { log_level: 'debug' }],
     ['LOG_LEVEL', 'info', {}],
     ['LOG_LEVEL', 'warn', { log_level: 'warn' }],
@@ -138,6 +145,19 @@ const refused: [name: SettingName, value: string, line: string, others?: Record<
     `TRUST_PROXY: "${value}" is no comma list of addresses or CIDR ranges`,
   ]),
   ['PLANS_FILE', 'no/such/file.json', 'PLANS_FILE: there is no file no/such/file.json'],
+  ['MEMORY_BUDGET', '16777215', 'MEMORY_BUDGET: "16777215" is less than 16MiB'],
+  ['MEMORY_BUDGET', 'much', 'MEMORY_BUDGET: "much" is no number of bytes such as 134217728 or 128MiB'],
+  [
+    'MEMORY_BUDGET',
+    '64 MiB/s',
+    'MEMORY_BUDGET: "64 MiB/s" is no number of bytes such as 134217728 or 128MiB',
+  ],
+  ['MEMORY_BUDGET', '64XB', 'MEMORY_BUDGET: "64XB" is no number of bytes such as 134217728 or 128MiB'],
+  [
+    'MEMORY_BUDGET',
+    '99999999999GiB',
+    'MEMORY_BUDGET: "99999999999GiB" is no number of bytes such as 134217728 or 128MiB',
+  ],
   ['LOG_LEVEL', 'trace', 'LOG_LEVEL: "trace" is none of debug, info, warn, error, silent'],
 ]
 

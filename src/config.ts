@@ -1,6 +1,7 @@
 // The only reader of the environment: one frozen object, checked whole before anything starts.
 
 import { existsSync, readFileSync } from 'node:fs'
+import { memory_bytes_default, memory_bytes_min } from './base/memory.ts'
 import { type AllowRange, parseAllow } from './callbacks/guard.ts'
 import type { Plans } from './contract/services.ts'
 import { parseRanges, type Range } from './http/address.ts'
@@ -23,6 +24,8 @@ export interface Config {
   cors_origins: readonly string[]
   trusted_proxies: readonly Range[]
   plans: Plans
+  /** For request bodies and answers in memory at once. */
+  memory_bytes_max: number
   log_level: LogLevel
   /** HOST and PUBLIC_URL are loopback and no proxy is trusted: nobody but this machine is served. */
   loopback_only: boolean
@@ -62,6 +65,10 @@ export const settings = {
     help: 'comma list of proxy addresses or CIDRs whose X-Forwarded-For is believed',
   },
   PLANS_FILE: { initial: 'none', help: 'JSON file that replaces the table of plans' },
+  MEMORY_BUDGET: {
+    initial: `${memory_bytes_default / 1_048_576}MiB`,
+    help: 'memory for request bodies and answers on their way, in bytes or as 128MiB',
+  },
   LOG_LEVEL: { initial: 'info', help: log_levels.join(', ') },
 } as const satisfies Record<string, { initial: string; help: string }>
 
@@ -101,6 +108,7 @@ export function readConfig(environment: Environment): Config {
     cors_origins: origins(get('CORS_ORIGINS')),
     trusted_proxies,
     plans: plans(get('PLANS_FILE')),
+    memory_bytes_max: memoryBytes(get('MEMORY_BUDGET') ?? settings.MEMORY_BUDGET.initial),
     log_level: oneOf('LOG_LEVEL', get('LOG_LEVEL') ?? settings.LOG_LEVEL.initial, log_levels),
     loopback_only,
   })
@@ -120,6 +128,28 @@ function wholeNumber(name: SettingName, text: string, least: number, most: numbe
     throw new ConfigError(name, `"${text}" is no whole number from ${least} to ${most}`)
   }
   return value
+}
+
+const byte_units: Readonly<Record<string, number>> = {
+  '': 1,
+  kb: 1_000,
+  mb: 1_000_000,
+  gb: 1_000_000_000,
+  kib: 1_024,
+  mib: 1_048_576,
+  gib: 1_073_741_824,
+}
+
+function memoryBytes(text: string): number {
+  const [, digits = '', unit = ''] = /^(\d+) ?([A-Za-z]*)$/.exec(text) ?? []
+  const bytes = digits === '' ? Number.NaN : Number(digits) * (byte_units[unit.toLowerCase()] ?? Number.NaN)
+  if (!Number.isSafeInteger(bytes)) {
+    throw new ConfigError('MEMORY_BUDGET', `"${text}" is no number of bytes such as 134217728 or 128MiB`)
+  }
+  if (bytes < memory_bytes_min) {
+    throw new ConfigError('MEMORY_BUDGET', `"${text}" is less than ${memory_bytes_min / 1_048_576}MiB`)
+  }
+  return bytes
 }
 
 function oneOf<const T extends string>(name: SettingName, text: string, allowed: readonly T[]): T {

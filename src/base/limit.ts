@@ -12,6 +12,7 @@ export type LimitUnit =
   | 'attempts'
   | 'entries'
   | 'levels'
+  | 'percent'
 
 export interface Limit {
   /** `<area>.<what>`, unique: `http.body_bytes`. */

@@ -2,6 +2,7 @@
 
 import type { Clock, Millis } from '../base/clock.ts'
 import type { Gate } from '../base/gate.ts'
+import type { MemoryBudget } from '../base/memory.ts'
 import type { Waiters } from '../base/waiters.ts'
 import type { Awaitable } from '../db/db.ts'
 import type { Caller, TenantFacts } from './caller.ts'
@@ -77,6 +78,8 @@ export interface Services {
   /** Before a write that all callers of one key make to the same row. */
   gate: Gate
   clock: Clock
+  /** Shared by request bodies and answers. */
+  memory: MemoryBudget
   /** Tells the ticker that work falls due then. */
   wake(due_at: Millis): void
   /** Tells the ticker that some tenant's work is to rest, or to be taken up again, in steps. */

@@ -2,6 +2,7 @@
 // knows when nothing is under way any more. So nothing here sleeps, and nothing depends on how fast a machine is.
 
 import { Gate } from '../../src/base/gate.ts'
+import { MemoryBudget, memory_bytes_default } from '../../src/base/memory.ts'
 import { Waiters } from '../../src/base/waiters.ts'
 import type { FailureClass, Outcome, Outgoing } from '../../src/callbacks/deliver.ts'
 import type { AgentCaller } from '../../src/contract/caller.ts'
@@ -215,6 +216,7 @@ export class Bench {
       callbackRefusal: async () => null,
       waiters: new Waiters(),
       gate: new Gate(clock),
+      memory: new MemoryBudget(clock, memory_bytes_default),
       clock,
       wake: (due_at) => bench.woken.push(due_at),
       rest: () => {

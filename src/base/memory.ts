@@ -1,0 +1,267 @@
+// The memory of requests and answers on their way: bodies that arrive or wait for the database, answers that are not
+// read yet. It is shared out, so that nobody takes all of it by being slow.
+
+import type { Clock } from './clock.ts'
+import { ApiError } from './errors.ts'
+import { limit } from './limit.ts'
+
+const mebibyte = 1_048_576
+
+export const memory_bytes_default = limit(
+  'memory.bytes',
+  64 * mebibyte,
+  'bytes',
+  'Request bodies and answers in memory at once, the default of MEMORY_BUDGET. Past it the request or answer that has gone longest without progress is cut off; when all progress, the next is refused with 503 UNAVAILABLE.',
+)
+
+/** Less would refuse a single body of 1 MiB beside a few others. */
+export const memory_bytes_min = limit(
+  'memory.bytes_min',
+  16 * mebibyte,
+  'bytes',
+  'The least that MEMORY_BUDGET may be, so that a single body of 1 MiB always finds room in each share.',
+)
+
+const small_percent = limit(
+  'memory.small_percent',
+  25,
+  'percent',
+  'The part of MEMORY_BUDGET that only small bodies use, so that large ones never refuse them.',
+)
+
+const tenant_percent = limit(
+  'memory.tenant_percent',
+  50,
+  'percent',
+  'The part of MEMORY_BUDGET that one tenant may use: what it holds leaves memory for the others.',
+)
+
+const address_percent = limit(
+  'memory.address_percent',
+  50,
+  'percent',
+  'The part of MEMORY_BUDGET that one client address may use: what it holds leaves memory for the others.',
+)
+
+/** Whoever made progress this recently is not cut off. */
+const progress_ms = limit(
+  'memory.progress_ms',
+  1_000,
+  'milliseconds',
+  'How long a request or an answer may go without progress before it can be cut off for want of memory.',
+)
+
+/** Progress is noted no more often than this. */
+const note_every_ms = 100
+
+export interface Owner {
+  address: string
+  /** Null until it is known. */
+  tenant_id: string | null
+}
+
+/** The memory that one request or one answer takes. */
+export interface Hold {
+  /** Counts more bytes. False when there is no room, or when this hold was cut off: then nothing was counted. */
+  grow(bytes: number): boolean
+  /** Counts fewer bytes: part of an answer was sent. */
+  shrink(bytes: number): void
+  /** Bytes arrived, or were taken by the receiver. */
+  progress(): void
+  /** The tenant became known, once. False when its share has no room for what is held: then nothing was changed. */
+  assign(tenant_id: string): boolean
+  /** It is not cut off from now on: what it holds is in use and has no sender to wait for. */
+  pin(): void
+  /** Gives everything back. May be called again. */
+  release(): void
+  readonly bytes: number
+  /** Whether it was cut off. It holds nothing then. */
+  readonly is_cut: boolean
+}
+
+/** Bytes of one address, one tenant or of all, with those that can be cut off: longest without progress first. */
+class Account {
+  bytes = 0
+  readonly cuttable = new Set<BudgetHold>()
+
+  constructor(readonly bytes_max: number) {}
+}
+
+export class MemoryBudget {
+  readonly #total: Account
+  readonly #tenants = new Map<string, Account>()
+  readonly #addresses = new Map<string, Account>()
+  readonly #small_bytes_max: number
+  readonly #tenant_bytes_max: number
+  readonly #address_bytes_max: number
+  #small_bytes = 0
+
+  constructor(
+    readonly clock: Clock,
+    bytes_max: number,
+  ) {
+    this.#small_bytes_max = share(bytes_max, small_percent)
+    this.#total = new Account(bytes_max - this.#small_bytes_max)
+    this.#tenant_bytes_max = share(bytes_max, tenant_percent)
+    this.#address_bytes_max = share(bytes_max, address_percent)
+  }
+
+  /** All that is counted at the moment. */
+  get bytes(): number {
+    return this.#total.bytes + this.#small_bytes
+  }
+
+  /** Addresses and tenants that hold something. */
+  get owners(): number {
+    return this.#tenants.size + this.#addresses.size
+  }
+
+  /** `cut` is called at most once, and must let go of what is held. It must not throw. */
+  hold(owner: Owner, cut: () => void): Hold {
+    return new BudgetHold(this, owner, cut)
+  }
+
+  /** Counts a small body without an object: whoever gets true calls `releaseSmall` with the same number. */
+  takeSmall(bytes: number): boolean {
+    if (this.#small_bytes + bytes > this.#small_bytes_max) return false
+    this.#small_bytes += bytes
+    return true
+  }
+
+  releaseSmall(bytes: number): void {
+    this.#small_bytes -= bytes
+  }
+
+  /** The accounts that this owner's bytes are counted in, the narrowest first. */
+  accountsOf({ address, tenant_id }: Owner): Account[] {
+    const accounts = [accountIn(this.#addresses, address, this.#address_bytes_max), this.#total]
+    return tenant_id === null ? accounts : [this.tenantAccount(tenant_id), ...accounts]
+  }
+
+  tenantAccount(tenant_id: string): Account {
+    return accountIn(this.#tenants, tenant_id, this.#tenant_bytes_max)
+  }
+
+  forget({ address, tenant_id }: Owner): void {
+    if (this.#addresses.get(address)?.bytes === 0) this.#addresses.delete(address)
+    if (tenant_id !== null && this.#tenants.get(tenant_id)?.bytes === 0) this.#tenants.delete(tenant_id)
+  }
+}
+
+class BudgetHold implements Hold {
+  bytes = 0
+  is_cut = false
+  #accounts: Account[] = []
+  #owner: Owner
+  #pinned = false
+  #progressed_at: number
+
+  constructor(
+    private readonly budget: MemoryBudget,
+    owner: Owner,
+    private readonly cut: () => void,
+  ) {
+    this.#owner = { ...owner }
+    this.#progressed_at = budget.clock.monotonic()
+  }
+
+  grow(bytes: number): boolean {
+    if (this.is_cut) return false
+    const accounts = this.bytes > 0 ? this.#accounts : this.budget.accountsOf(this.#owner)
+    const found = accounts.every((account) => this.#hasRoom(account, bytes))
+    if (found && bytes > 0) {
+      // Whoever was cut off meanwhile may have been the last of an account.
+      if (this.bytes === 0) this.#enter(this.budget.accountsOf(this.#owner))
+      this.bytes += bytes
+      for (const account of this.#accounts) account.bytes += bytes
+    }
+    if (this.bytes === 0) this.budget.forget(this.#owner)
+    return found
+  }
+
+  shrink(bytes: number): void {
+    const fewer = Math.min(bytes, this.bytes)
+    this.bytes -= fewer
+    for (const account of this.#accounts) account.bytes -= fewer
+    if (this.bytes === 0) this.release()
+  }
+
+  progress(): void {
+    const now = this.budget.clock.monotonic()
+    if (now - this.#progressed_at < note_every_ms) return
+    this.#progressed_at = now
+    if (!this.#pinned)
+      for (const { cuttable } of this.#accounts) if (cuttable.delete(this)) cuttable.add(this)
+  }
+
+  assign(tenant_id: string): boolean {
+    if (this.is_cut) return false
+    if (this.bytes > 0) {
+      if (!this.#hasRoom(this.budget.tenantAccount(tenant_id), this.bytes)) return false
+      const account = this.budget.tenantAccount(tenant_id)
+      account.bytes += this.bytes
+      this.#enter([account, ...this.#accounts])
+    }
+    this.#owner.tenant_id = tenant_id
+    return true
+  }
+
+  pin(): void {
+    this.#pinned = true
+    for (const { cuttable } of this.#accounts) cuttable.delete(this)
+  }
+
+  release(): void {
+    for (const account of this.#accounts) {
+      account.bytes -= this.bytes
+      account.cuttable.delete(this)
+    }
+    this.bytes = 0
+    this.#accounts = []
+    this.budget.forget(this.#owner)
+  }
+
+  /** Joins the end of each line of those that can be cut off. */
+  #enter(accounts: Account[]): void {
+    this.#accounts = accounts
+    this.#progressed_at = this.budget.clock.monotonic()
+    if (this.#pinned) return
+    for (const { cuttable } of accounts) {
+      cuttable.delete(this)
+      cuttable.add(this)
+    }
+  }
+
+  /** Cuts off who has gone longest without progress, until there is room. */
+  #hasRoom(account: Account, bytes: number): boolean {
+    const before = this.budget.clock.monotonic() - progress_ms
+    for (const other of account.cuttable) {
+      if (account.bytes + bytes <= account.bytes_max || other.#progressed_at > before) break
+      if (other !== this) other.#cutOff()
+    }
+    return account.bytes + bytes <= account.bytes_max
+  }
+
+  #cutOff(): void {
+    this.is_cut = true
+    this.release()
+    this.cut()
+  }
+}
+
+/** What is answered when there is no room: 503 UNAVAILABLE with Retry-After. */
+export function outOfMemory(close = false): ApiError {
+  return new ApiError('UNAVAILABLE', { retry_after_seconds: 1, close })
+}
+
+function share(bytes_max: number, percent: number): number {
+  return Math.floor((bytes_max * percent) / 100)
+}
+
+function accountIn(accounts: Map<string, Account>, key: string, bytes_max: number): Account {
+  const known = accounts.get(key)
+  if (known) return known
+  const made = new Account(bytes_max)
+  accounts.set(key, made)
+  return made
+}
