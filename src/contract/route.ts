@@ -98,6 +98,11 @@ interface Common<A extends readonly CallerKind[], P extends Params, Q extends TO
   cron?: boolean
   /** Takes any bytes of any type: the handler gets them as they came. */
   raw?: boolean
+  /**
+   * For `raw`, before the body is read: throws when it is not wanted. A large one is worth a statement: then it
+   * answers the tenant whose memory the body takes.
+   */
+  admit?(db: Db, params: { [name: string]: string }, is_large: boolean): Awaitable<string | null>
 }
 
 type CallerOf<A extends readonly CallerKind[]> = A extends readonly []

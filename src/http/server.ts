@@ -13,13 +13,15 @@ import type { Db } from '../db/db.ts'
 import { clientAddress, type Range } from './address.ts'
 import { type Failing, failure, json, type Log, respond } from './answers.ts'
 import { authenticate, mustBeAllowed, mustBeCron } from './auth.ts'
-import { mustBeJson, Reader, readBytes } from './body.ts'
+import { mustBeJson, Reader } from './body.ts'
+import { ConnectedDb } from './connected.ts'
 import { corsHeaders } from './cors.ts'
 import { type Answer, claimOf, isAnswered, once } from './idempotency.ts'
 import type { AddressLimit } from './limits.ts'
 import { type Page, withPageHeaders } from './pages.ts'
 import { type ParamList, paramsIn, pathOf, readParams } from './params.ts'
 import { answerUnrouted, findPath, type KnownPath, knownPaths } from './unrouted.ts'
+import { Upload } from './upload.ts'
 
 export interface ServerOptions {
   db: Db
@@ -38,7 +40,10 @@ export interface ServerOptions {
 const methods: readonly Route['method'][] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
 /** What a handler needs of Bun's server. */
-type Connection = Pick<Server<undefined>, 'requestIP' | 'timeout'>
+interface Connection extends Pick<Server<undefined>, 'requestIP' | 'timeout'> {
+  /** The request that came on the connection, when another is answered in process for it. */
+  outer?: Request
+}
 type Handler = (request: BunRequest, server: Connection) => Promise<Response>
 
 /** Everything that a route needs more than once, made ready before the first request. */
@@ -128,6 +133,7 @@ function inProcess(
     return (handler ?? unrouted)(routed, {
       requestIP: () => server.requestIP(outer),
       timeout: (_, seconds) => server.timeout(outer, seconds),
+      outer,
     })
   }
 }
@@ -142,27 +148,24 @@ async function servePage(
   const now = options.clock.now()
   const request_id = requestId(request.headers, now)
   const failing = { method: request.method, path: page.path }
+  const asking: Asking = { caller: null, upload: null, held: false }
+  const address = () => addressOf(options, request, server)
   let response: Response
   try {
+    mustHaveOneHost(request.headers)
+    if (request.method === 'POST') asking.upload = new Upload(request, options.services.memory, address)
     response = await page.answer(request, {
       request_id,
-      mustBe: async (kinds, headers) => {
-        const route = { path: page.path, auth: kinds }
-        await identify(
-          { caller: null },
-          route,
-          options,
-          headers,
-          () => addressOf(options, request, server),
-          now,
-        )
-      },
+      mustBe: (kinds, headers) =>
+        identify(asking, { path: page.path, auth: kinds }, options, headers, address, now),
+      bytes: async () => (await asking.upload?.read(asking.caller?.tenant_id ?? null)) ?? no_bytes,
       api: (inner) => api(inner, request, server),
-      hold: (ms) => server.timeout(request, Math.ceil(ms / 1_000) + hold_margin_seconds),
+      hold: (ms) => hold(asking, request, server, ms),
     })
   } catch (error) {
     response = failure(error, request_id, options.log, failing)
   }
+  settle(asking, request, server)
   withPageHeaders(response, request_id)
   if (options.cors_origins.length > 0) corsHeaders(options.cors_origins, request.headers, response.headers)
   if (options.log_requests) logRequest(options, failing, request, response, now, request_id)
@@ -177,13 +180,14 @@ async function serve(
 ): Promise<Response> {
   const now = options.clock.now()
   const request_id = requestId(request.headers, now)
-  const asking: Asking = { caller: null }
+  const asking: Asking = { caller: null, upload: null, held: false }
   let response: Response
   try {
     response = await answer(prepared, options, request, server, now, request_id, asking)
   } catch (error) {
     response = failure(error, request_id, options.log, prepared.route)
   }
+  settle(asking, request, server)
   if (asking.caller && isUsage(asking.caller, request)) {
     const failed = response.status >= 400
     options.services.usage.count(asking.caller.tenant_id, prepared.route.path, failed, now)
@@ -193,9 +197,14 @@ async function serve(
   return response
 }
 
-/** Who asks, once that is known: also when what follows fails. */
+/** What is known of a request so far: also when what follows fails. */
 interface Asking {
+  /** Who asks. */
   caller: Caller | null
+  /** The memory that its body takes. */
+  upload: Upload | null
+  /** The connection may be idle for longer than usual until the answer is there. */
+  held: boolean
 }
 
 /** Whoever looks at usage with the admin key would otherwise see mostly that. */
@@ -212,10 +221,14 @@ async function answer(
   request_id: string,
   asking: Asking,
 ): Promise<Response> {
-  const { db, services } = options
+  const { services } = options
   const { headers } = request
+  mustHaveOneHost(headers)
 
   // Who asks.
+  if (body || route.raw) {
+    asking.upload = new Upload(request, services.memory, () => addressOf(options, request, server))
+  }
   let address = ''
   if (route.auth.length > 0) {
     await identify(asking, route, options, headers, () => addressOf(options, request, server), now)
@@ -234,7 +247,7 @@ async function answer(
   let bytes: Uint8Array = no_bytes
   let body_value: object = no_body
   if (body) {
-    bytes = await readBytes(request)
+    bytes = await asking.upload!.read(caller?.tenant_id ?? null)
     body_value = await readBody(route, body, headers, bytes, ignored)
   }
   const query_value = query ? await query.query(queryOf(request.url)) : no_query
@@ -244,6 +257,9 @@ async function answer(
     body: body_value as never,
     header: (name) => headers.get(name),
   }
+  const connection = server.outer ?? request
+  // A message is kept although its sender has left, but not one of which it is not known that it came whole.
+  const db = route.raw && headers.has('content-length') ? options.db : new ConnectedDb(options.db, connection)
   const context: Context<never> = {
     db,
     caller: caller as never,
@@ -251,13 +267,21 @@ async function answer(
     now,
     request_id,
     path: () => pathOf(route, params),
-    hold: (ms) => server.timeout(request, Math.ceil(ms / 1_000) + hold_margin_seconds),
+    hold: (ms) => hold(asking, request, server, ms),
     gone: () => request.signal,
   }
 
   // What comes of it.
   if (!route.create) {
-    const raw = route.raw ? await rawOf(options, request, server) : no_raw
+    const raw = route.raw
+      ? await rawOf(
+          options,
+          request,
+          server,
+          asking.upload!,
+          await route.admit?.(db, params, asking.upload!.is_large),
+        )
+      : no_raw
     return respond(route.path, await route.handle!(context, input, raw), status, request_id, ignored)
   }
   const key = headers.get('idempotency-key')
@@ -283,8 +307,21 @@ async function answer(
   }
 }
 
-/** Bun closes a connection that is idle for longer; a held answer gets this much on top of its time. */
+/** Bun closes a connection that is idle, or slow, this long. */
+export const idle_timeout_seconds = 10
+/** A held answer gets this much on top of its time. */
 const hold_margin_seconds = 10
+
+function hold(asking: Asking, request: Request, server: Connection, ms: number): void {
+  asking.held = true
+  server.timeout(request, Math.ceil(ms / 1_000) + hold_margin_seconds)
+}
+
+/** The answer is there, maybe long before the connection's time is over. */
+function settle({ upload, held }: Asking, request: Request, server: Connection): void {
+  upload?.release()
+  if (held) server.timeout(request, idle_timeout_seconds)
+}
 
 const no_params: Record<string, string> = {}
 const no_query = {}
@@ -292,6 +329,12 @@ const no_body = {}
 const no_bytes = new Uint8Array(0)
 const no_raw = null as never
 const replayed = { 'idempotent-replayed': 'true' }
+
+/** Bun joins what was sent twice, and takes the first for the host (RFC 9112 section 3.2: a server refuses that). */
+function mustHaveOneHost(headers: Headers): void {
+  if (headers.get('host')?.includes(', '))
+    throw invalid({ path: 'header.Host', message: 'was sent more than once' })
+}
 
 const request_id_form = /^[A-Za-z0-9_.-]{8,64}$/
 
@@ -360,12 +403,18 @@ function mustHaveNoBody(headers: Headers): void {
   throw invalid({ path: `header.${name}`, message: 'announces a body, which a GET cannot have here' })
 }
 
-async function rawOf(options: ServerOptions, request: BunRequest, server: Connection): Promise<RawRequest> {
+async function rawOf(
+  options: ServerOptions,
+  request: BunRequest,
+  server: Connection,
+  upload: Upload,
+  tenant_id: string | null | undefined,
+): Promise<RawRequest> {
   if (request.method === 'GET') mustHaveNoBody(request.headers)
   return {
     method: request.method,
     headers: request.headers,
-    bytes: await readBytes(request),
+    bytes: await upload.read(tenant_id ?? null),
     url: request.url,
     address: addressOf(options, request, server),
   }

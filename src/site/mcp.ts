@@ -4,7 +4,6 @@
 import { ApiError, invalid } from '../base/errors.ts'
 import { decodeUtf8 } from '../base/json.ts'
 import { looksLikeKey } from '../base/keys.ts'
-import { readBytes } from '../http/body.ts'
 import type { Page } from '../http/pages.ts'
 
 interface McpSources {
@@ -16,13 +15,13 @@ export function mcpPage({ public_url, cors_origins }: McpSources): Page {
   return {
     path: '/mcp',
     methods: ['POST'],
-    async answer(request, { api, mustBe, request_id }) {
+    async answer(request, { api, bytes, mustBe, request_id }) {
       mustBeFriendly(request.headers, [new URL(public_url()).origin, ...cors_origins])
       const read_only = isReadOnly(request)
       const key_headers = keyOf(request.headers)
       const headers = () => new Headers([...key_headers, ['x-request-id', request_id]])
       await mustBe(['agent'], headers())
-      const text = decodeUtf8(await readBytes(request)) ?? ''
+      const text = decodeUtf8(await bytes()) ?? ''
       // Loaded when first asked for: the start of the service does not wait for it.
       const { answerPost } = await import('../../mcp/http.ts')
       const caller = JSON.stringify(key_headers)
