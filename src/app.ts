@@ -19,6 +19,7 @@ import type { Db } from './db/db.ts'
 import { migrate } from './db/migrate.ts'
 import { openDb } from './db/open.ts'
 import { failure, type Log } from './http/answers.ts'
+import { idle_timeout_seconds } from './http/exchange.ts'
 import { KnownHosts } from './http/host.ts'
 import { AddressLimit } from './http/limits.ts'
 import { Deliveries } from './http/outgoing.ts'
@@ -36,8 +37,6 @@ import { version } from './version.ts'
 
 const sign_ups_an_hour_max = 30
 const failed_keys_a_minute_max = 60
-/** Bun closes a connection that is idle, or slow, this long. Seconds. */
-const idle_timeout_seconds = 10
 /** Our own 413 answers a larger body, with envelope and request id; Bun's would have neither. */
 const body_bytes_unlimited = Number.MAX_SAFE_INTEGER
 /** How long requests under way may take to finish after the stop signal. */

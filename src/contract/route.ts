@@ -102,6 +102,11 @@ interface Common<A extends readonly CallerKind[], P extends Params, Q extends TO
   raw?: boolean
   /** Reads rows that are large: of one tenant only a few such requests run at once. */
   heavy?: boolean
+  /**
+   * For `raw`, before the body is read: throws when it is not wanted. A large one is worth a statement: then it
+   * answers the tenant whose memory the body takes.
+   */
+  admit?(db: Db, params: { [name: string]: string }, is_large: boolean): Awaitable<string | null>
 }
 
 type CallerOf<A extends readonly CallerKind[]> = A extends readonly []

@@ -1,15 +1,18 @@
 // /hook/{token}: anybody may send anything.
 
 import { Type } from 'typebox'
+import { ApiError } from '../base/errors.ts'
 import { looksLikeToken } from '../base/keys.ts'
 import { type Method, type Param, route } from '../contract/route.ts'
 import { Shape } from '../contract/schemas.ts'
 import * as inboxes from '../inbox/service.ts'
 
-/** Whatever could be no token becomes '-', which names nothing. */
+/** What stands for whatever could be no token: it names nothing. */
+const no_token = '-'
+
 const token: Param = {
   schema: Type.String({ description: 'The token of an inbox.' }),
-  read: (decoded) => (looksLikeToken(decoded) ? decoded : '-'),
+  read: (decoded) => (looksLikeToken(decoded) ? decoded : no_token),
   message: '',
 }
 
@@ -35,6 +38,10 @@ function hook(method: Method, path: string) {
     params: { token },
     replies: { 200: Shape({ received: Type.Boolean() }) },
     errors: ['INBOX_NOT_FOUND', 'INBOX_EXPIRED'],
+    async admit(db, { token }, is_large) {
+      if (token === no_token) throw new ApiError('INBOX_NOT_FOUND')
+      return is_large ? inboxes.mustReceive(db, token!) : null
+    },
     async handle({ db, services }, { params }, raw) {
       if (raw.method === 'HEAD') await inboxes.mustReceive(db, params.token)
       else await inboxes.receive(db, services, params.token, raw)

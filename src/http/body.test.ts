@@ -1,8 +1,8 @@
-import { afterEach, describe, expect, jest, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { Type } from 'typebox'
 import { ApiError } from '../base/errors.ts'
 import { AnyJson, AnyJsonObject, RawJson } from '../contract/schemas.ts'
-import { body_bytes_max, mustBeJson, Reader, readBytes, receive_ms_max } from './body.ts'
+import { mustBeJson, Reader } from './body.ts'
 
 /** The code of what was thrown; what was answered when nothing was. */
 async function codeOf(action: () => unknown): Promise<unknown> {
@@ -12,107 +12,6 @@ async function codeOf(action: () => unknown): Promise<unknown> {
     return error instanceof ApiError ? error.code : error
   }
 }
-
-describe('The bytes of a body', () => {
-  const url = 'http://127.0.0.1/'
-
-  function streamed(chunks: Uint8Array[]): Request {
-    const body = new ReadableStream({
-      pull(controller) {
-        const chunk = chunks.shift()
-        if (chunk) controller.enqueue(chunk)
-        else controller.close()
-      },
-    })
-    return new Request(url, { method: 'POST', body })
-  }
-
-  function sized(bytes: number): Request {
-    return new Request(url, {
-      method: 'POST',
-      headers: { 'content-length': String(bytes) },
-      body: new Uint8Array(bytes),
-    })
-  }
-
-  test('are none without a body, or with content-length 0', async () => {
-    expect(await readBytes(new Request(url, { method: 'POST' }))).toHaveLength(0)
-    expect(await readBytes(sized(0))).toHaveLength(0)
-  })
-
-  test.each([1, 16_384, 16_385, body_bytes_max])('may be %d with a content-length', async (bytes) => {
-    expect(await readBytes(sized(bytes))).toHaveLength(bytes)
-  })
-
-  test.each([
-    [[body_bytes_max - 1, 1], body_bytes_max],
-    [[1, 2, 3], 6],
-    [[], 0],
-  ])('may come in chunks of %j', async (sizes, bytes) => {
-    expect(await readBytes(streamed(sizes.map((size) => new Uint8Array(size))))).toHaveLength(bytes)
-  })
-
-  test('keep their order', async () => {
-    const read = await readBytes(streamed([Buffer.from('ab'), Buffer.from('cd'), Buffer.from('e')]))
-    expect(Buffer.from(read).toString()).toBe('abcde')
-  })
-
-  test('may be 1 MiB: one more is PAYLOAD_TOO_LARGE, told by its length before it is read', async () => {
-    expect(body_bytes_max).toBe(1_048_576)
-    expect(await codeOf(() => readBytes(sized(body_bytes_max + 1)))).toBe('PAYLOAD_TOO_LARGE')
-    const endless = new ReadableStream({ pull: () => Promise.reject(new Error('was read')) })
-    const request = new Request(url, {
-      method: 'POST',
-      headers: { 'content-length': String(body_bytes_max + 1) },
-      body: endless,
-    })
-    expect(await codeOf(() => readBytes(request))).toBe('PAYLOAD_TOO_LARGE')
-  })
-
-  test('that come in chunks are counted: no more than the limit is kept', async () => {
-    let given = 0
-    const body = new ReadableStream(
-      {
-        pull(controller) {
-          given += 65_536
-          controller.enqueue(new Uint8Array(65_536))
-        },
-      },
-      { highWaterMark: 0 },
-    )
-    const request = new Request(url, { method: 'POST', body })
-    expect(await codeOf(() => readBytes(request))).toBe('PAYLOAD_TOO_LARGE')
-    expect(given).toBeLessThanOrEqual(body_bytes_max + 4 * 65_536)
-  })
-
-  test('of a sender that went away are REQUEST_TIMEOUT, no fault of ours', async () => {
-    const body = new ReadableStream({
-      pull: () => Promise.reject(new DOMException('The connection was closed.', 'AbortError')),
-    })
-    expect(await codeOf(() => readBytes(new Request(url, { method: 'POST', body })))).toBe('REQUEST_TIMEOUT')
-  })
-
-  describe('that come too slowly', () => {
-    afterEach(() => {
-      jest.useRealTimers()
-    })
-
-    test('are REQUEST_TIMEOUT after 30 seconds, and no sooner', async () => {
-      expect(receive_ms_max).toBe(30_000)
-      jest.useFakeTimers()
-      const body = new ReadableStream({ pull: () => new Promise(() => {}) })
-      let answered = false
-      const reading = codeOf(() => readBytes(new Request(url, { method: 'POST', body }))).finally(() => {
-        answered = true
-      })
-      jest.advanceTimersByTime(receive_ms_max - 1)
-      for (let turn = 0; turn < 20; turn++) await Promise.resolve()
-      expect(answered).toBe(false)
-      jest.advanceTimersByTime(1)
-      expect(await reading).toBe('REQUEST_TIMEOUT')
-    })
-  })
-})
 
 describe('A content type', () => {
   test.each([

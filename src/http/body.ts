@@ -1,4 +1,4 @@
-// The body of a request: bytes within the limit, then text, then members, then a checked value.
+// The body of a request: from its bytes to text, then members, then a checked value.
 
 import type { Static, TObject, TSchema } from 'typebox'
 import type { Validator } from 'typebox/compile'
@@ -6,68 +6,6 @@ import { parseTime } from '../base/clock.ts'
 import { ApiError, type Issue, invalid } from '../base/errors.ts'
 import { decodeUtf8, type Members, scanObject } from '../base/json.ts'
 import { RawJson } from '../contract/schemas.ts'
-
-export const body_bytes_max = 1_048_576
-/** A body that is longer, but not by this much, is read to its end and thrown away: few senders listen before. */
-const drained_bytes_max = 16 * body_bytes_max
-export const receive_ms_max = 30_000
-/** Smaller bodies with a length need no timer of ours: Bun closes a connection that sends this little this slowly. */
-const untimed_bytes_max = 16_384
-
-const no_bytes = new Uint8Array(0)
-
-/** The raw bytes, empty when there is no body. Throws PAYLOAD_TOO_LARGE, REQUEST_TIMEOUT. */
-export async function readBytes(request: Request): Promise<Uint8Array> {
-  const length = request.headers.get('content-length')
-  if (length !== null) {
-    const bytes = Number(length)
-    if (bytes > body_bytes_max) throw new ApiError('PAYLOAD_TOO_LARGE', { close: bytes > drained_bytes_max })
-    if (bytes === 0) return no_bytes
-    return bytes <= untimed_bytes_max ? received(request.bytes()) : withinTime(request.bytes())
-  }
-  if (request.body === null) return no_bytes
-  return withinTime(readStream(request.body))
-}
-
-/** Into one buffer that grows: a chunk each would cost a hundred times what it holds. */
-async function readStream(stream: ReadableStream<Uint8Array>): Promise<Uint8Array> {
-  let buffer = new Uint8Array(4_096)
-  let bytes = 0
-  for await (const chunk of stream) {
-    const end = bytes + chunk.length
-    if (end > body_bytes_max) throw new ApiError('PAYLOAD_TOO_LARGE', { close: true })
-    if (end > buffer.length) {
-      const larger = new Uint8Array(Math.max(end, buffer.length * 2))
-      larger.set(buffer)
-      buffer = larger
-    }
-    buffer.set(chunk, bytes)
-    bytes = end
-  }
-  return buffer.subarray(0, bytes)
-}
-
-async function withinTime(reading: Promise<Uint8Array>): Promise<Uint8Array> {
-  let timer: Timer | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new ApiError('REQUEST_TIMEOUT', { close: true })), receive_ms_max)
-  })
-  try {
-    return await received(Promise.race([reading, late]))
-  } finally {
-    clearTimeout(timer)
-    reading.catch(() => {})
-  }
-}
-
-/** A sender that went away rejects with AbortError: nobody reads the answer, but it is no fault of ours. */
-async function received(reading: Promise<Uint8Array>): Promise<Uint8Array> {
-  try {
-    return await reading
-  } catch (error) {
-    throw error instanceof DOMException ? new ApiError('REQUEST_TIMEOUT') : error
-  }
-}
 
 /** `application/json`, `*+json`, `text/plain` or nothing; no encoding but identity. Throws UNSUPPORTED_MEDIA_TYPE. */
 export function mustBeJson(headers: Headers): void {

@@ -1,6 +1,9 @@
 // By which names a service that only this machine can reach may be asked.
 
 import { ApiError } from '../base/errors.ts'
+import { failure } from './answers.ts'
+import { type Handler, requestId, type ServerOptions } from './exchange.ts'
+import { pathSegments } from './params.ts'
 
 /**
  * While everything is loopback, a Host of any other name comes from a web page whose DNS leads here (DNS rebinding):
@@ -37,8 +40,28 @@ function isLoopbackIpv4(name: string): boolean {
   return parts?.slice(1).every((part) => Number(part) <= 255) ?? false
 }
 
-export function unknownHost(): ApiError {
+function unknownHost(): ApiError {
   const message =
     'is not a name of this machine; while HOST and PUBLIC_URL are loopback, no other name is served'
   return new ApiError('FORBIDDEN', { details: { issues: [{ path: 'header.Host', message }] } })
+}
+
+/**
+ * Refuses what names a host that we are not, before anything else. Senders to /hook may name us as they like.
+ * `path` is null for whatever no route takes.
+ */
+export function forKnownHosts(options: ServerOptions, path: string | null, handler: Handler): Handler {
+  const { hosts, clock, log } = options
+  if (!hosts || (path !== null && isHook(path))) return handler
+  return (request, server) => {
+    if (hosts.isKnown(request.headers)) return handler(request, server)
+    const asked = path ?? pathSegments(request.url).join('/')
+    if (isHook(asked)) return handler(request, server)
+    const request_id = requestId(request.headers, clock.now())
+    return Promise.resolve(failure(unknownHost(), request_id, log, { method: request.method, path: asked }))
+  }
+}
+
+function isHook(path: string): boolean {
+  return path.startsWith('/hook/')
 }

@@ -1,9 +1,11 @@
 import { afterAll, expect, test } from 'bun:test'
 import { Type } from 'typebox'
 import { TestClock } from '../../test/support/clock.ts'
+import { MemoryBudget, memory_bytes_default } from '../base/memory.ts'
 import { route } from '../contract/route.ts'
+import type { ServerOptions } from './exchange.ts'
 import type { Page } from './pages.ts'
-import { requestHandlers, type ServerOptions } from './server.ts'
+import { requestHandlers } from './server.ts'
 
 const echo = route({
   method: 'POST',
@@ -53,10 +55,12 @@ const pages: Page[] = [
 
 const logged: string[] = []
 const log = { debug() {}, info() {}, error: (_: object, message: string) => logged.push(message) }
+const clock = new TestClock()
+const memory = new MemoryBudget(clock, memory_bytes_default)
 const handlers = requestHandlers(
   [echo],
   {
-    ...{ clock: new TestClock(), services: {}, log, log_requests: false, limits: null },
+    ...{ clock, services: { memory }, log, log_requests: false, limits: null },
     ...{ trusted_proxies: [], cors_origins: [] },
   } as unknown as ServerOptions,
   pages,

@@ -17,6 +17,8 @@ export interface Visit {
   request_id: string
   /** Throws what the API answers when a route for these kinds of key is asked with these headers. Not a call: it counts as none. */
   mustBe(kinds: readonly CallerKind[], headers: Headers): Promise<void>
+  /** The body, within its limits. Throws PAYLOAD_TOO_LARGE, REQUEST_TIMEOUT, UNAVAILABLE. To be asked for once. */
+  bytes(): Promise<Uint8Array>
   /** A call of the API by whoever asks for this page, without a connection: same keys, limits and answers. */
   api(request: Request): Promise<Response>
   /** Resolves when a page that takes long may begin, in a later turn of the event loop. */

@@ -5,7 +5,8 @@ import { forEachService, TestService } from '../../test/support/service.ts'
 import { ApiError, type ErrorCode, errors } from '../base/errors.ts'
 import { Reply, type Route, route } from '../contract/route.ts'
 import { DbError, type DbErrorKind } from '../db/db.ts'
-import { requestHandlers, type ServerOptions } from './server.ts'
+import type { ServerOptions } from './exchange.ts'
+import { requestHandlers } from './server.ts'
 
 forEachService('Every answer', (service) => {
   describe('carries X-Request-Id', () => {

@@ -1,73 +1,46 @@
 // A request, top to bottom.
 
-import type { BunRequest, Server } from 'bun'
-import type { Clock } from '../base/clock.ts'
+import type { BunRequest } from 'bun'
 import { ApiError, invalid } from '../base/errors.ts'
-import type { HeavyReads, Permit } from '../base/heavy-reads.ts'
-import { newId } from '../base/ids.ts'
-import { limit } from '../base/limit.ts'
-import { Pace, type TurnBudget } from '../base/pace.ts'
 import type { Caller } from '../contract/caller.ts'
 import { encode } from '../contract/encode.ts'
-import {
-  type Context,
-  type Input,
-  type RawRequest,
-  type Route,
-  Streamed,
-  successStatus,
-} from '../contract/route.ts'
-import type { Services } from '../contract/services.ts'
+import { type Context, type Input, type RawRequest, type Route, successStatus } from '../contract/route.ts'
 import { dataText, isApi } from '../contract/surface.ts'
-import type { Db } from '../db/db.ts'
-import { clientAddress, type Range } from './address.ts'
-import { type Failing, failure, json, type Log, respond } from './answers.ts'
-import { authenticate, mustBeAllowed, mustBeCron } from './auth.ts'
-import { mustBeJson, Reader, readBytes } from './body.ts'
+import { failure, json, respond } from './answers.ts'
+import { mustBeCron } from './auth.ts'
+import { mustBeJson, Reader } from './body.ts'
+import { ConnectedDb } from './connected.ts'
 import { corsHeaders } from './cors.ts'
-import { type KnownHosts, unknownHost } from './host.ts'
+import {
+  type Asking,
+  addressOf,
+  type Connection,
+  type Handler,
+  hold,
+  logRequest,
+  newAsking,
+  newUpload,
+  requestId,
+  requireOneHost,
+  requireRoom,
+  type ServerOptions,
+  sent,
+  settle,
+  untilNextTurn,
+} from './exchange.ts'
+import { readHeavy } from './heavy.ts'
+import { forKnownHosts } from './host.ts'
 import { type Answer, claimOf, isAnswered, once } from './idempotency.ts'
-import type { AddressLimit } from './limits.ts'
+import { Admission, identify } from './identify.ts'
 import { mustBeAllowedOrigin } from './origin.ts'
-import { type Deliveries, LargeAnswer, type Outgoing, undivided } from './outgoing.ts'
-import { type Page, withPageHeaders } from './pages.ts'
-import { type ParamList, paramsIn, pathOf, pathSegments, readParams } from './params.ts'
+import type { Outgoing } from './outgoing.ts'
+import { inProcess, servePage } from './page-requests.ts'
+import type { Page } from './pages.ts'
+import { type ParamList, pathOf, readParams } from './params.ts'
 import { answerUnrouted, findPath, type KnownPath, knownPaths } from './unrouted.ts'
-
-export interface ServerOptions {
-  db: Db
-  clock: Clock
-  services: Services
-  log: Log
-  /** Every request is logged; costs time, so only at level debug. */
-  log_requests: boolean
-  trusted_proxies: readonly Range[]
-  cors_origins: readonly string[]
-  cron_secret: string
-  /** Null while everything is loopback. */
-  limits: { sign_ups: AddressLimit; failed_keys: AddressLimit } | null
-  /** Null unless everything is loopback. */
-  hosts: KnownHosts | null
-  deliveries: Deliveries
-  heavy_reads: HeavyReads
-  turn_budget: TurnBudget
-}
-
-export const requests_max = limit(
-  'http.requests',
-  16_384,
-  'requests',
-  'Requests under way on a node, those that wait included; past it 503 UNAVAILABLE and the connection is closed.',
-)
+import type { Upload } from './upload.ts'
 
 const methods: readonly Route['method'][] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
-
-/** What a handler needs of Bun's server. */
-interface Connection extends Pick<Server<undefined>, 'requestIP' | 'timeout' | 'pendingRequests'> {
-  /** The request that this one is a part of, in the same process. */
-  outer?: { request: Request; asking: Asking }
-}
-type Handler = (request: BunRequest, server: Connection) => Promise<Response>
 
 /** Everything that a route needs more than once, made ready before the first request. */
 interface Prepared {
@@ -139,95 +112,6 @@ function prepare(route: Route): Prepared {
   }
 }
 
-/**
- * Refuses what names a host that we are not, before anything else. Senders to /hook may name us as they like.
- * `path` is null for whatever no route takes.
- */
-function forKnownHosts(options: ServerOptions, path: string | null, handler: Handler): Handler {
-  const { hosts, clock, log } = options
-  if (!hosts || (path !== null && isHook(path))) return handler
-  return (request, server) => {
-    if (hosts.isKnown(request.headers)) return handler(request, server)
-    const asked = path ?? pathSegments(request.url).join('/')
-    if (isHook(asked)) return handler(request, server)
-    const request_id = requestId(request.headers, clock.now())
-    return Promise.resolve(failure(unknownHost(), request_id, log, { method: request.method, path: asked }))
-  }
-}
-
-function isHook(path: string): boolean {
-  return path.startsWith('/hook/')
-}
-
-type InProcess = (
-  request: Request,
-  outer: NonNullable<Connection['outer']>,
-  server: Connection,
-) => Promise<Response>
-
-/** Calls a route as Bun's router would, on the connection of another request. */
-function inProcess(
-  routes: RequestHandlers['routes'],
-  known: readonly KnownPath[],
-  unrouted: Handler,
-): InProcess {
-  return (request, outer, server) => {
-    const found = findPath(known, request.url)
-    const method = request.method === 'HEAD' ? 'GET' : request.method
-    const handler = found && routes[found.path]![method as Route['method']]
-    const proxies = outer.request.headers.get('x-forwarded-for')
-    if (proxies === null) request.headers.delete('x-forwarded-for')
-    else request.headers.set('x-forwarded-for', proxies)
-    const routed = Object.assign(request, {
-      params: found ? paramsIn(found.segments, request.url) : {},
-    }) as unknown as BunRequest
-    return (handler ?? unrouted)(routed, {
-      requestIP: () => server.requestIP(outer.request),
-      timeout: (_, seconds) => server.timeout(outer.request, seconds),
-      pendingRequests: 0,
-      outer,
-    })
-  }
-}
-
-async function servePage(
-  page: Page,
-  options: ServerOptions,
-  api: InProcess,
-  request: BunRequest,
-  server: Connection,
-): Promise<Response> {
-  const now = options.clock.now()
-  const request_id = requestId(request.headers, now)
-  const failing = { method: request.method, path: page.path }
-  const asking: Asking = { caller: null, permit: null }
-  let response: Response
-  try {
-    mustHaveRoom(server)
-    const waiting = options.turn_budget.enter()
-    if (waiting) await untilNextTurn(waiting, request)
-    const answered = await page.answer(request, {
-      request_id,
-      mustBe: async (kinds, headers) => {
-        const route = { path: page.path, auth: kinds }
-        await identify(asking, route, options, headers, () => addressOf(options, request, server), now)
-      },
-      api: (inner) => api(inner, { request, asking }, server),
-      turn: () => page_pace.turn(),
-      hold: (ms) => server.timeout(request, Math.ceil(ms / 1_000) + hold_margin_seconds),
-    })
-    withPageHeaders(answered, request_id)
-    response = sent(answered, options, request, server, asking, failing, request_id)
-  } catch (error) {
-    asking.permit?.release()
-    response = failure(error, request_id, options.log, failing)
-    withPageHeaders(response, request_id)
-  }
-  if (options.cors_origins.length > 0) corsHeaders(options.cors_origins, request.headers, response.headers)
-  if (options.log_requests) logRequest(options, failing, request, response, now, request_id)
-  return response
-}
-
 async function serve(
   prepared: Prepared,
   options: ServerOptions,
@@ -236,16 +120,17 @@ async function serve(
 ): Promise<Response> {
   const now = options.clock.now()
   const request_id = requestId(request.headers, now)
-  const asking: Asking = { caller: null, permit: null }
+  const asking = newAsking()
   let response: Response
   try {
-    mustHaveRoom(server)
+    requireRoom(server)
     const answered = await answer(prepared, options, request, server, now, request_id, asking)
     response = sent(answered, options, request, server, asking, prepared.route, request_id)
   } catch (error) {
     asking.permit?.release()
     response = failure(error, request_id, options.log, prepared.route)
   }
+  settle(asking, request, server)
   if (asking.caller && isUsage(asking.caller, request)) {
     const failed = response.status >= 400
     options.services.usage.count(asking.caller.tenant_id, prepared.route.path, failed, now)
@@ -253,55 +138,6 @@ async function serve(
   if (options.cors_origins.length > 0) corsHeaders(options.cors_origins, request.headers, response.headers)
   if (options.log_requests) logRequest(options, prepared.route, request, response, now, request_id)
   return response
-}
-
-/** Nothing is done for a client that went away meanwhile: the answer is for nobody. */
-async function untilNextTurn(waiting: Promise<void>, { signal }: Request): Promise<void> {
-  await waiting
-  if (signal.aborted) throw new ApiError('REQUEST_TIMEOUT')
-}
-
-function mustHaveRoom({ pendingRequests }: Connection): void {
-  if (pendingRequests > requests_max)
-    throw new ApiError('UNAVAILABLE', { retry_after_seconds: 1, close: true })
-}
-
-/** What Bun gets. Throws UNAVAILABLE when a large answer has no room. */
-function sent(
-  answered: Outgoing,
-  options: ServerOptions,
-  request: BunRequest,
-  server: Connection,
-  asking: Asking,
-  route: Failing,
-  request_id: string,
-): Response {
-  if (server.outer) {
-    // What is made of it is sent by the outer request.
-    server.outer.asking.permit = asking.permit
-    asking.permit?.releaseSoon()
-    return answered instanceof LargeAnswer ? undivided(answered) : answered
-  }
-  if (!(answered instanceof LargeAnswer)) {
-    asking.permit?.release()
-    return answered
-  }
-  asking.permit?.releaseSoon()
-  return options.deliveries.send(answered, {
-    request,
-    address: addressOf(options, request, server),
-    tenant_id: asking.caller?.tenant_id ?? null,
-    closeAfter: (seconds) => server.timeout(request, seconds),
-    onBroken: (error) => void failure(error, request_id, options.log, route),
-    onEnd: () => asking.permit?.release(),
-  })
-}
-
-/** Who asks, once that is known: also when what follows fails. */
-interface Asking {
-  caller: Caller | null
-  /** Of a heavy read, until its answer was sent. */
-  permit: Permit | null
 }
 
 /** Whoever looks at usage with the admin key would otherwise see mostly that. */
@@ -318,10 +154,12 @@ async function answer(
   request_id: string,
   asking: Asking,
 ): Promise<Outgoing> {
-  const { db, services } = options
+  const { services } = options
   const { headers } = request
+  requireOneHost(headers)
 
   // Who asks.
+  if (body || route.raw) asking.upload = newUpload(options, request, server)
   let address = ''
   if (route.auth.length > 0) {
     await identify(asking, route, options, headers, () => addressOf(options, request, server), now)
@@ -340,7 +178,7 @@ async function answer(
   const ignored: string[] = []
   let bytes: Uint8Array = no_bytes
   let body_value: object = no_body
-  if (body) bytes = await readBytes(request)
+  if (body) bytes = await asking.upload!.read(caller?.tenant_id ?? null)
   const waiting = server.outer ? null : options.turn_budget.enter()
   if (waiting) await untilNextTurn(waiting, request)
   if (body) body_value = await readBody(route, body, headers, bytes, ignored)
@@ -351,6 +189,9 @@ async function answer(
     body: body_value as never,
     header: (name) => headers.get(name),
   }
+  const connection = server.outer?.request ?? request
+  // A message is kept although its sender has left, but not one of which it is not known that it came whole.
+  const db = route.raw && headers.has('content-length') ? options.db : new ConnectedDb(options.db, connection)
   const context: Context<never> = {
     db,
     caller: caller as never,
@@ -358,24 +199,19 @@ async function answer(
     now,
     request_id,
     path: () => pathOf(route, params),
-    hold: (ms) => server.timeout(request, Math.ceil(ms / 1_000) + hold_margin_seconds),
+    hold: (ms) => hold(asking, request, server, ms),
     gone: () => request.signal,
     pause: (waiting) => waiting,
   }
 
   // What comes of it.
   if (!route.create) {
-    const raw = route.raw ? await rawOf(options, request, server) : no_raw
+    const raw = route.raw
+      ? await rawOf(route, context, options, request, server, params, asking.upload!)
+      : no_raw
     const result =
       route.heavy && caller
-        ? await readHeavy(
-            route,
-            options.heavy_reads,
-            asking,
-            context,
-            input,
-            server.outer?.request ?? request,
-          )
+        ? await readHeavy(route, options.heavy_reads, asking, context, input, connection)
         : await route.handle!(context, input, raw)
     return respond(route.path, result, status, request_id, ignored)
   }
@@ -406,112 +242,12 @@ async function answer(
   }
 }
 
-/** What the handler reads, and each piece that it reads later, under a permit of the tenant. */
-async function readHeavy(
-  route: Route,
-  heavy_reads: HeavyReads,
-  asking: Asking,
-  context: Context<never>,
-  input: Input<never, never, never>,
-  { signal }: Request,
-): Promise<unknown> {
-  const permit = await heavy_reads.enter(asking.caller!.tenant_id, signal)
-  asking.permit = permit
-  const pausing: Context<never> = { ...context, pause: (waiting) => permit.pause(waiting) }
-  const result = await route.handle!(pausing, input, no_raw)
-  if (!(result instanceof Streamed)) return result
-  permit.release()
-  return new Streamed(underPermit(permit, result.pieces))
-}
-
-async function* underPermit(permit: Permit, pieces: AsyncIterator<string>): AsyncGenerator<string> {
-  try {
-    for (;;) {
-      await permit.acquire()
-      const { done, value } = await pieces.next()
-      if (done) return
-      permit.releaseSoon()
-      yield value
-      permit.release()
-    }
-  } finally {
-    permit.release()
-    await pieces.return?.()
-  }
-}
-
-/** Pages that take long begin in one turn of the event loop. */
-const page_pace = new Pace(4)
-
-/** Bun closes a connection that is idle for longer; a held answer gets this much on top of its time. */
-const hold_margin_seconds = 10
-
 const no_params: Record<string, string> = {}
 const no_query = {}
 const no_body = {}
 const no_bytes = new Uint8Array(0)
 const no_raw = null as never
 const replayed = { 'idempotent-replayed': 'true' }
-
-const request_id_form = /^[A-Za-z0-9_.-]{8,64}$/
-
-/** A caller's own id is kept when it is harmless. */
-function requestId(headers: Headers, now: number): string {
-  const sent = headers.get('x-request-id')
-  return sent !== null && request_id_form.test(sent) ? sent : newId('req', now)
-}
-
-/** Throws UNAUTHORIZED, or RATE_LIMITED past the failed keys of this address; then what the kind of key decides. */
-async function identify(
-  asking: Asking,
-  route: Pick<Route, 'path' | 'auth' | 'while_pending_deletion'>,
-  options: ServerOptions,
-  headers: Headers,
-  address: () => string,
-  now: number,
-): Promise<void> {
-  const surface = isApi(route.path) ? 'api' : 'v1'
-  const found = await authenticate(options.db, options.services.key_cache, headers, now, surface)
-  if (typeof found !== 'string') {
-    asking.caller = found
-    mustBeAllowed(found, route)
-    return
-  }
-  if (found === 'bad_key' && options.limits) {
-    mustHaveLeft(options.limits.failed_keys, address())
-  }
-  throw new ApiError('UNAUTHORIZED')
-}
-
-function mustHaveLeft(limit: AddressLimit, address: string): void {
-  if (limit.take(address)) return
-  throw new ApiError('RATE_LIMITED', { retry_after_seconds: limit.retryAfter(address) })
-}
-
-/** One sign-up: counted once before its effect, however often the driver runs it, and not at all when it fails. */
-class Admission {
-  #taken = false
-
-  constructor(
-    private readonly limit: AddressLimit,
-    private readonly address: string,
-  ) {}
-
-  take(): void {
-    if (!this.#taken) mustHaveLeft(this.limit, this.address)
-    this.#taken = true
-  }
-
-  giveBack(): void {
-    if (this.#taken) this.limit.giveBack(this.address)
-    this.#taken = false
-  }
-}
-
-function addressOf(options: ServerOptions, request: BunRequest, server: Connection): string {
-  const peer = server.requestIP(request)?.address ?? 'unknown'
-  return clientAddress(peer, request.headers.get('x-forwarded-for'), options.trusted_proxies)
-}
 
 /** Bun hands no body of a GET on: rather than to lose it, nothing is taken. */
 function mustHaveNoBody(headers: Headers): void {
@@ -520,12 +256,21 @@ function mustHaveNoBody(headers: Headers): void {
   throw invalid({ path: `header.${name}`, message: 'announces a body, which a GET cannot have here' })
 }
 
-async function rawOf(options: ServerOptions, request: BunRequest, server: Connection): Promise<RawRequest> {
+async function rawOf(
+  route: Route,
+  { db }: Context<never>,
+  options: ServerOptions,
+  request: BunRequest,
+  server: Connection,
+  params: Record<string, string>,
+  upload: Upload,
+): Promise<RawRequest> {
   if (request.method === 'GET') mustHaveNoBody(request.headers)
+  const tenant_id = (await route.admit?.(db, params, upload.is_large)) ?? null
   return {
     method: request.method,
     headers: request.headers,
-    bytes: await readBytes(request),
+    bytes: await upload.read(tenant_id),
     url: request.url,
     address: addressOf(options, request, server),
   }
@@ -565,20 +310,4 @@ async function serveUnrouted(
     corsHeaders(options.cors_origins, request.headers, response.headers, found?.allow)
   }
   return response
-}
-
-/** Only what is known to be harmless: the route's pattern, never a path, a header or a body. */
-function logRequest(
-  { log, clock }: ServerOptions,
-  route: Failing,
-  request: Request,
-  response: Response,
-  began: number,
-  request_id: string,
-): void {
-  const duration_ms = clock.now() - began
-  log.debug(
-    { request_id, method: request.method, route: route.path, status: response.status, duration_ms },
-    'request',
-  )
 }

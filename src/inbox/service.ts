@@ -249,11 +249,12 @@ function keep(db: Db, services: Receiving, token_hash: string, incoming: Incomin
   })
 }
 
-/** Throws what `receive` would, and stores nothing. */
-export async function mustReceive(db: Db, token: string): Promise<void> {
+/** The tenant of the inbox. Throws what `receive` would, and stores nothing. */
+export async function mustReceive(db: Db, token: string): Promise<string> {
   const token_hash = tokenHash(token)
   const inbox = await store.byToken(db, token_hash, db.clock.now())
   if (!inbox || inbox.expires_at <= db.clock.now()) throw await refusal(db, token_hash)
+  return inbox.tenant_id
 }
 
 function tokenHash(token: string): string {

@@ -66,9 +66,9 @@ const RECEIVE = sql<Received>(
        where m.tenant_id = inboxes.tenant_id and m.inbox_id = inboxes.id) as first_seq`,
 )
 
-const BY_TOKEN = sql<{ expires_at: Millis }>(
+const BY_TOKEN = sql<{ tenant_id: string; expires_at: Millis }>(
   'inbox.by_token',
-  `select expires_at from inboxes
+  `select tenant_id, expires_at from inboxes
     where token_hash = :token_hash and deleted = 0 and forget_at > :now
       and exists (select 1 from tenants where tenants.tenant_id = inboxes.tenant_id and tenants.status = 'active')`,
 )

@@ -1,0 +1,70 @@
+// A request's database: it writes only while whoever asked is still there to be answered.
+
+import { ApiError } from '../base/errors.ts'
+import {
+  type Awaitable,
+  type Db,
+  type Owner,
+  type Params,
+  type Reader,
+  type Statement,
+  type Tx,
+  turnOf,
+} from '../db/db.ts'
+
+/**
+ * Bun closes a connection without an answer when another request comes before the answer, and when what follows the
+ * last chunk of a body is none of what may follow it. It has seen that before the transaction begins if it came at
+ * once with the request: then there is no effect either.
+ */
+export class ConnectedDb implements Db {
+  /** What has begun is carried through, whoever leaves. */
+  #begun = false
+
+  constructor(
+    private readonly db: Db,
+    private readonly connection: { readonly signal: AbortSignal },
+  ) {}
+
+  get engine(): Db['engine'] {
+    return this.db.engine
+  }
+
+  get clock(): Db['clock'] {
+    return this.db.clock
+  }
+
+  one<Row>(statement: Statement<Row>, params: Params): Awaitable<Row | null> {
+    return this.db.one(statement, params)
+  }
+
+  all<Row>(statement: Statement<Row>, params: Params): Awaitable<Row[]> {
+    return this.db.all(statement, params)
+  }
+
+  read<T>(owner: Owner | ((q: Reader) => Awaitable<T>), work?: (q: Reader) => Awaitable<T>): Promise<T> {
+    return this.db.read(...turnOf(owner, work))
+  }
+
+  /** Throws REQUEST_TIMEOUT, which nobody reads, when the connection has ended before the transaction begins. */
+  write<T>(owner: Owner | ((tx: Tx) => Awaitable<T>), work?: (tx: Tx) => Awaitable<T>): Promise<T> {
+    const [turn, effect] = turnOf(owner, work)
+    return this.db.write(turn, (tx) => {
+      if (!this.#begun && this.connection.signal.aborted) throw new ApiError('REQUEST_TIMEOUT')
+      this.#begun = true
+      return effect(tx)
+    })
+  }
+
+  durability(): ReturnType<Db['durability']> {
+    return this.db.durability()
+  }
+
+  onStatement(listener: ((name: string) => void) | null): void {
+    this.db.onStatement(listener)
+  }
+
+  close(): Promise<void> {
+    return this.db.close()
+  }
+}

@@ -1,0 +1,161 @@
+// The bytes of a request's body: within the limits of size, time and memory, counted until the request was answered.
+
+import { ApiError, invalid } from '../base/errors.ts'
+import { limit } from '../base/limit.ts'
+import { type Hold, type MemoryBudget, outOfMemory } from '../base/memory.ts'
+
+export const body_bytes_max = 1_048_576
+/** A body that is longer, but not by this much, is read to its end and thrown away: few senders listen before. */
+const drained_bytes_max = 16 * body_bytes_max
+export const receive_ms_max = 30_000
+/** Smaller bodies with a length need no timer of ours: Bun closes a connection that sends this little this slowly. */
+export const small_bytes_max = 16_384
+
+const progress_bytes_min = limit(
+  'http.progress_bytes',
+  1_024,
+  'bytes',
+  'What has to arrive of a large body to count as progress: who sends a byte a second is cut off like who sends none.',
+)
+
+/** What is counted for a body without a length while it is not known who sends it. */
+const chunked_bytes = 65_536
+const buffer_bytes_min = 4_096
+const no_bytes = new Uint8Array(0)
+
+export class Upload {
+  /** Null for a body without a length. */
+  readonly #length: number | null
+  #small_bytes = 0
+  #hold: Hold | null = null
+  #stop: ((error: ApiError) => void) | null = null
+
+  /**
+   * Counts what Bun takes in by itself until `read`, which is up to 1 MiB. Throws UNAVAILABLE when there is no room
+   * for a large body.
+   */
+  constructor(
+    private readonly request: Request,
+    private readonly memory: MemoryBudget,
+    private readonly address: () => string,
+  ) {
+    const length = request.headers.get('content-length')
+    this.#length = length === null ? (request.body === null ? 0 : null) : Number(length)
+    if (!this.is_large) return
+    const expected = Math.min(this.#length ?? chunked_bytes, body_bytes_max)
+    this.#hold = this.#newHold()
+    if (!this.#hold.grow(expected)) throw outOfMemory()
+  }
+
+  /** More than a small body, or nobody knows yet: it is worth a look at who sends it. */
+  get is_large(): boolean {
+    return this.#length === null || this.#length > small_bytes_max
+  }
+
+  /**
+   * The raw bytes, empty when there is no body. Throws PAYLOAD_TOO_LARGE, REQUEST_TIMEOUT, and UNAVAILABLE when there
+   * is no room or the body was cut off in favour of others.
+   */
+  async read(tenant_id: string | null): Promise<Uint8Array> {
+    const length = this.#length
+    if (length === 0) return no_bytes
+    if (length === null) mustHaveNoTrailers(this.request.headers)
+    else if (length > body_bytes_max)
+      throw new ApiError('PAYLOAD_TOO_LARGE', { close: length > drained_bytes_max })
+    if (length !== null && length <= small_bytes_max && this.memory.takeSmall(length)) {
+      this.#small_bytes = length
+      return received(this.request.bytes())
+    }
+    this.#hold ??= this.#newHold()
+    const hold = this.#hold
+    hold.shrink(hold.bytes)
+    if (hold.is_cut) throw outOfMemory(true)
+    if (tenant_id !== null) hold.assign(tenant_id)
+    const bytes = await received(this.#readStream(this.request.body!, hold))
+    hold.pin()
+    return bytes
+  }
+
+  /** The request was answered: nothing of its body is needed any more. */
+  release(): void {
+    if (this.#small_bytes > 0) this.memory.releaseSmall(this.#small_bytes)
+    this.#small_bytes = 0
+    this.#hold?.release()
+  }
+
+  #newHold(): Hold {
+    const owner = { address: this.address(), tenant_id: null }
+    return this.memory.hold(owner, () => this.#stop?.(outOfMemory(true)))
+  }
+
+  /** Into one buffer that grows: a chunk each would cost a hundred times what it holds. */
+  async #readStream(stream: ReadableStream<Uint8Array>, hold: Hold): Promise<Uint8Array> {
+    const reader = stream.getReader()
+    const bytes_max = this.#length ?? body_bytes_max
+    let failure: ApiError | null = null
+    this.#stop = (error) => {
+      failure ??= error
+      reader.cancel().catch(nothing)
+    }
+    const timer = setTimeout(
+      () => this.#stop!(new ApiError('REQUEST_TIMEOUT', { close: true })),
+      receive_ms_max,
+    )
+    let buffer = no_bytes
+    let bytes = 0
+    let progressed = 0
+    try {
+      for (;;) {
+        const { done, value } = await reader.read()
+        if (failure) throw failure
+        if (done) return buffer.subarray(0, bytes)
+        const end = bytes + value.length
+        if (end > body_bytes_max) throw new ApiError('PAYLOAD_TOO_LARGE', { close: true })
+        if (end > buffer.length) buffer = grown(buffer, bytes, end, bytes_max, hold)
+        buffer.set(value, bytes)
+        bytes = end
+        if (bytes - progressed < progress_bytes_min) continue
+        progressed = bytes
+        hold.progress()
+      }
+    } catch (error) {
+      reader.cancel().catch(nothing)
+      throw error
+    } finally {
+      clearTimeout(timer)
+      this.#stop = null
+    }
+  }
+}
+
+/** A larger buffer with the same bytes; what it takes is counted. Throws UNAVAILABLE. */
+function grown(
+  buffer: Uint8Array<ArrayBuffer>,
+  bytes: number,
+  bytes_min: number,
+  bytes_max: number,
+  hold: Hold,
+): Uint8Array<ArrayBuffer> {
+  const size = Math.max(bytes_min, Math.min(Math.max(buffer.length * 2, buffer_bytes_min), bytes_max))
+  if (!hold.grow(size - buffer.length)) throw outOfMemory()
+  const larger = new Uint8Array(size)
+  larger.set(buffer.subarray(0, bytes))
+  return larger
+}
+
+/** Bun ends the body before it looks at trailers, and refuses them then: what was announced is refused before. */
+function mustHaveNoTrailers(headers: Headers): void {
+  if (!headers.has('trailer')) return
+  throw invalid({ path: 'header.Trailer', message: 'announces trailers, which are not taken' })
+}
+
+/** A sender that went away rejects with AbortError: nobody reads the answer, but it is no fault of ours. */
+async function received(reading: Promise<Uint8Array>): Promise<Uint8Array> {
+  try {
+    return await reading
+  } catch (error) {
+    throw error instanceof DOMException ? new ApiError('REQUEST_TIMEOUT') : error
+  }
+}
+
+function nothing(): void {}
