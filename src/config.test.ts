@@ -21,6 +21,7 @@ const defaults: Config = {
   cors_origins: [],
   trusted_proxies: [],
   plans: default_plans,
+  disk_reserve_bytes: null,
   log_level: 'info',
   loopback_only: true,
 }
@@ -72,6 +73,8 @@ const taken: [name: SettingName, value: string, changes: Partial<Config>, others
       'https://a.example, http://b.example:8080',
       { cors_origins: ['https://a.example', 'http://b.example:8080'] },
     ],
+    ['DISK_RESERVE', '0', { disk_reserve_bytes: 0 }],
+    ['DISK_RESERVE', '1048576', { disk_reserve_bytes: 1_048_576 }],
     ['LOG_LEVEL', 'debug', { log_level: 'debug' }],
     ['LOG_LEVEL', 'info', {}],
     ['LOG_LEVEL', 'warn', { log_level: 'warn' }],
@@ -138,6 +141,7 @@ const refused: [name: SettingName, value: string, line: string, others?: Record<
     `TRUST_PROXY: "${value}" is no comma list of addresses or CIDR ranges`,
   ]),
   ['PLANS_FILE', 'no/such/file.json', 'PLANS_FILE: there is no file no/such/file.json'],
+  ['DISK_RESERVE', '64M', 'DISK_RESERVE: "64M" is no whole number from 0 to 9007199254740991'],
   ['LOG_LEVEL', 'trace', 'LOG_LEVEL: "trace" is none of debug, info, warn, error, silent'],
 ]
 

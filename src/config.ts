@@ -24,6 +24,8 @@ export interface Config {
   trusted_proxies: readonly Range[]
   plans: Plans
   log_level: LogLevel
+  /** Bytes of disk that are kept free; 0: none. Null: by the size of the disk. */
+  disk_reserve_bytes: number | null
   /** HOST and PUBLIC_URL are loopback and no proxy is trusted: nobody but this machine is served. */
   loopback_only: boolean
 }
@@ -62,6 +64,10 @@ export const settings = {
     help: 'comma list of proxy addresses or CIDRs whose X-Forwarded-For is believed',
   },
   PLANS_FILE: { initial: 'none', help: 'JSON file that replaces the table of plans' },
+  DISK_RESERVE: {
+    initial: '256 MiB or 5 % of the disk',
+    help: 'SQLite: bytes of disk that are kept for deletes and for what the service must write; 0 for none',
+  },
   LOG_LEVEL: { initial: 'info', help: log_levels.join(', ') },
 } as const satisfies Record<string, { initial: string; help: string }>
 
@@ -101,6 +107,7 @@ export function readConfig(environment: Environment): Config {
     cors_origins: origins(get('CORS_ORIGINS')),
     trusted_proxies,
     plans: plans(get('PLANS_FILE')),
+    disk_reserve_bytes: diskReserve(get('DISK_RESERVE')),
     log_level: oneOf('LOG_LEVEL', get('LOG_LEVEL') ?? settings.LOG_LEVEL.initial, log_levels),
     loopback_only,
   })
@@ -120,6 +127,10 @@ function wholeNumber(name: SettingName, text: string, least: number, most: numbe
     throw new ConfigError(name, `"${text}" is no whole number from ${least} to ${most}`)
   }
   return value
+}
+
+function diskReserve(text: string | undefined): number | null {
+  return text === undefined ? null : wholeNumber('DISK_RESERVE', text, 0, Number.MAX_SAFE_INTEGER)
 }
 
 function oneOf<const T extends string>(name: SettingName, text: string, allowed: readonly T[]): T {

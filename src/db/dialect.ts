@@ -61,14 +61,15 @@ function sqliteKind(error: Error & { code?: string }): DbError['kind'] | null {
   const code = error.code ?? ''
   if (code === 'SQLITE_CONSTRAINT_UNIQUE' || code === 'SQLITE_CONSTRAINT_PRIMARYKEY') return 'unique'
   if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')) return 'busy'
-  if (code === 'SQLITE_FULL') return 'full'
+  if (code === 'SQLITE_FULL' || code === 'SQLITE_IOERR_SHMSIZE') return 'full' // the index of the log could not grow
+  if (code.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_NOTADB') return 'damaged'
   return null
 }
 
-/** After one of these the page cache can no longer be trusted: the process must not go on. */
+/** After one of these nobody knows what is on disk: the process must not go on. */
 export function isIoError(error: unknown): boolean {
   const code = String((error as { code?: string } | null)?.code ?? '')
-  return code.startsWith('SQLITE_IOERR') || code.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_NOTADB'
+  return code.startsWith('SQLITE_IOERR') && code !== 'SQLITE_IOERR_SHMSIZE'
 }
 
 // PostgreSQL Appendix A, "Error Codes": class 08, 57P0x and 53300 mean that the server cannot be had.

@@ -12,6 +12,7 @@ import {
   type Reader,
   runEffects,
   type Statement,
+  type Trouble,
   type Tx,
 } from './db.ts'
 import {
@@ -22,6 +23,7 @@ import {
   translate,
   unsafePostgres,
 } from './dialect.ts'
+import { type Changes, LateCount, StoredBytes } from './stored.ts'
 
 /** Bun.SQL before this mixed up prepared statements and transactions (oven-sh/bun 30494, 32004, 33985). */
 const bun_least = '1.4.5'
@@ -29,6 +31,8 @@ const tries_max = 4
 /** Past this many statements and transactions under way new ones are refused as busy. */
 const under_way_max = 2_000
 const connect_timeout_seconds = 2
+/** Tenants whose stored bytes one transaction writes. */
+const counted_together_max = 100
 const close_timeout_seconds = 1
 /** A server that does not answer at all: its own time-outs (dialect.ts) are shorter. */
 const silence_ms_max = 7_000
@@ -72,6 +76,7 @@ class PostgresDb implements Db {
   readonly #database_clock: DatabaseClock | null
   readonly #listener: Listener = { call: null }
   readonly #queries: Queries
+  readonly #stored: StoredBytes
   #under_way = 0
 
   constructor(url: string, { clock, connections_max = 10, database_time = false }: PostgresOptions) {
@@ -85,6 +90,7 @@ class PostgresDb implements Db {
     this.#queries = new Queries(this.#pool, this.#listener)
     this.#database_clock = database_time ? new DatabaseClock(this.#pool, clock) : null
     this.clock = this.#database_clock ?? clock
+    this.#stored = new StoredBytes(clock)
   }
 
   /** Asks the time for the first time. */
@@ -109,10 +115,15 @@ class PostgresDb implements Db {
   }
 
   write<T>(work: (tx: Tx) => Awaitable<T>): Promise<T> {
+    return this.#write(work, null)
+  }
+
+  /** `waiting`: tenants whose stored bytes are written whatever they are. */
+  #write<T>(work: (tx: Tx) => Awaitable<T>, waiting: readonly string[] | null): Promise<T> {
     return this.#guarded(async () => {
       for (let tries = 1; ; tries++) {
         try {
-          return await this.#transaction(work)
+          return await this.#transaction(work, waiting)
         } catch (error) {
           if (tries === tries_max || !isRetryable(error)) throw error
         }
@@ -120,31 +131,55 @@ class PostgresDb implements Db {
     }, 'outcome_unknown')
   }
 
-  async #transaction<T>(work: (tx: Tx) => Awaitable<T>): Promise<T> {
+  async #transaction<T>(work: (tx: Tx) => Awaitable<T>, waiting: readonly string[] | null): Promise<T> {
     const now = this.clock.now()
     const effects: (() => void)[] = []
+    const count = new LateCount(this.#stored)
     let committing = false
     try {
       const value = await this.#pool.begin(async (connection) => {
-        const tx = new PostgresTx(connection, this.#listener, now, effects)
+        const tx = new PostgresTx(connection, this.#listener, now, effects, this.#stored, count.changes)
         try {
           const done = await work(tx)
+          await (waiting ? count.writeWaiting(tx, waiting) : count.write(tx))
           committing = true
           return done
         } finally {
           tx.finished = true
         }
       })
+      count.committed()
       runEffects(effects)
       return value as T
     } catch (error) {
       // Lost while the work ran: the server rolls back. Lost after it: COMMIT may or may not have arrived.
       const known = translate('postgres', error)
-      if (committing && known instanceof DbError && known.kind === 'lost') {
-        throw new DbError('outcome_unknown', known.message, { cause: error })
+      const unknown = committing && known instanceof DbError && known.kind === 'lost'
+      count.failed(unknown)
+      if (unknown) {
+        throw new DbError('outcome_unknown', (known as DbError).message, { cause: error })
       }
       throw error
     }
+  }
+
+  unwrittenBytes(tenant_id: string): number {
+    return this.#stored.unwritten(tenant_id)
+  }
+
+  /** The server watches over its own disk. */
+  trouble(): Trouble | null {
+    return null
+  }
+
+  async faults(): Promise<string[]> {
+    throw new Error('PostgreSQL is checked with its own tools: pg_amcheck, and data checksums')
+  }
+
+  async maintain(): Promise<void> {
+    const waiting = this.#stored.waiting()
+    for (let at = 0; at < waiting.length; at += counted_together_max)
+      await this.#write(() => {}, waiting.slice(at, at + counted_together_max))
   }
 
   /** `expiry`: what it means that no answer came at all. */
@@ -290,12 +325,15 @@ function numbersOf(row: Record<string, unknown>): void {
 
 class PostgresTx extends Queries implements Tx {
   finished = false
+  readonly disk_full = false
 
   constructor(
     connection: Runner,
     listener: Listener,
     readonly now: Millis,
     private readonly effects: (() => void)[],
+    private readonly known: StoredBytes,
+    private readonly changes: Changes,
   ) {
     super(connection, listener)
   }
@@ -306,6 +344,14 @@ class PostgresTx extends Queries implements Tx {
 
   afterCommit(effect: () => void): void {
     this.effects.push(effect)
+  }
+
+  stores(tenant_id: string, bytes: number): void {
+    this.changes.add(tenant_id, bytes)
+  }
+
+  stored(tenant_id: string, told: number): number {
+    return this.known.used(tenant_id, told) + this.changes.of(tenant_id)
   }
 
   protected override async query(statement: Statement<unknown>, params: Params): Promise<unknown> {

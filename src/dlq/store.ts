@@ -76,9 +76,12 @@ const RESOLVE = sql<ItemRow>(
    returning ${listed}, payload`,
 )
 
-const DELETE = sql<{ status: DlqStatus }>(
+/** The texts that a row counts (db/stored.ts). */
+const bytes = `octet_length(payload) + octet_length(error) + coalesce(octet_length(workflow_id), 0) as bytes`
+
+const DELETE = sql<{ status: DlqStatus; bytes: number }>(
   'dlq.delete',
-  `delete from dlq_items where ${here} returning status`,
+  `delete from dlq_items where ${here} returning status, ${bytes}`,
 )
 
 const table = { table: 'dlq_items', key: 'id', texts: ['payload', 'error'] }
@@ -110,11 +113,12 @@ const TENANTS_ENDED = sql<{ tenant_id: string; items: number }>(
 )
 
 // The + keeps SQLite from walking all that has ended, by that index, to look for the few in the list.
-const SWEEP_ENDED = sql(
+const SWEEP_ENDED = sql<{ bytes: number }>(
   'dlq.sweep_ended',
   `delete from dlq_items where tenant_id = :tenant_id
       and status in ('resolved', 'archived') and +updated_at <= :ended_before
-      and id in (${chunkOf({ ...table, order: 'updated_at', where: `tenant_id = :tenant_id and ${ended}` })})`,
+      and id in (${chunkOf({ ...table, order: 'updated_at', where: `tenant_id = :tenant_id and ${ended}` })})
+   returning ${bytes}`,
 )
 
 export interface NewItem {
@@ -183,7 +187,7 @@ export function resolve(tx: Tx, tenant_id: string, seen: { id: string; status: D
   return tx.one(RESOLVE, { tenant_id, id, status, claims, now: tx.now })
 }
 
-/** What its status was; null when it is not there. */
+/** What its status was, and the bytes of its texts; null when it is not there. */
 export function remove(tx: Tx, tenant_id: string, id: string) {
   return tx.one(DELETE, { tenant_id, id })
 }
@@ -202,6 +206,7 @@ export function tenantsWithEnded(q: Reader, ended_before: Millis, rows_max: numb
   return q.all(TENANTS_ENDED, { ended_before, rows_max })
 }
 
+/** Answers the bytes of each item's texts. */
 export function sweepEnded(
   tx: Tx,
   tenant_id: string,
@@ -209,7 +214,7 @@ export function sweepEnded(
   rows_max: number,
   bytes_max: number,
 ) {
-  return tx.run(SWEEP_ENDED, { tenant_id, ended_before, rows_max, bytes_max })
+  return tx.all(SWEEP_ENDED, { tenant_id, ended_before, rows_max, bytes_max })
 }
 
 /** Newest first, without payloads; `status` as everybody sees it at `now`. */

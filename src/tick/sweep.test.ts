@@ -276,11 +276,13 @@ describe('The sweeper', () => {
       write: (work: (tx: unknown) => Promise<unknown>) =>
         work({
           now: 0,
-          run: ({ name }: { name: string }) => {
-            if (name !== 'kv.bury_expired') return 0
+          run: () => 0,
+          all: ({ name }: { name: string }) => {
+            if (name !== 'kv.bury_expired') return []
             steps += 1
-            return expired[steps - 1]
+            return Array(expired[steps - 1]).fill({ bytes: 0 })
           },
+          stores: () => {},
           one: () => null,
         }),
     }

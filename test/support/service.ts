@@ -62,6 +62,7 @@ export class TestService {
       TICK: 'external',
       CRON_SECRET: cron_secret,
       LOG_LEVEL: 'debug',
+      DISK_RESERVE: '0',
       ...this.environment,
     })
     this.app = await openApp(config, {
