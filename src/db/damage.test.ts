@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { TestClock } from '../../test/support/clock.ts'
 import { ApiError } from '../base/errors.ts'
 import { type Db, DbError, unnamed } from './db.ts'
-import { sqlite_pragmas } from './dialect.ts'
-import type { Space } from './disk.ts'
+import { log_bytes, sqlite_pragmas } from './dialect.ts'
+import { Disk, type Space } from './disk.ts'
 import { openSqlite, type SqliteOptions } from './sqlite.ts'
 
 const mib = 1_048_576
@@ -170,37 +170,48 @@ describe('the reserve', () => {
   test.each([
     [10_000, 256],
     [2_000, 100],
-    [500, 48],
+    [500, 36],
   ])(
     'of a disk of %d MiB is %d MiB: what grows is refused with less, and not with as much',
-    async (total, least) => {
-      space = { free: least * mib, total: total * mib }
-      const db = open(disk(null))
-      expect([await growing(db), db.trouble()]).toEqual([false, null])
-      space.free = least * mib - 1
-      await db.maintain()
-      expect([await growing(db), db.trouble()]).toEqual([
-        true,
-        { kind: 'full', reason: 'the disk is nearly full' },
-      ])
-      space.free = least * mib
-      await db.maintain()
-      expect([await growing(db), db.trouble()]).toEqual([false, null])
+    (total, least) => {
+      space.total = total * mib
+      const disk = new Disk(path, { reserve_bytes: null, space: () => space })
+      const full = (free: number, reusable: number) => {
+        space.free = free
+        disk.look(reusable)
+        return disk.full
+      }
+      expect([full(least * mib, 0), full(least * mib - 1, 0)]).toEqual([false, true])
+      expect([full(least * mib - 1, 1), full(least * mib, -1)]).toEqual([false, true])
     },
   )
+
+  test('is watched once a second: a node that has less is not ready, until there is room', async () => {
+    const db = open(disk(null))
+    expect([await growing(db), db.trouble()]).toEqual([false, null])
+    space.free = 200 * mib
+    await db.maintain()
+    expect([await growing(db), db.trouble()]).toEqual([
+      true,
+      { kind: 'full', reason: 'the disk is nearly full' },
+    ])
+    space.free = 300 * mib
+    await db.maintain()
+    expect([await growing(db), db.trouble()]).toEqual([false, null])
+  })
 
   test('is in part a file of 32 MiB, which counts as free, and is made once there is room', async () => {
     space.free = 100 * mib
     const db = open(disk(200 * mib))
     await db.maintain()
     expect([reserve(), await growing(db)]).toEqual([null, true])
-    space.free = 200 * mib
+    space.free = 200 * mib + log_bytes
     await db.maintain()
     expect([reserve(), await growing(db)]).toEqual([32 * mib, false])
-    space.free = 168 * mib
+    space.free = 168 * mib + log_bytes
     await db.maintain()
     expect(await growing(db)).toBe(false)
-    space.free = 168 * mib - 1
+    space.free = 168 * mib
     await db.maintain()
     expect([reserve(), await growing(db)]).toEqual([32 * mib, true])
     await db.close()
@@ -218,11 +229,10 @@ describe('the reserve', () => {
   })
 
   test('counts what the database has free within its file', async () => {
-    space.free = 100 * mib
     const db = open(disk(100 * mib))
     await db.write((tx) => tx.run(CREATE, {}))
     for (let id = 1; id <= 20; id++) await write(db, id, 'x'.repeat(100_000))
-    space.free = 99 * mib
+    space.free = 100 * mib + log_bytes - 2 * mib
     await db.maintain()
     expect(await growing(db)).toBe(true)
     for (let id = 1; id <= 20; id++) await db.write((tx) => tx.run(DELETE, { id }))
@@ -231,7 +241,7 @@ describe('the reserve', () => {
   })
 
   test('is looked after again when much has grown within a second', async () => {
-    space.free = 100 * mib
+    space.free = 200 * mib
     const db = open(disk(100 * mib))
     space.free = 0
     expect(await growing(db)).toBe(false)

@@ -28,6 +28,10 @@ export function postgresText(text: string): string {
   return text.replaceAll('{skip_locked}', 'for update skip locked')
 }
 
+/** Pages in the write-ahead log when it is checkpointed, and what that many take with their headers. */
+const log_pages = 4_000
+export const log_bytes = log_pages * (4_096 + 24)
+
 /** How every SQLite connection is set up; what durability rests on is read back and judged by `unsafeSqlite`. */
 export const sqlite_pragmas = [
   'pragma busy_timeout = 5000',
@@ -35,7 +39,7 @@ export const sqlite_pragmas = [
   'pragma synchronous = full',
   'pragma foreign_keys = on',
   'pragma trusted_schema = off',
-  'pragma wal_autocheckpoint = 4000', // pages of 4 KiB: 16 MB
+  `pragma wal_autocheckpoint = ${log_pages}`, // pages of 4 KiB: 16 MB
   'pragma journal_size_limit = 67108864', // bytes
   'pragma cache_size = -16384', // KiB
   'pragma temp_store = memory',

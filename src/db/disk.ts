@@ -12,11 +12,11 @@ const reserve_bytes_max = limit(
   'disk.reserve_bytes',
   256 * mib,
   'bytes',
-  'Disk space that is kept for deletes, sweeps and settling (DISK_RESERVE): with less, what grows is answered 507. At most a twentieth of the disk, but at least 48 MiB.',
+  'Disk space that is kept for deletes, sweeps and settling (DISK_RESERVE): with less, what grows is answered 507. At most a twentieth of the disk, but at least 36 MiB.',
 )
 const reserve_share = 1 / 20
 /**
- * A checkpoint must be able to move a whole write-ahead log of 16 MB into the database, which may grow by as much; after
+ * Enough for a checkpoint to move a whole write-ahead log of 16 MB into the database, which may grow by as much; after
  * that the log's own room is written again.
  */
 const reserve_file_bytes_max = limit(
@@ -25,7 +25,7 @@ const reserve_file_bytes_max = limit(
   'bytes',
   'The part of the reserve that is a file beside the database, and is released when the disk is full.',
 )
-const reserve_bytes_min = reserve_file_bytes_max + 16 * mib
+const reserve_bytes_min = reserve_file_bytes_max + 4 * mib
 /** With less free the reserve is released before the database is opened. */
 const start_bytes_min = 8 * mib
 /** The file is written in pieces of this size. */
@@ -69,8 +69,8 @@ export class Disk {
     const share = Math.round(space(this.#folder).total * reserve_share)
     this.#reserve_bytes = reserve_bytes ?? Math.min(reserve_bytes_max, Math.max(reserve_bytes_min, share))
     this.#file_bytes = Math.min(reserve_file_bytes_max, this.#reserve_bytes)
-    rmSync(this.#unfinished, { force: true })
-    this.#held = existsSync(this.#file) ? statSync(this.#file).size : 0
+    if (existsSync(this.#unfinished)) rmSync(this.#unfinished)
+    this.#held = sizeOf(this.#file)
     // A start needs some room, too.
     if (this.#file_bytes === 0 || this.free < start_bytes_min) this.release()
   }
@@ -94,10 +94,12 @@ export class Disk {
     return this.#reserve_bytes > 0 && this.#grown_since_look > (this.#reserve_bytes - this.#file_bytes) / 4
   }
 
-  /** `reusable`: bytes that the database has free within its file. */
+  /** `reusable`: bytes that the database has free within its files, less what it will still take of the disk. */
   look(reusable: number): void {
     this.#grown_since_look = 0
-    this.#full = this.free + this.#held + reusable < this.#reserve_bytes
+    this.#held = sizeOf(this.#file) // somebody may have removed it
+    const left = this.free + this.#held + reusable
+    this.#full = this.#reserve_bytes > 0 && left < this.#reserve_bytes
   }
 
   /** SQLite found no room. What grows is refused from now on; true when there is more room than before. */
@@ -145,6 +147,11 @@ export class Disk {
       await file.close()
     }
   }
+}
+
+/** 0 when there is none. */
+export function sizeOf(file: string): number {
+  return existsSync(file) ? statSync(file).size : 0
 }
 
 /** Bytes that no file system stores in fewer. Nothing rests on their being hard to guess (Marsaglia's xorshift32). */

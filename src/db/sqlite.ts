@@ -3,7 +3,7 @@
 // cost little more than a relaxed one.
 
 import { constants, Database, type Statement as Prepared } from 'bun:sqlite'
-import { existsSync, mkdirSync, realpathSync, statfsSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, realpathSync, statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Clock, Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
@@ -19,8 +19,8 @@ import {
   type Trouble,
   type Tx,
 } from './db.ts'
-import { isIoError, sqlite_pragmas, sqliteText, translate, unsafeSqlite } from './dialect.ts'
-import { Disk, type DiskOptions, explained, spaceOf } from './disk.ts'
+import { isIoError, log_bytes, sqlite_pragmas, sqliteText, translate, unsafeSqlite } from './dialect.ts'
+import { Disk, type DiskOptions, explained, sizeOf, spaceOf } from './disk.ts'
 import { SqliteTx } from './sqlite-tx.ts'
 import { add, Changes, StoredBytes } from './stored.ts'
 
@@ -64,8 +64,9 @@ export function openSqlite(path: string, options: SqliteOptions): Db {
     mkdirSync(dirname(path), { recursive: true })
     const file = existsSync(path) ? realpathSync(path) : path
     if (!options.exclusive) return new SqliteDb(path, null, null, options)
-    lock = lockFile(`${file}.lock`)
+    // First: on a full disk the reserve makes the room that even the lock needs.
     const disk = new Disk(file, { reserve_bytes: null, space: spaceOf, ...options.disk })
+    lock = lockFile(`${file}.lock`)
     return new SqliteDb(path, lock, disk, options)
   } catch (error) {
     lock?.close()
@@ -156,7 +157,7 @@ class SqliteDb implements Db {
   }
 
   #checkQuickly(): void {
-    if (!existsSync(this.#path) || statSync(this.#path).size > checked_bytes_max) return
+    if (sizeOf(this.#path) > checked_bytes_max) return
     try {
       const found = this.#writer.value('pragma quick_check(1)')
       if (found !== 'ok') this.#foundDamaged(new DbError('damaged', String(found)))
@@ -172,10 +173,17 @@ class SqliteDb implements Db {
     this.#onDamaged(error)
   }
 
-  /** Pages within the file that hold nothing. */
+  /**
+   * What the database has free within its files, less what they will still take of the disk: a checkpoint makes the
+   * file as large as its pages, and the log grows to the size at which it is checkpointed.
+   */
   #reusableBytes(): number {
-    const pages = Number(this.#reader.value('pragma freelist_count'))
-    return pages * Number(this.#reader.value('pragma page_size'))
+    const page = Number(this.#reader.value('pragma page_size'))
+    const free = Number(this.#reader.value('pragma freelist_count')) * page
+    const pages = Number(this.#reader.value('pragma page_count')) * page
+    const file_grows = Math.max(0, pages - sizeOf(this.#path))
+    const log_grows = Math.max(0, log_bytes - sizeOf(`${this.#path}-wal`))
+    return free - file_grows - log_grows
   }
 
   trouble(): Trouble | null {

@@ -239,7 +239,7 @@ describe('The sweeper', () => {
   }
 
   async function settled(): Promise<void> {
-    for (let turn = 0; turn < 20; turn++) await Promise.resolve()
+    for (let turn = 0; turn < 60; turn++) await Promise.resolve()
   }
 
   test('goes on after a failed step, tells each failure, and ends when it is stopped', async () => {
