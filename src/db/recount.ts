@@ -11,7 +11,7 @@ interface Counted {
   texts: string[]
 }
 
-const counted: Counted[] = [
+export const counted: readonly Counted[] = [
   {
     table: 'kv_entries',
     key: [
@@ -62,14 +62,18 @@ type Row = { bytes: number } & Record<string, string | number>
 
 const pages = counted.map((item) => ({ ...item, statement: pageOf(item) }))
 
-/** Lengths are read without the texts, on both engines. An inbox's message tells its size itself. */
-function pageOf({ table, key, texts }: Counted): Statement<Row> {
-  const columns = key.map(([column]) => column)
+/** The bytes of a row's texts, in SQL: without reading them, on both engines. An inbox's message tells its size itself. */
+export function bytesIn({ table, texts }: Counted): string {
   const own =
     table === 'inbox_messages' ? ['size'] : texts.map((text) => `coalesce(octet_length(${text}), 0)`)
+  return ['0', ...own].join(' + ')
+}
+
+function pageOf(item: Counted): Statement<Row> {
+  const columns = item.key.map(([column]) => column)
   return sql<Row>(
-    `recount.${table}`,
-    `select ${columns.join(', ')}, ${['0', ...own].join(' + ')} as bytes from ${table}
+    `recount.${item.table}`,
+    `select ${columns.join(', ')}, ${bytesIn(item)} as bytes from ${item.table}
       where tenant_id = :tenant_id and (${columns.join(', ')}) > (${columns.map((column) => `:${column}`).join(', ')})
       order by ${columns.join(', ')} limit :rows_max`,
   )
