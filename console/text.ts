@@ -39,6 +39,13 @@ export function count(value: number): string {
   return value.toLocaleString('en')
 }
 
+/** `9.5 MiB`; whole numbers of bytes below a KiB. */
+export function byteCount(bytes: number): string {
+  const power = bytes < 1_024 ? 0 : Math.min(4, Math.floor(Math.log2(bytes) / 10))
+  const value = (bytes / 1_024 ** power).toLocaleString('en', { maximumFractionDigits: 1 })
+  return `${value} ${['bytes', 'KiB', 'MiB', 'GiB', 'TiB'][power]}`
+}
+
 /** Who settled a checkpoint, in words. */
 export function resolver(resolved_by: string | null): string {
   if (resolved_by === null) return 'nobody'

@@ -102,7 +102,8 @@ forEachDatabase('The operator’s command while the service runs', (databases) =
     const read = async () => {
       const headers = { 'x-admin-key': admin_key }
       const answer = await fetch(`${server.url}/v1/tenants/${tenant_id}`, { headers })
-      return (await answer.json()) as { plan: string; quota: { agents: { used: number; limit: number } } }
+      type Use = { used: number; limit: number }
+      return (await answer.json()) as { plan: string; quota: { agents: Use; storage_bytes: Use } }
     }
     return { tenant_id, name, created_at, addAgent, read }
   }
@@ -140,6 +141,33 @@ forEachDatabase('The operator’s command while the service runs', (databases) =
     },
   )
 
+  test('set-storage raises one tenant and takes it back, soon also for its keys; recount finds the counter right', async () => {
+    const tenant = await newTenant('stores')
+    const name = `${tenant.tenant_id} (${tenant.name})`
+    const said = async (...args: string[]) => (await run(args, environment)).stdout
+    expect(await said('set-storage', tenant.name, '0')).toBe(`${name} may store 0 bytes\n`)
+    expect((await tenant.read()).quota.storage_bytes).toEqual({ used: 0, limit: 0 })
+    let tries_left = 20_000
+    while ((await tenant.addAgent('first')) !== 402 && tries_left-- > 0);
+    expect(await said('set-storage', tenant.tenant_id, '5000')).toBe(`${name} may store 5000 bytes\n`)
+    while ((await tenant.addAgent('first')) === 402 && tries_left-- > 0);
+    expect((await tenant.read()).quota.storage_bytes).toEqual({ used: 261, limit: 5_000 })
+    expect(await said('set-storage', tenant.tenant_id, 'default')).toBe(
+      `${name} may store what free allows\n`,
+    )
+    expect((await tenant.read()).quota.storage_bytes.limit).toBe(1_073_741_824)
+    expect(await said('recount', tenant.name)).toMatch(
+      new RegExp(`^${tenant.tenant_id}\\t(right|was off by 261 bytes)\\t${tenant.name}\n$`),
+    )
+  })
+
+  test('check looks through a SQLite file, and refuses PostgreSQL, which has its own tools', async () => {
+    const { code, stdout, stderr } = await run(['check'], environment)
+    if (databases.engine === 'sqlite') expect([code, stdout]).toEqual([0, 'the database is whole\n'])
+    else
+      expect([code, stderr]).toEqual([1, expect.stringMatching(/PostgreSQL is checked with its own tools/)])
+  })
+
   test('a lower plan takes nothing away, and lets nothing more be made', async () => {
     const tenant = await newTenant('lowered')
     await run(['set-plan', tenant.tenant_id, 'pro'], environment)
@@ -158,6 +186,10 @@ forEachDatabase('The operator’s command while the service runs', (databases) =
       [['set-plan', tenant.tenant_id, 'silver'], 'unknown plan silver; there are free, pro, gold'],
       [['set-plan', tenant.tenant_id, 'toString'], 'unknown plan toString; there are free, pro, gold'],
       [['set-plan', tenant.tenant_id, 'enterprise'], 'unknown plan enterprise; there are free, pro, gold'],
+      [['set-storage', 'nobody', '1'], 'there is no tenant nobody'],
+      [['set-storage', tenant.name, '1 GiB'], '"1 GiB" is neither a whole number of bytes nor default'],
+      [['set-storage', tenant.name, '-1'], '"-1" is neither a whole number of bytes nor default'],
+      [['recount', 'nobody'], 'there is no tenant nobody'],
       [['set-plan', 'nobody', 'gold'], 'there is no tenant nobody'],
       [
         ['set-plan', tenant.tenant_id.slice(0, -1), 'gold'],

@@ -7,12 +7,17 @@ import type { Plans } from './contract/services.ts'
 import type { Db } from './db/db.ts'
 import { mustBeCurrent } from './db/migrate.ts'
 import { openDb, sqlitePath } from './db/open.ts'
+import { recount } from './db/recount.ts'
 import * as tenants from './tenants/service.ts'
 
 const usage = `Usage: npm run admin -- <command>
 
   tenants                    every tenant: id, plan, status, creation, name
   set-plan <tenant> <plan>   puts a tenant (id or name) on a plan of the table
+  set-storage <tenant> <bytes|default>
+                             how much a tenant may store, whatever its plan says
+  recount [tenant]           counts anew what a tenant stores, or every tenant
+  check                      looks through the whole SQLite file for damage
   help                       this text
 
 It reads the same settings as the service (DATABASE_URL, PLANS_FILE); see npm start -- --help.`
@@ -29,6 +34,9 @@ async function main([command = 'help', ...args]: string[]): Promise<void> {
       if (command === 'tenants' && args.length === 0) await listTenants(db)
       else if (command === 'set-plan' && args.length === 2)
         await setPlan(db, config.plans, args[0]!, args[1]!)
+      else if (command === 'set-storage' && args.length === 2) await setStorage(db, args[0]!, args[1]!)
+      else if (command === 'recount' && args.length <= 1) await recountAll(db, args[0])
+      else if (command === 'check' && args.length === 0) await check(db)
       else throw new Error(`unknown command; see npm run admin -- help`)
     } finally {
       await db.close()
@@ -58,8 +66,38 @@ async function listTenants(db: Db): Promise<void> {
 async function setPlan(db: Db, plans: Plans, tenant: string, plan: string): Promise<void> {
   if (!Object.hasOwn(plans, plan))
     throw new Error(`unknown plan ${plan}; there are ${Object.keys(plans).join(', ')}`)
-  const found = (await tenants.all(db)).find(({ tenant_id, name }) => tenant_id === tenant || name === tenant)
-  if (!found) throw new Error(`there is no tenant ${tenant}`)
+  const found = await tenantCalled(db, tenant)
   await tenants.setPlan(db, found.tenant_id, plan)
   console.log(`${found.tenant_id} (${found.name}) is on ${plan}`)
+}
+
+async function tenantCalled(db: Db, tenant: string) {
+  const found = (await tenants.all(db)).find(({ tenant_id, name }) => tenant_id === tenant || name === tenant)
+  if (!found) throw new Error(`there is no tenant ${tenant}`)
+  return found
+}
+
+async function setStorage(db: Db, tenant: string, bytes: string): Promise<void> {
+  const storage_bytes_max = bytes === 'default' ? null : Number(bytes)
+  const usable =
+    storage_bytes_max === null || (/^\d+$/.test(bytes) && Number.isSafeInteger(storage_bytes_max))
+  if (!usable) throw new Error(`"${bytes}" is neither a whole number of bytes nor default`)
+  const { tenant_id, name, plan } = await tenantCalled(db, tenant)
+  await tenants.setStorage(db, tenant_id, storage_bytes_max)
+  const allowed = storage_bytes_max === null ? `what ${plan} allows` : `${storage_bytes_max} bytes`
+  console.log(`${tenant_id} (${name}) may store ${allowed}`)
+}
+
+async function recountAll(db: Db, tenant: string | undefined): Promise<void> {
+  for (const { tenant_id, name } of tenant ? [await tenantCalled(db, tenant)] : await tenants.all(db)) {
+    const missing = await recount(db, tenant_id)
+    console.log([tenant_id, missing === 0 ? 'right' : `was off by ${missing} bytes`, name].join('\t'))
+  }
+}
+
+/** Throws when something is damaged, with what SQLite says about it. */
+async function check(db: Db): Promise<void> {
+  const faults = await db.faults()
+  if (faults.length > 0) throw new Error(`the database is damaged:\n${faults.join('\n')}`)
+  console.log('the database is whole')
 }

@@ -6,6 +6,7 @@ import { HeavyReads } from './base/heavy-reads.ts'
 import { newId } from './base/ids.ts'
 import { MemoryBudget } from './base/memory.ts'
 import { TurnBudget } from './base/pace.ts'
+import { Repeat } from './base/repeat.ts'
 import { Waiters } from './base/waiters.ts'
 import { Sender } from './callbacks/deliver.ts'
 import { type EgressPolicy, type Listening, refusalAtCreation, systemInterfaces } from './callbacks/guard.ts'
@@ -15,8 +16,9 @@ import { type Config, ConfigError } from './config.ts'
 import { openapiOf } from './contract/openapi.ts'
 import type { Readiness, Services } from './contract/services.ts'
 import { keyCache } from './credentials/cache.ts'
-import type { Db } from './db/db.ts'
-import { migrate } from './db/migrate.ts'
+import { type Db, DbError } from './db/db.ts'
+import type { DiskOptions } from './db/disk.ts'
+import { migrate, mustBeCurrent } from './db/migrate.ts'
 import { openDb } from './db/open.ts'
 import { failure, type Log } from './http/answers.ts'
 import { idle_timeout_seconds } from './http/exchange.ts'
@@ -43,6 +45,10 @@ const body_bytes_unlimited = Number.MAX_SAFE_INTEGER
 const drain_ms_max = 10_000
 /** And how long the database may take to close: a silent one must not keep the process alive. */
 const close_ms_max = 1_500
+/** How often stored bytes are written, and the disk is looked at. */
+const maintain_every_ms = 1_000
+const damaged_message =
+  'THE DATABASE FILE IS DAMAGED: nothing is written any more, reads go on as far as they can; restore a backup, or rescue what can be read'
 /** And how long the last counts may take to be written. */
 const count_ms_max = 5_000
 
@@ -51,6 +57,8 @@ export interface AppOptions {
   log: Log
   /** The disk failed under a write. */
   onFatal: (error: unknown) => void
+  /** How much room the disk of the database has; asked of the system unless given. */
+  space?: DiskOptions['space']
 }
 
 export interface App {
@@ -67,7 +75,8 @@ export interface App {
 }
 
 /** Opens everything but the port. Throws with one clear line when something cannot be used. */
-export async function openApp(config: Config, { clock, log, onFatal }: AppOptions): Promise<App> {
+export async function openApp(config: Config, options: AppOptions): Promise<App> {
+  const { clock, log, onFatal, space } = options
   const { cron_secret, secret_key } = naming('DATA_DIR', () => ({
     cron_secret: keptSecret(config.cron_secret, config.data_dir, 'cron_secret'),
     secret_key: keptSecret(config.secret_key, config.data_dir, 'secret_key'),
@@ -76,12 +85,15 @@ export async function openApp(config: Config, { clock, log, onFatal }: AppOption
     clock,
     database_time: clock === systemClock,
     onFatal,
+    onDamaged: (error) => log.error({ error: String(error) }, damaged_message),
+    disk: { reserve_bytes: config.disk_reserve_bytes, ...(space ? { space } : {}) },
     exclusive: true,
   }).catch((error: Error) => {
     throw new ConfigError('DATABASE_URL', error.message)
   })
   try {
-    const schema_version = await migrate(db)
+    // Nothing is written to a damaged file: what of it can be read is served.
+    const schema_version = db.trouble()?.kind === 'damaged' ? await mustBeCurrent(db) : await migrate(db)
     await mustBeTheKey(db, secret_key.value)
     await mustKnowPlans(db, config)
     return assemble(config, db, log, { cron_secret, secret_key, schema_version })
@@ -122,6 +134,7 @@ function assemble(config: Config, db: Db, log: Log, facts: Facts): App {
   const openapiText = openapiTexts()
   const calls = quotas.monthlyCalls(db, clock)
   const usage = usageCounts(db)
+  const maintenance = new Repeat(maintain_every_ms, () => db.maintain())
   const services: Services = {
     plans: config.plans,
     secrets: secretsUnder(facts.secret_key.value),
@@ -146,7 +159,10 @@ function assemble(config: Config, db: Db, log: Log, facts: Facts): App {
     db,
     clock,
     internal: config.tick === 'internal',
-    onError: (error: unknown) => log.error({ error: String(error) }, 'background work failed'),
+    onError: (error: unknown) => {
+      const told_before = error instanceof DbError && error.kind === 'damaged'
+      if (!told_before) log.error({ error: String(error) }, 'background work failed')
+    },
   }
   const engine = new Engine({
     ...work,
@@ -194,6 +210,7 @@ function assemble(config: Config, db: Db, log: Log, facts: Facts): App {
       ticker.start()
       calls.start(work.onError)
       usage.start(work.onError)
+      maintenance.start(work.onError)
       void handlers.warmUp()
       return server.url.href.replace(/\/$/, '')
     },
@@ -203,7 +220,7 @@ function assemble(config: Config, db: Db, log: Log, facts: Facts): App {
       const closed = server && drained(server)
       await withinTime(Promise.all([closed, ticker.stop(), engine.stop()]), drain_ms_max)
       sender.close()
-      const counted = [calls, usage].map((counts) => counts.stop().catch(work.onError))
+      const counted = [calls, usage, maintenance].map((counts) => counts.stop().catch(work.onError))
       await withinTime(Promise.all(counted), count_ms_max)
       await withinTime(db.close(), close_ms_max)
     },
@@ -254,6 +271,8 @@ function naming<T>(setting: 'DATA_DIR' | 'HOST', action: () => T): T {
 async function readinessOf(db: Db, schema_version: number, draining: boolean): Promise<Readiness> {
   const facts = { version, engine: db.engine, schema_version }
   if (draining) return { ...facts, reason: 'draining', durability: {} }
+  const trouble = db.trouble()
+  if (trouble) return { ...facts, reason: trouble.reason, durability: {} }
   try {
     return { ...facts, reason: null, durability: await db.durability() }
   } catch {

@@ -22,6 +22,7 @@ const defaults: Config = {
   trusted_proxies: [],
   plans: default_plans,
   memory_bytes_max: 67_108_864,
+  disk_reserve_bytes: null,
   log_level: 'info',
   loopback_only: true,
 }
@@ -79,6 +80,8 @@ const taken: [name: SettingName, value: string, changes: Partial<Config>, others
     ['MEMORY_BUDGET', '20000KiB', { memory_bytes_max: 20_480_000 }],
     ['MEMORY_BUDGET', '2GB', { memory_bytes_max: 2_000_000_000 }],
     ['MEMORY_BUDGET', '2GiB', { memory_bytes_max: 2_147_483_648 }],
+    ['DISK_RESERVE', '0', { disk_reserve_bytes: 0 }],
+    ['DISK_RESERVE', '1048576', { disk_reserve_bytes: 1_048_576 }],
     ['LOG_LEVEL', 'debug', { log_level: 'debug' }],
     ['LOG_LEVEL', 'info', {}],
     ['LOG_LEVEL', 'warn', { log_level: 'warn' }],
@@ -158,6 +161,7 @@ const refused: [name: SettingName, value: string, line: string, others?: Record<
     '99999999999GiB',
     'MEMORY_BUDGET: "99999999999GiB" is no number of bytes such as 134217728 or 128MiB',
   ],
+  ['DISK_RESERVE', '64M', 'DISK_RESERVE: "64M" is no whole number from 0 to 9007199254740991'],
   ['LOG_LEVEL', 'trace', 'LOG_LEVEL: "trace" is none of debug, info, warn, error, silent'],
 ]
 

@@ -27,6 +27,8 @@ export interface Config {
   /** For request bodies and answers in memory at once. */
   memory_bytes_max: number
   log_level: LogLevel
+  /** Bytes of disk that are kept free; 0: none. Null: by the size of the disk. */
+  disk_reserve_bytes: number | null
   /** HOST and PUBLIC_URL are loopback and no proxy is trusted: nobody but this machine is served. */
   loopback_only: boolean
 }
@@ -69,6 +71,10 @@ export const settings = {
     initial: `${memory_bytes_default / 1_048_576}MiB`,
     help: 'memory for request bodies and answers on their way, in bytes or as 128MiB',
   },
+  DISK_RESERVE: {
+    initial: '256 MiB or 5 % of the disk',
+    help: 'SQLite: bytes of disk that are kept for deletes and for what the service must write; 0 for none',
+  },
   LOG_LEVEL: { initial: 'info', help: log_levels.join(', ') },
 } as const satisfies Record<string, { initial: string; help: string }>
 
@@ -109,6 +115,7 @@ export function readConfig(environment: Environment): Config {
     trusted_proxies,
     plans: plans(get('PLANS_FILE')),
     memory_bytes_max: memoryBytes(get('MEMORY_BUDGET') ?? settings.MEMORY_BUDGET.initial),
+    disk_reserve_bytes: diskReserve(get('DISK_RESERVE')),
     log_level: oneOf('LOG_LEVEL', get('LOG_LEVEL') ?? settings.LOG_LEVEL.initial, log_levels),
     loopback_only,
   })
@@ -150,6 +157,10 @@ function memoryBytes(text: string): number {
     throw new ConfigError('MEMORY_BUDGET', `"${text}" is less than ${memory_bytes_min / 1_048_576}MiB`)
   }
   return bytes
+}
+
+function diskReserve(text: string | undefined): number | null {
+  return text === undefined ? null : wholeNumber('DISK_RESERVE', text, 0, Number.MAX_SAFE_INTEGER)
 }
 
 function oneOf<const T extends string>(name: SettingName, text: string, allowed: readonly T[]): T {

@@ -225,11 +225,14 @@ describe('a full disk', () => {
     }
     expect((await service.ask('GET', '/v1/kv/full/new', { key })).status).toBe(404)
     expect((await service.ask('GET', '/v1/kv/full/before', { key })).status).toBe(200)
-    expect((await service.ask('GET', '/readyz')).status).toBe(200)
+    expect((await service.ask('GET', '/readyz')).status).toBe(503)
     expect((await service.ask('DELETE', '/v1/kv/full/before', { key })).status).toBe(204)
+    await service.app.db.maintain()
+    expect((await service.ask('GET', '/readyz')).status).toBe(200)
     expect((await put('in the room that the removal made')).status).toBe(200)
     expect((await put('one too many')).status).toBe(507)
     await limitPages(1_000_000)
+    await service.app.db.maintain()
     expect((await put('one too many')).status).toBe(200)
   })
 })
@@ -271,7 +274,7 @@ describe('the judge of the kills', () => {
     usage: [
       { tenant_id: 't', quota: 'agents', used: 1, there: 1 },
       { tenant_id: 't', quota: 'kv_keys', used: 1, there: 1 },
-      ...['dlq_items', 'active_schedules', 'inboxes'].map((quota) => ({
+      ...['dlq_items', 'active_schedules', 'inboxes', 'storage_bytes'].map((quota) => ({
         tenant_id: 't',
         quota,
         used: 0,
@@ -393,7 +396,7 @@ describe('the judge of the kills', () => {
       (found) => Object.assign(found.usage[0]!, { used: 2 }),
       ['t: agents says 2, there are 1'],
     ],
-    ['a tenant by half', (found) => found.usage.pop(), ['t: has 4 counters']],
+    ['a tenant by half', (found) => found.usage.pop(), ['t: has 5 counters']],
     [
       'a broken file',
       (found) => Object.assign(found, { integrity: 'row 7 missing' }),

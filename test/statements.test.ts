@@ -100,8 +100,11 @@ const budgets: Record<string, string[]> = {
   openapi: [],
 }
 
-/** Calls are written once a second, whatever runs meanwhile. */
-const of_a_timer = ['quotas.add_calls', 'usage.add']
+/**
+ * Calls are written once a second, whatever runs meanwhile. Stored bytes are on PostgreSQL, and on SQLite once with each
+ * commit, whatever number of requests share it (src/db/stored.test.ts).
+ */
+const of_a_timer = ['quotas.add_calls', 'usage.add', 'stored.add']
 
 /** What the outbox runs by itself once a decision is made or a tenant is back: not the request's. */
 const wakes_outbox = ['approveCheckpoint', 'rejectCheckpoint', 'restoreTenant', 'updateSchedule']

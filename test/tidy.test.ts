@@ -203,6 +203,7 @@ describe('effects have their places', () => {
         'src/admin.ts': 'tells a missing database from a new one',
         'src/callbacks/resolver.ts': '/etc/hosts and /etc/resolv.conf',
         'src/config.ts': 'PLANS_FILE',
+        'src/db/disk.ts': 'the reserve on the disk of the database',
         'src/db/sqlite.ts': 'the folder of the database, and what kind of disk it lies on',
         'src/secrets/service.ts': 'generated secrets in DATA_DIR',
         'src/site/assets.ts': 'the API reference, also out of a compiled executable',
@@ -287,6 +288,8 @@ describe('SQL', () => {
   const allowed: Record<string, string> = {
     'src/db/db.ts': 'defines what a statement is',
     'src/db/migrate.ts': 'migrations',
+    'src/db/recount.ts': 'counts over the tables of all features',
+    'src/db/stored.ts': 'the drivers count what is stored with every commit',
     'src/http/idempotency.ts': 'its rows share the transaction of the effect',
   }
 

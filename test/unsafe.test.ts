@@ -171,7 +171,10 @@ describe('a start on SQLite', () => {
       const path = join(newFolder(), 'letter.txt')
       const text = 'Dear reader, this is no database. '.repeat(50)
       writeFileSync(path, text)
-      await expectRefusal({ DATABASE_URL: `sqlite:${path}` }, /^waystation: DATABASE_URL: .*not a database/)
+      await expectRefusal(
+        { DATABASE_URL: `sqlite:${path}` },
+        /^waystation: DATABASE_URL: .*is no SQLite database/,
+      )
       expect(readFileSync(path, 'utf8')).toBe(text)
     },
     start_ms_max,

@@ -12,7 +12,7 @@ import type {
 import { Chart } from '../chart.tsx'
 import { type Loaded, useGet } from '../load.ts'
 import { to } from '../router.ts'
-import { count, shown } from '../text.ts'
+import { byteCount, count, shown } from '../text.ts'
 import { day_ms, now } from '../time.ts'
 import { Badge, Code, Countdown, Text, Time } from '../ui/basics.tsx'
 import { Meter } from '../ui/form.tsx'
@@ -213,6 +213,7 @@ const quota_titles: Record<keyof Quota, string> = {
   active_schedules: 'Active schedules',
   inboxes: 'Inboxes',
   api_calls_per_month: 'Calls of /api this month',
+  storage_bytes: 'Stored data',
 }
 
 export function Quotas({ loaded }: { loaded: Loaded<Tenant> }): JSX.Element {
@@ -226,6 +227,7 @@ export function Quotas({ loaded }: { loaded: Loaded<Tenant> }): JSX.Element {
                 key={name}
                 label={quota_titles[name as keyof Quota] ?? shown(name)}
                 {...{ used, limit }}
+                format={name === 'storage_bytes' ? byteCount : count}
               />
             ))}
             <p class="muted small">Plan: {shown(plan)}. The operator of the service changes it.</p>

@@ -134,10 +134,13 @@ export function Meter({
   label,
   used,
   limit,
+  format = count,
 }: {
   label: string
   used: number
   limit: number | null
+  /** How numbers are shown. */
+  format?: (value: number) => string
 }): JSX.Element {
   const share = limit === null ? 0 : limit === 0 ? 1 : Math.min(1, used / limit)
   const tone = share >= 1 ? 'bad' : share >= 0.8 ? 'warn' : 'accent'
@@ -146,7 +149,7 @@ export function Meter({
       <div class="meter-head">
         <span>{label}</span>
         <span class="digits">
-          {count(used)} <span class="muted">/ {limit === null ? 'no limit' : count(limit)}</span>
+          {format(used)} <span class="muted">/ {limit === null ? 'no limit' : format(limit)}</span>
         </span>
       </div>
       {/* biome-ignore lint/a11y/useSemanticElements: engines draw <meter> each in its own way */}
@@ -157,7 +160,7 @@ export function Meter({
         aria-valuemin={0}
         aria-valuemax={limit ?? Math.max(used, 1)}
         aria-valuenow={limit === null ? used : Math.min(used, limit)}
-        aria-valuetext={`${count(used)} of ${limit === null ? 'no limit' : count(limit)}`}
+        aria-valuetext={`${format(used)} of ${limit === null ? 'no limit' : format(limit)}`}
       >
         <span data-tone={tone} style={{ transform: `scaleX(${share})` }} />
       </div>

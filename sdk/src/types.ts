@@ -51,6 +51,7 @@ export interface Quota {
   active_schedules: Usage
   inboxes: Usage
   api_calls_per_month: Usage
+  storage_bytes: Usage
 }
 
 export interface CheckpointCallback {

@@ -5,6 +5,7 @@ import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
 import type { KeyCache, Plans } from '../contract/services.ts'
 import * as credentials from '../credentials/service.ts'
 import type { Db, Tx } from '../db/db.ts'
+import { row_bytes, rowBytes } from '../db/stored.ts'
 import * as quotas from '../quotas/service.ts'
 import * as store from './store.ts'
 
@@ -17,6 +18,8 @@ export async function create(
   plans: Plans,
   agent: store.NewAgent,
 ): Promise<string> {
+  const { agent_id, description, callback_base_url } = agent
+  quotas.takeBytes(tx, caller, plans, rowBytes(agent_id, description, callback_base_url))
   const inserted = await store.insert(tx, caller.tenant_id, agent)
   if (!inserted) throw new ApiError('AGENT_ID_TAKEN')
   await quotas.take(tx, caller, plans, 'agents')
@@ -93,6 +96,7 @@ export function remove(db: Db, key_cache: KeyCache, tenant_id: string, agent_id:
   return db.write(tenant_id, async (tx) => {
     const removed = await store.remove(tx, tenant_id, agent_id)
     if (!removed) throw new ApiError('AGENT_NOT_FOUND')
+    tx.stores(tenant_id, -removed.bytes - row_bytes)
     await credentials.revoke(tx, key_cache, agentOf(tenant_id, agent_id))
     await quotas.giveBack(tx, tenant_id, 'agents', 1)
   })

@@ -44,9 +44,11 @@ const MARK_ROTATED = sql(
   'update agents set key_rotated_at = :now where tenant_id = :tenant_id and agent_id = :agent_id',
 )
 
-const DELETE = sql(
+const DELETE = sql<{ bytes: number }>(
   'agents.delete',
-  'delete from agents where tenant_id = :tenant_id and agent_id = :agent_id',
+  `delete from agents where tenant_id = :tenant_id and agent_id = :agent_id
+   returning octet_length(agent_id) + coalesce(octet_length(description), 0)
+             + coalesce(octet_length(callback_base_url), 0) as bytes`,
 )
 
 export interface NewAgent {
@@ -75,9 +77,9 @@ export async function markRotated(tx: Tx, tenant_id: string, agent_id: string): 
   return (await tx.run(MARK_ROTATED, { tenant_id, agent_id, now: tx.now })) === 1
 }
 
-/** False when there is none. */
-export async function remove(tx: Tx, tenant_id: string, agent_id: string): Promise<boolean> {
-  return (await tx.run(DELETE, { tenant_id, agent_id })) === 1
+/** The bytes of its texts; null when there is none. */
+export function remove(tx: Tx, tenant_id: string, agent_id: string) {
+  return tx.one(DELETE, { tenant_id, agent_id })
 }
 
 const PURGE = sql(

@@ -53,9 +53,9 @@ export const createApprovalKey = route({
       ),
     }),
   },
-  errors: ['CHECKPOINT_NOT_FOUND'],
+  errors: ['CHECKPOINT_NOT_FOUND', 'QUOTA_EXCEEDED'],
   async create(tx, { caller, services }, { body }) {
-    const { row, key } = await approvalKeys.create(tx, caller.tenant_id, {
+    const { row, key } = await approvalKeys.create(tx, caller, services.plans, {
       checkpoint_id: body.checkpoint_id ?? null,
       label: body.label ?? null,
     })

@@ -3,9 +3,12 @@
 import { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import * as checkpoints from '../checkpoints/service.ts'
-import type { KeyCache } from '../contract/services.ts'
+import type { AdminCaller } from '../contract/caller.ts'
+import type { KeyCache, Plans } from '../contract/services.ts'
 import * as credentials from '../credentials/service.ts'
 import type { Db, Tx } from '../db/db.ts'
+import { row_bytes, rowBytes } from '../db/stored.ts'
+import * as quotas from '../quotas/service.ts'
 import * as store from './store.ts'
 
 export const purge = store.purge
@@ -15,14 +18,17 @@ export interface Created {
   key: string
 }
 
-/** Throws CHECKPOINT_NOT_FOUND for an unknown checkpoint. */
+/** Throws CHECKPOINT_NOT_FOUND for an unknown checkpoint, QUOTA_EXCEEDED. */
 export async function create(
   tx: Tx,
-  tenant_id: string,
+  caller: AdminCaller,
+  plans: Plans,
   input: { checkpoint_id: string | null; label: string | null },
 ): Promise<Created> {
+  const { tenant_id } = caller
   if (input.checkpoint_id !== null) await checkpoints.read(tx, tenant_id, input.checkpoint_id)
   const row = { approval_key_id: newId('apk', tx.now), ...input }
+  quotas.takeBytes(tx, caller, plans, rowBytes(row.label))
   await store.insert(tx, tenant_id, row)
   return {
     row,
@@ -40,6 +46,7 @@ export function remove(
   return db.write(tenant_id, async (tx) => {
     const removed = await store.remove(tx, tenant_id, approval_key_id)
     if (!removed) throw new ApiError('APPROVAL_KEY_NOT_FOUND')
+    tx.stores(tenant_id, -removed.bytes - row_bytes)
     await credentials.revoke(tx, key_cache, { tenant_id, kind: 'approval', subject: approval_key_id })
   })
 }

@@ -33,9 +33,10 @@ const OLDER = sql<ApprovalKeyRow>(
   `${select} and k.approval_key_id < :approval_key_id order by k.approval_key_id desc limit :rows_max`,
 )
 
-const DELETE = sql(
+const DELETE = sql<{ bytes: number }>(
   'approval_keys.delete',
-  'delete from approval_keys where tenant_id = :tenant_id and approval_key_id = :approval_key_id',
+  `delete from approval_keys where tenant_id = :tenant_id and approval_key_id = :approval_key_id
+   returning coalesce(octet_length(label), 0) as bytes`,
 )
 
 export interface NewApprovalKey {
@@ -54,9 +55,9 @@ export function list(q: Reader, tenant_id: string, rows_max: number, after: (str
   return q.all(OLDER, { tenant_id, rows_max, approval_key_id: after[0]! })
 }
 
-/** False when there is none. */
-export async function remove(tx: Tx, tenant_id: string, approval_key_id: string): Promise<boolean> {
-  return (await tx.run(DELETE, { tenant_id, approval_key_id })) === 1
+/** The bytes of its texts; null when there is none. */
+export function remove(tx: Tx, tenant_id: string, approval_key_id: string) {
+  return tx.one(DELETE, { tenant_id, approval_key_id })
 }
 
 const PURGE = sql(

@@ -3,7 +3,10 @@
 import { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import { type AdminCaller, type AgentCaller, actorOf } from '../contract/caller.ts'
+import type { Plans } from '../contract/services.ts'
 import type { Db, Tx } from '../db/db.ts'
+import { rowBytes } from '../db/stored.ts'
+import * as quotas from '../quotas/service.ts'
 import * as store from './store.ts'
 
 export const begin = store.begin
@@ -17,21 +20,27 @@ export interface Append {
   metadata: string | null
 }
 
+/** Throws QUOTA_EXCEEDED. */
 export async function append(
   tx: Tx,
   caller: AdminCaller | AgentCaller,
+  plans: Plans,
   request_id: string,
   input: Append,
 ): Promise<store.EntryRow> {
+  const { action, workflow_id, metadata } = input
+  const actor = input.actor ?? actorOf(caller)
+  const agent_id = caller.kind === 'agent' ? caller.agent_id : null
+  quotas.takeBytes(tx, caller, plans, rowBytes(action, workflow_id, actor, metadata, agent_id, request_id))
   const { seq, last_at } = await store.next(tx, caller.tenant_id)
   const entry: store.EntryRow = {
     id: newId('log', last_at),
     seq,
-    action: input.action,
-    workflow_id: input.workflow_id,
-    actor: input.actor ?? actorOf(caller),
-    metadata: input.metadata,
-    agent_id: caller.kind === 'agent' ? caller.agent_id : null,
+    action,
+    workflow_id,
+    actor,
+    metadata,
+    agent_id,
     request_id,
     created_at: last_at,
   }

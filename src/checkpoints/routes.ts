@@ -133,7 +133,7 @@ export const createCheckpoint = route({
     ),
   }),
   replies: { 201: Checkpoint },
-  errors: [],
+  errors: ['QUOTA_EXCEEDED'],
   prepare: ({ db, services, caller }, { body }) =>
     agents.callbackUrl(db, services, caller, body.callback_url),
   async create(tx, { caller, services }, { body }, callback_url) {

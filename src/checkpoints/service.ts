@@ -6,7 +6,9 @@ import { newId } from '../base/ids.ts'
 import type { AdminCaller, AgentCaller, ApprovalCaller } from '../contract/caller.ts'
 import { encode } from '../contract/encode.ts'
 import { RawJson } from '../contract/schemas.ts'
+import type { Plans } from '../contract/services.ts'
 import type { Db, Reader, Tx } from '../db/db.ts'
+import { rowBytes, textBytes } from '../db/stored.ts'
 import * as dlq from '../dlq/service.ts'
 import * as outbox from '../outbox/service.ts'
 import {
@@ -17,23 +19,31 @@ import {
   nextAttemptAt,
   type Result,
 } from '../outbox/work.ts'
+import * as quotas from '../quotas/service.ts'
 import { type CheckpointRow, resolverOf } from './checkpoint.ts'
 import * as store from './store.ts'
 
 export const purge = store.purge
+
+interface Creating extends Using {
+  plans: Plans
+}
 
 interface Using {
   wake(due_at: Millis): void
   waiters: { tell(key: string): void }
 }
 
+/** Throws QUOTA_EXCEEDED. */
 export async function create(
   tx: Tx,
   caller: AgentCaller,
-  services: Using,
+  services: Creating,
   input: Omit<store.NewCheckpoint, 'id' | 'agent_id'>,
 ): Promise<CheckpointRow> {
   const { tenant_id, agent_id } = caller
+  const { title, prompt, callback_url, callback_payload } = input
+  quotas.takeBytes(tx, caller, services.plans, rowBytes(title, prompt, callback_url, callback_payload))
   const checkpoint = await store.insert(tx, tenant_id, { ...input, id: newId('chk', tx.now), agent_id })
   await outbox.plan(tx, services, {
     ...outbox.keyOf(caller, 'timeout', checkpoint.id),
@@ -92,6 +102,7 @@ async function resolve(
 ): Promise<CheckpointRow | null> {
   const resolved = await store.resolve(tx, tenant_id, id, resolution)
   if (!resolved) return null
+  tx.stores(tenant_id, textBytes(resolution.reason))
   await outbox.cancel(tx, outbox.keyOf({ tenant_id }, 'timeout', id))
   if (resolution.callback_status === 'pending') {
     await outbox.plan(tx, services, {

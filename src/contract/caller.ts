@@ -4,6 +4,10 @@ export interface TenantFacts {
   tenant_id: string
   plan: string
   status: 'active' | 'pending_deletion'
+  /** What the tenant stored when it was looked up, at most a second ago. Absent: nothing. */
+  stored_bytes?: number
+  /** The operator's limit for this tenant alone. Null or absent: the plan's. */
+  storage_bytes_max?: number | null
 }
 
 export interface AdminCaller extends TenantFacts {

@@ -15,6 +15,7 @@ export interface Plan {
   active_schedules: number | null
   inboxes: number | null
   api_calls_per_month: number | null
+  storage_bytes: number | null
   inbox_messages: number | null
   inbox_ttl_seconds: number | null
 }

@@ -64,8 +64,9 @@ export async function identify(
   return caller
 }
 
-function callerOf({ tenant_id, plan, status, kind, subject, checkpoint_id }: store.FoundRow): Caller {
-  const facts = { tenant_id, plan, status }
+function callerOf(row: store.FoundRow): Caller {
+  const { tenant_id, plan, status, storage_bytes_max, stored_bytes, kind, subject, checkpoint_id } = row
+  const facts = { tenant_id, plan, status, storage_bytes_max, stored_bytes: stored_bytes ?? 0 }
   if (kind === 'admin') return { kind, ...facts }
   if (kind === 'agent') return { kind, ...facts, agent_id: subject }
   return { kind, ...facts, approval_key_id: subject, checkpoint_id }

@@ -6,7 +6,9 @@ import type { TenantFacts } from '../contract/caller.ts'
 import { inChunk } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 
-export interface FoundRow extends TenantFacts {
+export interface FoundRow extends Omit<TenantFacts, 'stored_bytes' | 'storage_bytes_max'> {
+  stored_bytes: number | null
+  storage_bytes_max: number | null
   kind: KeyKind
   subject: string
   expires_at: number | null
@@ -15,7 +17,8 @@ export interface FoundRow extends TenantFacts {
 
 const FIND = sql<FoundRow>(
   'credentials.find',
-  `select c.tenant_id, c.kind, c.subject, c.expires_at, t.plan, t.status, k.checkpoint_id
+  `select c.tenant_id, c.kind, c.subject, c.expires_at, t.plan, t.status, t.storage_bytes_max, k.checkpoint_id,
+          (select used from quota_usage u where u.tenant_id = c.tenant_id and u.quota = 'storage_bytes') as stored_bytes
      from credentials c
      join tenants t on t.tenant_id = c.tenant_id
      left join approval_keys k

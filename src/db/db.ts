@@ -33,6 +33,12 @@ export interface Tx extends Reader {
   run(statement: Statement, params: Params): Awaitable<number>
   /** Runs once the transaction is durable, and not at all when it fails. */
   afterCommit(effect: () => void): void
+  /** Counts that the tenant stores so many bytes more, or fewer (stored.ts). */
+  stores(tenant_id: string, bytes: number): void
+  /** What the tenant stores, this transaction included. `told`: its counter, read at most a second ago. */
+  stored(tenant_id: string, told: number): number
+  /** Whether the disk has no room for what grows (disk.ts). Deletes, and what the service must write, go on. */
+  readonly disk_full: boolean
 }
 
 /** Whose work something is: connections and places in the queue are shared out by it. */
@@ -93,10 +99,25 @@ export interface Db extends Reader {
   write<T>(owner: Owner, work: (tx: Tx) => Awaitable<T>): Promise<T>
   /** The settings that durability rests on, as the engine reports them. */
   durability(): Awaitable<Record<string, string | number>>
+  /** What of the tenant's stored bytes is committed and not in its counter yet. */
+  unwrittenBytes(tenant_id: string): number
+  /** Once a second: writes stored bytes that wait, and looks at the disk. */
+  maintain(): Promise<void>
+  /** Why no requests should be sent here although the database answers; null when they may. */
+  trouble(): Trouble | null
+  /** Looks through all of it, which may take long: what is damaged, in the engine's words. Throws where it cannot. */
+  faults(): Promise<string[]>
   /** Called with the name of every statement as it runs. For tests and timings. */
   onStatement(listener: ((name: string) => void) | null): void
   /** Finishes what is queued, checkpoints and closes. */
   close(): Promise<void>
+}
+
+/** damaged: the file holds what SQLite did not write; nothing is written any more. full: nothing that grows is. */
+export interface Trouble {
+  kind: 'damaged' | 'full'
+  /** A sentence without its first capital and its full stop. */
+  reason: string
 }
 
 /** Defines a statement. Names are `noun.verb` and unique; parameters are `:snake_case`. */
@@ -134,9 +155,10 @@ export function bind(statement: Statement<unknown>, params: Params): Value[] {
 
 /**
  * unique: a unique index refused the row. busy: a lock or the queue could not be had in time. full: no disk space.
- * lost: the database is away, nothing was done. outcome_unknown: it went away while committing.
+ * lost: the database is away, nothing was done. outcome_unknown: it went away while committing. damaged: the file of the
+ * database cannot be read here, or is not written any more because some of it cannot.
  */
-export type DbErrorKind = 'unique' | 'busy' | 'full' | 'lost' | 'outcome_unknown'
+export type DbErrorKind = 'unique' | 'busy' | 'full' | 'lost' | 'outcome_unknown' | 'damaged'
 
 /** A failure of the database that callers tell apart. Everything else is thrown as it came. */
 export class DbError extends Error {

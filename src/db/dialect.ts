@@ -63,6 +63,10 @@ const words: Record<Engine, Record<string, string>> = {
   },
 }
 
+/** Pages in the write-ahead log when it is checkpointed, and what that many take with their headers. */
+const log_pages = 4_000
+export const log_bytes = log_pages * (4_096 + 24)
+
 /** How every SQLite connection is set up; what durability rests on is read back and judged by `unsafeSqlite`. */
 export const sqlite_pragmas = [
   'pragma busy_timeout = 5000',
@@ -70,7 +74,7 @@ export const sqlite_pragmas = [
   'pragma synchronous = full',
   'pragma foreign_keys = on',
   'pragma trusted_schema = off',
-  'pragma wal_autocheckpoint = 4000', // pages of 4 KiB: 16 MB
+  `pragma wal_autocheckpoint = ${log_pages}`, // pages of 4 KiB: 16 MB
   'pragma journal_size_limit = 67108864', // bytes
   'pragma cache_size = -16384', // KiB
   'pragma temp_store = memory',
@@ -126,14 +130,15 @@ function sqliteKind(error: Error & { code?: string }): DbError['kind'] | null {
   const code = error.code ?? ''
   if (code === 'SQLITE_CONSTRAINT_UNIQUE' || code === 'SQLITE_CONSTRAINT_PRIMARYKEY') return 'unique'
   if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')) return 'busy'
-  if (code === 'SQLITE_FULL') return 'full'
+  if (code === 'SQLITE_FULL' || code === 'SQLITE_IOERR_SHMSIZE') return 'full' // the index of the log could not grow
+  if (code.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_NOTADB') return 'damaged'
   return null
 }
 
-/** After one of these the page cache can no longer be trusted: the process must not go on. */
+/** After one of these nobody knows what is on disk: the process must not go on. */
 export function isIoError(error: unknown): boolean {
   const code = String((error as { code?: string } | null)?.code ?? '')
-  return code.startsWith('SQLITE_IOERR') || code.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_NOTADB'
+  return code.startsWith('SQLITE_IOERR') && code !== 'SQLITE_IOERR_SHMSIZE'
 }
 
 // PostgreSQL Appendix A, "Error Codes": class 08, 57P0x and 53300 mean that the server cannot be had.

@@ -75,12 +75,13 @@ function mustNotBeNewer(version: number, newest: number): void {
   )
 }
 
-/** The schema of a database that a server has opened before; throws when it is not this release's. */
-export async function mustBeCurrent(db: Db): Promise<void> {
+/** The schema of a database that a server has opened before; throws when it is not this release's. Writes nothing. */
+export async function mustBeCurrent(db: Db): Promise<number> {
   const newest = migrations.at(-1)!.version
   const version = (await db.one(VERSION, {}))?.version ?? 0
   if (version !== newest)
     throw new Error(`the database has schema version ${version}, this release has ${newest}`)
+  return version
 }
 
 async function prepare(db: Db, tx: Tx): Promise<number> {

@@ -3,6 +3,7 @@
 import { resolve } from 'node:path'
 import type { Clock } from '../base/clock.ts'
 import type { Db } from './db.ts'
+import type { DiskOptions } from './disk.ts'
 import { openPostgres } from './postgres.ts'
 import { openSqlite } from './sqlite.ts'
 
@@ -11,6 +12,9 @@ export interface OpenOptions {
   /** PostgreSQL: whether now is the database's. */
   database_time?: boolean
   onFatal: (error: unknown) => void
+  /** SQLite: see there. */
+  onDamaged?: (error: unknown) => void
+  disk?: Partial<DiskOptions>
   /** False for a command that works beside a running server. */
   exclusive: boolean
 }

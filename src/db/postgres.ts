@@ -15,10 +15,12 @@ import {
   type Reader,
   runEffects,
   type Statement,
+  type Trouble,
   type Turn,
   type Tx,
   turnOf,
   turnOfStatement,
+  upkeep,
 } from './db.ts'
 import {
   answer_ms_max,
@@ -29,6 +31,7 @@ import {
   translate,
   unsafePostgres,
 } from './dialect.ts'
+import { type Changes, LateCount, StoredBytes } from './stored.ts'
 
 /** Bun.SQL before this mixed up prepared statements and transactions (oven-sh/bun 30494, 32004, 33985). */
 const bun_least = '1.4.5'
@@ -60,6 +63,8 @@ const readiness_ms_max = limit(
   'Bounds how long /readyz waits for PostgreSQL before it says that the database does not answer.',
 )
 const connect_timeout_seconds = 2
+/** Tenants whose stored bytes one transaction writes. */
+const counted_together_max = 100
 const close_timeout_seconds = 1
 const watch_ms = 250
 /** Looks in a row without any answer, while something is asked: longer than the server lets a statement take. */
@@ -119,6 +124,7 @@ class PostgresDb implements Db {
   readonly #database_clock: DatabaseClock | null
   readonly #traffic: Traffic = { listener: null, answers: 0 }
   #queries: Queries
+  readonly #stored: StoredBytes
   readonly #queue: FairQueue
   /** Calls of requests that hold a connection. */
   #asking = 0
@@ -147,6 +153,7 @@ class PostgresDb implements Db {
     })
     this.#database_clock = database_time ? new DatabaseClock(() => this.#pool, clock) : null
     this.clock = this.#database_clock ?? clock
+    this.#stored = new StoredBytes(clock)
     this.#watch = this.#watched()
   }
 
@@ -174,10 +181,15 @@ class PostgresDb implements Db {
 
   write<T>(owner: Owner | ((tx: Tx) => Awaitable<T>), given?: (tx: Tx) => Awaitable<T>): Promise<T> {
     const [turn, work] = turnOf(owner, given)
+    return this.#write(turn, work, null)
+  }
+
+  /** `waiting`: tenants whose stored bytes are written whatever they are. */
+  #write<T>(turn: Turn, work: (tx: Tx) => Awaitable<T>, waiting: readonly string[] | null): Promise<T> {
     return this.#guarded(turn, async (call) => {
       for (let tries = 1; ; tries++) {
         try {
-          return await this.#transaction(call, turn, work)
+          return await this.#transaction(call, turn, work, waiting)
         } catch (error) {
           if (tries === tries_max || call.abandoned || !isRetryable(error)) throw error
         }
@@ -185,16 +197,23 @@ class PostgresDb implements Db {
     })
   }
 
-  async #transaction<T>(call: Call, { ms_max }: Turn, work: (tx: Tx) => Awaitable<T>): Promise<T> {
+  async #transaction<T>(
+    call: Call,
+    { ms_max }: Turn,
+    work: (tx: Tx) => Awaitable<T>,
+    waiting: readonly string[] | null,
+  ): Promise<T> {
     const now = this.clock.now()
     const effects: (() => void)[] = []
+    const count = new LateCount(this.#stored)
     call.committing = false
     try {
       const value = await this.#pool.begin(async (connection) => {
         if (ms_max !== undefined) await connection.unsafe(`set local statement_timeout = ${ms_max ?? 0}`)
-        const tx = new PostgresTx(connection, this.#traffic, call, now, effects)
+        const tx = new PostgresTx(connection, this.#traffic, call, now, effects, this.#stored, count.changes)
         try {
           const done = await work(tx)
+          await (waiting ? count.writeWaiting(tx, waiting) : count.write(tx))
           if (call.abandoned) throw abandoned()
           call.committing = true
           return done
@@ -203,16 +222,38 @@ class PostgresDb implements Db {
         }
       })
       this.#traffic.answers += 1
+      count.committed()
       runEffects(effects)
       return value as T
     } catch (error) {
       // Lost while the work ran: the server rolls back. Lost after it: COMMIT may or may not have arrived.
       const known = translate('postgres', error)
-      if (call.committing && known instanceof DbError && known.kind === 'lost') {
-        throw new DbError('outcome_unknown', known.message, { cause: error })
+      const unknown = call.committing && known instanceof DbError && known.kind === 'lost'
+      count.failed(unknown)
+      if (unknown) {
+        throw new DbError('outcome_unknown', (known as DbError).message, { cause: error })
       }
       throw error
     }
+  }
+
+  unwrittenBytes(tenant_id: string): number {
+    return this.#stored.unwritten(tenant_id)
+  }
+
+  /** The server watches over its own disk. */
+  trouble(): Trouble | null {
+    return null
+  }
+
+  async faults(): Promise<string[]> {
+    throw new Error('PostgreSQL is checked with its own tools: pg_amcheck, and data checksums')
+  }
+
+  async maintain(): Promise<void> {
+    const waiting = this.#stored.waiting()
+    for (let at = 0; at < waiting.length; at += counted_together_max)
+      await this.#write(upkeep, () => {}, waiting.slice(at, at + counted_together_max))
   }
 
   /** Waits for a connection, in fair order, and for the answer; together no longer than the turn allows. */
@@ -429,6 +470,7 @@ function numbersOf(row: Record<string, unknown>): void {
 
 class PostgresTx extends Queries implements Tx {
   finished = false
+  readonly disk_full = false
 
   constructor(
     connection: Runner,
@@ -436,6 +478,8 @@ class PostgresTx extends Queries implements Tx {
     private readonly call: Call,
     readonly now: Millis,
     private readonly effects: (() => void)[],
+    private readonly known: StoredBytes,
+    private readonly changes: Changes,
   ) {
     super(connection, traffic)
   }
@@ -446,6 +490,14 @@ class PostgresTx extends Queries implements Tx {
 
   afterCommit(effect: () => void): void {
     this.effects.push(effect)
+  }
+
+  stores(tenant_id: string, bytes: number): void {
+    this.changes.add(tenant_id, bytes)
+  }
+
+  stored(tenant_id: string, told: number): number {
+    return this.known.used(tenant_id, told) + this.changes.of(tenant_id)
   }
 
   protected override async query(statement: Statement<unknown>, params: Params): Promise<unknown> {

@@ -17,10 +17,14 @@ import {
   type Reader,
   runEffects,
   type Statement,
+  type Trouble,
   type Tx,
   turnOf,
 } from './db.ts'
-import { isIoError, sqlite_pragmas, sqliteText, translate, unsafeSqlite } from './dialect.ts'
+import { isIoError, log_bytes, sqlite_pragmas, sqliteText, translate, unsafeSqlite } from './dialect.ts'
+import { Disk, type DiskOptions, explained, sizeOf, spaceOf } from './disk.ts'
+import { SqliteTx } from './sqlite-tx.ts'
+import { add, Changes, StoredBytes } from './stored.ts'
 
 const queue_max = limit(
   'sqlite.waiting_writes',
@@ -29,12 +33,25 @@ const queue_max = limit(
   'Bounds the writes that wait for a commit; a tenant may have as many as there is room left for, so one alone has half. Past it a write is refused as UNAVAILABLE.',
 )
 
+/** A larger file is not looked through at the start, which would take long. */
+const checked_bytes_max = limit(
+  'db.checked_bytes',
+  1_073_741_824,
+  'bytes',
+  'A SQLite file up to this size is looked through at every start; `npm run admin -- check` looks through any, and at more.',
+)
+
+const faults_told_max = 100
+
 export interface SqliteOptions {
   clock: Clock
   /** Whether to take the lock that only one server may have. */
   exclusive: boolean
   /** The disk failed under a write: the process must stop serving and exit. */
   onFatal: (error: unknown) => void
+  /** Called once, when some of the file is found to be damaged. Reads go on as far as they can, writes do not. */
+  onDamaged?: (error: unknown) => void
+  disk?: Partial<DiskOptions>
 }
 
 interface Job {
@@ -47,15 +64,19 @@ type Outcome = { ok: true; value: unknown; effects: (() => void)[] | null } | { 
 
 /** Opens the file (`:memory:` is allowed). Throws when it is in use, on an unsafe set-up, or unreadable. */
 export function openSqlite(path: string, options: SqliteOptions): Db {
-  const in_memory = path === ':memory:'
-  if (!in_memory) mkdirSync(dirname(path), { recursive: true })
-  const lock =
-    in_memory || !options.exclusive ? null : lockFile(`${existsSync(path) ? realpathSync(path) : path}.lock`)
+  if (path === ':memory:') return new SqliteDb(path, null, null, options)
+  let lock: Database | null = null
   try {
-    return new SqliteDb(path, in_memory, lock, options)
+    mkdirSync(dirname(path), { recursive: true })
+    const file = existsSync(path) ? realpathSync(path) : path
+    if (!options.exclusive) return new SqliteDb(path, null, null, options)
+    // First: on a full disk the reserve makes the room that even the lock needs.
+    const disk = new Disk(file, { reserve_bytes: null, space: spaceOf, ...options.disk })
+    lock = lockFile(`${file}.lock`)
+    return new SqliteDb(path, lock, disk, options)
   } catch (error) {
     lock?.close()
-    throw error
+    throw explained(error, path)
   }
 }
 
@@ -70,9 +91,10 @@ function lockFile(path: string): Database {
     lock.run('pragma journal_mode = delete')
     lock.run('begin exclusive')
     return lock
-  } catch {
+  } catch (error) {
     lock.close()
-    throw new Error(`another process has this database open (${path})`)
+    const held = String((error as { code?: string }).code).startsWith('SQLITE_BUSY')
+    throw held ? new Error(`another process has this database open (${path})`) : error
   }
 }
 
@@ -81,6 +103,11 @@ class SqliteDb implements Db {
   readonly #path: string
   readonly #in_memory: boolean
   readonly #lock: Database | null
+  /** Null in memory, and for a command beside the server. */
+  readonly #disk: Disk | null
+  readonly #stored: StoredBytes
+  #damaged = false
+  readonly #onDamaged: (error: unknown) => void
   readonly clock: Clock
   readonly #onFatal: (error: unknown) => void
   /** Writes only, one transaction at a time. */
@@ -96,12 +123,17 @@ class SqliteDb implements Db {
   #flushing: Promise<void> | null = null
   #closed = false
 
-  constructor(path: string, in_memory: boolean, lock: Database | null, { clock, onFatal }: SqliteOptions) {
+  constructor(path: string, lock: Database | null, disk: Disk | null, options: SqliteOptions) {
+    const { clock, onFatal, onDamaged = () => {} } = options
+    const in_memory = path === ':memory:'
     this.#path = path
     this.#in_memory = in_memory
     this.#lock = lock
+    this.#disk = disk
     this.clock = clock
+    this.#stored = new StoredBytes(clock)
     this.#onFatal = onFatal
+    this.#onDamaged = onDamaged
     this.#writer = new Connection(path)
     this.#reader = in_memory ? this.#writer : new Connection(path)
     this.#snapshot = in_memory ? this.#writer : new Connection(path)
@@ -112,6 +144,80 @@ class SqliteDb implements Db {
     }
     this.#reader.exec('pragma query_only = on')
     this.#snapshot.exec('pragma query_only = on')
+    for (const connection of [this.#writer, this.#reader, this.#snapshot]) {
+      connection.onDamaged = (error) => this.#foundDamaged(error)
+    }
+    if (options.exclusive) this.#checkQuickly()
+    if (options.exclusive && !this.#damaged) this.#mustWrite()
+    if (disk) disk.look(this.#reusableBytes())
+  }
+
+  /** A file that can be read and not written would be found out by the first request. */
+  #mustWrite(): void {
+    this.#writer.exec('begin immediate')
+    try {
+      this.#writer.exec(`pragma user_version = ${this.#writer.value('pragma user_version')}`)
+      this.#writer.exec('commit')
+    } catch (error) {
+      this.#writer.rollback()
+      throw error
+    }
+  }
+
+  #checkQuickly(): void {
+    if (sizeOf(this.#path) > checked_bytes_max) return
+    try {
+      const found = this.#writer.value('pragma quick_check(1)')
+      if (found !== 'ok') this.#foundDamaged(new DbError('damaged', String(found)))
+    } catch (error) {
+      if ((translate('sqlite', error) as DbError).kind !== 'damaged') throw error
+      this.#foundDamaged(error)
+    }
+  }
+
+  #foundDamaged(error: unknown): void {
+    if (this.#damaged) return
+    this.#damaged = true
+    this.#onDamaged(error)
+  }
+
+  /**
+   * What the database has free within its files, less what they will still take of the disk: a checkpoint makes the
+   * file as large as its pages, and the log grows to the size at which it is checkpointed.
+   */
+  #reusableBytes(): number {
+    const page = Number(this.#reader.value('pragma page_size'))
+    const free = Number(this.#reader.value('pragma freelist_count')) * page
+    const pages = Number(this.#reader.value('pragma page_count')) * page
+    const file_grows = Math.max(0, pages - sizeOf(this.#path))
+    const log_grows = Math.max(0, log_bytes - sizeOf(`${this.#path}-wal`))
+    return free - file_grows - log_grows
+  }
+
+  trouble(): Trouble | null {
+    if (this.#damaged) return { kind: 'damaged', reason: 'the database file is damaged' }
+    if (this.#disk?.full) return { kind: 'full', reason: 'the disk is nearly full' }
+    return null
+  }
+
+  async faults(): Promise<string[]> {
+    try {
+      const found = this.#reader.values(`pragma integrity_check(${faults_told_max})`)
+      return found.length === 1 && found[0] === 'ok' ? [] : found.map(String)
+    } catch (error) {
+      if (translate('sqlite', error) instanceof DbError) return [(error as Error).message]
+      throw error
+    }
+  }
+
+  unwrittenBytes(): number {
+    return 0
+  }
+
+  async maintain(): Promise<void> {
+    if (!this.#disk || this.#closed || this.#damaged) return
+    this.#disk.look(this.#reusableBytes())
+    if (!this.#disk.full) await this.#disk.keepReserve()
   }
 
   one<Row>(statement: Statement<Row>, params: Params): Awaitable<Row | null> {
@@ -147,6 +253,7 @@ class SqliteDb implements Db {
   write<T>(owner: Owner | ((tx: Tx) => Awaitable<T>), given?: (tx: Tx) => Awaitable<T>): Promise<T> {
     const [{ key }, work] = turnOf(owner, given)
     if (this.#closed) return Promise.reject(new DbError('lost', 'the database is closed'))
+    if (this.#damaged) return Promise.reject(new DbError('damaged', 'the database file is damaged'))
     const queued = this.#queued.get(key) ?? 0
     if (queued >= queue_max - this.#queue.length)
       return Promise.reject(new DbError('busy', 'too many writes are waiting'))
@@ -174,7 +281,7 @@ class SqliteDb implements Db {
     const now = this.clock.now()
     let outcomes: Outcome[]
     try {
-      outcomes = (await this.#attempt(jobs, now, false)) ?? (await this.#attempt(jobs, now, true))!
+      outcomes = await this.#attemptWithReserve(jobs, now)
     } catch (error) {
       this.#abandon(jobs, error)
       return
@@ -185,6 +292,25 @@ class SqliteDb implements Db {
   }
 
   /**
+   * When the disk is full, all jobs are run once more: with what was reserved, and what grows refuses itself. The
+   * checkpoint makes the room that the log takes usable again.
+   */
+  async #attemptWithReserve(jobs: Job[], now: Millis): Promise<Outcome[]> {
+    try {
+      return await this.#attemptAll(jobs, now)
+    } catch (error) {
+      if (!this.#disk || (translate('sqlite', error) as DbError).kind !== 'full') throw error
+      this.#disk.exhausted()
+      this.#writer.exec('pragma wal_checkpoint(passive)')
+      return this.#attemptAll(jobs, now)
+    }
+  }
+
+  async #attemptAll(jobs: Job[], now: Millis): Promise<Outcome[]> {
+    return (await this.#attempt(jobs, now, false)) ?? (await this.#attempt(jobs, now, true))!
+  }
+
+  /**
    * Runs all jobs in one transaction. Without savepoints a job that fails after it has written spoils the whole
    * transaction: then nothing is kept and the answer is null, and the jobs run again with a savepoint each.
    */
@@ -192,14 +318,17 @@ class SqliteDb implements Db {
     const writer = this.#writer
     writer.exec('begin immediate')
     const outcomes: Outcome[] = []
+    const changes = new Changes()
+    const disk_full = this.#disk?.full ?? false
     try {
       for (const { work } of jobs) {
         if (savepoints) writer.exec('savepoint job')
-        const tx = new SqliteTx(writer, now)
+        const tx = new SqliteTx(writer, now, disk_full, this.#stored, changes)
         try {
           const result = work(tx)
           const value = result instanceof Promise ? await result : result
           outcomes.push({ ok: true, value, effects: tx.effects })
+          changes.addAll(tx.changes)
         } catch (error) {
           if (fatal(error)) throw error
           if (savepoints) writer.exec('rollback to job')
@@ -213,12 +342,24 @@ class SqliteDb implements Db {
         }
         if (savepoints) writer.exec('release job')
       }
+      const used = await this.#count(changes)
       writer.exec('commit')
+      for (const [tenant_id, bytes] of used) this.#stored.written(tenant_id, 0, bytes)
+      if (this.#disk?.grew(changes.grown)) this.#disk.look(this.#reusableBytes())
       return outcomes
     } catch (error) {
       writer.rollback()
       throw error
     }
+  }
+
+  /** One statement for each tenant, however many of its writes share the commit. Answers the counters. */
+  async #count(changes: Changes): Promise<Map<string, number | null>> {
+    const used = new Map<string, number | null>()
+    for (const [tenant_id, bytes] of changes.bytes) {
+      if (bytes !== 0) used.set(tenant_id, await add(this.#writer, tenant_id, bytes))
+    }
+    return used
   }
 
   /** Nothing of this batch was kept, or nobody knows. */
@@ -227,6 +368,7 @@ class SqliteDb implements Db {
     const reason = io_error
       ? new DbError('outcome_unknown', 'the disk failed while writing', { cause: error })
       : translate('sqlite', error)
+    if (reason instanceof DbError && reason.kind === 'damaged') this.#foundDamaged(error)
     for (const job of jobs) job.reject(reason)
     if (io_error) this.#onFatal(error)
   }
@@ -275,7 +417,7 @@ function settle(job: Job, outcome: Outcome): void {
 
 /** The transaction as a whole cannot go on after these. */
 function fatal(error: unknown): boolean {
-  return isIoError(error) || (error instanceof DbError && error.kind === 'full')
+  return isIoError(error) || (error instanceof DbError && (error.kind === 'full' || error.kind === 'damaged'))
 }
 
 /** One SQLite connection with each statement prepared once. */
@@ -284,6 +426,7 @@ class Connection implements Reader {
   readonly #prepared = new Map<Statement<unknown>, Prepared>()
   readonly #plain = new Map<string, Prepared>()
   listener: ((name: string) => void) | null = null
+  onDamaged: (error: unknown) => void = () => {}
 
   constructor(path: string) {
     this.#db = new Database(path, { create: true })
@@ -295,7 +438,7 @@ class Connection implements Reader {
     try {
       return (this.#prepare(statement).get(...bind(statement, params)) as Row | undefined) ?? null
     } catch (error) {
-      throw translate('sqlite', error)
+      throw this.#translated(error)
     }
   }
 
@@ -303,7 +446,7 @@ class Connection implements Reader {
     try {
       return this.#prepare(statement).all(...bind(statement, params)) as Row[]
     } catch (error) {
-      throw translate('sqlite', error)
+      throw this.#translated(error)
     }
   }
 
@@ -311,8 +454,14 @@ class Connection implements Reader {
     try {
       return this.#prepare(statement).run(...bind(statement, params)).changes
     } catch (error) {
-      throw translate('sqlite', error)
+      throw this.#translated(error)
     }
+  }
+
+  #translated(error: unknown): unknown {
+    const known = translate('sqlite', error)
+    if (known instanceof DbError && known.kind === 'damaged') this.onDamaged(error)
+    return known
   }
 
   #prepare(statement: Statement<unknown>): Prepared {
@@ -336,10 +485,17 @@ class Connection implements Reader {
   }
 
   value(text: string): string | number {
+    return this.values(text)[0]!
+  }
+
+  /** The first column. */
+  values(text: string): (string | number)[] {
     const prepared = this.#db.prepare(text)
-    const [row] = prepared.values()
-    prepared.finalize() // an open statement would keep the connection, and with it the WAL, past close
-    return row![0] as string | number
+    try {
+      return prepared.values().map((row) => row[0] as string | number)
+    } finally {
+      prepared.finalize() // an open statement would keep the connection, and with it the WAL, past close
+    }
   }
 
   /** After a failure SQLite may have rolled back by itself; versions differ in when they do. */
@@ -350,46 +506,5 @@ class Connection implements Reader {
   close(): void {
     for (const prepared of [...this.#prepared.values(), ...this.#plain.values()]) prepared.finalize()
     this.#db.close()
-  }
-}
-
-class SqliteTx implements Tx {
-  effects: (() => void)[] | null = null
-  wrote = false
-  finished = false
-
-  constructor(
-    private readonly connection: Connection,
-    readonly now: Millis,
-  ) {}
-
-  one<Row>(statement: Statement<Row>, params: Params): Row | null {
-    this.#mustBeOpen(statement)
-    const row = this.connection.one(statement, params)
-    if (statement.writes && row !== null) this.wrote = true
-    return row
-  }
-
-  all<Row>(statement: Statement<Row>, params: Params): Row[] {
-    this.#mustBeOpen(statement)
-    const rows = this.connection.all(statement, params)
-    if (statement.writes && rows.length > 0) this.wrote = true
-    return rows
-  }
-
-  run(statement: Statement, params: Params): number {
-    this.#mustBeOpen(statement)
-    const changed = this.connection.run(statement, params)
-    if (changed > 0) this.wrote = true
-    return changed
-  }
-
-  afterCommit(effect: () => void): void {
-    this.effects ??= []
-    this.effects.push(effect)
-  }
-
-  #mustBeOpen(statement: Statement<unknown>): void {
-    if (this.finished) throw new Error(`${statement.name} on a finished transaction`)
   }
 }

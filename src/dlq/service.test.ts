@@ -116,7 +116,7 @@ forEachDatabase('Dead letters', (databases) => {
     [
       'items that ended',
       "update dlq_items set status = 'archived', updated_at = 5 where tenant_id = :tenant_id",
-      (tx, tenant_id, ...bounds) => store.sweepEnded(tx, tenant_id, 5, ...bounds),
+      async (tx, tenant_id, ...bounds) => (await store.sweepEnded(tx, tenant_id, 5, ...bounds)).length,
       "status = 'archived'",
     ],
   ]

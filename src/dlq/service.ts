@@ -7,6 +7,7 @@ import { hashKey } from '../base/keys.ts'
 import type { AgentCaller } from '../contract/caller.ts'
 import type { Plans } from '../contract/services.ts'
 import { type Db, type Tx, upkeep } from '../db/db.ts'
+import { bytesOf, row_bytes, rowBytes } from '../db/stored.ts'
 import * as quotas from '../quotas/service.ts'
 import {
   claimRefusal,
@@ -37,6 +38,7 @@ export interface Capture {
 
 /** Throws QUOTA_EXCEEDED. */
 export async function capture(tx: Tx, caller: AgentCaller, plans: Plans, input: Capture): Promise<ItemRow> {
+  quotas.takeBytes(tx, caller, plans, itemBytes(input))
   const item = { ...input, source: 'agent' as const, source_id: null, agent_id: caller.agent_id }
   const id = await insert(tx, caller.tenant_id, item)
   await quotas.take(tx, caller, plans, 'dlq_items')
@@ -56,7 +58,12 @@ export async function cascade(
   },
 ): Promise<void> {
   await insert(tx, tenant_id, { ...failure, workflow_id: null, lock_seconds: null })
+  tx.stores(tenant_id, itemBytes({ ...failure, workflow_id: null }))
   await quotas.add(tx, tenant_id, 'dlq_items', 1)
+}
+
+function itemBytes(item: { payload: string; error: string; workflow_id: string | null }): number {
+  return rowBytes(item.payload, item.error, item.workflow_id)
 }
 
 type Insert = Omit<store.NewItem, 'id' | 'lock_seconds'> & { lock_seconds: number | null }
@@ -218,6 +225,7 @@ export function remove(db: Db, caller: AgentCaller, id: string): Promise<void> {
   return db.write(caller.tenant_id, async (tx) => {
     const removed = await store.remove(tx, caller.tenant_id, id)
     if (!removed) throw new ApiError('DLQ_NOT_FOUND')
+    tx.stores(caller.tenant_id, -removed.bytes - row_bytes)
     if (isOpen(removed.status)) await quotas.giveBack(tx, caller.tenant_id, 'dlq_items', 1)
   })
 }
@@ -234,11 +242,16 @@ export async function sweep(db: Db, now: Millis): Promise<{ locks_released: numb
   const ended = await store.tenantsWithEnded(db, now - ended_kept_ms, sweep_rows_max)
   let gone = 0
   for (const { tenant_id } of ended) {
-    const sweepOne = (tx: Tx) =>
-      store.sweepEnded(tx, tenant_id, tx.now - ended_kept_ms, sweep_rows_max, sweep_bytes_max)
-    gone += await db.write(upkeep, sweepOne)
+    gone += await db.write(upkeep, (tx) => sweepEnded(tx, tenant_id))
   }
   return { locks_released, more: isMore(lapsed, locks_released) || isMore(ended, gone) }
+}
+
+async function sweepEnded(tx: Tx, tenant_id: string): Promise<number> {
+  const ended_before = tx.now - ended_kept_ms
+  const gone = await store.sweepEnded(tx, tenant_id, ended_before, sweep_rows_max, sweep_bytes_max)
+  tx.stores(tenant_id, -bytesOf(gone) - gone.length * row_bytes)
+  return gone.length
 }
 
 /** Whether there was more than one look finds, or more than one step was allowed to touch. */

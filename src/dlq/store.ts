@@ -77,9 +77,12 @@ const RESOLVE = sql<ItemRow>(
    returning ${listed}, payload`,
 )
 
-const DELETE = sql<{ status: DlqStatus }>(
+/** The texts that a row counts (db/stored.ts). */
+const bytes = `octet_length(payload) + octet_length(error) + coalesce(octet_length(workflow_id), 0) as bytes`
+
+const DELETE = sql<{ status: DlqStatus; bytes: number }>(
   'dlq.delete',
-  `delete from dlq_items where ${here} returning status`,
+  `delete from dlq_items where ${here} returning status, ${bytes}`,
 )
 
 const table = { table: 'dlq_items', key: 'tenant_id, id', texts: ['payload', 'error'] }
@@ -113,13 +116,14 @@ const TENANTS_ENDED = sql<{ tenant_id: string; items: number }>(
     group by tenant_id`,
 )
 
-const SWEEP_ENDED = sql(
+const SWEEP_ENDED = sql<{ bytes: number }>(
   'dlq.sweep_ended',
   `delete from dlq_items where ${inChunk({
     ...{ ...table, index: 'dlq_items_tenant_ended', order: 'tenant_id, updated_at', skip_locked: true },
     where: `status in ('resolved', 'archived')
         and tenant_id >= :tenant_id and (tenant_id, updated_at) <= (:tenant_id, :ended_before)`,
-  })}`,
+  })}
+   returning ${bytes}`,
 )
 
 export interface NewItem {
@@ -188,7 +192,7 @@ export function resolve(tx: Tx, tenant_id: string, seen: { id: string; status: D
   return tx.one(RESOLVE, { tenant_id, id, status, claims, now: tx.now })
 }
 
-/** What its status was; null when it is not there. */
+/** What its status was, and the bytes of its texts; null when it is not there. */
 export function remove(tx: Tx, tenant_id: string, id: string) {
   return tx.one(DELETE, { tenant_id, id })
 }
@@ -207,6 +211,7 @@ export function tenantsWithEnded(q: Reader, ended_before: Millis, rows_max: numb
   return q.all(TENANTS_ENDED, { ended_before, rows_max })
 }
 
+/** Answers the bytes of each item's texts. */
 export function sweepEnded(
   tx: Tx,
   tenant_id: string,
@@ -214,7 +219,7 @@ export function sweepEnded(
   rows_max: number,
   bytes_max: number,
 ) {
-  return tx.run(SWEEP_ENDED, { tenant_id, ended_before, rows_max, bytes_max })
+  return tx.all(SWEEP_ENDED, { tenant_id, ended_before, rows_max, bytes_max })
 }
 
 type Listed = ItemRow & { bytes: number }

@@ -121,6 +121,7 @@ export function failure(error: unknown, request_id: string, log: Log, route: Fai
 const database_codes = {
   busy: 'UNAVAILABLE',
   lost: 'UNAVAILABLE',
+  damaged: 'UNAVAILABLE',
   full: 'STORAGE_FULL',
   outcome_unknown: 'OUTCOME_UNKNOWN',
 } as const satisfies Record<string, ErrorCode>

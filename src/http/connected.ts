@@ -56,6 +56,22 @@ export class ConnectedDb implements Db {
     })
   }
 
+  unwrittenBytes(tenant_id: string): number {
+    return this.db.unwrittenBytes(tenant_id)
+  }
+
+  maintain(): Promise<void> {
+    return this.db.maintain()
+  }
+
+  trouble(): ReturnType<Db['trouble']> {
+    return this.db.trouble()
+  }
+
+  faults(): Promise<string[]> {
+    return this.db.faults()
+  }
+
   durability(): ReturnType<Db['durability']> {
     return this.db.durability()
   }

@@ -9,6 +9,7 @@ import type { Caller } from '../contract/caller.ts'
 import { inChunk } from '../db/chunk.ts'
 import { type Db, DbError, type Reader, sql, type Tx } from '../db/db.ts'
 import { isRetryable } from '../db/dialect.ts'
+import { row_bytes, textBytes } from '../db/stored.ts'
 
 const kept_ms = day_ms
 /** Shorter keys could be guessed: on the public route the body is then part of what must be repeated. */
@@ -16,13 +17,15 @@ const public_key_characters_min = 16
 
 // The insert is the claim. It also takes over a row whose 24 hours are past. On PostgreSQL it waits for another
 // transaction that is inserting the same row.
-const CLAIM = sql(
+const CLAIM = sql<{ grew: number }>(
   'idempotency.claim',
-  `insert into idempotency_keys (tenant_id, key_hash, fingerprint, status, answer, expires_at)
-   values (:tenant_id, :key_hash, :fingerprint, null, null, :expires_at)
+  `insert into idempotency_keys (tenant_id, key_hash, fingerprint, status, grew, answer, expires_at)
+   values (:tenant_id, :key_hash, :fingerprint, null, :bytes, null, :expires_at)
    on conflict (tenant_id, key_hash) do update
-      set fingerprint = excluded.fingerprint, status = null, answer = null, expires_at = excluded.expires_at
-    where idempotency_keys.expires_at <= :now`,
+      set fingerprint = excluded.fingerprint, status = null, answer = null, expires_at = excluded.expires_at,
+          grew = 0 - coalesce(octet_length(idempotency_keys.answer), 0)
+    where idempotency_keys.expires_at <= :now
+   returning grew`,
 )
 
 const KEEP = sql(
@@ -43,12 +46,13 @@ const FIND_LIVE = sql<{ status: number }>(
 
 const table = { table: 'idempotency_keys', key: 'tenant_id, key_hash', texts: ['answer'] }
 
-const SWEEP = sql(
+const SWEEP = sql<{ tenant_id: string; bytes: number }>(
   'idempotency.sweep',
   `delete from idempotency_keys where ${inChunk({
     ...{ ...table, index: 'idempotency_keys_expiring', order: 'expires_at', skip_locked: true },
     where: 'expires_at <= :now',
-  })}`,
+  })}
+   returning tenant_id, coalesce(octet_length(answer), 0) as bytes`,
 )
 
 const ANY_EXPIRED = sql<{ status: number }>(
@@ -127,14 +131,19 @@ export async function once(
     if (known) return replay(claim, known)
   }
   const { status, text } = await effect()
-  await tx.run(KEEP, { tenant_id, key_hash, status, answer: seal(claim.sealing_key, fingerprint, text) })
+  const answer = seal(claim.sealing_key, fingerprint, text)
+  await tx.run(KEEP, { tenant_id, key_hash, status, answer })
+  tx.stores(tenant_id, textBytes(answer))
   return { status, text, replayed: false }
 }
 
 async function claimed(tx: Tx, { tenant_id, key_hash, fingerprint }: Claim): Promise<boolean> {
   try {
-    const params = { tenant_id, key_hash, fingerprint, now: tx.now, expires_at: tx.now + kept_ms }
-    return (await tx.run(CLAIM, params)) === 1
+    const expires_at = tx.now + kept_ms
+    const params = { tenant_id, key_hash, fingerprint, bytes: row_bytes, now: tx.now, expires_at }
+    const row = await tx.one(CLAIM, params)
+    if (row) tx.stores(tenant_id, row.grew)
+    return row !== null
   } catch (error) {
     if (!(error instanceof DbError && error.kind === 'busy') || isRetryable(error)) throw error
     throw new ApiError('IDEMPOTENCY_IN_PROGRESS', { retry_after_seconds: 1 })
@@ -156,8 +165,10 @@ function replay(claim: Claim, known: { fingerprint: string; status: number; answ
 }
 
 /** Removes rows whose 24 hours are past, at most this many and this much. */
-export function sweep(tx: Tx, rows_max: number, bytes_max: number) {
-  return tx.run(SWEEP, { now: tx.now, rows_max, bytes_max })
+export async function sweep(tx: Tx, rows_max: number, bytes_max: number): Promise<number> {
+  const gone = await tx.all(SWEEP, { now: tx.now, rows_max, bytes_max })
+  for (const { tenant_id, bytes } of gone) tx.stores(tenant_id, -bytes - row_bytes)
+  return gone.length
 }
 
 /** Whether there is more to sweep. */

@@ -11,6 +11,7 @@ import { page_bytes_max } from '../contract/page.ts'
 import type { RawRequest } from '../contract/route.ts'
 import type { Plans, Secrets } from '../contract/services.ts'
 import { type Db, type Reader, type Tx, upkeep } from '../db/db.ts'
+import { bytesOf, row_bytes, rowBytes } from '../db/stored.ts'
 import * as outbox from '../outbox/service.ts'
 import { destinationOf, type Leased, type Result } from '../outbox/work.ts'
 import * as quotas from '../quotas/service.ts'
@@ -51,6 +52,7 @@ export async function create(
   const { tenant_id } = caller
   const { label, forward_url, ttl_seconds } = input
   const expires_at = expiryOf(tx.now, ttl_seconds, quotas.limitOf(plans, caller.plan, 'inbox_ttl_seconds'))
+  quotas.takeBytes(tx, caller, plans, rowBytes(label, forward_url))
   const id = newId('inb', tx.now)
   const token = newToken()
   const sealed = secrets.seal(tokenContext(tenant_id, id), token)
@@ -236,6 +238,7 @@ export async function receive(
 /** False when nothing may be received here. */
 function keep(db: Db, services: Receiving, token_hash: string, incoming: Incoming): Promise<boolean> {
   return db.write({ key: 'hook', row: token_hash }, async (tx) => {
+    if (tx.disk_full && (await store.byToken(tx, token_hash, tx.now))) quotas.mustHaveDisk(tx)
     const inbox = await store.receive(tx, token_hash)
     if (!inbox) return false
     const id = newSequencedId('msg', tx.now, inbox.seq)
@@ -244,9 +247,42 @@ function keep(db: Db, services: Receiving, token_hash: string, incoming: Incomin
     // The outbox before the messages, as settleForward does: otherwise the two would wait for each other.
     if (inbox.forward_url !== null) await planForward(tx, services, inbox, incoming, id, dropped)
     if (dropped > 0) await drop(tx, inbox, dropped)
+    await makeRoom(tx, services.plans, inbox, row_bytes + incoming.size)
     tx.afterCommit(() => services.waiters.tell(waitKey(inbox.tenant_id, inbox.id)))
     return true
   })
+}
+
+/** What goes with one message to make room for it, at most: it must not wait long. */
+const room_rows_max = 100
+const room_bytes_max = 4 * 1_048_576
+
+/**
+ * Counts a message. Past what the tenant may store, the oldest messages of its inbox go for it, as many bytes as it
+ * brings at least; when there are no more of them it is kept all the same. So an inbox of such a tenant holds one
+ * message in the end, and a sender never hears of it.
+ */
+async function makeRoom(tx: Tx, plans: Plans, inbox: store.Received, bytes: number): Promise<void> {
+  const { tenant_id, plan, storage_bytes_max } = inbox
+  const tenant = { tenant_id, plan, storage_bytes_max, stored_bytes: inbox.stored_bytes ?? 0 }
+  const over = quotas.overBy(tx, { ...tenant, status: 'active' }, plans, bytes)
+  tx.stores(tenant_id, bytes)
+  if (!over) return
+  let missing = Math.min(over.used + bytes - over.limit, Math.max(bytes, room_bytes_max))
+  const going: number[] = []
+  for (const { seq, size } of await store.oldestSizes(tx, inbox, inbox.seq, room_rows_max)) {
+    if (missing <= 0) break
+    missing -= row_bytes + size
+    going.push(seq)
+  }
+  if (going.length === 0) return
+  if (inbox.forward_url !== null) for (const seq of going) await cancelForward(tx, inbox, seq)
+  forgetMessages(tx, tenant_id, await store.dropUpTo(tx, inbox, going.at(-1)!, room_rows_max))
+}
+
+function forgetMessages(tx: Tx, tenant_id: string, gone: { bytes: number }[]): number {
+  tx.stores(tenant_id, -bytesOf(gone) - gone.length * row_bytes)
+  return gone.length
 }
 
 /** The tenant of the inbox. Throws what `receive` would, and stores nothing. */
@@ -276,8 +312,11 @@ function firstForward({ forward_url }: store.Received, { hops }: Incoming) {
 
 /** One goes for each that comes, and more only after a change of the plan: nobody sees them until they are gone. */
 async function drop(tx: Tx, inbox: store.Received, dropped: number): Promise<void> {
-  if (inbox.first_seq < dropped) await store.dropUpTo(tx, inbox, dropped, dropped_rows_max)
-  else await store.drop(tx, inbox, dropped)
+  const gone =
+    inbox.first_seq < dropped
+      ? await store.dropUpTo(tx, inbox, dropped, dropped_rows_max)
+      : await store.drop(tx, inbox, dropped)
+  forgetMessages(tx, inbox.tenant_id, gone)
 }
 
 /** A forward waits no longer than its message is kept, so that a dead receiver fills nothing. */
@@ -289,8 +328,7 @@ async function planForward(
   message_id: string,
   dropped: number,
 ): Promise<void> {
-  if (dropped > 0)
-    await outbox.cancel(tx, outbox.keyOf({ tenant_id }, 'forward', sourceOf(inbox_id, dropped)))
+  if (dropped > 0) await cancelForward(tx, { tenant_id, id: inbox_id }, dropped)
   if (hops >= hops_max) return
   await outbox.plan(tx, services, {
     ...outbox.keyOf({ tenant_id }, 'forward', sourceOf(inbox_id, seq)),
@@ -298,6 +336,10 @@ async function planForward(
     destination: destinationOf(forward_url!),
     next_at: tx.now,
   })
+}
+
+function cancelForward(tx: Tx, inbox: Pick<store.Received, 'tenant_id' | 'id'>, seq: number) {
+  return outbox.cancel(tx, outbox.keyOf(inbox, 'forward', sourceOf(inbox.id, seq)))
 }
 
 /** What the outbox calls a forward. */
@@ -349,7 +391,7 @@ export async function sweep(db: Db, now: Millis): Promise<{ expired: number; mor
   let cleared = 0
   for (const key of clearable) cleared += (await db.write(upkeep, (tx) => clear(tx, key))) ? 1 : 0
   const forgettable = await store.forgettable(db, now, inboxes_a_step_max)
-  for (const key of forgettable) await db.write(upkeep, (tx) => store.forget(tx, key))
+  for (const key of forgettable) await db.write(upkeep, (tx) => forget(tx, key))
   const more =
     expired >= expired_rows_max ||
     cleared < clearable.length ||
@@ -364,9 +406,14 @@ async function expire(tx: Tx, tenant_id: string): Promise<number> {
   return expired
 }
 
+async function forget(tx: Tx, key: store.InboxKey): Promise<void> {
+  const gone = await store.forget(tx, key)
+  if (gone) tx.stores(key.tenant_id, -gone.bytes - row_bytes)
+}
+
 /** True when nothing is left to clear. */
 async function clear(tx: Tx, key: store.InboxKey): Promise<boolean> {
-  await store.clear(tx, key, cleared_rows_max, cleared_bytes_max)
+  forgetMessages(tx, key.tenant_id, await store.clear(tx, key, cleared_rows_max, cleared_bytes_max))
   return store.cleared(tx, key)
 }
 
@@ -377,7 +424,7 @@ export async function purge(tx: Tx, tenant_id: string, rows_max: number): Promis
   for (let inboxes = 0; inboxes < inboxes_a_step_max && removed < rows_max; inboxes++) {
     const inbox_id = await store.anyWithMessages(tx, tenant_id)
     if (inbox_id === null) return removed + (await store.purge(tx, tenant_id, rows_max))
-    removed += await store.clear(tx, { tenant_id, inbox_id }, rows_max - removed, bytes_max)
+    removed += (await store.clear(tx, { tenant_id, inbox_id }, rows_max - removed, bytes_max)).length
   }
   return removed
 }

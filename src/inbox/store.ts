@@ -62,6 +62,9 @@ const RECEIVE = sql<Received>(
       and exists (select 1 from tenants where tenants.tenant_id = inboxes.tenant_id and tenants.status = 'active')
    returning tenant_id, id, last_seq as seq, forward_url,
      (select plan from tenants where tenants.tenant_id = inboxes.tenant_id) as plan,
+     (select storage_bytes_max from tenants where tenants.tenant_id = inboxes.tenant_id) as storage_bytes_max,
+     (select used from quota_usage
+       where quota_usage.tenant_id = inboxes.tenant_id and quota_usage.quota = 'storage_bytes') as stored_bytes,
      (select coalesce(min(seq), 0) from inbox_messages m
        where m.tenant_id = inboxes.tenant_id and m.inbox_id = inboxes.id) as first_seq`,
 )
@@ -83,15 +86,24 @@ const ADD = sql(
       :content_type, :now, :path, :query, :headers, :body)`,
 )
 
-const DROP = sql('inbox.drop', `delete from inbox_messages where ${in_inbox} and seq = :seq`)
+const DROP = sql<Sized>(
+  'inbox.drop',
+  `delete from inbox_messages where ${in_inbox} and seq = :seq returning size as bytes`,
+)
 
-const DROP_UP_TO = sql(
+const DROP_UP_TO = sql<Sized>(
   'inbox.drop_up_to',
   `delete from inbox_messages
     where ${inChunk({
       ...{ table: 'inbox_messages', key: 'tenant_id, inbox_id, seq', index: null, order: 'seq' },
       where: `${in_inbox} and seq <= :dropped_up_to`,
-    })}`,
+    })}
+   returning size as bytes`,
+)
+
+const OLDEST_SIZES = sql<{ seq: number; size: number }>(
+  'inbox.oldest_sizes',
+  `select seq, size from inbox_messages where ${in_inbox} and seq < :before_seq order by seq limit :rows_max`,
 )
 
 const message = `id, seq, method, kind, encoding, forward_status, forward_status_code, forward_error,
@@ -180,9 +192,9 @@ const CLEARABLE = sql<InboxKey>(
     where clear_at is not null and clear_at <= :now order by clear_at limit :rows_max`,
 )
 
-const CLEAR = sql(
+const CLEAR = sql<Sized>(
   'inbox.clear',
-  `delete from inbox_messages where ${in_inbox} and seq > :after_seq and seq <= ${last_within}`,
+  `delete from inbox_messages where ${in_inbox} and seq > :after_seq and seq <= ${last_within} returning size as bytes`,
 )
 
 const CLEARED = sql(
@@ -198,7 +210,11 @@ const FORGETTABLE = sql<InboxKey>(
     where clear_at is null and forget_at <= :now order by forget_at limit :rows_max`,
 )
 
-const FORGET = sql('inbox.forget', 'delete from inboxes where tenant_id = :tenant_id and id = :inbox_id')
+const FORGET = sql<Sized>(
+  'inbox.forget',
+  `delete from inboxes where tenant_id = :tenant_id and id = :inbox_id
+   returning octet_length(label) + coalesce(octet_length(forward_url), 0) as bytes`,
+)
 
 const ANY_MESSAGE = sql<{ inbox_id: string }>(
   'inbox.any_message',
@@ -209,6 +225,11 @@ const PURGE = sql(
   'inbox.purge',
   `delete from inboxes where ${inChunk({ ...table, index: null, order: table.key, where: 'tenant_id = :tenant_id' })}`,
 )
+
+/** The bytes that a removed row's texts had. */
+interface Sized {
+  bytes: number
+}
 
 export interface InboxKey {
   tenant_id: string
@@ -223,6 +244,8 @@ export interface Received {
   first_seq: number
   forward_url: string | null
   plan: string
+  stored_bytes: number | null
+  storage_bytes_max: number | null
 }
 
 export interface NewInbox {
@@ -284,7 +307,7 @@ export function add(tx: Tx, { tenant_id, id: inbox_id, seq }: Received, { hops: 
 
 /** Removes this message. Without a subquery, which would cost ten times as much: it runs with almost every message. */
 export function drop(tx: Tx, { tenant_id, id: inbox_id }: Received, seq: number) {
-  return tx.run(DROP, { tenant_id, inbox_id, seq })
+  return tx.all(DROP, { tenant_id, inbox_id, seq })
 }
 
 /** Removes messages up to this number, the oldest first. */
@@ -294,7 +317,17 @@ export function dropUpTo(
   dropped_up_to: number,
   rows_max: number,
 ) {
-  return tx.run(DROP_UP_TO, { tenant_id, inbox_id, dropped_up_to, rows_max })
+  return tx.all(DROP_UP_TO, { tenant_id, inbox_id, dropped_up_to, rows_max })
+}
+
+/** The oldest messages before this one, and how many bytes each has. */
+export function oldestSizes(
+  q: Reader,
+  { tenant_id, id: inbox_id }: Received,
+  before_seq: number,
+  rows_max: number,
+) {
+  return q.all(OLDEST_SIZES, { tenant_id, inbox_id, before_seq, rows_max })
 }
 
 /** Newest first. */
@@ -378,9 +411,9 @@ export function clearable(q: Reader, now: Millis, rows_max: number) {
   return q.all(CLEARABLE, { now, rows_max })
 }
 
-/** Removes some messages, the oldest first; answers how many. */
+/** Removes some messages, the oldest first; answers the bytes of each. */
 export function clear(tx: Tx, { tenant_id, inbox_id }: InboxKey, rows_max: number, bytes_max: number) {
-  return tx.run(CLEAR, { tenant_id, inbox_id, after_seq: 0, rows_max, bytes_max })
+  return tx.all(CLEAR, { tenant_id, inbox_id, after_seq: 0, rows_max, bytes_max })
 }
 
 /** False while there are messages left. */
@@ -394,7 +427,7 @@ export function forgettable(q: Reader, now: Millis, rows_max: number) {
 }
 
 export function forget(tx: Tx, { tenant_id, inbox_id }: InboxKey) {
-  return tx.run(FORGET, { tenant_id, inbox_id })
+  return tx.one(FORGET, { tenant_id, inbox_id })
 }
 
 /** An inbox of this tenant that has messages; null when none has. */

@@ -7,6 +7,7 @@ import type { AdminCaller, AgentCaller, TenantFacts } from '../contract/caller.t
 import { looked_max } from '../contract/page.ts'
 import type { Plans } from '../contract/services.ts'
 import { type Db, type Reader, type Tx, upkeep } from '../db/db.ts'
+import { bytesOf, row_bytes } from '../db/stored.ts'
 import * as quotas from '../quotas/service.ts'
 import {
   type EntryRow,
@@ -75,9 +76,11 @@ export function put(db: Db, caller: AgentCaller, plans: Plans, ref: KeyRef, inpu
     const write = { namespace: ref.namespace, key: ref.key, value: input.value, expires_at }
     const { cas_version, if_match, if_none_match } = input
     const unconditional = cas_version === undefined && if_match === null && if_none_match === null
+    await mustFit(tx, caller, plans, write)
     const written = unconditional
       ? (await store.put(tx, caller.tenant_id, write))!
       : await putIf(tx, caller.tenant_id, write, input)
+    tx.stores(caller.tenant_id, written.grew)
     const version =
       written.version === written.born ? await count(tx, caller, plans, ref, written) : written.version
     return { version, expires_at }
@@ -85,6 +88,12 @@ export function put(db: Db, caller: AgentCaller, plans: Plans, ref: KeyRef, inpu
 }
 
 type Write = Parameters<typeof store.put>[2]
+
+/** Near the limit a put looks first by how much it grows: what does not grow is never refused. */
+export async function mustFit(tx: Tx, caller: TenantFacts, plans: Plans, write: Write): Promise<void> {
+  const fits = !tx.disk_full && !quotas.overBy(tx, caller, plans, store.rowBytesOf(write))
+  if (!fits) quotas.mustFit(tx, caller, plans, await store.growth(tx, caller.tenant_id, write))
+}
 
 /** Looks, judges, and writes only over what it looked at; looks again when another writer came between. */
 async function putIf(tx: Tx, tenant_id: string, write: Write, input: PutInput): Promise<store.Written> {
@@ -155,16 +164,18 @@ export function remove(db: Db, caller: AgentCaller, ref: KeyRef, if_match: strin
         ? await store.remove(tx, caller.tenant_id, ref)
         : await removeIf(tx, caller.tenant_id, ref, if_match)
     if (!removed) throw new ApiError('KEY_NOT_FOUND')
+    tx.stores(caller.tenant_id, removed.bytes)
     await quotas.giveBack(tx, caller.tenant_id, 'kv_keys', 1, 1)
   })
 }
 
-async function removeIf(tx: Tx, tenant_id: string, ref: KeyRef, if_match: string): Promise<boolean> {
+async function removeIf(tx: Tx, tenant_id: string, ref: KeyRef, if_match: string) {
   for (;;) {
     const current = await store.find(tx, tenant_id, ref, tx.now)
-    if (!current) return false
+    if (!current) return null
     if (!ifMatchHolds(if_match, current.version)) throw preconditionFailed(current)
-    if (await store.removeIfVersion(tx, tenant_id, ref, current.version)) return true
+    const removed = await store.removeIfVersion(tx, tenant_id, ref, current.version)
+    if (removed) return removed
   }
 }
 
@@ -190,8 +201,9 @@ export async function sweep(db: Db, now: Millis): Promise<{ expired: number; mor
 async function bury(tx: Tx, tenant_id: string): Promise<number> {
   await quotas.lock(tx, tenant_id, 'kv_keys')
   const buried = await store.buryExpired(tx, tenant_id, sweep_rows_max, sweep_bytes_max)
-  if (buried > 0) await quotas.giveBack(tx, tenant_id, 'kv_keys', buried, buried)
-  return buried
+  if (buried.length > 0) await quotas.giveBack(tx, tenant_id, 'kv_keys', buried.length, buried.length)
+  tx.stores(tenant_id, bytesOf(buried))
+  return buried.length
 }
 
 /** The oldest tombstones that died before this go; the versions of keys that are made anew start above theirs. */
@@ -199,6 +211,7 @@ async function forget(tx: Tx, tenant_id: string, dead_before: Millis, rows_max: 
   const gone = await store.forget(tx, tenant_id, dead_before, rows_max)
   const highest = Math.max(0, ...gone.map(({ version }) => version))
   await quotas.raiseFloor(tx, tenant_id, 'kv_keys', highest, gone.length)
+  tx.stores(tenant_id, -bytesOf(gone) - gone.length * row_bytes)
   return gone.length
 }
 

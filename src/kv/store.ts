@@ -6,6 +6,7 @@
 import type { Millis } from '../base/clock.ts'
 import { inChunk } from '../db/chunk.ts'
 import { type Reader, type Statement, sql, type Tx } from '../db/db.ts'
+import { rowBytes, textBytes } from '../db/stored.ts'
 import { boundOf, type EntryRow, type KeyRef, type Place } from './entry.ts'
 
 const here = 'tenant_id = :tenant_id and namespace = :namespace and key = :key'
@@ -18,34 +19,37 @@ const FIND = sql<EntryRow>(
 )
 
 const upsert = `insert into kv_entries
-     (tenant_id, namespace, key, value, version, born, counted, expires_at, updated_at)
-   values (:tenant_id, :namespace, :key, :value, 1, 1, 1, :expires_at, :now)
+     (tenant_id, namespace, key, value, version, born, counted, grew, expires_at, updated_at)
+   values (:tenant_id, :namespace, :key, :value, 1, 1, 1, :bytes, :expires_at, :now)
    on conflict (tenant_id, namespace, key) do update
       set value = excluded.value, version = kv_entries.version + 1,
           born = case when kv_entries.counted = 1 then kv_entries.born else kv_entries.version + 1 end,
-          counted = 1, expires_at = excluded.expires_at, updated_at = excluded.updated_at`
+          counted = 1, grew = octet_length(excluded.value) - coalesce(octet_length(kv_entries.value), 0),
+          expires_at = excluded.expires_at, updated_at = excluded.updated_at`
 
 export interface Written {
   version: number
+  /** By how many bytes the row grew; negative when it shrank. */
+  grew: number
   /** The version at which the key began to count; equal to `version` when this write made it. */
   born: number
 }
 
-const PUT = sql<Written>('kv.put', `${upsert} returning version, born`)
+const PUT = sql<Written>('kv.put', `${upsert} returning version, born, grew`)
 
 const PUT_IF_ABSENT = sql<Written>(
   'kv.put_if_absent',
   `${upsert}
     where kv_entries.value is null or kv_entries.expires_at <= :now
-   returning version, born`,
+   returning version, born, grew`,
 )
 
 const PUT_IF_VERSION = sql<Written>(
   'kv.put_if_version',
   `update kv_entries
-      set value = :value, version = version + 1, expires_at = :expires_at, updated_at = :now
+      set value = :value, version = version + 1, grew = :value_bytes - octet_length(value), expires_at = :expires_at, updated_at = :now
     where ${here} and version = :version and ${live}
-   returning version, born`,
+   returning version, born, grew`,
 )
 
 const RAISE_VERSION = sql(
@@ -53,15 +57,24 @@ const RAISE_VERSION = sql(
   `update kv_entries set version = :version, born = :version where ${here}`,
 )
 
-const DELETE = sql(
+const bury = 'value = null, counted = 0, grew = 0 - octet_length(value)'
+
+const DELETE = sql<{ bytes: number }>(
   'kv.delete',
-  `update kv_entries set value = null, counted = 0, expires_at = :now, updated_at = :now where ${here} and ${live}`,
+  `update kv_entries set ${bury}, expires_at = :now, updated_at = :now where ${here} and ${live}
+   returning grew as bytes`,
 )
 
-const DELETE_IF_VERSION = sql(
+const DELETE_IF_VERSION = sql<{ bytes: number }>(
   'kv.delete_if_version',
-  `update kv_entries set value = null, counted = 0, expires_at = :now, updated_at = :now
-    where ${here} and version = :version and ${live}`,
+  `update kv_entries set ${bury}, expires_at = :now, updated_at = :now
+    where ${here} and version = :version and ${live}
+   returning grew as bytes`,
+)
+
+const VALUE_BYTES = sql<{ bytes: number }>(
+  'kv.value_bytes',
+  `select coalesce(octet_length(value), 0) as bytes from kv_entries where ${here}`,
 )
 
 /**
@@ -79,14 +92,15 @@ const COUNT_EXPIRED = sql<{ expired: number }>(
             where counted = 1 and expires_at is not null and ${ofTenantUntil(':now')} limit :rows_max) as expired_keys`,
 )
 
-const BURY_EXPIRED = sql(
+const BURY_EXPIRED = sql<{ bytes: number }>(
   'kv.bury_expired',
-  `update kv_entries set value = null, counted = 0
+  `update kv_entries set ${bury}
     where ${inChunk({
       ...{ ...table, index: 'kv_entries_tenant_expiring', order: 'tenant_id, expires_at', texts: ['value'] },
       where: `counted = 1 and expires_at is not null and ${ofTenantUntil(':now')}`,
       skip_locked: true,
-    })}`,
+    })}
+   returning grew as bytes`,
 )
 
 const TENANTS_EXPIRED = sql<{ tenant_id: string; keys: number }>(
@@ -104,7 +118,7 @@ const TENANTS_FORGOTTEN = sql<{ tenant_id: string }>(
        where counted = 0 and expires_at <= :dead_before order by expires_at limit :rows_max) as due`,
 )
 
-const FORGET = sql<{ version: number }>(
+const FORGET = sql<{ version: number; bytes: number }>(
   'kv.forget',
   `delete from kv_entries
     where ${inChunk({
@@ -112,7 +126,8 @@ const FORGET = sql<{ version: number }>(
       where: `counted = 0 and ${ofTenantUntil(':dead_before')}`,
       skip_locked: true,
     })}
-   returning case when namespace = '__rl' then 0 else version end as version`,
+   returning case when namespace = '__rl' then 0 else version end as version,
+             octet_length(namespace) + octet_length(key) as bytes`,
 )
 
 interface Write extends KeyRef {
@@ -124,37 +139,44 @@ export function find(q: Reader, tenant_id: string, ref: KeyRef, now: Millis) {
   return q.one(FIND, { tenant_id, namespace: ref.namespace, key: ref.key, now })
 }
 
+/** What a row counts that this write makes. */
+export function rowBytesOf({ namespace, key, value }: Write): number {
+  return rowBytes(namespace, key, value)
+}
+
 export function put(tx: Tx, tenant_id: string, write: Write) {
-  return tx.one(PUT, { tenant_id, ...write, now: tx.now })
+  return tx.one(PUT, { tenant_id, ...write, bytes: rowBytesOf(write), now: tx.now })
 }
 
 /** Null when the key is there. */
 export function putIfAbsent(tx: Tx, tenant_id: string, write: Write) {
-  return tx.one(PUT_IF_ABSENT, { tenant_id, ...write, now: tx.now })
+  return tx.one(PUT_IF_ABSENT, { tenant_id, ...write, bytes: rowBytesOf(write), now: tx.now })
 }
 
 /** Null when the key is absent or has another version. */
 export function putIfVersion(tx: Tx, tenant_id: string, write: Write, version: number) {
-  return tx.one(PUT_IF_VERSION, { tenant_id, ...write, version, now: tx.now })
+  const value_bytes = textBytes(write.value)
+  return tx.one(PUT_IF_VERSION, { tenant_id, ...write, value_bytes, version, now: tx.now })
 }
 
 export function raiseVersion(tx: Tx, tenant_id: string, { namespace, key }: KeyRef, version: number) {
   return tx.run(RAISE_VERSION, { tenant_id, namespace, key, version })
 }
 
-/** False when the key is absent. */
-export async function remove(tx: Tx, tenant_id: string, ref: KeyRef): Promise<boolean> {
-  return (await tx.run(DELETE, { tenant_id, ...ref, now: tx.now })) === 1
+/** By how many bytes the row of this key would grow; all of it when there is none. */
+export async function growth(tx: Tx, tenant_id: string, write: Write): Promise<number> {
+  const row = await tx.one(VALUE_BYTES, { tenant_id, namespace: write.namespace, key: write.key })
+  return row ? textBytes(write.value) - row.bytes : rowBytesOf(write)
 }
 
-/** False when the key is absent or has another version. */
-export async function removeIfVersion(
-  tx: Tx,
-  tenant_id: string,
-  ref: KeyRef,
-  version: number,
-): Promise<boolean> {
-  return (await tx.run(DELETE_IF_VERSION, { tenant_id, ...ref, version, now: tx.now })) === 1
+/** By how many bytes the row grew, which is negative. Null when the key is absent. */
+export function remove(tx: Tx, tenant_id: string, ref: KeyRef) {
+  return tx.one(DELETE, { tenant_id, ...ref, now: tx.now })
+}
+
+/** The same. Null when the key is absent or has another version. */
+export function removeIfVersion(tx: Tx, tenant_id: string, ref: KeyRef, version: number) {
+  return tx.one(DELETE_IF_VERSION, { tenant_id, ...ref, version, now: tx.now })
 }
 
 /** Keys that are counted in the quota but have expired; no more than `rows_max` are counted. */
@@ -167,9 +189,9 @@ export async function countExpired(
   return (await q.one(COUNT_EXPIRED, { tenant_id, now, rows_max }))!.expired
 }
 
-/** Turns expired keys into tombstones; answers how many. */
+/** Turns expired keys into tombstones; answers a row for each, with the bytes that it grew, which are negative. */
 export function buryExpired(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) {
-  return tx.run(BURY_EXPIRED, { tenant_id, now: tx.now, rows_max, bytes_max })
+  return tx.all(BURY_EXPIRED, { tenant_id, now: tx.now, rows_max, bytes_max })
 }
 
 /** Tenants among the `rows_max` keys that expired first, and how many of these each has. */
@@ -182,7 +204,7 @@ export function tenantsWithTombstones(q: Reader, dead_before: Millis, rows_max: 
   return q.all(TENANTS_FORGOTTEN, { dead_before, rows_max })
 }
 
-/** Removes tombstones; answers their versions, 0 for those of rate counters, whose versions nobody sees. */
+/** Removes tombstones; answers their bytes and versions, 0 for those of rate counters, whose versions nobody sees. */
 export function forget(tx: Tx, tenant_id: string, dead_before: Millis, rows_max: number) {
   return tx.all(FORGET, { tenant_id, dead_before, rows_max })
 }

@@ -3,6 +3,7 @@
 import type { Millis } from '../base/clock.ts'
 import { inChunk } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
+import { row_bytes } from '../db/stored.ts'
 import {
   type AttemptRow,
   attempts_max,
@@ -434,6 +435,7 @@ export async function log(
     status_code: result.status_code,
     error: result.error,
   })
+  tx.stores(leased.tenant_id, row_bytes)
 }
 
 /** The attempt of the lease before this one, which nobody settled. */

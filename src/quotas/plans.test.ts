@@ -3,6 +3,7 @@ import type { Plan } from '../contract/services.ts'
 import { default_plans, parsePlans } from './plans.ts'
 
 const day_seconds = 86_400
+const gib = 1_073_741_824
 const limits = Object.keys(default_plans.free!) as (keyof Plan)[]
 
 describe('the built-in plans', () => {
@@ -14,6 +15,7 @@ describe('the built-in plans', () => {
       active_schedules: [100, 1_000, 50_000, null],
       inboxes: [3, 10, 50, null],
       api_calls_per_month: [500, null, null, null],
+      storage_bytes: [gib, 10 * gib, 100 * gib, null],
       inbox_messages: [100, 500, 1_000, 10_000],
       inbox_ttl_seconds: [7 * day_seconds, 30 * day_seconds, 30 * day_seconds, 365 * day_seconds],
     }
@@ -48,11 +50,21 @@ describe('a table of plans', () => {
     )
   })
 
-  test.each(limits)('must say every limit: %s', (limit) => {
-    const { [limit]: _left_out, ...rest } = free
-    expect(() => parsePlans(JSON.stringify({ free, pro: rest }))).toThrow(
-      new Error(`"pro.${limit}" must be a whole number of 0 or more, or null`),
-    )
+  test.each(limits)(
+    'that does not name %s takes the default of the plan of that name, else of free',
+    (limit) => {
+      const { [limit]: _left_out, ...rest } = { ...free, inboxes: 7, storage_bytes: 8, inbox_messages: 9 }
+      const { pro, enterprise, own } = parsePlans(
+        JSON.stringify({ free, pro: rest, enterprise: rest, own: rest }),
+      )
+      expect(pro).toEqual({ ...rest, [limit]: default_plans.pro![limit] } as Plan)
+      expect(enterprise![limit]).toBe(default_plans.enterprise![limit])
+      expect(own![limit]).toBe(free[limit])
+    },
+  )
+
+  test('of no limits at all is that of the defaults', () => {
+    expect(parsePlans('{"free": {}, "pro": {}}')).toEqual({ free, pro: default_plans.pro! })
   })
 
   test.each([
@@ -63,8 +75,8 @@ describe('a table of plans', () => {
     ['{}', 'plan "free" is missing'],
     [JSON.stringify({ pro: free }), 'plan "free" is missing'],
     [JSON.stringify({ free }), 'plan "pro" is missing'],
-    [JSON.stringify({ free: null, pro: free }), '"free.agents" must be a whole number of 0 or more, or null'],
-    [JSON.stringify({ free: 7, pro: free }), '"free.agents" must be a whole number of 0 or more, or null'],
+    [JSON.stringify({ free: null, pro: free }), '"free" is no JSON object'],
+    [JSON.stringify({ free: 7, pro: free }), '"free" is no JSON object'],
     [withFree({ agent: 3 }), '"free.agent" is no limit'],
   ])('refuses %s', (text, message) => {
     expect(() => parsePlans(text)).toThrow(new Error(message))

@@ -3,6 +3,7 @@
 import type { Plan, Plans } from '../contract/services.ts'
 
 const day_seconds = 86_400
+const gib = 1_073_741_824
 
 export const default_plans: Plans = {
   free: {
@@ -12,6 +13,7 @@ export const default_plans: Plans = {
     active_schedules: 100,
     inboxes: 3,
     api_calls_per_month: 500,
+    storage_bytes: gib,
     inbox_messages: 100,
     inbox_ttl_seconds: 7 * day_seconds,
   },
@@ -22,6 +24,7 @@ export const default_plans: Plans = {
     active_schedules: 1_000,
     inboxes: 10,
     api_calls_per_month: null,
+    storage_bytes: 10 * gib,
     inbox_messages: 500,
     inbox_ttl_seconds: 30 * day_seconds,
   },
@@ -32,6 +35,7 @@ export const default_plans: Plans = {
     active_schedules: 50_000,
     inboxes: 50,
     api_calls_per_month: null,
+    storage_bytes: 100 * gib,
     inbox_messages: 1_000,
     inbox_ttl_seconds: 30 * day_seconds,
   },
@@ -42,6 +46,7 @@ export const default_plans: Plans = {
     active_schedules: null,
     inboxes: null,
     api_calls_per_month: null,
+    storage_bytes: null,
     inbox_messages: 10_000,
     inbox_ttl_seconds: 365 * day_seconds,
   },
@@ -50,26 +55,31 @@ export const default_plans: Plans = {
 const names = Object.keys(default_plans.free!) as (keyof Plan)[]
 
 /**
- * Reads a JSON object of plan name -> limits; every limit must be there, a whole number of 0 or more, or null for
- * unlimited. `free` and `pro`, which sign-up offers, must be among them. Throws with one line that says what is wrong.
+ * Reads a JSON object of plan name -> limits; a limit is a whole number of 0 or more, or null for unlimited. One that a
+ * plan does not name is the default of the plan of that name, of `free` for a name that is not in the default table:
+ * a file from before a limit was there goes on working, and nothing becomes unlimited by being left out. `free` and
+ * `pro`, which sign-up offers, must be among the plans. Throws with one line that says what is wrong.
  */
 export function parsePlans(text: string): Plans {
   const table = JSON.parse(text) as Record<string, Record<string, unknown>>
-  if (typeof table !== 'object' || table === null || Array.isArray(table))
-    throw new Error('it is no JSON object')
+  if (!isObject(table)) throw new Error('it is no JSON object')
   for (const required of ['free', 'pro']) {
     if (!Object.hasOwn(table, required)) throw new Error(`plan "${required}" is missing`)
   }
-  for (const [plan, limits] of Object.entries(table)) {
-    for (const name of names) {
-      const limit = limits?.[name]
-      if (limit === null) continue
-      if (!Number.isSafeInteger(limit) || (limit as number) < 0) {
-        throw new Error(`"${plan}.${name}" must be a whole number of 0 or more, or null`)
-      }
-    }
-    const unknown = Object.keys(limits).find((name) => !names.includes(name as keyof Plan))
-    if (unknown) throw new Error(`"${plan}.${unknown}" is no limit`)
+  return Object.fromEntries(Object.entries(table).map(([plan, limits]) => [plan, parsePlan(plan, limits)]))
+}
+
+function parsePlan(plan: string, limits: Record<string, unknown>): Plan {
+  if (!isObject(limits)) throw new Error(`"${plan}" is no JSON object`)
+  for (const [name, limit] of Object.entries(limits)) {
+    if (!names.includes(name as keyof Plan)) throw new Error(`"${plan}.${name}" is no limit`)
+    if (limit !== null && (!Number.isSafeInteger(limit) || (limit as number) < 0))
+      throw new Error(`"${plan}.${name}" must be a whole number of 0 or more, or null`)
   }
-  return table as unknown as Plans
+  const defaults = Object.hasOwn(default_plans, plan) ? default_plans[plan] : default_plans.free
+  return { ...defaults!, ...limits }
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -3,6 +3,7 @@
 // (`lock`) and passes over rows that others hold, so that it waits for none of them.
 
 import type { Clock, Millis } from '../base/clock.ts'
+import { ApiError } from '../base/errors.ts'
 import type { TenantFacts } from '../contract/caller.ts'
 import type { Plans } from '../contract/services.ts'
 import { type Db, DbError, dueWork, type Reader, type Tx } from '../db/db.ts'
@@ -65,26 +66,73 @@ export async function usedOf(q: Reader, tenant_id: string, quota: Quota): Promis
   return (await store.usedOne(q, tenant_id, quota))?.used ?? 0
 }
 
+/**
+ * Counts so many bytes more of what the tenant stores, asked for with a key: before anything is written, so that a
+ * refusal undoes nothing. Fewer bytes are never refused. Throws QUOTA_EXCEEDED, and STORAGE_FULL when the disk has no
+ * room for what grows.
+ */
+export function takeBytes(tx: Tx, tenant: TenantFacts, plans: Plans, bytes: number): void {
+  mustFit(tx, tenant, plans, bytes)
+  tx.stores(tenant.tenant_id, bytes)
+}
+
+/** Throws as takeBytes does, and counts nothing. */
+export function mustFit(tx: Tx, tenant: TenantFacts, plans: Plans, bytes: number): void {
+  const over = overBy(tx, tenant, plans, bytes)
+  if (over) throw exceeded('storage_bytes', over.used, over.limit)
+}
+
+/** Null when so many bytes more may be stored; else what is stored now, and the limit. Throws STORAGE_FULL. */
+export function overBy(
+  tx: Tx,
+  tenant: TenantFacts,
+  plans: Plans,
+  bytes: number,
+): { used: number; limit: number } | null {
+  if (bytes <= 0) return null
+  mustHaveDisk(tx)
+  const limit = tenant.storage_bytes_max ?? limitOf(plans, tenant.plan, 'storage_bytes')
+  if (limit === null) return null
+  const used = tx.stored(tenant.tenant_id, tenant.stored_bytes ?? 0)
+  return used + bytes > limit ? { used, limit } : null
+}
+
+/** Throws STORAGE_FULL when the disk has no room for what grows. */
+export function mustHaveDisk(tx: Tx): void {
+  if (tx.disk_full) throw new ApiError('STORAGE_FULL', { retry_after_seconds: 1 })
+}
+
 export type QuotaObject = Record<string, { used: number; limit: number | null }>
 
+/** What this node has counted for a tenant in memory. */
+export interface InMemory {
+  calls: number
+  unwritten_bytes: number
+}
+
 /**
- * The `quota` object of the API contract. `calls`: of /api in this month. `expired` is what is counted but no longer
- * there.
+ * The `quota` object of the API contract. `calls`: of /api in this month; `unwritten_bytes`: stored and not yet in the
+ * counter. `expired` is what is counted but no longer there.
  */
 export async function usage(
   q: Reader,
-  tenant: Pick<TenantFacts, 'tenant_id' | 'plan'>,
+  tenant: Pick<TenantFacts, 'tenant_id' | 'plan' | 'storage_bytes_max'>,
   plans: Plans,
-  calls: number,
+  { calls, unwritten_bytes }: InMemory,
   expired: Partial<Record<Quota, number>> = {},
 ): Promise<QuotaObject> {
   const plan = planOf(plans, tenant.plan)
   const rows = await store.used(q, tenant.tenant_id)
+  const usedOf = (name: string) => rows.find((row) => row.quota === name)?.used ?? 0
   const quota: QuotaObject = {}
   for (const name of counted) {
-    const used = rows.find((row) => row.quota === name)?.used ?? 0
+    const used = usedOf(name)
     quota[name] = { used: Math.max(0, used - (expired[name] ?? 0)), limit: plan[name] }
   }
   quota.api_calls_per_month = { used: calls, limit: plan.api_calls_per_month }
+  quota.storage_bytes = {
+    used: Math.max(0, usedOf('storage_bytes') + unwritten_bytes),
+    limit: tenant.storage_bytes_max ?? plan.storage_bytes,
+  }
   return quota
 }

@@ -7,7 +7,7 @@ import { counted, type Quota } from './quota.ts'
 const CREATE = sql(
   'quotas.create',
   `insert into quota_usage (tenant_id, quota, used, version_floor)
-   values ${counted.map((quota) => `(:tenant_id, '${quota}', 0, 0)`).join(', ')}`,
+   values ${[...counted, 'storage_bytes'].map((quota) => `(:tenant_id, '${quota}', 0, 0)`).join(', ')}`,
 )
 
 const TAKE = sql<Taken>(
@@ -36,7 +36,7 @@ const RAISE_FLOOR = sql(
     where tenant_id = :tenant_id and quota = :quota`,
 )
 
-const USED = sql<{ quota: Quota; used: number }>(
+const USED = sql<{ quota: Quota | 'storage_bytes'; used: number }>(
   'quotas.used',
   'select quota, used from quota_usage where tenant_id = :tenant_id',
 )

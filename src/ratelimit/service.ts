@@ -84,11 +84,20 @@ async function begin(
 ): Promise<Decision | null> {
   const fixed = asked.algorithm === 'fixed_window'
   const expires_at = expiryOf(asked.algorithm, asked.window_ms, tx.now)
+  await mustFit(tx, caller, plans, row, asked.key)
   const made = await store.start(tx, caller.tenant_id, row, asked, expires_at)
   if (!made) return null
+  tx.stores(caller.tenant_id, made.grew)
   if (made.version === made.born) await kv.take(tx, caller, plans, made.version > 1)
   const counted = { hits: asked.cost, previous: 0, taken: asked.cost, expires_at }
   return fixed ? decideFixed(asked, counted) : decideSliding(asked, counted, tx.now)
+}
+
+/** Past the limit of stored bytes only a counter that was there before may begin a window. */
+async function mustFit(tx: Tx, caller: TenantFacts, plans: Plans, row: Row, key: string): Promise<void> {
+  const bytes = store.counterBytes(row)
+  const fits = !tx.disk_full && !quotas.overBy(tx, caller, plans, bytes)
+  if (!fits && !(await store.find(tx, caller.tenant_id, key))) quotas.mustFit(tx, caller, plans, bytes)
 }
 
 /** Where the counter stands; a counter that is not there is one that has expired. */
@@ -136,6 +145,7 @@ export function reset(
       return { reset: false, standing: standingOf(known, tx.now), now: tx.now }
     }
     await quotas.giveBack(tx, tenant_id, 'kv_keys', 1, 1)
+    tx.stores(tenant_id, ended.bytes)
     const tombstone = { ...ended, value: null, hits: 0, previous: null, expires_at: tx.now }
     return { reset: true, standing: standingOf(tombstone, tx.now), now: tx.now }
   })

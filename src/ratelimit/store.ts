@@ -5,6 +5,7 @@
 
 import type { Millis } from '../base/clock.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
+import { rowBytes } from '../db/stored.ts'
 import { prefixEnd } from '../kv/service.ts'
 import { type Check, type Counted, type CountedSliding, ceilingOf, type Known } from './window.ts'
 
@@ -54,22 +55,23 @@ const BEGIN_NOW = sql(
   `update kv_entries set expires_at = :latest where ${here} and value = :value and expires_at > :latest`,
 )
 
-const START = sql<{ version: number; born: number }>(
+const START = sql<{ version: number; born: number; grew: number }>(
   'ratelimit.start',
   `insert into kv_entries
-     (tenant_id, namespace, key, value, version, born, counted, expires_at, updated_at,
+     (tenant_id, namespace, key, value, version, born, counted, grew, expires_at, updated_at,
       rl_window_ms, rl_limit, rl_hits, rl_previous, rl_taken)
-   values (:tenant_id, '__rl', :key, :value, 1, 1, 1, :expires_at, :now,
+   values (:tenant_id, '__rl', :key, :value, 1, 1, 1, :bytes, :expires_at, :now,
       :window_ms, :limit, :cost, :previous, :cost)
    on conflict (tenant_id, namespace, key) do update
       set value = excluded.value, version = kv_entries.version + 1,
           born = case when kv_entries.counted = 1 then kv_entries.born else kv_entries.version + 1 end,
-          counted = 1, expires_at = excluded.expires_at, updated_at = excluded.updated_at,
+          counted = 1, grew = octet_length(excluded.value) - coalesce(octet_length(kv_entries.value), 0),
+          expires_at = excluded.expires_at, updated_at = excluded.updated_at,
           rl_window_ms = excluded.rl_window_ms, rl_limit = excluded.rl_limit, rl_hits = excluded.rl_hits,
           rl_previous = excluded.rl_previous, rl_taken = excluded.rl_taken
     where kv_entries.value is null or kv_entries.value <> excluded.value
        or kv_entries.expires_at <= excluded.updated_at
-   returning version, born`,
+   returning version, born, grew`,
 )
 
 const FIND = sql<Omit<Known, 'limit'> & { limit: string }>(
@@ -107,11 +109,11 @@ const HORIZON = sql<{ until: Millis | null }>(
      from (select expires_at from kv_entries {by kv_entries_counters} where ${running} order by ${in_order} limit :walked_max) as walked`,
 )
 
-const RESET = sql<{ limit: string; window_ms: number }>(
+const RESET = sql<{ limit: string; window_ms: number; bytes: number }>(
   'ratelimit.reset',
-  `update kv_entries set value = null, counted = 0, expires_at = :now, updated_at = :now
+  `update kv_entries set value = null, counted = 0, grew = 0 - octet_length(value), expires_at = :now, updated_at = :now
     where ${here} and value is not null and expires_at > :now
-   returning rl_limit as "limit", rl_window_ms as window_ms`,
+   returning rl_limit as "limit", rl_window_ms as window_ms, grew as bytes`,
 )
 
 /** A check in the words of its rows. */
@@ -172,11 +174,17 @@ export function start(tx: Tx, tenant_id: string, row: CheckRow, check: Check, ex
   return tx.one(START, {
     tenant_id,
     ...row,
+    bytes: counterBytes(row),
     previous: check.algorithm === 'sliding_window' ? 0 : null,
     window_ms: check.window_ms,
     expires_at,
     now: tx.now,
   })
+}
+
+/** What the row of a new counter counts. */
+export function counterBytes({ key, value }: CheckRow): number {
+  return rowBytes('__rl', key, value)
 }
 
 /** The counter, or its tombstone. */

@@ -135,7 +135,7 @@ export const updateSchedule = route({
     dlq_on_failure: Type.Optional(DlqOnFailure),
   }),
   replies: { 200: Schedule },
-  errors: ['SCHEDULE_NOT_FOUND', 'INVALID_STATE'],
+  errors: ['SCHEDULE_NOT_FOUND', 'INVALID_STATE', 'QUOTA_EXCEEDED'],
   async handle({ db, caller, services }, { params, body }) {
     const { callback_url, callback_payload, fire_at, dlq_on_failure } = body
     const change: Partial<store.Settings> = {}

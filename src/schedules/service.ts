@@ -9,6 +9,7 @@ import { encode } from '../contract/encode.ts'
 import { RawJson } from '../contract/schemas.ts'
 import type { Plans } from '../contract/services.ts'
 import type { Db, Reader, Tx } from '../db/db.ts'
+import { rowBytes } from '../db/stored.ts'
 import * as dlq from '../dlq/service.ts'
 import * as outbox from '../outbox/service.ts'
 import {
@@ -38,6 +39,7 @@ export async function create(
   services: Using,
   settings: store.Settings,
 ): Promise<ScheduleRow> {
+  quotas.takeBytes(tx, caller, services.plans, rowBytes(settings.callback_url, settings.callback_payload))
   const id = newId('sch', tx.now)
   await store.insert(tx, caller.tenant_id, { ...settings, id, agent_id: caller.agent_id })
   await quotas.take(tx, caller, services.plans, 'active_schedules')
@@ -68,7 +70,7 @@ const changed_again_ms = second_ms
 
 /**
  * Pending ones only. A new fire_at starts the attempts anew; any change makes an attempt under way count no more.
- * Throws SCHEDULE_NOT_FOUND, INVALID_STATE.
+ * Throws SCHEDULE_NOT_FOUND, INVALID_STATE, and QUOTA_EXCEEDED for one that grows.
  */
 export function update(
   db: Db,
@@ -93,7 +95,8 @@ export function update(
       if (await isOther(tx, caller.tenant_id, id, change)) await outbox.rename(tx, key, event_id)
     }
     tx.afterCommit(() => services.wake(again_at))
-    await store.update(tx, caller.tenant_id, id, change)
+    const changed = await store.update(tx, caller.tenant_id, id, change)
+    quotas.takeBytes(tx, caller, services.plans, changed?.grew ?? 0)
     return read(tx, caller.tenant_id, id)
   })
 }

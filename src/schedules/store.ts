@@ -48,11 +48,14 @@ function listStatement(name: string, conditions: string): Statement<ScheduleRow 
 
 const settings = `callback_url = coalesce(:callback_url, callback_url),
           callback_payload = coalesce(:callback_payload, callback_payload),
-          dlq_on_failure = coalesce(:dlq_on_failure, dlq_on_failure), updated_at = :now
-    where tenant_id = :tenant_id and id = :id`
+          dlq_on_failure = coalesce(:dlq_on_failure, dlq_on_failure), updated_at = :now,
+          grew = octet_length(coalesce(:callback_url, callback_url)) - octet_length(callback_url)
+               + octet_length(coalesce(:callback_payload, callback_payload)) - octet_length(callback_payload)
+    where tenant_id = :tenant_id and id = :id
+   returning grew`
 
-const UPDATE = sql('schedules.update', `update schedules set ${settings}`)
-const UPDATE_ANEW = sql(
+const UPDATE = sql<{ grew: number }>('schedules.update', `update schedules set ${settings}`)
+const UPDATE_ANEW = sql<{ grew: number }>(
   'schedules.update_anew',
   `update schedules
       set fire_at = :fire_at, attempts = 0, last_error = null, last_status_code = null, ${settings}`,
@@ -140,12 +143,12 @@ export async function list(
 
 /**
  * What is absent stays: nothing is read before, so that of two changes at once neither undoes the other. A new fire_at
- * forgets the attempts.
+ * forgets the attempts. Answers by how many bytes the row grew.
  */
 export function update(tx: Tx, tenant_id: string, id: string, change: Partial<Settings>) {
   const { callback_url = null, callback_payload = null, fire_at, dlq_on_failure = null } = change
   const params = { tenant_id, id, callback_url, callback_payload, dlq_on_failure, now: tx.now }
-  return fire_at === undefined ? tx.run(UPDATE, params) : tx.run(UPDATE_ANEW, { ...params, fire_at })
+  return fire_at === undefined ? tx.one(UPDATE, params) : tx.one(UPDATE_ANEW, { ...params, fire_at })
 }
 
 export function cancel(tx: Tx, tenant_id: string, id: string) {

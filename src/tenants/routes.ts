@@ -19,6 +19,7 @@ const Quota = Shape({
   active_schedules: QuotaUse,
   inboxes: QuotaUse,
   api_calls_per_month: QuotaUse,
+  storage_bytes: QuotaUse,
 })
 
 const tenant_fields = {

@@ -41,6 +41,7 @@ export async function create(
   { plans, secrets }: { plans: Plans; secrets: Secrets },
   input: { name: string; owner_email: string; plan: string },
 ): Promise<Created> {
+  quotas.mustHaveDisk(tx)
   const tenant_id = newId('ten', tx.now)
   const signing_secret = newSigningSecret()
   const inserted = await store.insert(tx, {
@@ -53,8 +54,12 @@ export async function create(
   await quotas.create(tx, tenant_id)
   await audit.begin(tx, tenant_id)
   const admin_key = await credentials.issue(tx, adminOf(tenant_id))
-  const tenant: TenantRow = { ...input, tenant_id, status: 'active', purge_at: null, created_at: tx.now }
-  return { tenant, admin_key, signing_secret, quota: await quotas.usage(tx, tenant, plans, 0) }
+  const tenant: TenantRow = {
+    ...{ ...input, tenant_id, status: 'active', purge_at: null },
+    ...{ storage_bytes_max: null, created_at: tx.now },
+  }
+  const nothing = { calls: 0, unwritten_bytes: 0 }
+  return { tenant, admin_key, signing_secret, quota: await quotas.usage(tx, tenant, plans, nothing) }
 }
 
 interface Viewing {
@@ -76,8 +81,18 @@ export async function read(
   { plans, calls }: Viewing,
 ): Promise<TenantView> {
   mustBeOwnOrMe(caller, tenant_id)
-  const used = await calls.used(caller.tenant_id, now)
-  return db.read(caller.tenant_id, (q) => view(q, caller.tenant_id, plans, now, used))
+  const counted = await inMemory(db, calls, caller.tenant_id, now)
+  return db.read(caller.tenant_id, (q) => view(q, caller.tenant_id, plans, now, counted))
+}
+
+/** What this node has counted and the database does not hold yet. Not within a transaction. */
+async function inMemory(
+  db: Db,
+  calls: MonthlyCalls,
+  tenant_id: string,
+  now: Millis,
+): Promise<quotas.InMemory> {
+  return { calls: await calls.used(tenant_id, now), unwritten_bytes: db.unwrittenBytes(tenant_id) }
 }
 
 async function view(
@@ -85,7 +100,7 @@ async function view(
   tenant_id: string,
   plans: Plans,
   now: Millis,
-  calls: number,
+  counted: quotas.InMemory,
 ): Promise<TenantView> {
   const tenant = await store.find(q, tenant_id)
   if (!tenant) throw new ApiError('UNAUTHORIZED')
@@ -93,7 +108,7 @@ async function view(
     kv_keys: await kv.countExpired(q, tenant_id, now),
     inboxes: await inbox.countExpired(q, tenant_id, now),
   }
-  return { tenant, quota: await quotas.usage(q, tenant, plans, calls, expired) }
+  return { tenant, quota: await quotas.usage(q, tenant, plans, counted, expired) }
 }
 
 /** From now on only the admin key may look, delete again or restore; the purge comes 30 days later. */
@@ -128,7 +143,7 @@ export async function restore(
   tenant_id: string,
 ): Promise<TenantView> {
   mustBeOwn(caller, tenant_id)
-  const calls = await services.calls.used(caller.tenant_id, db.clock.now())
+  const counted = await inMemory(db, services.calls, caller.tenant_id, db.clock.now())
   return db.write(tenant_id, async (tx) => {
     const restored = await store.restore(tx, caller.tenant_id)
     if (!restored) throw await restoreRefusal(tx, caller.tenant_id)
@@ -137,7 +152,7 @@ export async function restore(
       services.key_cache.clear()
       services.wake(tx.now)
     })
-    return view(tx, caller.tenant_id, services.plans, tx.now, calls)
+    return view(tx, caller.tenant_id, services.plans, tx.now, counted)
   })
 }
 
@@ -205,7 +220,7 @@ export async function rotateKey(
   grace_seconds: number,
 ): Promise<TenantView & credentials.Rotation> {
   mustBeOwn(caller, tenant_id)
-  const calls = await services.calls.used(caller.tenant_id, db.clock.now())
+  const counted = await inMemory(db, services.calls, caller.tenant_id, db.clock.now())
   return db.write(tenant_id, async (tx) => {
     await store.markRotated(tx, caller.tenant_id)
     const rotation = await credentials.rotate(
@@ -214,7 +229,7 @@ export async function rotateKey(
       adminOf(caller.tenant_id),
       grace_seconds,
     )
-    return { ...(await view(tx, caller.tenant_id, services.plans, tx.now, calls)), ...rotation }
+    return { ...(await view(tx, caller.tenant_id, services.plans, tx.now, counted)), ...rotation }
   })
 }
 
@@ -226,12 +241,12 @@ export async function rotateSigningSecret(
   tenant_id: string,
 ): Promise<TenantView & { signing_secret: string }> {
   mustBeOwn(caller, tenant_id)
-  const calls = await services.calls.used(caller.tenant_id, db.clock.now())
+  const counted = await inMemory(db, services.calls, caller.tenant_id, db.clock.now())
   const signing_secret = newSigningSecret()
   const sealed = services.secrets.seal(signingContext(caller.tenant_id), signing_secret)
   return db.write(tenant_id, async (tx) => {
     await store.rotateSigningSecret(tx, caller.tenant_id, sealed, tx.now + previous_secret_ms)
-    return { ...(await view(tx, caller.tenant_id, services.plans, tx.now, calls)), signing_secret }
+    return { ...(await view(tx, caller.tenant_id, services.plans, tx.now, counted)), signing_secret }
   })
 }
 
@@ -257,6 +272,11 @@ export async function signingSecrets(
 /** For the operator. False when there is no such tenant. */
 export function setPlan(db: Db, tenant_id: string, plan: string): Promise<boolean> {
   return db.write((tx) => store.setPlan(tx, tenant_id, plan))
+}
+
+/** For the operator: how much the tenant may store, whatever its plan; null: what the plan says. False: see setPlan. */
+export function setStorage(db: Db, tenant_id: string, storage_bytes_max: number | null): Promise<boolean> {
+  return db.write((tx) => store.setStorage(tx, tenant_id, storage_bytes_max))
 }
 
 /** Every id but the caller's own answers alike, existing or not. */

@@ -4,7 +4,7 @@ import type { Millis } from '../base/clock.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 import type { TenantRow } from './tenant.ts'
 
-const columns = 'tenant_id, name, owner_email, plan, status, purge_at, created_at'
+const columns = 'tenant_id, name, owner_email, plan, status, purge_at, storage_bytes_max, created_at'
 
 const INSERT = sql(
   'tenants.insert',
@@ -47,6 +47,11 @@ const ROTATE_SIGNING_SECRET = sql<TenantRow>(
 )
 
 const SET_PLAN = sql('tenants.set_plan', 'update tenants set plan = :plan where tenant_id = :tenant_id')
+
+const SET_STORAGE = sql(
+  'tenants.set_storage',
+  'update tenants set storage_bytes_max = :storage_bytes_max where tenant_id = :tenant_id',
+)
 
 const PLANS = sql<{ plan: string }>('tenants.plans', 'select distinct plan from tenants')
 
@@ -146,6 +151,15 @@ export function rotateSigningSecret(
 
 export async function setPlan(tx: Tx, tenant_id: string, plan: string): Promise<boolean> {
   return (await tx.run(SET_PLAN, { tenant_id, plan })) === 1
+}
+
+/** Null: the plan's. */
+export async function setStorage(
+  tx: Tx,
+  tenant_id: string,
+  storage_bytes_max: number | null,
+): Promise<boolean> {
+  return (await tx.run(SET_STORAGE, { tenant_id, storage_bytes_max })) === 1
 }
 
 export function signingSecrets(q: Reader, tenant_id: string) {

@@ -32,6 +32,8 @@ export interface TenantRow {
   plan: string
   status: TenantStatus
   purge_at: Millis | null
+  /** What the operator allows this tenant to store, in bytes; null: what its plan does. */
+  storage_bytes_max: number | null
   created_at: Millis
 }
 

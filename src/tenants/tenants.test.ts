@@ -19,6 +19,7 @@ const free = {
   active_schedules: 100,
   inboxes: 3,
   api_calls_per_month: 500,
+  storage_bytes: 1_073_741_824,
 }
 const pro = {
   agents: 500,
@@ -27,6 +28,7 @@ const pro = {
   active_schedules: 50_000,
   inboxes: 50,
   api_calls_per_month: null,
+  storage_bytes: 107_374_182_400,
 }
 
 function refusal({ status, body }: Answer) {
@@ -185,13 +187,14 @@ forEachService('Tenants', (service) => {
     await service.ask('PUT', '/v1/kv/a/one', { key: tenant.api_key, body: { value: 1 } })
     await service.ask('PUT', '/v1/kv/a/two', { key: tenant.api_key, body: { value: 1 } })
     await service.addAgent(tenant.admin_key, 'agent-two')
+    const storage_bytes = 4 * 256 + 2 * 'agent-one'.length + 2 * 'aone1'.length
     const read = await service.ask('GET', `/v1/tenants/${tenant.tenant_id}`, { key: tenant.admin_key })
     expect(read.status).toBe(200)
     expect(read.body).toEqual({
       tenant_id: tenant.tenant_id,
       name: tenant.name,
       plan: 'pro',
-      quota: quotaOf(pro, { agents: 2, kv_keys: 2 }),
+      quota: quotaOf(pro, { agents: 2, kv_keys: 2, storage_bytes }),
       owner_email,
       status: 'active',
       purge_at: null,

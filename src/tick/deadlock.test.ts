@@ -40,6 +40,9 @@ function pausedAfter(tx: Tx, name: string | null, wait: () => Promise<unknown>):
     all: (statement, params) => paused(statement, tx.all(statement, params)),
     run: (statement, params) => paused(statement, tx.run(statement, params)),
     afterCommit: (effect) => tx.afterCommit(effect),
+    stores: (tenant_id, bytes) => tx.stores(tenant_id, bytes),
+    stored: (tenant_id, told) => tx.stored(tenant_id, told),
+    disk_full: tx.disk_full,
   }
 }
 

@@ -1,6 +1,8 @@
 // What clients did, what lies in the database afterwards, and whether the two can both be true.
 
 import { Database } from 'bun:sqlite'
+import { bytesIn, counted } from '../../src/db/recount.ts'
+import { row_bytes } from '../../src/db/stored.ts'
 
 /** acknowledged: answered 2xx. unknown: no answer came. */
 export type Outcome = 'acknowledged' | 'unknown'
@@ -84,6 +86,7 @@ export function findIn(path: string): Found {
                 case quota
                   when 'agents' then (select count(*) from agents a where a.tenant_id = u.tenant_id)
                   when 'kv_keys' then (select count(*) from kv_entries e where e.tenant_id = u.tenant_id and value is not null)
+                  when 'storage_bytes' then ${counted.map(storedIn).join(' + ')}
                   else 0 end as there
            from quota_usage u`,
       ),
@@ -91,6 +94,11 @@ export function findIn(path: string): Found {
   } finally {
     file.close()
   }
+}
+
+/** What the tenant's rows of one table come to. */
+function storedIn(item: (typeof counted)[number]): string {
+  return `(select coalesce(sum(${row_bytes} + ${bytesIn(item)}), 0) from ${item.table} r where r.tenant_id = u.tenant_id)`
 }
 
 /** What cannot be: every line is a broken promise. Empty when all was kept. */
@@ -193,7 +201,7 @@ function judgeCounters({ usage, heads }: Found): string[] {
     ),
     ...heads.flatMap(({ tenant_id }) => {
       const count = counters.get(tenant_id)?.length ?? 0
-      return count === 5 ? [] : [`${tenant_id}: has ${count} counters`]
+      return count === 6 ? [] : [`${tenant_id}: has ${count} counters`]
     }),
   ]
 }

@@ -42,6 +42,8 @@ export class TestService {
   engine: 'sqlite' | 'postgres' = 'sqlite'
   clock = new TestClock()
   logged: { level: string; fields: Record<string, unknown>; message: string }[] = []
+  /** The disk of a SQLite database, instead of the real one. */
+  space: { free: number; total: number } | null = null
   url = ''
   app!: App
   database_url = ''
@@ -62,6 +64,7 @@ export class TestService {
       TICK: 'external',
       CRON_SECRET: cron_secret,
       LOG_LEVEL: 'debug',
+      DISK_RESERVE: '0',
       ...this.environment,
     })
     this.app = await openApp(config, {
@@ -70,6 +73,7 @@ export class TestService {
       onFatal: (error) => {
         throw error
       },
+      ...(this.space ? { space: () => this.space! } : {}),
     })
     this.url = this.app.listen()
     return this

@@ -58,6 +58,22 @@ export class QuietDb implements Db {
     return this.#counted(() => this.db.read(turn, work))
   }
 
+  unwrittenBytes(tenant_id: string): number {
+    return this.db.unwrittenBytes(tenant_id)
+  }
+
+  maintain(): Promise<void> {
+    return this.db.maintain()
+  }
+
+  faults(): Promise<string[]> {
+    return this.db.faults()
+  }
+
+  trouble() {
+    return this.db.trouble()
+  }
+
   write<T>(owner: Owner | ((tx: Tx) => Awaitable<T>), given?: (tx: Tx) => Awaitable<T>): Promise<T> {
     const [turn, work] = turnOf(owner, given)
     return this.#counted(() =>
@@ -95,12 +111,14 @@ export class QuietDb implements Db {
 /** A transaction in which some statements fail. */
 class FailingTx implements Tx {
   readonly now: number
+  readonly disk_full: boolean
 
   constructor(
     private readonly tx: Tx,
     private readonly failing: ReadonlySet<string>,
   ) {
     this.now = tx.now
+    this.disk_full = tx.disk_full
   }
 
   one<Row>(statement: Statement<Row>, params: Params) {
@@ -120,6 +138,14 @@ class FailingTx implements Tx {
 
   afterCommit(effect: () => void): void {
     this.tx.afterCommit(effect)
+  }
+
+  stores(tenant_id: string, bytes: number): void {
+    this.tx.stores(tenant_id, bytes)
+  }
+
+  stored(tenant_id: string, told: number): number {
+    return this.tx.stored(tenant_id, told)
   }
 
   #mayFail({ name }: Statement<unknown>): void {

@@ -6,6 +6,7 @@ create table service_settings (
   value {text} not null
 ) {keyed};
 
+-- storage_bytes_max: the operator's limit for this tenant; null for its plan's.
 create table tenants (
   tenant_id {text} primary key,
   name {text} not null,
@@ -18,12 +19,13 @@ create table tenants (
   previous_signing_secret {text},
   previous_signing_secret_until {integer},
   admin_key_rotated_at {integer},
+  storage_bytes_max {integer},
   created_at {integer} not null
 ) {keyed};
 create unique index tenants_name on tenants (name_key);
 
--- Used by kv_keys alone: version_floor, the highest version that was swept away with a tombstone, and tombstones, how
--- many there are.
+-- storage_bytes: what its rows come to (src/db/stored.ts). Used by kv_keys alone: version_floor, the highest version that
+-- was swept away with a tombstone, and tombstones, how many there are.
 create table quota_usage (
   tenant_id {text} not null references tenants (tenant_id),
   quota {text} not null,
@@ -68,8 +70,9 @@ create table approval_keys (
 ) {keyed};
 
 -- A row without a value is a tombstone, which keeps versions from repeating. counted: whether it is in the
--- tenant's kv_keys. born: the version at which it began to be. What is large comes last: SQLite reads a row from its
--- beginning, as far as it must.
+-- tenant's kv_keys. born: the version at which it began to be. grew: by how many bytes the last change of the value
+-- made the row grow; here because no other way tells the length of what was overwritten in the statement itself. What is
+-- large comes last: SQLite reads a row from its beginning, as far as it must.
 create table kv_entries (
   tenant_id {text} not null,
   namespace {text} not null,
@@ -77,6 +80,7 @@ create table kv_entries (
   version {integer} not null,
   born {integer} not null,
   counted {integer} not null,
+  grew {integer} not null default 0,
   expires_at {integer},
   updated_at {integer} not null,
   value {text},
@@ -111,12 +115,13 @@ create index audit_entries_action on audit_entries (tenant_id, action, seq);
 create index audit_entries_actor on audit_entries (tenant_id, actor, seq);
 create index audit_entries_workflow on audit_entries (tenant_id, workflow_id, seq) where workflow_id is not null;
 
--- tenant_id is '' for the public POST /v1/tenants. answer is sealed under the Idempotency-Key itself.
+-- tenant_id is '' for the public POST /v1/tenants. answer is sealed under the Idempotency-Key itself. grew: as above.
 create table idempotency_keys (
   tenant_id {text} not null,
   key_hash {text} not null,
   fingerprint {text} not null,
   status {integer},
+  grew {integer} not null default 0,
   answer {text},
   expires_at {integer} not null,
   primary key (tenant_id, key_hash)

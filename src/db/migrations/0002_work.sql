@@ -63,6 +63,7 @@ create index dlq_items_open on dlq_items (tenant_id, id) where status in ('faile
 create index dlq_items_locked on dlq_items (locked_until) where status = 'claimed';
 create index dlq_items_ended on dlq_items (updated_at) where status in ('resolved', 'archived');
 
+-- grew: by how many bytes the last change made the row grow, as in kv_entries.
 create table schedules (
   tenant_id {text} not null,
   id {text} not null,
@@ -75,6 +76,7 @@ create table schedules (
   last_error {text},
   last_status_code {integer},
   fired_at {integer},
+  grew {integer} not null default 0,
   created_at {integer} not null,
   updated_at {integer} not null,
   callback_payload {text} not null,

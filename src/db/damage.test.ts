@@ -1,0 +1,283 @@
+// Files that were damaged, files that cannot be written, and disks that are full.
+
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { TestClock } from '../../test/support/clock.ts'
+import { ApiError } from '../base/errors.ts'
+import { type Db, DbError, unnamed } from './db.ts'
+import { log_bytes, sqlite_pragmas } from './dialect.ts'
+import { Disk, type Space } from './disk.ts'
+import { openSqlite, type SqliteOptions } from './sqlite.ts'
+
+const mib = 1_048_576
+const CREATE = unnamed(
+  'test.create',
+  'create table notes (id integer primary key, text text not null) strict',
+)
+const COUNTERS = unnamed(
+  'test.counters',
+  'create table quota_usage (tenant_id text, quota text, used integer) strict',
+)
+const INSERT = unnamed('test.insert', 'insert into notes (id, text) values (:id, :text)')
+const FIND = unnamed<{ text: string }>('test.find', 'select text from notes where id = :id')
+const DELETE = unnamed('test.delete', 'delete from notes where id = :id')
+
+let folder: string
+let path: string
+let opened: Db[]
+let fatal: unknown[]
+let damaged: unknown[]
+let space: Space
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'waystation-damage-'))
+  path = join(folder, 'test.db')
+  opened = []
+  fatal = []
+  damaged = []
+  space = { free: 1_000 * mib, total: 10_000 * mib }
+})
+
+afterEach(async () => {
+  for (const db of opened) await db.close().catch(() => {})
+  rmSync(folder, { recursive: true, force: true })
+})
+
+function open(options: Partial<SqliteOptions> = {}): Db {
+  const db = openSqlite(path, {
+    clock: new TestClock(),
+    exclusive: true,
+    onFatal: (error) => fatal.push(error),
+    onDamaged: (error) => damaged.push(error),
+    disk: { reserve_bytes: 0, space: () => space },
+    ...options,
+  })
+  opened.push(db)
+  return db
+}
+
+/** A database of 100 notes of about a page each, closed. */
+async function filled(): Promise<void> {
+  const db = open()
+  await db.write((tx) => tx.run(CREATE, {}))
+  for (let id = 1; id <= 100; id++) await write(db, id)
+  await db.close()
+}
+
+const text = 'x'.repeat(3_000)
+const write = (db: Db, id: number, long = text) => db.write((tx) => tx.run(INSERT, { id, text: long }))
+const outcome = (work: Promise<unknown>) =>
+  work.then(
+    () => 'done',
+    (error) => (error instanceof DbError ? error.kind : (error as ApiError).code),
+  )
+const read = async (db: Db, id: number) => (await db.one(FIND, { id }))?.text.length
+
+/** Overwrites the pages from this one on. */
+function flip(from_page: number, pages: number): void {
+  const file = readFileSync(path)
+  file.fill(0xa5, from_page * 4_096, Math.min(file.length, (from_page + pages) * 4_096))
+  writeFileSync(path, file)
+}
+
+/** The first note that cannot be read any more, and how many can. */
+async function readAll(db: Db): Promise<{ read: number; damaged: number }> {
+  const kinds = await Promise.all(
+    Array.from({ length: 100 }, (_, i) => outcome((async () => read(db, i + 1))())),
+  )
+  return {
+    read: kinds.filter((kind) => kind === 'done').length,
+    damaged: kinds.filter((kind) => kind === 'damaged').length,
+  }
+}
+
+describe('a damaged file', () => {
+  test('is found at the start: nothing is written, what can be read is, and it is said once', async () => {
+    await filled()
+    flip(40, 20)
+    const db = open()
+    expect([db.trouble(), damaged.length]).toEqual([
+      { kind: 'damaged', reason: 'the database file is damaged' },
+      1,
+    ])
+    expect(await outcome(write(db, 101))).toBe('damaged')
+    const found = await readAll(db)
+    expect(found.read + found.damaged).toBe(100)
+    expect(found.read).toBeGreaterThan(50)
+    expect(found.damaged).toBeGreaterThan(10)
+    expect([damaged.length, fatal.length]).toEqual([1, 0])
+    expect((await db.faults()).length).toBeGreaterThan(0)
+  })
+
+  test('is found by a read: from then on nothing is written', async () => {
+    await filled()
+    const db = open()
+    expect([db.trouble(), await db.faults()]).toEqual([null, []])
+    expect(await outcome(write(db, 101))).toBe('done')
+    await db.close()
+    const again = open()
+    flip(40, 20)
+    expect((await readAll(again)).damaged).toBeGreaterThan(10)
+    expect([again.trouble()?.kind, damaged.length]).toEqual(['damaged', 1])
+    expect(await outcome(write(again, 102))).toBe('damaged')
+    expect(await read(again, 1)).toBe(3_000)
+    expect(fatal).toEqual([])
+  })
+
+  test('is found by a write: its neighbours are told the same, and nothing of them was done', async () => {
+    await filled()
+    flip(10, 100)
+    const db = open({ exclusive: false }) // which does not look through the file first
+    const writes = [write(db, 101), db.write((tx) => tx.run(DELETE, { id: 60 })), write(db, 102)]
+    expect(await Promise.all(writes.map(outcome))).toEqual(['damaged', 'damaged', 'damaged'])
+    expect([db.trouble()?.kind, damaged.length, fatal.length]).toEqual(['damaged', 1, 0])
+  })
+
+  test('without its first page is refused in one line that names it', async () => {
+    await filled()
+    flip(0, 1)
+    expect(() => open()).toThrow(new Error(`${path} is no SQLite database, or its first page is damaged`))
+  })
+})
+
+describe('a file that cannot be written', () => {
+  test('is refused at the start in one line that names it', async () => {
+    await filled()
+    // As of a file of mode 0400, which the superuser of some test machine could write all the same.
+    sqlite_pragmas.push('pragma query_only = on')
+    try {
+      expect(() => open()).toThrow(new Error(`cannot write to ${path}: attempt to write a readonly database`))
+    } finally {
+      sqlite_pragmas.pop()
+    }
+    expect(open().trouble()).toBeNull()
+  })
+
+  test('nor can one be made where a file stands in place of the folder', () => {
+    writeFileSync(join(folder, 'file'), '')
+    path = join(folder, 'file', 'test.db')
+    expect(() => open()).toThrow(/ENOTDIR|EEXIST|cannot write to/)
+  })
+})
+
+describe('the reserve', () => {
+  const reserve = () => (existsSync(`${path}.reserve`) ? statSync(`${path}.reserve`).size : null)
+  const disk = (reserve_bytes: number | null) => ({ disk: { reserve_bytes, space: () => space } })
+  const growing = (db: Db) => db.write((tx) => tx.disk_full)
+
+  test.each([
+    [10_000, 256],
+    [2_000, 100],
+    [500, 36],
+  ])(
+    'of a disk of %d MiB is %d MiB: what grows is refused with less, and not with as much',
+    (total, least) => {
+      space.total = total * mib
+      const disk = new Disk(path, { reserve_bytes: null, space: () => space })
+      const full = (free: number, reusable: number) => {
+        space.free = free
+        disk.look(reusable)
+        return disk.full
+      }
+      expect([full(least * mib, 0), full(least * mib - 1, 0)]).toEqual([false, true])
+      expect([full(least * mib - 1, 1), full(least * mib, -1)]).toEqual([false, true])
+    },
+  )
+
+  test('is watched once a second: a node that has less is not ready, until there is room', async () => {
+    const db = open(disk(null))
+    expect([await growing(db), db.trouble()]).toEqual([false, null])
+    space.free = 200 * mib
+    await db.maintain()
+    expect([await growing(db), db.trouble()]).toEqual([
+      true,
+      { kind: 'full', reason: 'the disk is nearly full' },
+    ])
+    space.free = 300 * mib
+    await db.maintain()
+    expect([await growing(db), db.trouble()]).toEqual([false, null])
+  })
+
+  test('is in part a file of 32 MiB, which counts as free, and is made once there is room', async () => {
+    space.free = 100 * mib
+    const db = open(disk(200 * mib))
+    await db.maintain()
+    expect([reserve(), await growing(db)]).toEqual([null, true])
+    space.free = 200 * mib + log_bytes
+    await db.maintain()
+    expect([reserve(), await growing(db)]).toEqual([32 * mib, false])
+    space.free = 168 * mib + log_bytes
+    await db.maintain()
+    expect(await growing(db)).toBe(false)
+    space.free = 168 * mib
+    await db.maintain()
+    expect([reserve(), await growing(db)]).toEqual([32 * mib, true])
+    await db.close()
+    // What is left of the file when a start finds no room at all.
+    space.free = 8 * mib - 1
+    open(disk(200 * mib))
+    expect(reserve()).toBeNull()
+  })
+
+  test('of 0 is none: no file, and nothing is refused before the disk is full', async () => {
+    space.free = 0
+    const db = open(disk(0))
+    await db.maintain()
+    expect([reserve(), await growing(db)]).toEqual([null, false])
+  })
+
+  test('counts what the database has free within its file', async () => {
+    const db = open(disk(100 * mib))
+    await db.write((tx) => tx.run(CREATE, {}))
+    for (let id = 1; id <= 20; id++) await write(db, id, 'x'.repeat(100_000))
+    space.free = 100 * mib + log_bytes - 2 * mib
+    await db.maintain()
+    expect(await growing(db)).toBe(true)
+    for (let id = 1; id <= 20; id++) await db.write((tx) => tx.run(DELETE, { id }))
+    await db.maintain()
+    expect(await growing(db)).toBe(false)
+  })
+
+  test('is looked after again when much has grown within a second', async () => {
+    space.free = 200 * mib
+    const db = open(disk(100 * mib))
+    space.free = 0
+    expect(await growing(db)).toBe(false)
+    await db.write((tx) => tx.run(COUNTERS, {}))
+    await db.write((tx) => tx.stores('ten_a', 17 * mib))
+    expect(await growing(db)).toBe(false)
+    await db.write((tx) => tx.stores('ten_a', 1))
+    expect(await growing(db)).toBe(true)
+  })
+
+  test('is released when SQLite finds no room: what does not grow is done, what grows refuses itself', async () => {
+    sqlite_pragmas.push('pragma max_page_count = 60')
+    try {
+      space.free = 100 * mib
+      const db = open(disk(50 * mib))
+      await db.maintain()
+      await db.write((tx) => tx.run(CREATE, {}))
+      const grow = (id: number) =>
+        db.write(async (tx) => {
+          if (tx.disk_full) throw new ApiError('STORAGE_FULL')
+          await tx.run(INSERT, { id, text })
+        })
+      for (let id = 1; id <= 40; id++) await grow(id)
+      expect(reserve()).toBe(32 * mib)
+      const removed = (id: number) => db.write((tx) => tx.run(DELETE, { id }))
+      // 60 pages are too few for all of these; those that do not grow share the commit, and are done.
+      const together = [...Array.from({ length: 30 }, (_, i) => grow(100 + i)), removed(1), removed(2)]
+      const kinds = await Promise.all(together.map(outcome))
+      expect(kinds).toEqual([...Array(30).fill('STORAGE_FULL'), 'done', 'done'])
+      expect([reserve(), db.trouble()?.kind]).toEqual([null, 'full'])
+      expect([await read(db, 1), await read(db, 3), fatal.length]).toEqual([undefined, 3_000, 0])
+      // Without a new start: a look finds room, the file is made again, and what grows is taken.
+      await db.maintain()
+      expect([await outcome(grow(500)), reserve(), db.trouble()]).toEqual(['done', 32 * mib, null])
+    } finally {
+      sqlite_pragmas.pop()
+    }
+  })
+})

@@ -1,0 +1,182 @@
+// The disk of a SQLite database: a reserve is kept free, so that deletes, sweeps and settling go on when it is full.
+// Part of the reserve is a file, because other programs fill disks as well: it is released when SQLite finds no room.
+
+import { existsSync, rmSync, statfsSync, statSync } from 'node:fs'
+import { open as openFile, rename } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { limit } from '../base/limit.ts'
+
+const mib = 1_048_576
+
+const reserve_bytes_max = limit(
+  'disk.reserve_bytes',
+  256 * mib,
+  'bytes',
+  'Disk space that is kept for deletes, sweeps and settling (DISK_RESERVE): with less, what grows is answered 507. At most a twentieth of the disk, but at least 36 MiB.',
+)
+const reserve_share = 1 / 20
+/**
+ * Enough for a checkpoint to move a whole write-ahead log of 16 MB into the database, which may grow by as much; after
+ * that the log's own room is written again.
+ */
+const reserve_file_bytes_max = limit(
+  'disk.reserve_file_bytes',
+  32 * mib,
+  'bytes',
+  'The part of the reserve that is a file beside the database, and is released when the disk is full.',
+)
+const reserve_bytes_min = reserve_file_bytes_max + 4 * mib
+/** With less free the reserve is released before the database is opened. */
+const start_bytes_min = 8 * mib
+/** The file is written in pieces of this size. */
+const piece_bytes = mib
+
+export interface Space {
+  /** Bytes that this process may still take. */
+  free: number
+  /** Of the whole file system. */
+  total: number
+}
+
+/** The file system that holds this folder. */
+export function spaceOf(folder: string): Space {
+  const { bavail, blocks, bsize } = statfsSync(folder)
+  return { free: bavail * bsize, total: blocks * bsize }
+}
+
+export interface DiskOptions {
+  /** Null: by the size of the disk. 0: nothing is reserved. */
+  reserve_bytes: number | null
+  space: (folder: string) => Space
+}
+
+export class Disk {
+  readonly #folder: string
+  readonly #file: string
+  readonly #space: DiskOptions['space']
+  readonly #reserve_bytes: number
+  readonly #file_bytes: number
+  /** Bytes of the file that is there. */
+  #held = 0
+  #full = false
+  #grown_since_look = 0
+  #making = false
+
+  constructor(database: string, { reserve_bytes, space }: DiskOptions) {
+    this.#folder = dirname(database)
+    this.#file = `${database}.reserve`
+    this.#space = space
+    const share = Math.round(space(this.#folder).total * reserve_share)
+    this.#reserve_bytes = reserve_bytes ?? Math.min(reserve_bytes_max, Math.max(reserve_bytes_min, share))
+    this.#file_bytes = Math.min(reserve_file_bytes_max, this.#reserve_bytes)
+    if (existsSync(this.#unfinished)) rmSync(this.#unfinished)
+    this.#held = sizeOf(this.#file)
+    // A start needs some room, too.
+    if (this.#file_bytes === 0 || this.free < start_bytes_min) this.release()
+  }
+
+  get #unfinished(): string {
+    return `${this.#file}.new`
+  }
+
+  get full(): boolean {
+    return this.#full
+  }
+
+  /** Bytes that are free on the disk. */
+  get free(): number {
+    return this.#space(this.#folder).free
+  }
+
+  /** After a commit. True when so much grew since the last look that another one is due. */
+  grew(bytes: number): boolean {
+    this.#grown_since_look += bytes
+    return this.#reserve_bytes > 0 && this.#grown_since_look > (this.#reserve_bytes - this.#file_bytes) / 4
+  }
+
+  /** `reusable`: bytes that the database has free within its files, less what it will still take of the disk. */
+  look(reusable: number): void {
+    this.#grown_since_look = 0
+    this.#held = sizeOf(this.#file) // somebody may have removed it
+    const left = this.free + this.#held + reusable
+    this.#full = this.#reserve_bytes > 0 && left < this.#reserve_bytes
+  }
+
+  /** SQLite found no room. What grows is refused from now on; true when there is more room than before. */
+  exhausted(): boolean {
+    this.#full = true
+    return this.release()
+  }
+
+  /** Gives the file up; false when there is none. */
+  release(): boolean {
+    this.#making = false
+    rmSync(this.#unfinished, { force: true })
+    if (this.#held === 0) return false
+    this.#held = 0
+    rmSync(this.#file, { force: true })
+    return true
+  }
+
+  /** Makes the file, unless it is there or the disk has no room for it. Written, because a hole would reserve nothing. */
+  async keepReserve(): Promise<void> {
+    const missing = this.#held !== this.#file_bytes && this.#file_bytes > 0
+    if (!missing || this.#making || this.free < this.#reserve_bytes) return
+    this.#making = true
+    try {
+      await this.#write()
+      if (!this.#making) return // released meanwhile
+      await rename(this.#unfinished, this.#file)
+      this.#held = this.#file_bytes
+    } catch {
+      // No room after all: it is tried again later.
+      rmSync(this.#unfinished, { force: true })
+    } finally {
+      this.#making = false
+    }
+  }
+
+  async #write(): Promise<void> {
+    const file = await openFile(this.#unfinished, 'w', 0o600)
+    try {
+      const piece = noise(piece_bytes)
+      for (let at = 0; at < this.#file_bytes && this.#making; at += piece_bytes)
+        await file.write(piece, 0, Math.min(piece_bytes, this.#file_bytes - at))
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+  }
+}
+
+/** 0 when there is none. */
+export function sizeOf(file: string): number {
+  return existsSync(file) ? statSync(file).size : 0
+}
+
+/** Bytes that no file system stores in fewer. Nothing rests on their being hard to guess (Marsaglia's xorshift32). */
+function noise(bytes: number): Uint8Array {
+  const words = new Uint32Array(bytes / 4)
+  let state = 2_463_534_242
+  for (let i = 0; i < words.length; i++) {
+    state ^= state << 13
+    state ^= state >>> 17
+    state ^= state << 5
+    words[i] = state
+  }
+  return new Uint8Array(words.buffer)
+}
+
+/** Why the database at this path cannot be opened: one line that names the file and says what to do about it. */
+export function explained(error: unknown, path: string): unknown {
+  const code = String((error as { code?: string }).code ?? '')
+  const message = (error as Error).message
+  if (/^SQLITE_(READONLY|CANTOPEN|PERM)|^E(ACCES|ROFS|PERM)$/.test(code))
+    return new Error(`cannot write to ${path}: ${message}`)
+  if (code === 'SQLITE_NOTADB')
+    return new Error(`${path} is no SQLite database, or its first page is damaged`)
+  const no_room = code === 'ENOSPC' || code === 'SQLITE_FULL'
+  if (no_room || (code.startsWith('SQLITE_IOERR') && spaceOf(dirname(path)).free < start_bytes_min))
+    return new Error(`the disk of ${path} is full: make room and start again (${message})`)
+  return code.startsWith('SQLITE_') ? new Error(`cannot open ${path}: ${message} (${code})`) : error
+}

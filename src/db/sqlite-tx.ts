@@ -1,0 +1,65 @@
+// What one job of a SQLite commit is given.
+
+import type { Millis } from '../base/clock.ts'
+import type { Params, Statement, Tx } from './db.ts'
+import { Changes, type StoredBytes } from './stored.ts'
+
+interface Writer {
+  one<Row>(statement: Statement<Row>, params: Params): Row | null
+  all<Row>(statement: Statement<Row>, params: Params): Row[]
+  run(statement: Statement, params: Params): number
+}
+
+export class SqliteTx implements Tx {
+  effects: (() => void)[] | null = null
+  wrote = false
+  finished = false
+  readonly changes = new Changes()
+
+  /** `before`: what the jobs before this one in the same commit change. */
+  constructor(
+    private readonly connection: Writer,
+    readonly now: Millis,
+    readonly disk_full: boolean,
+    private readonly known: StoredBytes,
+    private readonly before: Changes,
+  ) {}
+
+  one<Row>(statement: Statement<Row>, params: Params): Row | null {
+    this.#mustBeOpen(statement)
+    const row = this.connection.one(statement, params)
+    if (statement.writes && row !== null) this.wrote = true
+    return row
+  }
+
+  all<Row>(statement: Statement<Row>, params: Params): Row[] {
+    this.#mustBeOpen(statement)
+    const rows = this.connection.all(statement, params)
+    if (statement.writes && rows.length > 0) this.wrote = true
+    return rows
+  }
+
+  run(statement: Statement, params: Params): number {
+    this.#mustBeOpen(statement)
+    const changed = this.connection.run(statement, params)
+    if (changed > 0) this.wrote = true
+    return changed
+  }
+
+  afterCommit(effect: () => void): void {
+    this.effects ??= []
+    this.effects.push(effect)
+  }
+
+  stores(tenant_id: string, bytes: number): void {
+    this.changes.add(tenant_id, bytes)
+  }
+
+  stored(tenant_id: string, told: number): number {
+    return this.known.used(tenant_id, told) + this.before.of(tenant_id) + this.changes.of(tenant_id)
+  }
+
+  #mustBeOpen(statement: Statement<unknown>): void {
+    if (this.finished) throw new Error(`${statement.name} on a finished transaction`)
+  }
+}

@@ -1,0 +1,147 @@
+import { describe, expect, test } from 'bun:test'
+import { TestClock } from '../../test/support/clock.ts'
+import { forEachDatabase } from '../../test/support/databases.ts'
+import { second_ms } from '../base/clock.ts'
+import { default_plans } from '../quotas/plans.ts'
+import * as quotas from '../quotas/service.ts'
+import { secretsUnder } from '../secrets/service.ts'
+import * as tenants from '../tenants/service.ts'
+import type { Db } from './db.ts'
+import { recount } from './recount.ts'
+import { rowBytes, StoredBytes } from './stored.ts'
+
+const kib = 1_024
+const services = { plans: default_plans, secrets: secretsUnder('the secret of these tests') }
+
+async function newTenant(db: Db): Promise<string> {
+  const name = crypto.randomUUID().slice(0, 20)
+  const input = { name, owner_email: 'owner@example.com', plan: 'free' }
+  return (await db.write((tx) => tenants.create(tx, services, input))).tenant.tenant_id
+}
+
+async function counterOf(db: Db, tenant_id: string): Promise<number> {
+  const nothing = { calls: 0, unwritten_bytes: 0 }
+  return (await quotas.usage(db, { tenant_id, plan: 'free' }, default_plans, nothing)).storage_bytes!.used
+}
+
+/** How often a counter is written while the work runs. */
+async function counted(db: Db, work: () => Promise<unknown>): Promise<number> {
+  let times = 0
+  db.onStatement((name) => {
+    if (name === 'stored.add') times += 1
+  })
+  await work()
+  db.onStatement(null)
+  return times
+}
+
+test('a row counts 256 bytes and its texts in UTF-8', () => {
+  expect([rowBytes(), rowBytes('abc', null, 'é'), rowBytes('\u{1f600}')]).toEqual([256, 261, 260])
+})
+
+forEachDatabase('stored bytes', (databases) => {
+  test('are in the counter with the commit on SQLite, and a second later on PostgreSQL', async () => {
+    const { db } = await databases.open()
+    const tenant_id = await newTenant(db)
+    await db.write((tx) => tx.stores(tenant_id, 1_000))
+    const at_once = databases.engine === 'sqlite'
+    expect(await counterOf(db, tenant_id)).toBe(at_once ? 1_000 : 0)
+    expect(db.unwrittenBytes(tenant_id)).toBe(at_once ? 0 : 1_000)
+    await db.maintain()
+    expect([await counterOf(db, tenant_id), db.unwrittenBytes(tenant_id)]).toEqual([1_000, 0])
+    expect(await counted(db, () => db.maintain())).toBe(0)
+  })
+
+  test('of 50 writes at once are written once for each tenant, or not yet', async () => {
+    const { db } = await databases.open()
+    const two = [await newTenant(db), await newTenant(db)]
+    const times = await counted(db, () =>
+      Promise.all(Array.from({ length: 50 }, (_, i) => db.write((tx) => tx.stores(two[i % 2]!, 10)))),
+    )
+    expect(times).toBe(databases.engine === 'sqlite' ? 2 : 0)
+    await db.maintain()
+    expect([await counterOf(db, two[0]!), await counterOf(db, two[1]!)]).toEqual([250, 250])
+  })
+
+  test('that grow by 256 KiB are written with the transaction on PostgreSQL, and not before', async () => {
+    const { db } = await databases.open()
+    const tenant_id = await newTenant(db)
+    await db.write((tx) => tx.stores(tenant_id, 256 * kib - 1))
+    const before = await counterOf(db, tenant_id)
+    await db.write((tx) => tx.stores(tenant_id, 1))
+    expect(before).toBe(databases.engine === 'sqlite' ? 256 * kib - 1 : 0)
+    expect([await counterOf(db, tenant_id), db.unwrittenBytes(tenant_id)]).toEqual([256 * kib, 0])
+  })
+
+  test('of a transaction that fails count nothing, and those of its neighbours do', async () => {
+    const { db } = await databases.open()
+    const tenant_id = await newTenant(db)
+    const failing = db.write(async (tx) => {
+      tx.stores(tenant_id, 512 * kib)
+      await quotas.lock(tx, tenant_id, 'agents')
+      throw new Error('undone')
+    })
+    const kept = db.write((tx) => tx.stores(tenant_id, 7))
+    await expect(failing).rejects.toThrow('undone')
+    await kept
+    await db.maintain()
+    expect(await counterOf(db, tenant_id)).toBe(7)
+  })
+
+  test('never fall below 0, and a recount puts a wrong counter right', async () => {
+    const { db } = await databases.open()
+    const tenant_id = await newTenant(db)
+    await db.write((tx) => tx.stores(tenant_id, -5))
+    await db.maintain()
+    expect(await counterOf(db, tenant_id)).toBe(0)
+    await db.write((tx) => tx.stores(tenant_id, 999))
+    await db.maintain()
+    expect([await recount(db, tenant_id), await counterOf(db, tenant_id)]).toEqual([-999, 0])
+    expect(await recount(db, tenant_id)).toBe(0)
+  })
+
+  test('are known within a transaction: the counter, what waits, its neighbours and its own', async () => {
+    const { db, clock } = await databases.open()
+    const tenant_id = await newTenant(db)
+    const told = (await counterOf(db, tenant_id)) + 40
+    const seen = await db.write((tx) => {
+      tx.stores(tenant_id, 3)
+      return tx.stored(tenant_id, told)
+    })
+    expect(seen).toBe(43)
+    // This process knows better than what the caller was told a moment ago.
+    expect(await db.write((tx) => tx.stored(tenant_id, 0))).toBe(3)
+    clock.advance(second_ms)
+    await db.maintain()
+    clock.advance(second_ms)
+    expect(await db.write((tx) => tx.stored(tenant_id, 100))).toBe(100)
+  })
+})
+
+describe('what a process knows of the counters', () => {
+  test('is what it wrote, for a second, and what waits and is on its way', () => {
+    const clock = new TestClock()
+    const stored = new StoredBytes(clock)
+    expect(stored.used('a', 5)).toBe(5)
+    stored.keep('a', 10)
+    expect([stored.used('a', 5), stored.unwritten('a'), stored.waiting()]).toEqual([15, 10, ['a']])
+    const taken = stored.take('a')
+    stored.keep('a', 1)
+    expect([taken, stored.used('a', 5), stored.unwritten('a')]).toEqual([10, 16, 11])
+    stored.written('a', taken, 1_000)
+    expect([stored.used('a', 5), stored.unwritten('a')]).toEqual([1_001, 1])
+    clock.advance(999)
+    expect(stored.used('a', 5)).toBe(1_001)
+    clock.advance(1)
+    expect(stored.used('a', 5)).toBe(6)
+  })
+
+  test('keeps what could not be written, and gives up what nobody knows of', () => {
+    const stored = new StoredBytes(new TestClock())
+    stored.keep('a', 10)
+    stored.failed('a', stored.take('a'))
+    expect(stored.unwritten('a')).toBe(10)
+    stored.written('a', stored.take('a'), null)
+    expect([stored.unwritten('a'), stored.used('a', 5)]).toEqual([0, 5])
+  })
+})

@@ -1,0 +1,202 @@
+// How many bytes each tenant stores. A transaction says by how much it changes that; the driver adds it to the tenant's
+// counter. SQLite writes the sum of a commit within that commit, so that it is exact. On PostgreSQL that would make all
+// writes of a tenant wait for one row: there a node keeps sums in memory and writes them once a second, and as soon as
+// one has grown large.
+
+import { type Clock, type Millis, second_ms } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
+import { sql, type Tx } from './db.ts'
+
+/** What a row counts besides its texts: ids, numbers and its places in indexes. */
+export const row_bytes = 256
+
+/** What a row with these texts counts. */
+export function rowBytes(...texts: (string | null)[]): number {
+  return texts.reduce((sum, text) => sum + textBytes(text), row_bytes)
+}
+
+/** Bytes in UTF-8; none for null. */
+export function textBytes(text: string | null): number {
+  return text === null ? 0 : Buffer.byteLength(text)
+}
+
+/** The sum of what statements answer for the rows they changed or removed. */
+export function bytesOf(rows: readonly { bytes: number }[]): number {
+  return rows.reduce((sum, { bytes }) => sum + bytes, 0)
+}
+
+const ADD = sql<{ used: number }>(
+  'stored.add',
+  `update quota_usage set used = case when used + :bytes < 0 then 0 else used + :bytes end
+    where tenant_id = :tenant_id and quota = 'storage_bytes'
+   returning used`,
+)
+
+/** Adds to the tenant's counter, which does not fall below 0; answers the sum, null when the tenant has none. */
+export async function add(tx: Pick<Tx, 'one'>, tenant_id: string, bytes: number): Promise<number | null> {
+  return (await tx.one(ADD, { tenant_id, bytes }))?.used ?? null
+}
+
+/** How long a sum that the database answered is believed. */
+const fresh_ms = second_ms
+/** Tenants that are remembered before those are dropped that there is nothing to know of. */
+const entries_max = 10_000
+
+interface Entry {
+  /** The counter when it was last written by this process. */
+  known: number | null
+  known_at: Millis
+  /** Committed by this process and not in the counter yet; `writing` is on its way there. */
+  unwritten: number
+  writing: number
+}
+
+/** What this process knows of the counters. */
+export class StoredBytes {
+  readonly #entries = new Map<string, Entry>()
+
+  constructor(private readonly clock: Clock) {}
+
+  /** `told`: the counter as the caller's look-up found it, which was at most a second ago. */
+  used(tenant_id: string, told: number): number {
+    const entry = this.#entries.get(tenant_id)
+    if (!entry) return told
+    return (this.#isFresh(entry) ? entry.known! : told) + entry.unwritten + entry.writing
+  }
+
+  /** What the counter does not hold yet. */
+  unwritten(tenant_id: string): number {
+    const entry = this.#entries.get(tenant_id)
+    return entry ? entry.unwritten + entry.writing : 0
+  }
+
+  /** Tenants whose sums wait to be written. */
+  waiting(): string[] {
+    return [...this.#entries].filter(([, { unwritten }]) => unwritten !== 0).map(([tenant_id]) => tenant_id)
+  }
+
+  /** Committed, to be written later. */
+  keep(tenant_id: string, bytes: number): void {
+    this.#entryOf(tenant_id).unwritten += bytes
+  }
+
+  /** What waited is on its way: `written` or `failed` must follow. */
+  take(tenant_id: string): number {
+    const entry = this.#entryOf(tenant_id)
+    const { unwritten } = entry
+    entry.writing += unwritten
+    entry.unwritten = 0
+    return unwritten
+  }
+
+  /** The counter was written and holds `used`; null: nobody knows. `taken` is what `take` answered. */
+  written(tenant_id: string, taken: number, used: number | null): void {
+    const entry = this.#entryOf(tenant_id)
+    entry.writing -= taken
+    if (used === null) return
+    entry.known = used
+    entry.known_at = this.clock.monotonic()
+  }
+
+  failed(tenant_id: string, taken: number): void {
+    const entry = this.#entryOf(tenant_id)
+    entry.writing -= taken
+    entry.unwritten += taken
+  }
+
+  #isFresh({ known, known_at }: Entry): boolean {
+    return known !== null && this.clock.monotonic() - known_at < fresh_ms
+  }
+
+  #entryOf(tenant_id: string): Entry {
+    const found = this.#entries.get(tenant_id)
+    if (found) return found
+    if (this.#entries.size >= entries_max) this.#forgetIdle()
+    const made = { known: null, known_at: 0, unwritten: 0, writing: 0 }
+    this.#entries.set(tenant_id, made)
+    return made
+  }
+
+  #forgetIdle(): void {
+    for (const [tenant_id, entry] of this.#entries) {
+      if (entry.unwritten === 0 && entry.writing === 0 && !this.#isFresh(entry))
+        this.#entries.delete(tenant_id)
+    }
+  }
+}
+
+/** What one transaction, or one commit of several, changes. */
+export class Changes {
+  readonly bytes = new Map<string, number>()
+  /** Of all tenants, what grew. */
+  grown = 0
+
+  add(tenant_id: string, bytes: number): void {
+    if (bytes === 0 || tenant_id === '') return // nobody's: the Idempotency-Key of a sign-up
+    this.bytes.set(tenant_id, (this.bytes.get(tenant_id) ?? 0) + bytes)
+    if (bytes > 0) this.grown += bytes
+  }
+
+  addAll(other: Changes): void {
+    for (const [tenant_id, bytes] of other.bytes) this.add(tenant_id, bytes)
+  }
+
+  of(tenant_id: string): number {
+    return this.bytes.get(tenant_id) ?? 0
+  }
+}
+
+const unwritten_bytes_max = limit(
+  'storage.unwritten_bytes',
+  262_144,
+  'bytes',
+  'On PostgreSQL: what a node may have counted for a tenant and not yet written to its counter, and so what a node that is killed may lose of the count.',
+)
+
+/** The changes of one transaction, while sums are kept in memory. */
+export class LateCount {
+  readonly changes = new Changes()
+  readonly #written: { tenant_id: string; taken: number; used: number | null }[] = []
+
+  constructor(private readonly stored: StoredBytes) {}
+
+  /** Last in the transaction: writes the sums that have grown large. In one order, so that no two wait for each other. */
+  async write(tx: Pick<Tx, 'one'>): Promise<void> {
+    for (const [tenant_id, bytes] of [...this.changes.bytes].sort(byTenant)) {
+      const waiting = this.stored.unwritten(tenant_id) + bytes
+      if (Math.abs(waiting) < unwritten_bytes_max) continue
+      await this.#writeOne(tx, tenant_id, bytes)
+    }
+  }
+
+  /** The same for all that waits. */
+  async writeWaiting(tx: Pick<Tx, 'one'>, tenant_ids: readonly string[]): Promise<void> {
+    for (const tenant_id of tenant_ids.toSorted()) await this.#writeOne(tx, tenant_id, 0)
+  }
+
+  async #writeOne(tx: Pick<Tx, 'one'>, tenant_id: string, bytes: number): Promise<void> {
+    const entry = { tenant_id, taken: this.stored.take(tenant_id), used: null as number | null }
+    this.#written.push(entry)
+    entry.used = await add(tx, tenant_id, entry.taken + bytes)
+  }
+
+  committed(): void {
+    const written = new Set(this.#written.map(({ tenant_id }) => tenant_id))
+    for (const { tenant_id, taken, used } of this.#written) this.stored.written(tenant_id, taken, used)
+    for (const [tenant_id, bytes] of this.changes.bytes) {
+      if (!written.has(tenant_id) && bytes !== 0) this.stored.keep(tenant_id, bytes)
+    }
+  }
+
+  /** `unknown`: it may have been committed after all; better too few are counted than too many. */
+  failed(unknown: boolean): void {
+    for (const { tenant_id, taken } of this.#written) {
+      if (unknown) this.stored.written(tenant_id, taken, null)
+      else this.stored.failed(tenant_id, taken)
+    }
+  }
+}
+
+function byTenant([one]: [string, number], [other]: [string, number]): number {
+  return one < other ? -1 : 1
+}

@@ -1,0 +1,110 @@
+// A service whose disk is nearly full, or whose file is damaged, as its clients and its operator meet it.
+
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { databaseFolder } from '../../test/support/folders.ts'
+import { type Answer, cron_secret, TestService, type TestTenant } from '../../test/support/service.ts'
+
+const gib = 1_073_741_824
+let folder: string
+let file: string
+let service: TestService
+let tenant: TestTenant
+
+beforeEach(async () => {
+  folder = databaseFolder()
+  file = join(folder, 'test.db')
+  service = new TestService({ DISK_RESERVE: String(gib), SECRET_KEY: 'one that outlives the node' })
+  service.space = { free: 2 * gib, total: 100 * gib }
+  await service.start(`sqlite:${file}`)
+  tenant = await service.signUp()
+})
+
+afterEach(async () => {
+  await service.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const ask = (method: string, path: string, body?: unknown) =>
+  service.ask(method, path, { key: tenant.api_key, ...(body === undefined ? {} : { body }) })
+const refusal = ({ status, body, headers }: Answer) => [
+  status,
+  body.error?.code,
+  body.error?.details,
+  headers.get('retry-after'),
+]
+
+describe('While the disk is nearly full', () => {
+  test('what grows is 507 with Retry-After, everything else goes on, and /readyz says why it is 503', async () => {
+    await ask('PUT', '/v1/kv/state/there', { value: 'abc' })
+    const letter = (await ask('POST', '/v1/dlq', { payload: 1, error: 'e' })).body.id
+    const inbox = (await ask('POST', '/api/webhook', {})).body.data
+    const counter = { key: 'k', limit: 5, windowSeconds: 60 }
+    await ask('POST', '/api/rate-limit/check', counter)
+    const question = { title: 't', prompt: 'p', callback_url: 'http://127.0.0.1:1/' }
+    const { id } = (await ask('POST', '/v1/checkpoints', question)).body
+    service.space!.free = 1_000_000
+    await service.app.db.maintain()
+
+    const nearly_full = [503, 'UNAVAILABLE', { reason: 'the disk is nearly full' }, '1']
+    expect(refusal(await service.ask('GET', '/readyz'))).toEqual(nearly_full)
+    const body = { name: crypto.randomUUID().slice(0, 20), owner_email: 'owner@example.com' }
+    const refused = [
+      await service.ask('POST', '/v1/tenants', { body }),
+      await ask('PUT', '/v1/kv/state/new', { value: 1 }),
+      await ask('PUT', '/v1/kv/state/there', { value: 'abcd' }),
+      await ask('POST', '/v1/audit', { action: 'a' }),
+      await ask('POST', '/v1/dlq', { payload: 1, error: 'e' }),
+      await ask('POST', '/v1/checkpoints', question),
+      await ask('POST', '/api/webhook', {}),
+      await ask('POST', '/api/rate-limit/check', { ...counter, key: 'new' }),
+      await service.ask('POST', `/hook/${inbox.token}`, { body: 'x' }),
+    ]
+    expect(refused.map(refusal)).toEqual(refused.map(() => [507, 'STORAGE_FULL', undefined, '1']))
+    expect((await service.ask('POST', '/hook/unknown', { body: 'x' })).status).toBe(404)
+    const done = [
+      await ask('GET', '/v1/kv/state/there'),
+      await ask('PUT', '/v1/kv/state/there', { value: 'xyz' }),
+      await ask('POST', '/api/rate-limit/check', counter),
+      await ask('POST', `/v1/dlq/${letter}/claim`, {}),
+      await service.ask('POST', `/v1/checkpoints/${id}/approve`, { key: tenant.admin_key, body: {} }),
+      await ask('DELETE', `/v1/dlq/${letter}`),
+      await ask('DELETE', '/v1/kv/state/there'),
+      await service.ask('POST', '/v1/tick', { key: cron_secret }),
+    ]
+    expect(done.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 204, 204, 200])
+
+    service.space!.free = 2 * gib
+    await service.app.db.maintain()
+    expect((await service.ask('GET', '/readyz')).status).toBe(200)
+    expect((await ask('PUT', '/v1/kv/state/new', { value: 1 })).status).toBe(200)
+  })
+})
+
+describe('A service on a damaged file', () => {
+  test('starts, is not ready, answers what can be read, writes nothing, and says so in the log once', async () => {
+    for (let i = 0; i < 300; i++) await ask('PUT', `/v1/kv/ns/k${i}`, { value: 'v'.repeat(3_000) })
+    await service.app.stop()
+    const bytes = readFileSync(file)
+    const middle = Math.floor(bytes.length / 4_096 / 2)
+    for (let page = middle; page < middle + 40; page++) bytes.fill(0xa5, page * 4_096, page * 4_096 + 64)
+    writeFileSync(file, bytes)
+    await service.start(`sqlite:${file}`)
+
+    const damaged = [503, 'UNAVAILABLE', { reason: 'the database file is damaged' }, '1']
+    expect(refusal(await service.ask('GET', '/readyz'))).toEqual(damaged)
+    expect((await service.ask('GET', '/livez')).status).toBe(200)
+    const unavailable = [503, 'UNAVAILABLE', undefined, '1']
+    expect(refusal(await ask('PUT', '/v1/kv/ns/new', { value: 1 }))).toEqual(unavailable)
+    expect(refusal(await ask('DELETE', '/v1/kv/ns/k1'))).toEqual(unavailable)
+    const reads: number[] = []
+    for (let i = 0; i < 300; i++) reads.push((await ask('GET', `/v1/kv/ns/k${i}`)).status)
+    expect([...new Set(reads)].toSorted()).toEqual([200, 503])
+    expect(reads.filter((status) => status === 200).length).toBeGreaterThan(100)
+    const said = service.logged.filter(({ level }) => level === 'error')
+    expect(said.map(({ message }) => message)).toEqual([
+      expect.stringMatching(/^THE DATABASE FILE IS DAMAGED/),
+    ])
+  })
+})
