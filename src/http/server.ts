@@ -1,35 +1,37 @@
 // A request, top to bottom.
 
-import type { BunRequest, Server } from 'bun'
+import type { BunRequest } from 'bun'
 import type { Clock } from '../base/clock.ts'
 import { ApiError, invalid } from '../base/errors.ts'
-import type { HeavyReads, Permit } from '../base/heavy-reads.ts'
+import type { HeavyReads } from '../base/heavy-reads.ts'
 import { newId } from '../base/ids.ts'
-import { limit } from '../base/limit.ts'
-import { Pace, type TurnBudget } from '../base/pace.ts'
+import { TurnBudget } from '../base/pace.ts'
 import type { Caller } from '../contract/caller.ts'
 import { encode } from '../contract/encode.ts'
-import {
-  type Context,
-  type Input,
-  type RawRequest,
-  type Route,
-  Streamed,
-  successStatus,
-} from '../contract/route.ts'
+import { type Context, type Input, type RawRequest, type Route, successStatus } from '../contract/route.ts'
 import type { Services } from '../contract/services.ts'
 import { dataText, isApi } from '../contract/surface.ts'
 import type { Db } from '../db/db.ts'
-import { clientAddress, type Range } from './address.ts'
+import type { Range } from './address.ts'
 import { type Failing, failure, json, type Log, respond } from './answers.ts'
 import { authenticate, mustBeAllowed, mustBeCron } from './auth.ts'
 import { mustBeJson, Reader, readBytes } from './body.ts'
 import { corsHeaders } from './cors.ts'
 import { type Answer, claimOf, isAnswered, once } from './idempotency.ts'
 import type { AddressLimit } from './limits.ts'
-import { type Deliveries, LargeAnswer, type Outgoing, undivided } from './outgoing.ts'
+import type { Deliveries, Outgoing } from './outgoing.ts'
 import { type Page, withPageHeaders } from './pages.ts'
 import { type ParamList, paramsIn, pathOf, readParams } from './params.ts'
+import {
+  type Asking,
+  addressOf,
+  type Connection,
+  mustHaveRoom,
+  page_pace,
+  readHeavy,
+  responseOf,
+  untilNextTurn,
+} from './under-way.ts'
 import { answerUnrouted, findPath, type KnownPath, knownPaths } from './unrouted.ts'
 
 export interface ServerOptions {
@@ -46,23 +48,14 @@ export interface ServerOptions {
   limits: { sign_ups: AddressLimit; failed_keys: AddressLimit } | null
   deliveries: Deliveries
   heavy_reads: HeavyReads
+}
+
+interface Running extends ServerOptions {
   turn_budget: TurnBudget
 }
 
-export const requests_max = limit(
-  'http.requests',
-  16_384,
-  'requests',
-  'Requests under way on a node, those that wait included; past it 503 UNAVAILABLE and the connection is closed.',
-)
-
 const methods: readonly Route['method'][] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
-/** What a handler needs of Bun's server. */
-interface Connection extends Pick<Server<undefined>, 'requestIP' | 'timeout' | 'pendingRequests'> {
-  /** The request that this one is a part of, in the same process. */
-  outer?: { request: Request; asking: Asking }
-}
 type Handler = (request: BunRequest, server: Connection) => Promise<Response>
 
 /** Everything that a route needs more than once, made ready before the first request. */
@@ -85,9 +78,10 @@ export interface RequestHandlers {
 
 export function requestHandlers(
   list: readonly Route[],
-  options: ServerOptions,
+  given: ServerOptions,
   pages: readonly Page[] = [],
 ): RequestHandlers {
+  const options: Running = { ...given, turn_budget: new TurnBudget(given.clock) }
   const prepared = list.map(prepare)
   const routes: RequestHandlers['routes'] = {}
   const add = (path: string, method: Route['method'], handler: Handler) => {
@@ -164,7 +158,7 @@ function inProcess(
 
 async function servePage(
   page: Page,
-  options: ServerOptions,
+  options: Running,
   api: InProcess,
   request: BunRequest,
   server: Connection,
@@ -189,7 +183,7 @@ async function servePage(
       hold: (ms) => server.timeout(request, Math.ceil(ms / 1_000) + hold_margin_seconds),
     })
     withPageHeaders(answered, request_id)
-    response = sent(answered, options, request, server, asking, failing, request_id)
+    response = responseOf(answered, options, request, server, asking, failing, request_id)
   } catch (error) {
     asking.permit?.release()
     response = failure(error, request_id, options.log, failing)
@@ -202,7 +196,7 @@ async function servePage(
 
 async function serve(
   prepared: Prepared,
-  options: ServerOptions,
+  options: Running,
   request: BunRequest,
   server: Connection,
 ): Promise<Response> {
@@ -213,7 +207,7 @@ async function serve(
   try {
     mustHaveRoom(server)
     const answered = await answer(prepared, options, request, server, now, request_id, asking)
-    response = sent(answered, options, request, server, asking, prepared.route, request_id)
+    response = responseOf(answered, options, request, server, asking, prepared.route, request_id)
   } catch (error) {
     asking.permit?.release()
     response = failure(error, request_id, options.log, prepared.route)
@@ -227,55 +221,6 @@ async function serve(
   return response
 }
 
-/** Nothing is done for a client that went away meanwhile: the answer is for nobody. */
-async function untilNextTurn(waiting: Promise<void>, { signal }: Request): Promise<void> {
-  await waiting
-  if (signal.aborted) throw new ApiError('REQUEST_TIMEOUT')
-}
-
-function mustHaveRoom({ pendingRequests }: Connection): void {
-  if (pendingRequests > requests_max)
-    throw new ApiError('UNAVAILABLE', { retry_after_seconds: 1, close: true })
-}
-
-/** What Bun gets. Throws UNAVAILABLE when a large answer has no room. */
-function sent(
-  answered: Outgoing,
-  options: ServerOptions,
-  request: BunRequest,
-  server: Connection,
-  asking: Asking,
-  route: Failing,
-  request_id: string,
-): Response {
-  if (server.outer) {
-    // What is made of it is sent by the outer request.
-    server.outer.asking.permit = asking.permit
-    asking.permit?.releaseSoon()
-    return answered instanceof LargeAnswer ? undivided(answered) : answered
-  }
-  if (!(answered instanceof LargeAnswer)) {
-    asking.permit?.release()
-    return answered
-  }
-  asking.permit?.releaseSoon()
-  return options.deliveries.send(answered, {
-    request,
-    address: addressOf(options, request, server),
-    tenant_id: asking.caller?.tenant_id ?? null,
-    closeAfter: (seconds) => server.timeout(request, seconds),
-    onBroken: (error) => void failure(error, request_id, options.log, route),
-    onEnd: () => asking.permit?.release(),
-  })
-}
-
-/** Who asks, once that is known: also when what follows fails. */
-interface Asking {
-  caller: Caller | null
-  /** Of a heavy read, until its answer was sent. */
-  permit: Permit | null
-}
-
 /** Whoever looks at usage with the admin key would otherwise see mostly that. */
 function isUsage(caller: Caller, request: Request): boolean {
   return caller.kind !== 'admin' || (request.method !== 'GET' && request.method !== 'HEAD')
@@ -283,7 +228,7 @@ function isUsage(caller: Caller, request: Request): boolean {
 
 async function answer(
   { route, params: param_list, query, body, status }: Prepared,
-  options: ServerOptions,
+  options: Running,
   request: BunRequest,
   server: Connection,
   now: number,
@@ -339,13 +284,8 @@ async function answer(
     const raw = route.raw ? await rawOf(options, request, server) : no_raw
     const result =
       route.heavy && caller
-        ? await readHeavy(
-            route,
-            options.heavy_reads,
-            asking,
-            context,
-            input,
-            server.outer?.request ?? request,
+        ? await readHeavy(options.heavy_reads, asking, context.gone(), server, (pause) =>
+            route.handle!({ ...context, pause }, input, raw),
           )
         : await route.handle!(context, input, raw)
     return respond(route.path, result, status, request_id, ignored)
@@ -372,43 +312,6 @@ async function answer(
     throw error
   }
 }
-
-/** What the handler reads, and each piece that it reads later, under a permit of the tenant. */
-async function readHeavy(
-  route: Route,
-  heavy_reads: HeavyReads,
-  asking: Asking,
-  context: Context<never>,
-  input: Input<never, never, never>,
-  { signal }: Request,
-): Promise<unknown> {
-  const permit = await heavy_reads.enter(asking.caller!.tenant_id, signal)
-  asking.permit = permit
-  const pausing: Context<never> = { ...context, pause: (waiting) => permit.pause(waiting) }
-  const result = await route.handle!(pausing, input, no_raw)
-  if (!(result instanceof Streamed)) return result
-  permit.release()
-  return new Streamed(underPermit(permit, result.pieces))
-}
-
-async function* underPermit(permit: Permit, pieces: AsyncIterator<string>): AsyncGenerator<string> {
-  try {
-    for (;;) {
-      await permit.acquire()
-      const { done, value } = await pieces.next()
-      if (done) return
-      permit.releaseSoon()
-      yield value
-      permit.release()
-    }
-  } finally {
-    permit.release()
-    await pieces.return?.()
-  }
-}
-
-/** Pages that take long begin in one turn of the event loop. */
-const page_pace = new Pace(4)
 
 /** Bun closes a connection that is idle for longer; a held answer gets this much on top of its time. */
 const hold_margin_seconds = 10
@@ -473,11 +376,6 @@ class Admission {
     if (this.#taken) this.limit.giveBack(this.address)
     this.#taken = false
   }
-}
-
-function addressOf(options: ServerOptions, request: BunRequest, server: Connection): string {
-  const peer = server.requestIP(request)?.address ?? 'unknown'
-  return clientAddress(peer, request.headers.get('x-forwarded-for'), options.trusted_proxies)
 }
 
 /** Bun hands no body of a GET on: rather than to lose it, nothing is taken. */
