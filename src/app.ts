@@ -5,7 +5,6 @@ import { Gate } from './base/gate.ts'
 import { HeavyReads } from './base/heavy-reads.ts'
 import { newId } from './base/ids.ts'
 import { MemoryBudget } from './base/memory.ts'
-import { TurnBudget } from './base/pace.ts'
 import { Repeat } from './base/repeat.ts'
 import { Waiters } from './base/waiters.ts'
 import { Sender } from './callbacks/deliver.ts'
@@ -189,7 +188,6 @@ function assemble(config: Config, db: Db, log: Log, facts: Facts): App {
       hosts: config.loopback_only ? new KnownHosts(config.public_url) : null,
       deliveries: new Deliveries(services.memory),
       heavy_reads: new HeavyReads(),
-      turn_budget: new TurnBudget(clock),
     },
     pagesOf({
       openapi_text: services.openapi_text,

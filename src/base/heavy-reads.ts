@@ -33,7 +33,7 @@ export const waiting_max = limit(
   'Heavy reads of all tenants that wait for a permit; past it 503 UNAVAILABLE, which bounds the memory of the requests.',
 )
 
-export const kept_ms_max = limit(
+const kept_ms_max = limit(
   'heavy_reads.kept_ms',
   1_000,
   'milliseconds',

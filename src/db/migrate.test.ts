@@ -157,10 +157,10 @@ forEachDatabase('migrations', (databases) => {
     ])
     expect(new_result).toEqual({ status: 'fulfilled', value: 3 })
     const told = old_result.status === 'fulfilled' ? old_result.value : String(old_result.reason)
-    expect([
-      1,
-      'Error: the database has schema version 3, this release knows 1: run a newer release',
-    ]).toContain(told)
+    // The newer release takes one step at a time: the old one may look after any of them.
+    const refusal = (version: number) =>
+      `Error: the database has schema version ${version}, this release knows 1: run a newer release`
+    expect([1, refusal(2), refusal(3)]).toContain(told)
     await closeAll()
   })
 

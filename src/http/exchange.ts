@@ -33,6 +33,9 @@ export interface ServerOptions {
   hosts: KnownHosts | null
   deliveries: Deliveries
   heavy_reads: HeavyReads
+}
+
+export interface Running extends ServerOptions {
   turn_budget: TurnBudget
 }
 
@@ -124,7 +127,7 @@ export function settle({ upload, held }: Asking, request: Request, server: Conne
 }
 
 /** What Bun gets. Throws UNAVAILABLE when a large answer has no room. */
-export function sent(
+export function responseOf(
   answered: Outgoing,
   options: ServerOptions,
   request: BunRequest,

@@ -1,9 +1,8 @@
 // The body of every answer. A small one is handed to Bun at once. A large one goes out in pieces, as fast as the client
 // reads it: between two pieces the event loop has a turn, and nothing is sent, or made, for a client that is gone.
 
-import { ApiError } from '../base/errors.ts'
 import { limit } from '../base/limit.ts'
-import type { Hold, MemoryBudget } from '../base/memory.ts'
+import { type Hold, type MemoryBudget, outOfMemory } from '../base/memory.ts'
 import { Pace } from '../base/pace.ts'
 
 export const piece_bytes_max = limit(
@@ -33,6 +32,15 @@ export const sending_max = limit(
   'requests',
   'Large answers of a node that have not been read to their end; past it 503 UNAVAILABLE.',
 )
+
+const room_wait_ms_max = limit(
+  'http.room_wait_ms',
+  10_000,
+  'milliseconds',
+  'How long the next part of an answer waits for room in MEMORY_BUDGET; then the answer is broken off.',
+)
+
+const room_looked_for_ms = 50
 
 type Body = string | Uint8Array<ArrayBuffer>
 
@@ -101,7 +109,7 @@ export class Deliveries {
     const has_place = this.#hasPlace(asked.address)
     if (!has_place || !delivery.count(heldBytes(body))) {
       delivery.end()
-      if (method === 'GET') throw new ApiError('UNAVAILABLE', { retry_after_seconds: 1, close: true })
+      if (method === 'GET') throw outOfMemory(true)
     } else {
       this.#enter(asked.address)
       delivery.onLeave(() => this.#leave(asked.address))
@@ -129,7 +137,7 @@ export class Deliveries {
 /** The same answer for a caller inside the process: there is no connection that could be slow. */
 export function undivided({ status, headers, body }: LargeAnswer): Response {
   if (typeof body === 'string' || body instanceof Uint8Array) return new Response(body, { status, headers })
-  const rest = pieces(body)
+  const rest = pieces(body, async () => {})
   const stream = new ReadableStream<Uint8Array>({
     async pull(controller) {
       const { done, value } = await rest.next()
@@ -147,7 +155,7 @@ function headOf({ status, headers, body }: LargeAnswer): Response {
   return new Response(new ReadableStream(), { status, headers })
 }
 
-/** What is in memory for this answer alone while it is sent. Bytes are shared between all who ask for them. */
+/** What is in memory for this answer alone from its start. Bytes are shared between all who ask for them. */
 function heldBytes(body: LargeAnswer['body']): number {
   if (typeof body === 'string') return Buffer.byteLength(body)
   return body instanceof Uint8Array ? piece_bytes_max : 0
@@ -158,9 +166,8 @@ class Delivery {
   readonly #hold: Hold
   #controller: ReadableStreamDefaultController<Uint8Array> | null = null
   #has_ended = false
-  /** Bytes of the piece that the client is taking, when the rest is not in memory yet. */
-  #piece_bytes = 0
-  #counts_pieces = false
+  /** Bytes of the part that is being sent, when the rest is not in memory yet. */
+  #part_bytes = 0
   #leave = () => {}
   readonly #pieces: AsyncGenerator<Uint8Array, void>
   readonly #stop = () => this.#break()
@@ -171,7 +178,7 @@ class Delivery {
     private readonly body: LargeAnswer['body'],
     private readonly asked: Asked,
   ) {
-    this.#pieces = pieces(body)
+    this.#pieces = pieces(body, (part) => this.#countPart(part))
     const { address, tenant_id } = asked
     this.#hold = memory.hold({ address, tenant_id }, () => {
       this.#break()
@@ -179,9 +186,8 @@ class Delivery {
     })
   }
 
-  /** False when there is no room in the memory budget. 0 bytes: each piece is counted when it was made. */
+  /** False when there is no room in the memory budget. */
   count(bytes: number): boolean {
-    this.#counts_pieces = bytes === 0
     return this.#hold.grow(bytes)
   }
 
@@ -226,19 +232,21 @@ class Delivery {
       if (done) {
         this.end()
         this.#controller!.close()
-      } else if (this.#countPiece(value.length)) this.#controller!.enqueue(value)
-      else this.#break()
+      } else this.#controller!.enqueue(value)
     } catch (error) {
       this.asked.onBroken(error)
       this.#break()
     }
   }
 
-  #countPiece(bytes: number): boolean {
-    if (!this.#counts_pieces) return true
-    this.#hold.shrink(this.#piece_bytes)
-    this.#piece_bytes = bytes
-    return this.#hold.grow(bytes)
+  /** Waits for room: others are being sent, or are cut off. Throws UNAVAILABLE when there is none for long. */
+  async #countPart(part: Body): Promise<void> {
+    this.#hold.shrink(this.#part_bytes)
+    this.#part_bytes = Buffer.byteLength(part)
+    for (let waited_ms = 0; !this.#hold.grow(this.#part_bytes); waited_ms += room_looked_for_ms) {
+      if (this.#has_ended || waited_ms >= room_wait_ms_max) throw outOfMemory()
+      await new Promise((resolve) => setTimeout(resolve, room_looked_for_ms))
+    }
   }
 
   /** The client gets an answer that visibly has no end. */
@@ -248,11 +256,16 @@ class Delivery {
   }
 }
 
-async function* pieces(body: LargeAnswer['body']): AsyncGenerator<Uint8Array, void> {
+/** `onPart` is told of each part that was made only now. */
+async function* pieces(
+  body: LargeAnswer['body'],
+  onPart: (part: Body) => Promise<void>,
+): AsyncGenerator<Uint8Array, void> {
   if (typeof body === 'string' || body instanceof Uint8Array) return yield* piecesOf(body)
   for (;;) {
     const { done, value } = await body.next()
     if (done) return
+    await onPart(value)
     yield* piecesOf(value)
   }
 }

@@ -1,6 +1,7 @@
 // A request for a page, and the calls of the API that a page makes in process.
 
 import type { BunRequest } from 'bun'
+import { limit } from '../base/limit.ts'
 import { Pace } from '../base/pace.ts'
 import type { Route } from '../contract/route.ts'
 import { failure } from './answers.ts'
@@ -13,11 +14,11 @@ import {
   logRequest,
   newAsking,
   newUpload,
+  type Running,
   requestId,
   requireOneHost,
   requireRoom,
-  type ServerOptions,
-  sent,
+  responseOf,
   settle,
   untilNextTurn,
 } from './exchange.ts'
@@ -57,13 +58,20 @@ export function inProcess(
   }
 }
 
-/** Pages that take long begin in one turn of the event loop. */
-const page_pace = new Pace(4)
+const pages_a_turn_max = limit(
+  'http.pages_a_turn',
+  4,
+  'requests',
+  'Calls of MCP that begin in one turn of the event loop; the others wait for another.',
+)
+
+/** For pages that take long. */
+const page_pace = new Pace(pages_a_turn_max)
 const no_bytes = new Uint8Array(0)
 
 export async function servePage(
   page: Page,
-  options: ServerOptions,
+  options: Running,
   api: InProcess,
   request: BunRequest,
   server: Connection,
@@ -90,7 +98,7 @@ export async function servePage(
       hold: (ms) => hold(asking, request, server, ms),
     })
     withPageHeaders(answered, request_id)
-    response = sent(answered, options, request, server, asking, failing, request_id)
+    response = responseOf(answered, options, request, server, asking, failing, request_id)
   } catch (error) {
     asking.permit?.release()
     response = failure(error, request_id, options.log, failing)

@@ -1,11 +1,12 @@
 import { afterAll, describe, expect, spyOn, test } from 'bun:test'
+import type { BunRequest } from 'bun'
 import { Type } from 'typebox'
 import { TestClock } from '../../test/support/clock.ts'
 import { forEachService, TestService } from '../../test/support/service.ts'
 import { ApiError, type ErrorCode, errors } from '../base/errors.ts'
 import { Reply, type Route, route } from '../contract/route.ts'
 import { DbError, type DbErrorKind } from '../db/db.ts'
-import type { ServerOptions } from './exchange.ts'
+import { requests_max, type ServerOptions } from './exchange.ts'
 import { requestHandlers } from './server.ts'
 
 forEachService('Every answer', (service) => {
@@ -128,9 +129,16 @@ describe('A route', () => {
       fetch: handlers.fetch as never,
     })
     closing.push(() => server.stop(true))
+    /** As if so many requests were under way. */
+    const askBeside = (pendingRequests: number, path: string) =>
+      handlers.routes[path]!.GET!(new Request(`http://a${path}`) as BunRequest, {
+        pendingRequests,
+        requestIP: () => null,
+        timeout() {},
+      })
     const ask = (method: string, path: string) =>
       fetch(`${server.url.origin}${path}`, { method, headers: { 'x-request-id': 'request-0001' } })
-    return { ask, logged }
+    return { ask, askBeside, logged }
   }
 
   function thatThrows(error: unknown): Route {
@@ -220,6 +228,18 @@ describe('A route', () => {
   test('VERSION_MISMATCH has two statuses', async () => {
     const { ask } = served([thatThrows(new ApiError('VERSION_MISMATCH', { status: 412 }))])
     expect((await ask('GET', '/broken')).status).toBe(412)
+  })
+
+  test('past 16,384 requests under way refuses the next with UNAVAILABLE, and closes its connection', async () => {
+    const { askBeside } = served([thatThrows(new ApiError('FORBIDDEN'))])
+    expect((await askBeside(requests_max, '/broken')).status).toBe(403)
+    const refused = await askBeside(requests_max + 1, '/broken')
+    expect([refused.status, refused.headers.get('retry-after'), refused.headers.get('connection')]).toEqual([
+      503,
+      '1',
+      'close',
+    ])
+    expect(((await refused.json()) as { error: { code: string } }).error.code).toBe('UNAVAILABLE')
   })
 
   test('answers its first reply, or a Reply of its own, or nothing', async () => {

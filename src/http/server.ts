@@ -2,6 +2,7 @@
 
 import type { BunRequest } from 'bun'
 import { ApiError, invalid } from '../base/errors.ts'
+import { TurnBudget } from '../base/pace.ts'
 import type { Caller } from '../contract/caller.ts'
 import { encode } from '../contract/encode.ts'
 import { type Context, type Input, type RawRequest, type Route, successStatus } from '../contract/route.ts'
@@ -20,11 +21,12 @@ import {
   logRequest,
   newAsking,
   newUpload,
+  type Running,
   requestId,
   requireOneHost,
   requireRoom,
+  responseOf,
   type ServerOptions,
-  sent,
   settle,
   untilNextTurn,
 } from './exchange.ts'
@@ -64,9 +66,10 @@ export interface RequestHandlers {
 
 export function requestHandlers(
   list: readonly Route[],
-  options: ServerOptions,
+  given: ServerOptions,
   pages: readonly Page[] = [],
 ): RequestHandlers {
+  const options: Running = { ...given, turn_budget: new TurnBudget(given.clock) }
   const prepared = list.map(prepare)
   const routes: RequestHandlers['routes'] = {}
   const add = (path: string, method: Route['method'], handler: Handler) => {
@@ -114,7 +117,7 @@ function prepare(route: Route): Prepared {
 
 async function serve(
   prepared: Prepared,
-  options: ServerOptions,
+  options: Running,
   request: BunRequest,
   server: Connection,
 ): Promise<Response> {
@@ -125,7 +128,7 @@ async function serve(
   try {
     requireRoom(server)
     const answered = await answer(prepared, options, request, server, now, request_id, asking)
-    response = sent(answered, options, request, server, asking, prepared.route, request_id)
+    response = responseOf(answered, options, request, server, asking, prepared.route, request_id)
   } catch (error) {
     asking.permit?.release()
     response = failure(error, request_id, options.log, prepared.route)
@@ -147,7 +150,7 @@ function isUsage(caller: Caller, request: Request): boolean {
 
 async function answer(
   { route, params: param_list, query, body, status, judges_origin }: Prepared,
-  options: ServerOptions,
+  options: Running,
   request: BunRequest,
   server: Connection,
   now: number,

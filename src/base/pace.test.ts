@@ -1,0 +1,65 @@
+import { describe, expect, test } from 'bun:test'
+import { TestClock } from '../../test/support/clock.ts'
+import { Pace, TurnBudget, turn_ms_max } from './pace.ts'
+
+const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve))
+
+describe('a pace', () => {
+  test('lets its number of pieces begin in a turn of the event loop, in order', async () => {
+    const pace = new Pace(2)
+    const begun: number[] = []
+    for (let piece = 0; piece < 5; piece++) void pace.turn().then(() => begun.push(piece))
+    await Promise.resolve()
+    const seen = []
+    for (let turn = 0; turn < 4; turn++) {
+      seen.push([begun.length, pace.size])
+      await nextTurn()
+    }
+    expect(seen).toEqual([
+      [0, 5],
+      [2, 3],
+      [4, 1],
+      [5, 0],
+    ])
+    expect(begun).toEqual([0, 1, 2, 3, 4])
+  })
+})
+
+describe('the budget of a turn', () => {
+  /** As many as it takes for the turn to be looked at. */
+  function looked(budget: TurnBudget): void {
+    for (let request = 0; request < 4; request++) expect(budget.enter()).toBeNull()
+  }
+
+  test('lets any number of requests begin while it lasts', () => {
+    const clock = new TestClock()
+    const budget = new TurnBudget(clock)
+    looked(budget)
+    clock.advance(turn_ms_max - 1)
+    for (let request = 0; request < 1_000; request++) expect(budget.enter()).toBeNull()
+  })
+
+  test('then tells the next to wait for a turn, and nobody overtakes them', async () => {
+    const clock = new TestClock()
+    const budget = new TurnBudget(clock)
+    looked(budget)
+    clock.advance(turn_ms_max)
+    const begun: number[] = []
+    for (let request = 0; request < 6; request++) void budget.enter()!.then(() => begun.push(request))
+    await nextTurn()
+    expect(begun).toEqual([0, 1, 2, 3])
+    void budget.enter()!.then(() => begun.push(6))
+    await nextTurn()
+    expect(begun).toEqual([0, 1, 2, 3, 4, 5, 6])
+    expect(budget.enter()).toBeNull()
+  })
+
+  test('begins anew in the next turn', async () => {
+    const clock = new TestClock()
+    const budget = new TurnBudget(clock)
+    looked(budget)
+    await nextTurn()
+    clock.advance(turn_ms_max)
+    expect(budget.enter()).toBeNull()
+  })
+})

@@ -1,0 +1,334 @@
+// Large answers: in pieces, as the client takes them, and ended with it.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { connect, type Socket } from 'node:net'
+import { TestClock } from '../../test/support/clock.ts'
+import { forEachService, type TestService, type TestTenant } from '../../test/support/service.ts'
+import { MemoryBudget, memory_bytes_min } from '../base/memory.ts'
+import {
+  Deliveries,
+  LargeAnswer,
+  type Outgoing,
+  outgoing,
+  piece_bytes_max,
+  sending_max,
+  sending_of_address_max,
+  undivided,
+} from './outgoing.ts'
+
+const kib = 1_024
+const unread = {
+  request: new Request('http://a/'),
+  tenant_id: null,
+  closeAfter() {},
+  onBroken() {},
+  onEnd() {},
+}
+
+/** A server of one page, in the hands of a test. */
+class Site {
+  readonly clock = new TestClock()
+  readonly memory = new MemoryBudget(this.clock, memory_bytes_min)
+  readonly deliveries = new Deliveries(this.memory)
+  readonly ended: string[] = []
+  readonly closing: number[] = []
+  answer: () => Outgoing = () => new Response('')
+  readonly #server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    development: false,
+    fetch: (request) => {
+      const answer = this.answer()
+      if (!(answer instanceof LargeAnswer)) return answer
+      return this.deliveries.send(answer, {
+        request,
+        address: '192.0.2.1',
+        tenant_id: 'ten_a',
+        closeAfter: (seconds) => this.closing.push(seconds),
+        onBroken: (error) => this.ended.push(String(error)),
+        onEnd: () => this.ended.push('end'),
+      })
+    },
+  })
+
+  get url(): string {
+    return this.#server.url.href
+  }
+
+  /** A client that sends a request and reads nothing. */
+  client(method = 'GET'): Socket {
+    const socket = connect(this.#server.port!, '127.0.0.1')
+    socket.on('error', () => {})
+    socket.pause()
+    socket.write(`${method} / HTTP/1.1\r\nHost: a\r\n\r\n`)
+    return socket
+  }
+
+  stop(): void {
+    void this.#server.stop(true)
+  }
+}
+
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise<void>((resolve) => setImmediate(resolve))
+}
+
+/** Parts of an answer that is made while it is sent; counts them. */
+function parts(number: number, bytes: number) {
+  const counts = { made: 0, closed: 0 }
+  async function* make() {
+    try {
+      for (; counts.made < number; counts.made++) yield 'a'.repeat(bytes)
+    } finally {
+      counts.closed += 1
+    }
+  }
+  return { counts, answer: () => new LargeAnswer(200, new Headers(), make()) }
+}
+
+describe('an answer', () => {
+  const site = new Site()
+  afterAll(() => site.stop())
+
+  test.each([
+    ['text', 'a'.repeat(piece_bytes_max), `${'a'.repeat(piece_bytes_max)}b`],
+    ['text of three bytes a character', '€'.repeat(21_845), '€'.repeat(21_846)],
+    ['bytes', new Uint8Array(piece_bytes_max).fill(7), new Uint8Array(piece_bytes_max + 1).fill(7)],
+  ])(
+    'of %s up to 64 KiB is sent at once with its length, a larger one in pieces',
+    async (_, small, large) => {
+      expect(outgoing(200, {}, small)).toBeInstanceOf(Response)
+      expect(outgoing(200, {}, large)).toBeInstanceOf(LargeAnswer)
+      for (const body of [small, large]) {
+        site.answer = () => outgoing(203, { 'x-a': 'b' }, body)
+        const answer = await fetch(site.url)
+        const length = body === small ? String(Buffer.byteLength(small)) : null
+        expect([answer.status, answer.headers.get('x-a')]).toEqual([203, 'b'])
+        expect([answer.headers.get('content-length'), answer.headers.get('transfer-encoding')]).toEqual([
+          length,
+          length === null ? 'chunked' : null,
+        ])
+        expect(Buffer.from(await answer.bytes()).equals(Buffer.from(body as string))).toBe(true)
+      }
+      expect(site.deliveries.size).toEqual({ sending: 0, addresses: 0 })
+      expect(site.memory.bytes).toBe(0)
+    },
+  )
+
+  test('comes as the same text wherever a piece ends', async () => {
+    for (const before of ['', 'a', 'aa', 'aaa']) {
+      const text = before + '😀é€z'.repeat(60_000)
+      site.answer = () => outgoing(200, {}, text)
+      expect((await (await fetch(site.url)).text()) === text).toBe(true)
+      expect((await undivided(site.answer() as LargeAnswer).text()) === text).toBe(true)
+    }
+  })
+
+  test('that is made in parts comes whole, and is let go of once', async () => {
+    const { counts, answer } = parts(5, 300 * kib)
+    site.answer = answer
+    expect((await (await fetch(site.url)).text()).length).toBe(5 * 300 * kib)
+    expect(counts).toEqual({ made: 5, closed: 1 })
+    expect((await undivided(parts(5, 300 * kib).answer()).text()).length).toBe(5 * 300 * kib)
+  })
+
+  test('to HEAD has no body, and nothing of it is made', async () => {
+    const { counts, answer } = parts(5, 300 * kib)
+    for (const made of [answer, () => outgoing(200, {}, 'a'.repeat(300 * kib))]) {
+      site.answer = made
+      const head = await fetch(site.url, { method: 'HEAD' })
+      expect([head.status, head.headers.get('transfer-encoding'), await head.text()]).toEqual([
+        200,
+        'chunked',
+        '',
+      ])
+    }
+    expect(counts.made).toBe(0)
+    expect(site.deliveries.size.sending).toBe(0)
+  })
+
+  test('that fails on its way ends without its end', async () => {
+    site.ended.length = 0
+    site.answer = () =>
+      new LargeAnswer(
+        200,
+        new Headers(),
+        (async function* () {
+          yield 'a'.repeat(300 * kib)
+          throw new Error('the database is away')
+        })(),
+      )
+    expect(fetch(site.url).then((answer) => answer.text())).rejects.toThrow()
+    await until(() => site.ended.length === 2)
+    expect(site.ended.toSorted()).toEqual(['Error: the database is away', 'end'])
+    expect(site.memory.bytes).toBe(0)
+  })
+})
+
+describe('a client', () => {
+  const site = new Site()
+  afterAll(() => site.stop())
+
+  test('that does not read keeps little in memory, and what follows is not made', async () => {
+    const { counts, answer } = parts(1_000, 100 * kib)
+    site.answer = answer
+    const socket = site.client()
+    let seen = -1
+    // As much as the operating system takes on its way, and no more.
+    for (let same = 0; same < 20; same = counts.made === seen ? same + 1 : 0) {
+      seen = counts.made
+      await Bun.sleep(5)
+    }
+    expect(counts.made).toBeGreaterThan(0)
+    expect(counts.made).toBeLessThan(200)
+    expect(site.memory.bytes).toBe(100 * kib)
+    socket.destroy()
+    await until(() => site.deliveries.size.sending === 0)
+    expect([counts.closed, site.memory.bytes]).toEqual([1, 0])
+  })
+
+  test('that goes away ends its answer, at whatever moment', async () => {
+    const text = 'a'.repeat(16 * piece_bytes_max)
+    let asked = 0
+    site.answer = () => {
+      asked += 1
+      return outgoing(200, {}, text)
+    }
+    for (let i = 0; i < 50; i++) {
+      const socket = site.client()
+      await new Promise<void>((resolve) => setTimeout(resolve, i % 5))
+      socket.resetAndDestroy()
+    }
+    await until(() => site.deliveries.size.sending === 0)
+    expect(asked).toBeGreaterThan(0)
+    expect(site.deliveries.size).toEqual({ sending: 0, addresses: 0 })
+    expect(site.memory.bytes).toBe(0)
+  })
+
+  test('that makes no progress is cut off for others when the share of its address is used up', async () => {
+    site.ended.length = 0
+    site.closing.length = 0
+    const text = 'a'.repeat(7 * 1_024 * kib)
+    site.answer = () => outgoing(200, {}, text)
+    const slow = site.client()
+    await until(() => site.memory.bytes === text.length)
+    await Bun.sleep(50)
+    site.clock.advance(1_000)
+    const answer = await fetch(site.url)
+    expect([answer.status, (await answer.text()).length]).toEqual([200, text.length])
+    expect([site.ended, site.closing]).toEqual([['end', 'end'], [1]])
+    slow.destroy()
+    await until(() => site.deliveries.size.sending === 0)
+    expect(site.memory.bytes).toBe(0)
+  })
+})
+
+describe('places', () => {
+  const answer = () => new LargeAnswer(200, new Headers(), new Uint8Array(piece_bytes_max + 1))
+  const roomy = () => new Deliveries(new MemoryBudget(new TestClock(), 4 * sending_max * piece_bytes_max))
+
+  test('of one address are 1,024; past them a GET is UNAVAILABLE and closes, and other addresses are served', () => {
+    const deliveries = roomy()
+    const from = (address: string) => deliveries.send(answer(), { ...unread, address })
+    for (let i = 0; i < sending_of_address_max; i++) expect(from('192.0.2.1').status).toBe(200)
+    expect(() => from('192.0.2.1')).toThrow(
+      expect.objectContaining({ code: 'UNAVAILABLE', retry_after_seconds: 1, close: true }),
+    )
+    expect(from('192.0.2.2').status).toBe(200)
+    expect(deliveries.size).toEqual({ sending: sending_of_address_max + 1, addresses: 2 })
+  })
+
+  test('are 4,096 in all', () => {
+    const deliveries = roomy()
+    const send = (place: number) => deliveries.send(answer(), { ...unread, address: `192.0.2.${place % 8}` })
+    for (let place = 0; place < sending_max; place++) expect(send(place).status).toBe(200)
+    expect(() => send(0)).toThrow(expect.objectContaining({ code: 'UNAVAILABLE' }))
+  })
+
+  test('without one the answer to a write, which had its effect, is broken off', async () => {
+    const deliveries = new Deliveries(new MemoryBudget(new TestClock(), memory_bytes_min))
+    let ended = 0
+    const response = deliveries.send(new LargeAnswer(201, new Headers(), 'a'.repeat(memory_bytes_min)), {
+      ...unread,
+      request: new Request('http://a/', { method: 'POST' }),
+      address: '192.0.2.1',
+      onEnd: () => ended++,
+    })
+    expect(response.status).toBe(201)
+    expect(response.text()).rejects.toThrow()
+    expect([ended, deliveries.size.sending]).toEqual([1, 0])
+  })
+})
+
+forEachService('Large answers of the service', (service: TestService) => {
+  let tenant: TestTenant
+  let key = ''
+  beforeAll(async () => {
+    tenant = await service.signUp()
+    key = tenant.api_key
+  })
+
+  test('are the stored text in chunks, to reads and to writes, on every surface', async () => {
+    const payload = `"${'€'.repeat(200_000)}"`
+    const made = await service.ask('POST', '/v1/dlq', {
+      key,
+      body: `{"payload": ${payload}, "error": "e"}`,
+      headers: { 'content-type': 'application/json' },
+    })
+    expect([made.status, made.headers.get('transfer-encoding')]).toEqual([201, 'chunked'])
+    const read = await service.ask('GET', `/v1/dlq/${made.body.id}`, { key })
+    expect([read.status, read.headers.get('content-length')]).toEqual([200, null])
+    expect(read.text).toBe(made.text)
+    expect(read.text).toContain(payload)
+
+    const inbox = await service.ask('POST', '/api/webhook', { key })
+    await service.ask('POST', `/hook/${inbox.body.data.token}`, { body: 'y'.repeat(200_000) })
+    const page = await service.ask('GET', `/api/webhook/${inbox.body.data.id}/messages`, { key })
+    expect([page.headers.get('transfer-encoding'), page.body.data.items[0].body.length]).toEqual([
+      'chunked',
+      200_000,
+    ])
+  })
+
+  test('are those of MCP as well, in both forms', async () => {
+    const metadata = { m: 'x'.repeat(60_000) }
+    for (let i = 0; i < 3; i++)
+      await service.ask('POST', '/v1/audit', { key, body: { action: 'a', metadata } })
+    const body = {
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name: 'audit_list', arguments: {} },
+    }
+    for (const accept of ['application/json', 'text/event-stream']) {
+      const answer = await service.ask('POST', '/mcp', { key, body, headers: { accept } })
+      const message = JSON.parse(answer.text.replace(/^[\s\S]*?data: /, ''))
+      expect([accept, answer.status, message.result.structuredContent.items.length]).toEqual([accept, 200, 3])
+      expect(answer.headers.get('transfer-encoding')).toBe('chunked')
+    }
+  })
+
+  test('requests that wait hold no permit of a heavy read', async () => {
+    const inbox = await service.ask('POST', '/api/webhook', { key })
+    const path = `/api/webhook/${inbox.body.data.id}/messages?wait=50`
+    const waiting = Array.from({ length: 8 }, () => service.ask('GET', path, { key }))
+    for (let i = 0; i < 8; i++) expect((await service.ask('GET', '/v1/audit', { key })).status).toBe(200)
+    await service.ask('POST', `/hook/${inbox.body.data.token}`, { body: 'here' })
+    for (const { status, body } of await Promise.all(waiting)) {
+      expect([status, body.data.items.length]).toEqual([200, 1])
+    }
+  })
+
+  test.each([
+    ['GET', '/v1/audit', 200],
+    ['GET', '/v1/kv/none/none', 404],
+    ['GET', '/api/webhook', 200],
+    ['POST', '/hook/unknown', 404],
+    ['OPTIONS', '/v1/audit', 204],
+    ['GET', '/nothing', 404],
+    ['GET', '/openapi.json', 200],
+  ])('%s %s says that its type is not to be guessed', async (method, path, status) => {
+    const answer = await service.ask(method, path, { key })
+    expect([answer.status, answer.headers.get('x-content-type-options')]).toEqual([status, 'nosniff'])
+  })
+})
