@@ -97,6 +97,9 @@ function forty(at: number): string {
   )
 }
 
+/** Comes after every id. */
+export const past_all_ids = '~'
+
 /** Ids sort by time: the newest come first. */
 export function newestFirst(one: { id: string }, other: { id: string }): number {
   return one.id < other.id ? 1 : -1

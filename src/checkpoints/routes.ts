@@ -3,6 +3,7 @@
 import { Type } from 'typebox'
 import * as agents from '../agents/service.ts'
 import { iso, isoOrNull, parseTime, second_ms } from '../base/clock.ts'
+import { past_all_ids } from '../base/ids.ts'
 import { limit } from '../base/limit.ts'
 import type { TenantFacts } from '../contract/caller.ts'
 import { measured_bytes_max, pageOf, pageRequest } from '../contract/page.ts'
@@ -162,7 +163,7 @@ export const listCheckpoints = route({
   errors: [],
   async handle(context, { query }) {
     const request = pageRequest(context, query)
-    const before_id = request.after ? String(request.after[0]) : undefined
+    const before_id = request.after ? String(request.after[0]) : past_all_ids
     const { tenant_id } = context.caller
     const rows = await store.list(
       context.db,

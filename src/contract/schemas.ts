@@ -108,7 +108,10 @@ export function Page<S extends TSchema>(item: S) {
   return Shape({
     items: Type.Array(item),
     next_cursor: Nullable(
-      Type.String({ description: 'Give it as cursor to get the next page; null on the last.' }),
+      Type.String({
+        description:
+          'Give it as cursor to get the next page, which may follow even an empty one; null on the last.',
+      }),
     ),
   })
 }

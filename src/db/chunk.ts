@@ -44,6 +44,19 @@ function lockOf({ skip_locked, only_read }: Chunk): string {
   return skip_locked ? '{skip_locked}' : '{locked}'
 }
 
+/**
+ * Rows of a tenant with this status, before an id, the newest first, by an index on all three. As ranges: with equal
+ * signs PostgreSQL may walk an index without the status, and pass all rows of another.
+ */
+export function ofStatus(index: string, status: string) {
+  return {
+    index,
+    order: 'tenant_id desc, status desc, id desc',
+    where: `(tenant_id, status, id) > (:tenant_id, ${status}, '')
+        and (tenant_id, status, id) < (:tenant_id, ${status}, :before_id)`,
+  }
+}
+
 /** Bytes of a row's texts, which neither engine reads for it. */
 export function bytesOf(texts: readonly string[]): string {
   return texts.map((column) => `coalesce(octet_length(${column}), 0)`).join(' + ')

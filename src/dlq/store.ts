@@ -2,7 +2,7 @@
 
 import type { Millis } from '../base/clock.ts'
 import { newestFirst } from '../base/ids.ts'
-import { bytesOf, inChunk } from '../db/chunk.ts'
+import { bytesOf, inChunk, ofStatus } from '../db/chunk.ts'
 import { type Reader, type Statement, sql, type Tx } from '../db/db.ts'
 import type { DlqStatus, ItemRow } from './item.ts'
 
@@ -249,15 +249,17 @@ export async function list(
   return { rows: rows.sort(newestFirst), reached }
 }
 
-/** Comes after every id. */
-export const last_id = '~'
-
-const walked = {
-  any: { index: null, where: '' },
-  failed: { index: 'dlq_items_open', where: `and status in ('failed', 'claimed')` },
-  claimed: { index: 'dlq_items_status', where: `and status = 'claimed'` },
-  resolved: { index: 'dlq_items_status', where: `and status = 'resolved'` },
-  archived: { index: 'dlq_items_status', where: `and status = 'archived'` },
+const by_status = (status: DlqStatus) => ofStatus('dlq_items_status', `'${status}'`)
+const walks = {
+  any: { index: null, order: 'id desc', where: 'tenant_id = :tenant_id and id < :before_id' },
+  failed: {
+    index: 'dlq_items_open',
+    order: 'tenant_id desc, id desc, status desc',
+    where: `tenant_id = :tenant_id and status in ('failed', 'claimed') and id < :before_id`,
+  },
+  claimed: by_status('claimed'),
+  resolved: by_status('resolved'),
+  archived: by_status('archived'),
 }
 
 const LIST = {
@@ -269,13 +271,12 @@ const LIST = {
 }
 
 function listStatement(status: DlqStatus | 'any', condition: string): Statement<Listed> {
-  const { index, where } = walked[status]
+  const { index, order, where } = walks[status]
   const texts = ['error', 'workflow_id']
   return sql(
     `dlq.list_${status}`,
     `select ${listed}, ${bytesOf(texts)} as bytes from dlq_items where ${inChunk({
-      ...{ ...table, index, order: 'id desc', only_read: true, texts },
-      where: `tenant_id = :tenant_id ${where} and id < :before_id ${condition}`,
+      ...{ ...table, index, order, only_read: true, texts, where: `${where} ${condition}` },
     })}`,
   )
 }
@@ -283,12 +284,11 @@ function listStatement(status: DlqStatus | 'any', condition: string): Statement<
 const REACH = { failed: reachStatement('failed'), claimed: reachStatement('claimed') }
 
 function reachStatement(status: 'failed' | 'claimed') {
-  const { index, where } = walked[status]
+  const { index, order, where } = walks[status]
   return sql<{ id: string; looked: number }>(
     `dlq.reach_${status}`,
     `select min(id) as id, count(*) as looked
-       from (select id from dlq_items {by ${index}} where tenant_id = :tenant_id ${where} and id < :before_id
-              order by id desc limit :looked_max) as next_items`,
+       from (select id from dlq_items {by ${index}} where ${where} order by ${order} limit :looked_max) as next_items`,
   )
 }
 

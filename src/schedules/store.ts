@@ -2,8 +2,8 @@
 
 import type { Millis } from '../base/clock.ts'
 import { newestFirst } from '../base/ids.ts'
-import { bytesOf, inChunk } from '../db/chunk.ts'
-import { type Reader, type Statement, sql, type Tx } from '../db/db.ts'
+import { bytesOf, inChunk, ofStatus } from '../db/chunk.ts'
+import { type Reader, sql, type Tx } from '../db/db.ts'
 import type { Leased } from '../outbox/work.ts'
 import type { ScheduleRow, ScheduleStatus } from './schedule.ts'
 
@@ -28,20 +28,21 @@ const FIND = sql<ScheduleRow>(
 )
 
 const LIST = {
-  newest: { any: listStatement('newest', ''), status: listStatement('newest_of', 'and status = :status') },
-  older: {
-    any: listStatement('older', 'and id < :before_id'),
-    status: listStatement('older_of', 'and status = :status and id < :before_id'),
-  },
+  any: listStatement('list', {
+    ...{ index: null, order: 'id desc', where: 'tenant_id = :tenant_id and id < :before_id' },
+  }),
+  status: listStatement('list_status', ofStatus('schedules_status', ':status')),
 }
 
-function listStatement(name: string, conditions: string): Statement<ScheduleRow & { bytes: number }> {
+function listStatement(
+  name: string,
+  walk: ReturnType<typeof ofStatus> | { index: null; order: string; where: string },
+) {
   const texts = ['callback_payload', 'callback_url']
-  return sql(
+  return sql<ScheduleRow & { bytes: number }>(
     `schedules.${name}`,
     `select ${columns}, ${bytesOf(texts)} as bytes from schedules where ${inChunk({
-      ...{ table: 'schedules', key: 'tenant_id, id', index: null, order: 'id desc', only_read: true, texts },
-      where: `tenant_id = :tenant_id ${conditions}`,
+      ...{ table: 'schedules', key: 'tenant_id, id', only_read: true, texts, ...walk },
     })}`,
   )
 }
@@ -127,17 +128,13 @@ export async function list(
   q: Reader,
   tenant_id: string,
   status: ScheduleStatus | undefined,
-  before_id: string | undefined,
+  before_id: string,
   rows_max: number,
   bytes_max: number,
 ) {
-  const position = before_id === undefined ? 'newest' : 'older'
-  const statement = LIST[position][status === undefined ? 'any' : 'status']
-  const rows = await q.all(statement, {
-    ...{ tenant_id, rows_max, bytes_max },
-    ...(status === undefined ? {} : { status }),
-    ...(before_id === undefined ? {} : { before_id }),
-  })
+  const params = { tenant_id, before_id, rows_max, bytes_max }
+  const rows =
+    status === undefined ? await q.all(LIST.any, params) : await q.all(LIST.status, { ...params, status })
   return rows.sort(newestFirst)
 }
 

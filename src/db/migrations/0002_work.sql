@@ -59,7 +59,8 @@ create table dlq_items (
   primary key (tenant_id, id)
 ) {heap};
 create index dlq_items_status on dlq_items (tenant_id, status, id);
-create index dlq_items_open on dlq_items (tenant_id, id) where status in ('failed', 'claimed');
+-- With the status, so that no other index has the same order: PostgreSQL then has no choice.
+create index dlq_items_open on dlq_items (tenant_id, id, status) where status in ('failed', 'claimed');
 create index dlq_items_locked on dlq_items (locked_until) where status = 'claimed';
 create index dlq_items_ended on dlq_items (updated_at) where status in ('resolved', 'archived');
 
