@@ -359,15 +359,20 @@ describe('a PostgreSQL that goes away', () => {
   }, 60_000)
 })
 
+async function openedOverWire(): Promise<{ url: string; wire: Wire; db: Db }> {
+  const url = await newPostgresDatabase()
+  const wire = await wireTo(url)
+  const db = await open(wire.url, 2)
+  await db.write((tx) => tx.run(CREATE, {}))
+  return { url, wire, db }
+}
+
 describe('a connection that is cut', () => {
   let url: string
   let wire: Wire
   let db: Db
   beforeAll(async () => {
-    url = await newPostgresDatabase()
-    wire = await wireTo(url)
-    db = await open(wire.url, 2)
-    await db.write((tx) => tx.run(CREATE, {}))
+    ;({ url, wire, db } = await openedOverWire())
   })
   afterAll(async () => {
     await db.close()
@@ -429,10 +434,7 @@ describe('a PostgreSQL that says nothing on connections that stay open', () => {
   let wire: Wire
   let db: Db
   beforeAll(async () => {
-    url = await newPostgresDatabase()
-    wire = await wireTo(url)
-    db = await open(wire.url, 2)
-    await db.write((tx) => tx.run(CREATE, {}))
+    ;({ url, wire, db } = await openedOverWire())
     await db.write((tx) => tx.run(INSERT, { id: 'a', n: 0 }))
   })
   afterAll(async () => {

@@ -38,7 +38,7 @@ const bun_least = '1.4.5'
 const tries_max = 4
 const connections = limit(
   'postgres.connections',
-  10,
+  12,
   'connections',
   'Bounds the connections of a node to PostgreSQL; those that want one wait, in fair order between tenants.',
 )
@@ -49,7 +49,7 @@ const waiting_max = limit(
   'Bounds the statements and transactions that wait for a connection; a tenant may have as many as there is room left for, so one alone has half. Past it one is refused as UNAVAILABLE.',
 )
 /** One connection in this many is kept for tenants that have none. */
-const reserve_part = 5
+const reserve_part = 6
 const row_running_max = limit(
   'postgres.row_transactions',
   2,
