@@ -4,6 +4,7 @@ import { type Clock, hour_ms, minute_ms, systemClock } from './base/clock.ts'
 import { Gate } from './base/gate.ts'
 import { HeavyReads } from './base/heavy-reads.ts'
 import { newId } from './base/ids.ts'
+import { limit } from './base/limit.ts'
 import { MemoryBudget } from './base/memory.ts'
 import { Repeat } from './base/repeat.ts'
 import { Waiters } from './base/waiters.ts'
@@ -25,7 +26,6 @@ import { KnownHosts } from './http/host.ts'
 import { AddressLimit } from './http/limits.ts'
 import { Deliveries } from './http/outgoing.ts'
 import { type RequestHandlers, requestHandlers } from './http/server.ts'
-
 import * as quotas from './quotas/service.ts'
 import { routes } from './routes.ts'
 import { cursorKeyUnder, type KeptSecret, keptSecret, mustBeTheKey, secretsUnder } from './secrets/service.ts'
@@ -36,20 +36,40 @@ import { Ticker } from './tick/ticker.ts'
 import { usageCounts } from './usage/service.ts'
 import { version } from './version.ts'
 
-const sign_ups_an_hour_max = 30
-const failed_keys_a_minute_max = 60
+const sign_ups_an_hour_max = limit(
+  'http.sign_ups',
+  30,
+  'requests',
+  'Sign-ups of one client address in an hour. Past it 429.',
+)
+const failed_keys_a_minute_max = limit(
+  'http.failed_keys',
+  60,
+  'requests',
+  'Wrong keys of one client address in a minute. Past it 429.',
+)
 /** Our own 413 answers a larger body, with envelope and request id; Bun's would have neither. */
 const body_bytes_unlimited = Number.MAX_SAFE_INTEGER
 /** How long requests under way may take to finish after the stop signal. */
-const drain_ms_max = 10_000
+const drain_ms_max = limit(
+  'stop.drain',
+  10_000,
+  'milliseconds',
+  'How long requests under way may take after the stop signal. Past it their connections end.',
+)
 /** And how long the database may take to close: a silent one must not keep the process alive. */
-const close_ms_max = 1_500
+const close_ms_max = limit('stop.close', 1_500, 'milliseconds', 'How long the database may take to close.')
 /** How often stored bytes are written, and the disk is looked at. */
 const maintain_every_ms = 1_000
 const damaged_message =
   'THE DATABASE FILE IS DAMAGED: nothing is written any more, reads go on as far as they can; restore a backup, or rescue what can be read'
 /** And how long the last counts may take to be written. */
-const count_ms_max = 5_000
+const count_ms_max = limit(
+  'stop.counts',
+  5_000,
+  'milliseconds',
+  'How long the last counts may take to be written.',
+)
 
 export interface AppOptions {
   clock: Clock

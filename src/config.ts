@@ -1,6 +1,7 @@
 // The only reader of the environment: one frozen object, checked whole before anything starts.
 
 import { existsSync, readFileSync } from 'node:fs'
+import { limit } from './base/limit.ts'
 import { memory_bytes_default, memory_bytes_min } from './base/memory.ts'
 import { type AllowRange, parseAllow } from './callbacks/guard.ts'
 import type { Plans } from './contract/services.ts'
@@ -186,8 +187,18 @@ function databaseUrl(text: string): string {
   return text
 }
 
-const secret_key_characters_min = 16
-export const cron_secret_characters_min = 16
+const secret_key_characters_min = limit(
+  'settings.secret_key_characters',
+  16,
+  'characters',
+  'The shortest SECRET_KEY, so that it cannot be guessed. Below it the service does not start.',
+)
+export const cron_secret_characters_min = limit(
+  'settings.cron_secret_characters',
+  16,
+  'characters',
+  'The shortest CRON_SECRET where the service is reachable from elsewhere. Below it the service does not start.',
+)
 
 function secretKey(text: string | undefined): string | null {
   if (text !== undefined && text.length < secret_key_characters_min) {

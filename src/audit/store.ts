@@ -3,6 +3,7 @@
 
 import type { Millis } from '../base/clock.ts'
 import { idBound } from '../base/ids.ts'
+import { limit } from '../base/limit.ts'
 import { bytesOf, inChunk } from '../db/chunk.ts'
 import { type Reader, type Statement, sql, type Tx } from '../db/db.ts'
 
@@ -83,7 +84,12 @@ export interface Range {
 const texts = ['metadata', 'action', 'actor', 'workflow_id']
 
 // The first entries are few enough to be of any size: only when they are small are the others measured as well.
-const first_rows_max = 32
+const first_rows_max = limit(
+  'audit.first_rows',
+  32,
+  'rows',
+  'Entries of a page that are read whatever their size; further ones only while these are small.',
+)
 
 export interface Listed {
   rows: (EntryRow & { bytes: number })[]

@@ -14,8 +14,12 @@ export const page_bytes_max = limit(
   'Memory, and the time that others wait: a page of a list ends before the row that would take it past this. It has one row at least.',
 )
 
-/** For a statement that ends with the first row past the bound: that it is there says that there is a next page. */
-export const measured_bytes_max = page_bytes_max + 1
+export const measured_bytes_max = limit(
+  'pages.measured_bytes',
+  page_bytes_max + 1,
+  'bytes',
+  'Bytes of rows after which a statement looks for no further ones: one past a page, which tells that there is a next one.',
+)
 
 export const looked_max = limit(
   'pages.looked_at_rows',

@@ -25,9 +25,18 @@ const reserve_file_bytes_max = limit(
   'bytes',
   'The part of the reserve that is a file beside the database, and is released when the disk is full.',
 )
-const reserve_bytes_min = reserve_file_bytes_max + 4 * mib
-/** With less free the reserve is released before the database is opened. */
-const start_bytes_min = 8 * mib
+const reserve_bytes_min = limit(
+  'db.reserve_bytes',
+  reserve_file_bytes_max + 4 * mib,
+  'bytes',
+  'The least that is kept free on the disk of a SQLite database unless DISK_RESERVE is 0.',
+)
+const start_bytes_min = limit(
+  'db.start_bytes',
+  8 * mib,
+  'bytes',
+  'With less free on the disk the file of the reserve is released before the database is opened.',
+)
 /** The file is written in pieces of this size. */
 const piece_bytes = mib
 

@@ -1,5 +1,6 @@
 // Brings the schema to the version of this code: each file once, in order, one transaction each.
 
+import { limit } from '../base/limit.ts'
 import { type Db, DbError, type Turn, type Tx, unnamed } from './db.ts'
 import { render } from './dialect.ts'
 import init from './migrations/0001_init.sql' with { type: 'text' }
@@ -52,7 +53,12 @@ const APPLIED = unnamed(
 const migration_turn: Turn = { key: 'migration', ms_max: null }
 
 /** How often a node asks again while another one migrates; each try waits for the lock's own time-out. */
-const tries_max = 30
+const tries_max = limit(
+  'db.migration_tries',
+  30,
+  'attempts',
+  'How often a node asks again while another one migrates. Past it the service does not start.',
+)
 
 /**
  * Answers the schema version that now holds. Throws when the database was made by newer code.

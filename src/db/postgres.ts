@@ -31,11 +31,17 @@ import {
   translate,
   unsafePostgres,
 } from './dialect.ts'
+import { DatabaseClock } from './postgres-clock.ts'
 import { type Changes, LateCount, StoredBytes } from './stored.ts'
 
 /** Bun.SQL before this mixed up prepared statements and transactions (oven-sh/bun 30494, 32004, 33985). */
 const bun_least = '1.4.5'
-const tries_max = 4
+const tries_max = limit(
+  'postgres.tries',
+  4,
+  'attempts',
+  'How often a transaction is tried that PostgreSQL refused for another one. Past it 503.',
+)
 const connections = limit(
   'postgres.connections',
   12,
@@ -63,12 +69,20 @@ const readiness_ms_max = limit(
   'Bounds how long /readyz waits for PostgreSQL before it says that the database does not answer.',
 )
 const connect_timeout_seconds = 2
-/** Tenants whose stored bytes one transaction writes. */
-const counted_together_max = 100
+const counted_together_max = limit(
+  'postgres.counted_tenants',
+  100,
+  'rows',
+  'Tenants whose stored bytes one transaction writes.',
+)
 const close_timeout_seconds = 1
 const watch_ms = 250
-/** Looks in a row without any answer, while something is asked: longer than the server lets a statement take. */
-const silent_looks_max = 12
+const silent_looks_max = limit(
+  'postgres.silent_looks',
+  12,
+  'attempts',
+  'Looks in a row, four a second, at which PostgreSQL has answered nothing although it was asked; then the connections are made again.',
+)
 
 export interface PostgresOptions {
   clock: Clock
@@ -367,55 +381,6 @@ const silent = 'the database does not answer'
 
 function abandoned(): DbError {
   return new DbError('lost', silent)
-}
-
-const sync_ms = 30_000
-/** A slower answer says less of the time than the one before it. */
-const round_trip_ms_max = 250
-
-/** The server's clock, carried on between two questions by a clock that never jumps. */
-class DatabaseClock implements Clock {
-  readonly #pool: () => SQL
-  readonly #local: Clock
-  #server_ms = 0
-  #asked_at = 0
-  #timer: Timer | undefined
-
-  constructor(pool: () => SQL, local: Clock) {
-    this.#pool = pool
-    this.#local = local
-  }
-
-  now(): Millis {
-    return Math.floor(this.#server_ms + this.#local.monotonic() - this.#asked_at)
-  }
-
-  monotonic(): number {
-    return this.#local.monotonic()
-  }
-
-  async begin(): Promise<void> {
-    await this.#ask(Number.POSITIVE_INFINITY)
-    this.#timer = setInterval(() => this.#ask(round_trip_ms_max).catch(() => {}), sync_ms) // away: the last answer serves
-  }
-
-  /** Keeps an answer that came within this time: the server's clock was read somewhere in between. */
-  async #ask(within_ms: number): Promise<void> {
-    const before = this.#local.monotonic()
-    const [row] = (await this.#pool().unsafe(
-      'select extract(epoch from clock_timestamp())::float8 as now',
-    )) as {
-      now: number
-    }[]
-    const after = this.#local.monotonic()
-    if (after - before > within_ms) return
-    this.#server_ms = row!.now * 1_000
-    this.#asked_at = (before + after) / 2
-  }
-
-  stop(): void {
-    clearInterval(this.#timer)
-  }
 }
 
 class Queries implements Reader {

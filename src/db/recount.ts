@@ -1,6 +1,7 @@
 // Counts anew what a tenant stores. This list is what storage_bytes means: of each row of these tables the texts that
 // it names, and row_bytes.
 
+import { limit } from '../base/limit.ts'
 import { type Db, type Reader, type Statement, sql } from './db.ts'
 import { add, row_bytes } from './stored.ts'
 
@@ -55,8 +56,12 @@ export const counted: readonly Counted[] = [
   { table: 'approval_keys', key: [['approval_key_id', '']], texts: ['label'] },
 ]
 
-/** Rows that one statement looks at. */
-const rows_max = 5_000
+const rows_max = limit(
+  'storage.recounted_rows',
+  5_000,
+  'rows',
+  'Rows that one statement of a recount of stored bytes reads, so that requests wait for no more than one.',
+)
 
 type Row = { bytes: number } & Record<string, string | number>
 

@@ -2,14 +2,13 @@
 // transaction with one COMMIT, which is one fsync. Only then is anybody answered. That makes a durable write
 // cost little more than a relaxed one.
 
-import { constants, Database, type Statement as Prepared } from 'bun:sqlite'
+import { Database } from 'bun:sqlite'
 import { existsSync, mkdirSync, realpathSync, statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Clock, Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import {
   type Awaitable,
-  bind,
   type Db,
   DbError,
   type Owner,
@@ -21,8 +20,9 @@ import {
   type Tx,
   turnOf,
 } from './db.ts'
-import { isIoError, log_bytes, sqlite_pragmas, sqliteText, translate, unsafeSqlite } from './dialect.ts'
+import { isIoError, log_bytes, translate, unsafeSqlite } from './dialect.ts'
 import { Disk, type DiskOptions, explained, sizeOf, spaceOf } from './disk.ts'
+import { Connection } from './sqlite-connection.ts'
 import { SqliteTx } from './sqlite-tx.ts'
 import { add, Changes, StoredBytes } from './stored.ts'
 
@@ -41,7 +41,12 @@ const checked_bytes_max = limit(
   'A SQLite file up to this size is looked through at every start; `npm run admin -- check` looks through any, and at more.',
 )
 
-const faults_told_max = 100
+const faults_told_max = limit(
+  'db.faults_listed',
+  100,
+  'rows',
+  'Faults of a damaged file that `npm run admin -- check` lists.',
+)
 
 export interface SqliteOptions {
   clock: Clock
@@ -418,93 +423,4 @@ function settle(job: Job, outcome: Outcome): void {
 /** The transaction as a whole cannot go on after these. */
 function fatal(error: unknown): boolean {
   return isIoError(error) || (error instanceof DbError && (error.kind === 'full' || error.kind === 'damaged'))
-}
-
-/** One SQLite connection with each statement prepared once. */
-class Connection implements Reader {
-  readonly #db: Database
-  readonly #prepared = new Map<Statement<unknown>, Prepared>()
-  readonly #plain = new Map<string, Prepared>()
-  listener: ((name: string) => void) | null = null
-  onDamaged: (error: unknown) => void = () => {}
-
-  constructor(path: string) {
-    this.#db = new Database(path, { create: true })
-    this.#db.fileControl(constants.SQLITE_FCNTL_PERSIST_WAL, 0)
-    for (const pragma of sqlite_pragmas) this.#db.run(pragma)
-  }
-
-  one<Row>(statement: Statement<Row>, params: Params): Row | null {
-    try {
-      return (this.#prepare(statement).get(...bind(statement, params)) as Row | undefined) ?? null
-    } catch (error) {
-      throw this.#translated(error)
-    }
-  }
-
-  all<Row>(statement: Statement<Row>, params: Params): Row[] {
-    try {
-      return this.#prepare(statement).all(...bind(statement, params)) as Row[]
-    } catch (error) {
-      throw this.#translated(error)
-    }
-  }
-
-  run(statement: Statement, params: Params): number {
-    try {
-      return this.#prepare(statement).run(...bind(statement, params)).changes
-    } catch (error) {
-      throw this.#translated(error)
-    }
-  }
-
-  #translated(error: unknown): unknown {
-    const known = translate('sqlite', error)
-    if (known instanceof DbError && known.kind === 'damaged') this.onDamaged(error)
-    return known
-  }
-
-  #prepare(statement: Statement<unknown>): Prepared {
-    this.listener?.(statement.name)
-    let prepared = this.#prepared.get(statement)
-    if (!prepared) {
-      prepared = this.#db.prepare(sqliteText(statement.text))
-      this.#prepared.set(statement, prepared)
-    }
-    return prepared
-  }
-
-  /** Transaction control and pragmas. */
-  exec(text: string): void {
-    let prepared = this.#plain.get(text)
-    if (!prepared) {
-      prepared = this.#db.prepare(text)
-      this.#plain.set(text, prepared)
-    }
-    prepared.run()
-  }
-
-  value(text: string): string | number {
-    return this.values(text)[0]!
-  }
-
-  /** The first column. */
-  values(text: string): (string | number)[] {
-    const prepared = this.#db.prepare(text)
-    try {
-      return prepared.values().map((row) => row[0] as string | number)
-    } finally {
-      prepared.finalize() // an open statement would keep the connection, and with it the WAL, past close
-    }
-  }
-
-  /** After a failure SQLite may have rolled back by itself; versions differ in when they do. */
-  rollback(): void {
-    if (this.#db.inTransaction) this.#db.run('rollback')
-  }
-
-  close(): void {
-    for (const prepared of [...this.#prepared.values(), ...this.#plain.values()]) prepared.finalize()
-    this.#db.close()
-  }
 }

@@ -39,8 +39,12 @@ export async function add(tx: Pick<Tx, 'one'>, tenant_id: string, bytes: number)
 
 /** How long a sum that the database answered is believed. */
 const fresh_ms = second_ms
-/** Tenants that are remembered before those are dropped that there is nothing to know of. */
-const entries_max = 10_000
+const entries_max = limit(
+  'storage.tenants_remembered',
+  10_000,
+  'entries',
+  'Tenants whose stored bytes a node remembers; past it those with nothing unwritten are read again when asked for.',
+)
 
 interface Entry {
   /** The counter when it was last written by this process. */

@@ -3,6 +3,7 @@
 import { Type } from 'typebox'
 import { iso, isoOrNull } from '../base/clock.ts'
 import { past_all_ids } from '../base/ids.ts'
+import { limit } from '../base/limit.ts'
 import { looked_max, measured_bytes_max, pageOf, pageRequest } from '../contract/page.ts'
 import { Reply, route } from '../contract/route.ts'
 import {
@@ -27,8 +28,18 @@ const tag = 'Dead letters'
 const id = idParam('The dead letter, dlq_….')
 
 /** A payload may fill the body; what is left is for the envelope, whose error alone takes 64 KiB. */
-const payload_bytes_max = 1_024 * kib
-const error_bytes_max = 64 * kib
+const payload_bytes_max = limit(
+  'dlq.payload_bytes',
+  1_024 * kib,
+  'bytes',
+  'The payload of a dead letter. Past it 413.',
+)
+const error_bytes_max = limit(
+  'dlq.error_bytes',
+  64 * kib,
+  'bytes',
+  'The error of a dead letter. Past it 413.',
+)
 
 const seconds = { minimum: 1, maximum: lock_seconds_max }
 const LockSeconds = Type.Integer({ ...seconds, description: 'How long a claim holds; default 300.' })

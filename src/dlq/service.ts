@@ -4,6 +4,7 @@ import { type Millis, second_ms } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import { hashKey } from '../base/keys.ts'
+import { limit } from '../base/limit.ts'
 import type { AgentCaller } from '../contract/caller.ts'
 import type { Plans } from '../contract/services.ts'
 import { type Db, type Tx, upkeep } from '../db/db.ts'
@@ -24,9 +25,19 @@ import * as store from './store.ts'
 export const purge = store.purge
 
 /** Rows of a tenant that one transaction of a sweep touches, */
-const sweep_rows_max = 500
+const sweep_rows_max = limit(
+  'dlq.sweep_rows',
+  500,
+  'rows',
+  'Dead letters that one step of a sweep touches, so that requests wait for no more than one step.',
+)
 /** and about how much they hold: 500 of the largest payload would stop everything else for a second. */
-const sweep_bytes_max = 4 * 1_048_576
+const sweep_bytes_max = limit(
+  'dlq.sweep_bytes',
+  4 * 1_048_576,
+  'bytes',
+  'Bytes of dead letters that one step of a sweep touches.',
+)
 
 export interface Capture {
   /** JSON text. */

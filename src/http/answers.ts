@@ -1,6 +1,7 @@
 // What goes out: JSON or nothing, always with the request id; and the error envelope.
 
 import { ApiError, type ErrorCode } from '../base/errors.ts'
+import { limit } from '../base/limit.ts'
 import { encode } from '../contract/encode.ts'
 import { Reply, Streamed } from '../contract/route.ts'
 import { dataText, errorText } from '../contract/surface.ts'
@@ -87,7 +88,12 @@ export function empty(status: number, request_id: string, extra: Extra): Respons
   })
 }
 
-const ignored_names_max = 20
+const ignored_names_max = limit(
+  'http.ignored_fields',
+  20,
+  'entries',
+  'Unknown fields that `X-Ignored-Fields` names.',
+)
 
 function ignoredNames(names: string[]): string {
   const shown = names.filter((name) => /^[A-Za-z0-9_.-]{1,64}$/.test(name))

@@ -4,6 +4,7 @@
 import { createHash } from 'node:crypto'
 import { day_ms, type Millis } from '../base/clock.ts'
 import { ApiError, invalid } from '../base/errors.ts'
+import { limit } from '../base/limit.ts'
 import { deriveKey, open, seal } from '../base/seal.ts'
 import type { Caller } from '../contract/caller.ts'
 import { inChunk } from '../db/chunk.ts'
@@ -11,9 +12,19 @@ import { type Db, DbError, type Reader, sql, type Tx } from '../db/db.ts'
 import { isRetryable } from '../db/dialect.ts'
 import { row_bytes, textBytes } from '../db/stored.ts'
 
-const kept_ms = day_ms
+const kept_ms = limit(
+  'idempotency.kept',
+  day_ms,
+  'milliseconds',
+  'How long the answer to an Idempotency-Key is kept. After that the key is new again.',
+)
 /** Shorter keys could be guessed: on the public route the body is then part of what must be repeated. */
-const public_key_characters_min = 16
+const public_key_characters_min = limit(
+  'idempotency.public_key_characters',
+  16,
+  'characters',
+  'An Idempotency-Key on a public route that is shorter counts only together with the same body, because it could be guessed.',
+)
 
 // The insert is the claim. It also takes over a row whose 24 hours are past. On PostgreSQL it waits for another
 // transaction that is inserting the same row.

@@ -4,12 +4,25 @@ import { ApiError, invalid } from '../base/errors.ts'
 import { limit } from '../base/limit.ts'
 import { type Hold, type MemoryBudget, outOfMemory } from '../base/memory.ts'
 
-export const body_bytes_max = 1_048_576
-/** A body that is longer, but not by this much, is read to its end and thrown away: few senders listen before. */
-const drained_bytes_max = 16 * body_bytes_max
-export const receive_ms_max = 30_000
-/** Smaller bodies with a length need no timer of ours: Bun closes a connection that sends this little this slowly. */
-export const small_bytes_max = 16_384
+export const body_bytes_max = limit('http.body_bytes', 1_048_576, 'bytes', 'A request body. Past it 413.')
+const drained_bytes_max = limit(
+  'http.drained_bytes',
+  16 * body_bytes_max,
+  'bytes',
+  'A body that is too long, but no longer than this, is read to its end so that the client sees the 413. Past it the connection ends.',
+)
+export const receive_ms_max = limit(
+  'http.receive',
+  30_000,
+  'milliseconds',
+  'How long a client may take to send a body. Past it 408 and the connection ends.',
+)
+export const small_bytes_max = limit(
+  'http.small_body_bytes',
+  16_384,
+  'bytes',
+  'A body up to this size is counted without an account of its own; a larger one is held to the shares of MEMORY_BUDGET.',
+)
 
 const progress_bytes_min = limit(
   'http.progress_bytes',
@@ -20,7 +33,12 @@ const progress_bytes_min = limit(
 
 /** What is counted for a body without a length while it is not known who sends it. */
 const chunked_bytes = 65_536
-const buffer_bytes_min = 4_096
+const buffer_bytes_min = limit(
+  'http.buffer_bytes',
+  4_096,
+  'bytes',
+  'The first buffer for a body; it doubles as the body arrives.',
+)
 const no_bytes = new Uint8Array(0)
 
 export class Upload {

@@ -5,6 +5,7 @@ import { ApiError, invalid } from '../base/errors.ts'
 import type { Gate } from '../base/gate.ts'
 import { newId, newSequencedId, sequenceOf } from '../base/ids.ts'
 import { hashKey, looksLikeToken, newToken } from '../base/keys.ts'
+import { limit } from '../base/limit.ts'
 import type { Outgoing } from '../callbacks/deliver.ts'
 import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
 import { page_bytes_max } from '../contract/page.ts'
@@ -87,8 +88,12 @@ export function list(
   })
 }
 
-/** Expired inboxes that the sweep has not come to yet: past this many they are counted as if they were there. */
-const expired_counted_max = 10_000
+const expired_counted_max = limit(
+  'inbox.expired_counted',
+  10_000,
+  'rows',
+  'Expired inboxes, not swept yet, that `used` leaves out; further ones count until the sweep has been there.',
+)
 
 export function countExpired(q: Reader, tenant_id: string, now: Millis): Promise<number> {
   return store.countExpired(q, tenant_id, now, expired_counted_max)
@@ -218,7 +223,12 @@ interface Receiving {
 }
 
 /** How many of the messages that a smaller plan no longer keeps go with each that comes. */
-const dropped_rows_max = 500
+const dropped_rows_max = limit(
+  'inbox.dropped_rows',
+  500,
+  'rows',
+  'Messages that one arriving message drops when its plan keeps fewer than there are.',
+)
 
 /** Resolves once the message is durable. Throws INBOX_NOT_FOUND, INBOX_EXPIRED. */
 export async function receive(
@@ -253,9 +263,18 @@ function keep(db: Db, services: Receiving, token_hash: string, incoming: Incomin
   })
 }
 
-/** What goes with one message to make room for it, at most: it must not wait long. */
-const room_rows_max = 100
-const room_bytes_max = 4 * 1_048_576
+const room_rows_max = limit(
+  'inbox.room_rows',
+  100,
+  'rows',
+  'Messages that go for one that arrives when the tenant has used up its storage_bytes.',
+)
+const room_bytes_max = limit(
+  'inbox.room_bytes',
+  4 * 1_048_576,
+  'bytes',
+  'Bytes of messages that go for one that arrives when the tenant has used up its storage_bytes.',
+)
 
 /**
  * Counts a message. Past what the tenant may store, the oldest messages of its inbox go for it, as many bytes as it
@@ -373,10 +392,25 @@ export async function settleForward(tx: Tx, leased: Leased, result: Result): Pro
 }
 
 /** Rows and bytes that one step of the sweep, or of a purge, removes from one inbox. */
-const cleared_rows_max = 500
-const cleared_bytes_max = 16 * 1_048_576
-const expired_rows_max = 500
-const inboxes_a_step_max = 16
+const cleared_rows_max = limit(
+  'inbox.cleared_rows',
+  500,
+  'rows',
+  'Messages that one step of the sweep removes from one inbox.',
+)
+const cleared_bytes_max = limit(
+  'inbox.cleared_bytes',
+  16 * 1_048_576,
+  'bytes',
+  'Bytes that one step of the sweep removes from one inbox.',
+)
+const expired_rows_max = limit('inbox.expired_rows', 500, 'rows', 'Inboxes that one step of the sweep ends.')
+const inboxes_a_step_max = limit(
+  'inbox.cleared_inboxes',
+  16,
+  'rows',
+  'Inboxes that one step of the sweep clears.',
+)
 
 /**
  * One bounded step: expired inboxes leave the quota, messages of those that expired a day ago or were deleted go, and

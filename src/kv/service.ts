@@ -28,12 +28,26 @@ export const purge = store.purge
 export { prefixEnd, tombstone_ms }
 
 /** Rows that one step of a sweep touches. */
-const sweep_rows_max = 500
+const sweep_rows_max = limit(
+  'kv.sweep_rows',
+  500,
+  'rows',
+  'Keys that one step of a sweep touches, so that requests wait for no more than one step.',
+)
 /** And how much of what was stored. */
-const sweep_bytes_max = 4 * 1_048_576
+const sweep_bytes_max = limit(
+  'kv.sweep_bytes',
+  4 * 1_048_576,
+  'bytes',
+  'Bytes of values that one step of a sweep touches.',
+)
 
-/** Expired keys that the sweep has not come to yet: past this many they are counted as if they were there. */
-const expired_counted_max = 10_000
+const expired_counted_max = limit(
+  'kv.expired_counted',
+  10_000,
+  'rows',
+  'Expired keys, not swept yet, that `used` leaves out; further ones count until the sweep has been there.',
+)
 
 export function countExpired(q: Reader, tenant_id: string, now: Millis): Promise<number> {
   return store.countExpired(q, tenant_id, now, expired_counted_max)
@@ -138,8 +152,12 @@ const tombstones_max = limit(
   'rows',
   'The database, and lists that pass them: beyond it, or the plan’s kv_keys where these are more, the oldest are forgotten before their 24 hours are over.',
 )
-/** That go at once, so that they need not go with every key. */
-const forgotten_early_rows_max = 100
+const forgotten_early_rows_max = limit(
+  'kv.forgotten_early_rows',
+  100,
+  'rows',
+  'Tombstones past the plan’s number that are forgotten at once, so that they need not be with every key.',
+)
 
 /**
  * Counts one key more, whatever it is a key of; `revived`: it was a tombstone. Only a new key can become one more
@@ -216,7 +234,7 @@ async function forget(tx: Tx, tenant_id: string, dead_before: Millis, rows_max: 
 }
 
 /** Rows that are read at once where keys have gone. */
-const walked_rows_max = 500
+const walked_rows_max = limit('kv.namespaces_passed', 500, 'rows', 'Rows that one page of namespaces reads.')
 
 export interface ListRange {
   prefix: string

@@ -1,6 +1,7 @@
 // Every statement on outbox and attempts.
 
 import type { Millis } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
 import { inChunk } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 import { row_bytes } from '../db/stored.ts'
@@ -62,7 +63,7 @@ const UNLEASE = sql(
 )
 
 /** How many rows one lease takes at most: the list of ids has this many places. */
-export const lease_rows_max = 16
+export const lease_rows_max = limit('jobs.lease_rows', 16, 'rows', 'Jobs that one lease takes.')
 const id_names = Array.from({ length: lease_rows_max }, (_, i) => `id_${String.fromCharCode(97 + i)}`)
 const id_list = id_names.map((name) => `:${name}`).join(', ')
 
@@ -384,7 +385,12 @@ export async function nextAt(q: Reader, now: Millis): Promise<Millis | null> {
 }
 
 /** How many rows of deleted tenants are looked past for what is still to do. */
-const passed_over_max = 1_000
+const passed_over_max = limit(
+  'jobs.resting_passed',
+  1_000,
+  'rows',
+  'Jobs of deleted tenants that one look for due work passes.',
+)
 
 /** Whether anything that was due then is still to do, leased or not. Also true when too much that is to rest stands
  * before it to be sure. */

@@ -2,6 +2,7 @@
 
 import { last_instant_ms, type Millis } from '../base/clock.ts'
 import type { Gate } from '../base/gate.ts'
+import { limit } from '../base/limit.ts'
 import type { TenantFacts } from '../contract/caller.ts'
 import type { Plans } from '../contract/services.ts'
 import type { Db, Tx } from '../db/db.ts'
@@ -108,7 +109,12 @@ export async function status(db: Db, tenant_id: string, key: string, now: Millis
 export type Counter = store.Running
 
 /** How far `total` counts, and among how many a prefix is looked for: those that end first. */
-export const total_max = 10_000
+export const total_max = limit(
+  'rate_limit.counted',
+  10_000,
+  'rows',
+  'Running counters that `total` counts, and among which a prefix is looked for: those that end first.',
+)
 
 /** Counters whose window is running, `skipped` of them left out, and how many there are, to 10,000. */
 export function list(

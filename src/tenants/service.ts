@@ -4,6 +4,7 @@ import * as audit from '../audit/service.ts'
 import type { Millis } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
+import { limit } from '../base/limit.ts'
 import { newSigningSecret } from '../base/seal.ts'
 import type { AdminCaller } from '../contract/caller.ts'
 import type { KeyCache, MonthlyCalls, Plans, Secrets } from '../contract/services.ts'
@@ -23,10 +24,15 @@ export const all = store.all
 export const plansInUse = store.plans
 
 /** How much of a tenant's work one transaction lets rest, or takes up again. Rows. */
-const rest_rows_max = 500
+const rest_rows_max = limit(
+  'tenants.rest_rows',
+  500,
+  'rows',
+  'Jobs of a deleted or restored tenant that one transaction pauses or resumes.',
+)
 /** What one step of that does: so many chunks, for so many tenants in turn. */
-const rest_chunks_max = 8
-const rest_tenants_max = 8
+const rest_chunks_max = limit('tenants.rest_chunks', 8, 'entries', 'Transactions in one such step.')
+const rest_tenants_max = limit('tenants.rest_tenants', 8, 'entries', 'Tenants in one such step.')
 
 export interface Created {
   tenant: TenantRow

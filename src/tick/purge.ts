@@ -5,6 +5,7 @@ import * as agents from '../agents/service.ts'
 import * as approvalKeys from '../approval-keys/service.ts'
 import * as audit from '../audit/service.ts'
 import type { Millis } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
 import * as checkpoints from '../checkpoints/service.ts'
 import * as credentials from '../credentials/service.ts'
 import { type Db, type Tx, upkeep } from '../db/db.ts'
@@ -19,11 +20,26 @@ import * as tenants from '../tenants/service.ts'
 import * as usage from '../usage/service.ts'
 
 /** Rows of each table that one chunk removes. */
-const rows_max = 500
+const rows_max = limit(
+  'purge.rows',
+  500,
+  'rows',
+  'Rows of each table that one step of the purge of a tenant removes, so that requests wait for no more than one step.',
+)
 /** And about how much text of each: requests wait for it no longer than for the rows. */
-const bytes_max = 4 * 1_048_576
-const tenants_a_step_max = 4
-const chunks_a_step_max = 8
+const bytes_max = limit(
+  'purge.bytes',
+  4 * 1_048_576,
+  'bytes',
+  'Bytes that one step of the purge removes where rows may be large.',
+)
+const tenants_a_step_max = limit(
+  'purge.tenants',
+  4,
+  'entries',
+  'Tenants that one step of the purge works on.',
+)
+const chunks_a_step_max = limit('purge.chunks', 8, 'entries', 'Transactions in one step of the purge.')
 
 type Purge = (tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) => number | Promise<number>
 

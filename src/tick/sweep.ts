@@ -1,6 +1,7 @@
 // Removes what has expired, in bounded steps. Nothing depends on when it runs: what has expired is absent at once.
 
 import { type Clock, day_ms } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
 import * as credentials from '../credentials/service.ts'
 import { type Db, upkeep } from '../db/db.ts'
 import * as dlq from '../dlq/service.ts'
@@ -11,9 +12,19 @@ import * as quotas from '../quotas/service.ts'
 import * as usage from '../usage/service.ts'
 
 /** Rows of each kind that one step removes. */
-const rows_max = 500
+const rows_max = limit(
+  'sweep.rows',
+  500,
+  'rows',
+  'Rows of each kind that one step of the sweep removes, so that requests wait for no more than one step.',
+)
 /** And bytes, where rows may be large. */
-const bytes_max = 4 * 1_048_576
+const bytes_max = limit(
+  'sweep.bytes',
+  4 * 1_048_576,
+  'bytes',
+  'Bytes that one step of the sweep removes where rows may be large.',
+)
 
 /** The counts of past months are kept for a year. */
 const months_kept_ms = 400 * day_ms

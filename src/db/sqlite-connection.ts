@@ -1,0 +1,94 @@
+// One connection to a SQLite file.
+
+import { constants, Database, type Statement as Prepared } from 'bun:sqlite'
+import { bind, DbError, type Params, type Reader, type Statement } from './db.ts'
+import { sqlite_pragmas, sqliteText, translate } from './dialect.ts'
+
+/** Each statement is prepared once. */
+export class Connection implements Reader {
+  readonly #db: Database
+  readonly #prepared = new Map<Statement<unknown>, Prepared>()
+  readonly #plain = new Map<string, Prepared>()
+  listener: ((name: string) => void) | null = null
+  onDamaged: (error: unknown) => void = () => {}
+
+  constructor(path: string) {
+    this.#db = new Database(path, { create: true })
+    this.#db.fileControl(constants.SQLITE_FCNTL_PERSIST_WAL, 0)
+    for (const pragma of sqlite_pragmas) this.#db.run(pragma)
+  }
+
+  one<Row>(statement: Statement<Row>, params: Params): Row | null {
+    try {
+      return (this.#prepare(statement).get(...bind(statement, params)) as Row | undefined) ?? null
+    } catch (error) {
+      throw this.#translated(error)
+    }
+  }
+
+  all<Row>(statement: Statement<Row>, params: Params): Row[] {
+    try {
+      return this.#prepare(statement).all(...bind(statement, params)) as Row[]
+    } catch (error) {
+      throw this.#translated(error)
+    }
+  }
+
+  run(statement: Statement, params: Params): number {
+    try {
+      return this.#prepare(statement).run(...bind(statement, params)).changes
+    } catch (error) {
+      throw this.#translated(error)
+    }
+  }
+
+  #translated(error: unknown): unknown {
+    const known = translate('sqlite', error)
+    if (known instanceof DbError && known.kind === 'damaged') this.onDamaged(error)
+    return known
+  }
+
+  #prepare(statement: Statement<unknown>): Prepared {
+    this.listener?.(statement.name)
+    let prepared = this.#prepared.get(statement)
+    if (!prepared) {
+      prepared = this.#db.prepare(sqliteText(statement.text))
+      this.#prepared.set(statement, prepared)
+    }
+    return prepared
+  }
+
+  /** Transaction control and pragmas. */
+  exec(text: string): void {
+    let prepared = this.#plain.get(text)
+    if (!prepared) {
+      prepared = this.#db.prepare(text)
+      this.#plain.set(text, prepared)
+    }
+    prepared.run()
+  }
+
+  value(text: string): string | number {
+    return this.values(text)[0]!
+  }
+
+  /** The first column. */
+  values(text: string): (string | number)[] {
+    const prepared = this.#db.prepare(text)
+    try {
+      return prepared.values().map((row) => row[0] as string | number)
+    } finally {
+      prepared.finalize() // an open statement would keep the connection, and with it the WAL, past close
+    }
+  }
+
+  /** After a failure SQLite may have rolled back by itself; versions differ in when they do. */
+  rollback(): void {
+    if (this.#db.inTransaction) this.#db.run('rollback')
+  }
+
+  close(): void {
+    for (const prepared of [...this.#prepared.values(), ...this.#plain.values()]) prepared.finalize()
+    this.#db.close()
+  }
+}
