@@ -156,7 +156,8 @@ describe('effects have their places', () => {
         'src/callbacks/pool.ts': 'idle connections are closed',
         'src/callbacks/lookups.ts': 'an attempt waits 5 seconds for a permit',
         'src/callbacks/resolver.ts': 'a look-up ends, whatever the DNS server does',
-        'src/db/postgres.ts': 'asks the time of the database now and then',
+        'src/db/postgres.ts': 'a database that is silent is given up',
+        'src/db/postgres-clock.ts': 'asks the time of the database now and then',
         'src/tick/sweep.ts': 'the pace of the sweep',
         'src/tick/engine.ts': 'a tick looks whether other nodes are done',
         'src/tick/ticker.ts': 'the pace of due work and of the sweep',
@@ -210,8 +211,16 @@ describe('effects have their places', () => {
         'src/site/assets.ts': 'the API reference, also out of a compiled executable',
       },
     ],
-    ['SQLite', /['"]bun:sqlite['"]/, { 'src/db/sqlite.ts': 'the driver' }],
-    ['PostgreSQL', /\bSQL\b.*from 'bun'/, { 'src/db/postgres.ts': 'the driver' }],
+    [
+      'SQLite',
+      /['"]bun:sqlite['"]/,
+      { 'src/db/sqlite.ts': 'the driver', 'src/db/sqlite-connection.ts': 'the driver' },
+    ],
+    [
+      'PostgreSQL',
+      /\bSQL\b.*from 'bun'/,
+      { 'src/db/postgres.ts': 'the driver', 'src/db/postgres-clock.ts': 'its time' },
+    ],
   ]
 
   test.each(places)('%s', (_, pattern, allowed) => {

@@ -131,13 +131,13 @@ interface Bounds {
 }
 
 async function boundsOf(q: Reader, tenant_id: string, range: Omit<Range, 'filters'>): Promise<Bounds> {
-  const { from, to, before_seq = seq_max } = range
+  const { from, to, before_seq = past_all_seqs } = range
   const after_seq = from === undefined ? 0 : (await firstAt(q, tenant_id, from)) - 1
-  const end = to === undefined ? seq_max : await firstAt(q, tenant_id, to)
+  const end = to === undefined ? past_all_seqs : await firstAt(q, tenant_id, to)
   return { after_seq, before_seq: Math.min(before_seq, end) }
 }
 
-const seq_max = Number.MAX_SAFE_INTEGER
+const past_all_seqs = Number.MAX_SAFE_INTEGER
 
 // Ids begin with the time, and seq and created_at rise together. So one step in the index of ids finds an entry of the
 // last millisecond before the instant, and only what came with it is passed.
@@ -152,7 +152,7 @@ const FIRST_AT = sql<{ seq: number }>(
 
 /** The first entry of this instant, or after it; past all of them when there is none. */
 async function firstAt(q: Reader, tenant_id: string, at: Millis): Promise<number> {
-  return (await q.one(FIRST_AT, { tenant_id, at, at_id: idBound('log', at) }))?.seq ?? seq_max
+  return (await q.one(FIRST_AT, { tenant_id, at, at_id: idBound('log', at) }))?.seq ?? past_all_seqs
 }
 
 interface Leader {
