@@ -148,6 +148,7 @@ describe('effects have their places', () => {
         'src/db/db.ts': 'an effect after commit that throws must not take other callers along',
         'src/db/sqlite.ts': 'one commit per turn of the event loop',
         'src/http/upload.ts': 'a sender has 30 seconds, whatever the clock says',
+        'src/base/pace.ts': 'large bodies are taken on in turns of the event loop',
         'src/base/repeat.ts': 'what a node has counted is written once a second',
         'src/base/waiters.ts': 'the end of the patience of a waiting request',
         'src/callbacks/deliver.ts': 'an attempt has 10 seconds, whatever the clock says',

@@ -3,6 +3,7 @@
 import { ApiError, invalid } from '../base/errors.ts'
 import { limit } from '../base/limit.ts'
 import { type Hold, type MemoryBudget, outOfMemory } from '../base/memory.ts'
+import { Pace } from '../base/pace.ts'
 
 export const body_bytes_max = 1_048_576
 /** A body that is longer, but not by this much, is read to its end and thrown away: few senders listen before. */
@@ -16,6 +17,16 @@ const progress_bytes_min = limit(
   1_024,
   'bytes',
   'What has to arrive of a large body to count as progress: who sends a byte a second is cut off like who sends none.',
+)
+
+/** Of the whole process: every request is served by its one thread. */
+const large_bodies = new Pace(
+  limit(
+    'http.turn_bytes',
+    2 * body_bytes_max,
+    'bytes',
+    'Large bodies that are parsed and written in one turn of the event loop: the rest waits for the next, so that other requests are served in between.',
+  ),
 )
 
 /** What is counted for a body without a length while it is not known who sends it. */
@@ -73,6 +84,7 @@ export class Upload {
     if (tenant_id !== null) hold.assign(tenant_id)
     const bytes = await received(this.#readStream(this.request.body!, hold))
     hold.pin()
+    if (bytes.length > small_bytes_max) await large_bodies.pass(bytes.length)
     return bytes
   }
 
