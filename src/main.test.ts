@@ -224,6 +224,29 @@ describe('A first start', () => {
     expect(await end('SIGTERM')).toBe(0)
     expect(readdirSync(join(cwd, 'data')).toSorted()).toEqual(['cron_secret', 'secret_key'])
   })
+
+  test.each([
+    [
+      4_095,
+      '  warning     only 4095 files and connections may be open; see LimitNOFILE in docs/self-hosting.md\n',
+    ],
+    [4_096, ''],
+  ])('with %d open files allowed warns below 4,096', async (files, warning) => {
+    const child = Bun.spawn(['sh', '-c', `ulimit -n ${files} && exec "$0" "$1"`, process.execPath, main], {
+      cwd: newFolder(),
+      env: { PATH: process.env.PATH ?? '', PORT: '0', CRON_SECRET: 'short' },
+      stdout: 'pipe',
+      stderr: 'inherit',
+    })
+    running.add(child)
+    const printed = await new Lines(child.stdout).until('CRON_SECRET has fewer')
+    child.kill('SIGTERM')
+    expect(await child.exited).toBe(0)
+    running.delete(child)
+    const lines = printed.split(/(?<=\n)/)
+    const after = lines.findIndex((line) => line.startsWith('  first call')) + 1
+    expect(lines.slice(after, -1).join('')).toBe(warning)
+  })
 })
 
 forEachDatabase('A stop', (databases) => {

@@ -18,6 +18,9 @@ Usage: npm start                 serve until SIGTERM or SIGINT
 Settings come from the environment:
 ${settingsText()}`
 
+/** At the limit Bun asks for connections in a loop, which takes most of a core. */
+const files_advised_min = 4_096
+
 if (import.meta.main) await main(process.argv.slice(2))
 
 async function main(args: string[]): Promise<void> {
@@ -91,10 +94,23 @@ function banner(config: Config, address: string, secret_files: (string | null)[]
     `  secrets     ${kept.length > 0 ? `${kept.join(', ')}  (back them up)` : 'from the environment'}`,
     `  first call  curl -s ${reachable(address)}/v1/tenants --json '{"name": "acme", "owner_email": "you@example.com"}'`,
   ]
+  const files_max = openFilesMax()
+  if (files_max < files_advised_min) {
+    lines.push(
+      `  warning     only ${files_max} files and connections may be open; see LimitNOFILE in docs/self-hosting.md`,
+    )
+  }
   if (config.cron_secret !== null && config.cron_secret.length < cron_secret_characters_min) {
     lines.push(`  warning     CRON_SECRET has fewer than ${cron_secret_characters_min} characters`)
   }
   return lines.join('\n')
+}
+
+/** Infinity when nobody knows. Bun has raised the soft limit to the hard one. */
+function openFilesMax(): number {
+  const report = process.report.getReport() as { userLimits?: { open_files?: { soft?: number | string } } }
+  const soft = report.userLimits?.open_files?.soft
+  return typeof soft === 'number' ? soft : Number.POSITIVE_INFINITY
 }
 
 /** Who listens on every address is found on loopback. */

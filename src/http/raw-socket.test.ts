@@ -283,6 +283,99 @@ forEachService(
       })
     })
 
+    describe('What Bun refuses after it has handed on the request has no effect', () => {
+      const bad_request = 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n'
+      const put = (key: string, headers = '') =>
+        `PUT /v1/kv/raw/${key} HTTP/1.1\r\nHost: x\r\n${authorization}${headers}\r\n`
+      const sized = (key: string) => `${put(key, `Content-Length: ${put_body.length}\r\n`)}${put_body}`
+      const chunked = (key: string, headers = '') =>
+        `${put(key, `Transfer-Encoding: chunked\r\n${headers}`)}d\r\n${put_body}\r\n`
+      const stored = async (...keys: string[]) => {
+        const statuses = keys.map((key) => service.ask('GET', `/v1/kv/raw/${key}`, { key: tenant.api_key }))
+        return (await Promise.all(statuses)).map(({ status }) => status)
+      }
+
+      test('a chunked body with trailers', async () => {
+        const at_once = new Connection(service).send(`${chunked('trailer-1')}0\r\nX-Sum: 1\r\n\r\n`)
+        expect(await at_once.rest()).toBe(bad_request)
+        const later = new Connection(service).send(chunked('trailer-2'))
+        await exchange(service, 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n')
+        expect(await later.send('0\r\nX-Sum: 1\r\n\r\n').rest()).toBe(bad_request)
+        expect(await stored('trailer-1', 'trailer-2')).toEqual([404, 404])
+      })
+
+      test('a message to an inbox with trailers', async () => {
+        const { body } = await service.ask('POST', '/api/webhook', { key: tenant.api_key, body: {} })
+        const head = `POST /hook/${body.data.token} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n`
+        expect(await new Connection(service).send(`${head}1\r\na\r\n0\r\nA: b\r\n\r\n`).rest()).toBe(
+          bad_request,
+        )
+        const inbox = await service.ask('GET', `/api/webhook/${body.data.id}`, { key: tenant.api_key })
+        expect(inbox.body.data.messages).toEqual([])
+      })
+
+      test('trailers that are announced get our own answer before the body is read', async () => {
+        const answer = await exchange(
+          service,
+          put('trailer-3', 'Transfer-Encoding: chunked\r\nTrailer: X-Sum\r\n'),
+        )
+        expect([answer.status, codeOf(answer)]).toEqual(['HTTP/1.1 400 Bad Request', 'VALIDATION_FAILED'])
+        expect(JSON.parse(answer.text).error.details.issues).toEqual([
+          { path: 'header.Trailer', message: 'announces trailers, which are not taken' },
+        ])
+      })
+
+      test.each([
+        ['two puts', () => sized('pipe-1') + sized('pipe-2'), ['pipe-1', 'pipe-2']],
+        ['a put and a get', () => `${sized('pipe-3')}GET /livez HTTP/1.1\r\nHost: x\r\n\r\n`, ['pipe-3']],
+        [
+          'a chunked put and a put',
+          () => `${chunked('pipe-4')}0\r\n\r\n${sized('pipe-5')}`,
+          ['pipe-4', 'pipe-5'],
+        ],
+      ])('%s that are sent at once', async (_, requests, keys) => {
+        expect(await new Connection(service).send(requests()).rest()).toBe('')
+        expect(await stored(...keys)).toEqual(keys.map(() => 404))
+      })
+
+      test('but one request after the answer of the other has', async () => {
+        const connection = new Connection(service)
+        const statuses = []
+        for (const key of ['one-1', 'one-2']) {
+          statuses.push((await connection.send(sized(key)).answer()).status)
+          statuses.push((await connection.send(`${chunked(key)}0\r\n\r\n`).answer()).status)
+        }
+        connection.close()
+        expect(statuses).toEqual(Array.from({ length: 4 }, () => 'HTTP/1.1 200 OK'))
+        expect(await stored('one-1', 'one-2')).toEqual([200, 200])
+      })
+    })
+
+    describe('A body is not waited for', () => {
+      const announced = (path: string, bytes: number, headers = '') =>
+        exchange(service, `POST ${path} HTTP/1.1\r\nHost: x\r\n${headers}Content-Length: ${bytes}\r\n\r\na`)
+
+      test.each([
+        [10, '/hook/no-token', 'INBOX_NOT_FOUND'],
+        [1_048_576, '/hook/no-token', 'INBOX_NOT_FOUND'],
+        [1_048_576, '/hook/no-token/below', 'INBOX_NOT_FOUND'],
+        [1_048_576, '/v1/audit', 'UNAUTHORIZED'],
+        [10, '/v1/audit', 'UNAUTHORIZED'],
+        [1_048_576, '/mcp', 'UNAUTHORIZED'],
+      ])('of %d bytes for %s: %s', async (bytes, path, code) => {
+        expect(codeOf(await announced(path, bytes))).toBe(code)
+      })
+
+      test('when it is large and no inbox has the token, or its inbox has expired', async () => {
+        const made = await service.ask('POST', '/api/webhook', { key: tenant.api_key, body: { ttl: 60 } })
+        const { token } = made.body.data
+        const other = `${token.slice(0, -1)}${token.endsWith('a') ? 'b' : 'a'}`
+        expect(codeOf(await announced(`/hook/${other}`, 16_385))).toBe('INBOX_NOT_FOUND')
+        service.clock.advance(61_000)
+        expect(codeOf(await announced(`/hook/${token}`, 16_385))).toBe('INBOX_EXPIRED')
+      })
+    })
+
     describe('Connections', () => {
       const livez = 'GET /livez HTTP/1.1\r\nHost: x\r\n\r\n'
 
@@ -374,6 +467,21 @@ forEachService(
     })
 
     describe('Headers', () => {
+      test.each([
+        ['two hosts', 'Host: x\r\nHost: y\r\n'],
+        ['one host twice', 'Host: x\r\nHost: x\r\n'],
+        ['a host and an empty one', 'Host: x\r\nHost: \r\n'],
+        ['an empty host and one', 'Host: \r\nHost: x\r\n'],
+      ])('%s are refused', async (_, hosts) => {
+        const seen = []
+        for (const path of ['/livez', '/v1/kv/state', '/hook/x', '/docs', '/nowhere']) {
+          const answer = await exchange(service, `GET ${path} HTTP/1.1\r\n${hosts}${authorization}\r\n`)
+          seen.push([answer.status, JSON.parse(answer.text).error.details?.issues])
+        }
+        const issues = [{ path: 'header.Host', message: 'was sent more than once' }]
+        expect(seen).toEqual(seen.map(() => ['HTTP/1.1 400 Bad Request', issues]))
+      })
+
       test('a key that is sent twice is none', async () => {
         const key = `X-Api-Key: ${tenant.api_key}\r\n`
         const answer = await exchange(

@@ -4,9 +4,11 @@ import { Type } from 'typebox'
 import { TestClock } from '../../test/support/clock.ts'
 import { forEachService, TestService } from '../../test/support/service.ts'
 import { ApiError, type ErrorCode, errors } from '../base/errors.ts'
+import { MemoryBudget, memory_bytes_default } from '../base/memory.ts'
 import { Reply, type Route, route } from '../contract/route.ts'
 import { DbError, type DbErrorKind } from '../db/db.ts'
 import { requests_max, type ServerOptions } from './exchange.ts'
+import type { Page } from './pages.ts'
 import { requestHandlers } from './server.ts'
 
 forEachService('Every answer', (service) => {
@@ -106,15 +108,68 @@ describe('A route', () => {
     for (const close of closing) await close()
   })
 
+  describe('with a body', () => {
+    const memory = new MemoryBudget(new TestClock(), memory_bytes_default)
+    let counted = 0
+    const taking = route({
+      ...{ method: 'POST', path: '/v1/take', tag: '', summary: '', auth: [], errors: [] },
+      body: Type.Object({ text: Type.Optional(Type.String()) }),
+      replies: { 200: Type.Object({}) },
+      handle: () => {
+        counted = memory.bytes
+        return {}
+      },
+    })
+
+    test.each([
+      ['small', `{"text":"${'x'.repeat(1_000)}"}`, 200, 1_011],
+      ['large', `{"text":"${'x'.repeat(100_000)}"}`, 200, 100_011],
+      ['broken', `{"text":${'x'.repeat(100_000)}"}`, 400, 0],
+    ])('that is %s counts it until it has answered', async (_, body, status, bytes) => {
+      const { ask } = served([taking], { memory })
+      counted = 0
+      const response = await ask('POST', '/v1/take', body)
+      expect([response.status, counted, memory.bytes, memory.owners]).toEqual([status, bytes, 0, 0])
+    })
+  })
+
+  test('that was held for a wait is idle as long as any other once it is answered', async () => {
+    const waiting = route({
+      ...{ method: 'GET', path: '/v1/wait', tag: '', summary: '', auth: [], errors: [] },
+      replies: { 200: Type.Object({}) },
+      handle: ({ hold }) => {
+        hold(50_000)
+        return {}
+      },
+    })
+    const page: Page = {
+      path: '/page',
+      methods: ['GET'],
+      answer: (_, { hold }) => {
+        hold(50_000)
+        return new Response('')
+      },
+    }
+    const options = { clock: new TestClock(), services: {}, cors_origins: [] } as unknown as ServerOptions
+    const { routes } = requestHandlers([waiting], options, [page])
+    const seconds: number[] = []
+    const connection = { requestIP: () => null, timeout: (_: Request, set: number) => seconds.push(set) }
+    for (const path of ['/v1/wait', '/page']) {
+      const request = new Request(`http://127.0.0.1${path}`) as BunRequest
+      expect((await routes[path]!.GET!(request, connection as never)).status).toBe(200)
+    }
+    expect(seconds).toEqual([60, 10, 60, 10])
+  })
+
   /** These routes alone, served on a free port, with everything that was logged. */
-  function served(routes: Route[]) {
+  function served(routes: Route[], services = {}) {
     const logged: [string, Record<string, unknown>, string][] = []
     const record = (level: string) => (fields: object, message: string) => {
       logged.push([level, fields as Record<string, unknown>, message])
     }
     const options = {
       clock: new TestClock(),
-      services: {},
+      services,
       log: { debug: record('debug'), info: record('info'), error: record('error') },
       log_requests: false,
       trusted_proxies: [],
@@ -136,8 +191,8 @@ describe('A route', () => {
         requestIP: () => null,
         timeout() {},
       })
-    const ask = (method: string, path: string) =>
-      fetch(`${server.url.origin}${path}`, { method, headers: { 'x-request-id': 'request-0001' } })
+    const ask = (method: string, path: string, body: string | null = null) =>
+      fetch(`${server.url.origin}${path}`, { method, headers: { 'x-request-id': 'request-0001' }, body })
     return { ask, askBeside, logged }
   }
 

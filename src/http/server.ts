@@ -308,7 +308,13 @@ async function serveUnrouted(
 ): Promise<Response> {
   const request_id = requestId(request.headers, options.clock.now())
   const found = findPath(known, request.url)
-  const response = answerUnrouted(found, request.method, request_id, options.log)
+  let response: Response
+  try {
+    requireOneHost(request.headers)
+    response = answerUnrouted(found, request.method, request_id, options.log)
+  } catch (error) {
+    response = failure(error, request_id, options.log, null)
+  }
   if (options.cors_origins.length > 0) {
     corsHeaders(options.cors_origins, request.headers, response.headers, found?.allow)
   }

@@ -1,5 +1,6 @@
 // The bytes of a request's body: within the limits of size, time and memory, counted until the request was answered.
 
+import { BytePace } from '../base/byte-pace.ts'
 import { ApiError, invalid } from '../base/errors.ts'
 import { limit } from '../base/limit.ts'
 import { type Hold, type MemoryBudget, outOfMemory } from '../base/memory.ts'
@@ -29,6 +30,16 @@ const progress_bytes_min = limit(
   1_024,
   'bytes',
   'What has to arrive of a large body to count as progress: who sends a byte a second is cut off like who sends none.',
+)
+
+/** Of the whole process: every request is served by its one thread. */
+const large_bodies = new BytePace(
+  limit(
+    'http.turn_bytes',
+    2 * body_bytes_max,
+    'bytes',
+    'Large bodies that are parsed and written in one turn of the event loop: the rest waits for the next, so that other requests are served in between.',
+  ),
 )
 
 /** What is counted for a body without a length while it is not known who sends it. */
@@ -91,6 +102,7 @@ export class Upload {
     if (tenant_id !== null) hold.assign(tenant_id)
     const bytes = await received(this.#readStream(this.request.body!, hold))
     hold.pin()
+    if (bytes.length > small_bytes_max) await large_bodies.pass(bytes.length)
     return bytes
   }
 
