@@ -100,7 +100,8 @@ export class Disk {
   /** After a commit. True when so much grew since the last look that another one is due. */
   grew(bytes: number): boolean {
     this.#grown_since_look += bytes
-    return this.#reserve_bytes > 0 && this.#grown_since_look > (this.#reserve_bytes - this.#file_bytes) / 4
+    const enough = Math.max(mib, (this.#reserve_bytes - this.#file_bytes) / 4)
+    return this.#reserve_bytes > 0 && this.#grown_since_look > enough
   }
 
   /** `reusable`: bytes that the database has free within its files, less what it will still take of the disk. */

@@ -361,7 +361,7 @@ class SqliteDb implements Db {
   /** One statement for each tenant, however many of its writes share the commit. Answers the counters. */
   async #count(changes: Changes): Promise<Map<string, number | null>> {
     const used = new Map<string, number | null>()
-    for (const [tenant_id, bytes] of changes.bytes) {
+    for (const [tenant_id, bytes] of changes.all()) {
       if (bytes !== 0) used.set(tenant_id, await add(this.#writer, tenant_id, bytes))
     }
     return used

@@ -12,7 +12,9 @@ export const row_bytes = 256
 
 /** What a row with these texts counts. */
 export function rowBytes(...texts: (string | null)[]): number {
-  return texts.reduce((sum, text) => sum + textBytes(text), row_bytes)
+  let bytes = row_bytes
+  for (const text of texts) bytes += textBytes(text)
+  return bytes
 }
 
 /** Bytes in UTF-8; none for null. */
@@ -129,24 +131,32 @@ export class StoredBytes {
   }
 }
 
+const nothing: [string, number][] = []
+
 /** What one transaction, or one commit of several, changes. */
 export class Changes {
-  readonly bytes = new Map<string, number>()
+  /** Made when it is needed: most writes of a busy service change no length. */
+  #bytes: Map<string, number> | null = null
   /** Of all tenants, what grew. */
   grown = 0
 
   add(tenant_id: string, bytes: number): void {
     if (bytes === 0 || tenant_id === '') return // nobody's: the Idempotency-Key of a sign-up
-    this.bytes.set(tenant_id, (this.bytes.get(tenant_id) ?? 0) + bytes)
+    this.#bytes ??= new Map()
+    this.#bytes.set(tenant_id, this.of(tenant_id) + bytes)
     if (bytes > 0) this.grown += bytes
   }
 
   addAll(other: Changes): void {
-    for (const [tenant_id, bytes] of other.bytes) this.add(tenant_id, bytes)
+    for (const [tenant_id, bytes] of other.all()) this.add(tenant_id, bytes)
+  }
+
+  all(): Iterable<[tenant_id: string, bytes: number]> {
+    return this.#bytes ?? nothing
   }
 
   of(tenant_id: string): number {
-    return this.bytes.get(tenant_id) ?? 0
+    return this.#bytes?.get(tenant_id) ?? 0
   }
 }
 
@@ -166,7 +176,7 @@ export class LateCount {
 
   /** Last in the transaction: writes the sums that have grown large. In one order, so that no two wait for each other. */
   async write(tx: Pick<Tx, 'one'>): Promise<void> {
-    for (const [tenant_id, bytes] of [...this.changes.bytes].sort(byTenant)) {
+    for (const [tenant_id, bytes] of [...this.changes.all()].sort(byTenant)) {
       const waiting = this.stored.unwritten(tenant_id) + bytes
       if (Math.abs(waiting) < unwritten_bytes_max) continue
       await this.#writeOne(tx, tenant_id, bytes)
@@ -187,7 +197,7 @@ export class LateCount {
   committed(): void {
     const written = new Set(this.#written.map(({ tenant_id }) => tenant_id))
     for (const { tenant_id, taken, used } of this.#written) this.stored.written(tenant_id, taken, used)
-    for (const [tenant_id, bytes] of this.changes.bytes) {
+    for (const [tenant_id, bytes] of this.changes.all()) {
       if (!written.has(tenant_id) && bytes !== 0) this.stored.keep(tenant_id, bytes)
     }
   }

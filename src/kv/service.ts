@@ -87,10 +87,13 @@ export function put(db: Db, caller: AgentCaller, plans: Plans, ref: KeyRef, inpu
   mustBeAllowed(caller, ref)
   return db.write(caller.tenant_id, async (tx) => {
     const expires_at = expiryOf(tx.now, input.ttl_seconds)
-    const write = { namespace: ref.namespace, key: ref.key, value: input.value, expires_at }
+    const write = store.writeOf(ref, input.value, expires_at)
     const { cas_version, if_match, if_none_match } = input
     const unconditional = cas_version === undefined && if_match === null && if_none_match === null
-    await mustFit(tx, caller, plans, write)
+    if (tx.disk_full || quotas.overBy(tx, caller, plans, write.bytes)) {
+      // What does not grow is never refused.
+      quotas.mustFit(tx, caller, plans, await store.growth(tx, caller.tenant_id, write))
+    }
     const written = unconditional
       ? (await store.put(tx, caller.tenant_id, write))!
       : await putIf(tx, caller.tenant_id, write, input)
@@ -102,12 +105,6 @@ export function put(db: Db, caller: AgentCaller, plans: Plans, ref: KeyRef, inpu
 }
 
 type Write = Parameters<typeof store.put>[2]
-
-/** Near the limit a put looks first by how much it grows: what does not grow is never refused. */
-export async function mustFit(tx: Tx, caller: TenantFacts, plans: Plans, write: Write): Promise<void> {
-  const fits = !tx.disk_full && !quotas.overBy(tx, caller, plans, store.rowBytesOf(write))
-  if (!fits) quotas.mustFit(tx, caller, plans, await store.growth(tx, caller.tenant_id, write))
-}
 
 /** Looks, judges, and writes only over what it looked at; looks again when another writer came between. */
 async function putIf(tx: Tx, tenant_id: string, write: Write, input: PutInput): Promise<store.Written> {

@@ -133,30 +133,32 @@ const FORGET = sql<{ version: number; bytes: number }>(
 interface Write extends KeyRef {
   value: string
   expires_at: Millis | null
+  bytes: number
 }
 
 export function find(q: Reader, tenant_id: string, ref: KeyRef, now: Millis) {
   return q.one(FIND, { tenant_id, namespace: ref.namespace, key: ref.key, now })
 }
 
-/** What a row counts that this write makes. */
-export function rowBytesOf({ namespace, key, value }: Write): number {
-  return rowBytes(namespace, key, value)
+/** With what the row counts when this makes it. */
+export function writeOf({ namespace, key }: KeyRef, value: string, expires_at: Millis | null): Write {
+  return { namespace, key, value, expires_at, bytes: rowBytes(namespace, key, value) }
 }
 
 export function put(tx: Tx, tenant_id: string, write: Write) {
-  return tx.one(PUT, { tenant_id, ...write, bytes: rowBytesOf(write), now: tx.now })
+  return tx.one(PUT, { tenant_id, ...write, now: tx.now })
 }
 
 /** Null when the key is there. */
 export function putIfAbsent(tx: Tx, tenant_id: string, write: Write) {
-  return tx.one(PUT_IF_ABSENT, { tenant_id, ...write, bytes: rowBytesOf(write), now: tx.now })
+  return tx.one(PUT_IF_ABSENT, { tenant_id, ...write, now: tx.now })
 }
 
 /** Null when the key is absent or has another version. */
 export function putIfVersion(tx: Tx, tenant_id: string, write: Write, version: number) {
+  const { bytes: _, ...rest } = write
   const value_bytes = textBytes(write.value)
-  return tx.one(PUT_IF_VERSION, { tenant_id, ...write, value_bytes, version, now: tx.now })
+  return tx.one(PUT_IF_VERSION, { tenant_id, ...rest, value_bytes, version, now: tx.now })
 }
 
 export function raiseVersion(tx: Tx, tenant_id: string, { namespace, key }: KeyRef, version: number) {
@@ -166,7 +168,7 @@ export function raiseVersion(tx: Tx, tenant_id: string, { namespace, key }: KeyR
 /** By how many bytes the row of this key would grow; all of it when there is none. */
 export async function growth(tx: Tx, tenant_id: string, write: Write): Promise<number> {
   const row = await tx.one(VALUE_BYTES, { tenant_id, namespace: write.namespace, key: write.key })
-  return row ? textBytes(write.value) - row.bytes : rowBytesOf(write)
+  return row ? textBytes(write.value) - row.bytes : write.bytes
 }
 
 /** By how many bytes the row grew, which is negative. Null when the key is absent. */
