@@ -41,7 +41,7 @@ async function paged(service: TestService, path: string, key: string) {
 forEachService('A page that has looked at enough rows', (service) => {
   let tenant: TestTenant
   /** Entries in turn even and odd; two of them, the first and one more, are of the even action and the odd actor. */
-  const entries = 5 * looked_max
+  const entries = 10 * looked_max
   beforeAll(async () => {
     tenant = await service.signUp('pro')
     await plant(
@@ -55,7 +55,7 @@ forEachService('A page that has looked at enough rows', (service) => {
     )
     await plant(
       service,
-      2 * looked_max + 100,
+      4 * looked_max + 100,
       'kv_entries (tenant_id, namespace, key, value, version, born, counted, expires_at, updated_at)',
       `:tenant_id, 'graves', 'k' || (10000 + i), null, 1, 1, 0, 0, 0`,
       { tenant_id: tenant.tenant_id },
@@ -65,7 +65,7 @@ forEachService('A page that has looked at enough rows', (service) => {
 
   test('is empty and has a cursor, and behind the cursors is all there is', async () => {
     const { sizes, items } = await paged(service, '/v1/audit?action=even&actor=odd', tenant.api_key)
-    expect(sizes).toEqual([0, 1, 1])
+    expect(sizes).toEqual([0, 0, 1, 0, 1, 0])
     expect(items.map(({ seq }) => seq)).toEqual([2001, 1])
   })
 
@@ -90,7 +90,7 @@ forEachService('A page that has looked at enough rows', (service) => {
     const { sizes, items } = await paged(service, '/v1/kv/graves', tenant.api_key)
     expect(items.map(({ key }) => key)).toEqual(['z'])
     expect(sizes[0]).toBe(0)
-    expect(sizes.length).toBeLessThanOrEqual(3)
+    expect(sizes.length).toBeLessThanOrEqual(5)
   })
 
   test('does not end the iterators of the SDK', async () => {

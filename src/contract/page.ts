@@ -23,7 +23,7 @@ export const measured_bytes_max = limit(
 
 export const looked_max = limit(
   'pages.looked_at_rows',
-  1_000,
+  500,
   'rows',
   'The time that others wait: a page that has looked at so many rows without being full is short, or empty, with a cursor to go on.',
 )
