@@ -4,6 +4,7 @@ import { isAbsolute, resolve } from 'node:path'
 import pino from 'pino'
 import { openApp } from './app.ts'
 import { systemClock } from './base/clock.ts'
+import { limit } from './base/limit.ts'
 import { type Config, ConfigError, cron_secret_characters_min, readConfig, settingsHelp } from './config.ts'
 import { sqlitePath } from './db/open.ts'
 import { version } from './version.ts'
@@ -18,8 +19,12 @@ Usage: npm start                 serve until SIGTERM or SIGINT
 Settings come from the environment:
 ${settingsText()}`
 
-/** At the limit Bun asks for connections in a loop, which takes most of a core. */
-const files_advised_min = 4_096
+const files_advised_min = limit(
+  'start.open_files',
+  4_096,
+  'entries',
+  'Files and connections that the process should be able to open. Below it the start warns: at the limit Bun asks for connections in a loop, which takes most of a core.',
+)
 
 if (import.meta.main) await main(process.argv.slice(2))
 

@@ -23,9 +23,16 @@ export async function newInbox(
 
 /** The first 100 messages, oldest first. */
 export async function messagesIn(service: TestService, { api_key }: TestTenant, { id }: TestInbox) {
-  const answer = await service.ask('GET', `/api/webhook/${id}/messages?limit=100`, { key: api_key })
-  expect(answer.status).toBe(200)
-  return answer.body.data.items
+  const items = []
+  for (let after = ''; ; ) {
+    const query = `limit=100${after && `&after=${after}`}`
+    const answer = await service.ask('GET', `/api/webhook/${id}/messages?${query}`, { key: api_key })
+    expect(answer.status).toBe(200)
+    items.push(...answer.body.data.items)
+    after = answer.body.data.nextAfter
+    // Of large messages a page holds fewer.
+    if (answer.body.data.items.length === 0 || items.length >= 100) return items.slice(0, 100)
+  }
 }
 
 export async function tick(service: TestService): Promise<void> {

@@ -3,6 +3,7 @@
 import type { CheckpointRow } from '../../src/checkpoints/checkpoint.ts'
 import * as checkpoints from '../../src/checkpoints/service.ts'
 import type { AgentCaller } from '../../src/contract/caller.ts'
+import { upkeep } from '../../src/db/db.ts'
 import type { ScheduleRow } from '../../src/schedules/schedule.ts'
 import * as schedules from '../../src/schedules/service.ts'
 import type { Bench } from './work-engine.ts'
@@ -34,7 +35,7 @@ export function manySchedules(
   count: number,
   over: (i: number) => Partial<Parameters<typeof schedules.create>[3]> = () => ({}),
 ): Promise<void> {
-  return db.write(async (tx) => {
+  return db.write(upkeep, async (tx) => {
     for (let i = 0; i < count; i++) {
       await schedules.create(tx, caller, services, { ...settings(clock.now()), ...over(i) })
     }
