@@ -23,6 +23,7 @@ import {
 } from './entry.ts'
 import * as store from './store.ts'
 
+export const countExpired = store.countExpired
 export const purge = store.purge
 export { prefixEnd, tombstone_ms }
 
@@ -30,13 +31,6 @@ export { prefixEnd, tombstone_ms }
 const sweep_rows_max = 500
 /** And how much of what was stored. */
 const sweep_bytes_max = 4 * 1_048_576
-
-/** Expired keys that the sweep has not come to yet: past this many they are counted as if they were there. */
-const expired_counted_max = 10_000
-
-export function countExpired(q: Reader, tenant_id: string, now: Millis): Promise<number> {
-  return store.countExpired(q, tenant_id, now, expired_counted_max)
-}
 
 /** Throws KEY_NOT_FOUND, VERSION_MISMATCH (412). */
 export async function read(
