@@ -2,7 +2,7 @@
 
 import { Type } from 'typebox'
 import { iso, parseTime } from '../base/clock.ts'
-import { looked_max, measured_bytes_max, pageOf, pageRequest } from '../contract/page.ts'
+import { looked_max, pageOf, pageRequest } from '../contract/page.ts'
 import { route } from '../contract/route.ts'
 import {
   AnyJsonObject,
@@ -89,14 +89,7 @@ export const listEntries = route({
     if (to !== undefined) range.to = parseTime(to)!
     if (request.after) range.before_seq = Number(request.after[0])
     const { tenant_id } = context.caller
-    const { rows, reached } = await store.list(
-      context.db,
-      tenant_id,
-      range,
-      request.rows_max,
-      measured_bytes_max,
-      looked_max,
-    )
+    const { rows, reached } = await store.list(context.db, tenant_id, range, { ...request, looked_max })
     return pageOf(context, request, rows, entryOf, (row) => [row.seq], reached === null ? null : [reached])
   },
 })

@@ -105,9 +105,7 @@ export async function list(
   q: Reader,
   tenant_id: string,
   { filters, ...range }: Range,
-  rows_max: number,
-  bytes_max: number,
-  looked_max: number,
+  { rows_max, bytes_max, looked_max }: { rows_max: number; bytes_max: number; looked_max: number },
 ): Promise<Listed> {
   const bounds = await boundsOf(q, tenant_id, range)
   const leader = await leaderOf(q, tenant_id, filters, bounds, looked_max)

@@ -3,10 +3,9 @@
 import { Type } from 'typebox'
 import * as agents from '../agents/service.ts'
 import { iso, isoOrNull, parseTime, second_ms } from '../base/clock.ts'
-import { past_all_ids } from '../base/ids.ts'
 import { limit } from '../base/limit.ts'
 import type { TenantFacts } from '../contract/caller.ts'
-import { measured_bytes_max, pageOf, pageRequest } from '../contract/page.ts'
+import { pageOf, pageOfIds, pageRequest } from '../contract/page.ts'
 import { type Context, route } from '../contract/route.ts'
 import {
   AnyJson,
@@ -163,16 +162,8 @@ export const listCheckpoints = route({
   errors: [],
   async handle(context, { query }) {
     const request = pageRequest(context, query)
-    const before_id = request.after ? String(request.after[0]) : past_all_ids
-    const { tenant_id } = context.caller
-    const rows = await store.list(
-      context.db,
-      tenant_id,
-      query.status,
-      before_id,
-      request.rows_max,
-      measured_bytes_max,
-    )
+    const { db, caller } = context
+    const rows = await store.list(db, caller.tenant_id, query.status, pageOfIds(request))
     return pageOf(context, request, rows, checkpointOf, (row) => [row.id])
   },
 })

@@ -2,6 +2,7 @@
 
 import { decodeCursor, encodeCursor, type Position } from '../base/cursor.ts'
 import { invalid } from '../base/errors.ts'
+import { past_all_ids } from '../base/ids.ts'
 import { limit } from '../base/limit.ts'
 import type { TenantFacts } from './caller.ts'
 import type { Context } from './route.ts'
@@ -14,13 +15,6 @@ export const page_bytes_max = limit(
   'Memory, and the time that others wait: a page of a list ends before the row that would take it past this. It has one row at least.',
 )
 
-export const measured_bytes_max = limit(
-  'pages.measured_bytes',
-  page_bytes_max + 1,
-  'bytes',
-  'Bytes of rows after which a statement looks for no further ones: one past a page, which tells that there is a next one.',
-)
-
 export const looked_max = limit(
   'pages.looked_at_rows',
   500,
@@ -31,6 +25,8 @@ export const looked_max = limit(
 export interface PageRequest {
   /** Rows to read: one more than the page holds. */
   rows_max: number
+  /** Bytes to read: the row that passes this is the last, and tells as much. */
+  bytes_max: number
   /** Where the page before ended; null on the first. */
   after: Position | null
 }
@@ -39,12 +35,20 @@ type PageContext = Pick<Context<TenantFacts>, 'caller' | 'services' | 'path'>
 
 /** Throws VALIDATION_FAILED for a cursor that this path did not give to this tenant. */
 export function pageRequest(context: PageContext, query: { limit?: number; cursor?: string }): PageRequest {
-  const limit = Math.min(query.limit ?? page_limit_default, page_limit_max)
-  if (query.cursor === undefined) return { rows_max: limit + 1, after: null }
+  const items_max = Math.min(query.limit ?? page_limit_default, page_limit_max)
+  const most = { rows_max: items_max + 1, bytes_max: page_bytes_max + 1 }
+  if (query.cursor === undefined) return { ...most, after: null }
   const after = decodeCursor(scopeOf(context), query.cursor)
   if (!after) throw invalid({ path: 'query.cursor', message: 'is not a cursor of this list' })
-  return { rows_max: limit + 1, after }
+  return { ...most, after }
 }
+
+/** The part of a list by ids, newest first, that `pageRequest` asked for. */
+export function pageOfIds({ rows_max, bytes_max, after }: PageRequest) {
+  return { rows_max, bytes_max, before_id: after ? String(after[0]) : past_all_ids }
+}
+
+export type PageOfIds = ReturnType<typeof pageOfIds>
 
 /**
  * `{items, next_cursor}` from the rows that `pageRequest` asked for. Where they tell their `bytes`, no more of them are

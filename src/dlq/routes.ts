@@ -2,9 +2,8 @@
 
 import { Type } from 'typebox'
 import { iso, isoOrNull } from '../base/clock.ts'
-import { past_all_ids } from '../base/ids.ts'
 import { limit } from '../base/limit.ts'
-import { looked_max, measured_bytes_max, pageOf, pageRequest } from '../contract/page.ts'
+import { looked_max, pageOf, pageOfIds, pageRequest } from '../contract/page.ts'
 import { Reply, route } from '../contract/route.ts'
 import {
   AnyJson,
@@ -123,9 +122,8 @@ export const listItems = route({
   async handle(context, { query }) {
     const { db, caller, now } = context
     const request = pageRequest(context, query)
-    const before_id = request.after ? String(request.after[0]) : past_all_ids
-    const limits = { rows_max: request.rows_max, bytes_max: measured_bytes_max, looked_max }
-    const found = await store.list(db, caller.tenant_id, query.status, before_id, now, limits)
+    const page = { ...pageOfIds(request), looked_max }
+    const found = await store.list(db, caller.tenant_id, query.status, now, page)
     return pageOf(
       context,
       request,

@@ -2,6 +2,7 @@
 
 import type { Millis } from '../base/clock.ts'
 import { newestFirst } from '../base/ids.ts'
+import type { PageOfIds } from '../contract/page.ts'
 import { bytesOf, inChunk, ofStatus } from '../db/chunk.ts'
 import { type Reader, type Statement, sql, type Tx } from '../db/db.ts'
 import type { DlqStatus, ItemRow } from './item.ts'
@@ -233,19 +234,16 @@ export async function list(
   q: Reader,
   tenant_id: string,
   status: DlqStatus | undefined,
-  before_id: string,
   now: Millis,
-  limits: { rows_max: number; bytes_max: number; looked_max: number },
+  { looked_max, ...page }: PageOfIds & { looked_max: number },
 ): Promise<{ rows: Listed[]; reached: string | null }> {
-  const { looked_max, ...most } = limits
-  const range = { tenant_id, before_id }
   if (status !== 'failed' && status !== 'claimed') {
-    const rows = await q.all(LIST[status ?? 'any'], { ...range, ...most })
+    const rows = await q.all(LIST[status ?? 'any'], { tenant_id, ...page })
     return { rows: rows.sort(newestFirst), reached: null }
   }
-  const { id, looked } = (await q.one(REACH[status], { ...range, looked_max }))!
+  const { id, looked } = (await q.one(REACH[status], { tenant_id, before_id: page.before_id, looked_max }))!
   const reached = looked === looked_max ? id : null
-  const rows = await q.all(LIST[status], { ...range, ...most, from_id: reached ?? '', now })
+  const rows = await q.all(LIST[status], { tenant_id, ...page, from_id: reached ?? '', now })
   return { rows: rows.sort(newestFirst), reached }
 }
 

@@ -31,6 +31,8 @@ import {
 import { hops_max, type Incoming, incomingOf, type MessageRow } from './message.ts'
 import * as store from './store.ts'
 
+export const countExpired = store.countExpired
+
 type InboxCaller = AdminCaller | AgentCaller
 
 interface Using {
@@ -84,19 +86,8 @@ export function list(
     const rows = await store.list(q, caller.tenant_id, now, skipped, rows_max)
     const items = rows.map((row) => inboxOf(caller, services, row))
     const counted = await quotas.usedOf(q, caller.tenant_id, 'inboxes')
-    return { items, total: counted - (await countExpired(q, caller.tenant_id, now)) }
+    return { items, total: counted - (await store.countExpired(q, caller.tenant_id, now)) }
   })
-}
-
-const expired_counted_max = limit(
-  'inbox.expired_counted',
-  10_000,
-  'rows',
-  'Expired inboxes, not swept yet, that `used` leaves out; further ones count until the sweep has been there.',
-)
-
-export function countExpired(q: Reader, tenant_id: string, now: Millis): Promise<number> {
-  return store.countExpired(q, tenant_id, now, expired_counted_max)
 }
 
 /** With its newest messages, newest first; in parts when they are large. Throws INBOX_NOT_FOUND. */

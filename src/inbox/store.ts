@@ -6,6 +6,7 @@
 import type { Millis } from '../base/clock.ts'
 import { inChunk } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
+import { expired_counted_max } from '../quotas/service.ts'
 import type { Forwardable } from './forward.ts'
 import { type InboxRow, readable_ms } from './inbox.ts'
 import type { Incoming, MessageRow } from './message.ts'
@@ -386,14 +387,9 @@ export function forwarded(tx: Tx, { tenant_id, inbox_id }: InboxKey, seq: number
   return tx.run(FORWARDED, { tenant_id, inbox_id, seq, ...result })
 }
 
-/** Inboxes that are counted in the quota but have expired; no more than `rows_max` are counted. */
-export async function countExpired(
-  q: Reader,
-  tenant_id: string,
-  now: Millis,
-  rows_max: number,
-): Promise<number> {
-  return (await q.one(COUNT_EXPIRED, { tenant_id, now, rows_max }))!.expired
+/** Inboxes that are counted in the quota but have expired; so many are counted at most. */
+export async function countExpired(q: Reader, tenant_id: string, now: Millis): Promise<number> {
+  return (await q.one(COUNT_EXPIRED, { tenant_id, now, rows_max: expired_counted_max }))!.expired
 }
 
 /** Expired inboxes are counted no more; answers how many. */

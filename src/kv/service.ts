@@ -24,6 +24,7 @@ import {
 } from './entry.ts'
 import * as store from './store.ts'
 
+export const countExpired = store.countExpired
 export const purge = store.purge
 export { prefixEnd, tombstone_ms }
 
@@ -41,17 +42,6 @@ const sweep_bytes_max = limit(
   'bytes',
   'Bytes of values that one step of a sweep touches.',
 )
-
-const expired_counted_max = limit(
-  'kv.expired_counted',
-  10_000,
-  'rows',
-  'Expired keys, not swept yet, that `used` leaves out; further ones count until the sweep has been there.',
-)
-
-export function countExpired(q: Reader, tenant_id: string, now: Millis): Promise<number> {
-  return store.countExpired(q, tenant_id, now, expired_counted_max)
-}
 
 /** Throws KEY_NOT_FOUND, VERSION_MISMATCH (412). */
 export async function read(

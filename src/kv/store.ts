@@ -7,6 +7,7 @@ import type { Millis } from '../base/clock.ts'
 import { inChunk } from '../db/chunk.ts'
 import { type Reader, type Statement, sql, type Tx } from '../db/db.ts'
 import { rowBytes, textBytes } from '../db/stored.ts'
+import { expired_counted_max } from '../quotas/service.ts'
 import { boundOf, type EntryRow, type KeyRef, type Place } from './entry.ts'
 
 const here = 'tenant_id = :tenant_id and namespace = :namespace and key = :key'
@@ -181,14 +182,9 @@ export function removeIfVersion(tx: Tx, tenant_id: string, ref: KeyRef, version:
   return tx.one(DELETE_IF_VERSION, { tenant_id, ...ref, version, now: tx.now })
 }
 
-/** Keys that are counted in the quota but have expired; no more than `rows_max` are counted. */
-export async function countExpired(
-  q: Reader,
-  tenant_id: string,
-  now: Millis,
-  rows_max: number,
-): Promise<number> {
-  return (await q.one(COUNT_EXPIRED, { tenant_id, now, rows_max }))!.expired
+/** Keys that are counted in the quota but have expired; so many are counted at most. */
+export async function countExpired(q: Reader, tenant_id: string, now: Millis): Promise<number> {
+  return (await q.one(COUNT_EXPIRED, { tenant_id, now, rows_max: expired_counted_max }))!.expired
 }
 
 /** Turns expired keys into tombstones; answers a row for each, with the bytes that it grew, which are negative. */

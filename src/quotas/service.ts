@@ -4,6 +4,7 @@
 
 import type { Clock, Millis } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
+import { limit } from '../base/limit.ts'
 import type { TenantFacts } from '../contract/caller.ts'
 import type { Plans } from '../contract/services.ts'
 import { type Db, DbError, dueWork, type Reader, type Tx } from '../db/db.ts'
@@ -61,6 +62,14 @@ export async function take(
   if (second) return second
   throw exceeded(quota, await usedOf(tx, tenant.tenant_id, quota), ceiling)
 }
+
+/** What has expired and was not swept yet is left out of what is used, as far as it is counted. */
+export const expired_counted_max = limit(
+  'quotas.expired_counted',
+  10_000,
+  'rows',
+  'The time that others wait for the quota of one tenant: past it, what has expired counts until it is swept.',
+)
 
 export async function usedOf(q: Reader, tenant_id: string, quota: Quota): Promise<number> {
   return (await store.usedOne(q, tenant_id, quota))?.used ?? 0

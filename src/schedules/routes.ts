@@ -3,8 +3,7 @@
 import { Type } from 'typebox'
 import * as agents from '../agents/service.ts'
 import { iso, isoOrNull, parseTime } from '../base/clock.ts'
-import { past_all_ids } from '../base/ids.ts'
-import { measured_bytes_max, pageOf, pageRequest } from '../contract/page.ts'
+import { pageOf, pageOfIds, pageRequest } from '../contract/page.ts'
 import { route } from '../contract/route.ts'
 import {
   AnyJson,
@@ -94,16 +93,8 @@ export const listSchedules = route({
   errors: [],
   async handle(context, { query }) {
     const request = pageRequest(context, query)
-    const before_id = request.after ? String(request.after[0]) : past_all_ids
-    const { tenant_id } = context.caller
-    const rows = await store.list(
-      context.db,
-      tenant_id,
-      query.status,
-      before_id,
-      request.rows_max,
-      measured_bytes_max,
-    )
+    const { db, caller } = context
+    const rows = await store.list(db, caller.tenant_id, query.status, pageOfIds(request))
     return pageOf(context, request, rows, scheduleOf, (row) => [row.id])
   },
 })

@@ -2,6 +2,7 @@
 
 import type { Millis } from '../base/clock.ts'
 import { newestFirst } from '../base/ids.ts'
+import type { PageOfIds } from '../contract/page.ts'
 import { bytesOf, inChunk, ofStatus } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 import type { Leased } from '../outbox/work.ts'
@@ -128,11 +129,9 @@ export async function list(
   q: Reader,
   tenant_id: string,
   status: ScheduleStatus | undefined,
-  before_id: string,
-  rows_max: number,
-  bytes_max: number,
+  page: PageOfIds,
 ) {
-  const params = { tenant_id, before_id, rows_max, bytes_max }
+  const params = { tenant_id, ...page }
   const rows =
     status === undefined ? await q.all(LIST.any, params) : await q.all(LIST.status, { ...params, status })
   return rows.sort(newestFirst)
