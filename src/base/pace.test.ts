@@ -28,7 +28,7 @@ describe('a pace', () => {
 describe('the budget of a turn', () => {
   /** As many as it takes for the turn to be looked at. */
   function looked(budget: TurnBudget): void {
-    for (let request = 0; request < 4; request++) expect(budget.enter()).toBeNull()
+    for (let request = 0; request < 16; request++) expect(budget.enter()).toBeNull()
   }
 
   test('lets any number of requests begin while it lasts', () => {

@@ -12,14 +12,21 @@ export const turn_ms_max = limit(
 )
 
 /** Whether a turn goes on is looked at for one request in so many. */
-const looked_at_every = 4
+const looked_at_every = 16
+
+const begun_a_turn_max = limit(
+  'http.begun_a_turn',
+  4,
+  'requests',
+  'Requests that begin in one turn of the event loop once they had to wait for it.',
+)
 
 /**
  * Tells requests to wait once a turn of the event loop has taken long: Bun accepts connections and begins their
  * requests for as long as new ones come, and meanwhile serves nobody else.
  */
 export class TurnBudget {
-  readonly #pace = new Pace(looked_at_every)
+  readonly #pace = new Pace(begun_a_turn_max)
   #begun = 0
   /** When this turn was first looked at; null from the next one on. */
   #turn_since: number | null = null
