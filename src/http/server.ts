@@ -3,9 +3,9 @@
 import type { BunRequest } from 'bun'
 import type { Clock } from '../base/clock.ts'
 import { ApiError, invalid } from '../base/errors.ts'
+import { TurnBudget } from '../base/event-loop.ts'
 import type { HeavyReads } from '../base/heavy-reads.ts'
 import { newId } from '../base/ids.ts'
-import { TurnBudget } from '../base/pace.ts'
 import type { Caller } from '../contract/caller.ts'
 import { encode } from '../contract/encode.ts'
 import { type Context, type Input, type RawRequest, type Route, successStatus } from '../contract/route.ts'
@@ -27,7 +27,7 @@ import {
   addressOf,
   type Connection,
   mustHaveRoom,
-  page_pace,
+  page_turns,
   readHeavy,
   responseOf,
   untilNextTurn,
@@ -179,7 +179,7 @@ async function servePage(
         await identify(asking, route, options, headers, () => addressOf(options, request, server), now)
       },
       api: (inner) => api(inner, { request, asking }, server),
-      turn: () => page_pace.turn(),
+      turn: () => page_turns.next(),
       hold: (ms) => server.timeout(request, Math.ceil(ms / 1_000) + hold_margin_seconds),
     })
     withPageHeaders(answered, request_id)

@@ -3,9 +3,9 @@
 
 import type { BunRequest, Server } from 'bun'
 import { ApiError } from '../base/errors.ts'
+import { Turns } from '../base/event-loop.ts'
 import type { HeavyReads, Permit } from '../base/heavy-reads.ts'
 import { limit } from '../base/limit.ts'
-import { Pace } from '../base/pace.ts'
 import type { Caller } from '../contract/caller.ts'
 import { type Context, Streamed } from '../contract/route.ts'
 import type { Awaitable } from '../db/db.ts'
@@ -28,7 +28,7 @@ const pages_a_turn_max = limit(
 )
 
 /** For pages that take long. */
-export const page_pace = new Pace(pages_a_turn_max)
+export const page_turns = new Turns(pages_a_turn_max)
 
 /** What a handler needs of Bun's server. */
 export interface Connection extends Pick<Server<undefined>, 'requestIP' | 'timeout' | 'pendingRequests'> {
