@@ -150,7 +150,7 @@ describe('effects have their places', () => {
         'src/http/upload.ts': 'a sender has 30 seconds, whatever the clock says',
         'src/base/byte-pace.ts': 'large bodies are taken on in turns of the event loop',
         'src/base/repeat.ts': 'what a node has counted is written once a second',
-        'src/base/pace.ts': 'pieces of work in different turns of the event loop',
+        'src/base/event-loop.ts': 'pieces of work in different turns of the event loop',
         'src/base/heavy-reads.ts': 'how long a slow client keeps the permit of its tenant',
         'src/base/waiters.ts': 'the end of the patience of a waiting request',
         'src/callbacks/deliver.ts': 'an attempt has 10 seconds, whatever the clock says',

@@ -2,8 +2,8 @@
 // each permit begins in a turn of the event loop of its own.
 
 import { ApiError } from './errors.ts'
+import { Turns } from './event-loop.ts'
 import { limit } from './limit.ts'
-import { Pace } from './pace.ts'
 
 export const running_of_tenant_max = limit(
   'heavy_reads.running_of_tenant',
@@ -50,7 +50,7 @@ interface Line {
 export class HeavyReads {
   /** Tenants that have a permit or wait for one; whose turn was last stands last. */
   readonly #lines = new Map<string, Line>()
-  readonly #pace = new Pace(1)
+  readonly #turns = new Turns(1)
   #running = 0
   #waiting = 0
 
@@ -75,7 +75,7 @@ export class HeavyReads {
     this.#lines.set(tenant_id, line)
     if (line.waiting.size === 0 && this.#hasPermit(line)) this.#take(line)
     else await this.#wait(tenant_id, line, gone)
-    await this.#pace.turn()
+    await this.#turns.next()
     if (!gone.aborted) return
     this.release(tenant_id)
     throw clientIsGone()

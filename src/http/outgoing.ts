@@ -1,9 +1,9 @@
 // The body of every answer. A small one is handed to Bun at once. A large one goes out in pieces, as fast as the client
 // reads it: between two pieces the event loop has a turn, and nothing is sent, or made, for a client that is gone.
 
+import { Turns } from '../base/event-loop.ts'
 import { limit } from '../base/limit.ts'
 import { type Hold, type MemoryBudget, outOfMemory } from '../base/memory.ts'
-import { Pace } from '../base/pace.ts'
 
 export const piece_bytes_max = limit(
   'http.piece_bytes',
@@ -83,7 +83,7 @@ export interface Asked {
 }
 
 export class Deliveries {
-  readonly #pace = new Pace(sent_bytes_a_turn_max / piece_bytes_max)
+  readonly #turns = new Turns(sent_bytes_a_turn_max / piece_bytes_max)
   readonly #of_address = new Map<string, number>()
   #sending = 0
 
@@ -105,7 +105,7 @@ export class Deliveries {
       asked.onEnd()
       return headOf(answer)
     }
-    const delivery = new Delivery(this.memory, this.#pace, body, asked)
+    const delivery = new Delivery(this.memory, this.#turns, body, asked)
     const has_place = this.#hasPlace(asked.address)
     if (!has_place || !delivery.count(heldBytes(body))) {
       delivery.end()
@@ -174,7 +174,7 @@ class Delivery {
 
   constructor(
     memory: MemoryBudget,
-    private readonly pace: Pace,
+    private readonly turns: Turns,
     private readonly body: LargeAnswer['body'],
     private readonly asked: Asked,
   ) {
@@ -224,7 +224,7 @@ class Delivery {
   /** Called when Bun has handed the piece before to the operating system. */
   async #sendNext(): Promise<void> {
     this.#hold.progress()
-    await this.pace.turn()
+    await this.turns.next()
     if (this.#has_ended) return this.#break()
     try {
       const { done, value } = await this.#pieces.next()

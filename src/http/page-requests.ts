@@ -1,8 +1,8 @@
 // A request for a page, and the calls of the API that a page makes in process.
 
 import type { BunRequest } from 'bun'
+import { Turns } from '../base/event-loop.ts'
 import { limit } from '../base/limit.ts'
-import { Pace } from '../base/pace.ts'
 import type { Route } from '../contract/route.ts'
 import { failure } from './answers.ts'
 import { corsHeaders } from './cors.ts'
@@ -66,7 +66,7 @@ const pages_a_turn_max = limit(
 )
 
 /** For pages that take long. */
-const page_pace = new Pace(pages_a_turn_max)
+const page_turns = new Turns(pages_a_turn_max)
 const no_bytes = new Uint8Array(0)
 
 export async function servePage(
@@ -94,7 +94,7 @@ export async function servePage(
         identify(asking, { path: page.path, auth: kinds }, options, headers, address, now),
       bytes: async () => (await asking.upload?.read(asking.caller?.tenant_id ?? null)) ?? no_bytes,
       api: (inner) => api(inner, { request, asking }, server),
-      turn: () => page_pace.turn(),
+      turn: () => page_turns.next(),
       hold: (ms) => hold(asking, request, server, ms),
     })
     withPageHeaders(answered, request_id)

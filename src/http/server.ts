@@ -2,7 +2,7 @@
 
 import type { BunRequest } from 'bun'
 import { ApiError, invalid } from '../base/errors.ts'
-import { TurnBudget } from '../base/pace.ts'
+import { TurnBudget } from '../base/event-loop.ts'
 import type { Caller } from '../contract/caller.ts'
 import { encode } from '../contract/encode.ts'
 import { type Context, type Input, type RawRequest, type Route, successStatus } from '../contract/route.ts'

@@ -1,18 +1,18 @@
 import { describe, expect, test } from 'bun:test'
 import { TestClock } from '../../test/support/clock.ts'
-import { Pace, TurnBudget, turn_ms_max } from './pace.ts'
+import { TurnBudget, Turns, turn_ms_max } from './event-loop.ts'
 
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
-describe('a pace', () => {
-  test('lets its number of pieces begin in a turn of the event loop, in order', async () => {
-    const pace = new Pace(2)
+describe('turns', () => {
+  test('let their number of pieces begin in a turn of the event loop, in order', async () => {
+    const turns = new Turns(2)
     const begun: number[] = []
-    for (let piece = 0; piece < 5; piece++) void pace.turn().then(() => begun.push(piece))
+    for (let piece = 0; piece < 5; piece++) void turns.next().then(() => begun.push(piece))
     await Promise.resolve()
     const seen = []
     for (let turn = 0; turn < 4; turn++) {
-      seen.push([begun.length, pace.size])
+      seen.push([begun.length, turns.size])
       await nextTurn()
     }
     expect(seen).toEqual([
@@ -28,7 +28,7 @@ describe('a pace', () => {
 describe('the budget of a turn', () => {
   /** As many as it takes for the turn to be looked at. */
   function looked(budget: TurnBudget): void {
-    for (let request = 0; request < 4; request++) expect(budget.enter()).toBeNull()
+    for (let request = 0; request < 16; request++) expect(budget.enter()).toBeNull()
   }
 
   test('lets any number of requests begin while it lasts', () => {

@@ -12,14 +12,21 @@ export const turn_ms_max = limit(
 )
 
 /** Whether a turn goes on is looked at for one request in so many. */
-const looked_at_every = 4
+const looked_at_every = 16
+
+const begun_a_turn_max = limit(
+  'http.begun_a_turn',
+  4,
+  'requests',
+  'Requests that begin in one turn of the event loop once they had to wait for it.',
+)
 
 /**
  * Tells requests to wait once a turn of the event loop has taken long: Bun accepts connections and begins their
  * requests for as long as new ones come, and meanwhile serves nobody else.
  */
 export class TurnBudget {
-  readonly #pace = new Pace(looked_at_every)
+  readonly #turns = new Turns(begun_a_turn_max)
   #begun = 0
   /** When this turn was first looked at; null from the next one on. */
   #turn_since: number | null = null
@@ -28,7 +35,7 @@ export class TurnBudget {
 
   /** Null when the request may begin at once. */
   enter(): Promise<void> | null {
-    if (this.#turn_since !== null || this.#pace.size > 0) return this.#isOver() ? this.#pace.turn() : null
+    if (this.#turn_since !== null || this.#turns.size > 0) return this.#isOver() ? this.#turns.next() : null
     this.#begun += 1
     if (this.#begun < looked_at_every) return null
     this.#begun = 0
@@ -41,11 +48,11 @@ export class TurnBudget {
 
   /** Also while others wait: nobody overtakes them. */
   #isOver(): boolean {
-    return this.#pace.size > 0 || this.clock.monotonic() - this.#turn_since! >= turn_ms_max
+    return this.#turns.size > 0 || this.clock.monotonic() - this.#turn_since! >= turn_ms_max
   }
 }
 
-export class Pace {
+export class Turns {
   #waiting: (() => void)[] = []
   #is_set = false
 
@@ -58,7 +65,7 @@ export class Pace {
   }
 
   /** Resolves in a later turn of the event loop, in the order of the calls. */
-  turn(): Promise<void> {
+  next(): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.push(resolve)
       this.#set()
