@@ -23,8 +23,14 @@ export type Scan = { ok: true; members: Members } | { ok: false; why: 'syntax' |
  *
  * Never throws. What is not JSON is `syntax`, however deep it nests; then comes `not_an_object`; then
  * `depth`, for more than `levels` levels. Nesting takes no call stack.
+ *
+ * `isWanted` is asked for every member; what it refuses is not kept. A body of 1 MiB may have 100,000 members.
  */
-export function scanObject(text: string, levels: number = levels_max): Scan {
+export function scanObject(
+  text: string,
+  isWanted: (name: string) => boolean = always,
+  levels: number = levels_max,
+): Scan {
   const members: Members = new Map()
   const outer: number[] = []
   let closer = NONE
@@ -62,7 +68,9 @@ export function scanObject(text: string, levels: number = levels_max): Scan {
 
     // Here a value has just ended; so may the containers around it.
     for (;;) {
-      if (outer.length === 1 && closer === CLOSE_OBJECT) members.set(name, text.slice(from, at))
+      if (outer.length === 1 && closer === CLOSE_OBJECT && isWanted(name)) {
+        members.set(name, text.slice(from, at))
+      }
       at = pastSpace(text, at)
       const next = codeAt(text, at)
       if (closer === NONE) {
@@ -77,6 +85,10 @@ export function scanObject(text: string, levels: number = levels_max): Scan {
     }
     at = pastSpace(text, at + 1)
   }
+}
+
+function always(): boolean {
+  return true
 }
 
 /**

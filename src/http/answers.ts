@@ -1,11 +1,11 @@
 // What goes out: JSON or nothing, always with the request id; and the error envelope.
 
 import { ApiError, type ErrorCode } from '../base/errors.ts'
-import { limit } from '../base/limit.ts'
 import { encode } from '../contract/encode.ts'
 import { Reply, Streamed } from '../contract/route.ts'
 import { dataText, errorText } from '../contract/surface.ts'
 import { DbError } from '../db/db.ts'
+import type { IgnoredNames } from './ignored.ts'
 import { LargeAnswer, type Outgoing, outgoing } from './outgoing.ts'
 
 export interface Log {
@@ -20,7 +20,7 @@ export function respond(
   result: unknown,
   status: number,
   request_id: string,
-  ignored: string[],
+  ignored: IgnoredNames | null,
 ): Outgoing {
   if (result instanceof Reply) {
     if (result.body === null) return empty(result.status, request_id, result.headers)
@@ -58,12 +58,12 @@ export function json(
   text: string,
   request_id: string,
   extra: Extra,
-  ignored: string[],
+  ignored: IgnoredNames | null,
 ): Outgoing {
   return outgoing(status, headersOf(request_id, extra, ignored), text)
 }
 
-function headersOf(request_id: string, extra: Extra, ignored: string[]): Record<string, string> {
+function headersOf(request_id: string, extra: Extra, ignored: IgnoredNames | null): Record<string, string> {
   const headers: Record<string, string> = {
     'content-type': 'application/json',
     'x-request-id': request_id,
@@ -71,8 +71,8 @@ function headersOf(request_id: string, extra: Extra, ignored: string[]): Record<
     'x-content-type-options': 'nosniff',
   }
   if (extra) Object.assign(headers, extra)
-  const names = ignored.length > 0 ? ignoredNames(ignored) : ''
-  if (names !== '') headers['x-ignored-fields'] = names
+  const names = ignored?.header
+  if (names) headers['x-ignored-fields'] = names
   return headers
 }
 
@@ -86,18 +86,6 @@ export function empty(status: number, request_id: string, extra: Extra): Respons
       ...extra,
     },
   })
-}
-
-const ignored_names_max = limit(
-  'http.ignored_fields',
-  20,
-  'entries',
-  'Unknown fields that `X-Ignored-Fields` names.',
-)
-
-function ignoredNames(names: string[]): string {
-  const shown = names.filter((name) => /^[A-Za-z0-9_.-]{1,64}$/.test(name))
-  return shown.slice(0, ignored_names_max).join(', ')
 }
 
 /** Which route failed, when one was found; its path decides the envelope. */
@@ -121,7 +109,7 @@ export function failure(error: unknown, request_id: string, log: Log, route: Fai
   if (code === 'UNAUTHORIZED') headers['www-authenticate'] = 'Bearer'
   if (close) headers.connection = 'close'
   const text = errorText(route?.path ?? null, told, request_id)
-  return new Response(text, { status, headers: headersOf(request_id, headers, []) })
+  return new Response(text, { status, headers: headersOf(request_id, headers, null) })
 }
 
 const database_codes = {

@@ -3,6 +3,7 @@ import { Type } from 'typebox'
 import { ApiError } from '../base/errors.ts'
 import { AnyJson, AnyJsonObject, RawJson } from '../contract/schemas.ts'
 import { mustBeJson, Reader } from './body.ts'
+import { IgnoredNames } from './ignored.ts'
 
 /** The code of what was thrown; what was answered when nothing was. */
 async function codeOf(action: () => unknown): Promise<unknown> {
@@ -84,10 +85,10 @@ describe('A body', () => {
   )
 
   async function read(reader: Reader<never>, text: string | Uint8Array) {
-    const ignored: string[] = []
+    const names = new IgnoredNames()
     const bytes = typeof text === 'string' ? Buffer.from(text) : text
-    const value = (await (reader as Reader<ReturnType<typeof Type.Object>>).body(bytes, ignored)) as object
-    return { value: value as Record<string, unknown>, ignored }
+    const value = (await (reader as Reader<ReturnType<typeof Type.Object>>).body(bytes, names)) as object
+    return { value: value as Record<string, unknown>, ignored: names.header?.split(', ') ?? [] }
   }
   const readRequired = (text: string | Uint8Array) => read(required as never, text)
   const readOptional = (text: string | Uint8Array) => read(optional as never, text)

@@ -6,6 +6,7 @@ import { parseTime } from '../base/clock.ts'
 import { ApiError, type Issue, invalid } from '../base/errors.ts'
 import { decodeUtf8, type Members, scanObject } from '../base/json.ts'
 import { RawJson } from '../contract/schemas.ts'
+import type { IgnoredNames } from './ignored.ts'
 
 /** `application/json`, `*+json`, `text/plain` or nothing; no encoding but identity. Throws UNSUPPORTED_MEDIA_TYPE. */
 export function mustBeJson(headers: Headers): void {
@@ -74,18 +75,21 @@ export class Reader<S extends TObject> {
 
   /**
    * The typed value of a body. Throws INVALID_JSON, VALIDATION_FAILED with every issue, PAYLOAD_TOO_LARGE for a
-   * member. `ignored` gets the names of members that the schema does not know.
+   * member. `ignored` gets the names of members that the schema does not know, as many as are shown.
    */
-  async body(bytes: Uint8Array, ignored: string[]): Promise<Static<S>> {
+  async body(bytes: Uint8Array, ignored: IgnoredNames): Promise<Static<S>> {
     if (bytes.length === 0 && this.#required.length === 0) return {} as Static<S>
-    const members = membersOf(bytes)
+    const members = membersOf(bytes, (name) => {
+      if (this.#any_json.has(name) || this.#typed.has(name)) return true
+      ignored.add(name)
+      return false
+    })
     const value: Record<string, unknown> = {}
     const issues: Issue[] = []
     for (const [name, text] of members) {
       const any_json = this.#any_json.get(name)
       if (any_json) readAnyJson(value, name, text, any_json, issues)
-      else if (this.#typed.has(name)) readTyped(value, name, text, this.#typed.get(name)!, issues)
-      else ignored.push(name)
+      else readTyped(value, name, text, this.#typed.get(name)!, issues)
     }
     return this.#checked(value, issues, (name) => `/${name}`)
   }
@@ -134,10 +138,10 @@ interface Marks {
 
 const not_plain = 'must be well-formed text without NUL'
 
-function membersOf(bytes: Uint8Array): Members {
+function membersOf(bytes: Uint8Array, isWanted: (name: string) => boolean): Members {
   const text = decodeUtf8(bytes)
   if (text === null) throw new ApiError('INVALID_JSON')
-  const scan = scanObject(text)
+  const scan = scanObject(text, isWanted)
   if (scan.ok) return scan.members
   if (scan.why === 'syntax') throw new ApiError('INVALID_JSON')
   throw invalid({

@@ -34,6 +34,7 @@ import { readHeavy } from './heavy.ts'
 import { forKnownHosts } from './host.ts'
 import { type Answer, claimOf, isAnswered, once } from './idempotency.ts'
 import { Admission, identify } from './identify.ts'
+import { IgnoredNames } from './ignored.ts'
 import { mustBeAllowedOrigin } from './origin.ts'
 import type { Outgoing } from './outgoing.ts'
 import { inProcess, servePage } from './page-requests.ts'
@@ -178,13 +179,13 @@ async function answer(
 
   // What is asked.
   const params = param_list.length === 0 ? no_params : readParams(param_list, request)
-  const ignored: string[] = []
+  const ignored = body ? new IgnoredNames() : null
   let bytes: Uint8Array = no_bytes
   let body_value: object = no_body
   if (body) bytes = await asking.upload!.read(caller?.tenant_id ?? null)
   const waiting = server.outer ? null : options.turn_budget.enter()
   if (waiting) await untilNextTurn(waiting, request)
-  if (body) body_value = await readBody(route, body, headers, bytes, ignored)
+  if (body) body_value = await readBody(route, body, headers, bytes, ignored!)
   const query_value = query ? await query.query(queryOf(request.url)) : no_query
   const input: Input<never, never, never> = {
     params: params as never,
@@ -284,7 +285,7 @@ async function readBody(
   reader: NonNullable<Prepared['body']>,
   headers: Headers,
   bytes: Uint8Array,
-  ignored: string[],
+  ignored: IgnoredNames,
 ): Promise<object> {
   if (bytes.length > 0) mustBeJson(headers)
   try {

@@ -119,7 +119,7 @@ const json_type = /^\s*(application\/json|text\/json|[^/\s;]+\/[^/\s;]+\+json)\s
 function isJson(text: string, content_type: string): boolean {
   const first = /[^ \t\r\n]/.exec(text)?.[0]
   if (first !== '{' && first !== '[' && !json_type.test(content_type)) return false
-  const scan = scanObject(text)
+  const scan = scanObject(text, () => false)
   if (scan.ok) return true
   return scan.why === 'not_an_object' && (first !== '[' || levelsOf(text) <= levels_max)
 }

@@ -123,6 +123,7 @@ export const listRateLimits = route({
   tag,
   summary: 'List the counters whose window is running; what ends first comes first',
   auth: ['agent', 'admin'],
+  heavy: true,
   query: Type.Object({
     limit: Type.Optional(
       Type.Integer({ minimum: 1, description: 'Items, default 50; above 100 counts as 100.' }),

@@ -80,7 +80,7 @@ const invalid_request = -32_600
  */
 function messageIn(bytes: Uint8Array): object | Response {
   const text = decodeUtf8(bytes)
-  const scan = text === null ? null : scanObject(text, message_levels_max)
+  const scan = text === null ? null : scanObject(text, isOfEnvelope, message_levels_max)
   if (text === null || !scan || (!scan.ok && scan.why === 'syntax')) {
     return refused(parse_error, 'The body is not valid JSON in UTF-8.')
   }
@@ -94,6 +94,12 @@ const faults = {
   not_an_object: 'Send one message a request, an object.',
 } as const
 
+const envelope = new Set(['jsonrpc', 'id', 'method', 'params', 'result', 'error'])
+
+function isOfEnvelope(name: string): boolean {
+  return envelope.has(name)
+}
+
 /** What is wrong with the envelope of a message (JSON-RPC 2.0 sections 4 and 5), or null. */
 function faultIn(message: Members): string | null {
   if (message.get('jsonrpc') !== '"2.0"') return 'The member jsonrpc must be "2.0".'
@@ -104,7 +110,7 @@ function faultIn(message: Members): string | null {
   if (id !== undefined && !isId(id)) return `The member id ${id_rule}.`
   const params = message.get('params')
   if (params === undefined) return null
-  const scan = scanObject(params, message_levels_max)
+  const scan = scanObject(params, (name) => name === 'requestId', message_levels_max)
   if (!scan.ok) return 'The member params must be an object.'
   const request_id = scan.members.get('requestId')
   return request_id === undefined || isId(request_id) ? null : `The member params.requestId ${id_rule}.`
