@@ -1,6 +1,6 @@
 // Rate limiter: one function per verb. A counter is a row of the key-value store and counts as one of its keys.
 
-import { last_instant_ms, type Millis } from '../base/clock.ts'
+import type { Millis } from '../base/clock.ts'
 import type { Gate } from '../base/gate.ts'
 import { limit } from '../base/limit.ts'
 import type { TenantFacts } from '../contract/caller.ts'
@@ -126,11 +126,9 @@ export function list(
   rows_max: number,
 ): Promise<{ counters: Counter[]; total: number }> {
   return db.read(tenant_id, async (q) => {
-    // Without a prefix no counter is passed that is not found as well.
-    const until = prefix === '' ? last_instant_ms : await store.horizon(q, tenant_id, now, total_max)
-    if (until === null) return { counters: [], total: 0 }
-    const span = { prefix, now, until }
-    const found = await store.count(q, tenant_id, span, total_max + rows_max)
+    // Without a prefix no counter is passed that is not found as well: a page may go on past the last that is counted.
+    const span = { prefix, now, walked_max: prefix === '' ? total_max + rows_max : total_max }
+    const found = await store.count(q, tenant_id, span)
     const last_place = Math.min(found, skipped + rows_max)
     const counters =
       last_place <= skipped ? [] : await store.list(q, tenant_id, span, last_place, last_place - skipped)

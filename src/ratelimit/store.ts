@@ -80,12 +80,14 @@ const FIND = sql<Omit<Known, 'limit'> & { limit: string }>(
      from kv_entries where ${here}`,
 )
 
-// `|| ''` keeps to the index of counters: the primary key also leads to tombstones, which may be many more.
-const running = `tenant_id = :tenant_id and namespace = '__rl' and counted = 1 and rl_window_ms is not null
-      and expires_at > :now`
-const of_prefix = `${running} and expires_at <= :until and key || '' >= :from_key and key || '' < :end_key`
-
 const in_order = 'expires_at, key'
+
+/** Of the counters that end first, `:walked_max` at most: those of a prefix. */
+const of_prefix = `(select {place} tenant_id, namespace, key, expires_at from kv_entries {by kv_entries_counters}
+            where tenant_id = :tenant_id and namespace = '__rl' and counted = 1 and rl_window_ms is not null
+              and expires_at > :now
+            order by ${in_order} limit :walked_max) as walked
+     where key >= :from_key and key < :end_key`
 
 // The last of the first: those before them are passed in the index alone.
 const LIST = sql<Omit<Known, 'limit'> & { key: string; limit: string }>(
@@ -93,21 +95,12 @@ const LIST = sql<Omit<Known, 'limit'> & { key: string; limit: string }>(
   `select key, value, rl_limit as "limit", rl_window_ms as window_ms, rl_hits as hits, rl_previous as previous, expires_at
      from kv_entries where {rows_in tenant_id, namespace, key}
        select {row tenant_id, namespace, key}
-         from (select {place} tenant_id, namespace, key, expires_at from kv_entries {by kv_entries_counters}
-                where ${of_prefix} order by ${in_order} limit :last_place) as passed
+         from (select {place} tenant_id, namespace, key, expires_at
+                 from ${of_prefix} order by ${in_order} limit :last_place) as found
         order by expires_at desc, key desc limit :rows_max{end}`,
 )
 
-const COUNT = sql<{ total: number }>(
-  'ratelimit.count',
-  `select count(*) as total from (select key from kv_entries {by kv_entries_counters} where ${of_prefix} limit :total_max) as found`,
-)
-
-const HORIZON = sql<{ until: Millis | null }>(
-  'ratelimit.horizon',
-  `select max(expires_at) as until
-     from (select expires_at from kv_entries {by kv_entries_counters} where ${running} order by ${in_order} limit :walked_max) as walked`,
-)
+const COUNT = sql<{ total: number }>('ratelimit.count', `select count(*) as total from ${of_prefix}`)
 
 const RESET = sql<{ limit: string; window_ms: number; bytes: number }>(
   'ratelimit.reset',
@@ -197,16 +190,11 @@ export interface Running extends Known {
   key: string
 }
 
-/** When the last of the `walked_max` windows that end first ends; null when none is running. */
-export async function horizon(q: Reader, tenant_id: string, now: Millis, walked_max: number) {
-  return (await q.one(HORIZON, { tenant_id, now, walked_max }))!.until
-}
-
-/** Windows that run at `now` and end by `until`, of keys that start with `prefix`. */
+/** Windows that run at `now`, of keys that start with `prefix`, among the `walked_max` that end first. */
 interface Span {
   prefix: string
   now: Millis
-  until: Millis
+  walked_max: number
 }
 
 /** What ends first comes first: the last `rows_max` of the first `last_place`, of which there are so many. */
@@ -224,14 +212,13 @@ export async function list(
   return rows.map((row) => ({ ...row, key: row.key.slice(key_prefix.length), limit: Number(row.limit) }))
 }
 
-/** How many there are, counted to `total_max`. */
-export async function count(q: Reader, tenant_id: string, span: Span, total_max: number) {
-  return (await q.one(COUNT, { tenant_id, ...boundsOf(span), total_max }))!.total
+export async function count(q: Reader, tenant_id: string, span: Span): Promise<number> {
+  return (await q.one(COUNT, { tenant_id, ...boundsOf(span) }))!.total
 }
 
-function boundsOf({ prefix, now, until }: Span) {
+function boundsOf({ prefix, now, walked_max }: Span) {
   const from_key = keyOf(prefix)
-  return { now, until, from_key, end_key: prefixEnd(from_key)! }
+  return { now, walked_max, from_key, end_key: prefixEnd(from_key)! }
 }
 
 /** Ends the window; null when none was running. */
