@@ -2,8 +2,13 @@ import { sequenceOf } from '../src/base/ids.ts'
 import type { HotPath } from './hot-path.ts'
 import type { Client } from './service.ts'
 
-/** Of the inbox that everything is sent to. */
-let inbox = { id: '', token: '' }
+interface Inbox {
+  id: string
+  token: string
+}
+
+/** Of each service, the inbox that everything is sent to: a comparison has two services. */
+const inboxes = new WeakMap<Client, Inbox>()
 const token_length = 32
 
 export const hook: HotPath = {
@@ -12,7 +17,7 @@ export const hook: HotPath = {
   nginx_multiple_max: null,
   request: (_, run) => ({ method: 'POST', path: `/hook/${run.slice(0, token_length)}`, body: bodyOfHook() }),
   preload: createInbox,
-  run: () => inbox.token,
+  run: (client) => inboxes.get(client)!.token,
   kept: newestNumber,
 }
 
@@ -23,15 +28,17 @@ function bodyOfHook(): string {
 }
 
 async function createInbox(client: Client): Promise<void> {
-  const { data } = await client.send<{ data: typeof inbox }>({
+  const { data } = await client.send<{ data: Inbox }>({
     ...{ method: 'POST', path: '/api/webhook', body: '{}' },
   })
-  inbox = data
+  inboxes.set(client, data)
 }
 
 /** Messages are numbered without gaps, and an id tells its number. */
 async function newestNumber(client: Client): Promise<number> {
-  const page = await client.read<{ data: { messages: { id: string }[] } }>(`/api/webhook/${inbox.id}`)
+  const page = await client.read<{ data: { messages: { id: string }[] } }>(
+    `/api/webhook/${inboxes.get(client)!.id}`,
+  )
   const newest = page.data.messages[0]
   return newest ? sequenceOf('msg', newest.id)! : 0
 }

@@ -20,7 +20,7 @@ export interface HotPath {
   request(n: number, run: string): HotRequest
   preload(client: Client): Promise<void>
   /** What `run` is, for a path whose requests depend on what was preloaded. */
-  run?(): string
+  run?(client: Client): string
   /** How many writes of this path the service has kept: must rise by what was acknowledged. Absent for reads. */
   kept?(client: Client): Promise<number>
 }

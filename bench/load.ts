@@ -86,7 +86,7 @@ export async function mustHaveKept(target: Target, at_least: number): Promise<vo
 let runs = 0
 
 export async function drive({ url, path }: Target, seconds: number): Promise<Load> {
-  const run = path?.hot_path.run?.() ?? `run${++runs}`
+  const run = path?.hot_path.run?.(path.client) ?? `run${++runs}`
   if (path) await path.client.send(path.hot_path.request(0, `${run}-probe`))
   const credentials = path ? [path.client.agent_id, path.client.api_key, run] : []
   return wrk_binary

@@ -162,19 +162,19 @@ async function answer(
   const { headers } = request
   requireOneHost(headers)
 
+  const addressHere = () => addressOf(options, request, server)
+
   // Who asks.
   if (body || route.raw) asking.upload = newUpload(options, request, server)
   let address = ''
-  if (route.auth.length > 0) {
-    await identify(asking, route, options, headers, () => addressOf(options, request, server), now)
-  }
+  if (route.auth.length > 0) await identify(asking, route, options, headers, addressHere, now)
   const { caller } = asking
   if (caller && isApi(route.path)) await services.calls.take(caller, services.plans, now)
   if (route.cron) mustBeCron(headers, options.cron_secret)
   if (judges_origin) mustBeAllowedOrigin(headers, services.public_url, options.cors_origins)
   if (route.sign_up) {
     if (!services.signup_open) throw new ApiError('FORBIDDEN')
-    address = addressOf(options, request, server)
+    address = addressHere()
   }
 
   // What is asked.
