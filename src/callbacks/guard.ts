@@ -69,6 +69,12 @@ export const url_characters_max = limit(
   'characters',
   'A URL that is called. Past it 400.',
 )
+const addresses_max = limit(
+  'dns.addresses',
+  64,
+  'entries',
+  'Addresses of one name. A name that has more is not called: 400, and `blocked` at an attempt.',
+)
 const name_characters_max = limit('callbacks.name', 253, 'characters', 'The name of a host. Past it 400.')
 
 export function systemInterfaces(): string[] {
@@ -188,8 +194,12 @@ function candidateRefusal(policy: EgressPolicy, candidate: Candidate): string | 
 
 /** Any bad answer blocks: who connects next may be given another one of them. */
 function addressesRefusal(policy: EgressPolicy, candidate: Candidate, answers: string[]): string | null {
+  if (answers.length > addresses_max) return 'must lead to a public address'
+  let read: string[] | null = null
+  const interfaces = () => (read ??= policy.interfaces()) // a system call
+  const once = { ...policy, interfaces }
   for (const answer of answers) {
-    const message = addressRefusal(policy, candidate, parseAddress(answer))
+    const message = addressRefusal(once, candidate, parseAddress(answer))
     if (message !== null) return message
   }
   return null
