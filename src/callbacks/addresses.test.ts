@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'bun:test'
+import { TestClock } from '../../test/support/clock.ts'
+import { Sender } from './deliver.ts'
 import { type EgressPolicy, judge, refusalAtCreation } from './guard.ts'
 
 const ten = 'ten_1'
@@ -36,4 +38,14 @@ describe('the addresses of one name', () => {
     expect(await judge(policy, ten, url)).toMatchObject({ ok: false, why: 'blocked' })
     expect(reads).toBe(1)
   })
+})
+
+test('a name that nobody was asked for is accepted at creation, and untried at an attempt', async () => {
+  const url = 'http://later.example.com/'
+  const policy = policyOf({ resolve: async () => null })
+  expect(await refusalAtCreation(policy, ten, url)).toBeNull()
+  const sender = new Sender(policy, new TestClock())
+  const outcome = await sender.send(ten, { method: 'POST', url, headers: {}, body: '{}' })
+  expect(outcome).toEqual({ ok: false, status: null, error: 'untried', duration_ms: 0 })
+  sender.close()
 })

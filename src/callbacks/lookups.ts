@@ -37,7 +37,7 @@ const permit_wait_ms_max = limit(
   'dns.attempt_wait',
   5_000,
   'milliseconds',
-  'How long an attempt waits for its turn to look its name up. Past it the attempt fails with `dns`.',
+  'How long an attempt waits for its turn to look its name up. Past it the job is put back: it was no attempt.',
 )
 export const creation_look_ups_max = limit(
   'dns.creations',
@@ -87,16 +87,16 @@ export class Lookups {
     }
   }
 
-  /** All addresses of a name. None when it does not resolve, not in time, or when there was no permit. */
-  async addresses(tenant_id: string, name: string, purpose: Purpose): Promise<string[]> {
+  /** All addresses of a name. None when it does not resolve, or not in time; null when there was no permit. */
+  async addresses(tenant_id: string, name: string, purpose: Purpose): Promise<string[] | null> {
     const known = this.names.known(name)
     if (known) return known
     return purpose === 'attempt' ? this.#forAttempt(tenant_id, name) : this.#atCreation(tenant_id, name)
   }
 
   /** Whoever creates a URL does not wait for a permit: the attempt is where it counts. */
-  async #atCreation(tenant_id: string, name: string): Promise<string[]> {
-    if (!this.#creations.mayAcquire(tenant_id)) return []
+  async #atCreation(tenant_id: string, name: string): Promise<string[] | null> {
+    if (!this.#creations.mayAcquire(tenant_id)) return null
     this.#creations.acquire(tenant_id)
     try {
       return await this.names.ask(name, this.#times.creation_ms_max)
@@ -105,8 +105,8 @@ export class Lookups {
     }
   }
 
-  async #forAttempt(tenant_id: string, name: string): Promise<string[]> {
-    if (!(await this.#permit(tenant_id))) return []
+  async #forAttempt(tenant_id: string, name: string): Promise<string[] | null> {
+    if (!(await this.#permit(tenant_id))) return null
     try {
       return await this.names.ask(name, this.#times.attempt_ms_max)
     } finally {
