@@ -130,6 +130,47 @@ describe('for attempts', () => {
     expect([of('ten_1'), of('ten_2')]).toEqual([24, 24])
   })
 
+  test('are granted before all others to a tenant that had none, beside as many that ask without end as there are permits', async () => {
+    const { names, begin } = held()
+    for (const count of [1, 10]) {
+      for (let i = 0; i < attempt_look_ups_max; i++) await begin(`hostile_${i}`, count)
+    }
+    expect(await begin('honest', 3)).toBe(attempt_look_ups_max)
+    await names.answer()
+    expect(names.names.at(-1)).toBe('0.honest')
+  })
+
+  test('are granted in turns where tenants hold the same', async () => {
+    const { names, begin } = held()
+    for (let i = 0; i < 2 * attempt_look_ups_max; i++) await begin(`ten_${i}`, 100)
+    const served: string[] = []
+    const rounds = 20 * attempt_look_ups_max
+    for (let i = 0; i < rounds; i++) {
+      await names.answer()
+      served.push(names.names.at(-1)!.replace(/.*ten_/, ''))
+    }
+    const counts = [...Map.groupBy(served, (who) => who).values()].map((all) => all.length)
+    expect(counts).toHaveLength(2 * attempt_look_ups_max)
+    expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(2)
+  })
+
+  test.each([
+    [9_999, 'new'],
+    [10_000, 'old'],
+  ])('a tenant that was served before %i others: next is the one that is %s', async (others, next) => {
+    const { names, begin } = held()
+    await begin('old', 1)
+    await names.answer()
+    for (let i = attempt_look_ups_max; i < others; i++) {
+      await begin(`other_${i}`, 1)
+      await names.answer()
+    }
+    for (let i = 0; i < attempt_look_ups_max; i++) await begin(`hanging_${i}`, 1)
+    for (const who of ['old', 'new']) await begin(who, 1)
+    await names.answer()
+    expect(names.names.at(-1)).toBe(`0.${next}`)
+  })
+
   test('do not overtake those of their own tenant that wait', async () => {
     const { names, begin, lookups } = held()
     await begin('ten_1', 50)
