@@ -28,6 +28,16 @@ export class Permits {
     return this.#free
   }
 
+  /** Whether permits are free beyond the reserve. */
+  get hasBeyondReserve(): boolean {
+    return this.#free > this.reserve
+  }
+
+  /** Whether some of the reserve is held. */
+  get isReserveInUse(): boolean {
+    return this.#free < this.reserve
+  }
+
   heldBy(account: string): number {
     return this.#held.get(account) ?? 0
   }
