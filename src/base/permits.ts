@@ -9,8 +9,9 @@ const reserve_parts = 8
  * as long as it holds less than an eighth of those that are free, and one in any case. So the last fifteen go only to
  * accounts that hold nothing, and such an account finds a permit while any is free.
  *
- * When several accounts wait, whoever hands out permits has to serve the one that holds least first: then each gets its
- * fair share as permits are released.
+ * From seventeen accounts on that hold all they may, none may be free. Then accounts wait, and whoever hands out permits
+ * has to serve the one that holds least first, and of those that hold the same the one that was served longest ago: then
+ * each gets its fair share as permits are released, even where as many accounts as there are permits ask without end.
  */
 export class Permits {
   readonly #held = new Map<string, number>()
@@ -25,6 +26,16 @@ export class Permits {
 
   get free(): number {
     return this.#free
+  }
+
+  /** Whether permits are free beyond the reserve. */
+  get hasBeyondReserve(): boolean {
+    return this.#free > this.reserve
+  }
+
+  /** Whether some of the reserve is held. */
+  get isReserveInUse(): boolean {
+    return this.#free < this.reserve
   }
 
   heldBy(account: string): number {

@@ -8,15 +8,20 @@ import { type EgressPolicy, judge, type Target } from './guard.ts'
 import { Dial, DialError, openConnection, Pool, type PoolSettings } from './pool.ts'
 
 /**
- * `dns`: the name has no address, or its DNS server did not say so in time. `refused`: no connection, or one that broke or spoke something else before a whole
- * header block of HTTP/1.1 was in. `timeout`: the deadline passed. `tls`: no handshake, or no trusted certificate for
- * the name. `blocked`: the guard forbids the URL or the address, or the request cannot be written as HTTP.
- * `too_large`: a header block over 64 KiB. `status`: any other status than 2xx, redirects included.
+ * `dns`: the name has no address, or its DNS server gave none in time. `refused`: no connection, or one that broke
+ * or spoke something else before a whole header block of HTTP/1.1 was in. `timeout`: the deadline passed. `tls`: no
+ * handshake, or no trusted certificate for the name. `blocked`: the guard forbids the URL or the address, or the
+ * request cannot be written as HTTP. `too_large`: a header block over 64 KiB. `status`: any other status than 2xx,
+ * redirects included.
  */
 export type FailureClass = 'dns' | 'refused' | 'timeout' | 'tls' | 'blocked' | 'too_large' | 'status'
 
-/** `status`: null when no answer came. `error`: null when `ok`. `duration_ms`: until the header block was in. */
-export type Outcome = { ok: boolean; status: number | null; error: FailureClass | null; duration_ms: number }
+/**
+ * `status`: null when no answer came. `error`: null when `ok`; `untried` when nothing was done, for the name could not
+ * be looked up yet: that was no attempt. `duration_ms`: until the header block was in.
+ */
+export type Outcome = { ok: boolean; status: number | null; error: Failure | null; duration_ms: number }
+export type Failure = FailureClass | 'untried'
 
 export interface Outgoing {
   method: string
@@ -75,7 +80,7 @@ export class Sender {
   send(tenant_id: string, outgoing: Outgoing): Promise<Outcome> {
     return new Promise((resolve) => {
       const started = this.#clock.monotonic()
-      const settle = (status: number | null, error: FailureClass | null) => {
+      const settle = (status: number | null, error: Failure | null) => {
         const duration_ms = Math.round(this.#clock.monotonic() - started)
         resolve({ ok: error === null, status, error, duration_ms })
       }
@@ -89,7 +94,7 @@ export class Sender {
   }
 }
 
-type Settle = (status: number | null, error: FailureClass | null) => void
+type Settle = (status: number | null, error: Failure | null) => void
 
 /** From the look-up to the last byte of the answer that is read. The first call of `#settle` counts. */
 class Attempt {
@@ -177,12 +182,12 @@ class Attempt {
     }
   }
 
-  #fail(error: FailureClass): void {
+  #fail(error: Failure): void {
     this.#settleOnce(null, error)
     this.#end()
   }
 
-  #settleOnce(status: number | null, error: FailureClass | null): void {
+  #settleOnce(status: number | null, error: Failure | null): void {
     if (this.#settled) return
     this.#settled = true
     this.#settle(status, error)

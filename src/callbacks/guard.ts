@@ -19,8 +19,8 @@ import {
 
 export type { AllowRange } from './ranges.ts'
 
-/** All A and AAAA answers as text. None, or a throw, when the name does not resolve. */
-export type Resolver = (tenant_id: string, name: string, purpose: Purpose) => Promise<string[]>
+/** All A and AAAA answers as text. None, or a throw, when the name does not resolve; null when nobody was asked. */
+export type Resolver = (tenant_id: string, name: string, purpose: Purpose) => Promise<string[] | null>
 
 export interface EgressPolicy {
   /** CALLBACK_ALLOW: judges the resolved address, and lifts the rules for names and ports for it. */
@@ -43,7 +43,9 @@ export interface Listening {
 
 /** `addresses`: the checked addresses to connect to; the name in `url` stays for Host and TLS. */
 export type Target = { url: URL; addresses: string[] }
-export type Judged = { ok: true; target: Target } | { ok: false; why: 'blocked' | 'dns'; message: string }
+export type Judged = { ok: true; target: Target } | { ok: false; why: Refusal; message: string }
+/** `untried`: it was not this name's turn to be looked up. */
+type Refusal = 'blocked' | 'dns' | 'untried'
 
 /** What is known before a look-up. */
 export type UrlJudged = { ok: false; message: string } | { ok: true; candidate: Candidate }
@@ -69,6 +71,12 @@ export const url_characters_max = limit(
   'characters',
   'A URL that is called. Past it 400.',
 )
+const addresses_max = limit(
+  'dns.addresses',
+  64,
+  'entries',
+  'Addresses of one name. A name that has more is not called: 400, and `blocked` at an attempt.',
+)
 const name_characters_max = limit('callbacks.name', 253, 'characters', 'The name of a host. Past it 400.')
 
 export function systemInterfaces(): string[] {
@@ -83,6 +91,7 @@ export async function judge(policy: EgressPolicy, tenant_id: string, text: strin
   const { url, host } = candidate
   if (candidate.address) return { ok: true, target: { url, addresses: [host] } }
   const addresses = await answersFor(policy, tenant_id, host, 'attempt')
+  if (!addresses) return { ok: false, why: 'untried', message: 'was not looked up' }
   if (addresses.length === 0) return { ok: false, why: 'dns', message: 'does not resolve' }
   const message = addressesRefusal(policy, candidate, addresses)
   return message === null ? { ok: true, target: { url, addresses } } : { ok: false, why: 'blocked', message }
@@ -115,7 +124,7 @@ export async function refusalAtCreation(
   const { candidate } = judged
   if (candidate.address) return null
   const addresses = await answersFor(policy, tenant_id, candidate.host, 'creation')
-  return addressesRefusal(policy, candidate, addresses)
+  return addressesRefusal(policy, candidate, addresses ?? [])
 }
 
 /** A name that does not resolve, for whatever reason, has no answers. */
@@ -124,7 +133,7 @@ async function answersFor(
   tenant_id: string,
   name: string,
   purpose: Purpose,
-): Promise<string[]> {
+): Promise<string[] | null> {
   try {
     return await policy.resolve(tenant_id, name, purpose)
   } catch {
@@ -188,8 +197,12 @@ function candidateRefusal(policy: EgressPolicy, candidate: Candidate): string | 
 
 /** Any bad answer blocks: who connects next may be given another one of them. */
 function addressesRefusal(policy: EgressPolicy, candidate: Candidate, answers: string[]): string | null {
+  if (answers.length > addresses_max) return 'must lead to a public address'
+  let read: string[] | null = null
+  const interfaces = () => (read ??= policy.interfaces()) // a system call
+  const once = { ...policy, interfaces }
   for (const answer of answers) {
-    const message = addressRefusal(policy, candidate, parseAddress(answer))
+    const message = addressRefusal(once, candidate, parseAddress(answer))
     if (message !== null) return message
   }
   return null

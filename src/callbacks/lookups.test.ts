@@ -39,13 +39,13 @@ interface Held {
   /** Begins as many look-ups of different names; answers how many of all are under way. */
   begin(tenant_id: string, count: number, purpose?: Purpose): Promise<number>
   /** What the look-ups that ended have found, in that order. */
-  found: string[][]
+  found: (string[] | null)[]
 }
 
 function held(times: LookupTimes = {}): Held {
   const names = new HeldNames()
   const lookups = new Lookups(names, times)
-  const found: string[][] = []
+  const found: (string[] | null)[] = []
   return {
     ...{ lookups, names, found },
     async begin(tenant_id, count, purpose = 'attempt') {
@@ -103,7 +103,7 @@ describe('for attempts', () => {
     }
     await names.answer(['1.2.3.4'], 48)
     expect(found).toHaveLength(192)
-    expect(found.filter(([address]) => address !== '1.2.3.4')).toEqual([])
+    expect(found.filter((each) => each?.[0] !== '1.2.3.4')).toEqual([])
   })
 
   test('of another tenant go on beside one whose look-ups hang', async () => {
@@ -130,6 +130,47 @@ describe('for attempts', () => {
     expect([of('ten_1'), of('ten_2')]).toEqual([24, 24])
   })
 
+  test('are granted before all others to a tenant that had none, beside as many that ask without end as there are permits', async () => {
+    const { names, begin } = held()
+    for (const count of [1, 10]) {
+      for (let i = 0; i < attempt_look_ups_max; i++) await begin(`hostile_${i}`, count)
+    }
+    expect(await begin('honest', 3)).toBe(attempt_look_ups_max)
+    await names.answer()
+    expect(names.names.at(-1)).toBe('0.honest')
+  })
+
+  test('are granted in turns where tenants hold the same', async () => {
+    const { names, begin } = held()
+    for (let i = 0; i < 2 * attempt_look_ups_max; i++) await begin(`ten_${i}`, 100)
+    const served: string[] = []
+    const rounds = 20 * attempt_look_ups_max
+    for (let i = 0; i < rounds; i++) {
+      await names.answer()
+      served.push(names.names.at(-1)!.replace(/.*ten_/, ''))
+    }
+    const counts = [...Map.groupBy(served, (who) => who).values()].map((all) => all.length)
+    expect(counts).toHaveLength(2 * attempt_look_ups_max)
+    expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(2)
+  })
+
+  test.each([
+    [9_999, 'new'],
+    [10_000, 'old'],
+  ])('a tenant that was served before %i others: next is the one that is %s', async (others, next) => {
+    const { names, begin } = held()
+    await begin('old', 1)
+    await names.answer()
+    for (let i = attempt_look_ups_max; i < others; i++) {
+      await begin(`other_${i}`, 1)
+      await names.answer()
+    }
+    for (let i = 0; i < attempt_look_ups_max; i++) await begin(`hanging_${i}`, 1)
+    for (const who of ['old', 'new']) await begin(who, 1)
+    await names.answer()
+    expect(names.names.at(-1)).toBe(`0.${next}`)
+  })
+
   test('do not overtake those of their own tenant that wait', async () => {
     const { names, begin, lookups } = held()
     await begin('ten_1', 50)
@@ -138,11 +179,11 @@ describe('for attempts', () => {
     expect(names.names).toEqual(['48.ten_1', '49.ten_1', 'late.test'])
   })
 
-  test('that get no permit in time find nothing, and the permit goes to the next', async () => {
+  test('that get no permit in time are told so, and the permit goes to the next', async () => {
     const { names, begin, found } = held({ permit_wait_ms_max: 20 })
     expect(await begin('ten_1', 60)).toBe(48)
     while (found.length < 12) await turn()
-    expect(found).toEqual(Array.from({ length: 12 }, () => []))
+    expect(found).toEqual(Array.from({ length: 12 }, () => null))
     await begin('ten_1', 1)
     await names.answer([], 48)
     expect(names.names).toEqual(['0.ten_1'])
@@ -162,12 +203,12 @@ describe('for attempts', () => {
 })
 
 describe('at creation', () => {
-  test('of one tenant 16 are under way, and one more counts as not resolving, at once', async () => {
+  test('of one tenant 16 are under way, and one more has no permit, at once', async () => {
     const { names, begin, found } = held()
     expect(await begin('ten_1', 16, 'creation')).toBe(16)
     expect(found).toEqual([])
     expect(await begin('ten_1', 1, 'creation')).toBe(16)
-    expect(found).toEqual([[]])
+    expect(found).toEqual([null])
     await names.answer()
     expect(await begin('ten_1', 1, 'creation')).toBe(16)
   })

@@ -37,7 +37,7 @@ const permit_wait_ms_max = limit(
   'dns.attempt_wait',
   5_000,
   'milliseconds',
-  'How long an attempt waits for its turn to look its name up. Past it the attempt fails with `dns`.',
+  'How long an attempt waits for its turn to look its name up. Past it the job is put back: it was no attempt.',
 )
 export const creation_look_ups_max = limit(
   'dns.creations',
@@ -58,6 +58,14 @@ const creation_look_up_ms_max = limit(
   'How long the name of a new URL is looked up. Past it the URL is judged at its attempt only.',
 )
 
+/** Past it the tenant that was served longest ago is forgotten, and counts as one that never was. */
+const served_remembered_max = limit(
+  'dns.tenants_remembered',
+  10_000,
+  'entries',
+  'Tenants that are remembered for taking turns at look-ups. Who was served longest ago is forgotten first.',
+)
+
 export interface LookupTimes {
   attempt_ms_max?: number
   permit_wait_ms_max?: number
@@ -73,6 +81,9 @@ export class Lookups {
   readonly #creations = new Permits(creation_look_ups_max, creation_look_ups_reserve)
   /** Attempts without a permit by tenant, the oldest first. */
   readonly #waiting = new Map<string, Waiting[]>()
+  /** Tenant -> the number of the permit that it got last; whose is oldest comes first. */
+  readonly #served_at = new Map<string, number>()
+  #grants = 0
   readonly #times: Required<LookupTimes>
 
   constructor(
@@ -87,16 +98,16 @@ export class Lookups {
     }
   }
 
-  /** All addresses of a name. None when it does not resolve, not in time, or when there was no permit. */
-  async addresses(tenant_id: string, name: string, purpose: Purpose): Promise<string[]> {
+  /** All addresses of a name. None when it does not resolve, or not in time; null when there was no permit. */
+  async addresses(tenant_id: string, name: string, purpose: Purpose): Promise<string[] | null> {
     const known = this.names.known(name)
     if (known) return known
     return purpose === 'attempt' ? this.#forAttempt(tenant_id, name) : this.#atCreation(tenant_id, name)
   }
 
   /** Whoever creates a URL does not wait for a permit: the attempt is where it counts. */
-  async #atCreation(tenant_id: string, name: string): Promise<string[]> {
-    if (!this.#creations.mayAcquire(tenant_id)) return []
+  async #atCreation(tenant_id: string, name: string): Promise<string[] | null> {
+    if (!this.#creations.mayAcquire(tenant_id)) return null
     this.#creations.acquire(tenant_id)
     try {
       return await this.names.ask(name, this.#times.creation_ms_max)
@@ -105,8 +116,8 @@ export class Lookups {
     }
   }
 
-  async #forAttempt(tenant_id: string, name: string): Promise<string[]> {
-    if (!(await this.#permit(tenant_id))) return []
+  async #forAttempt(tenant_id: string, name: string): Promise<string[] | null> {
+    if (!(await this.#permit(tenant_id))) return null
     try {
       return await this.names.ask(name, this.#times.attempt_ms_max)
     } finally {
@@ -117,7 +128,7 @@ export class Lookups {
 
   #permit(tenant_id: string): Promise<boolean> | boolean {
     if (!this.#waiting.has(tenant_id) && this.#attempts.mayAcquire(tenant_id)) {
-      this.#attempts.acquire(tenant_id)
+      this.#serve(tenant_id)
       return true
     }
     return new Promise((resolve) => {
@@ -137,19 +148,36 @@ export class Lookups {
     })
   }
 
-  /** To the tenants that hold least first. */
+  /** To the tenants that hold least first, and of these to the one that was served longest ago, or never. */
   #grantNext(): void {
     for (;;) {
       let next: string | null = null
       for (const tenant_id of this.#waiting.keys()) {
         if (!this.#attempts.mayAcquire(tenant_id)) continue
-        if (next === null || this.#attempts.heldBy(tenant_id) < this.#attempts.heldBy(next)) next = tenant_id
+        if (next === null || this.#isBefore(tenant_id, next)) next = tenant_id
       }
       if (next === null) return
-      this.#attempts.acquire(next)
+      this.#serve(next)
       const waiting = this.#waiting.get(next)![0]!
       this.#forget(next, waiting)
       waiting.tell(true)
+    }
+  }
+
+  #isBefore(one: string, other: string): boolean {
+    const held_more = this.#attempts.heldBy(one) - this.#attempts.heldBy(other)
+    if (held_more !== 0) return held_more < 0
+    return (this.#served_at.get(one) ?? 0) < (this.#served_at.get(other) ?? 0)
+  }
+
+  #serve(tenant_id: string): void {
+    this.#attempts.acquire(tenant_id)
+    this.#served_at.delete(tenant_id)
+    this.#served_at.set(tenant_id, ++this.#grants)
+    if (this.#served_at.size <= served_remembered_max) return
+    for (const oldest of this.#served_at.keys()) {
+      this.#served_at.delete(oldest)
+      return
     }
   }
 

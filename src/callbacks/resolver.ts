@@ -1,6 +1,6 @@
-// Names to addresses, from the same sources as the system's own resolver: /etc/hosts, then the DNS servers, search
-// domains and ndots of /etc/resolv.conf. That one, getaddrinfo, runs on a few threads, and a handful of names whose
-// servers are silent stops it for everybody. Here look-ups run beside each other, and each ends at its limit.
+// Names to addresses, from /etc/hosts and DNS, with resolv.conf's search and ndots. The system's own resolver,
+// getaddrinfo, runs on a few threads, and a handful of names whose servers are silent stops it for everybody. Here
+// look-ups run beside each other, and each ends at its limit.
 
 import { Resolver as DnsClient } from 'node:dns/promises'
 import { readFileSync, statSync } from 'node:fs'

@@ -57,7 +57,7 @@ const RETRY = sql(
 const UNLEASE = sql(
   'outbox.unlease',
   `update outbox
-      set lease_until = 0, attempts = attempts - 1,
+      set lease_until = 0, attempts = attempts - 1, next_at = coalesce(:again_at, next_at),
           first_attempt_at = case when attempts = 1 then null else first_attempt_at end
     where ${here} and fence = :fence`,
 )
@@ -310,9 +310,9 @@ export async function retry(tx: Tx, { fence, ...key }: Leased, next_at: Millis):
   return (await tx.run(RETRY, { ...keyOf(key), fence, next_at })) === 1
 }
 
-/** Gives back a lease that was not used: the attempt does not count. */
-export function unlease(tx: Tx, { fence, ...key }: Leased) {
-  return tx.run(UNLEASE, { ...keyOf(key), fence })
+/** Gives back a lease that was not used: the attempt does not count. It is due again at once, or at `again_at`. */
+export function unlease(tx: Tx, { fence, ...key }: Leased, again_at: Millis | null = null) {
+  return tx.run(UNLEASE, { ...keyOf(key), fence, again_at })
 }
 
 /** Leases what is still due of these, at most `lease_rows_max`, all of one tenant and kind. */

@@ -23,7 +23,7 @@ const served_remembered_max = limit(
   'jobs.tenants_remembered',
   10_000,
   'entries',
-  'Tenants that are remembered for taking turns. The oldest is forgotten first.',
+  'Tenants that are remembered for taking turns. Past it all are forgotten, and the turns begin anew.',
 )
 /** A window older than this is read anew: meanwhile other work fell due, or other nodes took some. */
 const window_fresh_ms = 100

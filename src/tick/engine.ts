@@ -48,6 +48,8 @@ const vain_rounds_max = limit(
 )
 /** When work is looked for again that could not be leased. */
 const pump_later_ms = 1_000
+/** When work is due again whose name could not be looked up yet; less than `pump_later_ms`, which finds it then. */
+const untried_again_ms = 500
 /** How often a tick looks whether other nodes are done with what they leased. */
 const look_again_ms = 50
 /** How long a result waits at most for others to be written with. */
@@ -277,6 +279,19 @@ export class Engine {
     )
   }
 
+  /** Nothing was tried for want of a permit; not due at once, since it would be leased again for nothing. */
+  async #putBack(leased: Work): Promise<void> {
+    const { db, services } = this.options
+    await this.#writeAtLast(leased, () =>
+      db.write(dueWork(leased.tenant_id), async (tx) => {
+        const again_at = tx.now + untried_again_ms
+        await outbox.unlease(tx, leased, again_at)
+        tx.afterCommit(() => services.wake(again_at))
+      }),
+    )
+    this.#pumpLater()
+  }
+
   /** While more goes out under leases that are there already, results wait to be written in one commit. */
   #together(leased: Leased): Promise<void> | undefined {
     if (!this.#slots.isAhead(leased) || this.#stopped) {
@@ -305,7 +320,7 @@ export class Engine {
     if (settled !== 'stale') this.#counts[settled] += 1
   }
 
-  /** One request. Null when it must not be sent any more: the lease is too old, or its subject is gone or rests. */
+  /** One request. Null when there was none: the lease is too old, its subject is gone or rests, or its turn has not come. */
   async #attempt(leased: Work): Promise<Result | null> {
     const { db, clock, send } = this.options
     const started_at = clock.now()
@@ -325,6 +340,10 @@ export class Engine {
       return null
     }
     const { ok, status, error, duration_ms } = await send(leased.tenant_id, request)
+    if (error === 'untried') {
+      await this.#putBack(leased)
+      return null
+    }
     return { ok, status_code: status, error, started_at, duration_ms: Math.round(duration_ms) }
   }
 

@@ -251,6 +251,104 @@ describe('one tenant', () => {
   })
 })
 
+describe('a tenant with 21 quick receivers and endless work', () => {
+  const eager = Array.from({ length: 21 }, (_, i) => ({
+    tenant_id: 'ten_eager',
+    destination: `http://q-${i}.test`,
+  }))
+
+  /** All of it is in flight or waits; answers what ends one attempt of each lane. */
+  function begin(slots: Slots): { endOneEach: () => Promise<void>; startMore: () => void } {
+    const in_flight = new Map(eager.map((lane) => [lane, 0]))
+    for (const lane of eager) proven(slots, lane, quick)
+    const told = (lane: Lane, goes: boolean) => {
+      if (goes) in_flight.set(lane, in_flight.get(lane)! + 1)
+      else slots.giveBack(lane)
+    }
+    const startMore = () => {
+      for (let open = eager; open.length > 0; open = open.filter((lane) => slots.isFree(lane))) {
+        for (const lane of open) {
+          if (!slots.isFree(lane)) continue
+          slots.take(lane)
+          const turn = slots.turn(lane)
+          if (typeof turn === 'boolean') told(lane, turn)
+          else void turn.then((goes) => told(lane, goes))
+        }
+      }
+    }
+    startMore()
+    return {
+      startMore,
+      async endOneEach() {
+        for (const lane of eager) {
+          if (in_flight.get(lane) === 0) continue
+          in_flight.set(lane, in_flight.get(lane)! - 1)
+          slots.end(lane, quick)
+        }
+        await null
+        await null
+      },
+    }
+  }
+
+  test('shares its places with 40 others that wait', async () => {
+    const slots = new Slots()
+    const { endOneEach, startMore } = begin(slots)
+    expect(slots.activeOf('ten_eager')).toBe(252 + 96)
+    const others = lanesOf(40)
+    const inTurns = () => {
+      for (let took = true; took; ) {
+        const open = others.filter((lane) => slots.isFree(lane))
+        const least = Math.min(...open.map(({ tenant_id }) => slots.activeOf(tenant_id)))
+        const next = open.find(({ tenant_id }) => slots.activeOf(tenant_id) === least)
+        if (next) slots.take(next)
+        took = next !== undefined
+      }
+    }
+    for (const lane of others) {
+      slots.take(lane)
+      for (let i = 0; i < lane_max; i++) {
+        if (i > 0) slots.take(lane)
+        end(slots, lane, 1, slow)
+      }
+    }
+    for (let round = 0; round < 50; round++) {
+      inTurns()
+      await endOneEach()
+      inTurns()
+      startMore()
+    }
+    const active = others.map(({ tenant_id }) => slots.activeOf(tenant_id))
+    expect(Math.min(...active)).toBeGreaterThanOrEqual(6)
+  })
+
+  test.each([
+    [4, 0],
+    [5, 96],
+  ])(
+    'gives nothing back of what is ahead before the reserve is in use: beside %i others %i',
+    async (count, back) => {
+      const slots = new Slots()
+      const { endOneEach } = begin(slots)
+      for (const lane of lanesOf(count)) slots.take(lane)
+      expect(slots.free).toBe(reserve + 4 - count)
+      await endOneEach()
+      expect(slots.activeOf('ten_eager')).toBe(252 + 96 - 21 - back)
+    },
+  )
+
+  test.each([
+    [3, 96],
+    [4, 0],
+  ])('takes nothing ahead where no place is left beyond the reserve: beside %i others %i', (count, ahead) => {
+    const slots = new Slots()
+    for (const lane of eager) proven(slots, lane, quick)
+    for (const lane of eager) for (let i = 0; i < lane_max; i++) slots.take(lane)
+    for (const lane of lanesOf(count)) slots.take(lane)
+    expect(eager.reduce((sum, lane) => sum + fill(slots, lane), 0)).toBe(ahead)
+  })
+})
+
 describe('ahead of its places', () => {
   const two = { ...one, tenant_id: 'ten_two' }
 

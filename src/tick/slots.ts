@@ -96,8 +96,9 @@ export interface Ended {
  *
  * A receiver that answers quickly would have the node commit for each handful of answers. A lane that has shown to be
  * quick, and is alone at its destination, takes more than its places: what is ahead holds no place, waits in memory
- * under its lease, goes out as places become free, and is sent away when an answer is slow or does not come. Last
- * attempts are not taken ahead: should the node die, that work would be given up and had never been sent.
+ * under its lease, goes out as places become free, and is sent away when an answer is slow or does not come, or when
+ * tenants live on the reserve: a lane that hands its places on would keep them from those. Last attempts are not taken
+ * ahead: should the node die, that work would be given up and had never been sent.
  */
 export class Slots {
   readonly #lanes = new Map<string, LaneState>()
@@ -132,7 +133,8 @@ export class Slots {
   }
 
   #mayGoAhead(state: LaneState): boolean {
-    return isQuick(state) && state.filling && state.taken >= lane_max && this.#ahead < node_ahead_max
+    if (!isQuick(state) || !state.filling || state.taken < lane_max) return false
+    return this.#ahead < node_ahead_max && this.#places.hasBeyondReserve
   }
 
   /** What this tenant has in flight or leased ahead. */
@@ -170,9 +172,8 @@ export class Slots {
   /** Whether attempts of the lane follow each other without a commit: until as many wait as it has places. */
   isAhead(lane: Lane): boolean {
     const state = this.#lanes.get(keyOf(lane))
-    return (
-      state !== undefined && isQuick(state) && state.taken > lane_max && state.waiting.length !== lane_max
-    )
+    if (!state || !isQuick(state) || this.#places.isReserveInUse) return false
+    return state.taken > lane_max && state.waiting.length !== lane_max
   }
 
   /** Gives back what was taken, and whose turn had not come. */
@@ -206,6 +207,7 @@ export class Slots {
     const state = this.#lanes.get(keyOf(lane))!
     state.in_flight -= 1
     if (ended) judge(state, ended)
+    if (this.#places.isReserveInUse) sendAway(state) // so that the place goes to whoever has least
     if (state.waiting.length === 0) return
     state.in_flight += 1
     state.waiting.shift()!(true)

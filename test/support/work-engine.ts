@@ -4,7 +4,7 @@
 import { Gate } from '../../src/base/gate.ts'
 import { MemoryBudget, memory_bytes_default } from '../../src/base/memory.ts'
 import { Waiters } from '../../src/base/waiters.ts'
-import type { FailureClass, Outcome, Outgoing } from '../../src/callbacks/deliver.ts'
+import type { Failure, Outcome, Outgoing } from '../../src/callbacks/deliver.ts'
 import type { AgentCaller } from '../../src/contract/caller.ts'
 import type { Services } from '../../src/contract/services.ts'
 import { keyCache } from '../../src/credentials/cache.ts'
@@ -164,7 +164,7 @@ export interface Sent {
   body: string
 }
 
-type Verdict = number | FailureClass
+type Verdict = number | Failure
 
 /** Stands in for the network. Holds every request until the test answers it, unless told what to answer at once. */
 export class Network {
