@@ -20,9 +20,9 @@ const usage = `Usage: npm run fuzz -- [options]
   --seed <n>           what is generated (default: 1)
   --help               this text
 
-Needs Python 3. Schemathesis is installed once, from PyPI, into a folder that git ignores. The run itself is in a network
-namespace with nothing but loopback, because callbacks and forwards go to made-up addresses: that needs Linux, unshare
-and ip, and root or user namespaces.
+Needs Python 3. Schemathesis is installed once, from PyPI, into a folder that git ignores. The run itself is in a
+network namespace with nothing but loopback, because callbacks and forwards go to made-up addresses: that needs Linux,
+unshare and ip, and root or user namespaces.
 
 Exits with 1 for a finding that is not excused, and for an excuse that a whole run never met. A run that tested nothing
 or broke off fails as well.`
@@ -84,9 +84,8 @@ async function main(): Promise<number> {
         for (const excuse of judged.flatMap(({ excused_by }) => excused_by)) used.add(excuse)
         open.push(...faults)
         const excused = judged.length - faults.length
-        console.log(
-          `${engine}, ${kind} key: ${report.requests} requests; ${excused} kinds of findings excused, ${faults.length} not`,
-        )
+        const counts = `${excused} kinds of findings excused, ${faults.length} not`
+        console.log(`${engine}, ${kind} key: ${report.requests} requests; ${counts}`)
         for (const fault of faults) console.log(shown(fault))
       }
     } finally {
