@@ -58,7 +58,7 @@ export const inbox_page: HeavyRead = {
 
 export const inbox_detail: HeavyRead = {
   what: 'an inbox with its messages',
-  // Of 120 MB each: with many at once the memory budget breaks all of them off.
+  // Of 120 MB each: with many at once none comes to its end in some seconds.
   answers_least: 0,
   async prepare(attacker) {
     return attacker.request('GET', `/api/webhook/${await fullInbox(attacker)}`)
