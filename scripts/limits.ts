@@ -17,7 +17,7 @@ with its default, made from where it is declared in the source.
 A limit without a setting is the same everywhere. What each answer looks like is in [errors](errors.md), how to change a
 setting in [configuration](configuration.md).`
 
-/** What the first part of a name stands for. An area that is not here is shown by its own name. */
+/** What the first part of a name stands for, in the order of the page. */
 const areas: Record<string, string> = {
   http: 'HTTP',
   json: 'JSON',
@@ -56,6 +56,7 @@ const areas: Record<string, string> = {
   purge: 'Purge of tenants',
   settings: 'Settings',
   secrets: 'Secrets',
+  start: 'Starting',
   stop: 'Stopping',
 }
 
@@ -72,8 +73,7 @@ export async function allLimits(): Promise<Limit[]> {
 export async function limitsText(): Promise<string> {
   const all = await allLimits()
   const order = Object.keys(areas)
-  const place = (area: string) => (order.includes(area) ? order.indexOf(area) : order.length)
-  const found = [...new Set(all.map(areaOf))].toSorted((a, b) => place(a) - place(b) || (a < b ? -1 : 1))
+  const found = [...new Set(all.map(areaOf))].toSorted((a, b) => order.indexOf(a) - order.indexOf(b))
   const sections = found.map((area) =>
     section(
       area,
@@ -83,8 +83,11 @@ export async function limitsText(): Promise<string> {
   return `${[intro, plansText(), ...sections].join('\n\n')}\n`
 }
 
-function areaOf({ name }: Limit): string {
-  return name.split('.')[0]!
+/** Throws for an area without a title. */
+export function areaOf({ name }: Pick<Limit, 'name'>): string {
+  const area = name.split('.')[0]!
+  if (!Object.hasOwn(areas, area)) throw new Error(`the area of ${name} has no title in scripts/limits.ts`)
+  return area
 }
 
 function section(area: string, own: Limit[]): string {
@@ -92,7 +95,7 @@ function section(area: string, own: Limit[]): string {
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
     .map((one) => row([`\`${one.name}\``, shown(one), settingOf(one), one.protects]))
   const head = [row(['Limit', 'Default', 'Setting', 'What it is for']), row(['---', '---', '---', '---'])]
-  return [`## ${areas[area] ?? area}`, '', ...head, ...rows].join('\n')
+  return [`## ${areas[area]}`, '', ...head, ...rows].join('\n')
 }
 
 /** The one that is declared, or the one that the sentence names. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
-import { allLimits, limitsText } from '../scripts/limits.ts'
+import { allLimits, areaOf, limitsText } from '../scripts/limits.ts'
 import { limit } from '../src/base/limit.ts'
 import { settings } from '../src/config.ts'
 
@@ -10,6 +10,11 @@ const all = await allLimits()
 describe('docs/limits.md', () => {
   test('in git is what the declarations say; after a change run: npm run limits', async () => {
     expect(file).toBe(await limitsText())
+  })
+
+  test('has a title for each area', () => {
+    expect(() => areaOf({ name: 'nowhere.rows' })).toThrow('the area of nowhere.rows has no title')
+    expect(file).toContain('\n## Starting\n')
   })
 
   test('has every limit once', () => {

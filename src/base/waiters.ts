@@ -16,7 +16,7 @@ export const waiting_of_tenant_max = limit(
   'waiting.requests_of_tenant',
   1_000,
   'requests',
-  'The same of one tenant, so that others have places.',
+  'Requests of one tenant that wait for an event on one node, so that others have places.',
 )
 /** How often a waiting request looks by itself, for what another node did. */
 const look_again_ms = 500

@@ -31,8 +31,18 @@ const rest_rows_max = limit(
   'Jobs of a deleted or restored tenant that one transaction pauses or resumes.',
 )
 /** What one step of that does: so many chunks, for so many tenants in turn. */
-const rest_chunks_max = limit('tenants.rest_chunks', 8, 'entries', 'Transactions in one such step.')
-const rest_tenants_max = limit('tenants.rest_tenants', 8, 'entries', 'Tenants in one such step.')
+const rest_chunks_max = limit(
+  'tenants.rest_chunks',
+  8,
+  'entries',
+  'Transactions in one step that pauses or resumes the jobs of deleted or restored tenants.',
+)
+const rest_tenants_max = limit(
+  'tenants.rest_tenants',
+  8,
+  'entries',
+  'Tenants in one step that pauses or resumes the jobs of deleted or restored tenants.',
+)
 
 export interface Created {
   tenant: TenantRow

@@ -4,6 +4,8 @@ import { describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { boundsOf, holds, type Line, lineText, percentile, spreadOf, statusOf } from './lib/figures.ts'
+import { Lab } from './lib/lab.ts'
+import { mustHaveMade } from './lib/statuses.ts'
 import { requestBytes, Wire } from './lib/wire.ts'
 import { attacks } from './list.ts'
 
@@ -80,6 +82,16 @@ describe('a bound', () => {
     ])
   })
 
+  test('from both sides holds between its figures, and an exact one at its figure only', () => {
+    const between = { figure: 'ms', most: 10, least: 5 }
+    expect([4, 5, 10, 11, Number.NaN].map((value) => holds({ ...between, value }))).toEqual([
+      ...[false, true, true, false, false],
+    ])
+    expect([29, 30, 31].map((value) => holds({ figure: 'n', value, most: 30, least: 30 }))).toEqual([
+      ...[false, true, false],
+    ])
+  })
+
   test('that fails ends the run with 1, and so does a skip that is not allowed, and a run of nothing', () => {
     const [ok, failed, skipped] = (['ok', 'FAILED', 'skipped'] as const).map((verdict) => ({ verdict }))
     expect(statusOf([ok!], false)).toBe(0)
@@ -98,6 +110,61 @@ describe('a bound', () => {
     expect(lineText(line)).toBe(
       'resets | sqlite | a flood | good p50/p99 1.0/1.0 -> 150/150 ms | max 150 ms | RSS 80 -> 90 MB | RSS MB 90.4 NOT <= 90 | FAILED | 3 requests',
     )
+  })
+})
+
+describe('an attack', () => {
+  const nobodys = () => Promise.reject(new Error('there is no cluster'))
+  const load = {
+    connections: 2,
+    seconds: 5,
+    rounds_max: 4,
+    requests: [{ method: 'GET', path: '/', headers: {} }],
+  }
+
+  function refusing(status: number) {
+    const fetch = () => new Response('', { status })
+    const server = Bun.serve({ port: 0, hostname: '127.0.0.1', reusePort: false, fetch })
+    return { port: server.port!, stop: () => server.stop(true) }
+  }
+
+  test('that is refused instead of served fails', async () => {
+    const lab = new Lab('x', 'sqlite', '.', nobodys, () => {})
+    const [open, closed] = [refusing(200), refusing(503)]
+    const served = { status: 200, least: 4 }
+    expect((await lab.load(open, { ...load, manner: 'answers', served })).answers).toEqual({ 200: 4 })
+    await expect(lab.load(closed, { ...load, manner: 'answers', served })).rejects.toThrow(
+      'the attacker got fewer than 4 answers of 200: 4 requests, 503: 4',
+    )
+    await lab.load(open, { ...load, manner: 'resets', served })
+    for (const manner of ['resets', 'unread'] as const) {
+      await expect(lab.load(closed, { ...load, manner, served })).rejects.toThrow(
+        'GET / answered 503, not 200',
+      )
+    }
+    const none = { ...served, least: 0 }
+    await expect(lab.load(closed, { ...load, manner: 'answers', served: none })).rejects.toThrow('not 200')
+    expect(() => mustHaveMade(new Map([[201, 9]]), 9)).not.toThrow()
+    expect(() => mustHaveMade(new Map([[429, 9]]), 1)).toThrow('fewer than 1 schedules were made: 9 x 429')
+    await lab.end()
+    await Promise.all([open.stop(), closed.stop()])
+  })
+
+  test('that has ended starts nothing more, and what came to be meanwhile is undone', async () => {
+    const lines: Line[] = []
+    const lab = new Lab('x', 'sqlite', '.', nobodys, (line) => lines.push(line))
+    await lab.end()
+    const ended = 'the attack has ended'
+    await expect(lab.service()).rejects.toThrow(ended)
+    await expect(lab.spawn()).rejects.toThrow(ended)
+    await expect(lab.load({ port: 1 }, { ...load, manner: 'opens' })).rejects.toThrow(ended)
+    await expect(lab.during('x', {} as never, async () => '')).rejects.toThrow(ended)
+    expect(() => lab.check('x', true, '')).toThrow(ended)
+    let undone = false
+    lab.onEnd(async () => {
+      undone = true
+    })
+    expect([undone, lines]).toEqual([true, []])
   })
 })
 

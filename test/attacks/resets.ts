@@ -26,6 +26,7 @@ export const resets: Attack = {
             manner: 'resets',
             reset_after_ms,
             requests: [request],
+            served: { status: 200, least: 1 },
           }),
         ),
       )

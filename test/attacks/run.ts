@@ -20,7 +20,7 @@ const usage = `Usage: npm run attacks -- [options] [name ...]
   --list               names, and what each attack does
   --help               this text
 
-Exits with 1 when a bound is passed, or when an attack was skipped without --allow-skips.`
+Exits with 1 when a bound is exceeded, or when an attack was skipped without --allow-skips.`
 
 let cluster: Promise<Cluster> | null = null
 let leaving = false

@@ -6,6 +6,7 @@ import type { Attack, Lab } from './lib/lab.ts'
 import { lateness } from './lib/late.ts'
 import { ownMounts } from './lib/needs.ts'
 import type { Tenant } from './lib/service.ts'
+import { mustHaveMade, statusesText } from './lib/statuses.ts'
 
 const late_p95_ms_max = 1_000
 const patience_ms = 13_000
@@ -39,9 +40,11 @@ export const silentDns: Attack = {
           await Bun.sleep(1_500)
           const late = await lateness(good.tenant, receiver, { count: 50, gap_ms: 200, patience_ms, url })
           ended = true
+          const counts = await attack
+          mustHaveMade(counts, count)
           return {
             late,
-            note: `late before p50/p95 ${before.p50}/${before.p95} ms; attacker got ${await attack}`,
+            note: `late before p50/p95 ${before.p50}/${before.p95} ms; attacker got ${statusesText(counts)}`,
           }
         },
         { late_p95_ms: late_p95_ms_max },
@@ -53,8 +56,12 @@ export const silentDns: Attack = {
   },
 }
 
-/** As many schedules at once, each for a name of its own, again and again. Answers how many, and the statuses. */
-async function keepHanging(attacker: Tenant, count: number, ended: () => boolean): Promise<string> {
+/** As many schedules at once, each for a name of its own, again and again. Answers how often each status came. */
+async function keepHanging(
+  attacker: Tenant,
+  count: number,
+  ended: () => boolean,
+): Promise<Map<number, number>> {
   const statuses = new Map<number, number>()
   const run = crypto.randomUUID().slice(0, 8)
   for (let round = 0; !ended(); round++) {
@@ -69,7 +76,7 @@ async function keepHanging(attacker: Tenant, count: number, ended: () => boolean
     for (const status of await Promise.all(made)) statuses.set(status, (statuses.get(status) ?? 0) + 1)
     while (!ended() && performance.now() - began < renewed_ms) await Bun.sleep(100)
   }
-  return [...statuses].map(([status, times]) => `${times} x ${status}`).join(', ')
+  return statuses
 }
 
 function dnsServer(lab: Lab): Promise<string> {

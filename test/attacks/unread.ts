@@ -18,8 +18,10 @@ export const unread: Attack = {
       const service = await lab.service()
       const good = await lab.good(service)
       const request = await prepare(await lab.tenant(service, 'pro', 'attacker'))
+      const served = { status: 200, least: 1 }
+      const load = { connections, seconds: 8, manner: 'unread' as const, requests: [request], served }
       await lab.during(`${connections} connections never read ${what}`, good, async () =>
-        shown(await lab.load(service, { connections, seconds: 8, manner: 'unread', requests: [request] })),
+        shown(await lab.load(service, load)),
       )
       await good.probe.stop()
       await service.stop()

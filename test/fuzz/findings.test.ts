@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { routes } from '../../src/routes.ts'
-import { distinct, type Excuse, excusesFor, type Finding, findingsOf } from './findings.ts'
+import { distinct, type Excuse, excusesFor, type Finding, findingsOf, groups, Report } from './findings.ts'
+import { onlyLoopback } from './network.ts'
 
 const excuses = JSON.parse(readFileSync(new URL('excused.json', import.meta.url), 'utf8')) as Excuse[]
 
@@ -46,6 +47,14 @@ describe('a finding', () => {
     expect(answers).toEqual(['400 to null as plan', '400'])
   })
 
+  test('does not say it of a field that is required, or that there is none', () => {
+    const answers = ['name', 'none'].map((field) => {
+      const message = `Invalid component: in body - ${field}: Incorrect type`
+      return findingsOf(lineOf({ [field]: null }, {}, message))[0]!.answer
+    })
+    expect(answers).toEqual(['400', '400'])
+  })
+
   test('is in no other line', () => {
     expect(findingsOf('{"PhaseStarted": {"id": "1"}}')).toEqual([])
   })
@@ -53,6 +62,47 @@ describe('a finding', () => {
   test('is told once for each check, operation and answer', () => {
     const finding = findingsOf(lineOf({}, {}))[0]!
     expect(distinct([finding, { ...finding, request: 'another' }])).toEqual([finding])
+  })
+})
+
+describe('a report', () => {
+  const end = '{"EngineFinished": {"id": "1"}}'
+  const failureOf = (exit_status: number, ...lines: string[]) => {
+    const report = new Report()
+    for (const line of lines) report.read(line)
+    return report.failure(exit_status)
+  }
+
+  test('of answered requests that came to its end is judged by its findings', () => {
+    expect(failureOf(1, lineOf({}, {}), end)).toBeNull()
+  })
+
+  test('without an end, without an answered request or with an error fails', () => {
+    expect(failureOf(1, lineOf({}, {}))).toBe('the report has no end')
+    expect(failureOf(0, end)).toBe('nothing was tested')
+    const unanswered = JSON.parse(lineOf({}, {})) as {
+      ScenarioFinished: { recorder: { interactions: object } }
+    }
+    unanswered.ScenarioFinished.recorder.interactions = { a: { request: null, response: null } }
+    expect(failureOf(1, JSON.stringify(unanswered), end)).toBe('nothing was tested')
+    for (const event of ['NonFatalError', 'FatalError', 'Interrupted']) {
+      const told = failureOf(1, lineOf({}, {}), JSON.stringify({ [event]: { label: 'x' } }), end)
+      expect(told).toBe(`schemathesis met errors: ${event} {"label":"x"}`)
+    }
+  })
+
+  test('of an exit status other than 0 without a finding fails', () => {
+    const line = lineOf({}, {}).replace('"failure"', '"success"')
+    expect(failureOf(1, line, end)).toBe('schemathesis ended with 1 without a finding')
+    expect(failureOf(0, line, end)).toBeNull()
+  })
+})
+
+describe('a run', () => {
+  test('goes on only where nothing but loopback can be reached', () => {
+    expect(onlyLoopback(['lo'])).toBe(true)
+    expect(onlyLoopback(['lo', 'eth0'])).toBe(false)
+    expect(onlyLoopback([])).toBe(false)
   })
 })
 
@@ -79,12 +129,29 @@ describe('an excuse', () => {
     expect(excusesFor(one, [{ ...named, answer: '431', check: 'b' }])).toEqual([])
   })
 
+  test('is for one operation, for several, or for a group of them', () => {
+    const operation = 'has a path or query parameter'
+    const found = ['GET /v1/agents', 'DELETE /v1/agents/{agent_id}', 'GET /livez', 'POST /v1/dlq'].map(
+      (name) => {
+        const one = { ...finding, answer: '431', operation: name }
+        const excuses = [
+          { check: 'a', operation, answer: '431', reason: 'so' },
+          { check: 'a', operation: ['POST /v1/dlq', 'GET /x'], answer: '431', reason: 'so' },
+        ]
+        return excusesFor(one, excuses).map((excuse) => excuse.operation)
+      },
+    )
+    expect(found).toEqual([[operation], [operation], [], [['POST /v1/dlq', 'GET /x']]])
+  })
+
   test('has a reason, an operation that there is, and never excuses an answer of 500', () => {
     const operations = routes.map(
       ({ route }) => `${route.method} ${route.path.replace(/:(\w+)/g, '{$1}').replace(/\*$/, '{path}')}`,
     )
     for (const { check, operation, answer, reason } of excuses) {
-      const there = operation === '*' || operations.includes(operation)
+      const there = [operation]
+        .flat()
+        .every((name) => ['*', ...Object.keys(groups), ...operations].includes(name))
       const never = check === 'not_a_server_error' || new RegExp(`^(?:${answer})$`).test('500 INTERNAL_ERROR')
       expect([answer, there, reason.length > 20, never]).toEqual([answer, true, true, false])
     }

@@ -1,4 +1,6 @@
-// What Schemathesis found, from its report, and which of it is excused. No I/O.
+// What Schemathesis found, from its report, and which of it is excused.
+
+import { readFileSync } from 'node:fs'
 
 export interface Finding {
   /** The check that failed, `status_code_conformance`. */
@@ -15,8 +17,8 @@ export interface Finding {
 
 export interface Excuse {
   check: string
-  /** One operation, or `*`. */
-  operation: string
+  /** `*`, one operation, several, or all of a group. */
+  operation: string | string[]
   /** A regular expression that the whole answer matches. */
   answer: string
   reason: string
@@ -38,7 +40,68 @@ interface Interaction {
   response?: { status_code: number; content?: { $base64?: string } | null } | null
 }
 
-/** The findings of one line of the report in NDJSON; most lines have none. */
+interface Operation {
+  parameters?: { in: string }[]
+  requestBody?: { content: Record<string, { schema?: BodySchema }> }
+}
+
+interface BodySchema {
+  properties?: Record<string, unknown>
+  required?: string[]
+}
+
+const { paths } = JSON.parse(readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8')) as {
+  paths: Record<string, Record<string, Operation>>
+}
+
+/** `POST /v1/tenants`, as openapi.json describes it. */
+function operationOf(name: string): Operation | undefined {
+  const [method = '', path = ''] = name.split(' ')
+  return paths[path]?.[method.toLowerCase()]
+}
+
+/** Operations that an excuse names by what they have in common. */
+export const groups: Record<string, (operation: string) => boolean> = {
+  'has a path or query parameter': (name) =>
+    operationOf(name)?.parameters?.some((parameter) => ['path', 'query'].includes(parameter.in)) ?? false,
+}
+
+const error_events = ['NonFatalError', 'FatalError', 'Interrupted']
+
+/** What one run of Schemathesis told, from its report in NDJSON. */
+export class Report {
+  readonly findings: Finding[] = []
+  /** Those that were answered. */
+  requests = 0
+  #errors: string[] = []
+  #ended = false
+
+  read(line: string): void {
+    const event = JSON.parse(line) as Record<string, unknown> & {
+      ScenarioFinished?: { recorder?: Scenario }
+    }
+    const interactions = Object.values(event.ScenarioFinished?.recorder?.interactions ?? {})
+    this.requests += interactions.filter(({ response }) => response).length
+    this.findings.push(...findingsOf(line))
+    for (const name of error_events) {
+      if (name in event)
+        this.#errors.push(`${name} ${JSON.stringify(event[name]).slice(0, event_characters_max)}`)
+    }
+    if ('EngineFinished' in event) this.#ended = true
+  }
+
+  /** Why the run says nothing about the service, or null. */
+  failure(exit_status: number): string | null {
+    if (this.#errors.length > 0) return `schemathesis met errors: ${this.#errors.join('; ')}`
+    if (!this.#ended) return 'the report has no end'
+    if (this.requests === 0) return 'nothing was tested'
+    if (exit_status !== 0 && this.findings.length === 0)
+      return `schemathesis ended with ${exit_status} without a finding`
+    return null
+  }
+}
+
+/** The findings of one line of the report; most lines have none. */
 export function findingsOf(line: string): Finding[] {
   const scenario = (JSON.parse(line) as { ScenarioFinished?: { recorder?: Scenario } }).ScenarioFinished
     ?.recorder
@@ -56,6 +119,7 @@ export function findingsOf(line: string): Finding[] {
 }
 
 const shown_characters_max = 300
+const event_characters_max = 1_000
 
 function answerOf(interaction: Interaction | undefined): string {
   const response = interaction?.response
@@ -78,16 +142,21 @@ function errorOf(text: string): string[] {
   }
 }
 
-/** ` to null as plan`: the field that is not of its type is null, which counts as absent where it is optional. */
+/** ` to null as plan`: the field that is not of its type is null and optional, so it counts as absent. */
 function nullOf(info: Check['failure_info'], interaction: Interaction | undefined): string {
   const field = /in body - (\w+): Incorrect type/.exec(info?.failure?.message ?? '')?.[1]
-  if (field === undefined) return ''
+  if (field === undefined || !isOptional(info?.failure?.operation ?? '', field)) return ''
   try {
     const body = JSON.parse(decoded(interaction?.request?.body?.$base64)) as Record<string, unknown>
     return body[field] === null ? ` to null as ${field}` : ''
   } catch {
     return ''
   }
+}
+
+function isOptional(operation: string, field: string): boolean {
+  const schema = operationOf(operation)?.requestBody?.content['application/json']?.schema
+  return Object.hasOwn(schema?.properties ?? {}, field) && !schema?.required?.includes(field)
 }
 
 function requestOf(interaction: Interaction | undefined): string {
@@ -107,11 +176,15 @@ export function excusesFor(finding: Finding, excuses: readonly Excuse[]): Excuse
   const answers = issues === undefined ? [finding.answer] : issues.split('; ').map((issue) => status + issue)
   const found = answers.map((told) =>
     excuses.find(({ check, operation, answer }) => {
-      const same = check === finding.check && (operation === '*' || operation === finding.operation)
+      const same = check === finding.check && isFor(operation, finding.operation)
       return same && new RegExp(`^(?:${answer})$`).test(told)
     }),
   )
   return found.every((excuse) => excuse !== undefined) ? found : []
+}
+
+function isFor(named: Excuse['operation'], operation: string): boolean {
+  return [named].flat().some((name) => name === '*' || name === operation || groups[name]?.(operation))
 }
 
 /** One of each kind, in the order of their first time. */

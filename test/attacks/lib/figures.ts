@@ -28,16 +28,17 @@ export function spreadOf(values: readonly number[]): Spread {
   }
 }
 
-/** A figure and the most it may be. */
+/** A figure, the most it may be, and where less would be as wrong, the least. */
 export interface Bound {
   figure: string
   value: number
   most: number
+  least?: number
 }
 
 /** A figure that is no number was not measured, and what was not measured does not hold. */
-export function holds({ value, most }: Bound): boolean {
-  return value <= most
+export function holds({ value, most, least = Number.NEGATIVE_INFINITY }: Bound): boolean {
+  return value <= most && value >= least
 }
 
 /** One measurement of an attack: a line of the output, and a row of the table. */
@@ -149,7 +150,10 @@ export function lineText(line: Line): string {
 
 function boundText(bound: Bound): string {
   const value = Number.isInteger(bound.value) ? String(bound.value) : bound.value.toFixed(1)
-  return `${bound.figure} ${value} ${holds(bound) ? '<=' : 'NOT <='} ${bound.most}`
+  const not = holds(bound) ? '' : 'NOT '
+  const { figure, least, most } = bound
+  if (least === undefined) return `${figure} ${value} ${not}<= ${most}`
+  return `${figure} ${value} ${not}${least === most ? `= ${most}` : `in ${least}..${most}`}`
 }
 
 function ms(value: number): string {

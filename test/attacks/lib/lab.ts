@@ -6,11 +6,11 @@ import { databaseFolder } from '../../support/folders.ts'
 import { administer, type Cluster, startCluster } from '../../support/postgres.ts'
 import { boundsOf, type Engine, holds, type Limits, type Line, type Spread, spreadOf } from './figures.ts'
 import { Receiver } from './late.ts'
-import { runLoad } from './load.ts'
+import { runLoad, shown } from './load.ts'
 import type { LoadResult, LoadSpec } from './load-process.ts'
 import { Probe } from './probe.ts'
 import { type Service, type ServiceOptions, spawnService, startService, Tenant } from './service.ts'
-import { attacker_address, good_address } from './wire.ts'
+import { attacker_address, good_address, requestBytes, Wire } from './wire.ts'
 
 export interface Attack {
   /** The name of the file. */
@@ -40,7 +40,14 @@ interface GoodOptions {
 }
 
 type StartOptions = Partial<Omit<ServiceOptions, 'root'>>
-type Load = Omit<LoadSpec, 'port' | 'from'> & { from?: string }
+type Load = Omit<LoadSpec, 'port' | 'from'> & { from?: string; served?: Served }
+
+/** How often the attacker must be served: one that is refused shows nothing. */
+interface Served {
+  status: number
+  /** Where it is 0, and where the load hears no answers, each request is made once before instead. */
+  least: number
+}
 
 const quiet_ms = 1_500
 const settle_ms = 250
@@ -51,6 +58,7 @@ export class Lab {
   readonly lines: Line[] = []
   #closing: (() => Promise<unknown>)[] = []
   #cluster: Cluster | null = null
+  #ended = false
 
   constructor(
     readonly attack: string,
@@ -104,7 +112,9 @@ export class Lab {
   }
 
   async #settings(options: StartOptions): Promise<ServiceOptions> {
+    this.#mustGoOn()
     const place = options.folder && options.database_url ? null : await this.place()
+    this.#mustGoOn()
     return { ...place, ...options, root: this.root } as ServiceOptions
   }
 
@@ -126,8 +136,15 @@ export class Lab {
     return { tenant, probe, before: spreadOf((await probe.take()).latencies_ms), service }
   }
 
-  load(service: { port: number }, load: Load): Promise<LoadResult> {
-    return runLoad({ from: attacker_address, ...load, port: service.port })
+  /** Throws when the attacker was not served as often as it must be. */
+  async load(service: { port: number }, { served, ...load }: Load): Promise<LoadResult> {
+    this.#mustGoOn()
+    const spec = { from: attacker_address, ...load, port: service.port }
+    const heard = spec.manner === 'answers' || spec.manner === 'opens'
+    if (served && (!heard || served.least === 0)) await mustServe(spec, served.status)
+    const result = await runLoad(spec)
+    if (served && heard) mustHaveServed(result, served)
+    return result
   }
 
   receiver(): Receiver {
@@ -146,6 +163,7 @@ export class Lab {
     action: () => Promise<string | { note: string; late?: Spread }>,
     limits: Limits = {},
   ): Promise<Line> {
+    this.#mustGoOn()
     const { service, probe } = good
     await this.#settled(good)
     service.resetPeak()
@@ -192,9 +210,16 @@ export class Lab {
     }
   }
 
-  /** A measurement that is no latency: figures, each with the most it may be. */
-  bound(what: string, figures: Record<string, [value: number, most: number]>, note = ''): Line {
-    const bounds = Object.entries(figures).map(([figure, [value, most]]) => ({ figure, value, most }))
+  /** A measurement that is no latency: figures, each with the most it may be, and perhaps the least. */
+  bound(
+    what: string,
+    figures: Record<string, [value: number, most: number, least?: number]>,
+    note = '',
+  ): Line {
+    const bounds = Object.entries(figures).map(([figure, [value, most, least]]) => ({
+      ...{ figure, value, most },
+      ...(least === undefined ? {} : { least }),
+    }))
     return this.#line({
       ...{ what, bounds, note },
       verdict: bounds.every(holds) ? 'ok' : 'FAILED',
@@ -211,6 +236,7 @@ export class Lab {
   }
 
   #line(line: Pick<Line, 'what' | 'verdict' | 'note'> & Partial<Line>): Line {
+    this.#mustGoOn()
     const whole: Line = {
       ...{
         attack: this.attack,
@@ -227,13 +253,35 @@ export class Lab {
     return whole
   }
 
-  /** Undone when the attack ends, the last first. */
+  /** Undone when the attack ends, the last first. What comes to be after that is undone at once. */
   onEnd(undo: () => Promise<unknown>): void {
-    this.#closing.push(undo)
+    if (this.#ended) void undo().catch(() => {})
+    else this.#closing.push(undo)
+  }
+
+  /** An attack that took too long still runs, and must not disturb the next one. */
+  #mustGoOn(): void {
+    if (this.#ended) throw new Error('the attack has ended')
   }
 
   async end(): Promise<void> {
+    this.#ended = true
     for (const undo of this.#closing.reverse()) await undo().catch(() => {})
     this.#closing = []
   }
+}
+
+async function mustServe({ port, from, requests }: LoadSpec, status: number): Promise<void> {
+  for (const { method, path, headers, body } of requests) {
+    const wire = await Wire.connect(port, { from })
+    const answer = await wire.ask(requestBytes(method, path, headers, body))
+    wire.reset()
+    if (answer.status !== status)
+      throw new Error(`${method} ${path.slice(0, 80)} answered ${answer.status}, not ${status}`)
+  }
+}
+
+function mustHaveServed(result: LoadResult, { status, least }: Served): void {
+  if ((result.answers[status] ?? 0) < least)
+    throw new Error(`the attacker got fewer than ${least} answers of ${status}: ${shown(result)}`)
 }

@@ -19,6 +19,8 @@ export interface Service {
   pid: number
   /** Everything it wrote to stderr so far. */
   said(): string
+  /** Everything it wrote to stdout so far. */
+  printed(): string
   /** Its memory, in megabytes: now, and the most since `resetPeak`. */
   rss(): { now_mb: number; peak_mb: number }
   resetPeak(): void
@@ -43,9 +45,9 @@ export interface ServiceOptions {
 /** Throws with what it said when it ends instead of becoming ready. */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const port = options.port ?? (await freePort())
-  const { child, said } = spawnService({ ...options, port })
+  const { child, said, printed } = spawnService({ ...options, port })
   const url = `http://127.0.0.1:${port}`
-  const service = watched(child, url, port, said)
+  const service = watched(child, url, port, { said, printed })
   const began = performance.now()
   while (performance.now() - began < ready_ms_max) {
     if (child.exitCode !== null) throw new Error(`the service ended with ${child.exitCode}: ${said().trim()}`)
@@ -98,7 +100,12 @@ function gather(stream: ReadableStream<Uint8Array>): () => string {
   return () => text
 }
 
-function watched(child: Child, url: string, port: number, said: () => string): Service {
+function watched(
+  child: Child,
+  url: string,
+  port: number,
+  output: Pick<Service, 'said' | 'printed'>,
+): Service {
   let killed = false
   let last_mb = Number.NaN
   let peak_mb = 0
@@ -117,7 +124,7 @@ function watched(child: Child, url: string, port: number, said: () => string): S
     url,
     port,
     pid: child.pid,
-    said,
+    ...output,
     rss() {
       look()
       return { now_mb: last_mb, peak_mb }
