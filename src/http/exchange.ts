@@ -137,9 +137,12 @@ export function responseOf(
   request_id: string,
 ): Response {
   if (server.outer) {
-    // What is made of it is sent by the outer request.
-    server.outer.asking.permit = asking.permit
-    asking.permit?.releaseSoon()
+    // What is made of it is sent by the outer request, which may have asked for more than one.
+    if (asking.permit) {
+      server.outer.asking.permit?.release()
+      server.outer.asking.permit = asking.permit
+      asking.permit.releaseSoon()
+    }
     return answered instanceof LargeAnswer ? undivided(answered) : answered
   }
   if (!(answered instanceof LargeAnswer)) {
