@@ -63,6 +63,20 @@ describe('a fair queue', () => {
     expect(order).toEqual(['a0', 'b0', 'c0', 'a1', 'b1', 'a2'])
   })
 
+  test('serves a key that always waits, however many keys with one call each leave and come back', () => {
+    const { enter, running, leave } = bench({ running_max: 2, reserve: 0 })
+    for (let i = 0; i < 5; i++) enter(`single ${i}`, `single ${i}`)
+    for (let i = 0; i < 20; i++) enter(`shared ${i}`, 'shared')
+    let of_shared = 0
+    for (let i = 0; i < 60; i++) {
+      const [name] = running()
+      leave(name!)
+      if (name!.startsWith('shared')) of_shared += 1
+      else enter(name!, name!)
+    }
+    expect(of_shared).toBeGreaterThanOrEqual(10)
+  })
+
   test('lets two of a row run, in the order in which they came, and others of the key past them', () => {
     const { enter, many, running, leave } = bench()
     many(5, 'a', 'row')

@@ -25,7 +25,7 @@ interface Line {
   waiting: number
   /** Those that wait for a permit alone, in order. */
   ready: Set<Held>
-  /** When it was given a permit last, as a number that rises. */
+  /** When it was given a permit last, as a number that rises; at first just before the last that was given. */
   served: number
 }
 
@@ -60,7 +60,7 @@ export class FairQueue {
    * may have as many waiting as there is room left for, and a row half as many, so one alone never takes all of it.
    */
   enter(key: string, row?: string): Place | null {
-    const line = this.#lines.get(key) ?? { running: 0, waiting: 0, ready: new Set(), served: 0 }
+    const line = this.#lines.get(key) ?? this.#newLine()
     const place = new Held(key, row === undefined ? null : `${key} ${row}`)
     const row_is_free = this.#isRowFree(place)
     if (row_is_free && line.ready.size === 0 && this.#mayStart(line)) {
@@ -101,6 +101,11 @@ export class FairQueue {
     }
     if (line.running === 0 && line.waiting === 0) this.#lines.delete(held.key)
     this.#startNext()
+  }
+
+  /** Behind whoever has waited since an earlier permit: a key that comes back again and again overtakes nobody. */
+  #newLine(): Line {
+    return { running: 0, waiting: 0, ready: new Set(), served: this.#served - 0.5 }
   }
 
   #mayStart(line: Line): boolean {

@@ -1,15 +1,20 @@
-import { expect, test } from 'bun:test'
+import { afterEach, expect, jest, test } from 'bun:test'
 import { ApiError } from './errors.ts'
 import {
   HeavyReads,
   type Permit,
   running_max,
   running_of_tenant_max,
+  wait_ms_max,
   waiting_max,
   waiting_of_tenant_max,
 } from './heavy-reads.ts'
 
 const there = new AbortController().signal
+
+afterEach(() => {
+  jest.useRealTimers()
+})
 
 /** Long enough for every permit that can be had. */
 async function turns(): Promise<void> {
@@ -142,13 +147,50 @@ test('a permit is released once, also when its answer was sent before the time i
   enter('1')
   await turns()
   running[0]![1].releaseSoon()
-  expect(reads.size.running).toBe(1)
+  expect(reads.size).toEqual({ running: 0, waiting: 0, tenants: 1 })
+  running[0]![1].releaseSoon()
   running[0]![1].release()
   running[0]![1].release()
-  expect(reads.size.running).toBe(0)
+  expect(reads.size).toEqual({ running: 0, waiting: 0, tenants: 0 })
 })
 
 test('what is thrown is the error of the API', async () => {
   const gone = AbortSignal.abort()
   expect(new HeavyReads().enter('ten_a', gone)).rejects.toBeInstanceOf(ApiError)
+})
+
+test('an answer that is being sent keeps others of its tenant from reading, and no other tenant', async () => {
+  const { reads, running, enter, names } = bench()
+  for (let i = 0; i < running_max / running_of_tenant_max; i++)
+    for (let j = 0; j < running_of_tenant_max; j++) enter(`slow-${i}-${j}`, `slow-${i}`)
+  enter('third of the first', 'slow-0')
+  enter('honest')
+  await turns()
+  expect(names()).toHaveLength(running_max)
+  for (const [, permit] of running) permit.releaseSoon()
+  await turns()
+  expect(names().slice(running_max)).toEqual(['honest'])
+  running[0]![1].release()
+  await turns()
+  expect(names().slice(running_max)).toEqual(['honest', 'third of the first'])
+  for (const [, permit] of running) permit.release()
+  expect(reads.size).toEqual({ running: 0, waiting: 0, tenants: 0 })
+})
+
+test('a permit that cannot be had within 3 s is UNAVAILABLE with Retry-After, and no sooner', async () => {
+  expect(wait_ms_max).toBe(3_000)
+  const { reads, running, enter } = bench()
+  for (const name of ['1', '2']) enter(name, 'ten_a')
+  await turns()
+  jest.useFakeTimers()
+  const waiting = reads.enter('ten_a', there)
+  const outcome = waiting.catch((error: ApiError) => error)
+  jest.advanceTimersByTime(wait_ms_max - 1)
+  expect(reads.size).toMatchObject({ running: 2, waiting: 1 })
+  jest.advanceTimersByTime(1)
+  jest.useRealTimers()
+  expect(await outcome).toMatchObject({ code: 'UNAVAILABLE', retry_after_seconds: 1 })
+  expect(reads.size).toMatchObject({ running: 2, waiting: 0 })
+  for (const [, permit] of running) permit.release()
+  expect(reads.size).toEqual({ running: 0, waiting: 0, tenants: 0 })
 })

@@ -37,7 +37,14 @@ const kept_ms_max = limit(
   'heavy_reads.kept_ms',
   1_000,
   'milliseconds',
-  'How long an answer that is being sent keeps its permit, so that a tenant has few pages in memory; a slow client keeps others of its tenant no longer from reading.',
+  'How long an answer that is being sent counts as a heavy read of its tenant, so that a tenant has few pages in memory; a slow client keeps others of its tenant no longer from reading.',
+)
+
+export const wait_ms_max = limit(
+  'heavy_reads.wait_ms',
+  3_000,
+  'milliseconds',
+  'How long a heavy read waits for a permit; past it 503 UNAVAILABLE.',
 )
 
 /** What one tenant has. */
@@ -56,25 +63,23 @@ export class HeavyReads {
 
   /**
    * A permit, once there is one and a turn of the event loop has shown that the client is still there. Throws
-   * UNAVAILABLE when too many wait, and REQUEST_TIMEOUT, which nobody reads, when the client is gone.
+   * UNAVAILABLE when too many wait or there is none in time, and REQUEST_TIMEOUT, which nobody reads, when the client is gone.
    */
   async enter(tenant_id: string, gone: AbortSignal): Promise<Permit> {
     const waiting_of_tenant = this.#lines.get(tenant_id)?.waiting.size ?? 0
-    if (waiting_of_tenant >= waiting_of_tenant_max || this.#waiting >= waiting_max) {
-      throw new ApiError('UNAVAILABLE', { retry_after_seconds: 1 })
-    }
+    if (waiting_of_tenant >= waiting_of_tenant_max || this.#waiting >= waiting_max) throw noPermit()
     const permit = new Permit(this, tenant_id, gone)
-    await permit.acquire()
+    await permit.acquire(wait_ms_max)
     return permit
   }
 
-  /** Rejects when the client is gone; then nothing was acquired. */
-  async acquire(tenant_id: string, gone: AbortSignal): Promise<void> {
+  /** Rejects when the client is gone or the time is over; then nothing was acquired. */
+  async acquire(tenant_id: string, gone: AbortSignal, ms_max: number | null): Promise<void> {
     if (gone.aborted) throw clientIsGone()
     const line: Line = this.#lines.get(tenant_id) ?? { running: 0, waiting: new Set() }
     this.#lines.set(tenant_id, line)
     if (line.waiting.size === 0 && this.#hasPermit(line)) this.#take(line)
-    else await this.#wait(tenant_id, line, gone)
+    else await this.#wait(tenant_id, line, gone, ms_max)
     await this.#turns.next()
     if (!gone.aborted) return
     this.release(tenant_id)
@@ -83,9 +88,20 @@ export class HeavyReads {
 
   release(tenant_id: string): void {
     this.#running -= 1
+    this.releaseOfTenant(tenant_id)
+  }
+
+  /** The rows were read: another tenant may read, while this one still has what it read in memory. */
+  releaseOfNode(): void {
+    this.#running -= 1
+    this.#startAll()
+  }
+
+  /** What is left after `releaseOfNode`. */
+  releaseOfTenant(tenant_id: string): void {
     this.#lines.get(tenant_id)!.running -= 1
     this.#forget(tenant_id)
-    while (this.#running < running_max && this.#startNext()) {}
+    this.#startAll()
   }
 
   /** Requests with a permit, and requests that wait for one. For tests. */
@@ -102,23 +118,33 @@ export class HeavyReads {
     this.#running += 1
   }
 
-  #wait(tenant_id: string, line: Line, gone: AbortSignal): Promise<void> {
+  #wait(tenant_id: string, line: Line, gone: AbortSignal, ms_max: number | null): Promise<void> {
     return new Promise((resolve, reject) => {
-      const leave = () => {
-        this.#waiting -= 1
-        line.waiting.delete(start)
-        this.#forget(tenant_id)
-        reject(clientIsGone())
-      }
-      const start = () => {
+      const end = () => {
         this.#waiting -= 1
         gone.removeEventListener('abort', leave)
+        clearTimeout(timer)
+      }
+      const giveUp = (error: ApiError) => {
+        end()
+        line.waiting.delete(start)
+        this.#forget(tenant_id)
+        reject(error)
+      }
+      const leave = () => giveUp(clientIsGone())
+      const start = () => {
+        end()
         resolve()
       }
+      const timer = ms_max === null ? undefined : setTimeout(() => giveUp(noPermit()), ms_max)
       this.#waiting += 1
       line.waiting.add(start)
       gone.addEventListener('abort', leave, { once: true })
     })
+  }
+
+  #startAll(): void {
+    while (this.#running < running_max && this.#startNext()) {}
   }
 
   /** Starts the oldest request of the tenant whose turn it is. False when nobody can start. */
@@ -144,7 +170,7 @@ export class HeavyReads {
 
 /** The right of one request to read. */
 export class Permit {
-  #is_held = false
+  #held: 'no' | 'tenant' | 'node' = 'no'
   #end: Timer | undefined
 
   constructor(
@@ -153,23 +179,28 @@ export class Permit {
     private readonly gone: AbortSignal,
   ) {}
 
-  /** Waits for it; rejects when the client is gone. */
-  async acquire(): Promise<void> {
-    await this.reads.acquire(this.tenant_id, this.gone)
-    this.#is_held = true
+  /** Waits for it; rejects when the client is gone, or there is none in time. */
+  async acquire(ms_max: number | null = null): Promise<void> {
+    await this.reads.acquire(this.tenant_id, this.gone, ms_max)
+    this.#held = 'node'
   }
 
   /** May be called again. */
   release(): void {
     clearTimeout(this.#end)
-    if (this.#is_held) this.reads.release(this.tenant_id)
-    this.#is_held = false
+    if (this.#held === 'node') this.reads.release(this.tenant_id)
+    if (this.#held === 'tenant') this.reads.releaseOfTenant(this.tenant_id)
+    this.#held = 'no'
   }
 
-  /** Was used to read what is being sent now: released when that was taken, and soon in any case. */
+  /**
+   * Was used to read what is being sent now. Other tenants may read at once; it counts as a read of its own tenant until
+   * that was taken, and not for long in any case.
+   */
   releaseSoon(): void {
-    if (!this.#is_held) return
-    clearTimeout(this.#end)
+    if (this.#held !== 'node') return
+    this.#held = 'tenant'
+    this.reads.releaseOfNode()
     this.#end = setTimeout(() => this.release(), kept_ms_max)
   }
 
@@ -180,6 +211,10 @@ export class Permit {
     await this.acquire()
     return result
   }
+}
+
+function noPermit(): ApiError {
+  return new ApiError('UNAVAILABLE', { retry_after_seconds: 1 })
 }
 
 /** The answer is for nobody, and no fault of ours. */

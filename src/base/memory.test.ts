@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { TestClock } from '../../test/support/clock.ts'
 import { type Hold, MemoryBudget, outOfMemory } from './memory.ts'
 
-/** Of 1,000 bytes: 250 for small bodies, 750 for the rest, 500 for an address, 500 for a tenant. */
+/** Of 1,000 bytes: 250 for small bodies, 750 for the rest, 500 for an address, 250 for a tenant. */
 function bench() {
   const clock = new TestClock()
   const budget = new MemoryBudget(clock, 1_000)
@@ -28,9 +28,9 @@ describe('the memory budget', () => {
 
   test('gives a tenant its share to the byte, whatever the addresses', () => {
     const { hold } = bench()
-    expect(hold('first', 'a', 't').grow(300)).toBe(true)
+    expect(hold('first', 'a', 't').grow(150)).toBe(true)
     const second = hold('second', 'b', 't')
-    expect([second.grow(201), second.grow(200)]).toEqual([false, true])
+    expect([second.grow(101), second.grow(100)]).toEqual([false, true])
     expect(hold('other', 'b', 'u').grow(250)).toBe(true)
   })
 
@@ -87,7 +87,7 @@ describe('the memory budget', () => {
     expect(hold('new', 'a').grow(100)).toBe(true)
     expect(cut).toEqual(['own address'])
     hold('other tenant', 'c', 'u').grow(100)
-    hold('own tenant', 'd', 't').grow(450)
+    hold('own tenant', 'd', 't').grow(200)
     clock.advance(1_000)
     expect(hold('new', 'e', 't').grow(100)).toBe(true)
     expect(cut).toEqual(['own address', 'own tenant'])
@@ -112,9 +112,42 @@ describe('the memory budget', () => {
     asking.grow(250)
     clock.advance(60_000)
     expect([asking.grow(1), asking.bytes, cut]).toEqual([false, 250, []])
-    expect(hold('new', 'a').grow(251)).toBe(false)
+    expect(hold('new', 'a').grow(250)).toBe(true)
     expect(cut).toEqual(['asking'])
   })
+
+  test('cuts off nobody when one of the shares cannot have room all the same', () => {
+    const { clock, cut, hold } = bench()
+    hold('of the tenant', 'b', 't').grow(200)
+    const pinned = hold('pinned', 'a')
+    pinned.grow(450)
+    pinned.pin()
+    clock.advance(1_000)
+    expect([hold('new', 'a', 't').grow(100), cut]).toEqual([false, []])
+    const waiting = hold('waiting', 'c')
+    waiting.grow(100)
+    expect([waiting.assign('u'), hold('more', 'c', 't').grow(251), cut]).toEqual([true, false, []])
+  })
+
+  test('leaves memory of an address to others when one tenant behind it has used up its share', () => {
+    const { hold } = bench()
+    expect([hold('first', 'proxy', 't').grow(250), hold('second', 'proxy', 't').grow(1)]).toEqual([
+      true,
+      false,
+    ])
+    expect(hold('other', 'proxy', 'u').grow(250)).toBe(true)
+  })
+
+  test.each([Number.NaN, 0.5, Number.POSITIVE_INFINITY])(
+    'throws for %d bytes and cuts off nobody',
+    (bytes) => {
+      const { clock, cut, budget, hold } = bench()
+      hold('first', 'a').grow(500)
+      clock.advance(1_000)
+      expect(() => hold('new', 'a').grow(bytes)).toThrow()
+      expect([cut, budget.bytes]).toEqual([[], 500])
+    },
+  )
 
   test('cuts a hold off once; it counts nothing afterwards, and its release gives nothing back twice', () => {
     const { clock, budget, cut, hold } = bench()
@@ -132,14 +165,14 @@ describe('the memory budget', () => {
   test('moves a hold to its tenant once that is known, if its share has room', () => {
     const { budget, hold } = bench()
     const first = hold('first', 'a')
-    first.grow(300)
+    first.grow(150)
     expect(first.assign('t')).toBe(true)
     const second = hold('second', 'b')
-    second.grow(201)
+    second.grow(101)
     expect(second.assign('t')).toBe(false)
     second.shrink(1)
     expect(second.assign('t')).toBe(true)
-    expect([budget.bytes, hold('third', 'c', 't').grow(1)]).toEqual([500, false])
+    expect([budget.bytes, hold('third', 'c', 't').grow(1)]).toEqual([250, false])
     const empty = hold('empty', 'c')
     expect([empty.assign('t'), empty.grow(1)]).toEqual([true, false])
   })
@@ -157,10 +190,10 @@ describe('the memory budget', () => {
     expect(hold('large', 'b', 'u').grow(501)).toBe(false)
     expect(budget.owners).toBe(0)
     // The last of an account is cut off for the first of the same account.
-    hold('last', 'c', 'v').grow(500)
+    hold('last', 'c', 'v').grow(250)
     clock.advance(1_000)
     const next = hold('next', 'c', 'v')
-    expect([next.grow(500), budget.owners, hold('more', 'c', 'v').grow(1)]).toEqual([true, 2, false])
+    expect([next.grow(250), budget.owners, hold('more', 'c', 'v').grow(1)]).toEqual([true, 2, false])
     next.release()
     next.release()
     expect([budget.owners, budget.bytes]).toEqual([0, 0])

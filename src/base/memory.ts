@@ -14,12 +14,12 @@ export const memory_bytes_default = limit(
   'Request bodies and answers in memory at once, the default of MEMORY_BUDGET. Past it the request or answer that has gone longest without progress is cut off; when all progress, the next is refused with 503 UNAVAILABLE.',
 )
 
-/** Less would refuse a single body of 1 MiB beside a few others. */
+/** Less would refuse the largest answers, a full page within a message of MCP, for good. */
 export const memory_bytes_min = limit(
   'memory.bytes_min',
-  16 * mebibyte,
+  32 * mebibyte,
   'bytes',
-  'The least that MEMORY_BUDGET may be, so that a single body of 1 MiB always finds room in each share.',
+  'The least that MEMORY_BUDGET may be, so that the largest single body or answer finds room in each share.',
 )
 
 const small_percent = limit(
@@ -31,9 +31,9 @@ const small_percent = limit(
 
 const tenant_percent = limit(
   'memory.tenant_percent',
-  50,
+  25,
   'percent',
-  'The part of MEMORY_BUDGET that one tenant may use: what it holds leaves memory for the others.',
+  'The part of MEMORY_BUDGET that one tenant may use: less than an address may, so that a tenant leaves memory for others behind the same proxy.',
 )
 
 const address_percent = limit(
@@ -166,9 +166,10 @@ class BudgetHold implements Hold {
   }
 
   grow(bytes: number): boolean {
+    if (!Number.isSafeInteger(bytes)) throw new Error(`no number of bytes: ${bytes}`)
     if (this.is_cut) return false
     const accounts = this.bytes > 0 ? this.#accounts : this.budget.accountsOf(this.#owner)
-    const found = accounts.every((account) => this.#hasRoom(account, bytes))
+    const found = this.#makeRoom(accounts, bytes)
     if (found && bytes > 0) {
       // Whoever was cut off meanwhile may have been the last of an account.
       if (this.bytes === 0) this.#enter(this.budget.accountsOf(this.#owner))
@@ -197,7 +198,7 @@ class BudgetHold implements Hold {
   assign(tenant_id: string): boolean {
     if (this.is_cut) return false
     if (this.bytes > 0) {
-      if (!this.#hasRoom(this.budget.tenantAccount(tenant_id), this.bytes)) return false
+      if (!this.#makeRoom([this.budget.tenantAccount(tenant_id)], this.bytes)) return false
       const account = this.budget.tenantAccount(tenant_id)
       account.bytes += this.bytes
       this.#enter([account, ...this.#accounts])
@@ -232,14 +233,27 @@ class BudgetHold implements Hold {
     }
   }
 
-  /** Cuts off who has gone longest without progress, until there is room. */
-  #hasRoom(account: Account, bytes: number): boolean {
-    const before = this.budget.clock.monotonic() - progress_ms
-    for (const other of account.cuttable) {
-      if (account.bytes + bytes <= account.bytes_max || other.#progressed_at > before) break
-      if (other !== this) other.#cutOff()
+  /** Cuts off who has gone longest without progress, until there is room in each. Nobody, when one cannot have room. */
+  #makeRoom(accounts: readonly Account[], bytes: number): boolean {
+    if (!accounts.every((account) => this.#couldHaveRoom(account, bytes))) return false
+    for (const account of accounts) {
+      for (const other of account.cuttable) {
+        if (account.bytes + bytes <= account.bytes_max) break
+        if (other !== this) other.#cutOff()
+      }
     }
-    return account.bytes + bytes <= account.bytes_max
+    return true
+  }
+
+  /** Whether there is room without those that made no progress. */
+  #couldHaveRoom({ bytes: used, bytes_max, cuttable }: Account, bytes: number): boolean {
+    const before = this.budget.clock.monotonic() - progress_ms
+    let missing = used + bytes - bytes_max
+    for (const other of cuttable) {
+      if (missing <= 0 || other.#progressed_at > before) break
+      if (other !== this) missing -= other.bytes
+    }
+    return missing <= 0
   }
 
   #cutOff(): void {

@@ -8,11 +8,13 @@ import {
   bind,
   type Db,
   DbError,
+  type Params,
   runEffects,
   type Statement,
   sql,
   statements,
   type Tx,
+  turnOfStatement,
   unnamed,
 } from './db.ts'
 import { postgresText, render, sqliteText } from './dialect.ts'
@@ -395,6 +397,20 @@ forEachDatabase('a database', (databases) => {
 })
 
 describe('definitions', () => {
+  test('a statement waits in the line of its tenant, or of the hash that it looks up, or of its name', () => {
+    const keyOf = (name: string, params: Params) => turnOfStatement(statements.get(name)!, params).key
+    expect(keyOf('credentials.find', { tenant_id: 'ten_a', hash: 'h1', now: 0 })).toBe('ten_a')
+    const lines = [
+      keyOf('credentials.find', { hash: 'h1', now: 0 }),
+      keyOf('credentials.find', { hash: 'h2', now: 0 }),
+      keyOf('inbox.by_token', { token_hash: 'h1', now: 0 }),
+      keyOf('inbox.by_token', { token_hash: 'h2', now: 0 }),
+      keyOf('tenants.all', {}),
+    ]
+    expect(new Set(lines).size).toBe(5)
+    expect(lines[4]).toBe('tenants.all')
+  })
+
   test('two statements cannot have one name', () => {
     expect(() => sql('tenants.find', 'select 1')).toThrow('two statements are named tenants.find')
   })

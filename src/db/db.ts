@@ -78,9 +78,11 @@ export function turnOf<W extends (tx: never) => unknown>(owner: Owner | W, work?
   return [typeof owner === 'string' ? { key: owner } : owner, work!]
 }
 
-/** A single statement is its tenant's; one that names none is shared out by its name. */
-export function turnOfStatement(statement: Statement<unknown>, { tenant_id }: Params): Turn {
-  return { key: typeof tenant_id === 'string' ? tenant_id : statement.name }
+/** A single statement is its tenant's. One that finds out whose something is has a line for each hash that it looks up. */
+export function turnOfStatement({ name }: Statement<unknown>, { tenant_id, hash, token_hash }: Params): Turn {
+  if (typeof tenant_id === 'string') return { key: tenant_id }
+  const looked_up = hash ?? token_hash
+  return { key: typeof looked_up === 'string' ? `${name} ${looked_up}` : name }
 }
 
 /** A single `one` or `all` on the Db itself is a consistent read of its own. */

@@ -15,6 +15,7 @@ import { type Failing, failure, type Log } from './answers.ts'
 import type { KnownHosts } from './host.ts'
 import type { AddressLimit } from './limits.ts'
 import { type Deliveries, LargeAnswer, type Outgoing, undivided } from './outgoing.ts'
+import { type RequestsUnderWay, requests_max, uncounted_max } from './under-way.ts'
 import { Upload } from './upload.ts'
 
 export interface ServerOptions {
@@ -37,14 +38,8 @@ export interface ServerOptions {
 
 export interface Running extends ServerOptions {
   turn_budget: TurnBudget
+  under_way: RequestsUnderWay
 }
-
-export const requests_max = limit(
-  'http.requests',
-  16_384,
-  'requests',
-  'Requests under way on a node, those that wait included; past it 503 UNAVAILABLE and the connection is closed.',
-)
 
 /** Bun closes a connection that is idle, or slow, this long. */
 export const idle_timeout_seconds = limit(
@@ -73,10 +68,12 @@ export interface Asking {
   permit: Permit | null
   /** Whether the connection may be idle for longer than usual until the answer is there. */
   held: boolean
+  /** Gives back the place of its client; null while nobody is counted. */
+  leave: (() => void) | null
 }
 
 export function newAsking(): Asking {
-  return { caller: null, upload: null, permit: null, held: false }
+  return { caller: null, upload: null, permit: null, held: false, leave: null }
 }
 
 const request_id_form = /^[A-Za-z0-9_.-]{8,64}$/
@@ -93,9 +90,15 @@ export function requireOneHost(headers: Headers): void {
     throw invalid({ path: 'header.Host', message: 'was sent more than once' })
 }
 
-export function requireRoom({ pendingRequests }: Connection): void {
-  if (pendingRequests > requests_max)
+/** Costs nothing while few requests are under way. */
+export function requireRoom(options: Running, request: BunRequest, server: Connection, asking: Asking): void {
+  const { pendingRequests } = server
+  if (pendingRequests <= uncounted_max) return
+  const { under_way } = options
+  const client = clientKey(addressOf(options, request, server))
+  if (pendingRequests > requests_max || !under_way.enter(client))
     throw new ApiError('UNAVAILABLE', { retry_after_seconds: 1, close: true })
+  asking.leave = () => under_way.leave(client)
 }
 
 /** Nothing is done for a client that went away meanwhile: the answer is for nobody. */
@@ -121,8 +124,9 @@ export function hold(asking: Asking, request: Request, server: Connection, ms: n
 }
 
 /** The answer is there, maybe long before the connection's time is over. */
-export function settle({ upload, held }: Asking, request: Request, server: Connection): void {
+export function settle({ upload, held, leave }: Asking, request: Request, server: Connection): void {
   upload?.release()
+  leave?.()
   if (held) server.timeout(request, idle_timeout_seconds)
 }
 
@@ -137,9 +141,12 @@ export function responseOf(
   request_id: string,
 ): Response {
   if (server.outer) {
-    // What is made of it is sent by the outer request.
-    server.outer.asking.permit = asking.permit
-    asking.permit?.releaseSoon()
+    // What is made of it is sent by the outer request, which may have asked for more than one.
+    if (asking.permit) {
+      server.outer.asking.permit?.release()
+      server.outer.asking.permit = asking.permit
+      asking.permit.releaseSoon()
+    }
     return answered instanceof LargeAnswer ? undivided(answered) : answered
   }
   if (!(answered instanceof LargeAnswer)) {

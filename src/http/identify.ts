@@ -5,7 +5,7 @@ import type { Route } from '../contract/route.ts'
 import { isApi } from '../contract/surface.ts'
 import { authenticate, mustBeAllowed } from './auth.ts'
 import type { Asking, ServerOptions } from './exchange.ts'
-import type { AddressLimit } from './limits.ts'
+import type { AddressLimit, Counted } from './limits.ts'
 
 /** Throws UNAUTHORIZED, or RATE_LIMITED past the failed keys of this address; then what the kind of key decides. */
 export async function identify(
@@ -29,14 +29,15 @@ export async function identify(
   throw new ApiError('UNAUTHORIZED')
 }
 
-function requireLeft(limit: AddressLimit, address: string): void {
-  if (limit.take(address)) return
+function requireLeft(limit: AddressLimit, address: string): Counted {
+  const counted = limit.take(address)
+  if (counted) return counted
   throw new ApiError('RATE_LIMITED', { retry_after_seconds: limit.retryAfter(address) })
 }
 
 /** One sign-up: counted once before its effect, however often the driver runs it, and not at all when it fails. */
 export class Admission {
-  #taken = false
+  #counted: Counted | null = null
 
   constructor(
     private readonly limit: AddressLimit,
@@ -44,12 +45,11 @@ export class Admission {
   ) {}
 
   take(): void {
-    if (!this.#taken) requireLeft(this.limit, this.address)
-    this.#taken = true
+    this.#counted ??= requireLeft(this.limit, this.address)
   }
 
   giveBack(): void {
-    if (this.#taken) this.limit.giveBack(this.address)
-    this.#taken = false
+    if (this.#counted) this.limit.giveBack(this.#counted)
+    this.#counted = null
   }
 }

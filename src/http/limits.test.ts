@@ -224,21 +224,23 @@ forEachService(
 )
 
 describe('A limit per address', () => {
+  const takes = (limit: AddressLimit, address: string) => limit.take(address) !== null
+
   test('takes its number in a window that begins with the first', () => {
     const clock = new TestClock()
     const limit = new AddressLimit(clock, 2, 1_000)
-    expect([limit.take('a'), limit.take('a'), limit.take('a')]).toEqual([true, true, false])
-    expect(limit.take('b')).toBe(true)
+    expect([takes(limit, 'a'), takes(limit, 'a'), takes(limit, 'a')]).toEqual([true, true, false])
+    expect(takes(limit, 'b')).toBe(true)
     clock.advance(999)
-    expect(limit.take('a')).toBe(false)
+    expect(takes(limit, 'a')).toBe(false)
     clock.advance(1)
-    expect([limit.take('a'), limit.take('a'), limit.take('a')]).toEqual([true, true, false])
+    expect([takes(limit, 'a'), takes(limit, 'a'), takes(limit, 'a')]).toEqual([true, true, false])
   })
 
   test('retryAfter is whole seconds, rounded up, at least 1', () => {
     const clock = new TestClock()
     const limit = new AddressLimit(clock, 1, 2_500)
-    limit.take('a')
+    takes(limit, 'a')
     const seen = [limit.retryAfter('a')]
     for (const ms of [500, 1, 998, 1_000, 1]) {
       clock.advance(ms)
@@ -249,23 +251,65 @@ describe('A limit per address', () => {
   })
 
   test('gives back what did not count, never below none', () => {
+    const clock = new TestClock()
+    const limit = new AddressLimit(clock, 1, 1_000)
+    const counted = limit.take('a')!
+    expect(takes(limit, 'a')).toBe(false)
+    limit.giveBack(counted)
+    const early = limit.take('a')!
+    clock.advance(1_000)
+    expect(takes(limit, 'a')).toBe(true)
+    limit.giveBack(early)
+    expect(takes(limit, 'a')).toBe(false)
+  })
+
+  test('gives back where it was counted, although it would be counted elsewhere now', () => {
+    const clock = new TestClock()
+    const limit = new AddressLimit(clock, 1, 1_000)
+    fill(limit, 9_999, ipv4(10))
+    clock.advance(500)
+    fill(limit, 1, ipv4(11))
+    const counted = limit.take('198.51.0.1')!
+    expect(Array.from({ length: 10 }, (_, i) => takes(limit, `198.51.1.${i}`))).toEqual([
+      ...Array(9).fill(true),
+      false,
+    ])
+    clock.advance(500)
+    const own = limit.take('198.51.0.1')!
+    expect(own).not.toBeNull()
+    limit.giveBack(counted)
+    expect(takes(limit, '198.51.0.1')).toBe(false)
+  })
+
+  test('remembers nothing of what it refuses or only looks up', () => {
+    const limit = new AddressLimit(new TestClock(), 2, 1_000)
+    fill(limit, 20, (i) => `2001:db8:7:${i.toString(16)}::1`)
+    const { size } = limit
+    expect(size).toEqual({ clients: 20, sites: 1, providers: 0 })
+    fill(limit, 1_000, (i) => `2001:db8:7:${(i + 256).toString(16)}::1`)
+    expect([limit.retryAfter('198.51.100.1'), limit.retryAfter('2001:db8:9::1')]).toEqual([1, 1])
+    expect(limit.size).toEqual(size)
+  })
+
+  test('remembers no network of a client whose provider has used up its number', () => {
     const limit = new AddressLimit(new TestClock(), 1, 1_000)
-    limit.giveBack('a')
-    expect([limit.take('a'), limit.take('a')]).toEqual([true, false])
-    limit.giveBack('a')
-    limit.giveBack('a')
-    expect([limit.take('a'), limit.take('a')]).toEqual([true, false])
+    fill(limit, 10_000, ipv4(10))
+    fill(limit, 10, (i) => `2001:db8:${i}::1`)
+    const { size } = limit
+    expect(size).toEqual({ clients: 10_000, sites: 10, providers: 1 })
+    expect(takes(limit, '2001:db8:ffff::1')).toBe(false)
+    expect(limit.size).toEqual(size)
   })
 
   const fill = (limit: AddressLimit, count: number, address: (i: number) => string) => {
-    for (let i = 0; i < count; i++) limit.take(address(i))
+    for (let i = 0; i < count; i++) takes(limit, address(i))
   }
   const ipv4 = (first: number) => (i: number) => `${first}.${i >> 16}.${(i >> 8) & 255}.${i & 255}`
 
   test('counts IPv6 by the /64, whichever of its addresses asks', () => {
     const limit = new AddressLimit(new TestClock(), 2, 1_000)
     const seen = ['2001:db8::1', '2001:db8::2', '2001:db8:0:0:ffff::1', '2001:db8:0:1::1'].map((address) =>
-      limit.take(address),
+      takes(limit, address),
     )
     expect(seen).toEqual([true, true, false, true])
   })
@@ -273,41 +317,43 @@ describe('A limit per address', () => {
   test('counts IPv6 by the /48 as well, at ten times the number, and says when that ends', () => {
     const clock = new TestClock()
     const limit = new AddressLimit(clock, 2, 5_000)
-    const taken = Array.from({ length: 21 }, (_, i) => limit.take(`2001:db8:7:${i.toString(16)}::1`))
-    expect(taken).toEqual([...Array(20).fill(true), false])
+    const counted = limit.take('2001:db8:7::1')!
+    const taken = Array.from({ length: 20 }, (_, i) => takes(limit, `2001:db8:7:${(i + 1).toString(16)}::1`))
+    expect([true, ...taken]).toEqual([...Array(20).fill(true), false])
     expect(limit.retryAfter('2001:db8:7:99::1')).toBe(5)
-    expect(limit.take('2001:db8:8::1')).toBe(true)
-    limit.giveBack('2001:db8:7:1::1')
-    expect([limit.take('2001:db8:7:99::1'), limit.take('2001:db8:7:98::1')]).toEqual([true, false])
+    expect(takes(limit, '2001:db8:8::1')).toBe(true)
+    limit.giveBack(counted)
+    expect([takes(limit, '2001:db8:7:99::1'), takes(limit, '2001:db8:7:98::1')]).toEqual([true, false])
     clock.advance(5_000)
-    expect(limit.take('2001:db8:7:98::1')).toBe(true)
+    expect(takes(limit, '2001:db8:7:98::1')).toBe(true)
   })
 
   test('remembers at most 10,000 clients: what has ended goes, what has not is not forgotten for others', () => {
     const clock = new TestClock()
     const limit = new AddressLimit(clock, 1, 1_000)
-    limit.take('198.51.100.1')
+    takes(limit, '198.51.100.1')
     fill(limit, 20_001, ipv4(10))
-    expect(limit.take('198.51.100.1')).toBe(false)
+    expect(takes(limit, '198.51.100.1')).toBe(false)
     clock.advance(1_000)
-    expect(limit.take('198.51.100.1')).toBe(true)
+    expect(takes(limit, '198.51.100.1')).toBe(true)
   })
 
   test('counts new clients past that by their provider, at ten times the number', () => {
     const clock = new TestClock()
     const limit = new AddressLimit(clock, 2, 1_000)
     fill(limit, 9_999, ipv4(10))
-    expect(limit.take('192.0.2.1')).toBe(true)
-    const taken = Array.from({ length: 21 }, (_, i) => limit.take(`198.51.${i}.1`))
-    expect(taken).toEqual([...Array(20).fill(true), false])
+    expect(takes(limit, '192.0.2.1')).toBe(true)
+    const counted = limit.take('198.51.0.1')!
+    const taken = Array.from({ length: 20 }, (_, i) => takes(limit, `198.51.${i + 1}.1`))
+    expect([true, ...taken]).toEqual([...Array(20).fill(true), false])
     expect(limit.retryAfter('198.51.99.1')).toBe(1)
-    expect([limit.take('198.52.0.1'), limit.take('192.0.2.1'), limit.take('192.0.2.1')]).toEqual([
+    expect([takes(limit, '198.52.0.1'), takes(limit, '192.0.2.1'), takes(limit, '192.0.2.1')]).toEqual([
       ...[true, true, false],
     ])
-    limit.giveBack('198.51.3.1')
-    expect([limit.take('198.51.98.1'), limit.take('198.51.97.1')]).toEqual([true, false])
+    limit.giveBack(counted)
+    expect([takes(limit, '198.51.98.1'), takes(limit, '198.51.97.1')]).toEqual([true, false])
     clock.advance(1_000)
-    expect(limit.take('198.51.97.1')).toBe(true)
+    expect(takes(limit, '198.51.97.1')).toBe(true)
   })
 
   test('has room for 10,000 providers, and then forgets the one whose window ends first', () => {
@@ -316,9 +362,9 @@ describe('A limit per address', () => {
     fill(limit, 10_000, ipv4(10))
     const provider = (i: number) =>
       `2a${(i >> 16).toString(16).padStart(2, '0')}:${(i & 0xffff).toString(16)}`
-    for (let i = 0; i < 10; i++) limit.take(`${provider(0)}:${i}::1`)
-    expect(limit.take(`${provider(0)}:a::1`)).toBe(false)
+    for (let i = 0; i < 10; i++) takes(limit, `${provider(0)}:${i}::1`)
+    expect(takes(limit, `${provider(0)}:a::1`)).toBe(false)
     fill(limit, 10_000, (i) => `${provider(i + 1)}::1`)
-    expect(limit.take(`${provider(0)}:a::1`)).toBe(true)
+    expect(takes(limit, `${provider(0)}:a::1`)).toBe(true)
   })
 })

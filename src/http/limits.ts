@@ -18,10 +18,13 @@ interface Window {
   ends: number
 }
 
+/** Where one was counted: what `take` counted, `giveBack` takes back. */
+export type Counted = readonly Window[]
+
 /**
  * So many in a window: of an IPv4 address, of a /64 of IPv6, and ten times as many of a /48. When more clients come than
  * are remembered, those that are stay: new ones are counted together with their neighbours, so nobody is forgotten
- * because others are many.
+ * because others are many. What is refused is not remembered.
  */
 export class AddressLimit {
   readonly #clients: Windows
@@ -38,40 +41,46 @@ export class AddressLimit {
     this.#providers = new Windows(number * network_factor, window_ms)
   }
 
-  /** Counts one; false when the address, or its network, has used up its number. In its normal spelling. */
-  take(address: string): boolean {
-    const counted = this.#countedOf(address)
-    if (counted.some(([windows, key]) => windows.isUsedUp(key))) return false
-    for (const [windows, key] of counted) windows.add(key, 1)
-    return true
+  /** Counts one; null when the address, or its network, has used up its number. In its normal spelling. */
+  take(address: string): Counted | null {
+    const now = this.clock.monotonic()
+    if (this.#usedUpOf(address, now).length > 0) return null
+    const { client, site, provider } = networksOf(address)
+    const counted: (Window | null)[] = [this.#clients.remember(client, now)]
+    if (site !== null) counted.push(this.#sites.remember(site, now))
+    if (counted.includes(null)) counted.push(this.#providers.makeRoom(provider, now))
+    const windows = counted.filter((window) => window !== null)
+    for (const window of windows) window.used += 1
+    return windows
   }
 
-  /** Takes one back that did not count in the end. */
-  giveBack(address: string): void {
-    for (const [windows, key] of this.#countedOf(address)) windows.add(key, -1)
+  /** Takes one back that did not count in the end. Once for each that was taken. */
+  giveBack(counted: Counted): void {
+    for (const window of counted) window.used -= 1
   }
 
   /** Whole seconds until this address may take one again, at least 1. */
   retryAfter(address: string): number {
-    const used_up = this.#countedOf(address).filter(([windows, key]) => windows.isUsedUp(key))
-    const ends = Math.max(0, ...used_up.map(([windows, key]) => windows.endOf(key)))
-    return Math.max(1, Math.ceil((ends - this.clock.monotonic()) / 1_000))
+    const now = this.clock.monotonic()
+    const ends = this.#usedUpOf(address, now).map((window) => window.ends)
+    return Math.max(1, Math.ceil((Math.max(now, ...ends) - now) / 1_000))
   }
 
-  /** Where this address is counted now. */
-  #countedOf(address: string): [windows: Windows, key: string][] {
-    const now = this.clock.monotonic()
+  /** The windows that keep this address from taking one. */
+  #usedUpOf(address: string, now: number): Window[] {
     const { client, site, provider } = networksOf(address)
-    const counted: [Windows, string][] = []
-    let all_remembered = this.#clients.remembers(client, now)
-    if (all_remembered) counted.push([this.#clients, client])
-    if (site !== null && this.#sites.remembers(site, now)) counted.push([this.#sites, site])
-    else if (site !== null) all_remembered = false
-    if (!all_remembered) {
-      this.#providers.makeRoom(provider, now)
-      counted.push([this.#providers, provider])
-    }
-    return counted
+    const own = [this.#clients.usedUp(client, now), site === null ? null : this.#sites.usedUp(site, now)]
+    const used_up = own.filter((window) => window !== null)
+    if (used_up.length > 0) return used_up
+    const all_remembered =
+      this.#clients.canRemember(client, now) && (site === null || this.#sites.canRemember(site, now))
+    const shared = all_remembered ? null : this.#providers.usedUp(provider, now)
+    return shared === null ? [] : [shared]
+  }
+
+  /** Windows in memory, those that have ended included. For tests. */
+  get size(): { clients: number; sites: number; providers: number } {
+    return { clients: this.#clients.size, sites: this.#sites.size, providers: this.#providers.size }
   }
 }
 
@@ -84,34 +93,41 @@ class Windows {
     private readonly window_ms: number,
   ) {}
 
-  /** Begins a window if none runs; false when there is no room for one. */
-  remembers(key: string, now: number): boolean {
+  get size(): number {
+    return this.#windows.size
+  }
+
+  /** The window that runs, or a new one; null when there is no room for one. */
+  remember(key: string, now: number): Window | null {
+    if (!this.canRemember(key, now)) return null
     const known = this.#windows.get(key)
-    if (known && known.ends > now) return true
-    this.#forgetEnded(now)
-    if (this.#windows.size >= windows_max) return false
-    this.#windows.set(key, { used: 0, ends: now + this.window_ms })
-    return true
+    return known ?? this.#begin(key, now)
   }
 
   /** The same, in place of the window that ends first if need be. */
-  makeRoom(key: string, now: number): void {
-    if (this.remembers(key, now)) return
+  makeRoom(key: string, now: number): Window {
+    const known = this.remember(key, now)
+    if (known) return known
     this.#windows.delete(this.#windows.keys().next().value!)
-    this.remembers(key, now)
+    return this.#begin(key, now)
   }
 
-  isUsedUp(key: string): boolean {
-    return this.#windows.get(key)!.used >= this.number
+  /** Whether a window of this key runs, or could begin. */
+  canRemember(key: string, now: number): boolean {
+    this.#forgetEnded(now)
+    return this.#windows.has(key) || this.#windows.size < windows_max
   }
 
-  add(key: string, count: 1 | -1): void {
-    const window = this.#windows.get(key)!
-    window.used = Math.max(0, window.used + count)
+  /** The window of this key when it has used up its number. */
+  usedUp(key: string, now: number): Window | null {
+    const known = this.#windows.get(key)
+    return known && known.ends > now && known.used >= this.number ? known : null
   }
 
-  endOf(key: string): number {
-    return this.#windows.get(key)!.ends
+  #begin(key: string, now: number): Window {
+    const window = { used: 0, ends: now + this.window_ms }
+    this.#windows.set(key, window)
+    return window
   }
 
   #forgetEnded(now: number): void {

@@ -245,17 +245,54 @@ describe('places', () => {
     expect(() => send(0)).toThrow(expect.objectContaining({ code: 'UNAVAILABLE' }))
   })
 
-  test('without one the answer to a write, which had its effect, is broken off', async () => {
-    const deliveries = new Deliveries(new MemoryBudget(new TestClock(), memory_bytes_min))
+  const toWrite = { ...unread, address: '192.0.2.1', request: new Request('http://a/', { method: 'POST' }) }
+
+  test('without one the answer to a write, which had its effect, waits, and then comes whole', async () => {
+    const memory = new MemoryBudget(new TestClock(), memory_bytes_min)
+    const deliveries = new Deliveries(memory)
+    const other = memory.hold({ address: '192.0.2.1', tenant_id: null }, () => {})
+    other.grow(memory_bytes_min / 2)
+    const text = 'a'.repeat(2 * piece_bytes_max)
+    const response = deliveries.send(new LargeAnswer(201, new Headers(), text), toWrite)
+    const read = response.text()
+    for (let turn = 0; turn < 5; turn++) await new Promise<void>((resolve) => setImmediate(resolve))
+    expect([response.status, deliveries.size.sending]).toEqual([201, 0])
+    other.release()
+    expect((await read) === text).toBe(true)
+    expect([deliveries.size, memory.bytes]).toEqual([{ sending: 0, addresses: 0 }, 0])
+  })
+
+  test('nothing is taken for a client that goes away while its answer waits', async () => {
+    const memory = new MemoryBudget(new TestClock(), memory_bytes_min)
+    const deliveries = new Deliveries(memory)
+    const other = memory.hold({ address: '192.0.2.1', tenant_id: null }, () => {})
+    other.grow(memory_bytes_min / 2)
+    const gone = new AbortController()
+    const request = new Request('http://a/', { method: 'POST', signal: gone.signal })
+    const broken: unknown[] = []
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const onBroken = (error: unknown) => {
+      broken.push(error)
+      resolve()
+    }
+    const large = new LargeAnswer(201, new Headers(), 'a'.repeat(2 * piece_bytes_max))
+    const read = deliveries.send(large, { ...toWrite, request, onBroken }).text()
+    const failed = read.catch(() => 'failed')
+    for (let turn = 0; turn < 5; turn++) await new Promise<void>((resolve) => setImmediate(resolve))
+    gone.abort()
+    other.release()
+    expect(await failed).toBe('failed')
+    await promise
+    expect([broken.length, deliveries.size.sending, memory.bytes]).toEqual([1, 0, 0])
+  })
+
+  test('when there is none for long, the answer to a write is broken off', async () => {
+    const deliveries = new Deliveries(new MemoryBudget(new TestClock(), memory_bytes_min), 0)
     let ended = 0
-    const response = deliveries.send(new LargeAnswer(201, new Headers(), 'a'.repeat(memory_bytes_min)), {
-      ...unread,
-      request: new Request('http://a/', { method: 'POST' }),
-      address: '192.0.2.1',
-      onEnd: () => ended++,
-    })
+    const large = new LargeAnswer(201, new Headers(), 'a'.repeat(memory_bytes_min))
+    const response = deliveries.send(large, { ...toWrite, onEnd: () => ended++ })
     expect(response.status).toBe(201)
-    expect(response.text()).rejects.toThrow()
+    expect(await response.text().catch(() => 'broken off')).toBe('broken off')
     expect([ended, deliveries.size.sending]).toEqual([1, 0])
   })
 })

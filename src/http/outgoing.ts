@@ -37,7 +37,7 @@ const room_wait_ms_max = limit(
   'http.room_wait_ms',
   10_000,
   'milliseconds',
-  'How long the next part of an answer waits for room in MEMORY_BUDGET; then the answer is broken off.',
+  'How long the next part of an answer, or the answer to a write, waits for room; then it is broken off.',
 )
 
 const room_looked_for_ms = 50
@@ -87,7 +87,10 @@ export class Deliveries {
   readonly #of_address = new Map<string, number>()
   #sending = 0
 
-  constructor(private readonly memory: MemoryBudget) {}
+  constructor(
+    private readonly memory: MemoryBudget,
+    private readonly wait_ms_max: number = room_wait_ms_max,
+  ) {}
 
   /** Large answers under way, and addresses that have one. For tests. */
   get size(): { sending: number; addresses: number } {
@@ -95,8 +98,8 @@ export class Deliveries {
   }
 
   /**
-   * The response that Bun sends; `onEnd` is called whatever becomes of it. Throws UNAVAILABLE to a safe method when there is no room; any other has had its
-   * effect, so its answer is broken off instead, as if the connection had failed.
+   * The response that Bun sends; `onEnd` is called whatever becomes of it. Throws UNAVAILABLE to a safe method when there
+   * is no room; any other has had its effect, so its answer waits for room, and is broken off when there is none for long.
    */
   send(answer: LargeAnswer, asked: Asked): Response {
     const { status, headers, body } = answer
@@ -105,14 +108,19 @@ export class Deliveries {
       asked.onEnd()
       return headOf(answer)
     }
-    const delivery = new Delivery(this.memory, this.#turns, body, asked)
-    const has_place = this.#hasPlace(asked.address)
-    if (!has_place || !delivery.count(heldBytes(body))) {
-      delivery.end()
-      if (method === 'GET') throw outOfMemory(true)
-    } else {
+    const delivery = new Delivery(this.memory, this.#turns, body, asked, this.wait_ms_max)
+    const enter = () => {
+      if (!this.#hasPlace(asked.address) || !delivery.count(heldBytes(body))) return false
       this.#enter(asked.address)
       delivery.onLeave(() => this.#leave(asked.address))
+      return true
+    }
+    if (!enter()) {
+      if (method === 'GET') {
+        delivery.end()
+        throw outOfMemory(true)
+      }
+      delivery.enterLater(enter)
     }
     return new Response(delivery.stream(), { status, headers })
   }
@@ -169,6 +177,8 @@ class Delivery {
   /** Bytes of the part that is being sent, when the rest is not in memory yet. */
   #part_bytes = 0
   #leave = () => {}
+  /** Null once there was room. */
+  #enter: (() => boolean) | null = null
   readonly #pieces: AsyncGenerator<Uint8Array, void>
   readonly #stop = () => this.#break()
 
@@ -177,6 +187,7 @@ class Delivery {
     private readonly turns: Turns,
     private readonly body: LargeAnswer['body'],
     private readonly asked: Asked,
+    private readonly wait_ms_max: number,
   ) {
     this.#pieces = pieces(body, (part) => this.#countPart(part))
     const { address, tenant_id } = asked
@@ -189,6 +200,11 @@ class Delivery {
   /** False when there is no room in the memory budget. */
   count(bytes: number): boolean {
     return this.#hold.grow(bytes)
+  }
+
+  /** Nothing is sent until `enter` answers true. */
+  enterLater(enter: () => boolean): void {
+    this.#enter = enter
   }
 
   onLeave(leave: () => void): void {
@@ -227,6 +243,8 @@ class Delivery {
     await this.turns.next()
     if (this.#has_ended) return this.#break()
     try {
+      if (this.#enter) await this.#untilRoom(this.#enter)
+      this.#enter = null
       const { done, value } = await this.#pieces.next()
       if (this.#has_ended) return this.#break()
       if (done) {
@@ -239,14 +257,20 @@ class Delivery {
     }
   }
 
-  /** Waits for room: others are being sent, or are cut off. Throws UNAVAILABLE when there is none for long. */
   async #countPart(part: Body): Promise<void> {
     this.#hold.shrink(this.#part_bytes)
     this.#part_bytes = Buffer.byteLength(part)
-    for (let waited_ms = 0; !this.#hold.grow(this.#part_bytes); waited_ms += room_looked_for_ms) {
-      if (this.#has_ended || waited_ms >= room_wait_ms_max) throw outOfMemory()
+    await this.#untilRoom(() => this.#hold.grow(this.#part_bytes))
+  }
+
+  /** Others are being sent, or are cut off. Throws UNAVAILABLE when there is no room for long. */
+  async #untilRoom(take: () => boolean): Promise<void> {
+    for (let waited_ms = 0; !this.#has_ended; waited_ms += room_looked_for_ms) {
+      if (take()) return
+      if (waited_ms >= this.wait_ms_max) break
       await new Promise((resolve) => setTimeout(resolve, room_looked_for_ms))
     }
+    throw outOfMemory()
   }
 
   /** The client gets an answer that visibly has no end. */

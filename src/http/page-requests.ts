@@ -83,7 +83,7 @@ export async function servePage(
   const address = () => addressOf(options, request, server)
   let response: Response
   try {
-    requireRoom(server)
+    requireRoom(options, request, server, asking)
     requireOneHost(request.headers)
     if (request.method === 'POST') asking.upload = newUpload(options, request, server)
     const waiting = options.turn_budget.enter()

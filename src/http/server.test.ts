@@ -7,9 +7,10 @@ import { ApiError, type ErrorCode, errors } from '../base/errors.ts'
 import { MemoryBudget, memory_bytes_default } from '../base/memory.ts'
 import { Reply, type Route, route } from '../contract/route.ts'
 import { DbError, type DbErrorKind } from '../db/db.ts'
-import { requests_max, type ServerOptions } from './exchange.ts'
+import type { ServerOptions } from './exchange.ts'
 import type { Page } from './pages.ts'
 import { requestHandlers } from './server.ts'
+import { requests_max, requests_of_address_max, uncounted_max } from './under-way.ts'
 
 forEachService('Every answer', (service) => {
   describe('carries X-Request-Id', () => {
@@ -153,7 +154,8 @@ describe('A route', () => {
     const options = { clock: new TestClock(), services: {}, cors_origins: [] } as unknown as ServerOptions
     const { routes } = requestHandlers([waiting], options, [page])
     const seconds: number[] = []
-    const connection = { requestIP: () => null, timeout: (_: Request, set: number) => seconds.push(set) }
+    const timeout = (_: Request, set: number) => seconds.push(set)
+    const connection = { pendingRequests: 0, requestIP: () => null, timeout }
     for (const path of ['/v1/wait', '/page']) {
       const request = new Request(`http://127.0.0.1${path}`) as BunRequest
       expect((await routes[path]!.GET!(request, connection as never)).status).toBe(200)
@@ -185,10 +187,10 @@ describe('A route', () => {
     })
     closing.push(() => server.stop(true))
     /** As if so many requests were under way. */
-    const askBeside = (pendingRequests: number, path: string) =>
+    const askBeside = (pendingRequests: number, path: string, address = '192.0.2.1') =>
       handlers.routes[path]!.GET!(new Request(`http://a${path}`) as BunRequest, {
         pendingRequests,
-        requestIP: () => null,
+        requestIP: () => ({ address, family: 'IPv4', port: 1 }),
         timeout() {},
       })
     const ask = (method: string, path: string, body: string | null = null) =>
@@ -295,6 +297,29 @@ describe('A route', () => {
       'close',
     ])
     expect(((await refused.json()) as { error: { code: string } }).error.code).toBe('UNAVAILABLE')
+  })
+
+  test('past 2,048 under way a client address may have 8,192 more, and others have room all the same', async () => {
+    expect([uncounted_max, requests_of_address_max]).toEqual([2_048, 8_192])
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const handle = async () => {
+      await promise
+      throw new ApiError('FORBIDDEN')
+    }
+    const { askBeside } = served([{ ...thatThrows(null), handle }])
+    const many = uncounted_max + 1
+    const waiting = Array.from({ length: requests_of_address_max }, () => askBeside(many, '/broken'))
+    const refused = await askBeside(many, '/broken')
+    expect([refused.status, refused.headers.get('retry-after'), refused.headers.get('connection')]).toEqual([
+      503,
+      '1',
+      'close',
+    ])
+    waiting.push(askBeside(many, '/broken', '192.0.2.2'), askBeside(uncounted_max, '/broken'))
+    resolve()
+    const statuses = (await Promise.all(waiting)).map(({ status }) => status)
+    expect(new Set(statuses)).toEqual(new Set([403]))
+    expect((await askBeside(many, '/broken')).status).toBe(403)
   })
 
   test('answers its first reply, or a Reply of its own, or nothing', async () => {

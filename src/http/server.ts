@@ -40,6 +40,7 @@ import type { Outgoing } from './outgoing.ts'
 import { inProcess, servePage } from './page-requests.ts'
 import type { Page } from './pages.ts'
 import { type ParamList, pathOf, readParams } from './params.ts'
+import { RequestsUnderWay } from './under-way.ts'
 import { answerUnrouted, findPath, type KnownPath, knownPaths } from './unrouted.ts'
 import type { Upload } from './upload.ts'
 
@@ -70,7 +71,11 @@ export function requestHandlers(
   given: ServerOptions,
   pages: readonly Page[] = [],
 ): RequestHandlers {
-  const options: Running = { ...given, turn_budget: new TurnBudget(given.clock) }
+  const options: Running = {
+    ...given,
+    turn_budget: new TurnBudget(given.clock),
+    under_way: new RequestsUnderWay(),
+  }
   const prepared = list.map(prepare)
   const routes: RequestHandlers['routes'] = {}
   const add = (path: string, method: Route['method'], handler: Handler) => {
@@ -127,7 +132,7 @@ async function serve(
   const asking = newAsking()
   let response: Response
   try {
-    requireRoom(server)
+    requireRoom(options, request, server, asking)
     const answered = await answer(prepared, options, request, server, now, request_id, asking)
     response = responseOf(answered, options, request, server, asking, prepared.route, request_id)
   } catch (error) {

@@ -132,7 +132,7 @@ describe('The bytes of a body', () => {
 
 describe('What a body takes of the memory budget', () => {
   const url = 'http://127.0.0.1/'
-  /** 48 MiB for large bodies, 16 MiB for small ones, 32 MiB for an address or a tenant. */
+  /** 48 MiB for large bodies, 16 MiB for small ones, 32 MiB for an address, 16 MiB for a tenant. */
   const budget_bytes = 64 * body_bytes_max
 
   function bench() {
@@ -184,6 +184,25 @@ describe('What a body takes of the memory budget', () => {
     expect(sending(20_000).upload.is_large).toBe(true)
   })
 
+  test.each(['2, 2', '2,2', 'two', '-2', '0x2', '2.5', ''])(
+    'with the length %j it is refused before it is counted, and nobody is cut off for it',
+    (length) => {
+      const { clock, budget } = bench()
+      const other = budget.hold({ address: '192.0.2.1', tenant_id: null }, () => {})
+      other.grow(budget_bytes / 2)
+      clock.advance(1_000)
+      const headers = new Headers({ 'content-length': length })
+      const request = { headers, body: new ReadableStream() } as unknown as Request
+      expect(() => uploadOf(request, budget)).toThrow(
+        expect.objectContaining({
+          code: 'VALIDATION_FAILED',
+          details: { issues: [{ path: 'header.Content-Length', message: expect.any(String) }] },
+        }),
+      )
+      expect([other.is_cut, budget.bytes]).toEqual([false, budget_bytes / 2])
+    },
+  )
+
   test('is counted as it arrives and not as announced, until the request was answered', async () => {
     const { budget, sending } = bench()
     const { upload, send, close } = sending(body_bytes_max)
@@ -215,9 +234,9 @@ describe('What a body takes of the memory budget', () => {
 
   test('is given to others when nothing has arrived of it for a second', async () => {
     const { clock, budget, sending } = bench()
-    const stalled = Array.from({ length: 32 }, () => {
+    const stalled = Array.from({ length: 32 }, (_, i) => {
       const one = sending(body_bytes_max)
-      return { ...one, reading: codeOf(() => one.upload.read('tenant')) }
+      return { ...one, reading: codeOf(() => one.upload.read(`tenant-${i}`)) }
     })
     for (const { send } of stalled) await send(body_bytes_max - 1)
     clock.advance(1_000)
@@ -238,7 +257,7 @@ describe('What a body takes of the memory budget', () => {
     const { clock, sending } = bench()
     for (let i = 0; i < 32; i++) {
       const { upload, send, close } = sending(body_bytes_max)
-      const reading = upload.read('tenant')
+      const reading = upload.read(`tenant-${i}`)
       await send(body_bytes_max)
       close()
       await reading

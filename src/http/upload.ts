@@ -61,7 +61,7 @@ export class Upload {
 
   /**
    * Counts what Bun takes in by itself until `read`, which is up to 1 MiB. Throws UNAVAILABLE when there is no room
-   * for a large body.
+   * for a large body, and VALIDATION_FAILED when its length is no number.
    */
   constructor(
     private readonly request: Request,
@@ -69,7 +69,7 @@ export class Upload {
     private readonly address: () => string,
   ) {
     const length = request.headers.get('content-length')
-    this.#length = length === null ? (request.body === null ? 0 : null) : Number(length)
+    this.#length = length === null ? (request.body === null ? 0 : null) : lengthOf(length)
     if (!this.is_large) return
     const expected = Math.min(this.#length ?? chunked_bytes, body_bytes_max)
     this.#hold = this.#newHold()
@@ -171,6 +171,12 @@ function grown(
   const larger = new Uint8Array(size)
   larger.set(buffer.subarray(0, bytes))
   return larger
+}
+
+/** Bun joins repeated headers, also those that say the same. */
+function lengthOf(header: string): number {
+  if (/^\d+$/.test(header)) return Number(header)
+  throw invalid({ path: 'header.Content-Length', message: 'must be sent once, as a whole number' })
 }
 
 /** Bun ends the body before it looks at trailers, and refuses them then: what was announced is refused before. */

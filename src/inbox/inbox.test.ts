@@ -1,11 +1,13 @@
 import { describe, expect, test } from 'bun:test'
+import { TestClock } from '../../test/support/clock.ts'
 import { type Answer, forEachService, type TestService, type TestTenant } from '../../test/support/service.ts'
 import { rowsOf } from '../../test/support/work-engine.ts'
 import { day_ms, hour_ms, iso, second_ms } from '../base/clock.ts'
 import { type ErrorCode, errors } from '../base/errors.ts'
 import { Gate } from '../base/gate.ts'
-import { hashKey } from '../base/keys.ts'
+import { hashKey, newToken } from '../base/keys.ts'
 import type { AdminCaller } from '../contract/caller.ts'
+import type { Db, Turn } from '../db/db.ts'
 import { default_plans } from '../quotas/plans.ts'
 import * as tenants from '../tenants/service.ts'
 import { droppedUpTo, expiryOf, type InboxRow, messageCount } from './inbox.ts'
@@ -486,4 +488,22 @@ describe('an inbox', () => {
       0, 1, 0, 9,
     ])
   })
+})
+
+test('messages wait in a line for each inbox, so that those of one do not keep others from arriving', async () => {
+  const lines: string[] = []
+  const db = {
+    write: async ({ key }: Turn) => {
+      lines.push(key)
+      return true
+    },
+  } as unknown as Db
+  const gate = new Gate(new TestClock())
+  const services = { plans: default_plans, wake() {}, waiters: { tell() {} }, gate }
+  const request = { method: 'POST', headers: new Headers(), bytes: Buffer.from('x'), url: '/hook/t' }
+  const [one, other] = [newToken(), newToken()]
+  for (const token of [one, other, one])
+    await inboxes.receive(db, services, token, { ...request, address: '192.0.2.1' })
+  expect(lines[0]).toBe(lines[2]!)
+  expect(lines[0]).not.toBe(lines[1]!)
 })
