@@ -252,6 +252,38 @@ describe('the reserve', () => {
     expect(await growing(db)).toBe(true)
   })
 
+  test('that cannot be looked after once a batch is committed fails nothing of it, runs nothing twice, and is told', async () => {
+    space.free = 200 * mib
+    const told: unknown[] = []
+    let failure: Error | null = null
+    const throwing = () => {
+      if (failure) throw failure
+      return space
+    }
+    const onDiskUnknown = (error: unknown) => told.push(error)
+    const db = open({ disk: { reserve_bytes: 100 * mib, space: throwing }, onDiskUnknown })
+    await db.write((tx) => tx.run(CREATE, {}))
+    await db.write((tx) => tx.run(COUNTERS, {}))
+    const codes = ['EIO', 'SQLITE_FULL', 'SQLITE_IOERR_READ']
+    for (const [i, code] of codes.entries()) {
+      failure = Object.assign(new Error('statfs'), { code })
+      let runs = 0
+      const work = (id: number) =>
+        db.write(async (tx) => {
+          runs += 1
+          tx.stores('ten_a', 20 * mib)
+          await tx.run(INSERT, { id, text })
+        })
+      expect(await Promise.all([work(2 * i), work(2 * i + 1)].map(outcome))).toEqual(['done', 'done'])
+      expect([runs, told.length, told.at(-1), fatal.length]).toEqual([2, i + 1, failure, 0])
+    }
+    // The look is still due: the next commit makes it.
+    failure = null
+    space.free = 0
+    expect(await growing(db)).toBe(false)
+    expect([await growing(db), told.length, await read(db, 5)]).toEqual([true, codes.length, 3_000])
+  })
+
   test('is released when SQLite finds no room: what does not grow is done, what grows refuses itself', async () => {
     sqlite_pragmas.push('pragma max_page_count = 60')
     try {

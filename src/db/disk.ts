@@ -97,18 +97,22 @@ export class Disk {
     return this.#space(this.#folder).free
   }
 
-  /** After a commit. True when so much grew since the last look that another one is due. */
-  grew(bytes: number): boolean {
+  /** After a commit. */
+  grew(bytes: number): void {
     this.#grown_since_look += bytes
+  }
+
+  /** Whether so much grew since the last look that another one is due. */
+  get look_due(): boolean {
     const enough = Math.max(mib, (this.#reserve_bytes - this.#file_bytes) / 4)
     return this.#reserve_bytes > 0 && this.#grown_since_look > enough
   }
 
   /** `reusable`: bytes that the database has free within its files, less what it will still take of the disk. */
   look(reusable: number): void {
-    this.#grown_since_look = 0
     this.#held = sizeOf(this.#file) // somebody may have removed it
     const left = this.free + this.#held + reusable
+    this.#grown_since_look = 0
     this.#full = this.#reserve_bytes > 0 && left < this.#reserve_bytes
   }
 
@@ -161,7 +165,7 @@ export class Disk {
 
 /** 0 when there is none. */
 export function sizeOf(file: string): number {
-  return existsSync(file) ? statSync(file).size : 0
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0
 }
 
 /** Bytes that no file system stores in fewer. Nothing rests on their being hard to guess (Marsaglia's xorshift32). */
