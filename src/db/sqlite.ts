@@ -313,7 +313,7 @@ class SqliteDb implements Db {
 
   /**
    * When the disk is full, all jobs are run once more: with what was reserved, and what grows refuses itself. The
-   * checkpoint makes the room that the log takes usable again.
+   * checkpoint makes the room that the log takes usable again, if there is enough for the checkpoint itself.
    */
   async #attemptWithReserve(jobs: Job[], now: Millis): Promise<Outcome[]> {
     try {
@@ -321,7 +321,11 @@ class SqliteDb implements Db {
     } catch (error) {
       if (!this.#disk || (translate('sqlite', error) as DbError).kind !== 'full') throw error
       this.#disk.exhausted()
-      this.#writer.exec('pragma wal_checkpoint(passive)')
+      try {
+        this.#writer.exec('pragma wal_checkpoint(passive)')
+      } catch {
+        // The jobs are told what the second attempt says.
+      }
       return this.#attemptAll(jobs, now)
     }
   }
