@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'bun:test'
+import { describe, expect, spyOn, test } from 'bun:test'
 import { TestClock } from '../../test/support/clock.ts'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { second_ms } from '../base/clock.ts'
@@ -6,8 +6,8 @@ import { default_plans } from '../quotas/plans.ts'
 import * as quotas from '../quotas/service.ts'
 import { secretsUnder } from '../secrets/service.ts'
 import * as tenants from '../tenants/service.ts'
-import type { Db } from './db.ts'
-import { recount } from './recount.ts'
+import type { Db, Turn } from './db.ts'
+import { recount, recountEach } from './recount.ts'
 import { rowBytes, StoredBytes } from './stored.ts'
 
 const kib = 1_024
@@ -98,6 +98,34 @@ forEachDatabase('stored bytes', (databases) => {
     await db.maintain()
     expect([await recount(db, tenant_id), await counterOf(db, tenant_id)]).toEqual([-999, 0])
     expect(await recount(db, tenant_id)).toBe(0)
+  })
+
+  test('are recounted for as long as that takes, and not by the tenant’s own turn', async () => {
+    const { db } = await databases.open()
+    const tenant_id = await newTenant(db)
+    await db.write((tx) => tx.stores(tenant_id, 999))
+    await db.maintain()
+    const spies = [spyOn(db, 'read'), spyOn(db, 'write')]
+    await recount(db, tenant_id)
+    const turns = spies.flatMap(({ mock }) => mock.calls.map(([turn]) => turn as unknown as Turn))
+    for (const spy of spies) spy.mockRestore()
+    expect(turns).toEqual(Array(3).fill({ key: 'recount', ms_max: null }))
+  })
+
+  test('of one tenant that cannot be recounted leave the others to be put right, and are told of', async () => {
+    const { db } = await databases.open()
+    const two = [{ tenant_id: await newTenant(db) }, { tenant_id: await newTenant(db) }]
+    for (const { tenant_id } of two) await db.write((tx) => tx.stores(tenant_id, 999))
+    await db.maintain()
+    const spy = spyOn(db, 'read').mockImplementationOnce(() => Promise.reject(new Error('too slow')))
+    const told: unknown[] = []
+    expect(await recountEach(db, two, (tenant, missing) => told.push([tenant, missing]))).toBe(1)
+    spy.mockRestore()
+    expect(told).toEqual([
+      [two[0], new Error('too slow')],
+      [two[1], -999],
+    ])
+    expect([await counterOf(db, two[0]!.tenant_id), await counterOf(db, two[1]!.tenant_id)]).toEqual([999, 0])
   })
 
   test('are known within a transaction: the counter, what waits, its neighbours and its own', async () => {
