@@ -2,6 +2,8 @@ import { describe, expect, spyOn, test } from 'bun:test'
 import { TestClock } from '../../test/support/clock.ts'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { second_ms } from '../base/clock.ts'
+import * as outbox from '../outbox/store.ts'
+import { lease_ms } from '../outbox/work.ts'
 import { default_plans } from '../quotas/plans.ts'
 import * as quotas from '../quotas/service.ts'
 import { secretsUnder } from '../secrets/service.ts'
@@ -126,6 +128,27 @@ forEachDatabase('stored bytes', (databases) => {
       [two[1], -999],
     ])
     expect([await counterOf(db, two[0]!.tenant_id), await counterOf(db, two[1]!.tenant_id)]).toEqual([999, 0])
+  })
+
+  test('count an attempt once that was taken for lost, and whose result comes in the end', async () => {
+    const { db, clock } = await databases.open()
+    const tenant_id = await newTenant(db)
+    const key = { tenant_id, kind: 'schedule', source_id: 'sch_a' } as const
+    const event = { event_id: 'evt_a', destination: 'http://127.0.0.1:9', next_at: clock.now() }
+    await db.write((tx) => outbox.plan(tx, { ...key, ...event }))
+    const lease = () =>
+      db.write((tx) => outbox.lease(tx, tenant_id, 'schedule', ['sch_a'], tx.now + lease_ms))
+    const [held] = await lease()
+    clock.advance(lease_ms)
+    await lease()
+    const came = { status_code: 500, error: 'http_500', started_at: 7, duration_ms: 8 }
+    const result = { ok: false, ...came }
+    for (let i = 0; i < 2; i++) await db.write((tx) => outbox.log(tx, held!, 'schedule', result))
+    expect(await outbox.attempts(db, tenant_id, 'schedule', 'sch_a', 99, 10)).toEqual([
+      { seq: 1, event_id: 'evt_a', attempt: 1, ...came },
+    ])
+    await db.maintain()
+    expect([await counterOf(db, tenant_id), await recount(db, tenant_id)]).toEqual([rowBytes(), 0])
   })
 
   test('are known within a transaction: the counter, what waits, its neighbours and its own', async () => {
