@@ -10,7 +10,7 @@ import { secretsUnder } from '../secrets/service.ts'
 import * as tenants from '../tenants/service.ts'
 import type { Db, Turn } from './db.ts'
 import { recount, recountEach } from './recount.ts'
-import { rowBytes, StoredBytes } from './stored.ts'
+import { LateCount, rowBytes, StoredBytes } from './stored.ts'
 
 const kib = 1_024
 const services = { plans: default_plans, secrets: secretsUnder('the secret of these tests') }
@@ -194,5 +194,37 @@ describe('what a process knows of the counters', () => {
     expect(stored.unwritten('a')).toBe(10)
     stored.written('a', stored.take('a'), null)
     expect([stored.unwritten('a'), stored.used('a', 5)]).toEqual([0, 5])
+  })
+
+  test('after a commit of which nobody knows counts what was removed, and not what grew', async () => {
+    const stored = new StoredBytes(new TestClock())
+    const tx = { one: async () => ({ used: 5 }) as never }
+    const large = 512 * kib
+    for (const [tenant_id, waiting] of [
+      ['grew', 10],
+      ['shrank', -10],
+    ] as const)
+      stored.keep(tenant_id, waiting)
+    const count = new LateCount(stored)
+    // Of these two the counter is written, and of the others only once they waited.
+    count.changes.add('grew', large)
+    count.changes.add('shrank', -large)
+    count.changes.add('small', 7)
+    count.changes.add('smaller', -7)
+    await count.write(tx)
+    count.failed(true)
+    const waits = ['grew', 'shrank', 'small', 'smaller'].map((tenant_id) => stored.unwritten(tenant_id))
+    expect(waits).toEqual([0, -10, 0, -7])
+  })
+
+  test('after a commit that failed is what it was before', async () => {
+    const stored = new StoredBytes(new TestClock())
+    stored.keep('grew', 10)
+    const count = new LateCount(stored)
+    count.changes.add('grew', 512 * kib)
+    count.changes.add('smaller', -7)
+    await count.write({ one: async () => null as never })
+    count.failed(false)
+    expect([stored.unwritten('grew'), stored.unwritten('smaller')]).toEqual([10, 0])
   })
 })
