@@ -64,6 +64,8 @@ describe('While the disk is nearly full', () => {
       await service.ask('POST', `/hook/${inbox.token}`, { body: 'x' }),
     ]
     expect(refused.map(refusal)).toEqual(refused.map(() => [507, 'STORAGE_FULL', undefined, '1']))
+    const stale = await ask('PUT', '/v1/kv/state/there', { value: 'abcd', cas_version: 9 })
+    expect([stale.status, stale.body.error.code]).toEqual([409, 'VERSION_MISMATCH'])
     expect((await service.ask('POST', '/hook/unknown', { body: 'x' })).status).toBe(404)
     const gone = await service.ask('POST', `/hook/${expired.token}`, { body: 'x' })
     expect([gone.status, gone.body.error.code]).toEqual([410, 'INBOX_EXPIRED'])

@@ -193,6 +193,30 @@ forEachService('storage_bytes', (service) => {
     expect([200, 201]).toContain((await create({ id })).status)
   })
 
+  test('past it a put that grows and whose precondition fails hears of that, and 402 when it holds', async () => {
+    await put('there', 100)
+    await fill()
+    const long = { value: 'x'.repeat(200) }
+    const grow = (key: string, more: object, headers = {}) =>
+      ask('PUT', `/v1/kv/state/${key}`, { ...long, ...more }, headers)
+    const answers = [
+      await grow('there', { cas_version: 2 }),
+      await grow('there', { cas_version: 0 }),
+      await grow('new', { cas_version: 1 }),
+      await grow('there', {}, { 'if-match': '"2"' }),
+      await grow('there', {}, { 'if-none-match': '*' }),
+      await grow('there', { cas_version: 1 }),
+      await grow('there', {}, { 'if-match': '"1"' }),
+      await grow('new', {}, { 'if-none-match': '*' }),
+    ]
+    const mismatches = [409, 409, 409, 412, 412].map((status) => [status, 'VERSION_MISMATCH'])
+    expect(answers.map(({ status, body }) => [status, body.error.code])).toEqual([
+      ...mismatches,
+      ...Array(3).fill([402, 'QUOTA_EXCEEDED']),
+    ])
+    expect(answers[0]!.body.error.details).toEqual({ current_version: 1 })
+  })
+
   test('past it nothing else is refused: reads, deletes, decisions, verbs of dead letters, what does not grow', async () => {
     await put('there', 100)
     const check = { key: 'running', limit: 5, windowSeconds: 60 }
