@@ -7,7 +7,7 @@ import type { Plans } from './contract/services.ts'
 import type { Db } from './db/db.ts'
 import { mustBeCurrent } from './db/migrate.ts'
 import { openDb, sqlitePath } from './db/open.ts'
-import { recount } from './db/recount.ts'
+import { recountEach } from './db/recount.ts'
 import * as tenants from './tenants/service.ts'
 
 const usage = `Usage: npm run admin -- <command>
@@ -88,11 +88,14 @@ async function setStorage(db: Db, tenant: string, bytes: string): Promise<void> 
   console.log(`${tenant_id} (${name}) may store ${allowed}`)
 }
 
+/** Throws when a tenant could not be recounted, after all the others. */
 async function recountAll(db: Db, tenant: string | undefined): Promise<void> {
-  for (const { tenant_id, name } of tenant ? [await tenantCalled(db, tenant)] : await tenants.all(db)) {
-    const missing = await recount(db, tenant_id)
-    console.log([tenant_id, missing === 0 ? 'right' : `was off by ${missing} bytes`, name].join('\t'))
-  }
+  const asked = tenant ? [await tenantCalled(db, tenant)] : await tenants.all(db)
+  const failed = await recountEach(db, asked, ({ tenant_id, name }, missing) => {
+    if (missing instanceof Error) console.log([tenant_id, `failed: ${missing.message}`, name].join('\t'))
+    else console.log([tenant_id, missing === 0 ? 'right' : `was off by ${missing} bytes`, name].join('\t'))
+  })
+  if (failed > 0) throw new Error(`${failed} of ${asked.length} tenants could not be recounted; try again`)
 }
 
 /** Throws when something is damaged, with what SQLite says about it. */

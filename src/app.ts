@@ -105,6 +105,7 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
     database_time: clock === systemClock,
     onFatal,
     onDamaged: (error) => log.error({ error: String(error) }, damaged_message),
+    onDiskUnknown: (error) => log.error({ error: String(error) }, 'the room on the disk is not known'),
     disk: { reserve_bytes: config.disk_reserve_bytes, ...(space ? { space } : {}) },
     exclusive: true,
   }).catch((error: Error) => {

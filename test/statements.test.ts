@@ -114,6 +114,10 @@ const of_outbox = [
   'outbox.lease',
   'checkpoints.find',
   'tenants.signing_secrets',
+  // What came of an attempt, when that is known before the answer has arrived.
+  'outbox.log_attempt',
+  'outbox.retry',
+  'checkpoints.called',
 ]
 
 function ofTheRequest(all: string[], operation: string): string[] {

@@ -1,7 +1,7 @@
 // Files that were damaged, files that cannot be written, and disks that are full.
 
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { TestClock } from '../../test/support/clock.ts'
@@ -10,6 +10,7 @@ import { type Db, DbError, unnamed } from './db.ts'
 import { log_bytes, sqlite_pragmas } from './dialect.ts'
 import { Disk, type Space } from './disk.ts'
 import { openSqlite, type SqliteOptions } from './sqlite.ts'
+import { Connection } from './sqlite-connection.ts'
 
 const mib = 1_048_576
 const CREATE = unnamed(
@@ -165,6 +166,11 @@ describe('a file that cannot be written', () => {
 describe('the reserve', () => {
   const reserve = () => (existsSync(`${path}.reserve`) ? statSync(`${path}.reserve`).size : null)
   const disk = (reserve_bytes: number | null) => ({ disk: { reserve_bytes, space: () => space } })
+  const grow = (db: Db, id: number) =>
+    db.write(async (tx) => {
+      if (tx.disk_full) throw new ApiError('STORAGE_FULL')
+      await tx.run(INSERT, { id, text })
+    })
   const growing = (db: Db) => db.write((tx) => tx.disk_full)
 
   test.each([
@@ -252,6 +258,38 @@ describe('the reserve', () => {
     expect(await growing(db)).toBe(true)
   })
 
+  test('that cannot be looked after once a batch is committed fails nothing of it, runs nothing twice, and is told', async () => {
+    space.free = 200 * mib
+    const told: unknown[] = []
+    let failure: Error | null = null
+    const throwing = () => {
+      if (failure) throw failure
+      return space
+    }
+    const onDiskUnknown = (error: unknown) => told.push(error)
+    const db = open({ disk: { reserve_bytes: 100 * mib, space: throwing }, onDiskUnknown })
+    await db.write((tx) => tx.run(CREATE, {}))
+    await db.write((tx) => tx.run(COUNTERS, {}))
+    const codes = ['EIO', 'SQLITE_FULL', 'SQLITE_IOERR_READ']
+    for (const [i, code] of codes.entries()) {
+      failure = Object.assign(new Error('statfs'), { code })
+      let runs = 0
+      const work = (id: number) =>
+        db.write(async (tx) => {
+          runs += 1
+          tx.stores('ten_a', 20 * mib)
+          await tx.run(INSERT, { id, text })
+        })
+      expect(await Promise.all([work(2 * i), work(2 * i + 1)].map(outcome))).toEqual(['done', 'done'])
+      expect([runs, told.length, told.at(-1), fatal.length]).toEqual([2, i + 1, failure, 0])
+    }
+    // The look is still due: the next commit makes it.
+    failure = null
+    space.free = 0
+    expect(await growing(db)).toBe(false)
+    expect([await growing(db), told.length, await read(db, 5)]).toEqual([true, codes.length, 3_000])
+  })
+
   test('is released when SQLite finds no room: what does not grow is done, what grows refuses itself', async () => {
     sqlite_pragmas.push('pragma max_page_count = 60')
     try {
@@ -259,24 +297,47 @@ describe('the reserve', () => {
       const db = open(disk(50 * mib))
       await db.maintain()
       await db.write((tx) => tx.run(CREATE, {}))
-      const grow = (id: number) =>
-        db.write(async (tx) => {
-          if (tx.disk_full) throw new ApiError('STORAGE_FULL')
-          await tx.run(INSERT, { id, text })
-        })
-      for (let id = 1; id <= 40; id++) await grow(id)
+      for (let id = 1; id <= 40; id++) await grow(db, id)
       expect(reserve()).toBe(32 * mib)
       const removed = (id: number) => db.write((tx) => tx.run(DELETE, { id }))
       // 60 pages are too few for all of these; those that do not grow share the commit, and are done.
-      const together = [...Array.from({ length: 30 }, (_, i) => grow(100 + i)), removed(1), removed(2)]
+      const together = [...Array.from({ length: 30 }, (_, i) => grow(db, 100 + i)), removed(1), removed(2)]
       const kinds = await Promise.all(together.map(outcome))
       expect(kinds).toEqual([...Array(30).fill('STORAGE_FULL'), 'done', 'done'])
       expect([reserve(), db.trouble()?.kind]).toEqual([null, 'full'])
       expect([await read(db, 1), await read(db, 3), fatal.length]).toEqual([undefined, 3_000, 0])
       // Without a new start: a look finds room, the file is made again, and what grows is taken.
       await db.maintain()
-      expect([await outcome(grow(500)), reserve(), db.trouble()]).toEqual(['done', 32 * mib, null])
+      expect([await outcome(grow(db, 500)), reserve(), db.trouble()]).toEqual(['done', 32 * mib, null])
     } finally {
+      sqlite_pragmas.pop()
+    }
+  })
+
+  test('that cannot be released, and a checkpoint that fails, leave the second attempt of a full disk to be made', async () => {
+    sqlite_pragmas.push('pragma max_page_count = 60')
+    const original = Connection.prototype.exec
+    const exec = spyOn(Connection.prototype, 'exec')
+    try {
+      mkdirSync(`${path}.reserve/within`, { recursive: true })
+      space.free = 100 * mib
+      const db = open(disk(50 * mib))
+      await db.write((tx) => tx.run(CREATE, {}))
+      for (let id = 1; id <= 40; id++) await grow(db, id)
+      let checkpoints = 0
+      exec.mockImplementation(function (this: Connection, text: string) {
+        if (!text.includes('wal_checkpoint')) return original.call(this, text)
+        checkpoints += 1
+        throw Object.assign(new Error('disk I/O error'), { code: 'SQLITE_IOERR_WRITE' })
+      })
+      const removed = db.write((tx) => tx.run(DELETE, { id: 1 }))
+      const kinds = await Promise.all(
+        [...Array.from({ length: 30 }, (_, i) => grow(db, 100 + i)), removed].map(outcome),
+      )
+      expect(kinds).toEqual([...Array(30).fill('STORAGE_FULL'), 'done'])
+      expect([checkpoints, fatal.length, existsSync(`${path}.reserve`)]).toEqual([1, 0, true])
+    } finally {
+      exec.mockRestore()
       sqlite_pragmas.pop()
     }
   })

@@ -1,7 +1,7 @@
 // The disk of a SQLite database: a reserve is kept free, so that deletes, sweeps and settling go on when it is full.
 // Part of the reserve is a file, because other programs fill disks as well: it is released when SQLite finds no room.
 
-import { existsSync, rmSync, statfsSync, statSync } from 'node:fs'
+import { rmSync, statfsSync, statSync } from 'node:fs'
 import { open as openFile, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { limit } from '../base/limit.ts'
@@ -78,7 +78,7 @@ export class Disk {
     const share = Math.round(space(this.#folder).total * reserve_share)
     this.#reserve_bytes = reserve_bytes ?? Math.min(reserve_bytes_max, Math.max(reserve_bytes_min, share))
     this.#file_bytes = Math.min(reserve_file_bytes_max, this.#reserve_bytes)
-    if (existsSync(this.#unfinished)) rmSync(this.#unfinished)
+    removed(this.#unfinished)
     this.#held = sizeOf(this.#file)
     // A start needs some room, too.
     if (this.#file_bytes === 0 || this.free < start_bytes_min) this.release()
@@ -97,18 +97,22 @@ export class Disk {
     return this.#space(this.#folder).free
   }
 
-  /** After a commit. True when so much grew since the last look that another one is due. */
-  grew(bytes: number): boolean {
+  /** After a commit. */
+  grew(bytes: number): void {
     this.#grown_since_look += bytes
+  }
+
+  /** Whether so much grew since the last look that another one is due. */
+  get look_due(): boolean {
     const enough = Math.max(mib, (this.#reserve_bytes - this.#file_bytes) / 4)
     return this.#reserve_bytes > 0 && this.#grown_since_look > enough
   }
 
   /** `reusable`: bytes that the database has free within its files, less what it will still take of the disk. */
   look(reusable: number): void {
-    this.#grown_since_look = 0
     this.#held = sizeOf(this.#file) // somebody may have removed it
     const left = this.free + this.#held + reusable
+    this.#grown_since_look = 0
     this.#full = this.#reserve_bytes > 0 && left < this.#reserve_bytes
   }
 
@@ -118,13 +122,12 @@ export class Disk {
     return this.release()
   }
 
-  /** Gives the file up; false when there is none. */
+  /** Gives the file up; false when there is none, or it cannot be removed. Never throws. */
   release(): boolean {
     this.#making = false
-    rmSync(this.#unfinished, { force: true })
-    if (this.#held === 0) return false
+    removed(this.#unfinished)
+    if (this.#held === 0 || !removed(this.#file)) return false
     this.#held = 0
-    rmSync(this.#file, { force: true })
     return true
   }
 
@@ -140,7 +143,7 @@ export class Disk {
       this.#held = this.#file_bytes
     } catch {
       // No room after all: it is tried again later.
-      rmSync(this.#unfinished, { force: true })
+      removed(this.#unfinished)
     } finally {
       this.#making = false
     }
@@ -159,9 +162,19 @@ export class Disk {
   }
 }
 
+/** Whether no such file is there any more. */
+function removed(file: string): boolean {
+  try {
+    rmSync(file, { force: true })
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** 0 when there is none. */
 export function sizeOf(file: string): number {
-  return existsSync(file) ? statSync(file).size : 0
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0
 }
 
 /** Bytes that no file system stores in fewer. Nothing rests on their being hard to guess (Marsaglia's xorshift32). */

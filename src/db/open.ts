@@ -14,6 +14,7 @@ export interface OpenOptions {
   onFatal: (error: unknown) => void
   /** SQLite: see there. */
   onDamaged?: (error: unknown) => void
+  onDiskUnknown?: (error: unknown) => void
   disk?: Partial<DiskOptions>
   /** False for a command that works beside a running server. */
   exclusive: boolean

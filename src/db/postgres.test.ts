@@ -520,6 +520,7 @@ describe('a PostgreSQL that says nothing on connections that stay open', () => {
       const own = await open(url, 1)
       const { pid } = (await own.one(PID, {}))!
       expect(await own.write(turn, (tx) => tx.one(SLEEP, {}))).toEqual({ pid } as never)
+      expect(await own.read(turn, (q) => q.one(SLEEP, {}))).toEqual({ pid } as never)
       expect(await own.one(PID, {})).toEqual({ pid })
       await own.close()
     },

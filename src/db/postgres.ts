@@ -114,6 +114,11 @@ interface Runner {
   unsafe(text: string, values: unknown[]): PromiseLike<unknown>
 }
 
+/** A statement of a turn that may take longer than a request may take as long. */
+async function allowTime(connection: Runner, ms_max: number | null): Promise<void> {
+  await connection.unsafe(`set local statement_timeout = ${ms_max ?? 0}`, [])
+}
+
 /** What is told of every statement. */
 interface Traffic {
   listener: ((name: string) => void) | null
@@ -187,9 +192,10 @@ class PostgresDb implements Db {
   read<T>(owner: Owner | ((q: Reader) => Awaitable<T>), given?: (q: Reader) => Awaitable<T>): Promise<T> {
     const [turn, work] = turnOf(owner, given)
     return this.#guarded(turn, () =>
-      this.#pool.begin('isolation level repeatable read read only', (connection) =>
-        Promise.resolve(work(new Queries(connection, this.#traffic))),
-      ),
+      this.#pool.begin('isolation level repeatable read read only', async (connection) => {
+        if (turn.ms_max !== undefined) await allowTime(connection, turn.ms_max)
+        return work(new Queries(connection, this.#traffic))
+      }),
     )
   }
 
@@ -213,7 +219,7 @@ class PostgresDb implements Db {
 
   async #transaction<T>(
     call: Call,
-    { ms_max }: Turn,
+    turn: Turn,
     work: (tx: Tx) => Awaitable<T>,
     waiting: readonly string[] | null,
   ): Promise<T> {
@@ -223,7 +229,7 @@ class PostgresDb implements Db {
     call.committing = false
     try {
       const value = await this.#pool.begin(async (connection) => {
-        if (ms_max !== undefined) await connection.unsafe(`set local statement_timeout = ${ms_max ?? 0}`)
+        if (turn.ms_max !== undefined) await allowTime(connection, turn.ms_max)
         const tx = new PostgresTx(connection, this.#traffic, call, now, effects, this.#stored, count.changes)
         try {
           const done = await work(tx)

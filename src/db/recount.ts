@@ -2,7 +2,7 @@
 // it names, and row_bytes.
 
 import { limit } from '../base/limit.ts'
-import { type Db, type Reader, type Statement, sql } from './db.ts'
+import { type Db, type Reader, type Statement, sql, type Turn } from './db.ts'
 import { add, row_bytes } from './stored.ts'
 
 interface Counted {
@@ -111,17 +111,35 @@ async function countAll(q: Reader, tenant_id: string): Promise<number> {
   return bytes
 }
 
+/** No request waits for it, and a tenant of a million rows takes longer than one may. */
+const turn: Turn = { key: 'recount', ms_max: null }
+
 /**
  * Puts a tenant's counter right; writes may go on meanwhile. Counter and rows are read in one state of the database, and
  * the counter changes by the difference. On PostgreSQL what nodes have not written yet makes it that much wrong.
  * Answers what the counter was off by.
  */
 export async function recount(db: Db, tenant_id: string): Promise<number> {
-  await db.write((tx) => tx.run(MAKE, { tenant_id }))
-  const missing = await db.read(async (q) => {
+  await db.write(turn, (tx) => tx.run(MAKE, { tenant_id }))
+  const missing = await db.read(turn, async (q) => {
     const known = (await q.one(COUNTER, { tenant_id }))?.used ?? 0
     return (await countAll(q, tenant_id)) - known
   })
-  if (missing !== 0) await db.write((tx) => add(tx, tenant_id, missing))
+  if (missing !== 0) await db.write(turn, (tx) => add(tx, tenant_id, missing))
   return missing
+}
+
+/** One after the other; one that fails is told, and the others are counted all the same. Answers how many failed. */
+export async function recountEach<Tenant extends { tenant_id: string }>(
+  db: Db,
+  tenants: readonly Tenant[],
+  tell: (tenant: Tenant, missing: number | Error) => void,
+): Promise<number> {
+  let failed = 0
+  for (const tenant of tenants) {
+    const missing = await recount(db, tenant.tenant_id).catch((error: Error) => error)
+    if (missing instanceof Error) failed += 1
+    tell(tenant, missing)
+  }
+  return failed
 }

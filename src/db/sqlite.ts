@@ -56,6 +56,8 @@ export interface SqliteOptions {
   onFatal: (error: unknown) => void
   /** Called once, when some of the file is found to be damaged. Reads go on as far as they can, writes do not. */
   onDamaged?: (error: unknown) => void
+  /** How much room the disk has could not be found out: what was known before holds until the next look. */
+  onDiskUnknown?: (error: unknown) => void
   disk?: Partial<DiskOptions>
 }
 
@@ -113,6 +115,7 @@ class SqliteDb implements Db {
   readonly #stored: StoredBytes
   #damaged = false
   readonly #onDamaged: (error: unknown) => void
+  readonly #onDiskUnknown: (error: unknown) => void
   readonly clock: Clock
   readonly #onFatal: (error: unknown) => void
   /** Writes only, one transaction at a time. */
@@ -129,7 +132,7 @@ class SqliteDb implements Db {
   #closed = false
 
   constructor(path: string, lock: Database | null, disk: Disk | null, options: SqliteOptions) {
-    const { clock, onFatal, onDamaged = () => {} } = options
+    const { clock, onFatal, onDamaged = () => {}, onDiskUnknown = () => {} } = options
     const in_memory = path === ':memory:'
     this.#path = path
     this.#in_memory = in_memory
@@ -139,6 +142,7 @@ class SqliteDb implements Db {
     this.#stored = new StoredBytes(clock)
     this.#onFatal = onFatal
     this.#onDamaged = onDamaged
+    this.#onDiskUnknown = onDiskUnknown
     this.#writer = new Connection(path)
     this.#reader = in_memory ? this.#writer : new Connection(path)
     this.#snapshot = in_memory ? this.#writer : new Connection(path)
@@ -294,11 +298,22 @@ class SqliteDb implements Db {
     jobs.forEach((job, i) => {
       settle(job, outcomes[i]!)
     })
+    this.#lookWhenDue()
+  }
+
+  /** Once everybody is answered: what was committed is no failure, whatever the disk says. */
+  #lookWhenDue(): void {
+    if (!this.#disk?.look_due) return
+    try {
+      this.#disk.look(this.#reusableBytes())
+    } catch (error) {
+      this.#onDiskUnknown(error)
+    }
   }
 
   /**
    * When the disk is full, all jobs are run once more: with what was reserved, and what grows refuses itself. The
-   * checkpoint makes the room that the log takes usable again.
+   * checkpoint makes the room that the log takes usable again, if there is enough for the checkpoint itself.
    */
   async #attemptWithReserve(jobs: Job[], now: Millis): Promise<Outcome[]> {
     try {
@@ -306,7 +321,11 @@ class SqliteDb implements Db {
     } catch (error) {
       if (!this.#disk || (translate('sqlite', error) as DbError).kind !== 'full') throw error
       this.#disk.exhausted()
-      this.#writer.exec('pragma wal_checkpoint(passive)')
+      try {
+        this.#writer.exec('pragma wal_checkpoint(passive)')
+      } catch {
+        // The jobs are told what the second attempt says.
+      }
       return this.#attemptAll(jobs, now)
     }
   }
@@ -350,7 +369,7 @@ class SqliteDb implements Db {
       const used = await this.#count(changes)
       writer.exec('commit')
       for (const [tenant_id, bytes] of used) this.#stored.written(tenant_id, 0, bytes)
-      if (this.#disk?.grew(changes.grown)) this.#disk.look(this.#reusableBytes())
+      this.#disk?.grew(changes.grown)
       return outcomes
     } catch (error) {
       writer.rollback()

@@ -1,14 +1,16 @@
-import { describe, expect, test } from 'bun:test'
+import { describe, expect, spyOn, test } from 'bun:test'
 import { TestClock } from '../../test/support/clock.ts'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { second_ms } from '../base/clock.ts'
+import * as outbox from '../outbox/store.ts'
+import { lease_ms } from '../outbox/work.ts'
 import { default_plans } from '../quotas/plans.ts'
 import * as quotas from '../quotas/service.ts'
 import { secretsUnder } from '../secrets/service.ts'
 import * as tenants from '../tenants/service.ts'
-import type { Db } from './db.ts'
-import { recount } from './recount.ts'
-import { rowBytes, StoredBytes } from './stored.ts'
+import type { Db, Turn } from './db.ts'
+import { recount, recountEach } from './recount.ts'
+import { LateCount, rowBytes, StoredBytes } from './stored.ts'
 
 const kib = 1_024
 const services = { plans: default_plans, secrets: secretsUnder('the secret of these tests') }
@@ -100,6 +102,55 @@ forEachDatabase('stored bytes', (databases) => {
     expect(await recount(db, tenant_id)).toBe(0)
   })
 
+  test('are recounted for as long as that takes, and not by the tenant’s own turn', async () => {
+    const { db } = await databases.open()
+    const tenant_id = await newTenant(db)
+    await db.write((tx) => tx.stores(tenant_id, 999))
+    await db.maintain()
+    const spies = [spyOn(db, 'read'), spyOn(db, 'write')]
+    await recount(db, tenant_id)
+    const turns = spies.flatMap(({ mock }) => mock.calls.map(([turn]) => turn as unknown as Turn))
+    for (const spy of spies) spy.mockRestore()
+    expect(turns).toEqual(Array(3).fill({ key: 'recount', ms_max: null }))
+  })
+
+  test('of one tenant that cannot be recounted leave the others to be put right, and are told of', async () => {
+    const { db } = await databases.open()
+    const two = [{ tenant_id: await newTenant(db) }, { tenant_id: await newTenant(db) }]
+    for (const { tenant_id } of two) await db.write((tx) => tx.stores(tenant_id, 999))
+    await db.maintain()
+    const spy = spyOn(db, 'read').mockImplementationOnce(() => Promise.reject(new Error('too slow')))
+    const told: unknown[] = []
+    expect(await recountEach(db, two, (tenant, missing) => told.push([tenant, missing]))).toBe(1)
+    spy.mockRestore()
+    expect(told).toEqual([
+      [two[0], new Error('too slow')],
+      [two[1], -999],
+    ])
+    expect([await counterOf(db, two[0]!.tenant_id), await counterOf(db, two[1]!.tenant_id)]).toEqual([999, 0])
+  })
+
+  test('count an attempt once that was taken for lost, and whose result comes in the end', async () => {
+    const { db, clock } = await databases.open()
+    const tenant_id = await newTenant(db)
+    const key = { tenant_id, kind: 'schedule', source_id: 'sch_a' } as const
+    const event = { event_id: 'evt_a', destination: 'http://127.0.0.1:9', next_at: clock.now() }
+    await db.write((tx) => outbox.plan(tx, { ...key, ...event }))
+    const lease = () =>
+      db.write((tx) => outbox.lease(tx, tenant_id, 'schedule', ['sch_a'], tx.now + lease_ms))
+    const [held] = await lease()
+    clock.advance(lease_ms)
+    await lease()
+    const came = { status_code: 500, error: 'http_500', started_at: 7, duration_ms: 8 }
+    const result = { ok: false, ...came }
+    for (let i = 0; i < 2; i++) await db.write((tx) => outbox.log(tx, held!, 'schedule', result))
+    expect(await outbox.attempts(db, tenant_id, 'schedule', 'sch_a', 99, 10)).toEqual([
+      { seq: 1, event_id: 'evt_a', attempt: 1, ...came },
+    ])
+    await db.maintain()
+    expect([await counterOf(db, tenant_id), await recount(db, tenant_id)]).toEqual([rowBytes(), 0])
+  })
+
   test('are known within a transaction: the counter, what waits, its neighbours and its own', async () => {
     const { db, clock } = await databases.open()
     const tenant_id = await newTenant(db)
@@ -143,5 +194,37 @@ describe('what a process knows of the counters', () => {
     expect(stored.unwritten('a')).toBe(10)
     stored.written('a', stored.take('a'), null)
     expect([stored.unwritten('a'), stored.used('a', 5)]).toEqual([0, 5])
+  })
+
+  test('after a commit of which nobody knows counts what was removed, and not what grew', async () => {
+    const stored = new StoredBytes(new TestClock())
+    const tx = { one: async () => ({ used: 5 }) as never }
+    const large = 512 * kib
+    for (const [tenant_id, waiting] of [
+      ['grew', 10],
+      ['shrank', -10],
+    ] as const)
+      stored.keep(tenant_id, waiting)
+    const count = new LateCount(stored)
+    // Of these two the counter is written, and of the others only once they waited.
+    count.changes.add('grew', large)
+    count.changes.add('shrank', -large)
+    count.changes.add('small', 7)
+    count.changes.add('smaller', -7)
+    await count.write(tx)
+    count.failed(true)
+    const waits = ['grew', 'shrank', 'small', 'smaller'].map((tenant_id) => stored.unwritten(tenant_id))
+    expect(waits).toEqual([0, -10, 0, -7])
+  })
+
+  test('after a commit that failed is what it was before', async () => {
+    const stored = new StoredBytes(new TestClock())
+    stored.keep('grew', 10)
+    const count = new LateCount(stored)
+    count.changes.add('grew', 512 * kib)
+    count.changes.add('smaller', -7)
+    await count.write({ one: async () => null as never })
+    count.failed(false)
+    expect([stored.unwritten('grew'), stored.unwritten('smaller')]).toEqual([10, 0])
   })
 })

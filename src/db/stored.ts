@@ -202,11 +202,24 @@ export class LateCount {
     }
   }
 
-  /** `unknown`: it may have been committed after all; better too few are counted than too many. */
+  /**
+   * `unknown`: it may have been committed after all. Then what was removed is counted and what grew is not, whichever of
+   * the two is true: better too few bytes than too many, which would refuse what there is room for. A recount puts it
+   * right.
+   */
   failed(unknown: boolean): void {
+    const written = new Set(this.#written.map(({ tenant_id }) => tenant_id))
     for (const { tenant_id, taken } of this.#written) {
-      if (unknown) this.stored.written(tenant_id, taken, null)
-      else this.stored.failed(tenant_id, taken)
+      if (!unknown) {
+        this.stored.failed(tenant_id, taken)
+        continue
+      }
+      this.stored.written(tenant_id, taken, null)
+      this.stored.keep(tenant_id, Math.min(0, taken))
+    }
+    if (!unknown) return
+    for (const [tenant_id, bytes] of this.changes.all()) {
+      if (!written.has(tenant_id) && bytes < 0) this.stored.keep(tenant_id, bytes)
     }
   }
 }

@@ -40,6 +40,8 @@ describe('While the disk is nearly full', () => {
     await ask('PUT', '/v1/kv/state/there', { value: 'abc' })
     const letter = (await ask('POST', '/v1/dlq', { payload: 1, error: 'e' })).body.id
     const inbox = (await ask('POST', '/api/webhook', {})).body.data
+    const expired = (await ask('POST', '/api/webhook', { ttl: 60 })).body.data
+    service.clock.advance(60_000)
     const counter = { key: 'k', limit: 5, windowSeconds: 60 }
     await ask('POST', '/api/rate-limit/check', counter)
     const question = { title: 't', prompt: 'p', callback_url: 'http://127.0.0.1:1/' }
@@ -62,7 +64,11 @@ describe('While the disk is nearly full', () => {
       await service.ask('POST', `/hook/${inbox.token}`, { body: 'x' }),
     ]
     expect(refused.map(refusal)).toEqual(refused.map(() => [507, 'STORAGE_FULL', undefined, '1']))
+    const stale = await ask('PUT', '/v1/kv/state/there', { value: 'abcd', cas_version: 9 })
+    expect([stale.status, stale.body.error.code]).toEqual([409, 'VERSION_MISMATCH'])
     expect((await service.ask('POST', '/hook/unknown', { body: 'x' })).status).toBe(404)
+    const gone = await service.ask('POST', `/hook/${expired.token}`, { body: 'x' })
+    expect([gone.status, gone.body.error.code]).toEqual([410, 'INBOX_EXPIRED'])
     const done = [
       await ask('GET', '/v1/kv/state/there'),
       await ask('PUT', '/v1/kv/state/there', { value: 'xyz' }),

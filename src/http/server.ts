@@ -200,7 +200,8 @@ async function answer(
   }
   const connection = server.outer?.request ?? request
   // A message is kept although its sender has left, but not one of which it is not known that it came whole.
-  const db = route.raw && headers.has('content-length') ? options.db : new ConnectedDb(options.db, connection)
+  const is_kept = route.method === 'GET' || (route.raw && headers.has('content-length'))
+  const db = is_kept ? options.db : new ConnectedDb(options.db, connection)
   const context: Context<never> = {
     db,
     caller: caller as never,

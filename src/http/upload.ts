@@ -36,7 +36,7 @@ const progress_bytes_min = limit(
 const large_bodies = new BytePace(
   limit(
     'http.turn_bytes',
-    2 * body_bytes_max,
+    body_bytes_max,
     'bytes',
     'Large bodies that are parsed and written in one turn of the event loop: the rest waits for the next, so that other requests are served in between.',
   ),

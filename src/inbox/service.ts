@@ -239,7 +239,7 @@ export async function receive(
 /** False when nothing may be received here. */
 function keep(db: Db, services: Receiving, token_hash: string, incoming: Incoming): Promise<boolean> {
   return db.write({ key: `hook ${token_hash}`, row: token_hash }, async (tx) => {
-    if (tx.disk_full && (await store.byToken(tx, token_hash, tx.now))) quotas.mustHaveDisk(tx)
+    if (tx.disk_full && (await isOpen(tx, token_hash))) quotas.mustHaveDisk(tx)
     const inbox = await store.receive(tx, token_hash)
     if (!inbox) return false
     const id = newSequencedId('msg', tx.now, inbox.seq)
@@ -252,6 +252,12 @@ function keep(db: Db, services: Receiving, token_hash: string, incoming: Incomin
     tx.afterCommit(() => services.waiters.tell(waitKey(inbox.tenant_id, inbox.id)))
     return true
   })
+}
+
+/** Whether anything may be received here: one that is unknown or has expired says so, and not that the disk is full. */
+async function isOpen(tx: Tx, token_hash: string): Promise<boolean> {
+  const inbox = await store.byToken(tx, token_hash, tx.now)
+  return inbox !== null && inbox.expires_at > tx.now
 }
 
 const room_rows_max = limit(

@@ -10,12 +10,12 @@ export const namespace_form = /^[A-Za-z0-9_][A-Za-z0-9._:-]{0,63}$/
 /** Where the rate limiter keeps its counters: hidden from these routes. */
 const reserved_key_prefix = '__rl:'
 
-/** A tombstone, or an expired key, remembers its version this long. */
+/** A tombstone, or an expired key, remembers its version this long, unless the tenant has too many of them. */
 export const tombstone_ms = limit(
   'kv.tombstone',
   24 * 60 * 60 * second_ms,
   'milliseconds',
-  'How long the version of a deleted key is kept at least, so that it does not repeat.',
+  'How long a deleted key keeps its version, and a rate counter that ended its limit; past kv.tombstones the oldest go earlier. No version repeats after either.',
 )
 
 export interface KeyRef {

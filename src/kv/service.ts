@@ -81,8 +81,10 @@ export function put(db: Db, caller: AgentCaller, plans: Plans, ref: KeyRef, inpu
     const { cas_version, if_match, if_none_match } = input
     const unconditional = cas_version === undefined && if_match === null && if_none_match === null
     if (tx.disk_full || quotas.overBy(tx, caller, plans, write.bytes)) {
-      // What does not grow is never refused.
-      quotas.mustFit(tx, caller, plans, await store.growth(tx, caller.tenant_id, write))
+      // What does not grow is never refused; what does hears of its precondition first.
+      const bytes = await store.growth(tx, caller.tenant_id, write)
+      if (bytes > 0 && !unconditional) mustHold(await store.find(tx, caller.tenant_id, write, tx.now), input)
+      quotas.mustFit(tx, caller, plans, bytes)
     }
     const written = unconditional
       ? (await store.put(tx, caller.tenant_id, write))!
@@ -98,21 +100,25 @@ type Write = Parameters<typeof store.put>[2]
 
 /** Looks, judges, and writes only over what it looked at; looks again when another writer came between. */
 async function putIf(tx: Tx, tenant_id: string, write: Write, input: PutInput): Promise<store.Written> {
-  const { cas_version, if_match, if_none_match } = input
   for (;;) {
     const current = await store.find(tx, tenant_id, write, tx.now)
-    if (if_match !== null && !(current && ifMatchHolds(if_match, current.version)))
-      throw preconditionFailed(current)
-    if (if_none_match !== null && current && ifNoneMatchNames(if_none_match, current.version)) {
-      throw preconditionFailed(current)
-    }
-    const expected = cas_version ?? current?.version ?? 0
-    if (expected !== (current?.version ?? 0)) throw casFailed(current)
+    const expected = mustHold(current, input)
     const written = current
       ? await store.putIfVersion(tx, tenant_id, write, expected)
       : await store.putIfAbsent(tx, tenant_id, write)
     if (written) return written
   }
+}
+
+/** Answers the version to write over, 0 for none. Throws VERSION_MISMATCH. */
+function mustHold(current: EntryRow | null, { cas_version, if_match, if_none_match }: PutInput): number {
+  if (if_match !== null && !(current && ifMatchHolds(if_match, current.version)))
+    throw preconditionFailed(current)
+  if (if_none_match !== null && current && ifNoneMatchNames(if_none_match, current.version))
+    throw preconditionFailed(current)
+  const expected = cas_version ?? current?.version ?? 0
+  if (expected !== (current?.version ?? 0)) throw casFailed(current)
+  return expected
 }
 
 /**

@@ -234,10 +234,15 @@ const LOG = sql(
      (tenant_id, source, source_id, seq, event_id, attempt, started_at, duration_ms, status_code, error)
    values
      (:tenant_id, :source, :source_id, :seq, :event_id, :attempt, :started_at, :duration_ms, :status_code, :error)
-   on conflict (tenant_id, source, source_id, seq) do update
-      set started_at = excluded.started_at, duration_ms = excluded.duration_ms, status_code = excluded.status_code,
-          error = excluded.error
-    where attempts.error = 'interrupted'`,
+   on conflict (tenant_id, source, source_id, seq) do nothing`,
+)
+
+const CORRECT = sql(
+  'outbox.correct_attempt',
+  `update attempts
+      set started_at = :started_at, duration_ms = :duration_ms, status_code = :status_code, error = :error
+    where tenant_id = :tenant_id and source = :source and source_id = :source_id and seq = :seq
+      and error = 'interrupted'`,
 )
 
 const ATTEMPTS = sql<AttemptRow>(
@@ -429,19 +434,13 @@ export async function log(
   result: Result,
 ): Promise<void> {
   if (leased.attempts > attempts_max) return
-  await tx.run(LOG, {
-    tenant_id: leased.tenant_id,
-    source,
-    source_id: leased.source_id,
-    seq: leased.fence,
-    event_id: leased.event_id,
-    attempt: leased.attempts,
-    started_at: result.started_at,
-    duration_ms: result.duration_ms,
-    status_code: result.status_code,
-    error: result.error,
-  })
-  tx.stores(leased.tenant_id, row_bytes)
+  const { tenant_id, source_id, fence: seq, event_id, attempts: attempt } = leased
+  const { started_at, duration_ms, status_code, error } = result
+  const place = { tenant_id, source, source_id, seq }
+  const came = { started_at, duration_ms, status_code, error }
+  const added = await tx.run(LOG, { ...place, event_id, attempt, ...came })
+  if (added === 1) tx.stores(tenant_id, row_bytes)
+  else await tx.run(CORRECT, { ...place, ...came })
 }
 
 /** The attempt of the lease before this one, which nobody settled. */

@@ -193,6 +193,54 @@ forEachService('storage_bytes', (service) => {
     expect([200, 201]).toContain((await create({ id })).status)
   })
 
+  test('past it a PATCH that grows is refused before anything is written, and what is not pending for that', async () => {
+    const schedule = { callback_url, callback_payload: 'abc', fire_at }
+    const [{ id }, gone] = [
+      (await ask('POST', '/v1/schedules', schedule)).body,
+      (await ask('POST', '/v1/schedules', schedule)).body,
+    ]
+    await ask('DELETE', `/v1/schedules/${gone.id}`)
+    await fill()
+    const patch = (of: string, callback_payload: string) =>
+      ask('PATCH', `/v1/schedules/${of}`, { callback_payload, fire_at: '2098-01-01T00:00:00Z' })
+    const before = (await ask('GET', `/v1/schedules/${id}`)).body
+    const names: string[] = []
+    service.app.db.onStatement((name) => names.push(name))
+    const refused = await patch(id, 'abcd')
+    service.app.db.onStatement(null)
+    expect(refused.status).toBe(402)
+    expect(names.filter((name) => /^(outbox\.|schedules\.update)/.test(name))).toEqual([])
+    expect((await ask('GET', `/v1/schedules/${id}`)).body).toEqual(before)
+    expect([(await patch(gone.id, 'abcd')).status, (await patch('sch_none', 'abcd')).status]).toEqual([
+      409, 404,
+    ])
+    expect([(await patch(id, 'xyz')).status, await off()]).toEqual([200, 0])
+  })
+
+  test('past it a put that grows and whose precondition fails hears of that, and 402 when it holds', async () => {
+    await put('there', 100)
+    await fill()
+    const long = { value: 'x'.repeat(200) }
+    const grow = (key: string, more: object, headers = {}) =>
+      ask('PUT', `/v1/kv/state/${key}`, { ...long, ...more }, headers)
+    const answers = [
+      await grow('there', { cas_version: 2 }),
+      await grow('there', { cas_version: 0 }),
+      await grow('new', { cas_version: 1 }),
+      await grow('there', {}, { 'if-match': '"2"' }),
+      await grow('there', {}, { 'if-none-match': '*' }),
+      await grow('there', { cas_version: 1 }),
+      await grow('there', {}, { 'if-match': '"1"' }),
+      await grow('new', {}, { 'if-none-match': '*' }),
+    ]
+    const mismatches = [409, 409, 409, 412, 412].map((status) => [status, 'VERSION_MISMATCH'])
+    expect(answers.map(({ status, body }) => [status, body.error.code])).toEqual([
+      ...mismatches,
+      ...Array(3).fill([402, 'QUOTA_EXCEEDED']),
+    ])
+    expect(answers[0]!.body.error.details).toEqual({ current_version: 1 })
+  })
+
   test('past it nothing else is refused: reads, deletes, decisions, verbs of dead letters, what does not grow', async () => {
     await put('there', 100)
     const check = { key: 'running', limit: 5, windowSeconds: 60 }

@@ -155,7 +155,10 @@ export function reset(
   })
 }
 
-/** What the sweep may already have removed counts as removed, so that nothing depends on when it runs. */
+/**
+ * What the sweep may already have removed counts as removed, so that nothing depends on when it runs. A tenant that has
+ * more tombstones than are kept loses the oldest earlier, with the next new key.
+ */
 function kept(known: Known | null, now: Millis): Known | null {
   return known && known.expires_at > now - kv.tombstone_ms ? known : null
 }

@@ -9,7 +9,7 @@ import { encode } from '../contract/encode.ts'
 import { RawJson } from '../contract/schemas.ts'
 import type { Plans } from '../contract/services.ts'
 import type { Db, Reader, Tx } from '../db/db.ts'
-import { rowBytes } from '../db/stored.ts'
+import { rowBytes, textBytes } from '../db/stored.ts'
 import * as dlq from '../dlq/service.ts'
 import * as outbox from '../outbox/service.ts'
 import {
@@ -81,6 +81,7 @@ export function update(
 ): Promise<ScheduleRow> {
   return db.write(caller.tenant_id, async (tx) => {
     const { callback_url, fire_at } = change
+    await mustFit(tx, caller, services.plans, id, change)
     const key = outbox.keyOf(caller, 'schedule', id)
     const event_id = newId('evt', tx.now)
     const destination = callback_url === undefined ? null : destinationOf(callback_url)
@@ -96,9 +97,27 @@ export function update(
     }
     tx.afterCommit(() => services.wake(again_at))
     const changed = await store.update(tx, caller.tenant_id, id, change)
-    quotas.takeBytes(tx, caller, services.plans, changed?.grew ?? 0)
+    tx.stores(caller.tenant_id, changed?.grew ?? 0)
     return read(tx, caller.tenant_id, id)
   })
+}
+
+/** Before anything is written, so that a refusal undoes nothing. What is not pending is refused for that. */
+async function mustFit(
+  tx: Tx,
+  caller: AgentCaller,
+  plans: Plans,
+  id: string,
+  { callback_url, callback_payload }: Partial<store.Settings>,
+): Promise<void> {
+  const bytes = textBytes(callback_url ?? null) + textBytes(callback_payload ?? null)
+  if (bytes === 0 || !(tx.disk_full || quotas.overBy(tx, caller, plans, bytes))) return
+  const before = await store.find(tx, caller.tenant_id, id)
+  if (before?.status !== 'pending') return
+  const replaced =
+    (callback_url === undefined ? 0 : textBytes(before.callback_url)) +
+    (callback_payload === undefined ? 0 : textBytes(before.callback_payload))
+  quotas.mustFit(tx, caller, plans, bytes - replaced)
 }
 
 /** Whether what is sent, or where to, becomes another. Nobody else changes it meanwhile: the row in the outbox is ours. */
