@@ -63,6 +63,17 @@ describe('a fair queue', () => {
     expect(order).toEqual(['a0', 'b0', 'c0', 'a1', 'b1', 'a2'])
   })
 
+  test('lets the keys of a group wait beside each other, and leaves room for all that are in none', () => {
+    const queue = new FairQueue(limits)
+    const waiting = (count: number, keyOf: (i: number) => string, group?: string) =>
+      Array.from({ length: count }, (_, i) => queue.enter(keyOf(i), undefined, group)).filter(
+        (place) => place !== null && place.turn !== null,
+      ).length
+    expect(waiting(200, () => 'flooded', 'strangers')).toBe(50)
+    expect(waiting(200, (i) => `made up ${i}`, 'strangers')).toBe(25)
+    expect(waiting(20, (i) => `tenant ${i}`)).toBe(20)
+  })
+
   test('serves a key that always waits, however many keys with one call each leave and come back', () => {
     const { enter, running, leave } = bench({ running_max: 2, reserve: 0 })
     for (let i = 0; i < 5; i++) enter(`single ${i}`, `single ${i}`)

@@ -42,6 +42,7 @@ class Held implements Place {
   constructor(
     readonly key: string,
     readonly row_name: string | null,
+    readonly group: string | null,
   ) {}
 }
 
@@ -49,6 +50,8 @@ export class FairQueue {
   /** Keys with a permit or a place. */
   readonly #lines = new Map<string, Line>()
   readonly #rows = new Map<string, Row>()
+  /** How many wait of each group that has any waiting. */
+  readonly #waiting_of_group = new Map<string, number>()
   #running = 0
   #waiting = 0
   #served = 0
@@ -58,10 +61,11 @@ export class FairQueue {
   /**
    * A place for this key. `row` names what all its holders change, one after the other. Null when too many wait: a key
    * may have as many waiting as there is room left for, and a row half as many, so one alone never takes all of it.
+   * The keys of a `group`, which a stranger may make up, have three times as many together.
    */
-  enter(key: string, row?: string): Place | null {
+  enter(key: string, row?: string, group?: string): Place | null {
     const line = this.#lines.get(key) ?? this.#newLine()
-    const place = new Held(key, row === undefined ? null : `${key} ${row}`)
+    const place = new Held(key, row === undefined ? null : `${key} ${row}`, group ?? null)
     const row_is_free = this.#isRowFree(place)
     if (row_is_free && line.ready.size === 0 && this.#mayStart(line)) {
       this.#lines.set(key, line)
@@ -71,10 +75,10 @@ export class FairQueue {
     }
     const room = this.limits.waiting_max - this.#waiting
     if (line.waiting >= room) return null
+    if (group !== undefined && (this.#waiting_of_group.get(group) ?? 0) >= 3 * room) return null
     if (!row_is_free && this.#rows.get(place.row_name!)!.waiting.size >= room / 2) return null
     this.#lines.set(key, line)
-    line.waiting += 1
-    this.#waiting += 1
+    this.#countWaiting(line, place, 1)
     place.turn = new Promise((resolve) => {
       place.go = resolve
     })
@@ -94,13 +98,21 @@ export class FairQueue {
       this.#running -= 1
       this.#releaseRow(held)
     } else {
-      line.waiting -= 1
-      this.#waiting -= 1
+      this.#countWaiting(line, held, -1)
       if (line.ready.delete(held)) this.#releaseRow(held)
       else this.#rows.get(held.row_name!)!.waiting.delete(held)
     }
     if (line.running === 0 && line.waiting === 0) this.#lines.delete(held.key)
     this.#startNext()
+  }
+
+  #countWaiting(line: Line, { group }: Held, by: 1 | -1): void {
+    line.waiting += by
+    this.#waiting += by
+    if (group === null) return
+    const waiting = (this.#waiting_of_group.get(group) ?? 0) + by
+    if (waiting === 0) this.#waiting_of_group.delete(group)
+    else this.#waiting_of_group.set(group, waiting)
   }
 
   /** Behind whoever has waited since an earlier permit: a key that comes back again and again overtakes nobody. */
@@ -127,8 +139,7 @@ export class FairQueue {
       if (line === null) return
       const place = line.ready.values().next().value!
       line.ready.delete(place)
-      line.waiting -= 1
-      this.#waiting -= 1
+      this.#countWaiting(line, place, -1)
       this.#start(line, place)
       place.go()
     }

@@ -47,6 +47,8 @@ export interface Turn {
   key: string
   /** What all the work that names it changes first. On PostgreSQL few of one row run at once: the others would wait for its lock, each with a connection. */
   row?: string
+  /** Of keys that strangers may make up: together they take three quarters of the queue, one of them half. */
+  group?: string
   /** How long it may take; absent: as long as a request waits; null: as long as it needs. Milliseconds. */
   ms_max?: number | null
 }
@@ -82,7 +84,7 @@ export function turnOf<W extends (tx: never) => unknown>(owner: Owner | W, work?
 export function turnOfStatement({ name }: Statement<unknown>, { tenant_id, hash, token_hash }: Params): Turn {
   if (typeof tenant_id === 'string') return { key: tenant_id }
   const looked_up = hash ?? token_hash
-  return { key: typeof looked_up === 'string' ? `${name} ${looked_up}` : name }
+  return typeof looked_up === 'string' ? { key: `${name} ${looked_up}`, group: name } : { key: name }
 }
 
 /** A single `one` or `all` on the Db itself is a consistent read of its own. */

@@ -272,6 +272,18 @@ describe('the queue', () => {
     expect(await nOf(db)).toBe(1_750)
   })
 
+  test('of keys that strangers may make up 1,500 wait together, of one of them 1,000, and there is room for tenants', async () => {
+    const db = await counters()
+    const write = (key: string, group?: string) =>
+      db.write({ key, ...(group && { group }) }, (tx) => tx.run(ADD, { id: 'a', n: 1 }))
+    const flooded = Promise.allSettled(many(1_500, () => write('flooded', 'strangers')))
+    const made_up = Promise.allSettled(many(1_500, (i) => write(`made up ${i}`, 'strangers')))
+    const tenants = Promise.allSettled(many(400, (i) => write(`tenant-${i}`)))
+    const doneOf = async (results: typeof flooded) =>
+      kindsOf(await results).filter((kind) => kind === 'done').length
+    expect([await doneOf(flooded), await doneOf(made_up), await doneOf(tenants)]).toEqual([1_000, 500, 400])
+  })
+
   test('exactly 1,000 are all done, and so are 1,000 more afterwards', async () => {
     const db = await counters()
     const write = add(db)

@@ -128,6 +128,7 @@ class SqliteDb implements Db {
   #queue: Job[] = []
   /** How many of the queue are whose. */
   readonly #queued = new Map<string, number>()
+  readonly #queued_of_group = new Map<string, number>()
   #flushing: Promise<void> | null = null
   #closed = false
 
@@ -260,13 +261,16 @@ class SqliteDb implements Db {
   }
 
   write<T>(owner: Owner | ((tx: Tx) => Awaitable<T>), given?: (tx: Tx) => Awaitable<T>): Promise<T> {
-    const [{ key }, work] = turnOf(owner, given)
+    const [{ key, group }, work] = turnOf(owner, given)
     if (this.#closed) return Promise.reject(new DbError('lost', 'the database is closed'))
     if (this.#damaged) return Promise.reject(new DbError('damaged', 'the database file is damaged'))
+    const room = queue_max - this.#queue.length
     const queued = this.#queued.get(key) ?? 0
-    if (queued >= queue_max - this.#queue.length)
+    const of_group = group === undefined ? 0 : (this.#queued_of_group.get(group) ?? 0)
+    if (queued >= room || of_group >= 3 * room)
       return Promise.reject(new DbError('busy', 'too many writes are waiting'))
     this.#queued.set(key, queued + 1)
+    if (group !== undefined) this.#queued_of_group.set(group, of_group + 1)
     return new Promise<T>((resolve, reject) => {
       this.#queue.push({ work, resolve: resolve as (value: unknown) => void, reject })
       this.#flushing ??= this.#nextTurn()
@@ -279,6 +283,7 @@ class SqliteDb implements Db {
         const jobs = this.#queue
         this.#queue = []
         this.#queued.clear()
+        this.#queued_of_group.clear()
         await this.#commitTogether(jobs)
         this.#flushing = this.#queue.length > 0 ? this.#nextTurn() : null
         done()

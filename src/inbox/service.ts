@@ -238,7 +238,7 @@ export async function receive(
 
 /** False when nothing may be received here. */
 function keep(db: Db, services: Receiving, token_hash: string, incoming: Incoming): Promise<boolean> {
-  return db.write({ key: `hook ${token_hash}`, row: token_hash }, async (tx) => {
+  return db.write({ key: `hook ${token_hash}`, row: token_hash, group: 'hook' }, async (tx) => {
     if (tx.disk_full && (await isOpen(tx, token_hash))) quotas.mustHaveDisk(tx)
     const inbox = await store.receive(tx, token_hash)
     if (!inbox) return false
