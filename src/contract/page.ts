@@ -63,8 +63,14 @@ export function pageOf<Row extends object, Item>(
   reached: Position | null = null,
 ): { items: Item[]; next_cursor: string | null } {
   const shown = rows.slice(0, fitting(rows, request.rows_max - 1))
-  const next = shown.length < rows.length ? positionOf(shown.at(-1)!) : reached
+  const more = shown.length < rows.length || endedByBytes(rows)
+  const next = more ? positionOf(shown.at(-1)!) : reached
   return pageUpTo(context, shown.map(itemOf), next)
+}
+
+/** A first row that alone is more than a page ends the look: whether others follow was not seen. */
+function endedByBytes([first]: { bytes?: number }[]): boolean {
+  return (first?.bytes ?? 0) > page_bytes_max
 }
 
 /** How many of the rows a page holds. */

@@ -227,6 +227,27 @@ describe('the reserve', () => {
     expect(reserve()).toBeNull()
   })
 
+  test('of a service that runs stays, when a second one is refused on a full disk', async () => {
+    const db = open(disk(50 * mib))
+    await db.maintain()
+    space.free = 0
+    expect(() => open(disk(50 * mib))).toThrow('another process has this database open')
+    expect(reserve()).toBe(32 * mib)
+  })
+
+  test('makes room for the lock of a start, and only when the lock was not to be had for want of it', async () => {
+    const db = open(disk(50 * mib))
+    await db.maintain()
+    await db.close()
+    rmSync(`${path}.lock`, { force: true })
+    mkdirSync(`${path}.lock`)
+    expect(() => open(disk(50 * mib))).toThrow('cannot write to')
+    expect(reserve()).toBe(32 * mib)
+    space.free = 8 * mib - 1
+    expect(() => open(disk(50 * mib))).toThrow('cannot write to')
+    expect(reserve()).toBeNull()
+  })
+
   test('of 0 is none: no file, and nothing is refused before the disk is full', async () => {
     space.free = 0
     const db = open(disk(0))

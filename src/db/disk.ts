@@ -73,7 +73,7 @@ export class Disk {
 
   constructor(database: string, { reserve_bytes, space }: DiskOptions) {
     this.#folder = dirname(database)
-    this.#file = `${database}.reserve`
+    this.#file = reserveOf(database)
     this.#space = space
     const share = Math.round(space(this.#folder).total * reserve_share)
     this.#reserve_bytes = reserve_bytes ?? Math.min(reserve_bytes_max, Math.max(reserve_bytes_min, share))
@@ -162,6 +162,22 @@ export class Disk {
   }
 }
 
+function reserveOf(database: string): string {
+  return `${database}.reserve`
+}
+
+/** Gives up the reserve of a database that nobody has open. */
+export function releaseReserve(database: string): void {
+  removed(reserveOf(database))
+}
+
+/** Whether a file beside the database could not be made or written because the disk is full. */
+export function isForWantOfRoom(error: unknown, database: string, space: DiskOptions['space']): boolean {
+  const code = String((error as { code?: string }).code ?? '')
+  if (code === 'ENOSPC' || code === 'SQLITE_FULL') return true
+  return /^SQLITE_(IOERR|CANTOPEN)/.test(code) && space(dirname(database)).free < start_bytes_min
+}
+
 /** Whether no such file is there any more. */
 function removed(file: string): boolean {
   try {
@@ -198,8 +214,7 @@ export function explained(error: unknown, path: string): unknown {
     return new Error(`cannot write to ${path}: ${message}`)
   if (code === 'SQLITE_NOTADB')
     return new Error(`${path} is no SQLite database, or its first page is damaged`)
-  const no_room = code === 'ENOSPC' || code === 'SQLITE_FULL'
-  if (no_room || (code.startsWith('SQLITE_IOERR') && spaceOf(dirname(path)).free < start_bytes_min))
+  if (isForWantOfRoom(error, path, spaceOf))
     return new Error(`the disk of ${path} is full: make room and start again (${message})`)
   return code.startsWith('SQLITE_') ? new Error(`cannot open ${path}: ${message} (${code})`) : error
 }

@@ -71,7 +71,7 @@ const readiness_ms_max = limit(
 const connect_timeout_seconds = 2
 const counted_together_max = limit(
   'postgres.counted_tenants',
-  100,
+  20,
   'rows',
   'Tenants whose stored bytes one transaction writes.',
 )
@@ -270,10 +270,18 @@ class PostgresDb implements Db {
     throw new Error('PostgreSQL is checked with its own tools: pg_amcheck, and data checksums')
   }
 
+  /** What cannot be written waits on; the others are written all the same. Throws the last failure. */
   async maintain(): Promise<void> {
     const waiting = this.#stored.waiting()
-    for (let at = 0; at < waiting.length; at += counted_together_max)
-      await this.#write(upkeep, () => {}, waiting.slice(at, at + counted_together_max))
+    let failure: unknown = null
+    for (let at = 0; at < waiting.length; at += counted_together_max) {
+      try {
+        await this.#write(upkeep, () => {}, waiting.slice(at, at + counted_together_max))
+      } catch (error) {
+        failure = error
+      }
+    }
+    if (failure) throw failure
   }
 
   /** Waits for a connection, in fair order, and for the answer; together no longer than the turn allows. */

@@ -21,7 +21,15 @@ import {
   turnOf,
 } from './db.ts'
 import { isIoError, log_bytes, translate, unsafeSqlite } from './dialect.ts'
-import { Disk, type DiskOptions, explained, sizeOf, spaceOf } from './disk.ts'
+import {
+  Disk,
+  type DiskOptions,
+  explained,
+  isForWantOfRoom,
+  releaseReserve,
+  sizeOf,
+  spaceOf,
+} from './disk.ts'
 import { Connection } from './sqlite-connection.ts'
 import { SqliteTx } from './sqlite-tx.ts'
 import { add, Changes, StoredBytes } from './stored.ts'
@@ -77,13 +85,25 @@ export function openSqlite(path: string, options: SqliteOptions): Db {
     mkdirSync(dirname(path), { recursive: true })
     const file = existsSync(path) ? realpathSync(path) : path
     if (!options.exclusive) return new SqliteDb(path, null, null, options)
-    // First: on a full disk the reserve makes the room that even the lock needs.
-    const disk = new Disk(file, { reserve_bytes: null, space: spaceOf, ...options.disk })
-    lock = lockFile(`${file}.lock`)
+    const disk_options = { reserve_bytes: null, space: spaceOf, ...options.disk }
+    lock = lockInRoom(file, disk_options.space)
+    // Not before: the reserve may be that of a service that runs.
+    const disk = new Disk(file, disk_options)
     return new SqliteDb(path, lock, disk, options)
   } catch (error) {
     lock?.close()
     throw explained(error, path)
+  }
+}
+
+/** On a full disk the reserve makes the room that even the lock needs. A lock that is held needs none. */
+function lockInRoom(file: string, space: DiskOptions['space']): Database {
+  try {
+    return lockFile(`${file}.lock`)
+  } catch (error) {
+    if (!isForWantOfRoom(error, file, space)) throw error
+    releaseReserve(file)
+    return lockFile(`${file}.lock`)
   }
 }
 

@@ -2,13 +2,14 @@ import { describe, expect, spyOn, test } from 'bun:test'
 import { TestClock } from '../../test/support/clock.ts'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { second_ms } from '../base/clock.ts'
+import { limits } from '../base/limit.ts'
 import * as outbox from '../outbox/store.ts'
 import { lease_ms } from '../outbox/work.ts'
 import { default_plans } from '../quotas/plans.ts'
 import * as quotas from '../quotas/service.ts'
 import { secretsUnder } from '../secrets/service.ts'
 import * as tenants from '../tenants/service.ts'
-import type { Db, Turn } from './db.ts'
+import { type Db, type Turn, unnamed } from './db.ts'
 import { recount, recountEach } from './recount.ts'
 import { LateCount, rowBytes, StoredBytes } from './stored.ts'
 
@@ -129,6 +130,25 @@ forEachDatabase('stored bytes', (databases) => {
     ])
     expect([await counterOf(db, two[0]!.tenant_id), await counterOf(db, two[1]!.tenant_id)]).toEqual([999, 0])
   })
+
+  if (databases.engine === 'postgres')
+    test('of tenants written together that cannot be wait on; those of the others are written', async () => {
+      const { db } = await databases.open()
+      const together = limits.get('postgres.counted_tenants')!.value
+      const tenant_ids: string[] = []
+      for (let i = 0; i <= together; i++) tenant_ids.push(await newTenant(db))
+      const run = (text: string) => db.write((tx) => tx.run(unnamed('test.alter', text), {}))
+      await run(
+        `alter table quota_usage add constraint barred check (tenant_id <> '${tenant_ids[0]}' or used < 5)`,
+      )
+      for (const tenant_id of tenant_ids) await db.write((tx) => tx.stores(tenant_id, 5))
+      await expect(db.maintain()).rejects.toThrow('barred')
+      const counters = () => Promise.all(tenant_ids.map((tenant_id) => counterOf(db, tenant_id)))
+      expect(await counters()).toEqual([...Array(together).fill(0), 5])
+      await run('alter table quota_usage drop constraint barred')
+      await db.maintain()
+      expect(await counters()).toEqual(Array(together + 1).fill(5))
+    })
 
   test('count an attempt once that was taken for lost, and whose result comes in the end', async () => {
     const { db, clock } = await databases.open()
