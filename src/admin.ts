@@ -16,7 +16,7 @@ const usage = `Usage: npm run admin -- <command>
   set-plan <tenant> <plan>   puts a tenant (id or name) on a plan of the table
   set-storage <tenant> <bytes|default>
                              how much a tenant may store, whatever its plan says
-  recount [tenant]           counts anew what a tenant stores, or every tenant
+  recount [tenant]           recomputes what a tenant stores, or every tenant
   check                      looks through the whole SQLite file for damage
   help                       this text
 

@@ -70,7 +70,7 @@ export const settings = {
   PLANS_FILE: { initial: 'none', help: 'JSON file that replaces the table of plans' },
   MEMORY_BUDGET: {
     initial: `${memory_bytes_default / 1_048_576}MiB`,
-    help: 'memory for request bodies and answers on their way, in bytes or as 128MiB',
+    help: 'memory for request bodies and answers in flight, in bytes or as 128MiB',
   },
   DISK_RESERVE: {
     initial: '256 MiB or 5 % of the disk',

@@ -1,4 +1,4 @@
-// The memory of requests and answers on their way: bodies that arrive or wait for the database, answers that are not
+// The memory of requests and answers in flight: bodies that arrive or wait for the database, answers that are not
 // read yet. It is shared out, so that nobody takes all of it by being slow.
 
 import type { Clock } from './clock.ts'
