@@ -199,9 +199,9 @@ async function answer(
     header: (name) => headers.get(name),
   }
   const connection = server.outer?.request ?? request
-  // A message is kept although its sender has left, but not one of which it is not known that it came whole.
-  const is_kept = route.method === 'GET' || (route.raw && headers.has('content-length'))
-  const db = is_kept ? options.db : new ConnectedDb(options.db, connection)
+  // A GET is safe to repeat. A message is kept although its sender has left, once its length says that it came whole.
+  const outlives_client = route.method === 'GET' || (route.raw && headers.has('content-length'))
+  const db = outlives_client ? options.db : new ConnectedDb(options.db, connection)
   const context: Context<never> = {
     db,
     caller: caller as never,
