@@ -24,7 +24,7 @@ import {
   value_bytes_max,
 } from '../contract/schemas.ts'
 import { waitFor } from '../contract/wait.ts'
-import { AttemptPage, attemptPage } from '../outbox/schemas.ts'
+import { AttemptPage, attemptPage } from '../jobs/attempts.ts'
 import {
   type CheckpointRow,
   callback_statuses,

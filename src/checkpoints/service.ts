@@ -10,7 +10,6 @@ import type { Plans } from '../contract/services.ts'
 import type { Db, Reader, Tx } from '../db/db.ts'
 import { rowBytes, textBytes } from '../db/stored.ts'
 import * as dlq from '../dlq/service.ts'
-import * as outbox from '../outbox/service.ts'
 import {
   attemptNumber,
   destinationOf,
@@ -18,7 +17,8 @@ import {
   type Leased,
   nextAttemptAt,
   type Result,
-} from '../outbox/work.ts'
+} from '../jobs/job.ts'
+import * as outbox from '../jobs/service.ts'
 import * as quotas from '../quotas/service.ts'
 import { type CheckpointRow, resolverOf } from './checkpoint.ts'
 import * as store from './store.ts'

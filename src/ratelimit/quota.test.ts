@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { forEachService } from '../../test/support/service.ts'
 import { day_ms } from '../base/clock.ts'
+import { sweep } from '../maintenance/sweep.ts'
 import { default_plans } from '../quotas/plans.ts'
-import { sweep } from '../tick/sweep.ts'
 
 const keys_max = 20
 const folder = mkdtempSync(join(tmpdir(), 'waystation-plans-'))

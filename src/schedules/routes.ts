@@ -19,7 +19,7 @@ import {
   url_characters_max,
   value_bytes_max,
 } from '../contract/schemas.ts'
-import { AttemptPage, attemptPage } from '../outbox/schemas.ts'
+import { AttemptPage, attemptPage } from '../jobs/attempts.ts'
 import { type ScheduleRow, statuses } from './schedule.ts'
 import * as schedules from './service.ts'
 import * as store from './store.ts'

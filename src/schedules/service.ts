@@ -11,7 +11,6 @@ import type { Plans } from '../contract/services.ts'
 import type { Db, Reader, Tx } from '../db/db.ts'
 import { rowBytes, textBytes } from '../db/stored.ts'
 import * as dlq from '../dlq/service.ts'
-import * as outbox from '../outbox/service.ts'
 import {
   attemptNumber,
   attemptOf,
@@ -20,7 +19,8 @@ import {
   type Leased,
   nextAttemptAt,
   type Result,
-} from '../outbox/work.ts'
+} from '../jobs/job.ts'
+import * as outbox from '../jobs/service.ts'
 import * as quotas from '../quotas/service.ts'
 import type { ScheduleRow } from './schedule.ts'
 import * as store from './store.ts'

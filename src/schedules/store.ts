@@ -5,7 +5,7 @@ import { newestFirst } from '../base/ids.ts'
 import type { PageOfIds } from '../contract/page.ts'
 import { bytesOf, inChunk, ofStatus } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
-import type { Leased } from '../outbox/work.ts'
+import type { Leased } from '../jobs/job.ts'
 import type { ScheduleRow, ScheduleStatus } from './schedule.ts'
 
 const INSERT = sql(

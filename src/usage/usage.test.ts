@@ -3,8 +3,8 @@ import { forEachDatabase } from '../../test/support/databases.ts'
 import { forEachService, TestService } from '../../test/support/service.ts'
 import { day_ms, hour_ms, iso } from '../base/clock.ts'
 import { unnamed } from '../db/db.ts'
+import { sweep } from '../maintenance/sweep.ts'
 import { routes } from '../routes.ts'
-import { sweep } from '../tick/sweep.ts'
 import { type Count, featureOf, features, kept_ms, rangeOf, stepsOf, Usage } from './usage.ts'
 
 const noon = Date.UTC(2026, 0, 15, 12)

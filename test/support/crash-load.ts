@@ -1,7 +1,7 @@
 // Clients that write as fast as they are answered, and remember what they were told.
 
 import type { Caller } from '../../src/contract/caller.ts'
-import { claimOf } from '../../src/http/idempotency.ts'
+import { claimOf } from '../../src/idempotency/service.ts'
 import type { CreateCall, Creation, History, KvCall, Outcome } from './crash-history.ts'
 
 export interface LoadTenant {

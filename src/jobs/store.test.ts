@@ -4,8 +4,8 @@ import { Bench } from '../../test/support/work-engine.ts'
 import { idBound, newId } from '../base/ids.ts'
 import type { Tx } from '../db/db.ts'
 import * as tenants from '../tenants/service.ts'
+import { type Leased, lease_ms, type WorkKey } from './job.ts'
 import * as outbox from './store.ts'
-import { type Leased, lease_ms, type WorkKey } from './work.ts'
 
 const destination = 'http://127.0.0.1:9'
 

@@ -3,11 +3,11 @@ import { forEachDatabase } from '../../test/support/databases.ts'
 import { Bench } from '../../test/support/work-engine.ts'
 import { hook, manySchedules } from '../../test/support/work-features.ts'
 import type { AgentCaller } from '../contract/caller.ts'
-import { lease_ms } from '../outbox/work.ts'
 import * as schedules from '../schedules/service.ts'
 import * as tenants from '../tenants/service.ts'
-import type { Engine } from './engine.ts'
+import { lease_ms } from './job.ts'
 import { ahead_max, lane_max, quick_ms } from './slots.ts'
+import type { Engine } from './worker.ts'
 
 forEachDatabase('work that is leased ahead of its places', (databases) => {
   let bench: Bench

@@ -5,7 +5,7 @@
 import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import type { Db } from '../db/db.ts'
-import * as outbox from '../outbox/service.ts'
+import * as outbox from './service.ts'
 import { lane_max, type Slots } from './slots.ts'
 
 // What one call costs at most on SQLite, beside the window's own millisecond: 4 ms.

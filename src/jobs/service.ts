@@ -3,8 +3,8 @@
 import type { Millis } from '../base/clock.ts'
 import type { TenantFacts } from '../contract/caller.ts'
 import type { Tx } from '../db/db.ts'
+import type { WorkKey } from './job.ts'
 import * as store from './store.ts'
-import type { WorkKey } from './work.ts'
 
 export type { Due, DueOfAny } from './store.ts'
 export const anyDue = store.anyDue

@@ -14,13 +14,13 @@ import {
 import { signatureHeaders } from '../callbacks/sign.ts'
 import * as checkpoints from '../checkpoints/service.ts'
 import type { AgentCaller } from '../contract/caller.ts'
-import * as outbox from '../outbox/service.ts'
-import { lease_ms } from '../outbox/work.ts'
 import * as schedules from '../schedules/service.ts'
 import * as tenants from '../tenants/service.ts'
 import { version } from '../version.ts'
-import type { Engine } from './engine.ts'
+import { lease_ms } from './job.ts'
+import * as outbox from './service.ts'
 import { node_max, reserve } from './slots.ts'
+import type { Engine } from './worker.ts'
 
 forEachDatabase('due work', (databases) => {
   let bench: Bench

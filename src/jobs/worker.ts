@@ -10,19 +10,12 @@ import * as checkpoints from '../checkpoints/service.ts'
 import type { Services } from '../contract/services.ts'
 import { type Db, dueWork } from '../db/db.ts'
 import * as inbox from '../inbox/service.ts'
-import * as outbox from '../outbox/service.ts'
-import {
-  attemptsMax,
-  type Leased,
-  lease_ms,
-  type Result,
-  stale_lease_ms,
-  type WorkKind,
-} from '../outbox/work.ts'
 import * as schedules from '../schedules/service.ts'
 import * as tenants from '../tenants/service.ts'
 import { version } from '../version.ts'
 import { type Batch, type Candidate, Candidates } from './candidates.ts'
+import { attemptsMax, type Leased, lease_ms, type Result, stale_lease_ms, type WorkKind } from './job.ts'
+import * as outbox from './service.ts'
 import { type Ended, node_ahead_max, node_max, Slots } from './slots.ts'
 
 /** Leased work, in flight, ahead or not written yet. */

@@ -9,7 +9,7 @@ import { openDb } from '../db/open.ts'
 import * as inboxes from '../inbox/service.ts'
 import * as schedules from '../schedules/service.ts'
 import * as tenants from '../tenants/service.ts'
-import { Ticker } from './ticker.ts'
+import { Ticker } from './timer.ts'
 
 const cron_secret = 'the cron secret of the tests'
 

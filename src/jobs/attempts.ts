@@ -5,8 +5,8 @@ import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
 import { pageOf, pageRequest } from '../contract/page.ts'
 import type { Context } from '../contract/route.ts'
 import { Nullable, Page, Shape, Time } from '../contract/schemas.ts'
+import { attemptOf } from './job.ts'
 import * as outbox from './service.ts'
-import { attemptOf } from './work.ts'
 
 export const AttemptPage = Page(
   Shape({

@@ -6,7 +6,7 @@ import { day_ms } from '../base/clock.ts'
 import { deriveKey, open } from '../base/seal.ts'
 import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
 import { unnamed } from '../db/db.ts'
-import { claimOf, sweep } from './idempotency.ts'
+import { claimOf, sweep } from './service.ts'
 
 function refusal({ status, body }: Answer) {
   return [status, body?.error?.code, body?.error?.details]

@@ -5,7 +5,7 @@ import { ApiError } from '../base/errors.ts'
 import { looksLikeToken } from '../base/keys.ts'
 import { type Method, type Param, route } from '../contract/route.ts'
 import { Shape } from '../contract/schemas.ts'
-import * as inboxes from '../inbox/service.ts'
+import * as inboxes from './service.ts'
 
 /** What stands for whatever could be no token: it names nothing. */
 const no_token = '-'

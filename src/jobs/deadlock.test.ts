@@ -9,9 +9,9 @@ import type { AgentCaller } from '../contract/caller.ts'
 import type { Tx } from '../db/db.ts'
 import { openDb } from '../db/open.ts'
 import * as inboxes from '../inbox/service.ts'
-import * as outbox from '../outbox/service.ts'
-import { type Leased, lease_ms, type Result } from '../outbox/work.ts'
 import * as schedules from '../schedules/service.ts'
+import { type Leased, lease_ms, type Result } from './job.ts'
+import * as outbox from './service.ts'
 
 /** For a bench on a PostgreSQL that is there already. */
 function onePostgres(url: string): TestDatabases {

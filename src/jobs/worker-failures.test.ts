@@ -3,10 +3,10 @@ import { forEachDatabase } from '../../test/support/databases.ts'
 import { Bench } from '../../test/support/work-engine.ts'
 import { approve, checkpoint, manySchedules, schedule } from '../../test/support/work-features.ts'
 import type { AgentCaller } from '../contract/caller.ts'
-import * as outbox from '../outbox/service.ts'
-import { stale_lease_ms } from '../outbox/work.ts'
 import * as schedules from '../schedules/service.ts'
 import * as tenants from '../tenants/service.ts'
+import { stale_lease_ms } from './job.ts'
+import * as outbox from './service.ts'
 import { node_max } from './slots.ts'
 
 forEachDatabase('a database that fails', (databases) => {

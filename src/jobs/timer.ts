@@ -3,11 +3,11 @@
 import type { Clock, Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import type { Db } from '../db/db.ts'
-import * as outbox from '../outbox/service.ts'
+import { purgeStep } from '../maintenance/purge.ts'
+import { type Sweeper, type Swept, startSweeper, sweep } from '../maintenance/sweep.ts'
 import * as tenants from '../tenants/service.ts'
-import type { Engine } from './engine.ts'
-import { purgeStep } from './purge.ts'
-import { type Sweeper, type Swept, startSweeper, sweep } from './sweep.ts'
+import * as outbox from './service.ts'
+import type { Engine } from './worker.ts'
 
 /** Other nodes' work, and leases that ran out, are found by looking this often. */
 const poll_ms = 1_000

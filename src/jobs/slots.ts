@@ -2,7 +2,7 @@
 
 import { limit } from '../base/limit.ts'
 import { Permits } from '../base/permits.ts'
-import { attemptsMax, type WorkKind } from '../outbox/work.ts'
+import { attemptsMax, type WorkKind } from './job.ts'
 
 /** Attempts in flight on this node. */
 export const node_max = limit(

@@ -3,9 +3,9 @@ import { forEachDatabase } from '../../test/support/databases.ts'
 import { Bench } from '../../test/support/work-engine.ts'
 import { idBound } from '../base/ids.ts'
 import { type Tx, unnamed } from '../db/db.ts'
-import * as outbox from '../outbox/service.ts'
-import type { WorkKind } from '../outbox/work.ts'
 import { type Batch, type Candidate, Candidates } from './candidates.ts'
+import type { WorkKind } from './job.ts'
+import * as outbox from './service.ts'
 import { destination_max, type Lane, lane_max, node_max, quick_ms, reserve, Slots } from './slots.ts'
 
 const window_rows_max = 1_000

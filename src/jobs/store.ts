@@ -13,7 +13,7 @@ import {
   type Result,
   type WorkKey,
   type WorkKind,
-} from './work.ts'
+} from './job.ts'
 
 const here = 'tenant_id = :tenant_id and kind = :kind and source_id = :source_id'
 

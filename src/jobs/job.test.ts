@@ -8,7 +8,7 @@ import {
   nextAttemptAt,
   type Result,
   stale_lease_ms,
-} from './work.ts'
+} from './job.ts'
 
 const first_attempt_at = Date.UTC(2026, 0, 1)
 
