@@ -1,6 +1,7 @@
 // Tools as the protocol lists them: their schemas are those of the operations in openapi.json, with the parts of a
 // request (path, query, body, headers) laid out as one object of named arguments.
 
+import type { ErrorRows } from './errors.ts'
 import { type Tool, tools, wait_seconds_max } from './tools.ts'
 
 export interface Schema {
@@ -40,6 +41,7 @@ export interface Document {
   info: { version: string }
   paths: Record<string, Record<string, Operation>>
   components: { schemas: Record<string, Schema> }
+  'x-errors': ErrorRows
 }
 
 export type Place = 'path' | 'query' | 'header' | 'body'
@@ -62,6 +64,8 @@ export interface ReadyTool {
   wrapped: boolean
   /** What every answer with a body has. */
   answer_fields: readonly string[]
+  /** Of every code of the API. */
+  errors: ErrorRows
   listed: {
     name: string
     title: string
@@ -116,6 +120,7 @@ function ready(tool: Tool, document: Document): ReadyTool {
     places,
     wrapped,
     answer_fields: answerOf(tool, operation, wrapped, document).required,
+    errors: document['x-errors'],
     listed: {
       name: tool.name,
       title: tool.title,

@@ -26,7 +26,7 @@ interface Operation {
 interface Document {
   info: { version: string }
   paths: Record<string, Record<string, Operation>>
-  components: { schemas: { Error: { properties: { error: { properties: { code: Schema } } } } } }
+  'x-errors': Record<string, { next: string; exit: string }>
 }
 
 /** What people call an answer, a part of it, or an answer of a status of its own; of a list, what an item is called. */
@@ -88,12 +88,12 @@ export function sdkTypesText(): string {
     const marks = `${creates ? ', creates: true' : ''}${wrapped ? ', wrapped: true' : ''}`
     return `  ${operation.operationId}: { method: '${method}', path: '${path}'${marks} },\n`
   })
-  const codes = document.components.schemas.Error.properties.error.properties.code.enum!
+  const errors = Object.entries(document['x-errors'])
   return `// Made from openapi.json by scripts/sdk-types.ts: do not edit.
 
 /** Why a request was refused. */
 export type ErrorCode =
-${codes.map((code) => `  | ${literal(code)}\n`).join('')}
+${errors.map(([code]) => `  | ${literal(code)}\n`).join('')}
 ${shapes.text()}
 /** What each operation takes, and what it answers. */
 export interface Operations {
@@ -110,7 +110,23 @@ export interface OperationSpec {
 
 export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
 ${table.join('')}}
+
+/** The kind of failure that a code is, for scripts: the command line has an exit code for each. */
+export type ExitClass =
+${[...new Set(errors.map(([, { exit }]) => `  | ${literal(exit)}\n`))].toSorted().join('')}
+export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; readonly exit: ExitClass }>> = {
+${errors.map(([code, row]) => errorLines(code, row)).join('')}}
 `
+}
+
+function errorLines(code: string, { next, exit }: { next: string; exit: string }): string {
+  const head = `  ${code}: {`
+  const line = `${head} next: ${literal(next)}, exit: ${literal(exit)} },`
+  if (line.length <= columns_max) return `${line}\n`
+  const whole = `    next: ${literal(next)},`
+  const below = `      ${literal(next)},`
+  const broken = whole.length > columns_max && below.length <= columns_max ? `    next:\n${below}` : whole
+  return `${head}\n${broken}\n    exit: ${literal(exit)},\n  },\n`
 }
 
 interface Found {

@@ -3,40 +3,40 @@
 /** Why a request was refused. */
 export type ErrorCode =
   | 'DELETE_REQUIRES_CONFIRM'
-  | 'VALIDATION_FAILED'
   | 'INVALID_JSON'
+  | 'VALIDATION_FAILED'
   | 'UNAUTHORIZED'
   | 'QUOTA_EXCEEDED'
   | 'FORBIDDEN'
   | 'NAMESPACE_FORBIDDEN'
   | 'TENANT_PENDING_DELETION'
-  | 'ROUTE_NOT_FOUND'
-  | 'KEY_NOT_FOUND'
   | 'AGENT_NOT_FOUND'
-  | 'AUDIT_ENTRY_NOT_FOUND'
   | 'APPROVAL_KEY_NOT_FOUND'
-  | 'DLQ_NOT_FOUND'
-  | 'SCHEDULE_NOT_FOUND'
+  | 'AUDIT_ENTRY_NOT_FOUND'
   | 'CHECKPOINT_NOT_FOUND'
+  | 'DLQ_NOT_FOUND'
   | 'INBOX_NOT_FOUND'
+  | 'KEY_NOT_FOUND'
+  | 'ROUTE_NOT_FOUND'
+  | 'SCHEDULE_NOT_FOUND'
   | 'METHOD_NOT_ALLOWED'
   | 'REQUEST_TIMEOUT'
-  | 'TENANT_NAME_TAKEN'
   | 'AGENT_ID_TAKEN'
-  | 'VERSION_MISMATCH'
   | 'ALREADY_CLAIMED'
-  | 'LOCK_NOT_HELD'
   | 'CHECKPOINT_ALREADY_RESOLVED'
-  | 'INVALID_STATE'
   | 'IDEMPOTENCY_IN_PROGRESS'
+  | 'INVALID_STATE'
+  | 'LOCK_NOT_HELD'
+  | 'TENANT_NAME_TAKEN'
+  | 'VERSION_MISMATCH'
   | 'INBOX_EXPIRED'
   | 'PAYLOAD_TOO_LARGE'
   | 'UNSUPPORTED_MEDIA_TYPE'
   | 'IDEMPOTENCY_KEY_REUSED'
   | 'RATE_LIMITED'
   | 'INTERNAL'
-  | 'UNAVAILABLE'
   | 'OUTCOME_UNKNOWN'
+  | 'UNAVAILABLE'
   | 'STORAGE_FULL'
 
 export interface Usage {
@@ -1413,4 +1413,104 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   livez: { method: 'GET', path: '/livez' },
   openapi: { method: 'GET', path: '/openapi.json' },
   readyz: { method: 'GET', path: '/readyz' },
+}
+
+/** The kind of failure that a code is, for scripts: the command line has an exit code for each. */
+export type ExitClass =
+  | 'conflict'
+  | 'forbidden'
+  | 'limited'
+  | 'not_found'
+  | 'unavailable'
+  | 'unexpected'
+  | 'usage'
+
+export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; readonly exit: ExitClass }>> = {
+  DELETE_REQUIRES_CONFIRM: { next: 'Send exactly the body {"confirm": "DELETE ALL DATA"}.', exit: 'usage' },
+  INVALID_JSON: { next: 'Check what the client really sends, and send valid JSON.', exit: 'usage' },
+  VALIDATION_FAILED: {
+    next: 'Correct what details.issues names, then send the request again.',
+    exit: 'usage',
+  },
+  UNAUTHORIZED: {
+    next: 'Use a valid key, or ask the operator. The same request fails again.',
+    exit: 'forbidden',
+  },
+  QUOTA_EXCEEDED: {
+    next: 'Remove what is not needed, or ask the operator for a larger plan. A monthly quota starts again with the next month.',
+    exit: 'limited',
+  },
+  FORBIDDEN: {
+    next: 'Use a key of the kind that may do this, or ask the operator. The same request fails again.',
+    exit: 'forbidden',
+  },
+  NAMESPACE_FORBIDDEN: { next: 'Choose a namespace or key that does not begin with __.', exit: 'forbidden' },
+  TENANT_PENDING_DELETION: {
+    next: 'Restore the tenant with its admin key, or stop: nothing else will work.',
+    exit: 'forbidden',
+  },
+  AGENT_NOT_FOUND: { next: 'List the agents to find the right name.', exit: 'not_found' },
+  APPROVAL_KEY_NOT_FOUND: { next: 'List the approval keys to find the right id.', exit: 'not_found' },
+  AUDIT_ENTRY_NOT_FOUND: { next: 'List the entries to find the right id.', exit: 'not_found' },
+  CHECKPOINT_NOT_FOUND: { next: 'List the checkpoints to find the right id.', exit: 'not_found' },
+  DLQ_NOT_FOUND: { next: 'List the dead letters to find the right id.', exit: 'not_found' },
+  INBOX_NOT_FOUND: { next: 'List the inboxes to find the right id, or create a new one.', exit: 'not_found' },
+  KEY_NOT_FOUND: {
+    next: 'Treat the key as absent, put a first value, or list the keys that exist.',
+    exit: 'not_found',
+  },
+  ROUTE_NOT_FOUND: {
+    next: 'Check the path and the address of the service, and that the service is as new as the client.',
+    exit: 'not_found',
+  },
+  SCHEDULE_NOT_FOUND: { next: 'List the schedules to find the right id.', exit: 'not_found' },
+  METHOD_NOT_ALLOWED: {
+    next: 'Use a method that the Allow header lists, and check that the service is as new as the client.',
+    exit: 'unexpected',
+  },
+  REQUEST_TIMEOUT: {
+    next: 'Send the request again, over a faster connection or with a smaller body.',
+    exit: 'unavailable',
+  },
+  AGENT_ID_TAKEN: { next: 'Choose another name, or rotate the key of the existing agent.', exit: 'conflict' },
+  ALREADY_CLAIMED: { next: 'Claim another one, or wait until locked_until.', exit: 'conflict' },
+  CHECKPOINT_ALREADY_RESOLVED: {
+    next: 'Read the checkpoint to see who decided what, and act on that.',
+    exit: 'conflict',
+  },
+  IDEMPOTENCY_IN_PROGRESS: {
+    next: 'Wait for Retry-After seconds, then repeat the same request to get its answer.',
+    exit: 'conflict',
+  },
+  INVALID_STATE: { next: 'Read it again, and decide by the status that it has now.', exit: 'conflict' },
+  LOCK_NOT_HELD: {
+    next: 'Stop working on it: somebody else is. Claim it again when its lock is free.',
+    exit: 'conflict',
+  },
+  TENANT_NAME_TAKEN: { next: 'Choose another name.', exit: 'conflict' },
+  VERSION_MISMATCH: {
+    next: 'Read the value again, decide by what it says now, and write with the version that you read.',
+    exit: 'conflict',
+  },
+  INBOX_EXPIRED: { next: 'Create a new inbox, and send to its URL.', exit: 'not_found' },
+  PAYLOAD_TOO_LARGE: {
+    next: 'Send less: store large data elsewhere, and send a reference to it.',
+    exit: 'usage',
+  },
+  UNSUPPORTED_MEDIA_TYPE: {
+    next: 'Send JSON without compression, and check that nothing on the way changes the request.',
+    exit: 'unexpected',
+  },
+  IDEMPOTENCY_KEY_REUSED: { next: 'Use a new Idempotency-Key for a new request.', exit: 'usage' },
+  RATE_LIMITED: { next: 'Wait for Retry-After seconds, then send the request again.', exit: 'limited' },
+  INTERNAL: {
+    next: 'Repeat it once, a creation with the same Idempotency-Key. If it fails again, report the request id to the operator.',
+    exit: 'unexpected',
+  },
+  OUTCOME_UNKNOWN: {
+    next: 'It may or may not have happened. Repeat it with the same Idempotency-Key, or read the current state first.',
+    exit: 'unavailable',
+  },
+  UNAVAILABLE: { next: 'Wait for Retry-After seconds, then send the request again.', exit: 'unavailable' },
+  STORAGE_FULL: { next: 'Ask the operator to free disk space. Reads still work.', exit: 'unavailable' },
 }

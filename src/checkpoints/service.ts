@@ -1,5 +1,6 @@
 // Checkpoints: one function per verb, and what comes of a timeout and of a callback.
 
+import './errors.ts'
 import { iso, type Millis } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'

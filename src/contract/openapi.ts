@@ -1,7 +1,7 @@
 // The list of routes as an OpenAPI 3.1 document.
 
 import type { TSchema } from 'typebox'
-import { type ErrorCode, errors } from '../base/errors.ts'
+import { type ErrorCode, errorCodes, errors, statusesOf } from '../base/errors.ts'
 import { type NamedRoute, type Route, successStatus } from './route.ts'
 import { isApi, isWrapped } from './surface.ts'
 
@@ -32,28 +32,43 @@ const security_schemes: Record<string, Json> = {
   bearer: { type: 'http', scheme: 'bearer', description: 'Any kind of key as Authorization: Bearer <key>' },
 }
 
-const error_schema: Json = {
-  type: 'object',
-  required: ['error'],
-  properties: {
-    error: {
-      type: 'object',
-      required: ['code', 'message', 'request_id'],
-      properties: {
-        code: { type: 'string', enum: Object.keys(errors) },
-        message: { type: 'string' },
-        details: { type: 'object' },
-        request_id: { type: 'string' },
+/** The envelope of errors; made on demand, when every feature has declared its codes. */
+function errorSchema(): Json {
+  return {
+    type: 'object',
+    required: ['error'],
+    properties: {
+      error: {
+        type: 'object',
+        required: ['code', 'message', 'request_id'],
+        properties: {
+          code: { type: 'string', enum: errorCodes() },
+          message: { type: 'string' },
+          details: { type: 'object' },
+          request_id: { type: 'string' },
+        },
       },
     },
-  },
+  }
 }
 
 /** Under /api and /hook. */
-const api_error_schema: Json = {
-  type: 'object',
-  required: ['success', 'error'],
-  properties: { success: { type: 'boolean', const: false }, ...(error_schema.properties as Json) },
+function apiErrorSchema(): Json {
+  return {
+    type: 'object',
+    required: ['success', 'error'],
+    properties: { success: { type: 'boolean', const: false }, ...(errorSchema().properties as Json) },
+  }
+}
+
+/** What each code says and what the caller does next, for clients that are made from the document. */
+function errorRows(): Json {
+  return Object.fromEntries(
+    errorCodes().map((code) => {
+      const { status, precondition_status, message, next, exit } = errors[code]
+      return [code, { status, ...(precondition_status && { precondition_status }), message, next, exit }]
+    }),
+  )
 }
 
 const request_id_header: Json = {
@@ -84,8 +99,9 @@ export function openapiOf(list: readonly NamedRoute[], version: string, public_u
     paths,
     components: {
       securitySchemes: security_schemes,
-      schemas: { Error: error_schema, ApiError: api_error_schema },
+      schemas: { Error: errorSchema(), ApiError: apiErrorSchema() },
     },
+    'x-errors': errorRows(),
   }
 }
 
@@ -260,14 +276,10 @@ function hasCheckedParams(route: Route): boolean {
 function byStatus(codes: ErrorCode[]): Map<string, string[]> {
   const groups = new Map<string, string[]>()
   for (const code of codes) {
-    for (const status of statusesOf(code)) groups.set(status, [...(groups.get(status) ?? []), code])
+    for (const status of statusesOf(code).map(String))
+      groups.set(status, [...(groups.get(status) ?? []), code])
   }
   return groups
-}
-
-/** The API contract gives VERSION_MISMATCH two. */
-function statusesOf(code: ErrorCode): string[] {
-  return code === 'VERSION_MISMATCH' ? ['409', '412'] : [String(errors[code].status)]
 }
 
 function securityOf({ auth, path }: Route): Json[] {

@@ -283,7 +283,7 @@ describe('A route', () => {
   )
 
   test('VERSION_MISMATCH has two statuses', async () => {
-    const { ask } = served([thatThrows(new ApiError('VERSION_MISMATCH', { status: 412 }))])
+    const { ask } = served([thatThrows(new ApiError('VERSION_MISMATCH', { precondition: true }))])
     expect((await ask('GET', '/broken')).status).toBe(412)
   })
 

@@ -1,5 +1,6 @@
 // Webhook inboxes: one function per verb, what is received, and what comes of a forward.
 
+import './errors.ts'
 import type { Millis } from '../base/clock.ts'
 import { ApiError, invalid } from '../base/errors.ts'
 import type { Gate } from '../base/gate.ts'

@@ -1,5 +1,6 @@
 // Schedules: one function per verb, and what comes of an attempt.
 
+import './errors.ts'
 import { type Millis, second_ms } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'

@@ -1,5 +1,6 @@
 // Tenants: one function per verb.
 
+import './errors.ts'
 import * as audit from '../audit/service.ts'
 import type { Millis } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
