@@ -34,6 +34,8 @@ interface Operation {
   requestBody?: Content
   responses: Record<string, Content & { description: string }>
   'x-destructive'?: boolean
+  /** Data lies in an envelope. */
+  'x-wrapped'?: boolean
 }
 
 /** What is read of an OpenAPI document. */
@@ -60,7 +62,7 @@ export interface ReadyTool {
   target_without: Target | null
   /** Where each argument goes, under its name on the wire. */
   places: ReadonlyMap<string, { place: Place; name: string }>
-  /** Whether the data is wrapped, as all of /api is. */
+  /** Whether the data lies in an envelope. */
   wrapped: boolean
   /** What every answer with a body has. */
   answer_fields: readonly string[]
@@ -105,7 +107,7 @@ function ready(tool: Tool, document: Document): ReadyTool {
   const [path, method, operation] = operationOf(document, tool.operation)
   const parameters = (operation.parameters ?? []).filter(({ name }) => !tool.leave_out?.includes(name))
   const body = schemaIn(operation.requestBody, document)
-  const wrapped = path.startsWith('/api/')
+  const wrapped = operation['x-wrapped'] ?? false
   const places: ReadyTool['places'] = new Map([
     ...parameters.map(({ in: place, name }) => [argumentOf(name), { place, name }] as const),
     ...Object.keys(body?.properties ?? {})

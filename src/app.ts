@@ -195,7 +195,7 @@ function assemble(config: Config, db: Db, log: Log, facts: Facts): App {
     onPurged: (tenant_id) => log.info({ tenant_id }, 'tenant purged'),
   })
   const handlers = requestHandlers(
-    routes.map(({ route }) => route),
+    routes,
     {
       db,
       clock,

@@ -33,10 +33,20 @@ export const features = {
   health,
 }
 
+/** The name under which the calls of a feature are counted. */
+const usage_names: Partial<Record<keyof typeof features, string>> = {
+  ...{ tenants: 'tenants', usage: 'tenants', agents: 'agents', 'approval-keys': 'approval_keys', kv: 'kv' },
+  ...{ audit: 'audit', dlq: 'dlq', schedules: 'schedules', checkpoints: 'checkpoints', inbox: 'inboxes' },
+  ratelimit: 'rate_limits',
+}
+
 /** In the order of the features; the export's name is the operation's id. */
-export const routes: readonly NamedRoute[] = Object.values(features).flatMap((feature) =>
-  Object.entries(feature).flatMap(([name, value]) => (isRoute(value) ? [{ name, route: value }] : [])),
-)
+export const routes: readonly NamedRoute[] = Object.entries(features).flatMap(([folder, feature]) => {
+  const usage = usage_names[folder as keyof typeof features]
+  return Object.entries(feature).flatMap(([name, value]) =>
+    isRoute(value) ? [{ name, route: value, ...(usage === undefined ? {} : { usage }) }] : [],
+  )
+})
 
 function isRoute(value: unknown): value is Route {
   return (

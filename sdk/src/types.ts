@@ -39,52 +39,6 @@ export type ErrorCode =
   | 'UNAVAILABLE'
   | 'STORAGE_FULL'
 
-export interface Usage {
-  used: number
-  limit: number | null
-}
-
-export interface Quota {
-  agents: Usage
-  kv_keys: Usage
-  dlq_items: Usage
-  active_schedules: Usage
-  inboxes: Usage
-  api_calls_per_month: Usage
-  storage_bytes: Usage
-}
-
-export interface CheckpointCallback {
-  status: 'none' | 'pending' | 'delivered' | 'failed'
-  attempts: number
-  last_error: string | null
-}
-
-export interface Inbox {
-  id: string
-  /** The secret part of the URL. */
-  token: string
-  /** Where anybody may send to, without a key. */
-  url: string
-  /** Empty when none was given. */
-  label: string
-  forwardUrl: string | null
-  /** Messages that are kept. */
-  messageCount: number
-  /** When it was created. */
-  createdAt: string
-  /** From then on it takes no messages. */
-  expiresAt: string
-}
-
-export interface Forward {
-  status: 'pending' | 'delivered' | 'failed'
-  statusCode: number | null
-  error: string | null
-  durationMs: number | null
-  attemptedAt: string | null
-}
-
 export interface CreatedTenant {
   tenant_id: string
   name: string
@@ -101,6 +55,27 @@ export interface CreatedTenant {
   signing_secret: string
 }
 
+export interface Quota {
+  agents: Usage
+  kv_keys: Usage
+  dlq_items: Usage
+  active_schedules: Usage
+  inboxes: Usage
+  api_calls_per_month: Usage
+  storage_bytes: Usage
+}
+
+export interface Usage {
+  used: number
+  limit: number | null
+}
+
+export interface DeletedTenant {
+  tenant_id: string
+  status: 'active' | 'pending_deletion'
+  purge_at: string | null
+}
+
 export interface Tenant {
   tenant_id: string
   name: string
@@ -113,10 +88,33 @@ export interface Tenant {
   created_at: string
 }
 
-export interface DeletedTenant {
+export interface TenantWithSecret {
   tenant_id: string
+  name: string
+  plan: string
+  quota: Quota
+  owner_email: string
   status: 'active' | 'pending_deletion'
   purge_at: string | null
+  /** When it was created. */
+  created_at: string
+  /** Standard Webhooks secret that signs callbacks. Shown in this answer only. */
+  signing_secret: string
+}
+
+export interface RotatedTenant {
+  tenant_id: string
+  name: string
+  plan: string
+  quota: Quota
+  owner_email: string
+  status: 'active' | 'pending_deletion'
+  purge_at: string | null
+  /** When it was created. */
+  created_at: string
+  /** Shown in this answer only. */
+  admin_key: string
+  previous_key_expires_at: string | null
 }
 
 export interface UsageStep {
@@ -143,35 +141,6 @@ export interface UsageStep {
     /** Those that were answered 4xx or 5xx. */
     failures: number
   }>
-}
-
-export interface RotatedTenant {
-  tenant_id: string
-  name: string
-  plan: string
-  quota: Quota
-  owner_email: string
-  status: 'active' | 'pending_deletion'
-  purge_at: string | null
-  /** When it was created. */
-  created_at: string
-  /** Shown in this answer only. */
-  admin_key: string
-  previous_key_expires_at: string | null
-}
-
-export interface TenantWithSecret {
-  tenant_id: string
-  name: string
-  plan: string
-  quota: Quota
-  owner_email: string
-  status: 'active' | 'pending_deletion'
-  purge_at: string | null
-  /** When it was created. */
-  created_at: string
-  /** Standard Webhooks secret that signs callbacks. Shown in this answer only. */
-  signing_secret: string
 }
 
 export interface Agent {
@@ -269,26 +238,6 @@ export interface AuditEntry {
   created_at: string
 }
 
-export interface ListedDeadLetter {
-  id: string
-  status: 'failed' | 'claimed' | 'resolved' | 'archived'
-  error: string
-  workflow_id: string | null
-  source: 'agent' | 'schedule' | 'checkpoint'
-  source_id: string | null
-  agent_id: string | null
-  lock_seconds: number
-  locked_by: string | null
-  locked_until: string | null
-  /** How often it was claimed. */
-  claims: number
-  /** When it was captured. */
-  created_at: string
-  /** When it last changed. */
-  updated_at: string
-  resolved_at: string | null
-}
-
 export interface DeadLetter {
   id: string
   status: 'failed' | 'claimed' | 'resolved' | 'archived'
@@ -309,6 +258,26 @@ export interface DeadLetter {
   resolved_at: string | null
   /** The exact text that was sent. */
   payload: unknown
+}
+
+export interface ListedDeadLetter {
+  id: string
+  status: 'failed' | 'claimed' | 'resolved' | 'archived'
+  error: string
+  workflow_id: string | null
+  source: 'agent' | 'schedule' | 'checkpoint'
+  source_id: string | null
+  agent_id: string | null
+  lock_seconds: number
+  locked_by: string | null
+  locked_until: string | null
+  /** How often it was claimed. */
+  claims: number
+  /** When it was captured. */
+  created_at: string
+  /** When it last changed. */
+  updated_at: string
+  resolved_at: string | null
 }
 
 export interface ClaimedDeadLetter {
@@ -414,6 +383,12 @@ export interface Checkpoint {
   updated_at: string
 }
 
+export interface CheckpointCallback {
+  status: 'none' | 'pending' | 'delivered' | 'failed'
+  attempts: number
+  last_error: string | null
+}
+
 export interface Approval {
   checkpoint_id: string
   title: string
@@ -433,27 +408,6 @@ export interface Approval {
   reason: string | null
   resolved_by: string | null
   resolved_at: string | null
-}
-
-export interface Message {
-  id: string
-  method: string
-  /** What follows the token in the URL, empty when nothing does. */
-  path: string
-  /** Names in lower case; repeats are joined by a comma. */
-  headers: unknown
-  /** Name to value, or to an array of them when the name came more than once. */
-  query: unknown
-  /** JSON as it came, else a string, else (when the bytes are no UTF-8) null. */
-  body: unknown
-  /** The exact bytes. */
-  bodyBase64: string
-  /** Empty when none was sent. */
-  contentType: string
-  sourceIp: string
-  /** When it came. */
-  createdAt: string
-  forward: Forward | null
 }
 
 export interface CreatedInbox {
@@ -487,19 +441,50 @@ export interface InboxDetail {
   messages: Message[]
 }
 
-export interface RateLimitCounter {
-  key: string
-  algorithm: 'fixed_window' | 'sliding_window'
-  /** As it was sent with the last check; 0 when that is not known. */
-  limit: number
-  /** Hits of the window. */
-  count: number
-  /** Hits that the limit still allows. */
-  remaining: number
-  /** The end of the window. */
-  resetAt: string
-  /** Length of the window. */
-  windowSeconds: number
+export interface Inbox {
+  id: string
+  /** The secret part of the URL. */
+  token: string
+  /** Where anybody may send to, without a key. */
+  url: string
+  /** Empty when none was given. */
+  label: string
+  forwardUrl: string | null
+  /** Messages that are kept. */
+  messageCount: number
+  /** When it was created. */
+  createdAt: string
+  /** From then on it takes no messages. */
+  expiresAt: string
+}
+
+export interface Message {
+  id: string
+  method: string
+  /** What follows the token in the URL, empty when nothing does. */
+  path: string
+  /** Names in lower case; repeats are joined by a comma. */
+  headers: unknown
+  /** Name to value, or to an array of them when the name came more than once. */
+  query: unknown
+  /** JSON as it came, else a string, else (when the bytes are no UTF-8) null. */
+  body: unknown
+  /** The exact bytes. */
+  bodyBase64: string
+  /** Empty when none was sent. */
+  contentType: string
+  sourceIp: string
+  /** When it came. */
+  createdAt: string
+  forward: Forward | null
+}
+
+export interface Forward {
+  status: 'pending' | 'delivered' | 'failed'
+  statusCode: number | null
+  error: string | null
+  durationMs: number | null
+  attemptedAt: string | null
 }
 
 export interface RateLimitAllowed {
@@ -545,6 +530,21 @@ export interface RateLimitReset {
   key: string
   /** False when no window was running. */
   reset: boolean
+}
+
+export interface RateLimitCounter {
+  key: string
+  algorithm: 'fixed_window' | 'sliding_window'
+  /** As it was sent with the last check; 0 when that is not known. */
+  limit: number
+  /** Hits of the window. */
+  count: number
+  /** Hits that the limit still allows. */
+  remaining: number
+  /** The end of the window. */
+  resetAt: string
+  /** Length of the window. */
+  windowSeconds: number
 }
 
 export interface TickSummary {

@@ -48,8 +48,8 @@ export interface MonthlyCalls {
 
 /** Calls by the hour and by feature. */
 export interface UsageCounts {
-  /** Counts a call of the route at `path`, in memory. */
-  count(tenant_id: string, path: string, failed: boolean, now: Millis): void
+  /** Counts a call, in memory. `feature`: the name under which it is counted. */
+  count(tenant_id: string, feature: string, failed: boolean, now: Millis): void
   /** Writes what this node has counted. Not within a transaction. */
   flush(): Promise<void>
 }

@@ -2,8 +2,8 @@
 
 import { ApiError, type ErrorCode } from '../base/errors.ts'
 import { encode } from '../contract/encode.ts'
+import { dataText, errorText, type Group } from '../contract/group.ts'
 import { Reply, Streamed } from '../contract/route.ts'
-import { dataText, errorText } from '../contract/surface.ts'
 import { DbError } from '../db/db.ts'
 import type { IgnoredNames } from './ignored.ts'
 import { LargeAnswer, type Outgoing, outgoing } from './outgoing.ts'
@@ -14,9 +14,9 @@ export interface Log {
   error(fields: object, message: string): void
 }
 
-/** A handler's result as a response of the route at `path`. `status` is for a result that does not carry its own. */
+/** A handler's result as a response of a route of this group. `status` is for a result that does not carry its own. */
 export function respond(
-  path: string,
+  group: Group,
   result: unknown,
   status: number,
   request_id: string,
@@ -24,17 +24,17 @@ export function respond(
 ): Outgoing {
   if (result instanceof Reply) {
     if (result.body === null) return empty(result.status, request_id, result.headers)
-    const text = dataText(path, result.status, encode(result.body))
+    const text = dataText(group, result.status, encode(result.body))
     return json(result.status, text, request_id, result.headers, ignored)
   }
   if (result instanceof Streamed) {
-    const [before = '', after = ''] = dataText(path, status, '\n').split('\n')
+    const [before = '', after = ''] = dataText(group, status, '\n').split('\n')
     const headers = new Headers(headersOf(request_id, null, ignored))
     return new LargeAnswer(status, headers, enclosed(before, result.pieces, after))
   }
   return result === undefined
     ? empty(status, request_id, null)
-    : json(status, dataText(path, status, encode(result)), request_id, null, ignored)
+    : json(status, dataText(group, status, encode(result)), request_id, null, ignored)
 }
 
 async function* enclosed(before: string, pieces: AsyncIterator<string>, after: string) {
@@ -88,10 +88,12 @@ export function empty(status: number, request_id: string, extra: Extra): Respons
   })
 }
 
-/** Which route failed, when one was found; its path decides the envelope. */
+/** The route or page that failed. */
 export interface Failing {
   method: string
   path: string
+  /** Null for a page. */
+  group: Group | null
 }
 
 /** The error envelope of the API contract. What is no expected failure becomes INTERNAL, and goes to the log only. */
@@ -108,7 +110,7 @@ export function failure(error: unknown, request_id: string, log: Log, route: Fai
   if (retry_after_seconds !== undefined) headers['retry-after'] = String(retry_after_seconds)
   if (code === 'UNAUTHORIZED') headers['www-authenticate'] = 'Bearer'
   if (close) headers.connection = 'close'
-  const text = errorText(route?.path ?? null, told, request_id)
+  const text = errorText(route?.group ?? null, told, request_id)
   return new Response(text, { status, headers: headersOf(request_id, headers, null) })
 }
 

@@ -8,7 +8,7 @@ test('a request that asks for several in process keeps the permit of the last th
   const request = new Request('http://a/') as BunRequest
   const outer = { request, asking: newAsking() }
   const server = { requestIP: () => null, timeout() {}, pendingRequests: 0, outer } as Connection
-  const failing = { method: 'GET', path: '/' }
+  const failing = { method: 'GET', path: '/', group: null }
   const answer = (permit: Permit | null) => {
     const asking = { ...newAsking(), permit }
     return responseOf(new Response(''), {} as ServerOptions, request, server, asking, failing, 'request-0001')

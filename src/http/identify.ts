@@ -2,7 +2,6 @@
 
 import { ApiError } from '../base/errors.ts'
 import type { Route } from '../contract/route.ts'
-import { isApi } from '../contract/surface.ts'
 import { authenticate, mustBeAllowed } from './auth.ts'
 import type { Asking, ServerOptions } from './exchange.ts'
 import type { AddressLimit, Counted } from './limits.ts'
@@ -10,14 +9,13 @@ import type { AddressLimit, Counted } from './limits.ts'
 /** Throws UNAUTHORIZED, or RATE_LIMITED past the failed keys of this address; then what the kind of key decides. */
 export async function identify(
   asking: Asking,
-  route: Pick<Route, 'path' | 'auth' | 'while_pending_deletion'>,
+  route: Pick<Route, 'group' | 'auth' | 'while_pending_deletion'>,
   options: ServerOptions,
   headers: Headers,
   address: () => string,
   now: number,
 ): Promise<void> {
-  const surface = isApi(route.path) ? 'api' : 'v1'
-  const found = await authenticate(options.db, options.services.key_cache, headers, now, surface)
+  const found = await authenticate(options.db, options.services.key_cache, headers, now, route.group)
   if (typeof found !== 'string') {
     asking.caller = found
     mustBeAllowed(found, route)

@@ -3,6 +3,7 @@
 import type { BunRequest } from 'bun'
 import { Turns } from '../base/event-loop.ts'
 import { limit } from '../base/limit.ts'
+import { v1 } from '../contract/group.ts'
 import type { Route } from '../contract/route.ts'
 import { failure } from './answers.ts'
 import { corsHeaders } from './cors.ts'
@@ -78,7 +79,7 @@ export async function servePage(
 ): Promise<Response> {
   const now = options.clock.now()
   const request_id = requestId(request.headers, now)
-  const failing = { method: request.method, path: page.path }
+  const failing = { method: request.method, path: page.path, group: null }
   const asking = newAsking()
   const address = () => addressOf(options, request, server)
   let response: Response
@@ -91,7 +92,7 @@ export async function servePage(
     const answered = await page.answer(request, {
       request_id,
       mustBe: (kinds, headers) =>
-        identify(asking, { path: page.path, auth: kinds }, options, headers, address, now),
+        identify(asking, { group: v1, auth: kinds }, options, headers, address, now),
       bytes: async () => (await asking.upload?.read(asking.caller?.tenant_id ?? null)) ?? no_bytes,
       api: (inner) => api(inner, { request, asking }, server),
       turn: () => page_turns.next(),

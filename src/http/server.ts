@@ -5,8 +5,15 @@ import { ApiError, invalid } from '../base/errors.ts'
 import { TurnBudget } from '../base/event-loop.ts'
 import type { Caller } from '../contract/caller.ts'
 import { encode } from '../contract/encode.ts'
-import { type Context, type Input, type RawRequest, type Route, successStatus } from '../contract/route.ts'
-import { dataText, isApi } from '../contract/surface.ts'
+import { dataText, type Group } from '../contract/group.ts'
+import {
+  type Context,
+  type Input,
+  type NamedRoute,
+  type RawRequest,
+  type Route,
+  successStatus,
+} from '../contract/route.ts'
 import { type Answer, claimOf, isAnswered, once } from '../idempotency/service.ts'
 import { failure, json, respond } from './answers.ts'
 import { mustBeCron } from './auth.ts'
@@ -32,7 +39,7 @@ import {
   untilNextTurn,
 } from './exchange.ts'
 import { readHeavy } from './heavy.ts'
-import { forKnownHosts } from './host.ts'
+import { forKnownHosts, unroutedForKnownHosts } from './host.ts'
 import { Admission, identify } from './identify.ts'
 import { IgnoredNames } from './ignored.ts'
 import { mustBeAllowedOrigin } from './origin.ts'
@@ -49,6 +56,8 @@ const methods: readonly Route['method'][] = ['GET', 'POST', 'PUT', 'PATCH', 'DEL
 /** Everything that a route needs more than once, made ready before the first request. */
 interface Prepared {
   route: Route
+  /** The name under which its calls are counted. */
+  usage: string | null
   params: ParamList
   query: Reader<NonNullable<Route['query']>> | null
   body: Reader<NonNullable<Route['body']>> | null
@@ -67,7 +76,7 @@ export interface RequestHandlers {
 }
 
 export function requestHandlers(
-  list: readonly Route[],
+  list: readonly NamedRoute[],
   given: ServerOptions,
   pages: readonly Page[] = [],
 ): RequestHandlers {
@@ -78,21 +87,25 @@ export function requestHandlers(
   }
   const prepared = list.map(prepare)
   const routes: RequestHandlers['routes'] = {}
-  const add = (path: string, method: Route['method'], handler: Handler) => {
+  const add = (path: string, method: Route['method'], group: Group | null, handler: Handler) => {
     routes[path] ??= {}
-    routes[path][method] = forKnownHosts(options, path, handler)
+    routes[path][method] = forKnownHosts(options, { path, group }, handler)
   }
   for (const item of prepared) {
-    add(item.route.path, item.route.method, (request, server) => serve(item, options, request, server))
+    const { path, method, group } = item.route
+    add(path, method, group, (request, server) => serve(item, options, request, server))
   }
-  const pages_methods = pages.flatMap(({ path, methods }) => methods.map((method) => ({ path, method })))
-  const known = knownPaths([...list, ...pages_methods])
+  const pages_methods = pages.flatMap(({ path, methods }) =>
+    methods.map((method) => ({ path, method, group: null })),
+  )
+  const own = list.map(({ route }) => route)
+  const known = knownPaths([...own, ...pages_methods])
   const unrouted: Handler = (request) => serveUnrouted(known, options, request)
-  const fetch = forKnownHosts(options, null, unrouted)
-  const api = inProcess(routes, knownPaths(list), unrouted)
+  const fetch = unroutedForKnownHosts(options, known, unrouted)
+  const api = inProcess(routes, knownPaths(own), unrouted)
   for (const page of pages) {
     const handler: Handler = (request, server) => servePage(page, options, api, request, server)
-    for (const method of page.methods) add(page.path, method, handler)
+    for (const method of page.methods) add(page.path, method, null, handler)
   }
   // Otherwise Bun takes GET /v1/dlq/claim for GET /v1/dlq/:id.
   for (const [path, handlers] of Object.entries(routes)) {
@@ -110,9 +123,10 @@ export function requestHandlers(
   }
 }
 
-function prepare(route: Route): Prepared {
+function prepare({ route, usage }: NamedRoute): Prepared {
   return {
     route,
+    usage: usage ?? null,
     params: Object.entries(route.params ?? {}),
     query: route.query ? new Reader(route.query) : null,
     body: route.body ? new Reader(route.body) : null,
@@ -140,9 +154,9 @@ async function serve(
     response = failure(error, request_id, options.log, prepared.route)
   }
   settle(asking, request, server)
-  if (asking.caller && isUsage(asking.caller, request)) {
+  if (asking.caller && prepared.usage !== null && isUsage(asking.caller, request)) {
     const failed = response.status >= 400
-    options.services.usage.count(asking.caller.tenant_id, prepared.route.path, failed, now)
+    options.services.usage.count(asking.caller.tenant_id, prepared.usage, failed, now)
   }
   if (options.cors_origins.length > 0) corsHeaders(options.cors_origins, request.headers, response.headers)
   if (options.log_requests) logRequest(options, prepared.route, request, response, now, request_id)
@@ -174,7 +188,7 @@ async function answer(
   let address = ''
   if (route.auth.length > 0) await identify(asking, route, options, headers, addressHere, now)
   const { caller } = asking
-  if (caller && isApi(route.path)) await services.calls.take(caller, services.plans, now)
+  if (caller && route.group.counts_calls) await services.calls.take(caller, services.plans, now)
   if (route.cron) mustBeCron(headers, options.cron_secret)
   if (judges_origin) mustBeAllowedOrigin(headers, services.public_url, options.cors_origins)
   if (route.sign_up) {
@@ -223,7 +237,7 @@ async function answer(
       route.heavy && caller
         ? await readHeavy(route, options.heavy_reads, asking, context, input, connection)
         : await route.handle!(context, input, raw)
-    return respond(route.path, result, status, request_id, ignored)
+    return respond(route.group, result, status, request_id, ignored)
   }
   const key = headers.get('idempotency-key')
   const claim =
@@ -241,7 +255,7 @@ async function answer(
       const effect = async () => {
         admission?.take()
         const made = encode(await route.create!(tx, context, input, ready))
-        return { status, text: dataText(route.path, status, made) }
+        return { status, text: dataText(route.group, status, made) }
       }
       return claim ? once(tx, claim, effect) : { ...(await effect()), replayed: false }
     })

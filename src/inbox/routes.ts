@@ -4,6 +4,7 @@ import { Type } from 'typebox'
 import * as agents from '../agents/service.ts'
 import { iso, second_ms } from '../base/clock.ts'
 import { encode } from '../contract/encode.ts'
+import { api } from '../contract/group.ts'
 import { route, Streamed } from '../contract/route.ts'
 import {
   idParam,
@@ -40,7 +41,7 @@ const expiresAt = Time('From then on it takes no messages.')
 const forwardUrl = Nullable(Type.String())
 const messageCount = Type.Integer({ description: 'Messages that are kept.' })
 
-const Message = Shape({
+const Message = Shape('Message', {
   id: Type.String(),
   method: Type.String(),
   path: Type.String({ description: 'What follows the token in the URL, empty when nothing does.' }),
@@ -52,7 +53,7 @@ const Message = Shape({
   sourceIp: Type.String(),
   createdAt: Time('When it came.'),
   forward: Nullable(
-    Shape({
+    Shape('Forward', {
       status: Type.Enum([...forward_statuses]),
       statusCode: Nullable(Type.Integer()),
       error: Nullable(
@@ -67,6 +68,7 @@ const Message = Shape({
 })
 
 export const createInbox = route({
+  group: api,
   method: 'POST',
   path: '/api/webhook',
   tag,
@@ -84,7 +86,7 @@ export const createInbox = route({
       }),
     ),
   }),
-  replies: { 201: Shape({ ...created, expiresAt }) },
+  replies: { 201: { body: Shape('CreatedInbox', { ...created, expiresAt }) } },
   errors: ['QUOTA_EXCEEDED'],
   prepare: ({ caller, services }, { body }) =>
     agents.mustBeCallable(services, caller.tenant_id, '/forwardUrl', body.forwardUrl),
@@ -103,6 +105,7 @@ const Limit = Type.Optional(
 )
 
 export const listInboxes = route({
+  group: api,
   method: 'GET',
   path: '/api/webhook',
   tag,
@@ -115,10 +118,12 @@ export const listInboxes = route({
     ),
   }),
   replies: {
-    200: Shape({
-      items: Type.Array(Shape({ ...created, messageCount, expiresAt })),
-      total: Type.Integer({ description: 'How many there are in all.' }),
-    }),
+    200: {
+      body: Shape({
+        items: Type.Array(Shape('ListedInbox', { ...created, messageCount, expiresAt })),
+        total: Type.Integer({ description: 'How many there are in all.' }),
+      }),
+    },
   },
   errors: [],
   async handle({ db, caller, services, now }, { query }) {
@@ -135,6 +140,7 @@ export const listInboxes = route({
 })
 
 export const getInbox = route({
+  group: api,
   method: 'GET',
   path: '/api/webhook/:id',
   tag,
@@ -143,16 +149,18 @@ export const getInbox = route({
   heavy: true,
   params: { id },
   replies: {
-    200: Shape({
-      inbox: Shape({
-        ...created,
-        forwardUrl,
-        messageCount,
-        createdAt: Time('When it was created.'),
-        expiresAt,
+    200: {
+      body: Shape('InboxDetail', {
+        inbox: Shape('Inbox', {
+          ...created,
+          forwardUrl,
+          messageCount,
+          createdAt: Time('When it was created.'),
+          expiresAt,
+        }),
+        messages: Type.Array(Message),
       }),
-      messages: Type.Array(Message),
-    }),
+    },
   },
   errors: ['INBOX_NOT_FOUND'],
   async handle({ db, caller, services, now }, { params }) {
@@ -183,6 +191,7 @@ async function* joined(shown: object, messages: AsyncIterable<MessageRow>): Asyn
 }
 
 export const deleteInbox = route({
+  group: api,
   method: 'DELETE',
   path: '/api/webhook/:id',
   tag,
@@ -190,7 +199,7 @@ export const deleteInbox = route({
   auth: ['agent', 'admin'],
   destructive: true,
   params: { id },
-  replies: { 200: Shape({ deleted: Type.Boolean() }) },
+  replies: { 200: { body: Shape({ deleted: Type.Boolean() }) } },
   errors: ['INBOX_NOT_FOUND'],
   async handle({ db, caller, services }, { params }) {
     await inboxes.remove(db, caller, services, params.id)
@@ -199,6 +208,7 @@ export const deleteInbox = route({
 })
 
 export const listMessages = route({
+  group: api,
   method: 'GET',
   path: '/api/webhook/:id/messages',
   tag,
@@ -220,12 +230,14 @@ export const listMessages = route({
     ),
   }),
   replies: {
-    200: Shape({
-      items: Type.Array(Message),
-      nextAfter: Nullable(
-        Type.String({ description: 'Give it as after next time; null while no message was ever seen.' }),
-      ),
-    }),
+    200: {
+      body: Shape({
+        items: Type.Array(Message),
+        nextAfter: Nullable(
+          Type.String({ description: 'Give it as after next time; null while no message was ever seen.' }),
+        ),
+      }),
+    },
   },
   errors: ['INBOX_NOT_FOUND'],
   async handle(context, { params, query }) {

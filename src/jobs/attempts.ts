@@ -9,7 +9,7 @@ import { attemptOf } from './job.ts'
 import * as outbox from './service.ts'
 
 export const AttemptPage = Page(
-  Shape({
+  Shape('Attempt', {
     attempt: Type.Integer({ description: '1, 2 or 3.' }),
     webhook_id: Type.String({ description: 'The webhook-id header, the same on every retry.' }),
     started_at: Time('When it began.'),

@@ -38,28 +38,6 @@ export interface Count {
   failures: number
 }
 
-/** The first segment of a path after /v1 or /api, where the feature has another name. */
-const names: Readonly<Record<string, string>> = {
-  'approval-keys': 'approval_keys',
-  approvals: 'checkpoints',
-  namespaces: 'kv',
-  webhook: 'inboxes',
-  'rate-limit': 'rate_limits',
-}
-
-const features_by_path = new Map<string, string>()
-
-/** Of a route's path: `kv` for `/v1/kv/:namespace/:key`. */
-export function featureOf(path: string): string {
-  let feature = features_by_path.get(path)
-  if (feature === undefined) {
-    const segment = path.split('/')[2] ?? ''
-    feature = names[segment] ?? segment
-    features_by_path.set(path, feature)
-  }
-  return feature
-}
-
 /** Adds counts to those of the other nodes, in one transaction. */
 export type AddCounts = (counts: readonly Count[]) => Promise<void>
 
@@ -75,9 +53,8 @@ export class Usage implements UsageCounts {
     return this.#waiting.size
   }
 
-  count(tenant_id: string, path: string, failed: boolean, now: Millis): void {
+  count(tenant_id: string, feature: string, failed: boolean, now: Millis): void {
     const hour = now - (now % hour_ms)
-    const feature = featureOf(path)
     const key = `${tenant_id} ${hour} ${feature}`
     let count = this.#waiting.get(key)
     if (!count) {
