@@ -8,7 +8,7 @@ import type { Caller, CallerKind } from '../contract/caller.ts'
 import type { Group } from '../contract/group.ts'
 import type { KeyCache } from '../contract/services.ts'
 import * as credentials from '../credentials/service.ts'
-import type { Db } from '../db/db.ts'
+import type { Awaitable, Db } from '../db/db.ts'
 
 interface Presented {
   key: string
@@ -20,22 +20,28 @@ interface Presented {
 export type Refusal = 'no_key' | 'bad_key'
 
 /**
- * The caller, or why there is none. Throws VALIDATION_FAILED when two different keys of ours are sent at once.
+ * The caller, or why there is none; at once for a key that was valid a moment ago. Throws VALIDATION_FAILED when two
+ * different keys of ours are sent at once.
  */
-export async function authenticate(
+export function authenticate(
   db: Db,
   key_cache: KeyCache,
   headers: Headers,
   now: Millis,
   group: Group,
-): Promise<Caller | Refusal> {
+): Awaitable<Caller | Refusal> {
   const presented = presentedKey(headers, group)
   if (typeof presented === 'string') return presented
   const { key, takes } = presented
   if (takes !== null && !takes.some((kind) => key.startsWith(prefixes[kind]))) return 'bad_key'
-  const caller = cached(key_cache, key, now) ?? (await lookUp(db, key_cache, key, now))
-  if (!caller) return 'bad_key'
   const id_needed = takes !== null && group.requires_agent_id
+  const caller = cached(key_cache, key, now)
+  if (caller) return agreed(caller, headers, id_needed)
+  return lookUp(db, key_cache, key, now).then((found) => agreed(found, headers, id_needed))
+}
+
+function agreed(caller: Caller | null, headers: Headers, id_needed: boolean): Caller | 'bad_key' {
+  if (!caller) return 'bad_key'
   return caller.kind !== 'agent' || agentIdAgrees(headers, caller.agent_id, id_needed) ? caller : 'bad_key'
 }
 
