@@ -213,7 +213,8 @@ function settled(
   look: () => Promise<CheckpointRow>,
 ): Promise<CheckpointRow> {
   const key = checkpoints.waitKey(context.caller.tenant_id, id)
-  return waitFor(context, key, (wait_seconds ?? 0) * second_ms, look, ({ status }) => status !== 'pending')
+  const wait_ms = (wait_seconds ?? 0) * second_ms
+  return waitFor(context, { key, wait_ms, look, isDone: ({ status }) => status !== 'pending' })
 }
 
 export const cancelCheckpoint = route({

@@ -32,10 +32,10 @@ export interface Context<C> {
   /** The path as called, e.g. `/v1/kv/state`: cursors are bound to it. */
   path(): string
   /** The answer will take up to this long: the connection is kept open meanwhile. */
-  hold(ms: number): void
-  /** Aborted when whoever asked is gone, and nobody will read the answer. */
-  gone(): AbortSignal
-  /** Waits for something else than the database: a heavy read gives its permit back meanwhile. */
+  extendTimeout(ms: number): void
+  /** Aborted when the client is gone, and nobody will read the answer. */
+  signal(): AbortSignal
+  /** Waits for something else than the database: a heavy read releases its permit meanwhile. */
   pause<T>(waiting: Promise<T>): Promise<T>
 }
 

@@ -5,7 +5,7 @@ import { encode } from '../contract/encode.ts'
 import { dataText, errorText, type Group } from '../contract/group.ts'
 import { Reply, Streamed } from '../contract/route.ts'
 import { DbError } from '../db/db.ts'
-import type { IgnoredNames } from './ignored.ts'
+import type { Exchange } from './exchange.ts'
 import { isLarge, LargeAnswer, type Outgoing } from './outgoing.ts'
 
 export interface Log {
@@ -14,27 +14,27 @@ export interface Log {
   error(fields: object, message: string): void
 }
 
+/** What of a request goes into its answer. */
+type Asked = Pick<Exchange, 'request_id' | 'ignored'>
+
 /** A handler's result as a response of a route of this group. `status` is for a result that does not carry its own. */
-export function respond(
-  group: Group,
-  result: unknown,
-  status: number,
-  request_id: string,
-  ignored: IgnoredNames | null,
-): Outgoing {
+export function reply(asked: Asked, group: Group, status: number, result: unknown): Outgoing {
   if (result instanceof Reply) {
-    if (result.body === null) return empty(result.status, request_id, result.headers)
+    if (result.body === null) return empty(result.status, asked.request_id, result.headers)
     const text = dataText(group, result.status, encode(result.body))
-    return json(result.status, text, request_id, result.headers, ignored)
+    return json(asked, result.status, text, result.headers)
   }
   if (result instanceof Streamed) {
     const [before = '', after = ''] = dataText(group, status, '\n').split('\n')
-    const headers = new Headers(headersOf(request_id, null, ignored))
-    return new LargeAnswer(status, headers, enclosed(before, result.pieces, after))
+    return new LargeAnswer(
+      status,
+      new Headers(headersOf(asked, null)),
+      enclosed(before, result.pieces, after),
+    )
   }
   return result === undefined
-    ? empty(status, request_id, null)
-    : json(status, dataText(group, status, encode(result)), request_id, null, ignored)
+    ? empty(status, asked.request_id, null)
+    : json(asked, status, dataText(group, status, encode(result)), null)
 }
 
 async function* enclosed(before: string, pieces: AsyncIterator<string>, after: string) {
@@ -53,17 +53,11 @@ async function* enclosed(before: string, pieces: AsyncIterator<string>, after: s
 
 type Extra = Readonly<Record<string, string>> | null
 
-export function json(
-  status: number,
-  text: string,
-  request_id: string,
-  extra: Extra,
-  ignored: IgnoredNames | null,
-): Outgoing {
-  if (isLarge(text)) return new LargeAnswer(status, new Headers(headersOf(request_id, extra, ignored)), text)
-  shared.set('x-request-id', request_id)
+export function json(asked: Asked, status: number, text: string, extra: Extra): Outgoing {
+  if (isLarge(text)) return new LargeAnswer(status, new Headers(headersOf(asked, extra)), text)
+  shared.set('x-request-id', asked.request_id)
   for (const name in extra) shared.set(name, extra[name]!)
-  const names = ignored?.header
+  const names = asked.ignored?.header
   if (names) shared.set('x-ignored-fields', names)
   const response = new Response(text, { status, headers: shared })
   for (const name in extra) shared.delete(name)
@@ -80,7 +74,7 @@ const common = {
 /** Copied into each response: that costs 0.3 µs less than to make it from an object each time. */
 const shared = new Headers(common)
 
-function headersOf(request_id: string, extra: Extra, ignored: IgnoredNames | null): Record<string, string> {
+function headersOf({ request_id, ignored }: Asked, extra: Extra): Record<string, string> {
   const headers: Record<string, string> = { ...common, 'x-request-id': request_id, ...extra }
   const names = ignored?.header
   if (names) headers['x-ignored-fields'] = names
@@ -122,7 +116,7 @@ export function failure(error: unknown, request_id: string, log: Log, route: Fai
   if (code === 'UNAUTHORIZED') headers['www-authenticate'] = 'Bearer'
   if (close) headers.connection = 'close'
   const text = errorText(route?.group ?? null, told, request_id)
-  return new Response(text, { status, headers: headersOf(request_id, headers, null) })
+  return new Response(text, { status, headers: headersOf({ request_id, ignored: null }, headers) })
 }
 
 const database_codes = {

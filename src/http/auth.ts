@@ -9,6 +9,7 @@ import type { Group } from '../contract/group.ts'
 import type { KeyCache } from '../contract/services.ts'
 import * as credentials from '../credentials/service.ts'
 import type { Awaitable, Db } from '../db/db.ts'
+import type { ServerOptions } from './exchange.ts'
 
 interface Presented {
   key: string
@@ -24,20 +25,19 @@ export type Refusal = 'no_key' | 'bad_key'
  * different keys of ours are sent at once.
  */
 export function authenticate(
-  db: Db,
-  key_cache: KeyCache,
+  { db, services }: Pick<ServerOptions, 'db' | 'services'>,
+  group: Group,
   headers: Headers,
   now: Millis,
-  group: Group,
 ): Awaitable<Caller | Refusal> {
   const presented = presentedKey(headers, group)
   if (typeof presented === 'string') return presented
   const { key, takes } = presented
   if (takes !== null && !takes.some((kind) => key.startsWith(prefixes[kind]))) return 'bad_key'
   const id_needed = takes !== null && group.requires_agent_id
-  const caller = cached(key_cache, key, now)
+  const caller = cached(services.key_cache, key, now)
   if (caller) return agreed(caller, headers, id_needed)
-  return lookUp(db, key_cache, key, now).then((found) => agreed(found, headers, id_needed))
+  return lookUp(db, services.key_cache, key, now).then((found) => agreed(found, headers, id_needed))
 }
 
 function agreed(caller: Caller | null, headers: Headers, id_needed: boolean): Caller | 'bad_key' {
@@ -79,7 +79,7 @@ function agentIdAgrees(headers: Headers, agent_id: string, id_needed: boolean): 
 }
 
 /** The cron secret as Bearer; whatever else is sent is not looked at. Throws UNAUTHORIZED. */
-export function mustBeCron(headers: Headers, cron_secret: string): void {
+export function requireCron(headers: Headers, cron_secret: string): void {
   const sent = /^bearer +(.+)$/i.exec(headers.get('authorization') ?? '')?.[1] ?? ''
   if (sent === '' || !equalBytes(digestOf(sent), digestOf(cron_secret))) throw new ApiError('UNAUTHORIZED')
 }
@@ -90,7 +90,7 @@ function digestOf(text: string): Uint8Array {
 }
 
 /** Throws FORBIDDEN for a key of another kind, TENANT_PENDING_DELETION for nearly everything of such a tenant. */
-export function mustBeAllowed(
+export function requireAllowed(
   caller: Caller,
   route: { auth: readonly CallerKind[]; while_pending_deletion?: boolean },
 ): void {

@@ -9,7 +9,7 @@ import { RawJson } from '../contract/schemas.ts'
 import type { IgnoredNames } from './ignored.ts'
 
 /** `application/json`, `*+json`, `text/plain` or nothing; no encoding but identity. Throws UNSUPPORTED_MEDIA_TYPE. */
-export function mustBeJson(headers: Headers): void {
+export function requireJson(headers: Headers): void {
   const type = headers.get('content-type')
   if (type !== null && type !== 'application/json' && !isJsonType(type))
     throw new ApiError('UNSUPPORTED_MEDIA_TYPE')

@@ -5,8 +5,8 @@ import { MemoryBudget, memory_bytes_default } from '../base/memory.ts'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
 import type { ServerOptions } from './exchange.ts'
+import { requestHandlers } from './handlers.ts'
 import type { Page } from './pages.ts'
-import { requestHandlers } from './server.ts'
 
 const echo = route({
   group: v1,

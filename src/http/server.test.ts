@@ -9,8 +9,8 @@ import { v1 } from '../contract/group.ts'
 import { Reply, type Route, route } from '../contract/route.ts'
 import { DbError, type DbErrorKind } from '../db/db.ts'
 import type { ServerOptions } from './exchange.ts'
+import { requestHandlers } from './handlers.ts'
 import type { Page } from './pages.ts'
-import { requestHandlers } from './server.ts'
 import { requests_max, requests_of_address_max, uncounted_max } from './under-way.ts'
 
 forEachService('Every answer', (service) => {
@@ -141,16 +141,16 @@ describe('A route', () => {
       group: v1,
       ...{ method: 'GET', path: '/v1/wait', tag: '', summary: '', auth: [], errors: [] },
       replies: { 200: { body: Type.Object({}) } },
-      handle: ({ hold }) => {
-        hold(50_000)
+      handle: ({ extendTimeout }) => {
+        extendTimeout(50_000)
         return {}
       },
     })
     const page: Page = {
       path: '/page',
       methods: ['GET'],
-      answer: (_, { hold }) => {
-        hold(50_000)
+      answer: (_, { extendTimeout }) => {
+        extendTimeout(50_000)
         return new Response('')
       },
     }

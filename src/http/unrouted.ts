@@ -2,9 +2,14 @@
 
 import { ApiError } from '../base/errors.ts'
 import type { Group } from '../contract/group.ts'
-import type { Route } from '../contract/route.ts'
-import { empty, failure, type Log } from './answers.ts'
+import type { Method, Route } from '../contract/route.ts'
+import { empty, failure } from './answers.ts'
+import { corsHeaders } from './cors.ts'
+import { type Handler, requestId, requireOneHost, type ServerOptions } from './exchange.ts'
 import { pathSegments } from './params.ts'
+
+/** Handlers by path and method. */
+export type RoutedHandlers = Record<string, Partial<Record<Method, Handler>>>
 
 export interface KnownPath {
   path: string
@@ -38,21 +43,36 @@ export function knownPaths(list: readonly Known[]): KnownPath[] {
 }
 
 /** 404, 405 with Allow, or the 204 of OPTIONS. */
-export function answerUnrouted(
+export function unroutedHandler(options: ServerOptions, known: readonly KnownPath[]): Handler {
+  return async ({ method, url, headers }) => {
+    const found = findPath(known, url)
+    const request_id = requestId(headers, options.clock.now())
+    let response: Response
+    try {
+      requireOneHost(headers)
+      if (found && method === 'OPTIONS') response = empty(204, request_id, { allow: found.allow })
+      else response = refusal(found, method, request_id, options)
+    } catch (error) {
+      response = failure(error, request_id, options.log, null)
+    }
+    if (options.cors_origins.length > 0) {
+      corsHeaders(options.cors_origins, headers, response.headers, found?.allow)
+    }
+    return response
+  }
+}
+
+function refusal(
   found: KnownPath | undefined,
   method: string,
   request_id: string,
-  log: Log,
+  { log }: ServerOptions,
 ): Response {
-  if (found && method === 'OPTIONS') return empty(204, request_id, { allow: found.allow })
   // A known method that was not routed came by a path such as /v1/../v1/agents, which only looks like this one.
   const code = found && !found.methods.has(method) ? 'METHOD_NOT_ALLOWED' : 'ROUTE_NOT_FOUND'
   if (!found || code === 'ROUTE_NOT_FOUND') return failure(new ApiError(code), request_id, log, null)
-  const response = failure(new ApiError(code), request_id, log, {
-    method,
-    path: found.path,
-    group: found.group,
-  })
+  const { path, group } = found
+  const response = failure(new ApiError(code), request_id, log, { method, path, group })
   response.headers.set('allow', found.allow)
   return response
 }

@@ -242,13 +242,13 @@ export const listMessages = route({
   errors: ['INBOX_NOT_FOUND'],
   async handle(context, { params, query }) {
     const { db, caller, services } = context
-    const { messages } = await waitFor(
-      context,
-      waitKey(caller.tenant_id, params.id),
-      (query.wait ?? 0) * second_ms,
-      () => inboxes.page(db, caller, services.plans, db.clock.now(), params.id, query.after, limitOf(query)),
-      (page) => page.messages.length > 0 || !page.live,
-    )
+    const { messages } = await waitFor(context, {
+      key: waitKey(caller.tenant_id, params.id),
+      wait_ms: (query.wait ?? 0) * second_ms,
+      look: () =>
+        inboxes.page(db, caller, services.plans, db.clock.now(), params.id, query.after, limitOf(query)),
+      isDone: (page) => page.messages.length > 0 || !page.live,
+    })
     return { items: messages.map(messageOf), nextAfter: messages.at(-1)?.id ?? query.after ?? null }
   },
 })

@@ -30,8 +30,8 @@ export const tick = route({
     },
   },
   errors: ['UNAUTHORIZED'],
-  handle({ services, hold }) {
-    hold(tick_ms_max)
+  handle({ services, extendTimeout }) {
+    extendTimeout(tick_ms_max)
     return services.tick()
   },
 })
