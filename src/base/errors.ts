@@ -64,7 +64,7 @@ interface ErrorOptions {
   details?: Record<string, unknown>
   /** Whole seconds for the Retry-After header (RFC 9110 section 10.2.3). */
   retry_after_seconds?: number
-  /** Whether the connection must end, because the rest of the request is not wanted. */
+  /** True when the connection must end, because the rest of the request is not wanted. */
   close?: boolean
   /** Only for VERSION_MISMATCH, which the API contract fixes at 409 on put and 412 on If-Match. */
   status?: 412
