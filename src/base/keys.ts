@@ -42,7 +42,7 @@ export function looksLikeToken(text: string): boolean {
 
 /** The text that is stored instead of a key: SHA-256, hexadecimal. Keys hold 190 random bits, so no slow hash is needed. */
 export function hashKey(key: string): string {
-  return new Bun.CryptoHasher('sha256').update(key).digest('hex')
+  return Bun.SHA256.hash(key, 'hex')
 }
 
 export function lastFour(key: string): string {

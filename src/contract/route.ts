@@ -58,7 +58,7 @@ export interface RawRequest {
   address: string
 }
 
-/** An answer with a status or headers of its own; a handler that returns anything else gets the route's first reply. */
+/** An answer with a status, or headers besides those of every answer; a handler that returns anything else gets the route's first reply. */
 export class Reply {
   constructor(
     readonly status: number,

@@ -7,7 +7,7 @@ import { equalBytes } from '../base/seal.ts'
 import type { Caller, CallerKind } from '../contract/caller.ts'
 import type { KeyCache } from '../contract/services.ts'
 import * as credentials from '../credentials/service.ts'
-import type { Db } from '../db/db.ts'
+import type { Awaitable, Db } from '../db/db.ts'
 
 interface Presented {
   key: string
@@ -19,22 +19,28 @@ interface Presented {
 export type Refusal = 'no_key' | 'bad_key'
 
 /**
- * The caller, or why there is none. Throws VALIDATION_FAILED when two different keys of ours are sent at once.
+ * The caller, or why there is none; at once for a key that was valid a moment ago. Throws VALIDATION_FAILED when two
+ * different keys of ours are sent at once.
  */
-export async function authenticate(
+export function authenticate(
   db: Db,
   key_cache: KeyCache,
   headers: Headers,
   now: Millis,
   surface: 'v1' | 'api' = 'v1',
-): Promise<Caller | Refusal> {
+): Awaitable<Caller | Refusal> {
   const presented = presentedKey(headers, surface)
   if (typeof presented === 'string') return presented
   const { key, takes } = presented
   if (takes !== null && !takes.some((prefix) => key.startsWith(prefix))) return 'bad_key'
-  const caller = cached(key_cache, key, now) ?? (await lookUp(db, key_cache, key, now))
-  if (!caller) return 'bad_key'
   const id_needed = takes !== null && surface === 'v1'
+  const caller = cached(key_cache, key, now)
+  if (caller) return agreed(caller, headers, id_needed)
+  return lookUp(db, key_cache, key, now).then((found) => agreed(found, headers, id_needed))
+}
+
+function agreed(caller: Caller | null, headers: Headers, id_needed: boolean): Caller | 'bad_key' {
+  if (!caller) return 'bad_key'
   return caller.kind !== 'agent' || agentIdAgrees(headers, caller.agent_id, id_needed) ? caller : 'bad_key'
 }
 

@@ -1,23 +1,36 @@
 // Who asks, and how often an address may fail to say so or may sign up.
 
 import { ApiError } from '../base/errors.ts'
+import type { Caller } from '../contract/caller.ts'
 import type { Route } from '../contract/route.ts'
 import { isApi } from '../contract/surface.ts'
-import { authenticate, mustBeAllowed } from './auth.ts'
+import type { Awaitable } from '../db/db.ts'
+import { authenticate, mustBeAllowed, type Refusal } from './auth.ts'
 import type { Asking, ServerOptions } from './exchange.ts'
 import type { AddressLimit, Counted } from './limits.ts'
 
 /** Throws UNAUTHORIZED, or RATE_LIMITED past the failed keys of this address; then what the kind of key decides. */
-export async function identify(
+export function identify(
   asking: Asking,
   route: Pick<Route, 'path' | 'auth' | 'while_pending_deletion'>,
   options: ServerOptions,
   headers: Headers,
   address: () => string,
   now: number,
-): Promise<void> {
+): Awaitable<void> {
   const surface = isApi(route.path) ? 'api' : 'v1'
-  const found = await authenticate(options.db, options.services.key_cache, headers, now, surface)
+  const found = authenticate(options.db, options.services.key_cache, headers, now, surface)
+  if (found instanceof Promise) return found.then((late) => admit(asking, route, options, address, late))
+  admit(asking, route, options, address, found)
+}
+
+function admit(
+  asking: Asking,
+  route: Pick<Route, 'auth' | 'while_pending_deletion'>,
+  options: ServerOptions,
+  address: () => string,
+  found: Caller | Refusal,
+): void {
   if (typeof found !== 'string') {
     asking.caller = found
     mustBeAllowed(found, route)

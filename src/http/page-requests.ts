@@ -90,7 +90,7 @@ export async function servePage(
     if (waiting) await untilNextTurn(waiting, request)
     const answered = await page.answer(request, {
       request_id,
-      mustBe: (kinds, headers) =>
+      mustBe: async (kinds, headers) =>
         identify(asking, { path: page.path, auth: kinds }, options, headers, address, now),
       bytes: async () => (await asking.upload?.read(asking.caller?.tenant_id ?? null)) ?? no_bytes,
       api: (inner) => api(inner, { request, asking }, server),

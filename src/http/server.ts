@@ -172,9 +172,15 @@ async function answer(
   // Who asks.
   if (body || route.raw) asking.upload = newUpload(options, request, server)
   let address = ''
-  if (route.auth.length > 0) await identify(asking, route, options, headers, addressHere, now)
+  if (route.auth.length > 0) {
+    const identified = identify(asking, route, options, headers, addressHere, now)
+    if (identified) await identified
+  }
   const { caller } = asking
-  if (caller && isApi(route.path)) await services.calls.take(caller, services.plans, now)
+  if (caller && isApi(route.path)) {
+    const counted = services.calls.take(caller, services.plans, now)
+    if (counted) await counted
+  }
   if (route.cron) mustBeCron(headers, options.cron_secret)
   if (judges_origin) mustBeAllowedOrigin(headers, services.public_url, options.cors_origins)
   if (route.sign_up) {

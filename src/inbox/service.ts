@@ -243,7 +243,8 @@ function keep(db: Db, services: Receiving, token_hash: string, incoming: Incomin
     const inbox = await store.receive(tx, token_hash)
     if (!inbox) return false
     const id = newSequencedId('msg', tx.now, inbox.seq)
-    await store.add(tx, inbox, { ...incoming, id, ...firstForward(inbox, incoming) })
+    const { forward_status, forward_error } = firstForward(inbox, incoming)
+    await store.add(tx, inbox, { id, incoming, forward_status, forward_error })
     const dropped = droppedUpTo(inbox.seq, keptMax(services.plans, inbox.plan))
     // The outbox before the messages, as settleForward does: otherwise the two would wait for each other.
     if (inbox.forward_url !== null) await planForward(tx, services, inbox, incoming, id, dropped)
@@ -281,7 +282,7 @@ const room_bytes_max = limit(
 async function makeRoom(tx: Tx, plans: Plans, inbox: store.Received, bytes: number): Promise<void> {
   const { tenant_id, plan, storage_bytes_max } = inbox
   const tenant = { tenant_id, plan, storage_bytes_max, stored_bytes: inbox.stored_bytes ?? 0 }
-  const over = quotas.overBy(tx, { ...tenant, status: 'active' }, plans, bytes)
+  const over = quotas.overBy(tx, tenant, plans, bytes)
   tx.stores(tenant_id, bytes)
   if (!over) return
   let missing = Math.min(over.used + bytes - over.limit, Math.max(bytes, room_bytes_max))
