@@ -17,7 +17,7 @@ import {
   Shape,
   Text,
   Time,
-  url_characters_max,
+  Url,
 } from '../contract/schemas.ts'
 import * as agents from './service.ts'
 import * as store from './store.ts'
@@ -54,7 +54,7 @@ export const createAgent = route({
   body: Type.Object({
     name: Type.String({ pattern: '^[a-z0-9][a-z0-9-]{2,31}$' }),
     description: Type.Optional(Text(description_characters_max, 'For people.')),
-    callback_base_url: Type.Optional(Text(url_characters_max, 'An http or https URL.')),
+    callback_base_url: Type.Optional(Url('An http or https URL.')),
   }),
   replies: { 201: { body: Agent } },
   errors: ['AGENT_ID_TAKEN', 'QUOTA_EXCEEDED'],

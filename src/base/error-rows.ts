@@ -69,7 +69,7 @@ export const shared_rows = {
   ROUTE_NOT_FOUND: {
     status: 404,
     message: 'There is no such path.',
-    when: 'There is no such path, whatever the method. Usual causes are a slash too many, an empty segment, and a parameter whose own slashes were not written `%2F`.',
+    when: 'There is no such path, with any method. Usual causes are a slash too many, an empty segment, and a parameter whose own slashes were not written `%2F`.',
     next: 'Check the path and the address of the service, and that the service is as new as the client.',
     exit: 'not_found',
   },

@@ -44,7 +44,7 @@ interface ErrorOptions {
   details?: Record<string, unknown>
   /** Whole seconds for the Retry-After header (RFC 9110 section 10.2.3). */
   retry_after_seconds?: number
-  /** Whether the connection must end, because the rest of the request is not wanted. */
+  /** True when the connection must end, because the rest of the request is not wanted. */
   close?: boolean
   /** Whether a condition in a header failed, which has a status of its own. */
   precondition?: boolean

@@ -21,7 +21,7 @@ import {
   Shape,
   Text,
   Time,
-  url_characters_max,
+  Url,
   value_bytes_max,
 } from '../contract/schemas.ts'
 import { waitFor } from '../contract/wait.ts'
@@ -117,8 +117,7 @@ export const createCheckpoint = route({
     prompt: Type.Optional(
       Type.String({ 'x-bytes-max': prompt_bytes_max, description: 'At most 32 KiB of plain text.' }),
     ),
-    callback_url: Text(
-      url_characters_max,
+    callback_url: Url(
       "An http or https URL, or a path that is resolved against the agent's callback_base_url.",
     ),
     callback_payload: Type.Optional(

@@ -76,6 +76,11 @@ export function Text(characters_max: number, description: string, options: objec
   return Type.String({ maxLength: characters_max, description, ...options })
 }
 
+/** What is sent to. The example says what no JSON Schema can: which text is a URL that may be called. */
+export function Url(description: string) {
+  return Text(url_characters_max, description, { examples: ['https://example.com/callbacks'] })
+}
+
 /** RFC 3339 date-time with an offset; answers are UTC with milliseconds. */
 export function Time(description: string) {
   return Type.String({ format: 'date-time', description })

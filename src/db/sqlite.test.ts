@@ -540,7 +540,7 @@ describe('opening', () => {
   test('a file that is no database is refused and left as it was', () => {
     const text = 'This is no database. '.repeat(100)
     writeFileSync(path, text)
-    expect(() => open()).toThrow(new Error(`${path} is no SQLite database, or its first page is damaged`))
+    expect(() => open()).toThrow(new Error(`${path} is not a SQLite database, or its first page is damaged`))
     expect(readFileSync(path, 'utf8')).toBe(text)
   })
 

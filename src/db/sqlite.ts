@@ -58,7 +58,7 @@ const faults_told_max = limit(
 
 export interface SqliteOptions {
   clock: Clock
-  /** Whether to take the lock that only one server may have. */
+  /** True to take the lock that only one server may have. */
   exclusive: boolean
   /** The disk failed under a write: the process must stop serving and exit. */
   onFatal: (error: unknown) => void
@@ -214,7 +214,7 @@ class SqliteDb implements Db {
   }
 
   /**
-   * What the database has free within its files, less what they will still take of the disk: a checkpoint makes the
+   * The free room within the database's files, less what they will still take of the disk: a checkpoint makes the
    * file as large as its pages, and the log grows to the size at which it is checkpointed.
    */
   #reusableBytes(): number {
@@ -348,7 +348,7 @@ class SqliteDb implements Db {
     this.#lookWhenDue()
   }
 
-  /** Once everybody is answered: what was committed is no failure, whatever the disk says. */
+  /** After all callers are answered: a commit is not a failure, no matter what the disk says. */
   #lookWhenDue(): void {
     if (!this.#disk?.look_due) return
     try {
@@ -372,7 +372,7 @@ class SqliteDb implements Db {
       try {
         this.#writer.exec('pragma wal_checkpoint(passive)')
       } catch {
-        // The jobs are told what the second attempt says.
+        // The second attempt decides what the callers get.
       }
       return this.#attemptAll(jobs, now)
     }

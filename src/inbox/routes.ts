@@ -6,16 +6,7 @@ import { iso, second_ms } from '../base/clock.ts'
 import { encode } from '../contract/encode.ts'
 import { api } from '../contract/group.ts'
 import { route, Streamed } from '../contract/route.ts'
-import {
-  idParam,
-  Json,
-  label_characters_max,
-  Nullable,
-  Shape,
-  Text,
-  Time,
-  url_characters_max,
-} from '../contract/schemas.ts'
+import { idParam, Json, label_characters_max, Nullable, Shape, Text, Time, Url } from '../contract/schemas.ts'
 import { waitFor } from '../contract/wait.ts'
 import {
   list_limit_default,
@@ -76,9 +67,7 @@ export const createInbox = route({
   auth: ['agent', 'admin'],
   body: Type.Object({
     label: Type.Optional(Text(label_characters_max, 'For humans.')),
-    forwardUrl: Type.Optional(
-      Text(url_characters_max, 'An http or https URL that each message is sent on to, once.'),
-    ),
+    forwardUrl: Type.Optional(Url('An http or https URL that each message is sent on to, once.')),
     ttl: Type.Optional(
       Type.Number({
         minimum: ttl_seconds_min,

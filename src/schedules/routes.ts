@@ -15,9 +15,8 @@ import {
   PageQuery,
   RawJson,
   Shape,
-  Text,
   Time,
-  url_characters_max,
+  Url,
   value_bytes_max,
 } from '../contract/schemas.ts'
 import { AttemptPage, attemptPage } from '../jobs/attempts.ts'
@@ -28,8 +27,7 @@ import * as store from './store.ts'
 const tag = 'Schedules'
 const id = idParam('The schedule, sch_….')
 
-const CallbackUrl = Text(
-  url_characters_max,
+const CallbackUrl = Url(
   "An http or https URL, or a path that is resolved against the agent's callback_base_url.",
 )
 const CallbackPayload = AnyJson(value_bytes_max, 'Any JSON, at most 256 KiB; sent byte for byte.')
