@@ -1,12 +1,12 @@
 import { expect, test } from 'bun:test'
 import { CheckpointPace } from './checkpoint-pace.ts'
 
-test('a commit of more than 40 ms halves the log, down to an eighth; one of 40 ms does not', () => {
+test('a commit of more than 25 ms halves the log, down to an eighth; one of 25 ms does not', () => {
   const pages: number[] = []
   const pace = new CheckpointPace((count) => pages.push(count))
-  pace.committed(40)
+  pace.committed(25)
   expect(pages).toEqual([])
-  for (let n = 0; n < 5; n++) pace.committed(41)
+  for (let n = 0; n < 5; n++) pace.committed(26)
   expect(pages).toEqual([2_000, 1_000, 500])
 })
 

@@ -6,7 +6,7 @@ import { log_pages } from './dialect.ts'
 
 const commit_ms_max = limit(
   'sqlite.commit_ms',
-  40,
+  25,
   'milliseconds',
   'A commit that takes longer halves the size at which the log of SQLite is checkpointed, so that the next checkpoint holds other requests for less; the size doubles again every second.',
 )

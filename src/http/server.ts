@@ -206,7 +206,7 @@ async function answer(
   }
   const connection = server.outer?.request ?? request
   // A GET is safe to repeat. A message is kept although its sender has left, once its length says that it came whole.
-  const outlives_client = route.method === 'GET' || (route.raw && headers.has('content-length'))
+  const outlives_client = route.method === 'GET' || (route.raw && asking.upload!.has_length)
   const db = outlives_client ? options.db : new ConnectedDb(options.db, connection)
   const context: Context<never> = {
     db,
@@ -282,7 +282,8 @@ async function rawOf(
   upload: Upload,
 ): Promise<RawRequest> {
   if (request.method === 'GET') mustHaveNoBody(request.headers)
-  const tenant_id = (await route.admit?.(db, params, upload.is_large)) ?? null
+  const admitted = route.admit?.(db, params, upload.is_large) ?? null
+  const tenant_id = admitted instanceof Promise ? await admitted : admitted
   return {
     method: request.method,
     headers: request.headers,
