@@ -36,7 +36,8 @@ export async function rawOf(
 ): Promise<RawRequest> {
   const { request, upload } = exchange
   if (request.method === 'GET') requireNoBody(request.headers)
-  const tenant_id = (await route.admit?.(db, params, upload!.is_large)) ?? null
+  const admitted = route.admit?.(db, params, upload!.is_large) ?? null
+  const tenant_id = admitted instanceof Promise ? await admitted : admitted
   return {
     method: request.method,
     headers: request.headers,

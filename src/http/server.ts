@@ -81,7 +81,7 @@ function inputOf(exchange: Exchange, params: Params, query: object, body: object
 function contextOf({ route }: Prepared, exchange: Exchange, params: Params): Context<never> {
   const { options, request, now, request_id } = exchange
   // A GET is safe to repeat. A message is kept although its sender has left, once its length says that it came whole.
-  const outlives_client = route.method === 'GET' || (route.raw && request.headers.has('content-length'))
+  const outlives_client = route.method === 'GET' || (route.raw && exchange.upload!.has_length)
   return {
     db: outlives_client ? options.db : new ConnectedDb(options.db, exchange.connection),
     caller: exchange.caller as never,

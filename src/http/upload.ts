@@ -53,6 +53,8 @@ const buffer_bytes_min = limit(
 const no_bytes = new Uint8Array(0)
 
 export class Upload {
+  /** Whether the request says how long its body is. */
+  readonly has_length: boolean
   /** Null for a body without a length. */
   readonly #length: number | null
   #small_bytes = 0
@@ -69,6 +71,7 @@ export class Upload {
     private readonly address: () => string,
   ) {
     const length = request.headers.get('content-length')
+    this.has_length = length !== null
     this.#length = length === null ? (request.body === null ? 0 : null) : lengthOf(length)
     if (!this.is_large) return
     const expected = Math.min(this.#length ?? chunked_bytes, body_bytes_max)
