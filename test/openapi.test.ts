@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { openapiText } from '../scripts/openapi.ts'
 import { type ErrorCode, errors } from '../src/base/errors.ts'
-import { errorCodesOf } from '../src/contract/openapi.ts'
+import { errorCodesOf } from '../src/contract/responses.ts'
 import { routes } from '../src/routes.ts'
 import { forEachService } from './support/service.ts'
 

@@ -146,7 +146,7 @@ describe('effects have their places', () => {
         'src/app.ts': 'the end of the patience of a drain',
         'src/db/db.ts': 'an effect after commit that throws must not take other callers along',
         'src/db/sqlite.ts': 'one commit per turn of the event loop',
-        'src/http/outgoing.ts': 'an answer waits for room in memory',
+        'src/http/deliveries.ts': 'an answer waits for room in memory',
         'src/http/upload.ts': 'a sender has 30 seconds, whatever the clock says',
         'src/base/byte-pace.ts': 'large bodies are taken on in turns of the event loop',
         'src/base/repeat.ts': 'what a node has counted is written once a second',

@@ -84,7 +84,11 @@ export const listAgents = route({
   async handle(context, { query }) {
     const request = pageRequest(context, query)
     const rows = await store.list(context.db, context.caller.tenant_id, request.rows_max, request.after)
-    return pageOf(context, request, rows, masked, (row) => [row.created_at, row.agent_id])
+    return pageOf(context, request, {
+      rows,
+      itemOf: masked,
+      positionOf: (row) => [row.created_at, row.agent_id],
+    })
   },
 })
 

@@ -83,7 +83,7 @@ export const listApprovalKeys = route({
   async handle(context, { query }) {
     const request = pageRequest(context, query)
     const rows = await store.list(context.db, context.caller.tenant_id, request.rows_max, request.after)
-    return pageOf(context, request, rows, masked, (row) => [row.approval_key_id])
+    return pageOf(context, request, { rows, itemOf: masked, positionOf: (row) => [row.approval_key_id] })
   },
 })
 

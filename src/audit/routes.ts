@@ -93,7 +93,12 @@ export const listEntries = route({
     if (request.after) range.before_seq = Number(request.after[0])
     const { tenant_id } = context.caller
     const { rows, reached } = await store.list(context.db, tenant_id, range, { ...request, looked_max })
-    return pageOf(context, request, rows, entryOf, (row) => [row.seq], reached === null ? null : [reached])
+    return pageOf(context, request, {
+      rows,
+      itemOf: entryOf,
+      positionOf: (row) => [row.seq],
+      reached: reached === null ? null : [reached],
+    })
   },
 })
 

@@ -166,7 +166,7 @@ export const listCheckpoints = route({
     const request = pageRequest(context, query)
     const { db, caller } = context
     const rows = await store.list(db, caller.tenant_id, query.status, pageOfIds(request))
-    return pageOf(context, request, rows, checkpointOf, (row) => [row.id])
+    return pageOf(context, request, { rows, itemOf: checkpointOf, positionOf: (row) => [row.id] })
   },
 })
 

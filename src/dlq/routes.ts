@@ -127,14 +127,12 @@ export const listItems = route({
     const request = pageRequest(context, query)
     const page = { ...pageOfIds(request), looked_max }
     const found = await store.list(db, caller.tenant_id, query.status, now, page)
-    return pageOf(
-      context,
-      request,
-      found.rows,
-      (row) => listedOf(seenAt(row, now)),
-      (row) => [row.id],
-      found.reached === null ? null : [found.reached],
-    )
+    return pageOf(context, request, {
+      rows: found.rows,
+      itemOf: (row) => listedOf(seenAt(row, now)),
+      positionOf: (row) => [row.id],
+      reached: found.reached === null ? null : [found.reached],
+    })
   },
 })
 

@@ -35,5 +35,5 @@ export async function attemptPage(
   const before_seq = request.after ? Number(request.after[0]) : Number.MAX_SAFE_INTEGER
   const { tenant_id } = context.caller
   const rows = await outbox.attempts(context.db, tenant_id, source, id, before_seq, request.rows_max)
-  return pageOf(context, request, rows, attemptOf, (row) => [row.seq])
+  return pageOf(context, request, { rows, itemOf: attemptOf, positionOf: (row) => [row.seq] })
 }

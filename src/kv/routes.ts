@@ -262,7 +262,12 @@ async function keysListed(context: Reading, namespace: string, query: Static<typ
   const request = pageRequest(context, query)
   const range = { prefix, after: request.after ? String(request.after[0]) : null }
   const { rows, reached } = await kv.list(db, caller.tenant_id, namespace, range, now, request.rows_max)
-  return pageOf(context, request, rows, listedOf, (row) => [row.key], reached === null ? null : [reached])
+  return pageOf(context, request, {
+    rows,
+    itemOf: listedOf,
+    positionOf: (row) => [row.key],
+    reached: reached === null ? null : [reached],
+  })
 }
 
 function listedOf(row: ListedRow) {

@@ -96,7 +96,7 @@ export const listSchedules = route({
     const request = pageRequest(context, query)
     const { db, caller } = context
     const rows = await store.list(db, caller.tenant_id, query.status, pageOfIds(request))
-    return pageOf(context, request, rows, scheduleOf, (row) => [row.id])
+    return pageOf(context, request, { rows, itemOf: scheduleOf, positionOf: (row) => [row.id] })
   },
 })
 
