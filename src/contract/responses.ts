@@ -155,7 +155,7 @@ export function markedErrorSchema(): Json {
   }
 }
 
-/** What each code says and what the caller does next, for clients that are made from the document. */
+/** The row of each code, for clients that are made from the document. */
 export function errorRows(): Json {
   return Object.fromEntries(
     errorCodes().map((code) => {

@@ -21,7 +21,7 @@ export interface Param {
 
 type Params = Readonly<Record<string, Param>>
 
-/** What a handler gets besides the request's own input. */
+/** The part of a handler's arguments that is not the request's own input. */
 export interface Context<C> {
   db: Db
   caller: C
@@ -59,7 +59,7 @@ export interface RawRequest {
   address: string
 }
 
-/** What a route declares of an answer. */
+/** An answer, as a route declares it. */
 export interface Declared {
   /** Null: there is no body. */
   body: TSchema | null
@@ -135,7 +135,7 @@ interface Handling<A extends readonly CallerKind[], P extends Params, Q extends 
 /** A route that creates: it takes an Idempotency-Key, whose row shares the transaction of the effect. */
 interface Creating<A extends readonly CallerKind[], P extends Params, Q extends TObject, B extends TObject, R>
   extends Common<A, P, Q, B> {
-  /** What has to be found out before the transaction, such as whether an address may be called. */
+  /** Finds out before the transaction what it needs, such as whether an address may be called. */
   prepare?(context: Context<CallerOf<A>>, input: Input<P, Q, B>): Awaitable<R>
   create(tx: Tx, context: Context<CallerOf<A>>, input: Input<P, Q, B>, prepared: R): Awaitable<unknown>
   /** A row that every call of a tenant changes first, by a name: see `Turn`. */

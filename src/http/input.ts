@@ -1,4 +1,4 @@
-// What a request brings besides its path and query: a JSON body, or any bytes.
+// The input of a request besides its path and query: a JSON body, or any bytes.
 
 import { ApiError, invalid } from '../base/errors.ts'
 import type { RawRequest } from '../contract/route.ts'

@@ -50,7 +50,7 @@ export function undivided({ status, headers, body }: LargeAnswer): Response {
   return new Response(stream, { status, headers })
 }
 
-/** `onPart` is told of each part that was made only now. */
+/** `onPart` is called with each part that was made only now. */
 export async function* pieces(
   body: LargeAnswer['body'],
   onPart: (part: Body) => Promise<void>,

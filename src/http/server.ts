@@ -108,7 +108,7 @@ async function create(prepared: Prepared, exchange: Exchange, asked: Asked): Pro
   const { context, input } = asked
   const { caller } = exchange
   const claim = claimIn(prepared, exchange, asked)
-  // What has to be found out counts for a new effect only: a repeat is answered as the first was.
+  // A repeat is answered as the first was: nothing has to be found out for it.
   const is_repeat = route.prepare && claim ? await isAnswered(context.db, claim, exchange.now) : false
   const found_out = is_repeat ? undefined : await route.prepare?.(context, input)
   const sign_up = route.sign_up ? SignUp.of(exchange) : null
