@@ -106,6 +106,19 @@ describe('imports', () => {
   })
 })
 
+describe('what all routes share', () => {
+  const shared = code.filter((file) => {
+    const is_shared =
+      /^src\/(contract|http|idempotency|usage)\/|^scripts\/(openapi|errors|sdk-types)\.ts$|^mcp\//.test(file)
+    return is_shared && !file.endsWith('.test.ts') && basename(file) !== 'routes.ts'
+  })
+
+  test('decides nothing by a path: none of the API stands in its code', () => {
+    expect(shared.length).toBeGreaterThan(30)
+    expect(shared.filter((file) => /['"`]\/(v1|api|hook)\b/.test(codeOf(file)))).toEqual([])
+  })
+})
+
 describe('mcp/', () => {
   const own = code.filter((file) => file.startsWith('mcp/'))
   const edges = code.flatMap((from) =>
