@@ -3,7 +3,7 @@
 import { Type } from 'typebox'
 import { route } from '../contract/route.ts'
 import { Shape } from '../contract/schemas.ts'
-import { tick_ms_max } from '../jobs/timer.ts'
+import { tick_ms_max } from './tick.ts'
 
 const Count = Type.Integer()
 
