@@ -101,7 +101,7 @@ forEachService('a path', (service) => {
 })
 
 forEachService('a cursor', (service) => {
-  /** Filled by the outbox, not by a caller: their pages are tested with their features. */
+  /** Filled by the worker, not by a caller: their pages are tested with their features. */
   const filled_by_us = ['/v1/schedules/:id/attempts', '/v1/checkpoints/:id/attempts']
   const lists = titled(
     routes.filter(({ route }) => route.query?.properties.cursor && !filled_by_us.includes(route.path)),

@@ -35,6 +35,7 @@ import {
   timeout_seconds_max,
   timeout_seconds_min,
   wait_seconds_max,
+  waitKey,
 } from './checkpoint.ts'
 import * as checkpoints from './service.ts'
 import * as store from './store.ts'
@@ -211,7 +212,7 @@ function settled(
   wait_seconds: number | undefined,
   look: () => Promise<CheckpointRow>,
 ): Promise<CheckpointRow> {
-  const key = checkpoints.waitKey(context.caller.tenant_id, id)
+  const key = waitKey(context.caller.tenant_id, id)
   const wait_ms = (wait_seconds ?? 0) * second_ms
   return waitFor(context, { key, wait_ms, look, isDone: ({ status }) => status !== 'pending' })
 }

@@ -81,10 +81,10 @@ export interface Services {
   clock: Clock
   /** Shared by request bodies and answers. */
   memory: MemoryBudget
-  /** Tells the ticker that work falls due then. */
+  /** A job falls due then. */
   wake(due_at: Millis): void
-  /** Tells the ticker that some tenant's work is to rest, or to be taken up again, in steps. */
-  rest(): void
+  /** The jobs of some tenant are to be paused, or resumed, in steps. */
+  pauseOrResume(): void
   readiness(): Promise<Readiness>
   openapi_text(): string
   /** The summary that POST /v1/tick answers. */

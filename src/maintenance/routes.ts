@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
 import { Shape } from '../contract/schemas.ts'
-import { tick_ms_max } from '../jobs/timer.ts'
+import { tick_ms_max } from './tick.ts'
 
 const Count = Type.Integer()
 
