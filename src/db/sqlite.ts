@@ -7,7 +7,6 @@ import { existsSync, mkdirSync, realpathSync, statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Clock, Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
-import { CheckpointPace } from './checkpoint-pace.ts'
 import {
   type Awaitable,
   type Db,
@@ -147,9 +146,6 @@ class SqliteDb implements Db {
   readonly #turn_reader: TurnConnection | null
   /** Reads of several statements, one after the other, each in a transaction of its own. */
   readonly #snapshot: Connection
-  readonly #checkpoint_pace = new CheckpointPace((pages) =>
-    this.#writer.exec(`pragma wal_autocheckpoint = ${pages}`),
-  )
   #reads: Promise<unknown> = Promise.resolve()
   #queue: Job[] = []
   /** How many of the queue are whose. */
@@ -253,7 +249,6 @@ class SqliteDb implements Db {
 
   async maintain(): Promise<void> {
     if (!this.#disk || this.#closed || this.#damaged) return
-    this.#checkpoint_pace.relax()
     this.#disk.look(this.#reusableBytes())
     if (!this.#disk.full) await this.#disk.keepReserve()
   }
@@ -402,9 +397,7 @@ class SqliteDb implements Db {
       }
       const used = await this.#count(changes)
       this.#turn_reader?.endTurn()
-      const began = this.clock.monotonic()
       writer.exec('commit')
-      this.#checkpoint_pace.committed(this.clock.monotonic() - began)
       for (const [tenant_id, bytes] of used) this.#stored.written(tenant_id, 0, bytes)
       this.#disk?.grew(changes.grown)
       return outcomes
