@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { day_ms, hour_ms, minute_ms, second_ms } from '../src/base/clock.ts'
 import { type Limit, limits } from '../src/base/limit.ts'
 import { settings } from '../src/config.ts'
-import { default_plans } from '../src/quotas/plans.ts'
+import { default_plans } from '../src/features.ts'
 
 const src = join(import.meta.dir, '..', 'src')
 
@@ -107,7 +107,7 @@ function settingOf({ setting, protects }: Limit): string {
 /** Where a row of the table of plans has no number, the plan has no limit. */
 function plansText(): string {
   const plans = Object.keys(default_plans)
-  const names = Object.keys(default_plans.free!) as (keyof (typeof default_plans)[string])[]
+  const names = Object.keys(default_plans.free!)
   const rows = names.map((name) => {
     const unit = /_(bytes|seconds)$/.exec(name)?.[1]
     const cells = plans.map((plan) => {

@@ -6,8 +6,7 @@ import { dirname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type ErrorCode, errors } from '../src/base/errors.ts'
 import { settings, settingsHelp } from '../src/config.ts'
-import { migrations } from '../src/db/migrate.ts'
-import { routes } from '../src/routes.ts'
+import { migrations, routes } from '../src/features.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const codes = Object.keys(errors) as ErrorCode[]

@@ -7,7 +7,7 @@ import { basename, dirname, extname, join, normalize, relative } from 'node:path
 import { fileURLToPath } from 'node:url'
 import '../src/app.ts'
 import { type Statement, statements } from '../src/db/db.ts'
-import { migrations } from '../src/db/migrate.ts'
+import { migrations } from '../src/features.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const texts = new Map<string, string>()

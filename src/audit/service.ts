@@ -3,7 +3,7 @@
 import { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import { type AdminCaller, type AgentCaller, actorOf } from '../contract/caller.ts'
-import type { Plans } from '../contract/services.ts'
+import type { Plans } from '../contract/dependencies.ts'
 import type { Db, Tx } from '../db/db.ts'
 import { rowBytes } from '../db/stored.ts'
 import * as quotas from '../quotas/service.ts'

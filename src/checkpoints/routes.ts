@@ -134,11 +134,11 @@ export const createCheckpoint = route({
   }),
   replies: { 201: Checkpoint },
   errors: ['QUOTA_EXCEEDED'],
-  prepare: ({ db, services, caller }, { body }) =>
-    agents.callbackUrl(db, services, caller, body.callback_url),
-  async create(tx, { caller, services }, { body }, callback_url) {
+  prepare: ({ db, dependencies, caller }, { body }) =>
+    agents.callbackUrl(db, dependencies, caller, body.callback_url),
+  async create(tx, { caller, dependencies }, { body }, callback_url) {
     const expires_at = body.expires_at === undefined ? undefined : parseTime(body.expires_at)!
-    const checkpoint = await checkpoints.create(tx, caller, services, {
+    const checkpoint = await checkpoints.create(tx, caller, dependencies, {
       title: body.title,
       prompt: body.prompt ?? null,
       callback_url,
@@ -221,7 +221,8 @@ export const cancelCheckpoint = route({
   params: { id },
   replies: { 204: null },
   errors: ['CHECKPOINT_NOT_FOUND', 'CHECKPOINT_ALREADY_RESOLVED'],
-  handle: ({ db, caller, services }, { params }) => checkpoints.cancel(db, caller, services, params.id),
+  handle: ({ db, caller, dependencies }, { params }) =>
+    checkpoints.cancel(db, caller, dependencies, params.id),
 })
 
 export const approveCheckpoint = route({
@@ -234,9 +235,9 @@ export const approveCheckpoint = route({
   body: DecisionBody,
   replies: { 200: Checkpoint },
   errors: ['CHECKPOINT_NOT_FOUND', 'CHECKPOINT_ALREADY_RESOLVED'],
-  async handle({ db, caller, services }, { params, body }) {
+  async handle({ db, caller, dependencies }, { params, body }) {
     return checkpointOf(
-      await checkpoints.decide(db, caller, services, params.id, 'approved', body.reason ?? null),
+      await checkpoints.decide(db, caller, dependencies, params.id, 'approved', body.reason ?? null),
     )
   },
 })
@@ -251,9 +252,9 @@ export const rejectCheckpoint = route({
   body: DecisionBody,
   replies: { 200: Checkpoint },
   errors: ['CHECKPOINT_NOT_FOUND', 'CHECKPOINT_ALREADY_RESOLVED'],
-  async handle({ db, caller, services }, { params, body }) {
+  async handle({ db, caller, dependencies }, { params, body }) {
     return checkpointOf(
-      await checkpoints.decide(db, caller, services, params.id, 'rejected', body.reason ?? null),
+      await checkpoints.decide(db, caller, dependencies, params.id, 'rejected', body.reason ?? null),
     )
   },
 })

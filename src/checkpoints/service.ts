@@ -1,12 +1,12 @@
 // Checkpoints: one function per verb, and what comes of a timeout and of a callback.
 
-import { iso, type Millis } from '../base/clock.ts'
+import { iso } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import type { AdminCaller, AgentCaller, ApprovalCaller } from '../contract/caller.ts'
+import type { Jobs, Plans } from '../contract/dependencies.ts'
 import { encode } from '../contract/encode.ts'
 import { RawJson } from '../contract/schemas.ts'
-import type { Plans } from '../contract/services.ts'
 import type { Db, Reader, Tx } from '../db/db.ts'
 import { rowBytes, textBytes } from '../db/stored.ts'
 import * as dlq from '../dlq/service.ts'
@@ -25,27 +25,27 @@ import * as store from './store.ts'
 
 export const purge = store.purge
 
-interface Creating extends Using {
+interface Creating extends Needs {
   plans: Plans
 }
 
-interface Using {
-  wake(due_at: Millis): void
-  waiters: { tell(key: string): void }
+interface Needs {
+  jobs: Pick<Jobs, 'wake'>
+  shared: { waiters: { tell(key: string): void } }
 }
 
 /** Throws QUOTA_EXCEEDED. */
 export async function create(
   tx: Tx,
   caller: AgentCaller,
-  services: Creating,
+  dependencies: Creating,
   input: Omit<store.NewCheckpoint, 'id' | 'agent_id'>,
 ): Promise<CheckpointRow> {
   const { tenant_id, agent_id } = caller
   const { title, prompt, callback_url, callback_payload } = input
-  quotas.takeBytes(tx, caller, services.plans, rowBytes(title, prompt, callback_url, callback_payload))
+  quotas.takeBytes(tx, caller, dependencies.plans, rowBytes(title, prompt, callback_url, callback_payload))
   const checkpoint = await store.insert(tx, tenant_id, { ...input, id: newId('chk', tx.now), agent_id })
-  await outbox.plan(tx, services, {
+  await outbox.plan(tx, dependencies.jobs, {
     ...outbox.keyOf(caller, 'timeout', checkpoint.id),
     event_id: newId('evt', tx.now),
     destination: '',
@@ -72,7 +72,7 @@ export async function readFor(q: Reader, caller: ApprovalCaller, id: string): Pr
 export function decide(
   db: Db,
   caller: AdminCaller | ApprovalCaller,
-  services: Using,
+  dependencies: Needs,
   id: string,
   status: 'approved' | 'rejected',
   reason: string | null,
@@ -86,7 +86,7 @@ export function decide(
       resolved_by: resolverOf(caller),
       callback_status: 'pending' as const,
     }
-    const resolved = await resolve(tx, caller.tenant_id, services, id, resolution)
+    const resolved = await resolve(tx, caller.tenant_id, dependencies, id, resolution)
     if (!resolved) throw alreadyResolved(await read(tx, caller.tenant_id, id))
     return resolved
   })
@@ -96,7 +96,7 @@ export function decide(
 async function resolve(
   tx: Tx,
   tenant_id: string,
-  services: Using,
+  dependencies: Needs,
   id: string,
   resolution: store.Resolution,
 ): Promise<CheckpointRow | null> {
@@ -105,7 +105,7 @@ async function resolve(
   tx.stores(tenant_id, textBytes(resolution.reason))
   await outbox.cancel(tx, outbox.keyOf({ tenant_id }, 'timeout', id))
   if (resolution.callback_status === 'pending') {
-    await outbox.plan(tx, services, {
+    await outbox.plan(tx, dependencies.jobs, {
       ...outbox.keyOf({ tenant_id }, 'callback', id),
       event_id: newId('evt', tx.now),
       destination: destinationOf(resolved.callback_url),
@@ -114,12 +114,12 @@ async function resolve(
   }
   const parked = resolved.status !== 'approved' && resolved.timeout_action === 'dlq'
   if (parked) await park(tx, tenant_id, resolved, `checkpoint ${id} was ${resolved.status}`)
-  tx.afterCommit(() => services.waiters.tell(waitKey(tenant_id, id)))
+  tx.afterCommit(() => dependencies.shared.waiters.tell(waitKey(tenant_id, id)))
   return resolved
 }
 
 /** By the agent that created it; no callback. Throws CHECKPOINT_NOT_FOUND, FORBIDDEN, CHECKPOINT_ALREADY_RESOLVED. */
-export function cancel(db: Db, caller: AgentCaller, services: Using, id: string): Promise<void> {
+export function cancel(db: Db, caller: AgentCaller, dependencies: Needs, id: string): Promise<void> {
   const { tenant_id, agent_id } = caller
   return db.write(tenant_id, async (tx) => {
     const cancelled = await store.cancel(tx, tenant_id, id, agent_id)
@@ -128,7 +128,7 @@ export function cancel(db: Db, caller: AgentCaller, services: Using, id: string)
       throw checkpoint.agent_id === agent_id ? alreadyResolved(checkpoint) : new ApiError('FORBIDDEN')
     }
     await outbox.cancel(tx, outbox.keyOf(caller, 'timeout', id))
-    tx.afterCommit(() => services.waiters.tell(waitKey(tenant_id, id)))
+    tx.afterCommit(() => dependencies.shared.waiters.tell(waitKey(tenant_id, id)))
   })
 }
 
@@ -144,13 +144,13 @@ export function waitKey(tenant_id: string, id: string): string {
 /** Its time is over. Null when a decision came first. */
 export async function settleTimeout(
   tx: Tx,
-  services: Using,
+  dependencies: Needs,
   leased: Leased,
 ): Promise<'rejected' | 'expired' | 'stale'> {
   const { tenant_id, source_id: id } = leased
   const checkpoint = await store.find(tx, tenant_id, id)
   const to_dlq = checkpoint?.timeout_action === 'dlq'
-  const resolved = await resolve(tx, tenant_id, services, id, {
+  const resolved = await resolve(tx, tenant_id, dependencies, id, {
     status: to_dlq ? 'expired' : 'rejected',
     reason: null,
     resolved_by: 'timeout',
@@ -185,7 +185,7 @@ export type Settled = 'delivered' | 'retrying' | 'failed' | 'stale'
 /** Keeps what came of a callback's attempt. A decision is never rolled back: what cannot be told becomes a dead letter. */
 export async function settleCallback(
   tx: Tx,
-  services: Using,
+  dependencies: Needs,
   leased: Leased,
   result: Result,
 ): Promise<Settled> {
@@ -198,7 +198,7 @@ export async function settleCallback(
   if (!held) return 'stale'
   if (next_at !== null) {
     await store.called(tx, tenant_id, id, { callback_status: 'pending', ...told })
-    tx.afterCommit(() => services.wake(next_at))
+    tx.afterCommit(() => dependencies.jobs.wake(next_at))
     return 'retrying'
   }
   const called = await store.called(tx, tenant_id, id, {

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { limits } from '../base/limit.ts'
 import { cursorKeyUnder } from '../secrets/service.ts'
-import '../routes.ts'
+import '../features.ts'
 import { page_bytes_max, pageOf } from './page.ts'
 
 const context = {

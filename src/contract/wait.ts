@@ -5,23 +5,26 @@ import type { Context } from './route.ts'
 
 /**
  * What `look` finds once `isDone` says so of it, or as it is when the time is over, the asker is gone, the node drains,
- * or too many wait already. Whoever changes what is looked at tells `services.waiters` of `key` after the commit; the key holds the
+ * or too many wait already. Whoever changes what is looked at tells `dependencies.shared.waiters` of `key` after the commit; the key holds the
  * tenant, so that nobody is woken by another's.
  */
 export async function waitFor<T>(
   {
     caller,
-    services,
+    dependencies,
     hold,
     gone,
     pause,
-  }: Pick<Context<TenantFacts>, 'caller' | 'services' | 'hold' | 'gone' | 'pause'>,
+  }: Pick<Context<TenantFacts>, 'caller' | 'dependencies' | 'hold' | 'gone' | 'pause'>,
   key: string,
   wait_ms: number,
   look: () => Promise<T>,
   isDone: (seen: T) => boolean,
 ): Promise<T> {
-  const { waiters, clock } = services
+  const {
+    clock,
+    shared: { waiters },
+  } = dependencies
   if (wait_ms <= 0 || !waiters.enter(caller.tenant_id)) return look()
   hold(wait_ms)
   const asker = gone()

@@ -5,7 +5,7 @@ import { ApiError, invalid } from '../base/errors.ts'
 import { hashKey, keyKind, looksLikeKey, prefixes } from '../base/keys.ts'
 import { equalBytes } from '../base/seal.ts'
 import type { Caller, CallerKind } from '../contract/caller.ts'
-import type { KeyCache } from '../contract/services.ts'
+import type { KeyCache } from '../contract/dependencies.ts'
 import * as credentials from '../credentials/service.ts'
 import type { Db } from '../db/db.ts'
 

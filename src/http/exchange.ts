@@ -8,7 +8,7 @@ import type { HeavyReads, Permit } from '../base/heavy-reads.ts'
 import { newId } from '../base/ids.ts'
 import { limit } from '../base/limit.ts'
 import type { Caller } from '../contract/caller.ts'
-import type { Services } from '../contract/services.ts'
+import type { Dependencies } from '../contract/dependencies.ts'
 import type { Db } from '../db/db.ts'
 import { clientAddress, clientKey, type Range } from './address.ts'
 import { type Failing, failure, type Log } from './answers.ts'
@@ -21,7 +21,7 @@ import { Upload } from './upload.ts'
 export interface ServerOptions {
   db: Db
   clock: Clock
-  services: Services
+  dependencies: Dependencies
   log: Log
   /** Every request is logged; costs time, so only at level debug. */
   log_requests: boolean
@@ -114,7 +114,9 @@ export function addressOf(options: ServerOptions, request: BunRequest, server: C
 
 /** Throws UNAVAILABLE when there is no room for a large body. */
 export function newUpload(options: ServerOptions, request: BunRequest, server: Connection): Upload {
-  return new Upload(request, options.services.memory, () => clientKey(addressOf(options, request, server)))
+  return new Upload(request, options.dependencies.shared.memory, () =>
+    clientKey(addressOf(options, request, server)),
+  )
 }
 
 /** Keeps the connection open although nothing is sent for this long. */

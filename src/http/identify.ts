@@ -17,7 +17,7 @@ export async function identify(
   now: number,
 ): Promise<void> {
   const surface = isApi(route.path) ? 'api' : 'v1'
-  const found = await authenticate(options.db, options.services.key_cache, headers, now, surface)
+  const found = await authenticate(options.db, options.dependencies.keys.cache, headers, now, surface)
   if (typeof found !== 'string') {
     asking.caller = found
     mustBeAllowed(found, route)

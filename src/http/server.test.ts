@@ -151,7 +151,7 @@ describe('A route', () => {
         return new Response('')
       },
     }
-    const options = { clock: new TestClock(), services: {}, cors_origins: [] } as unknown as ServerOptions
+    const options = { clock: new TestClock(), dependencies: {}, cors_origins: [] } as unknown as ServerOptions
     const { routes } = requestHandlers([waiting], options, [page])
     const seconds: number[] = []
     const timeout = (_: Request, set: number) => seconds.push(set)
@@ -164,14 +164,14 @@ describe('A route', () => {
   })
 
   /** These routes alone, served on a free port, with everything that was logged. */
-  function served(routes: Route[], services = {}) {
+  function served(routes: Route[], dependencies = {}) {
     const logged: [string, Record<string, unknown>, string][] = []
     const record = (level: string) => (fields: object, message: string) => {
       logged.push([level, fields as Record<string, unknown>, message])
     }
     const options = {
       clock: new TestClock(),
-      services,
+      dependencies,
       log: { debug: record('debug'), info: record('info'), error: record('error') },
       log_requests: false,
       trusted_proxies: [],

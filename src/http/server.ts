@@ -142,7 +142,7 @@ async function serve(
   settle(asking, request, server)
   if (asking.caller && isUsage(asking.caller, request)) {
     const failed = response.status >= 400
-    options.services.usage.count(asking.caller.tenant_id, prepared.route.path, failed, now)
+    options.dependencies.counts.usage.count(asking.caller.tenant_id, prepared.route.path, failed, now)
   }
   if (options.cors_origins.length > 0) corsHeaders(options.cors_origins, request.headers, response.headers)
   if (options.log_requests) logRequest(options, prepared.route, request, response, now, request_id)
@@ -163,7 +163,7 @@ async function answer(
   request_id: string,
   asking: Asking,
 ): Promise<Outgoing> {
-  const { services } = options
+  const { dependencies } = options
   const { headers } = request
   requireOneHost(headers)
 
@@ -174,11 +174,11 @@ async function answer(
   let address = ''
   if (route.auth.length > 0) await identify(asking, route, options, headers, addressHere, now)
   const { caller } = asking
-  if (caller && isApi(route.path)) await services.calls.take(caller, services.plans, now)
+  if (caller && isApi(route.path)) await dependencies.counts.calls.take(caller, dependencies.plans, now)
   if (route.cron) mustBeCron(headers, options.cron_secret)
-  if (judges_origin) mustBeAllowedOrigin(headers, services.public_url, options.cors_origins)
+  if (judges_origin) mustBeAllowedOrigin(headers, dependencies.urls.public_url, options.cors_origins)
   if (route.sign_up) {
-    if (!services.signup_open) throw new ApiError('FORBIDDEN')
+    if (!dependencies.service.signup_open) throw new ApiError('FORBIDDEN')
     address = addressHere()
   }
 
@@ -205,7 +205,7 @@ async function answer(
   const context: Context<never> = {
     db,
     caller: caller as never,
-    services,
+    dependencies,
     now,
     request_id,
     path: () => pathOf(route, params),

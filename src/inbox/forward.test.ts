@@ -354,13 +354,16 @@ forEachDatabase('A forward as work', (databases) => {
   })
 
   describe('to the published SSRF cases', () => {
-    const services = {
-      callbackRefusal: (tenant_id: string, url: string) => refusalAtCreation(strictPolicy(), tenant_id, url),
+    const dependencies = {
+      urls: {
+        callbackRefusal: (tenant_id: string, url: string) =>
+          refusalAtCreation(strictPolicy(), tenant_id, url),
+      },
     }
     test.each(ssrf_urls)('at creation: $name', async ({ name, url, allowed }) => {
       const input = { body: { forwardUrl: url } } as never
       const prepared = (async () =>
-        createInbox.prepare!({ services, caller: { tenant_id: 'ten_1' } } as never, input))()
+        createInbox.prepare!({ dependencies, caller: { tenant_id: 'ten_1' } } as never, input))()
       if (allowed || told_at_delivery.test(name)) expect(await prepared).toBeUndefined()
       else {
         await expect(prepared).rejects.toMatchObject({

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { forEachDatabase } from '../../test/support/databases.ts'
+import { maintenance } from '../../test/support/maintenance.ts'
 import { type Received, type Receiver, startReceiver } from '../../test/support/receiver.ts'
 import { forEachService, TestService, type TestTenant } from '../../test/support/service.ts'
 import { Bench, rowsOf } from '../../test/support/work-engine.ts'
@@ -488,8 +489,8 @@ forEachDatabase('a tick', (databases) => {
       new Ticker({
         ...{ db: bench.db, clock: bench.clock, engine: bench.engine(), internal: false },
         onError: (error) => bench.errors.push(error),
-        onPurged: () => {},
-      }).tick() as Promise<{ expired: { idempotency_keys: number }; schedules: { fired: number } }>
+        maintenance: maintenance(bench.db),
+      }).tick()
 
     test('while it waits for an attempt, as far as there is anything, and counts it all', async () => {
       const count = 2 * rows_a_step_max + 200
@@ -498,8 +499,8 @@ forEachDatabase('a tick', (databases) => {
       const ticking = tick()
       while ((await left()) > 0 || bench.network.held.length === 0) await bench.db.quiet()
       await bench.settle(204)
-      const { expired, schedules: settled } = await ticking
-      expect([expired.idempotency_keys, settled.fired]).toEqual([count, 1])
+      const { counts } = await ticking
+      expect([counts['expired.idempotency_keys'], counts['schedules.fired']]).toEqual([count, 1])
     })
 
     const shares: [step_ms: number, steps: number][] = [
@@ -516,7 +517,7 @@ forEachDatabase('a tick', (databases) => {
         bench.db.onRead = (name) => {
           if (name === 'kv.tenants_expired') bench.clock.advance(step_ms)
         }
-        expect((await tick()).expired.idempotency_keys).toBe(steps * rows_a_step_max)
+        expect((await tick()).counts['expired.idempotency_keys']).toBe(steps * rows_a_step_max)
         expect(await left()).toBe((8 - steps) * rows_a_step_max)
       },
     )
@@ -548,12 +549,12 @@ forEachDatabase('a tick', (databases) => {
     const ticker = new Ticker({
       ...{ db: bench.db, clock: bench.clock, engine: bench.engine({ internal: false }), internal: false },
       onError: (error) => bench.errors.push(error),
-      onPurged: () => {},
+      maintenance: maintenance(bench.db),
     })
-    const { schedules: settled } = (await ticker.tick()) as { schedules: { fired: number } }
+    const { counts } = await ticker.tick()
     // Two steps that it waits for; the first of those that go on beside it may come before the look.
     expect<(number | null)[]>([5_000, 7_500]).toContain(looked_after as number | null)
-    expect(settled.fired).toBe(20)
+    expect(counts['schedules.fired']).toBe(20)
     const awake = () =>
       bench.rows('select source_id from outbox where tenant_id = :tenant_id and resting = 0 limit 1', {
         tenant_id: deleted.tenant_id,
@@ -573,7 +574,7 @@ forEachDatabase('a tick', (databases) => {
       const ticker = new Ticker({
         ...{ db: bench.db, clock: bench.clock, engine: bench.engine({ internal }), internal },
         onError: (error) => bench.errors.push(error),
-        onPurged: () => {},
+        maintenance: maintenance(bench.db),
       })
       tickers.push(ticker)
       ticker.start()

@@ -2,9 +2,8 @@
 
 import type { Clock, Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
+import type { TickReport } from '../contract/dependencies.ts'
 import type { Db } from '../db/db.ts'
-import { purgeStep } from '../maintenance/purge.ts'
-import { type Sweeper, type Swept, startSweeper, sweep } from '../maintenance/sweep.ts'
 import * as tenants from '../tenants/service.ts'
 import * as outbox from './service.ts'
 import type { Engine } from './worker.ts'
@@ -37,7 +36,15 @@ export interface TickerOptions {
   /** TICK=internal: runs by itself. Otherwise only a decision's callback does, and the rest at ticks. */
   internal: boolean
   onError: (error: unknown) => void
-  onPurged: (tenant_id: string) => void
+  maintenance: Maintenance
+}
+
+/** What is done beside due work: the sweep and the purge. */
+export interface Maintenance {
+  /** Runs a step now and then until stopped; the answer resolves when no step is under way any more. */
+  start(step: () => Promise<{ more: boolean }>, onError: (error: unknown) => void): { stop(): Promise<void> }
+  /** One bounded step. `counts`: by `group.name`. */
+  step(): Promise<{ counts: Readonly<Record<string, number>>; purged: number; more: boolean }>
 }
 
 export class Ticker {
@@ -48,8 +55,9 @@ export class Ticker {
   /** When the timer is set for. */
   #wakes_at = Number.POSITIVE_INFINITY
   #running: Promise<void> = Promise.resolve()
-  #sweeper: Sweeper | undefined
-  #swept = noneSwept()
+  #sweeper: { stop(): Promise<void> } | undefined
+  #swept: Record<string, number> = {}
+  #purged = 0
   #rest_wanted = false
   #resting: Promise<void> | null = null
 
@@ -58,7 +66,7 @@ export class Ticker {
   start(): void {
     if (!this.options.internal) return
     this.#setTimer(this.options.clock.now())
-    this.#sweeper = startSweeper(() => {
+    this.#sweeper = this.options.maintenance.start(() => {
       this.rest() // where another node, or this one before it was started again, was interrupted
       return this.#sweepStep()
     }, this.options.onError)
@@ -153,16 +161,10 @@ export class Ticker {
   }
 
   async #sweepStep(): Promise<{ more: boolean }> {
-    const { db, clock, onPurged } = this.options
-    const swept = await sweep(db, clock)
-    const purge = await purgeStep(db, clock.now())
-    for (const tenant_id of purge.purged) onPurged(tenant_id)
-    this.#swept.kv_keys += swept.kv_keys
-    this.#swept.inboxes += swept.inboxes
-    this.#swept.idempotency_keys += swept.idempotency_keys
-    this.#swept.locks_released += swept.locks_released
-    this.#swept.tenants_purged += purge.purged.length
-    return { more: swept.more || purge.more }
+    const { counts, purged, more } = await this.options.maintenance.step()
+    for (const [name, count] of Object.entries(counts)) this.#swept[name] = (this.#swept[name] ?? 0) + count
+    this.#purged += purged
+    return { more }
   }
 
   /** Steps until there is no more, or until the tick's share of time is used; one at least. */
@@ -176,7 +178,7 @@ export class Ticker {
   }
 
   /** All that is due now, a share of the sweep meanwhile, and the counts since the answer before. */
-  async tick(): Promise<object> {
+  async tick(): Promise<TickReport> {
     const { engine, clock, onError } = this.options
     const began = clock.monotonic()
     // First, so that what fell due while a restored tenant waited for deletion is due now.
@@ -185,18 +187,16 @@ export class Ticker {
     const waits_ms_max = began + tick_ms_max - clock.monotonic()
     await Promise.all([engine.tick(waits_ms_max), this.#sweepShare()])
     const { due, fired, retrying, failed, rejected, expired, callbacks } = engine.takeCounts()
-    const swept = this.#swept
-    this.#swept = noneSwept()
+    const [swept, tenants_purged] = [this.#swept, this.#purged]
+    this.#swept = {}
+    this.#purged = 0
     return {
-      schedules: { due, fired, retrying, failed },
-      checkpoints: { rejected, expired, callbacks },
-      dlq: { locks_released: swept.locks_released },
-      expired: {
-        kv_keys: swept.kv_keys,
-        inboxes: swept.inboxes,
-        idempotency_keys: swept.idempotency_keys,
+      counts: {
+        ...{ 'schedules.due': due, 'schedules.fired': fired, 'schedules.retrying': retrying },
+        ...{ 'schedules.failed': failed, 'checkpoints.rejected': rejected },
+        ...{ 'checkpoints.expired': expired, 'checkpoints.callbacks': callbacks, ...swept },
       },
-      tenants_purged: swept.tenants_purged,
+      tenants_purged,
       duration_ms: Math.round(clock.monotonic() - began),
     }
   }
@@ -210,8 +210,4 @@ export class Ticker {
     await this.#resting
     await this.#sweeper?.stop()
   }
-}
-
-function noneSwept(): Omit<Swept, 'more'> & { tenants_purged: number } {
-  return { kv_keys: 0, inboxes: 0, idempotency_keys: 0, locks_released: 0, tenants_purged: 0 }
 }

@@ -52,7 +52,12 @@ forEachDatabase('due work', (databases) => {
       bench.clock.advance(1)
       await bench.pump(engine)
       const [row] = await bench.outbox(caller.tenant_id)
-      const secrets = await tenants.signingSecrets(bench.db, bench.services.secrets, caller.tenant_id, now())
+      const secrets = await tenants.signingSecrets(
+        bench.db,
+        bench.services.keys.secrets,
+        caller.tenant_id,
+        now(),
+      )
       const signed = {
         id: row!.event_id,
         timestamp_seconds: now() / 1_000,

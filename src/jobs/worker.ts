@@ -7,7 +7,7 @@ import { limit } from '../base/limit.ts'
 import type { Outcome, Outgoing } from '../callbacks/deliver.ts'
 import { signatureHeaders } from '../callbacks/sign.ts'
 import * as checkpoints from '../checkpoints/service.ts'
-import type { Services } from '../contract/services.ts'
+import type { Dependencies } from '../contract/dependencies.ts'
 import { type Db, dueWork } from '../db/db.ts'
 import * as inbox from '../inbox/service.ts'
 import * as schedules from '../schedules/service.ts'
@@ -68,7 +68,7 @@ export interface Counts {
 export interface EngineOptions {
   db: Db
   clock: Clock
-  services: Services
+  services: Dependencies
   /** Whether due work starts by itself (TICK=internal) or at ticks only. */
   internal: boolean
   send(tenant_id: string, request: Outgoing): Promise<Outcome>
@@ -279,7 +279,7 @@ export class Engine {
       db.write(dueWork(leased.tenant_id), async (tx) => {
         const again_at = tx.now + untried_again_ms
         await outbox.unlease(tx, leased, again_at)
-        tx.afterCommit(() => services.wake(again_at))
+        tx.afterCommit(() => services.jobs.wake(again_at))
       }),
     )
     this.#pumpLater()
@@ -344,7 +344,7 @@ export class Engine {
   async #signed(leased: Work, started_at: Millis): Promise<Outgoing | 'rests' | null> {
     const { db, services } = this.options
     // At each attempt: since the lease they may have been rotated, or the tenant deleted.
-    const secrets = await tenants.signingSecrets(db, services.secrets, leased.tenant_id, started_at)
+    const secrets = await tenants.signingSecrets(db, services.keys.secrets, leased.tenant_id, started_at)
     if (!secrets) return 'rests'
     // Last, so that what a PATCH or DELETE has changed since the lease is not sent under the old event.
     const message = await (leased.kind === 'schedule' ? schedules : checkpoints).message(db, leased)

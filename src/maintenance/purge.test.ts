@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { forEachDatabase } from '../../test/support/databases.ts'
+import { purgeStep } from '../../test/support/maintenance.ts'
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts'
 import { type Answer, forEachService, type TestService, type TestTenant } from '../../test/support/service.ts'
 import { Bench, rowsOf } from '../../test/support/work-engine.ts'
@@ -8,12 +9,11 @@ import { day_ms, iso } from '../base/clock.ts'
 import * as checkpoints from '../checkpoints/service.ts'
 import { type Tx, unnamed } from '../db/db.ts'
 import * as dlq from '../dlq/service.ts'
+import { default_plans } from '../features.ts'
 import * as inboxes from '../inbox/service.ts'
 import * as kv from '../kv/service.ts'
-import { default_plans } from '../quotas/plans.ts'
 import * as schedules from '../schedules/service.ts'
 import { secretsUnder } from '../secrets/service.ts'
-import { purgeStep } from './purge.ts'
 
 const cron_secret = 'the cron secret of the tests'
 const grace_ms = 30 * day_ms
@@ -269,9 +269,9 @@ async function fill(service: TestService, receiver: Receiver, tenant: TestTenant
 /** Not through /api, whose calls are counted, and written when their second is over. */
 async function fillEdge({ app, url }: TestService, { tenant_id }: TestTenant): Promise<void> {
   const caller = { kind: 'admin', tenant_id, plan: 'pro', status: 'active' } as const
-  const services = { plans: default_plans, secrets: secretsUnder('a key of the test') }
+  const dependencies = { plans: default_plans, keys: { secrets: secretsUnder('a key of the test') } }
   const input = { label: '', forward_url: null, ttl_seconds: day_ms / 1_000 }
-  const { token } = await app.db.write((tx) => inboxes.create(tx, caller, services, input))
+  const { token } = await app.db.write((tx) => inboxes.create(tx, caller, dependencies, input))
   for (let n = 0; n < 2; n++)
     expect((await fetch(`${url}/hook/${token}`, { method: 'POST' })).status).toBe(200)
   const CALLS = unnamed(

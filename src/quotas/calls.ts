@@ -5,8 +5,8 @@ import type { Clock, Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import { Repeat } from '../base/repeat.ts'
 import type { TenantFacts } from '../contract/caller.ts'
-import type { MonthlyCalls, Plans } from '../contract/services.ts'
-import { exceeded, monthOf, planOf } from './quota.ts'
+import type { MonthlyCalls, Plans } from '../contract/dependencies.ts'
+import { exceeded, limitOf, monthOf } from './quota.ts'
 
 /** How often counts are written. */
 const write_every_ms = 1_000
@@ -65,7 +65,7 @@ export class Calls implements MonthlyCalls {
 
   take(caller: TenantFacts, plans: Plans, now: Millis): Promise<void> | undefined {
     const entry = this.#entryOf(caller.tenant_id, now)
-    const limit = planOf(plans, caller.plan).api_calls_per_month
+    const limit = limitOf(plans, caller.plan, 'api_calls_per_month')
     if (limit !== null && !this.#isFresh(entry)) return this.#refresh(entry).then(() => count(entry, limit))
     count(entry, limit)
     return undefined

@@ -9,9 +9,9 @@ import { type Received, type Receiver, startReceiver } from '../../test/support/
 import { type Answer, forEachService, TestService, type TestTenant } from '../../test/support/service.ts'
 import { day_ms, iso } from '../base/clock.ts'
 import { type ErrorCode, errors } from '../base/errors.ts'
+import { default_plans } from '../features.ts'
 import { lease_ms } from '../jobs/job.ts'
 import * as outbox from '../jobs/service.ts'
-import { default_plans } from '../quotas/plans.ts'
 import { version } from '../version.ts'
 import { moves, type ScheduleStatus, statuses } from './schedule.ts'
 

@@ -1,13 +1,13 @@
 // Schedules: one function per verb, and what comes of an attempt.
 
-import { type Millis, second_ms } from '../base/clock.ts'
+import { second_ms } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import { limit } from '../base/limit.ts'
 import type { AgentCaller } from '../contract/caller.ts'
+import type { Jobs, Plans } from '../contract/dependencies.ts'
 import { encode } from '../contract/encode.ts'
 import { RawJson } from '../contract/schemas.ts'
-import type { Plans } from '../contract/services.ts'
 import type { Db, Reader, Tx } from '../db/db.ts'
 import { rowBytes, textBytes } from '../db/stored.ts'
 import * as dlq from '../dlq/service.ts'
@@ -27,23 +27,23 @@ import * as store from './store.ts'
 
 export const purge = store.purge
 
-interface Using {
+interface Needs {
   plans: Plans
-  wake(due_at: Millis): void
+  jobs: Pick<Jobs, 'wake'>
 }
 
 /** Throws QUOTA_EXCEEDED. A fire_at in the past means now. */
 export async function create(
   tx: Tx,
   caller: AgentCaller,
-  services: Using,
+  dependencies: Needs,
   settings: store.Settings,
 ): Promise<ScheduleRow> {
-  quotas.takeBytes(tx, caller, services.plans, rowBytes(settings.callback_url, settings.callback_payload))
+  quotas.takeBytes(tx, caller, dependencies.plans, rowBytes(settings.callback_url, settings.callback_payload))
   const id = newId('sch', tx.now)
   await store.insert(tx, caller.tenant_id, { ...settings, id, agent_id: caller.agent_id })
-  await quotas.take(tx, caller, services.plans, 'active_schedules')
-  await outbox.plan(tx, services, workOf(tx, caller.tenant_id, id, settings))
+  await quotas.take(tx, caller, dependencies.plans, 'active_schedules')
+  await outbox.plan(tx, dependencies.jobs, workOf(tx, caller.tenant_id, id, settings))
   return (await store.find(tx, caller.tenant_id, id))!
 }
 
@@ -75,27 +75,32 @@ const changed_again_ms = second_ms
 export function update(
   db: Db,
   caller: AgentCaller,
-  services: Using,
+  dependencies: Needs,
   id: string,
   change: Partial<store.Settings>,
 ): Promise<ScheduleRow> {
   return db.write(caller.tenant_id, async (tx) => {
     const { callback_url, fire_at } = change
-    await mustFit(tx, caller, services.plans, id, change)
+    await mustFit(tx, caller, dependencies.plans, id, change)
     const key = outbox.keyOf(caller, 'schedule', id)
     const event_id = newId('evt', tx.now)
     const destination = callback_url === undefined ? null : destinationOf(callback_url)
     const again_at = tx.now + changed_again_ms
     if (fire_at !== undefined) {
       const next_at = Math.max(fire_at, tx.now)
-      const moved = await outbox.move(tx, services, { ...key, event_id, destination, next_at }, again_at)
+      const moved = await outbox.move(
+        tx,
+        dependencies.jobs,
+        { ...key, event_id, destination, next_at },
+        again_at,
+      )
       if (!moved) throw await notPending(tx, caller.tenant_id, id)
     } else {
       const redirected = await outbox.redirect(tx, key, destination, again_at)
       if (!redirected) throw await notPending(tx, caller.tenant_id, id)
       if (await isOther(tx, caller.tenant_id, id, change)) await outbox.rename(tx, key, event_id)
     }
-    tx.afterCommit(() => services.wake(again_at))
+    tx.afterCommit(() => dependencies.jobs.wake(again_at))
     const changed = await store.update(tx, caller.tenant_id, id, change)
     tx.stores(caller.tenant_id, changed?.grew ?? 0)
     return read(tx, caller.tenant_id, id)
@@ -154,7 +159,7 @@ export async function message(q: Reader, leased: Leased) {
 export type Settled = 'fired' | 'retrying' | 'failed' | 'stale'
 
 /** Keeps what came of an attempt; the status, the dead letter and the quota change together. */
-export async function settle(tx: Tx, services: Using, leased: Leased, result: Result): Promise<Settled> {
+export async function settle(tx: Tx, dependencies: Needs, leased: Leased, result: Result): Promise<Settled> {
   const { tenant_id, source_id: id } = leased
   const attempts = attemptNumber(leased)
   const tried = { attempts, last_error: errorText(result), last_status_code: result.status_code }
@@ -165,7 +170,7 @@ export async function settle(tx: Tx, services: Using, leased: Leased, result: Re
   if (!held) return 'stale'
   if (next_at !== null) {
     await store.retrying(tx, tenant_id, id, tried)
-    tx.afterCommit(() => services.wake(next_at))
+    tx.afterCommit(() => dependencies.jobs.wake(next_at))
     return 'retrying'
   }
   if (result.ok) await store.fired(tx, tenant_id, id, tried)

@@ -1,5 +1,6 @@
 import { afterEach, beforeAll, describe, expect, jest, test } from 'bun:test'
 import { forEachDatabase } from '../../test/support/databases.ts'
+import { maintenance, purgeStep } from '../../test/support/maintenance.ts'
 import { randomFrom } from '../../test/support/random.ts'
 import { Bench } from '../../test/support/work-engine.ts'
 import { checkpoint, manySchedules, schedule } from '../../test/support/work-features.ts'
@@ -7,7 +8,6 @@ import type { AgentCaller } from '../contract/caller.ts'
 import { lease_ms } from '../jobs/job.ts'
 import * as outbox from '../jobs/service.ts'
 import { Ticker } from '../jobs/timer.ts'
-import { purgeStep } from '../maintenance/purge.ts'
 import * as schedules from '../schedules/service.ts'
 import * as tenants from './service.ts'
 import { purge_grace_ms } from './tenant.ts'
@@ -77,7 +77,7 @@ forEachDatabase('the work of a tenant that waits for deletion', (databases) => {
     const ticker = new Ticker({
       ...{ db: bench.db, clock: bench.clock, engine, internal },
       onError: (error) => bench.errors.push(error),
-      onPurged: () => {},
+      maintenance: maintenance(bench.db),
     })
     tickers.push(ticker)
     return ticker
@@ -232,7 +232,9 @@ forEachDatabase('the work of a tenant that waits for deletion', (databases) => {
       await restore(caller)
       expect(await stateOf(caller)).toEqual({ resting: 60, awake: rest_rows_max, pending: 1 })
       bench.network.answer = () => 204
-      expect(await newTicker(false).tick()).toMatchObject({ schedules: { due: count, fired: count } })
+      expect(await newTicker(false).tick()).toMatchObject({
+        counts: { 'schedules.due': count, 'schedules.fired': count },
+      })
       expect(await bench.outbox(caller.tenant_id)).toEqual([])
     })
 

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import { forEachDatabase } from '../../test/support/databases.ts'
+import { sweep } from '../../test/support/maintenance.ts'
 import { forEachService, TestService } from '../../test/support/service.ts'
 import { day_ms, hour_ms, iso } from '../base/clock.ts'
 import { unnamed } from '../db/db.ts'
-import { sweep } from '../maintenance/sweep.ts'
-import { routes } from '../routes.ts'
-import { type Count, featureOf, features, kept_ms, rangeOf, stepsOf, Usage } from './usage.ts'
+import { routes, usage_groups } from '../features.ts'
+import { type Count, kept_ms, rangeOf, stepsOf, Usage } from './usage.ts'
 
 const noon = Date.UTC(2026, 0, 15, 12)
 
@@ -18,7 +18,7 @@ describe('the counts of a node', () => {
       batches += 1
       if (refusals-- > 0) throw new Error('refused')
       written.push(...counts.map((count) => ({ ...count })))
-    })
+    }, usage_groups)
     return { usage, written, batches: () => batches }
   }
 
@@ -69,10 +69,19 @@ describe('the counts of a node', () => {
   })
 
   test('know the feature of every route that takes a key', () => {
-    const found = routes
-      .filter(({ route }) => route.auth.length > 0)
-      .map(({ route }) => featureOf(route.path))
-    expect([...new Set(found)].toSorted()).toEqual([...features].toSorted())
+    const keyed = routes.filter(({ route }) => route.auth.length > 0)
+    expect(keyed.filter(({ route }) => !usage_groups.has(route.path)).map(({ name }) => name)).toEqual([])
+    expect([...new Set(keyed.map(({ route }) => usage_groups.get(route.path)!))]).toEqual([
+      ...['tenants', 'agents', 'approval_keys', 'kv', 'audit', 'dlq', 'schedules', 'checkpoints', 'inboxes'],
+      'rate_limits',
+    ])
+  })
+
+  test('leave out a path that no feature has', async () => {
+    const { usage, written } = held()
+    usage.count('ten_a', '/v1/none', false, noon)
+    await usage.flush()
+    expect(written).toEqual([])
   })
 })
 
@@ -98,7 +107,7 @@ describe('a range', () => {
   })
 
   test('that is empty, or the wrong way round, has no step', () => {
-    for (const from of [noon, noon + hour_ms]) expect(stepsOf('hour', { from, to: noon }, [])).toEqual([])
+    for (const from of [noon, noon + hour_ms]) expect(stepsOf('hour', { from, to: noon }, [], [])).toEqual([])
   })
 
   test('has every step, adds hours up to days, and orders features', () => {
@@ -108,7 +117,7 @@ describe('a range', () => {
       { hour: noon - day_ms + hour_ms, feature: 'audit', calls: 4, failures: 2 },
     ]
     const midnight = noon - (noon % day_ms)
-    expect(stepsOf('day', { from: midnight - day_ms, to: noon }, counts)).toEqual([
+    expect(stepsOf('day', { from: midnight - day_ms, to: noon }, ['kv', 'audit'], counts)).toEqual([
       {
         start_at: midnight - day_ms,
         calls: 7,

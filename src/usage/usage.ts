@@ -4,12 +4,8 @@
 import { day_ms, hour_ms, type Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import { Repeat } from '../base/repeat.ts'
-import type { UsageCounts } from '../contract/services.ts'
+import type { UsageCounts } from '../contract/dependencies.ts'
 
-export const features = [
-  ...['tenants', 'agents', 'approval_keys', 'kv', 'audit', 'dlq', 'schedules', 'checkpoints', 'inboxes'],
-  'rate_limits',
-] as const
 export const steps = ['hour', 'day'] as const
 export type Step = (typeof steps)[number]
 
@@ -38,27 +34,8 @@ export interface Count {
   failures: number
 }
 
-/** The first segment of a path after /v1 or /api, where the feature has another name. */
-const names: Readonly<Record<string, string>> = {
-  'approval-keys': 'approval_keys',
-  approvals: 'checkpoints',
-  namespaces: 'kv',
-  webhook: 'inboxes',
-  'rate-limit': 'rate_limits',
-}
-
-const features_by_path = new Map<string, string>()
-
-/** Of a route's path: `kv` for `/v1/kv/:namespace/:key`. */
-export function featureOf(path: string): string {
-  let feature = features_by_path.get(path)
-  if (feature === undefined) {
-    const segment = path.split('/')[2] ?? ''
-    feature = names[segment] ?? segment
-    features_by_path.set(path, feature)
-  }
-  return feature
-}
+/** The name under which the calls of a route count, by the route's path. */
+export type GroupsByPath = ReadonlyMap<string, string>
 
 /** Adds counts to those of the other nodes, in one transaction. */
 export type AddCounts = (counts: readonly Count[]) => Promise<void>
@@ -68,7 +45,10 @@ export class Usage implements UsageCounts {
   #writing: Promise<void> | null = null
   readonly #writes = new Repeat(write_every_ms, () => this.flush())
 
-  constructor(private readonly add: AddCounts) {}
+  constructor(
+    private readonly add: AddCounts,
+    private readonly groups: GroupsByPath,
+  ) {}
 
   /** Counts that are not written yet. */
   get size(): number {
@@ -76,8 +56,9 @@ export class Usage implements UsageCounts {
   }
 
   count(tenant_id: string, path: string, failed: boolean, now: Millis): void {
+    const feature = this.groups.get(path)
+    if (feature === undefined) return
     const hour = now - (now % hour_ms)
-    const feature = featureOf(path)
     const key = `${tenant_id} ${hour} ${feature}`
     let count = this.#waiting.get(key)
     if (!count) {
@@ -168,10 +149,13 @@ export interface UsageStep {
   features: { feature: string; calls: number; failures: number }[]
 }
 
-/** Every step of the range, oldest first; one in which nothing was called has zeros. */
+/**
+ * Every step of the range, oldest first; one in which nothing was called has zeros. `groups` is the order within a step.
+ */
 export function stepsOf(
   step: Step,
   { from, to }: Range,
+  groups: readonly string[],
   counts: readonly Omit<Count, 'tenant_id'>[],
 ): UsageStep[] {
   const found = new Map<Millis, UsageStep>()
@@ -190,10 +174,6 @@ export function stepsOf(
     } else of_step.features.push({ feature, calls, failures })
   }
   for (const { features: called } of found.values())
-    called.sort((one, other) => placeOf(one) - placeOf(other))
+    called.sort((one, other) => groups.indexOf(one.feature) - groups.indexOf(other.feature))
   return [...found.values()]
-}
-
-function placeOf({ feature }: { feature: string }): number {
-  return (features as readonly string[]).indexOf(feature)
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
-import { routes } from '../../src/routes.ts'
+import { routes } from '../../src/features.ts'
 import { distinct, type Excuse, excusesFor, type Finding, findingsOf, groups, Report } from './findings.ts'
 import { onlyLoopback } from './network.ts'
 

@@ -6,13 +6,13 @@ import { MemoryBudget, memory_bytes_default } from '../../src/base/memory.ts'
 import { Waiters } from '../../src/base/waiters.ts'
 import type { Failure, Outcome, Outgoing } from '../../src/callbacks/deliver.ts'
 import type { AgentCaller } from '../../src/contract/caller.ts'
-import type { Services } from '../../src/contract/services.ts'
+import type { Dependencies } from '../../src/contract/dependencies.ts'
 import { keyCache } from '../../src/credentials/cache.ts'
 import type { Awaitable, Db, Owner, Params, Reader, Statement, Tx, Value } from '../../src/db/db.ts'
 import { turnOf, unnamed } from '../../src/db/db.ts'
+import { counted_quotas, default_plans, usage_groups } from '../../src/features.ts'
 import type { WorkKind } from '../../src/jobs/job.ts'
 import { Engine } from '../../src/jobs/worker.ts'
-import { default_plans } from '../../src/quotas/plans.ts'
 import * as quotas from '../../src/quotas/service.ts'
 import { cursorKeyUnder, secretsUnder } from '../../src/secrets/service.ts'
 import * as tenants from '../../src/tenants/service.ts'
@@ -227,38 +227,48 @@ export class Bench {
   private constructor(
     readonly db: QuietDb,
     readonly clock: TestClock,
-    readonly services: Services,
+    readonly services: Dependencies,
   ) {}
 
   static async open(databases: TestDatabases): Promise<Bench> {
     const { db, clock } = await databases.open(new TestClock())
     const bench: Bench = new Bench(new QuietDb(db), clock, {
-      plans: default_plans,
-      secrets: secretsUnder(secret_key),
-      key_cache: keyCache(clock),
-      calls: quotas.monthlyCalls(db, clock),
-      usage: usageCounts(db),
-      cursor_key: cursorKeyUnder(secret_key),
-      signup_open: true,
-      public_url: () => 'http://127.0.0.1:8420',
-      callbackRefusal: async () => null,
-      waiters: new Waiters(),
-      gate: new Gate(clock),
-      memory: new MemoryBudget(clock, memory_bytes_default),
       clock,
-      wake: (due_at) => bench.woken.push(due_at),
-      rest: () => {
-        bench.rests += 1
+      plans: default_plans,
+      keys: {
+        secrets: secretsUnder(secret_key),
+        cache: keyCache(clock),
+        cursor: cursorKeyUnder(secret_key),
       },
-      readiness: async () => ({
-        reason: null,
-        version: '',
-        engine: db.engine,
-        schema_version: 0,
-        durability: {},
-      }),
-      openapi_text: () => '',
-      tick: async () => ({}),
+      counts: {
+        calls: quotas.monthlyCalls(db, clock),
+        usage: usageCounts(db, usage_groups),
+        quotas: counted_quotas,
+      },
+      urls: { public_url: () => 'http://127.0.0.1:8420', callbackRefusal: async () => null },
+      shared: {
+        waiters: new Waiters(),
+        gate: new Gate(clock),
+        memory: new MemoryBudget(clock, memory_bytes_default),
+      },
+      jobs: {
+        wake: (due_at) => bench.woken.push(due_at),
+        rest: () => {
+          bench.rests += 1
+        },
+        tick: async () => ({ counts: {}, tenants_purged: 0, duration_ms: 0 }),
+      },
+      service: {
+        signup_open: true,
+        readiness: async () => ({
+          reason: null,
+          version: '',
+          engine: db.engine,
+          schema_version: 0,
+          durability: {},
+        }),
+        openapi_text: () => '',
+      },
     })
     return bench
   }
