@@ -6,8 +6,9 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, extname, join, normalize, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import '../src/app.ts'
+import type { Feature } from '../src/contract/feature.ts'
 import { type Statement, statements } from '../src/db/db.ts'
-import { migrations } from '../src/features.ts'
+import { features, migrations } from '../src/features.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const texts = new Map<string, string>()
@@ -20,26 +21,37 @@ const source = files.filter(
 )
 const code = files.filter((file) => /\.(tsx?|mjs)$/.test(file))
 
+/** The nouns of the API, and what they use, each a folder with a feature.ts. */
+const nouns = features.filter(({ name, routes }) => routes && name !== 'maintenance').map(({ name }) => name)
+const rooms = features.filter(({ routes }) => !routes).map(({ name }) => name)
+
+const outward_reasons: Record<string, string> = {
+  'src/jobs/timer.ts -> src/tenants/service.ts': 'jobs follow the status of their tenant',
+  'src/jobs/worker.ts -> src/checkpoints/service.ts': 'a job is settled by its feature',
+  'src/jobs/worker.ts -> src/inbox/service.ts': 'a job is settled by its feature',
+  'src/jobs/worker.ts -> src/schedules/service.ts': 'a job is settled by its feature',
+  'src/jobs/worker.ts -> src/tenants/service.ts': 'a callback is signed with the secrets of its tenant',
+}
+
 describe('imports', () => {
   /** Inner first: a file imports from its own folder and from the layers before its own. */
   const layers: string[][] = [
     ['base', 'version.ts'],
     ['db', 'callbacks'],
     ['contract'],
-    ['outbox'],
-    [
-      ...['credentials', 'quotas', 'secrets', 'kv', 'ratelimit', 'audit', 'dlq', 'schedules', 'checkpoints'],
-      ...['agents', 'approval-keys', 'inbox', 'hook', 'tenants', 'usage', 'health'],
-    ],
+    rooms,
+    nouns,
+    ['maintenance'],
     ['http'],
-    ['tick'],
-    ['site'],
-    ['config.ts', 'routes.ts'],
+    ['features.ts'],
+    ['site', 'config.ts'],
+    ['app'],
     ['app.ts'],
     ['main.ts', 'admin.ts'],
   ]
-  const features = layers[4]!
   const layerOf = (file: string) => layers.findIndex((layer) => layer.includes(placeOf(file)))
+  const mayMeet = (from: string, to: string) =>
+    [nouns, rooms, ['site', 'config.ts']].some((layer) => layer.includes(from) && layer.includes(to))
 
   test('every file of src has its layer, and no layer names what is gone', () => {
     expect(source.filter((file) => layerOf(file) === -1)).toEqual([])
@@ -47,33 +59,44 @@ describe('imports', () => {
   })
 
   test('point inward', () => {
+    const reasons = outward_reasons
     const outward = imports().filter(({ from, to }) => {
       const same_layer_other_place = layerOf(from) === layerOf(to) && placeOf(from) !== placeOf(to)
-      const between_features = features.includes(placeOf(from)) && features.includes(placeOf(to))
-      return layerOf(to) > layerOf(from) || (same_layer_other_place && !between_features)
+      return layerOf(to) > layerOf(from) || (same_layer_other_place && !mayMeet(placeOf(from), placeOf(to)))
     })
-    expect(outward.map(shown)).toEqual([])
+    expect(outward.map(shown).toSorted()).toEqual(Object.keys(reasons).toSorted())
   })
 
   test("take another feature's service.ts and nothing else of it", () => {
     const reasons: Record<string, string> = {
-      'src/app.ts -> src/credentials/cache.ts': 'the composition makes the cache',
+      'src/app/parts.ts -> src/credentials/cache.ts': 'the composition makes the cache',
       'src/config.ts -> src/quotas/plans.ts': 'the configuration reads the table of plans',
+      'src/features.ts -> src/quotas/plans.ts': 'the defaults of plans are those of the features',
       ...Object.fromEntries(
         imports()
-          .filter(({ from, to }) => from === 'src/routes.ts' && features.includes(placeOf(to)))
-          .map((found) => [shown(found), 'the list of routes is there for this']),
+          .filter(({ from, to }) => from === 'src/features.ts' && basename(to) === 'feature.ts')
+          .map((found) => [shown(found), 'the list is there for this']),
       ),
     }
     const inner = imports().filter(({ from, to }) => {
-      return features.includes(placeOf(to)) && placeOf(to) !== placeOf(from) && basename(to) !== 'service.ts'
+      const is_feature = [...nouns, ...rooms].includes(placeOf(to)) && placeOf(to) !== 'jobs'
+      return is_feature && placeOf(to) !== placeOf(from) && basename(to) !== 'service.ts'
     })
-    expect(inner.map(shown).toSorted()).toEqual(Object.keys(reasons).toSorted())
+    expect(inner.map(shown).toSorted()).toEqual(
+      Object.keys(reasons)
+        .filter((found) => !found.endsWith('src/jobs/feature.ts') && !found.includes('-> src/contract/'))
+        .filter((found) => !found.includes('-> src/maintenance/'))
+        .toSorted(),
+    )
   })
 
   test('between features go one way', () => {
+    const folders = [...nouns, ...rooms]
     const edges = imports().filter(
-      ({ from, to }) => features.includes(placeOf(from)) && features.includes(placeOf(to)),
+      ({ from, to }) =>
+        folders.includes(placeOf(from)) &&
+        folders.includes(placeOf(to)) &&
+        !Object.hasOwn(outward_reasons, shown({ from, to })),
     )
     const reaches = (from: string, seen: string[] = []): string[] =>
       seen.includes(from)
@@ -81,7 +104,7 @@ describe('imports', () => {
         : edges
             .filter((edge) => placeOf(edge.from) === from && placeOf(edge.to) !== from)
             .reduce((known, edge) => reaches(placeOf(edge.to), known), [...seen, from])
-    const circles = features.filter((feature) =>
+    const circles = folders.filter((feature) =>
       edges.some(
         (edge) =>
           placeOf(edge.to) === feature &&
@@ -95,7 +118,7 @@ describe('imports', () => {
   test("leave a noun's own file without database and HTTP", () => {
     const pure = source.filter((file) => {
       return (
-        features.includes(placeOf(file)) && !['routes.ts', 'service.ts', 'store.ts'].includes(basename(file))
+        nouns.includes(placeOf(file)) && !/^(feature|service|store|(hook-)?routes)\.ts$/.test(basename(file))
       )
     })
     expect(pure.length).toBeGreaterThan(3)
@@ -103,6 +126,75 @@ describe('imports', () => {
       ({ from, to }) => pure.includes(from) && ['db', 'http'].includes(placeOf(to)),
     )
     expect(impure.map(shown)).toEqual([])
+  })
+})
+
+describe('a feature is named', () => {
+  const listed = ['src/features.ts']
+  const others = source.filter((file) => !nouns.includes(placeOf(file)) && !listed.includes(file))
+
+  test('by imports of its own folder, of other features and of the list alone', () => {
+    const reasons: Record<string, string> = {
+      'src/admin.ts -> src/tenants/service.ts': "the operator's command lists and changes tenants",
+      'src/app/parts.ts -> src/usage/service.ts': 'the composition counts calls',
+      'src/app/start.ts -> src/tenants/service.ts': 'a plan that tenants are on must be in the table',
+      ...outward_reasons,
+    }
+    const found = imports().filter(({ from, to }) => others.includes(from) && nouns.includes(placeOf(to)))
+    expect(found.map(shown).toSorted()).toEqual(Object.keys(reasons).toSorted())
+  })
+
+  /** What belongs to one feature: first parts of its paths, its quotas and limits, its tables, its names elsewhere. */
+  function namesOf(feature: Feature): string[] {
+    const paths = (feature.routes ?? []).map(({ route }) => route.path.split('/').slice(0, 3).join('/'))
+    const tables = (feature.migrations ?? []).flatMap(({ text }) =>
+      [...text.matchAll(/create table (\w+)/g)].map(([, table]) => table!),
+    )
+    const limits = [...(feature.quotas ?? []), ...(feature.plan_limits ?? [])].map(({ name }) => name)
+    const counters = [feature.counters ?? {}, feature.sweep?.counters ?? {}].flatMap((counters) =>
+      Object.entries(counters).flatMap(([group, names]) => names.map((name) => `${group}.${name}`)),
+    )
+    return [...paths, ...tables, ...limits, ...counters, ...(feature.usage ? [feature.usage] : [])]
+  }
+
+  /** A plain word counts where it is all of a text, or a table; others wherever they stand. */
+  function isNamed(name: string, texts: readonly string[]): boolean {
+    const is_word = /^[a-z]+$/.test(name)
+    const pattern = is_word
+      ? new RegExp(`^${name}$|\\b(from|join|into|update|references) ${name}\\b`)
+      : new RegExp(`(?<![\\w/-])${name}(?![\\w-])`)
+    return texts.some((text) => pattern.test(text))
+  }
+
+  test('in texts of its own folder and of other features alone', () => {
+    const reasons: Record<string, string> = {
+      'src/admin.ts tenants': 'the command of that name',
+      'src/base/ids.ts dlq': 'prefixes of ids are in one list, so that none is given twice',
+      'src/contract/openapi.ts /api/rate-limit': 'response headers of these routes',
+      'src/credentials/feature.ts tenants': 'keys point to their tenant',
+      'src/credentials/store.ts approval_keys': 'the look-up of a key answers what it is bound to',
+      'src/credentials/store.ts tenants': 'the look-up of a key answers its tenant',
+      'src/db/postgres.ts /readyz': 'a limit says whose answer it bounds',
+      'src/jobs/store.ts tenants': 'the jobs of tenants that wait for deletion are left out',
+      'src/jobs/timer.ts checkpoints.callbacks': 'counted by the worker',
+      'src/jobs/timer.ts checkpoints.expired': 'counted by the worker',
+      'src/jobs/timer.ts checkpoints.rejected': 'counted by the worker',
+      'src/jobs/timer.ts schedules.due': 'counted by the worker',
+      'src/jobs/timer.ts schedules.failed': 'counted by the worker',
+      'src/jobs/timer.ts schedules.fired': 'counted by the worker',
+      'src/jobs/timer.ts schedules.retrying': 'counted by the worker',
+      'src/main.ts /v1/tenants': 'the banner shows a first call',
+      'src/quotas/feature.ts tenants': 'counters point to their tenant',
+    }
+    const names = new Set(
+      features.filter(({ name }) => nouns.includes(name)).flatMap((feature) => namesOf(feature)),
+    )
+    expect(names.size).toBeGreaterThan(40)
+    const found = others.flatMap((file) => {
+      const code = codeOf(file).replace(/^(import|\} from) .*$/gm, '')
+      return [...names].flatMap((name) => (isNamed(name, textsIn(code)) ? [`${file} ${name}`] : []))
+    })
+    expect(found.toSorted()).toEqual(Object.keys(reasons).toSorted())
   })
 })
 
@@ -143,7 +235,7 @@ describe('effects have their places', () => {
       'timers',
       /\bsetTimeout\b|\bsetInterval\b|\bsetImmediate\b|\bqueueMicrotask\b|\bnextTick\b|\bBun\.sleep/,
       {
-        'src/app.ts': 'the end of the patience of a drain',
+        'src/app/stop.ts': 'the end of the patience of a drain',
         'src/db/db.ts': 'an effect after commit that throws must not take other callers along',
         'src/db/sqlite.ts': 'one commit per turn of the event loop',
         'src/http/outgoing.ts': 'an answer waits for room in memory',
@@ -159,9 +251,9 @@ describe('effects have their places', () => {
         'src/callbacks/resolver.ts': 'a look-up ends, whatever the DNS server does',
         'src/db/postgres.ts': 'a database that is silent is given up',
         'src/db/postgres-clock.ts': 'asks the time of the database now and then',
-        'src/tick/sweep.ts': 'the pace of the sweep',
-        'src/tick/engine.ts': 'a tick looks whether other nodes are done',
-        'src/tick/ticker.ts': 'the pace of due work and of the sweep',
+        'src/maintenance/sweep.ts': 'the pace of the sweep',
+        'src/jobs/worker.ts': 'a tick looks whether other nodes are done',
+        'src/jobs/timer.ts': 'the pace of due work and of the sweep',
       },
     ],
     ['chance that can be guessed', /\bMath\.random\b/, {}],
@@ -173,7 +265,7 @@ describe('effects have their places', () => {
         'src/base/keys.ts': 'keys and their hashes',
         'src/base/seal.ts': 'every cipher and derivation',
         'src/callbacks/sign.ts': 'signatures of callbacks',
-        'src/http/idempotency.ts': 'fingerprints of bodies and of Idempotency-Keys',
+        'src/idempotency/service.ts': 'fingerprints of bodies and of Idempotency-Keys',
       },
     ],
     [
@@ -235,7 +327,7 @@ describe('a limit', () => {
   const constant = /^(?:export )?const (\w+_(?:max|min)(?:_\w+)?) = (.*)$/gm
   const reasons: Record<string, string> = {
     'src/base/ids.ts seq_max': 'a number of forty bits holds no more',
-    'src/outbox/service.ts lease_rows_max': 'is declared in its store',
+    'src/jobs/service.ts lease_rows_max': 'is declared in its store',
     'src/ratelimit/window.ts count_max': 'a number holds no more',
     'src/ratelimit/window.ts field_integer_max': 'a header holds no more, RFC 9651',
   }
@@ -256,7 +348,7 @@ describe('SQL', () => {
     'src/db/migrate.ts': 'migrations',
     'src/db/recount.ts': 'counts over the tables of all features',
     'src/db/stored.ts': 'the drivers count what is stored with every commit',
-    'src/http/idempotency.ts': 'its rows share the transaction of the effect',
+    'src/idempotency/service.ts': 'its rows share the transaction of the effect',
   }
 
   test('stands in store.ts files, in db, and with the Idempotency-Key', () => {
@@ -267,7 +359,7 @@ describe('SQL', () => {
     const elsewhere = source.filter((file) => {
       return texts.test(codeOf(file)) && basename(file) !== 'store.ts' && !file.startsWith('src/db/')
     })
-    expect(elsewhere).toEqual(['src/http/idempotency.ts'])
+    expect(elsewhere).toEqual(['src/idempotency/service.ts'])
   })
 
   const all: Statement<unknown>[] = [...statements.values()]
@@ -409,7 +501,7 @@ describe('a file', () => {
 
   test('exports nothing that is not used elsewhere', () => {
     const unused = source.flatMap((file) => {
-      if (basename(file) === 'routes.ts') return []
+      if (/^(hook-)?routes\.ts$/.test(basename(file))) return []
       const names = [...textOf(file).matchAll(/^export (?:async )?(?:const|function|class) (\w+)/gm)].map(
         ([, name]) => name!,
       )
@@ -479,7 +571,8 @@ function placeOf(file: string): string {
 
 /** The first part of a statement's name: its folder, or the file when it is not a store. */
 function ownerOf(file: string): string {
-  const owner = basename(file) === 'store.ts' ? placeOf(file) : basename(file, '.ts')
+  if (placeOf(file) === 'jobs') return 'outbox'
+  const owner = /^(store|service)\.ts$/.test(basename(file)) ? placeOf(file) : basename(file, '.ts')
   return owner.replaceAll('-', '_')
 }
 
@@ -496,6 +589,11 @@ function codeOf(file: string): string {
   return textOf(file)
     .replace(/^\s*(\/\/|\/\*|\*).*$/gm, '')
     .replace(/\s\/\/ .*$/gm, '')
+}
+
+/** What stands between quotes. */
+function textsIn(code: string): string[] {
+  return [...code.matchAll(/'([^'\n]*)'|`([^`]*)`/g)].map(([, one, other]) => one ?? other ?? '')
 }
 
 function wordsOf(file: string): Set<string> {
