@@ -169,7 +169,6 @@ describe('a feature is named', () => {
   test('in texts of its own folder and of other features alone', () => {
     const reasons: Record<string, string> = {
       'src/admin.ts tenants': 'the command of that name',
-      'src/base/ids.ts dlq': 'prefixes of ids are in one list, so that none is given twice',
       'src/contract/openapi.ts /api/rate-limit': 'response headers of these routes',
       'src/credentials/feature.ts tenants': 'keys point to their tenant',
       'src/credentials/store.ts approval_keys': 'the look-up of a key answers what it is bound to',
