@@ -1,4 +1,4 @@
-// What the service is put together from: what handlers use, what does due work, what answers requests.
+// The parts of the service: the dependencies of handlers, the workers of due jobs, the request handlers.
 
 import { Gate } from '../base/gate.ts'
 import { HeavyReads } from '../base/heavy-reads.ts'
@@ -29,7 +29,7 @@ import { version } from '../version.ts'
 import { addressLimits } from './admission.ts'
 import { readinessOf } from './readiness.ts'
 
-/** What changes while the service runs. */
+/** Facts that change while the service runs. */
 export interface State {
   draining: boolean
   /** Known in full once the service listens. */

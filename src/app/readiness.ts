@@ -1,4 +1,4 @@
-// What /readyz answers.
+// The facts that a probe of readiness is answered.
 
 import type { Readiness } from '../contract/dependencies.ts'
 import type { Db } from '../db/db.ts'

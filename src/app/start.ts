@@ -1,4 +1,4 @@
-// What can fail at the start, each with one line that names the setting to look at.
+// The steps of a start that can fail. Each throws one line that names the setting to look at.
 
 import { type Clock, systemClock } from '../base/clock.ts'
 import { type Config, ConfigError } from '../config.ts'

@@ -24,11 +24,11 @@ type Server = ReturnType<typeof Bun.serve>
 /** In the order in which they stop. */
 interface Stopping {
   server: Server | undefined
-  /** Requests and attempts under way end. */
+  /** Wait for the attempts under way. */
   drains: readonly (() => Promise<unknown>)[]
-  /** Connections that nothing needs any more. */
+  /** Closes connections that nothing needs any more. */
   disconnect(): void
-  /** What was counted in memory is written. */
+  /** Write the counts that are in memory. */
   counts: readonly (() => Promise<unknown>)[]
   close(): Promise<unknown>
 }

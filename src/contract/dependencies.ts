@@ -1,4 +1,4 @@
-// What handlers may use besides the database. Each takes out only what it needs.
+// The dependencies of handlers besides the database. Each takes out only those that it needs.
 
 import type { Clock, Millis } from '../base/clock.ts'
 import type { Gate } from '../base/gate.ts'
@@ -33,7 +33,7 @@ export interface KeyCache {
 export interface MonthlyCalls {
   /** Counts one. Throws QUOTA_EXCEEDED at the limit of the plan, which counts none. */
   take(caller: TenantFacts, plans: Plans, now: Millis): Awaitable<void>
-  /** What was counted so far, on this node to the call and on others to the second. Not within a transaction. */
+  /** The number counted so far, on this node to the call and on others to the second. Not within a transaction. */
   used(tenant_id: string, now: Millis): Promise<number>
 }
 
@@ -54,7 +54,7 @@ export interface Readiness {
   durability: Record<string, string | number>
 }
 
-/** What seals, signs and remembers. */
+/** Keys and secrets: to seal, to sign, and those that were looked up. */
 export interface Keys {
   secrets: Secrets
   cache: KeyCache
@@ -62,11 +62,10 @@ export interface Keys {
   cursor: Buffer
 }
 
-/** What is counted, and what of it a plan limits. */
+/** Counters in memory, and the quotas that the database counts. */
 export interface Counts {
   calls: MonthlyCalls
   usage: UsageCounts
-  /** Those that are counted in the database. */
   quotas: readonly CountedQuota[]
 }
 
@@ -77,7 +76,7 @@ export interface Urls {
   callbackRefusal(tenant_id: string, url: string): Promise<string | null>
 }
 
-/** What requests of one node share. */
+/** Shared by all requests of a node. */
 export interface Shared {
   waiters: Waiters
   /** Before a write that all callers of one key make to the same row. */

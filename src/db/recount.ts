@@ -57,7 +57,7 @@ const MAKE = sql(
    on conflict (tenant_id, quota) do nothing`,
 )
 
-/** What all rows of the tenant come to. */
+/** Returns the bytes of all rows of the tenant. */
 async function countAll(q: Reader, tables: Recounted, tenant_id: string): Promise<number> {
   let bytes = 0
   for (const { key, statement } of tables) {
@@ -91,7 +91,7 @@ export async function recount(db: Db, tables: Recounted, tenant_id: string): Pro
   return missing
 }
 
-/** One after the other; one that fails is told, and the others are counted all the same. Answers how many failed. */
+/** One after the other; one that fails is reported, and the others are counted all the same. Returns how many failed. */
 export async function recountEach<Tenant extends { tenant_id: string }>(
   db: Db,
   tables: Recounted,

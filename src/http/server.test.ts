@@ -127,7 +127,7 @@ describe('A route', () => {
       ['large', `{"text":"${'x'.repeat(100_000)}"}`, 200, 100_011],
       ['broken', `{"text":${'x'.repeat(100_000)}"}`, 400, 0],
     ])('that is %s counts it until it has answered', async (_, body, status, bytes) => {
-      const { ask } = served([taking], { memory })
+      const { ask } = served([taking], { shared: { memory } })
       counted = 0
       const response = await ask('POST', '/v1/take', body)
       expect([response.status, counted, memory.bytes, memory.owners]).toEqual([status, bytes, 0, 0])
@@ -171,7 +171,7 @@ describe('A route', () => {
     }
     const options = {
       clock: new TestClock(),
-      dependencies,
+      dependencies: { urls: {}, ...dependencies },
       log: { debug: record('debug'), info: record('info'), error: record('error') },
       log_requests: false,
       trusted_proxies: [],

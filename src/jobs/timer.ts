@@ -39,7 +39,7 @@ export interface TickerOptions {
   maintenance: Maintenance
 }
 
-/** What is done beside due work: the sweep and the purge. */
+/** The sweep and the purge, which run beside due work. */
 export interface Maintenance {
   /** Runs a step now and then until stopped; the answer resolves when no step is under way any more. */
   start(step: () => Promise<{ more: boolean }>, onError: (error: unknown) => void): { stop(): Promise<void> }

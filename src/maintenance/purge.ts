@@ -41,7 +41,7 @@ function planOf(features: readonly Feature[]): Plan {
   return { purgeable, purges: features.toReversed().flatMap(({ purge }) => purge ?? []) }
 }
 
-/** One bounded step. Returns which tenants are gone now, and whether another step would find more. */
+/** One bounded step. Returns the tenants that are removed now, and whether another step would find more. */
 export async function purgeStep(
   db: Db,
   now: Millis,
@@ -51,15 +51,15 @@ export async function purgeStep(
   const due = await plan.purgeable.due(db, now, tenants_a_step_max)
   const purged: string[] = []
   for (const { tenant_id } of due) {
-    let gone = false
-    for (let chunk = 0; chunk < chunks_a_step_max && !gone; chunk++)
-      gone = await purgeChunk(db, plan, tenant_id)
-    if (gone) purged.push(tenant_id)
+    let removed = false
+    for (let chunk = 0; chunk < chunks_a_step_max && !removed; chunk++)
+      removed = await purgeChunk(db, plan, tenant_id)
+    if (removed) purged.push(tenant_id)
   }
   return { purged, more: purged.length < due.length || due.length === tenants_a_step_max }
 }
 
-/** True when nothing of the tenant was left, and its own row is gone as well. */
+/** True when nothing of the tenant was left, and its own row is removed as well. */
 function purgeChunk(db: Db, { purgeable, purges }: Plan, tenant_id: string): Promise<boolean> {
   return db.write(upkeep, async (tx) => {
     if (!(await purgeable.lock(tx, tenant_id))) return false

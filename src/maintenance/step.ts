@@ -1,4 +1,4 @@
-// One step of what is done beside due work, over every feature.
+// One step of sweep and purge, over every feature.
 
 import type { Feature } from '../contract/feature.ts'
 import type { Db } from '../db/db.ts'

@@ -20,7 +20,7 @@ const writes_max = limit('quotas.calls_written', 16, 'rows', 'Tenants whose call
 interface Entry {
   tenant_id: string
   month: string
-  /** What the database had when it was last looked at. */
+  /** The number in the database when it was last read. */
   known: number
   /** Counted here since; `writing` is on its way. */
   unwritten: number
@@ -169,7 +169,7 @@ export class Calls implements MonthlyCalls {
   }
 }
 
-/** Whoever began it hears of its failure. */
+/** The caller that began it gets the failure. */
 function nothing(): void {}
 
 /** Throws QUOTA_EXCEEDED; a call that is refused is not counted. */

@@ -1,4 +1,4 @@
-// What a plan counts. No imports from db or http.
+// The limits of a plan. No imports from db or http.
 
 import { day_ms, iso, type Millis } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'

@@ -66,7 +66,7 @@ export async function take(
   throw exceeded(quota, await usedOf(tx, tenant.tenant_id, quota), ceiling)
 }
 
-/** What has expired and was not swept yet is left out of what is used, as far as it is counted. */
+/** Rows that have expired and were not swept yet are left out of the number used, up to this many. */
 export const expired_counted_max = limit(
   'quotas.expired_counted',
   10_000,
@@ -116,7 +116,7 @@ export function mustHaveDisk(tx: Tx): void {
 
 export type QuotaObject = Record<string, { used: number; limit: number | null }>
 
-/** What this node has counted for a tenant in memory. */
+/** Counts of a tenant that this node has in memory. */
 export interface InMemory {
   calls: number
   unwritten_bytes: number
@@ -133,7 +133,7 @@ export function quotasShown(quotas: readonly CountedQuota[]): string[] {
 interface Viewed {
   plans: Plans
   quotas: readonly CountedQuota[]
-  /** What is counted but no longer there, by quota. */
+  /** Rows that are counted but have expired, by quota. */
   expired?: Readonly<Record<string, number>>
 }
 
@@ -162,7 +162,7 @@ export async function usage(
   return quota
 }
 
-/** What is counted but has expired, by quota. */
+/** Rows that are counted but have expired, by quota. */
 export async function expiredOf(
   q: Reader,
   quotas: readonly CountedQuota[],

@@ -16,7 +16,7 @@ export function usageCounts(db: Db, groups: GroupsByPath): Usage {
         for (const count of counts) await store.add(tx, count)
       })
     } catch (error) {
-      // Whether they were added is not known: better a second's calls too few than too many.
+      // It is not known whether they were added: better a second's calls too few than too many.
       if (!(error instanceof DbError && error.kind === 'outcome_unknown')) throw error
     }
   }, groups)
@@ -30,7 +30,7 @@ interface Asked {
   groups: readonly string[]
 }
 
-/** What was counted, on this node to the call and on others to the second. */
+/** Returns the counts, of this node to the call and of others to the second. */
 export async function read(
   db: Db,
   usage: UsageCounts,

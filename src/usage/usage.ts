@@ -125,7 +125,7 @@ export interface Range {
   to: Millis
 }
 
-/** What is asked for, from the start of a step on. Null when it is longer than what is kept. */
+/** The range that is asked for, from the start of a step on. Null when it is longer than counts are kept. */
 export function rangeOf(
   step: Step,
   from: Millis | undefined,

@@ -1,4 +1,4 @@
-// What is done beside due work, over every feature.
+// The sweep and the purge, over every feature.
 
 import type { Clock, Millis } from '../../src/base/clock.ts'
 import type { Db } from '../../src/db/db.ts'
