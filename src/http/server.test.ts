@@ -171,7 +171,7 @@ describe('A route', () => {
     }
     const options = {
       clock: new TestClock(),
-      dependencies: { urls: {}, ...dependencies },
+      dependencies: { urls: {}, shared: {}, ...dependencies },
       log: { debug: record('debug'), info: record('info'), error: record('error') },
       log_requests: false,
       trusted_proxies: [],
