@@ -48,7 +48,7 @@ const LEFTOVER = unnamed('test.leftover', 'select id from leftover')
 const namesOf = async (db: Db) => (await db.all(APPLIED, {})).map(({ name }) => name)
 const notesOf = async (db: Db) => (await db.all(NOTES, {})).map(({ id }) => id)
 
-/** Name to hash of every migration that was released: none of them is ever changed, and new ones are added. */
+/** Name to hash of every migration that was released: none of them is ever changed, and a release adds its own. */
 const released: Record<string, string> = {
   'agents/0001': 'de2c609667f4e6252e0d49b8ac2327f42eb27f2c65dddcd02353c3fb2b58431b',
   'approval-keys/0001': '4e23118fe2e9d353167f36bc7857e8a746985e4ed9b29b2e7e4ab1d8de662126',
@@ -82,8 +82,9 @@ describe('the list of migrations', () => {
   })
 
   test('has every released one as it was', () => {
-    const hashes = Object.fromEntries(migrations.map(({ name, text }) => [name, hashOf(text)]))
-    expect(hashes).toEqual(released)
+    const hashes = new Map(migrations.map(({ name, text }) => [name, hashOf(text)]))
+    const now = Object.keys(released).map((name) => [name, hashes.get(name)])
+    expect(Object.fromEntries(now)).toEqual(released)
   })
 })
 

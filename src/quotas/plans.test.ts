@@ -23,7 +23,7 @@ describe('the built-in plans', () => {
     }
     expect(Object.keys(default_plans)).toEqual(['free', 'builder', 'pro', 'enterprise'])
     const table = Object.fromEntries(
-      limits.map((limit) => [limit, Object.values(default_plans).map((plan) => plan[limit])]),
+      Object.keys(rows).map((limit) => [limit, Object.values(default_plans).map((plan) => plan[limit])]),
     )
     expect(table).toEqual(rows)
   })
@@ -67,13 +67,13 @@ describe('a table of plans', () => {
   )
 
   test('from before a limit was there goes on with the default that its feature declares', () => {
-    const locks = { name: 'locks', defaults: { free: 2, builder: 20, pro: 200, enterprise: null } }
-    const with_locks = [...plan_limits, locks]
-    const table = parsePlansOf(JSON.stringify({ free, pro: free, enterprise: free, own: free }), with_locks)
-    expect(Object.values(table).map(({ locks }) => locks)).toEqual([2, 200, null, 2])
-    expect(table.free).toEqual({ ...free, locks: 2 })
-    expect(defaultPlans(with_locks).builder).toEqual({ ...default_plans.builder, locks: 20 })
-    expect(() => parsePlans(JSON.stringify(table))).toThrow(new Error('"free.locks" is no limit'))
+    const places = { name: 'places', defaults: { free: 2, builder: 20, pro: 200, enterprise: null } }
+    const with_places = [...plan_limits, places]
+    const table = parsePlansOf(JSON.stringify({ free, pro: free, enterprise: free, own: free }), with_places)
+    expect(Object.values(table).map(({ places }) => places)).toEqual([2, 200, null, 2])
+    expect(table.free).toEqual({ ...free, places: 2 })
+    expect(defaultPlans(with_places).builder).toEqual({ ...default_plans.builder, places: 20 })
+    expect(() => parsePlans(JSON.stringify(table))).toThrow(new Error('"free.places" is no limit'))
   })
 
   test('of no limits at all is that of the defaults', () => {
