@@ -1,6 +1,7 @@
 // Tools as the protocol lists them: their schemas are those of the operations in openapi.json, with the parts of a
 // request (path, query, body, headers) laid out as one object of named arguments.
 
+import type { ErrorRows } from './errors.ts'
 import { type Tool, tools, wait_seconds_max } from './tools.ts'
 
 export interface Schema {
@@ -33,6 +34,8 @@ interface Operation {
   requestBody?: Content
   responses: Record<string, Content & { description: string }>
   'x-destructive'?: boolean
+  /** Data lies in an envelope. */
+  'x-wrapped'?: boolean
 }
 
 /** What is read of an OpenAPI document. */
@@ -40,6 +43,7 @@ export interface Document {
   info: { version: string }
   paths: Record<string, Record<string, Operation>>
   components: { schemas: Record<string, Schema> }
+  'x-errors': ErrorRows
 }
 
 export type Place = 'path' | 'query' | 'header' | 'body'
@@ -58,10 +62,12 @@ export interface ReadyTool {
   target_without: Target | null
   /** Where each argument goes, under its name on the wire. */
   places: ReadonlyMap<string, { place: Place; name: string }>
-  /** Whether the data is wrapped, as all of /api is. */
+  /** Whether the data lies in an envelope. */
   wrapped: boolean
   /** What every answer with a body has. */
   answer_fields: readonly string[]
+  /** Of every code of the API. */
+  errors: ErrorRows
   listed: {
     name: string
     title: string
@@ -101,7 +107,7 @@ function ready(tool: Tool, document: Document): ReadyTool {
   const [path, method, operation] = operationOf(document, tool.operation)
   const parameters = (operation.parameters ?? []).filter(({ name }) => !tool.leave_out?.includes(name))
   const body = schemaIn(operation.requestBody, document)
-  const wrapped = path.startsWith('/api/')
+  const wrapped = operation['x-wrapped'] ?? false
   const places: ReadyTool['places'] = new Map([
     ...parameters.map(({ in: place, name }) => [argumentOf(name), { place, name }] as const),
     ...Object.keys(body?.properties ?? {})
@@ -116,6 +122,7 @@ function ready(tool: Tool, document: Document): ReadyTool {
     places,
     wrapped,
     answer_fields: answerOf(tool, operation, wrapped, document).required,
+    errors: document['x-errors'],
     listed: {
       name: tool.name,
       title: tool.title,

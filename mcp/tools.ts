@@ -97,7 +97,7 @@ export const tools: readonly Tool[] = [
   },
   {
     name: 'dlq_create',
-    title: 'Park a failure',
+    title: 'Record a dead letter',
     description:
       'Park work that failed, as a dead letter, with all that is needed to try again in payload and the reason in error. Use it instead of giving up in silence or trying for ever. Somebody takes it up with dlq_claim.',
     operation: 'captureItem',
@@ -121,7 +121,7 @@ export const tools: readonly Tool[] = [
   },
   {
     name: 'dlq_claim',
-    title: 'Take up a dead letter',
+    title: 'Claim a dead letter',
     description:
       'Take the lock on a dead letter to work on it: the one with this id, or without id the oldest that waits. item is null when none waits. Keep id and lock_token, do the work within lock_seconds (300 unless you say more), then call dlq_resolve when it is mended, dlq_release for another try later, or dlq_fail to give it up.',
     operation: 'claimItem',

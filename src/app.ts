@@ -19,7 +19,7 @@ import type { Jobs } from './contract/dependencies.ts'
 import type { Db } from './db/db.ts'
 import { failure, type Log } from './http/answers.ts'
 import { idle_timeout_seconds } from './http/exchange.ts'
-import type { RequestHandlers } from './http/server.ts'
+import type { RequestHandlers } from './http/handlers.ts'
 import type { KeptSecret } from './secrets/service.ts'
 
 /** Our own 413 answers a larger body, with envelope and request id; Bun's would have neither. */
@@ -63,13 +63,13 @@ function assemble(config: Config, db: Db, log: Log, facts: Facts): Pick<App, 'li
   const given = { config, db, state, facts }
   const { policy, sender } = egressOf(config, db, state)
   const jobs: Jobs = {
-    wake: (due_at) => ticker.wake(due_at),
-    rest: () => ticker.rest(),
-    tick: () => ticker.tick(),
+    wake: (due_at) => timer.wake(due_at),
+    pauseOrResume: () => timer.pauseOrResume(),
+    tick: () => maintenance.tick(),
   }
   const { dependencies, calls, usage, waiters } = dependenciesOf(given, policy, jobs)
   const background = backgroundOf(config, db, log)
-  const { engine, ticker } = workersOf(background, dependencies, sender)
+  const { worker, timer, maintenance } = workersOf(background, dependencies, sender)
   const handlers = handlersOf(given, log, dependencies)
   const counting = [calls, usage, new Repeat(maintain_every_ms, () => db.maintain())]
   let server: ReturnType<typeof Bun.serve> | undefined
@@ -78,7 +78,7 @@ function assemble(config: Config, db: Db, log: Log, facts: Facts): Pick<App, 'li
       server = naming('HOST', () => serve(config, handlers, db.clock, log))
       state.public_url = config.public_url.replace(/:0(?=\/|$)/, `:${server.port}`)
       state.listening = { host: config.host, port: server.port! }
-      ticker.start()
+      maintenance.start()
       for (const counts of counting) counts.start(background.onError)
       void handlers.warmUp()
       return server.url.href.replace(/\/$/, '')
@@ -88,7 +88,7 @@ function assemble(config: Config, db: Db, log: Log, facts: Facts): Pick<App, 'li
       waiters.drain()
       await stopInSteps({
         server,
-        drains: [() => ticker.stop(), () => engine.stop()],
+        drains: [() => maintenance.stop(), () => worker.stop()],
         disconnect: () => sender.close(),
         counts: counting.map((counts) => () => counts.stop().catch(background.onError)),
         close: () => db.close(),

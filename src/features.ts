@@ -13,6 +13,7 @@ import { health } from './health/feature.ts'
 import { idempotency } from './idempotency/feature.ts'
 import { inbox } from './inbox/feature.ts'
 import { jobs } from './jobs/feature.ts'
+import type { JobKind } from './jobs/kind.ts'
 import { kv } from './kv/feature.ts'
 import { maintenanceFeature } from './maintenance/feature.ts'
 import { quotas } from './quotas/feature.ts'
@@ -37,7 +38,11 @@ export const features = inOrder([
   ...[maintenanceFeature(countersOf([...nouns, idempotency])), health, idempotency, jobs],
 ])
 
-export const routes: readonly NamedRoute[] = features.flatMap((feature) => feature.routes ?? [])
+/** With the name under which their calls are counted. */
+export const routes: readonly NamedRoute[] = features.flatMap(({ routes = [], usage }) =>
+  usage === undefined ? routes : routes.map((named) => ({ ...named, usage })),
+)
+export const job_kinds: readonly JobKind[] = features.flatMap((feature) => feature.jobs ?? [])
 export const migrations = features.flatMap((feature) => feature.migrations ?? [])
 export const stored_tables = features.flatMap((feature) => feature.stored ?? [])
 export const recounted_tables = recounted(stored_tables)
@@ -46,13 +51,6 @@ export const docs_pages = features.flatMap((feature) => feature.docs ?? [])
 /** Numbers that a plan has: those that are counted first. */
 export const plan_limits = [...counted_quotas, ...features.flatMap((feature) => feature.plan_limits ?? [])]
 export const default_plans = defaultPlans(plan_limits)
-
-/** The name under which calls of a route are counted, by its path. */
-export const usage_groups: ReadonlyMap<string, string> = new Map(
-  features.flatMap(({ routes = [], usage }) =>
-    usage === undefined ? [] : routes.map(({ route }): [string, string] => [route.path, usage]),
-  ),
-)
 
 function usageGroups(list: readonly Feature[]): string[] {
   return [...new Set(list.flatMap((feature) => feature.usage ?? []))]

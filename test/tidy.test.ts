@@ -25,14 +25,6 @@ const code = files.filter((file) => /\.(tsx?|mjs)$/.test(file))
 const nouns = features.filter(({ name, routes }) => routes && name !== 'maintenance').map(({ name }) => name)
 const rooms = features.filter(({ routes }) => !routes).map(({ name }) => name)
 
-const outward_reasons: Record<string, string> = {
-  'src/jobs/timer.ts -> src/tenants/service.ts': 'jobs follow the status of their tenant',
-  'src/jobs/worker.ts -> src/checkpoints/service.ts': 'a job is settled by its feature',
-  'src/jobs/worker.ts -> src/inbox/service.ts': 'a job is settled by its feature',
-  'src/jobs/worker.ts -> src/schedules/service.ts': 'a job is settled by its feature',
-  'src/jobs/worker.ts -> src/tenants/service.ts': 'a callback is signed with the secrets of its tenant',
-}
-
 describe('imports', () => {
   /** Inner first: a file imports from its own folder and from the layers before its own. */
   const layers: string[][] = [
@@ -59,12 +51,11 @@ describe('imports', () => {
   })
 
   test('point inward', () => {
-    const reasons = outward_reasons
     const outward = imports().filter(({ from, to }) => {
       const same_layer_other_place = layerOf(from) === layerOf(to) && placeOf(from) !== placeOf(to)
       return layerOf(to) > layerOf(from) || (same_layer_other_place && !mayMeet(placeOf(from), placeOf(to)))
     })
-    expect(outward.map(shown).toSorted()).toEqual(Object.keys(reasons).toSorted())
+    expect(outward.map(shown)).toEqual([])
   })
 
   test("take another feature's service.ts and nothing else of it", () => {
@@ -93,10 +84,7 @@ describe('imports', () => {
   test('between features go one way', () => {
     const folders = [...nouns, ...rooms]
     const edges = imports().filter(
-      ({ from, to }) =>
-        folders.includes(placeOf(from)) &&
-        folders.includes(placeOf(to)) &&
-        !Object.hasOwn(outward_reasons, shown({ from, to })),
+      ({ from, to }) => folders.includes(placeOf(from)) && folders.includes(placeOf(to)),
     )
     const reaches = (from: string, seen: string[] = []): string[] =>
       seen.includes(from)
@@ -118,7 +106,8 @@ describe('imports', () => {
   test("leave a noun's own file without database and HTTP", () => {
     const pure = source.filter((file) => {
       return (
-        nouns.includes(placeOf(file)) && !/^(feature|service|store|(hook-)?routes)\.ts$/.test(basename(file))
+        nouns.includes(placeOf(file)) &&
+        !/^(feature|service|store|jobs|(hook-)?routes)\.ts$/.test(basename(file))
       )
     })
     expect(pure.length).toBeGreaterThan(3)
@@ -136,9 +125,9 @@ describe('a feature is named', () => {
   test('by imports of its own folder, of other features and of the list alone', () => {
     const reasons: Record<string, string> = {
       'src/admin.ts -> src/tenants/service.ts': "the operator's command lists and changes tenants",
+      'src/app/parts.ts -> src/tenants/service.ts': 'jobs are paused and resumed with their tenant',
       'src/app/parts.ts -> src/usage/service.ts': 'the composition counts calls',
       'src/app/start.ts -> src/tenants/service.ts': 'a plan that tenants are on must be in the table',
-      ...outward_reasons,
     }
     const found = imports().filter(({ from, to }) => others.includes(from) && nouns.includes(placeOf(to)))
     expect(found.map(shown).toSorted()).toEqual(Object.keys(reasons).toSorted())
@@ -169,19 +158,12 @@ describe('a feature is named', () => {
   test('in texts of its own folder and of other features alone', () => {
     const reasons: Record<string, string> = {
       'src/admin.ts tenants': 'the command of that name',
-      'src/contract/openapi.ts /api/rate-limit': 'response headers of these routes',
+      'src/base/error-rows.ts /readyz': 'what to do next names the probe',
       'src/credentials/feature.ts tenants': 'keys point to their tenant',
       'src/credentials/store.ts approval_keys': 'the look-up of a key answers what it is bound to',
       'src/credentials/store.ts tenants': 'the look-up of a key answers its tenant',
       'src/db/postgres.ts /readyz': 'a limit says whose answer it bounds',
       'src/jobs/store.ts tenants': 'the jobs of tenants that wait for deletion are left out',
-      'src/jobs/timer.ts checkpoints.callbacks': 'counted by the worker',
-      'src/jobs/timer.ts checkpoints.expired': 'counted by the worker',
-      'src/jobs/timer.ts checkpoints.rejected': 'counted by the worker',
-      'src/jobs/timer.ts schedules.due': 'counted by the worker',
-      'src/jobs/timer.ts schedules.failed': 'counted by the worker',
-      'src/jobs/timer.ts schedules.fired': 'counted by the worker',
-      'src/jobs/timer.ts schedules.retrying': 'counted by the worker',
       'src/main.ts /v1/tenants': 'the banner shows a first call',
       'src/quotas/feature.ts tenants': 'counters point to their tenant',
     }
@@ -251,8 +233,9 @@ describe('effects have their places', () => {
         'src/db/postgres.ts': 'a database that is silent is given up',
         'src/db/postgres-clock.ts': 'asks the time of the database now and then',
         'src/maintenance/sweep.ts': 'the pace of the sweep',
-        'src/jobs/worker.ts': 'a tick looks whether other nodes are done',
-        'src/jobs/timer.ts': 'the pace of due work and of the sweep',
+        'src/jobs/coalesce.ts': 'how long a result waits for others',
+        'src/jobs/worker.ts': 'a tick looks whether other nodes have ended',
+        'src/jobs/timer.ts': 'the pace of due jobs',
       },
     ],
     ['chance that can be guessed', /\bMath\.random\b/, {}],
@@ -326,7 +309,6 @@ describe('a limit', () => {
   const constant = /^(?:export )?const (\w+_(?:max|min)(?:_\w+)?) = (.*)$/gm
   const reasons: Record<string, string> = {
     'src/base/ids.ts seq_max': 'a number of forty bits holds no more',
-    'src/jobs/service.ts lease_rows_max': 'is declared in its store',
     'src/ratelimit/window.ts count_max': 'a number holds no more',
     'src/ratelimit/window.ts field_integer_max': 'a header holds no more, RFC 9651',
   }
@@ -347,10 +329,9 @@ describe('SQL', () => {
     'src/db/migrate.ts': 'migrations',
     'src/db/recount.ts': 'counts over the tables of all features',
     'src/db/stored.ts': 'the drivers count what is stored with every commit',
-    'src/idempotency/service.ts': 'its rows share the transaction of the effect',
   }
 
-  test('stands in store.ts files, in db, and with the Idempotency-Key', () => {
+  test('stands in store.ts files and in db', () => {
     const defines = /\b(sql|unnamed)(<[^(]*>)?\(/
     const found = source.filter((file) => basename(file) !== 'store.ts' && defines.test(codeOf(file)))
     expect(found.toSorted()).toEqual(Object.keys(allowed).toSorted())
@@ -358,7 +339,7 @@ describe('SQL', () => {
     const elsewhere = source.filter((file) => {
       return texts.test(codeOf(file)) && basename(file) !== 'store.ts' && !file.startsWith('src/db/')
     })
-    expect(elsewhere).toEqual(['src/idempotency/service.ts'])
+    expect(elsewhere).toEqual([])
   })
 
   const all: Statement<unknown>[] = [...statements.values()]
@@ -431,18 +412,18 @@ describe('SQL', () => {
       'inbox.tenants_expired': 'finds the tenants of a sweep',
       'kv.tenants_expired': 'finds the tenants of a sweep',
       'kv.tenants_forgotten': 'finds the tenants of a sweep',
-      'outbox.at_rest': 'names its tenant as a range',
-      'outbox.awake': 'names its tenant as a range',
-      'outbox.due_first_callbacks': 'finds the due work of all tenants',
-      'outbox.due': 'finds the due work of all tenants',
-      'outbox.next_at': 'the next due time of all tenants',
-      'outbox.oldest_due': 'a tick waits for the work of all tenants',
-      'outbox.rest': 'names its tenant as a range',
-      'outbox.take_up': 'names its tenant as a range',
-      'outbox.tenants': 'walks over all tenants',
+      'jobs.paused': 'names its tenant as a range',
+      'jobs.active': 'names its tenant as a range',
+      'jobs.due_at_once': 'finds the due work of all tenants',
+      'jobs.due': 'finds the due work of all tenants',
+      'jobs.next_at': 'the next due time of all tenants',
+      'jobs.oldest_due': 'a tick waits for the work of all tenants',
+      'jobs.pause': 'names its tenant as a range',
+      'jobs.resume': 'names its tenant as a range',
+      'jobs.tenants': 'walks over all tenants',
       'tenants.all': "the operator's list",
       'tenants.purgeable': 'finds the tenants to purge',
-      'tenants.rest_pending': 'finds the tenants whose work is to rest',
+      'tenants.pause_pending': 'finds the tenants whose jobs are to be paused or resumed',
       'tenants.plans': 'asked once, at the start',
     }
     const owned = migrations.flatMap(({ text }) =>
@@ -572,7 +553,6 @@ function placeOf(file: string): string {
 
 /** The first part of a statement's name: its folder, or the file when it is not a store. */
 function ownerOf(file: string): string {
-  if (placeOf(file) === 'jobs') return 'outbox'
   const owner = /^(store|service)\.ts$/.test(basename(file)) ? placeOf(file) : basename(file, '.ts')
   return owner.replaceAll('-', '_')
 }

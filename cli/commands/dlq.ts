@@ -66,7 +66,7 @@ export function addDlq(program: Command, cli: Cli): void {
       const { dlq: letters } = cli.client()
       const item = id === undefined ? await letters.claimOldest(locking) : await letters.claim(id, locking)
       if (item) return cli.out.record(item)
-      cli.exit_code = exit.absent
+      cli.exit_code = exit.not_found
       if (cli.out.json) cli.out.value(null)
       cli.out.note('There is nothing to claim.')
     })

@@ -33,6 +33,7 @@ export type {
   DeadLetter,
   DeletedTenant,
   ErrorCode,
+  ExitClass,
   ExtendedDeadLetter,
   Forward,
   Inbox,

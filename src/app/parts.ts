@@ -13,17 +13,18 @@ import type { Dependencies, Jobs } from '../contract/dependencies.ts'
 import { openapiOf } from '../contract/openapi.ts'
 import { keyCache } from '../credentials/cache.ts'
 import { type Db, DbError } from '../db/db.ts'
-import { counted_quotas, features, routes, usage_groups } from '../features.ts'
+import { counted_quotas, features, job_kinds, routes } from '../features.ts'
 import type { Log } from '../http/answers.ts'
+import { type RequestHandlers, requestHandlers } from '../http/handlers.ts'
 import { KnownHosts } from '../http/host.ts'
 import { Deliveries } from '../http/outgoing.ts'
-import { type RequestHandlers, requestHandlers } from '../http/server.ts'
-import { Ticker } from '../jobs/timer.ts'
-import { Engine } from '../jobs/worker.ts'
-import { maintenanceOf } from '../maintenance/step.ts'
+import { JobTimer } from '../jobs/timer.ts'
+import { JobWorker } from '../jobs/worker.ts'
+import { Maintenance } from '../maintenance/tick.ts'
 import * as quotas from '../quotas/service.ts'
 import { cursorKeyUnder, secretsUnder } from '../secrets/service.ts'
 import { pagesOf } from '../site/pages.ts'
+import * as tenants from '../tenants/service.ts'
 import { usageCounts } from '../usage/service.ts'
 import { version } from '../version.ts'
 import { addressLimits } from './admission.ts'
@@ -69,7 +70,7 @@ export function dependenciesOf(
   const { clock } = db
   const openapiText = openapiTexts()
   const calls = quotas.monthlyCalls(db, clock)
-  const usage = usageCounts(db, usage_groups)
+  const usage = usageCounts(db)
   const waiters = new Waiters()
   const dependencies: Dependencies = {
     clock,
@@ -116,18 +117,27 @@ export function backgroundOf(config: Config, db: Db, log: Log): Background {
 
 export function workersOf({ log, ...given }: Background, dependencies: Dependencies, sender: Sender) {
   const { db } = given
-  const work = { ...given, clock: db.clock }
-  const engine = new Engine({
-    ...work,
-    services: dependencies,
+  const background = { ...given, clock: db.clock }
+  const worker = new JobWorker({
+    ...background,
+    dependencies,
+    kinds: job_kinds,
     send: (tenant_id, request) => sender.send(tenant_id, request),
+    onStragglers: (tenant_ids) => tenants.pauseStragglers(db, dependencies, tenant_ids),
   })
-  const ticker = new Ticker({
-    ...work,
-    engine,
-    maintenance: maintenanceOf(db, features, (tenant_id) => log.info({ tenant_id }, 'tenant purged')),
+  const timer = new JobTimer({
+    ...background,
+    worker,
+    pauseStep: (after_tenant_id) => tenants.pauseStep(db, after_tenant_id),
   })
-  return { engine, ticker }
+  const maintenance = new Maintenance({
+    ...background,
+    worker,
+    timer,
+    features,
+    onPurged: (tenant_id) => log.info({ tenant_id }, 'tenant purged'),
+  })
+  return { worker, timer, maintenance }
 }
 
 export function handlersOf(
@@ -138,7 +148,7 @@ export function handlersOf(
   const { clock } = db
   const { urls, shared, service } = dependencies
   return requestHandlers(
-    routes.map(({ route }) => route),
+    routes,
     {
       db,
       clock,

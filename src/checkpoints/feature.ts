@@ -1,4 +1,5 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
+import { callback_job, timeout_job } from './jobs.ts'
 import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
 import { purge } from './service.ts'
@@ -16,6 +17,7 @@ export const checkpoints: Feature = {
     },
   ],
   purge,
+  jobs: [timeout_job, callback_job],
   counters: { checkpoints: ['rejected', 'expired', 'callbacks'] },
   docs: {
     file: 'checkpoints.md',

@@ -39,8 +39,8 @@ export interface MonthlyCalls {
 
 /** Calls by the hour and by feature. */
 export interface UsageCounts {
-  /** Counts a call of the route at `path`, in memory. */
-  count(tenant_id: string, path: string, failed: boolean, now: Millis): void
+  /** Counts a call, in memory. `feature`: the name under which it is counted. */
+  count(tenant_id: string, feature: string, failed: boolean, now: Millis): void
   /** Writes what this node has counted. Not within a transaction. */
   flush(): Promise<void>
 }
@@ -88,8 +88,8 @@ export interface Shared {
 export interface Jobs {
   /** A job falls due then. */
   wake(due_at: Millis): void
-  /** Jobs of some tenant are to be paused or resumed, in steps. */
-  rest(): void
+  /** Jobs of some tenant are to be paused, or resumed, in steps. */
+  pauseOrResume(): void
   /** Does all that is due. */
   tick(): Promise<TickReport>
 }

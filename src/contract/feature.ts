@@ -76,9 +76,7 @@ export interface Feature {
   sweep?: Sweep
   purge?: Purge
   purgeable?: Purgeable
-  /** Kinds of jobs that it runs. */
-  jobs?: readonly unknown[]
-  /** Numbers that its jobs raise. */
+  /** Numbers that its jobs raise; the kinds of jobs are added to this type by `jobs/kind.ts`. */
   counters?: Counters
   docs?: DocsPage
 }

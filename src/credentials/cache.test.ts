@@ -127,7 +127,12 @@ forEachService('Keys on several nodes', (service) => {
     expect(await status(api_key)).toBe(200)
     const admin: AdminCaller = { kind: 'admin', tenant_id, plan: 'free', status: 'active' }
     await elsewhere((db) =>
-      tenants.remove(db, { keys: { cache: keyCache(service.clock) }, jobs: { rest() {} } }, admin, tenant_id),
+      tenants.remove(
+        db,
+        { keys: { cache: keyCache(service.clock) }, jobs: { pauseOrResume() {} } },
+        admin,
+        tenant_id,
+      ),
     )
     service.clock.advance(1_000)
     expect(await status(api_key)).toBe(403)

@@ -3,6 +3,7 @@
 import { Type } from 'typebox'
 import { iso, isoOrNull } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
+import { v1 } from '../contract/group.ts'
 import { looked_max, pageOf, pageOfIds, pageRequest } from '../contract/page.ts'
 import { Reply, route } from '../contract/route.ts'
 import {
@@ -66,16 +67,16 @@ const listed_fields = {
   updated_at: Time('When it last changed.'),
   resolved_at: Nullable(Time('When it was resolved.')),
 }
-const ListedItem = Shape(listed_fields)
-const Item = Shape({ ...listed_fields, payload: Json('The exact text that was sent.') })
-const ClaimedItem = Shape({
+const ListedItem = Shape('ListedDeadLetter', listed_fields)
+const Item = Shape('DeadLetter', { ...listed_fields, payload: Json('The exact text that was sent.') })
+const ClaimedItem = Shape('ClaimedDeadLetter', {
   ...Item.properties,
   lock_token: Type.String({
     description: 'Send it with extend, release, fail and resolve to be sure that the lock is still yours.',
   }),
 })
 
-const ExtendedItem = Shape({
+const ExtendedItem = Shape('ExtendedDeadLetter', {
   ...Item.properties,
   lock_token: Nullable(Type.String({ description: 'The one that was sent; null when none was.' })),
 })
@@ -85,6 +86,7 @@ const ExtendBody = Type.Object({ lock_seconds: Type.Optional(OwnLockSeconds), lo
 const LeaveBody = Type.Object({ lock_token: LockToken })
 
 export const captureItem = route({
+  group: v1,
   method: 'POST',
   path: '/v1/dlq',
   tag,
@@ -96,7 +98,7 @@ export const captureItem = route({
     workflow_id: Type.Optional(Text(label_characters_max, 'Ties records together.')),
     lock_seconds: Type.Optional(LockSeconds),
   }),
-  replies: { 201: Item },
+  replies: { 201: { body: Item } },
   errors: ['QUOTA_EXCEEDED'],
   async create(tx, { caller, dependencies }, { body }) {
     const item = await dlq.capture(tx, caller, dependencies.plans, {
@@ -110,6 +112,7 @@ export const captureItem = route({
 })
 
 export const listItems = route({
+  group: v1,
   method: 'GET',
   path: '/v1/dlq',
   tag,
@@ -117,7 +120,7 @@ export const listItems = route({
   auth: ['agent', 'admin'],
   heavy: true,
   query: Type.Object({ ...PageQuery, status: Type.Optional(Type.Enum([...statuses])) }),
-  replies: { 200: Page(ListedItem) },
+  replies: { 200: { body: Page(ListedItem) } },
   errors: [],
   async handle(context, { query }) {
     const { db, caller, now } = context
@@ -136,6 +139,7 @@ export const listItems = route({
 })
 
 export const getItem = route({
+  group: v1,
   method: 'GET',
   path: '/v1/dlq/:id',
   tag,
@@ -143,7 +147,7 @@ export const getItem = route({
   auth: ['agent', 'admin'],
   heavy: true,
   params: { id },
-  replies: { 200: Item },
+  replies: { 200: { body: Item } },
   errors: ['DLQ_NOT_FOUND'],
   async handle({ db, caller, now }, { params }) {
     return itemOf(await dlq.read(db, caller.tenant_id, params.id, now))
@@ -151,6 +155,7 @@ export const getItem = route({
 })
 
 export const deleteItem = route({
+  group: v1,
   method: 'DELETE',
   path: '/v1/dlq/:id',
   tag,
@@ -158,19 +163,20 @@ export const deleteItem = route({
   auth: ['agent'],
   destructive: true,
   params: { id },
-  replies: { 204: null },
+  replies: { 204: { body: null } },
   errors: ['DLQ_NOT_FOUND'],
   handle: ({ db, caller }, { params }) => dlq.remove(db, caller, params.id),
 })
 
 export const claimOldestItem = route({
+  group: v1,
   method: 'POST',
   path: '/v1/dlq/claim',
   tag,
   summary: 'Take the lock on the oldest failed item; 204 when there is none',
   auth: ['agent'],
   body: ClaimBody,
-  replies: { 200: ClaimedItem, 204: null },
+  replies: { 200: { body: ClaimedItem }, 204: { body: null } },
   errors: [],
   async handle({ db, caller }, { body }) {
     const item = await dlq.claimOldest(db, caller, body.lock_seconds)
@@ -179,6 +185,7 @@ export const claimOldestItem = route({
 })
 
 export const claimItem = route({
+  group: v1,
   method: 'POST',
   path: '/v1/dlq/:id/claim',
   tag,
@@ -186,7 +193,7 @@ export const claimItem = route({
   auth: ['agent'],
   params: { id },
   body: ClaimBody,
-  replies: { 200: ClaimedItem },
+  replies: { 200: { body: ClaimedItem } },
   errors: ['DLQ_NOT_FOUND', 'ALREADY_CLAIMED', 'INVALID_STATE'],
   async handle({ db, caller }, { params, body }) {
     return claimedOf(await dlq.claim(db, caller, params.id, body.lock_seconds))
@@ -194,6 +201,7 @@ export const claimItem = route({
 })
 
 export const extendItem = route({
+  group: v1,
   method: 'POST',
   path: '/v1/dlq/:id/extend',
   tag,
@@ -201,7 +209,7 @@ export const extendItem = route({
   auth: ['agent'],
   params: { id },
   body: ExtendBody,
-  replies: { 200: ExtendedItem },
+  replies: { 200: { body: ExtendedItem } },
   errors: ['DLQ_NOT_FOUND', 'INVALID_STATE', 'LOCK_NOT_HELD'],
   async handle({ db, caller }, { params, body }) {
     return claimedOf(await dlq.extend(db, caller, params.id, body.lock_token, body.lock_seconds))
@@ -209,6 +217,7 @@ export const extendItem = route({
 })
 
 export const releaseItem = route({
+  group: v1,
   method: 'POST',
   path: '/v1/dlq/:id/release',
   tag,
@@ -216,7 +225,7 @@ export const releaseItem = route({
   auth: ['agent'],
   params: { id },
   body: LeaveBody,
-  replies: { 200: Item },
+  replies: { 200: { body: Item } },
   errors: ['DLQ_NOT_FOUND', 'INVALID_STATE', 'LOCK_NOT_HELD'],
   async handle({ db, caller }, { params, body }) {
     return itemOf(await dlq.release(db, caller, params.id, body.lock_token))
@@ -224,6 +233,7 @@ export const releaseItem = route({
 })
 
 export const failItem = route({
+  group: v1,
   method: 'POST',
   path: '/v1/dlq/:id/fail',
   tag,
@@ -231,7 +241,7 @@ export const failItem = route({
   auth: ['agent'],
   params: { id },
   body: LeaveBody,
-  replies: { 200: Item },
+  replies: { 200: { body: Item } },
   errors: ['DLQ_NOT_FOUND', 'INVALID_STATE', 'LOCK_NOT_HELD'],
   async handle({ db, caller }, { params, body }) {
     return itemOf(await dlq.fail(db, caller, params.id, body.lock_token))
@@ -239,6 +249,7 @@ export const failItem = route({
 })
 
 export const resolveItem = route({
+  group: v1,
   method: 'POST',
   path: '/v1/dlq/:id/resolve',
   tag,
@@ -246,7 +257,7 @@ export const resolveItem = route({
   auth: ['agent'],
   params: { id },
   body: LeaveBody,
-  replies: { 200: Item },
+  replies: { 200: { body: Item } },
   errors: ['DLQ_NOT_FOUND', 'INVALID_STATE', 'LOCK_NOT_HELD'],
   async handle({ db, caller }, { params, body }) {
     return itemOf(await dlq.resolve(db, caller, params.id, body.lock_token))

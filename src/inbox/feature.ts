@@ -1,6 +1,7 @@
 import { day_ms, second_ms } from '../base/clock.ts'
 import { type Feature, routesOf } from '../contract/feature.ts'
 import * as hook from './hook-routes.ts'
+import { forward_job } from './jobs.ts'
 import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
 import { countExpired, purge, sweep } from './service.ts'
@@ -45,5 +46,6 @@ export const inbox: Feature = {
     },
   },
   purge,
+  jobs: [forward_job],
   docs: { file: 'inbox.md', load: () => import('../../docs/inbox.md', { with: { type: 'text' } }) },
 }

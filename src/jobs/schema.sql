@@ -1,7 +1,8 @@
--- resting: 1 while the tenant waits for deletion. lease_until: until then the worker that leased the job may still run it. fence:
--- rises with every lease and every change, so that a late result is recognised. destination: scheme, host and port, '' when nothing
--- is sent. lapsed_until: the value of lease_until when the job was last leased; above 0 the worker of that lease did not settle it.
-create table outbox (
+-- paused: the tenant is pending deletion. lease_until: the node that leased the job may still be at it.
+-- previous_lease_until: what lease_until was when the job was last leased; above 0, that lease was not settled. fence:
+-- the fencing token, which rises with every lease and every change. destination: scheme, host and port, '' when nothing
+-- is sent. starts_at_once: the first attempt waits for no tick.
+create table jobs (
   tenant_id {text} not null,
   kind {text} not null,
   source_id {text} not null,
@@ -12,16 +13,16 @@ create table outbox (
   fence {integer} not null,
   attempts {integer} not null,
   first_attempt_at {integer},
-  resting {integer} not null,
-  lapsed_until {integer} not null default 0,
+  paused {integer} not null,
+  previous_lease_until {integer} not null default 0,
+  starts_at_once {integer} not null default 0,
   primary key (tenant_id, kind, source_id)
 ) {keyed};
-create index outbox_due on outbox (next_at) where resting = 0;
-create index outbox_first_attempts on outbox (next_at)
-  where resting = 0 and kind in ('callback', 'forward') and attempts = 0;
-create index outbox_lanes on outbox (tenant_id, destination, next_at) where resting = 0;
-create index outbox_tenants on outbox (tenant_id, next_at, kind, source_id) where resting = 0;
-create index outbox_resting on outbox (tenant_id, next_at, kind, source_id) where resting = 1;
+create index jobs_due on jobs (next_at) where paused = 0;
+create index jobs_first_attempts on jobs (next_at) where paused = 0 and starts_at_once = 1 and attempts = 0;
+create index jobs_lanes on jobs (tenant_id, destination, next_at) where paused = 0;
+create index jobs_tenants on jobs (tenant_id, next_at, kind, source_id) where paused = 0;
+create index jobs_paused on jobs (tenant_id, next_at, kind, source_id) where paused = 1;
 
 create table attempts (
   tenant_id {text} not null,

@@ -2,15 +2,21 @@
 
 import { Type } from 'typebox'
 import type { Counters } from '../contract/feature.ts'
+import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
 import { Shape } from '../contract/schemas.ts'
-import { tick_ms_max } from '../jobs/timer.ts'
+import { tick_ms_max } from './tick.ts'
 
 const Count = Type.Integer()
 
+/** `counters`: the numbers that the answer has, by group. */
 export function tickRoutes(counters: Counters) {
   const groups = Object.entries(counters)
+  const shapes = groups.map(([group, names]) => {
+    return [group, Shape(Object.fromEntries(names.map((name) => [name, Count])))] as const
+  })
   const tick = route({
+    group: v1,
     method: 'POST',
     path: '/v1/tick',
     tag: 'Tick',
@@ -19,20 +25,17 @@ export function tickRoutes(counters: Counters) {
     cron: true,
     body: Type.Object({}),
     replies: {
-      200: Shape({
-        ...Object.fromEntries(
-          groups.map(([group, names]) => [
-            group,
-            Shape(Object.fromEntries(names.map((name) => [name, Count]))),
-          ]),
-        ),
-        tenants_purged: Count,
-        duration_ms: Count,
-      }),
+      200: {
+        body: Shape('TickSummary', {
+          ...Object.fromEntries(shapes),
+          tenants_purged: Count,
+          duration_ms: Count,
+        }),
+      },
     },
     errors: ['UNAUTHORIZED'],
-    async handle({ dependencies, hold }) {
-      hold(tick_ms_max)
+    async handle({ dependencies, extendTimeout }) {
+      extendTimeout(tick_ms_max)
       const { counts, tenants_purged, duration_ms } = await dependencies.jobs.tick()
       const reported = groups.map(([group, names]) => [
         group,

@@ -1,4 +1,5 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
+import { schedule_job } from './jobs.ts'
 import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
 import { purge } from './service.ts'
@@ -13,6 +14,7 @@ export const schedules: Feature = {
   migrations: [{ name: 'schedules/0001', text: schema }],
   stored: [{ table: 'schedules', key: [['id', '']], texts: ['callback_url', 'callback_payload'] }],
   purge,
+  jobs: [schedule_job],
   counters: { schedules: ['due', 'fired', 'retrying', 'failed'] },
   docs: { file: 'schedules.md', load: () => import('../../docs/schedules.md', { with: { type: 'text' } }) },
 }

@@ -7,6 +7,7 @@ import consoleAndApproval from '../../docs/console.md' with { type: 'text' }
 import decisions from '../../docs/decisions.md' with { type: 'text' }
 import durability from '../../docs/durability.md' with { type: 'text' }
 import errors from '../../docs/errors.md' with { type: 'text' }
+import glossary from '../../docs/glossary.md' with { type: 'text' }
 import http from '../../docs/http.md' with { type: 'text' }
 import limits from '../../docs/limits.md' with { type: 'text' }
 import mcp from '../../docs/mcp.md' with { type: 'text' }
@@ -24,6 +25,7 @@ const common: Readonly<Record<string, string>> = {
   'decisions.md': decisions,
   'durability.md': durability,
   'errors.md': errors,
+  'glossary.md': glossary,
   'http.md': http,
   'limits.md': limits,
   'postgres.md': postgres,

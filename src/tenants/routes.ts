@@ -4,6 +4,7 @@ import { Type } from 'typebox'
 import { iso, isoOrNull } from '../base/clock.ts'
 import { invalid } from '../base/errors.ts'
 import type { CountedQuota } from '../contract/feature.ts'
+import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
 import { idParam, Nullable, PreviousKey, RotateBody, Shape, Time } from '../contract/schemas.ts'
 import { quotasShown } from '../quotas/service.ts'
@@ -13,14 +14,14 @@ import { hasControls } from './tenant.ts'
 const tag = 'Tenants'
 const tenantId = idParam('The tenant that the admin key belongs to; any other answers 403.')
 
-const QuotaUse = Shape({ used: Type.Integer(), limit: Nullable(Type.Integer()) })
+const QuotaUse = Shape('Usage', { used: Type.Integer(), limit: Nullable(Type.Integer()) })
 
 function tenantFields(quotas: readonly CountedQuota[]) {
   return {
     tenant_id: Type.String(),
     name: Type.String(),
     plan: Type.String(),
-    quota: Shape(Object.fromEntries(quotasShown(quotas).map((name) => [name, QuotaUse]))),
+    quota: Shape('Quota', Object.fromEntries(quotasShown(quotas).map((name) => [name, QuotaUse]))),
     owner_email: Type.String(),
     status: Type.Enum(['active', 'pending_deletion']),
     purge_at: Nullable(Time('When everything of this tenant is purged; null while it is active.')),
@@ -50,6 +51,7 @@ export function tenantRoutes(quotas: readonly CountedQuota[]) {
 
 const createTenant = (fields: Fields) =>
   route({
+    group: v1,
     method: 'POST',
     path: '/v1/tenants',
     tag,
@@ -66,7 +68,11 @@ const createTenant = (fields: Fields) =>
       owner_email: Type.String({ format: 'email', maxLength: 254 }),
       plan: Type.Optional(Type.Enum(['free', 'pro'], { description: 'Default free.' })),
     }),
-    replies: { 201: Shape({ ...fields, admin_key: AdminKey, signing_secret: SigningSecret }) },
+    replies: {
+      201: {
+        body: Shape('CreatedTenant', { ...fields, admin_key: AdminKey, signing_secret: SigningSecret }),
+      },
+    },
     errors: ['TENANT_NAME_TAKEN', 'FORBIDDEN', 'RATE_LIMITED'],
     async create(tx, { dependencies }, { body }) {
       if (hasControls(body.name)) throw invalid({ path: '/name', message: 'must hold no control characters' })
@@ -78,6 +84,7 @@ const createTenant = (fields: Fields) =>
 
 const getTenant = (fields: Fields) =>
   route({
+    group: v1,
     method: 'GET',
     path: '/v1/tenants/:tenant_id',
     tag,
@@ -85,7 +92,7 @@ const getTenant = (fields: Fields) =>
     auth: ['admin'],
     while_pending_deletion: true,
     params: { tenant_id: idParam('The tenant that the admin key belongs to, or me; any other answers 403.') },
-    replies: { 200: Shape(fields) },
+    replies: { 200: { body: Shape('Tenant', fields) } },
     errors: [],
     async handle({ db, now, caller, dependencies }, { params }) {
       return tenantOf(await tenants.read(db, now, caller, params.tenant_id, dependencies))
@@ -94,6 +101,7 @@ const getTenant = (fields: Fields) =>
 
 const deleteTenant = (fields: Fields) =>
   route({
+    group: v1,
     method: 'DELETE',
     path: '/v1/tenants/:tenant_id',
     tag,
@@ -105,7 +113,13 @@ const deleteTenant = (fields: Fields) =>
     body: Type.Object({ confirm: Type.Enum(['DELETE ALL DATA']) }),
     body_error: 'DELETE_REQUIRES_CONFIRM',
     replies: {
-      202: Shape({ tenant_id: Type.String(), status: fields.status, purge_at: fields.purge_at }),
+      202: {
+        body: Shape('DeletedTenant', {
+          tenant_id: Type.String(),
+          status: fields.status,
+          purge_at: fields.purge_at,
+        }),
+      },
     },
     errors: ['DELETE_REQUIRES_CONFIRM'],
     async handle({ db, caller, dependencies }, { params }) {
@@ -116,6 +130,7 @@ const deleteTenant = (fields: Fields) =>
 
 const restoreTenant = (fields: Fields) =>
   route({
+    group: v1,
     method: 'POST',
     path: '/v1/tenants/:tenant_id/restore',
     tag,
@@ -124,7 +139,7 @@ const restoreTenant = (fields: Fields) =>
     while_pending_deletion: true,
     params: { tenant_id: tenantId },
     body: Type.Object({}),
-    replies: { 200: Shape(fields) },
+    replies: { 200: { body: Shape('Tenant', fields) } },
     errors: ['INVALID_STATE'],
     async handle({ db, caller, dependencies }, { params }) {
       return tenantOf(await tenants.restore(db, dependencies, caller, params.tenant_id))
@@ -133,6 +148,7 @@ const restoreTenant = (fields: Fields) =>
 
 const rotateTenantKey = (fields: Fields) =>
   route({
+    group: v1,
     method: 'POST',
     path: '/v1/tenants/:tenant_id/rotate-key',
     tag,
@@ -141,7 +157,15 @@ const rotateTenantKey = (fields: Fields) =>
     destructive: true,
     params: { tenant_id: tenantId },
     body: RotateBody,
-    replies: { 200: Shape({ ...fields, admin_key: AdminKey, previous_key_expires_at: PreviousKey }) },
+    replies: {
+      200: {
+        body: Shape('RotatedTenant', {
+          ...fields,
+          admin_key: AdminKey,
+          previous_key_expires_at: PreviousKey,
+        }),
+      },
+    },
     errors: [],
     async handle({ db, caller, dependencies }, { params, body }) {
       const rotated = await tenants.rotateKey(
@@ -161,6 +185,7 @@ const rotateTenantKey = (fields: Fields) =>
 
 const rotateSigningSecret = (fields: Fields) =>
   route({
+    group: v1,
     method: 'POST',
     path: '/v1/tenants/:tenant_id/rotate-signing-secret',
     tag,
@@ -168,7 +193,7 @@ const rotateSigningSecret = (fields: Fields) =>
     auth: ['admin'],
     params: { tenant_id: tenantId },
     body: Type.Object({}),
-    replies: { 200: Shape({ ...fields, signing_secret: SigningSecret }) },
+    replies: { 200: { body: Shape('TenantWithSecret', { ...fields, signing_secret: SigningSecret }) } },
     errors: [],
     async handle({ db, caller, dependencies }, { params }) {
       const rotated = await tenants.rotateSigningSecret(db, dependencies, caller, params.tenant_id)

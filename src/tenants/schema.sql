@@ -1,5 +1,5 @@
--- storage_bytes_max: the operator's limit for this tenant; null for the limit of its plan. rest_pending: 1 while some jobs of
--- the tenant do not follow its status yet.
+-- storage_bytes_max: the operator's limit for this tenant; null for the limit of its plan. pause_pending: 1 while some jobs of
+-- the tenant do not follow its status yet (jobs.paused).
 create table tenants (
   tenant_id {text} primary key,
   name {text} not null,
@@ -13,9 +13,9 @@ create table tenants (
   previous_signing_secret_until {integer},
   admin_key_rotated_at {integer},
   storage_bytes_max {integer},
-  rest_pending {integer} not null default 0,
+  pause_pending {integer} not null default 0,
   created_at {integer} not null
 ) {keyed};
 create unique index tenants_name on tenants (name_key);
 create index tenants_purging on tenants (purge_at) where status = 'pending_deletion';
-create index tenants_rest_pending on tenants (tenant_id) where rest_pending = 1;
+create index tenants_pause_pending on tenants (tenant_id) where pause_pending = 1;

@@ -4,12 +4,12 @@ import type { Millis } from '../base/clock.ts'
 import type { UsageCounts } from '../contract/dependencies.ts'
 import { type Db, DbError, type Tx } from '../db/db.ts'
 import * as store from './store.ts'
-import { type GroupsByPath, kept_ms, type Range, type Step, stepsOf, Usage, type UsageStep } from './usage.ts'
+import { kept_ms, type Range, type Step, stepsOf, Usage, type UsageStep } from './usage.ts'
 
 export const purge = store.purge
 
 /** Calls by the hour, on this node. */
-export function usageCounts(db: Db, groups: GroupsByPath): Usage {
+export function usageCounts(db: Db): Usage {
   return new Usage(async (counts) => {
     try {
       await db.write(async (tx) => {
@@ -19,7 +19,7 @@ export function usageCounts(db: Db, groups: GroupsByPath): Usage {
       // It is not known whether they were added: better a second's calls too few than too many.
       if (!(error instanceof DbError && error.kind === 'outcome_unknown')) throw error
     }
-  }, groups)
+  })
 }
 
 interface Asked {

@@ -34,40 +34,44 @@ export interface Count {
   failures: number
 }
 
-/** The name under which the calls of a route count, by the route's path. */
-export type GroupsByPath = ReadonlyMap<string, string>
-
 /** Adds counts to those of the other nodes, in one transaction. */
 export type AddCounts = (counts: readonly Count[]) => Promise<void>
 
 export class Usage implements UsageCounts {
   #waiting = new Map<string, Count>()
+  /** By feature and tenant, of those that wait the one counted last: most calls find theirs here, without a text for its key. */
+  #recent = new Map<string, Map<string, Count>>()
   #writing: Promise<void> | null = null
   readonly #writes = new Repeat(write_every_ms, () => this.flush())
 
-  constructor(
-    private readonly add: AddCounts,
-    private readonly groups: GroupsByPath,
-  ) {}
+  constructor(private readonly add: AddCounts) {}
 
   /** Counts that are not written yet. */
   get size(): number {
     return this.#waiting.size
   }
 
-  count(tenant_id: string, path: string, failed: boolean, now: Millis): void {
-    const feature = this.groups.get(path)
-    if (feature === undefined) return
-    const hour = now - (now % hour_ms)
+  count(tenant_id: string, feature: string, failed: boolean, now: Millis): void {
+    const recent = this.#recent.get(feature)?.get(tenant_id)
+    const is_this_hour = recent !== undefined && now >= recent.hour && now < recent.hour + hour_ms
+    const count = is_this_hour ? recent : this.#countOf(tenant_id, feature, now - (now % hour_ms))
+    if (!count) return
+    count.calls += 1
+    if (failed) count.failures += 1
+  }
+
+  /** Null when too many wait already. */
+  #countOf(tenant_id: string, feature: string, hour: Millis): Count | null {
     const key = `${tenant_id} ${hour} ${feature}`
     let count = this.#waiting.get(key)
     if (!count) {
-      if (this.#waiting.size >= waiting_max) return
+      if (this.#waiting.size >= waiting_max) return null
       count = { tenant_id, hour, feature, calls: 0, failures: 0 }
       this.#waiting.set(key, count)
     }
-    count.calls += 1
-    if (failed) count.failures += 1
+    const of_feature = this.#recent.get(feature) ?? new Map<string, Count>()
+    this.#recent.set(feature, of_feature.set(tenant_id, count))
+    return count
   }
 
   /** Writes what was counted since the last time. Rejects when the database refused; the counts are kept then. */
@@ -88,6 +92,7 @@ export class Usage implements UsageCounts {
       .sort(([one], [other]) => (one < other ? -1 : 1))
       .map(([, count]) => count)
     this.#waiting = new Map()
+    this.#recent.clear()
     for (let at = 0; at < counts.length; at += writes_max) {
       try {
         await this.add(counts.slice(at, at + writes_max))
@@ -125,7 +130,7 @@ export interface Range {
   to: Millis
 }
 
-/** The range that is asked for, from the start of a step on. Null when it is longer than counts are kept. */
+/** What is asked for, from the start of a step on. Null when it is longer than what is kept. */
 export function rangeOf(
   step: Step,
   from: Millis | undefined,
@@ -149,9 +154,7 @@ export interface UsageStep {
   features: { feature: string; calls: number; failures: number }[]
 }
 
-/**
- * Every step of the range, oldest first; one in which nothing was called has zeros. `groups` is the order within a step.
- */
+/** Every step of the range, oldest first; one in which nothing was called has zeros. `groups`: the order within a step. */
 export function stepsOf(
   step: Step,
   { from, to }: Range,

@@ -3,9 +3,7 @@
 import type { Clock, Millis } from '../../src/base/clock.ts'
 import type { Db } from '../../src/db/db.ts'
 import { features } from '../../src/features.ts'
-import type { Maintenance } from '../../src/jobs/timer.ts'
 import * as purging from '../../src/maintenance/purge.ts'
-import { maintenanceOf } from '../../src/maintenance/step.ts'
 import * as sweeping from '../../src/maintenance/sweep.ts'
 
 export function sweep(db: Db, clock: Clock) {
@@ -14,8 +12,4 @@ export function sweep(db: Db, clock: Clock) {
 
 export function purgeStep(db: Db, now: Millis) {
   return purging.purgeStep(db, now, features)
-}
-
-export function maintenance(db: Db): Maintenance {
-  return maintenanceOf(db, features, () => {})
 }

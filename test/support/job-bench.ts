@@ -1,5 +1,5 @@
-// One node's engine on a database of its own: its clock moves when told, its receivers answer when told, and the test
-// knows when nothing is under way any more. So nothing here sleeps, and nothing depends on how fast a machine is.
+// One node's worker on a database of its own: its clock moves when told, its receivers answer when told, and the test
+// knows when nothing is in flight any more. So nothing here sleeps, and nothing depends on how fast a machine is.
 
 import { Gate } from '../../src/base/gate.ts'
 import { MemoryBudget, memory_bytes_default } from '../../src/base/memory.ts'
@@ -10,9 +10,12 @@ import type { Dependencies } from '../../src/contract/dependencies.ts'
 import { keyCache } from '../../src/credentials/cache.ts'
 import type { Awaitable, Db, Owner, Params, Reader, Statement, Tx, Value } from '../../src/db/db.ts'
 import { turnOf, unnamed } from '../../src/db/db.ts'
-import { counted_quotas, default_plans, usage_groups } from '../../src/features.ts'
-import type { WorkKind } from '../../src/jobs/job.ts'
-import { Engine } from '../../src/jobs/worker.ts'
+import { counted_quotas, default_plans, features, job_kinds } from '../../src/features.ts'
+import type { JobKind } from '../../src/jobs/kind.ts'
+import * as store from '../../src/jobs/store.ts'
+import { JobTimer } from '../../src/jobs/timer.ts'
+import { JobWorker } from '../../src/jobs/worker.ts'
+import { Maintenance } from '../../src/maintenance/tick.ts'
 import * as quotas from '../../src/quotas/service.ts'
 import { cursorKeyUnder, secretsUnder } from '../../src/secrets/service.ts'
 import * as tenants from '../../src/tenants/service.ts'
@@ -157,7 +160,7 @@ function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
-/** A request that the engine has sent and that nobody has answered yet. */
+/** A request that the worker has sent and that nobody has answered yet. */
 export interface Sent {
   url: string
   headers: Record<string, string>
@@ -202,9 +205,9 @@ function outcomeOf(verdict: Verdict, duration_ms: number): Outcome {
   return { ok, status: verdict, error: ok ? null : 'status', duration_ms }
 }
 
-export interface OutboxRow {
+export interface JobRow {
   source_id: string
-  kind: WorkKind
+  kind: string
   event_id: string
   destination: string
   next_at: number
@@ -212,22 +215,58 @@ export interface OutboxRow {
   fence: number
   attempts: number
   first_attempt_at: number | null
-  resting: number
+  paused: number
 }
 
-/** A database with what engines need: their services, their clock, and a network that the test answers for. */
+/** A kind of job, by its name. */
+export function kindOf(name: string): JobKind {
+  return job_kinds.find((kind) => kind.name === name)!
+}
+
+/** What a node does by itself. */
+export class TestNode {
+  constructor(
+    readonly worker: JobWorker,
+    readonly timer: JobTimer,
+    readonly maintenance: Maintenance,
+  ) {}
+
+  start(): void {
+    this.maintenance.start()
+  }
+
+  /** As its route answers. */
+  async tick(): Promise<object> {
+    const { counts, ...rest } = await this.maintenance.tick()
+    const groups = features
+      .flatMap(({ counters = {}, sweep }) => [counters, sweep?.counters ?? {}])
+      .flatMap((counters) => Object.entries(counters))
+    const answer: Record<string, Record<string, number>> = {}
+    for (const [group, names] of groups) {
+      answer[group] ??= {}
+      for (const name of names) answer[group][name] = counts[`${group}.${name}`] ?? 0
+    }
+    return { ...answer, ...rest }
+  }
+
+  stop(): Promise<void> {
+    return this.maintenance.stop()
+  }
+}
+
+/** A database with what workers need: their dependencies, their clock, and a network that the test answers for. */
 export class Bench {
   readonly network = new Network()
   readonly woken: number[] = []
-  /** How often the ticker was told that work is to rest, or to be taken up again. */
-  rests = 0
+  /** How often a node was told to pause or resume jobs. */
+  pauses = 0
   readonly errors: unknown[] = []
-  readonly #engines: Engine[] = []
+  readonly #workers: JobWorker[] = []
 
   private constructor(
     readonly db: QuietDb,
     readonly clock: TestClock,
-    readonly services: Dependencies,
+    readonly dependencies: Dependencies,
   ) {}
 
   static async open(databases: TestDatabases): Promise<Bench> {
@@ -242,7 +281,7 @@ export class Bench {
       },
       counts: {
         calls: quotas.monthlyCalls(db, clock),
-        usage: usageCounts(db, usage_groups),
+        usage: usageCounts(db),
         quotas: counted_quotas,
       },
       urls: { public_url: () => 'http://127.0.0.1:8420', callbackRefusal: async () => null },
@@ -253,8 +292,8 @@ export class Bench {
       },
       jobs: {
         wake: (due_at) => bench.woken.push(due_at),
-        rest: () => {
-          bench.rests += 1
+        pauseOrResume: () => {
+          bench.pauses += 1
         },
         tick: async () => ({ counts: {}, tenants_purged: 0, duration_ms: 0 }),
       },
@@ -273,25 +312,48 @@ export class Bench {
     return bench
   }
 
-  /** One more node. */
-  engine({ internal = true }: { internal?: boolean } = {}): Engine {
-    const { db, clock, services } = this
-    const engine = new Engine({
-      db,
-      clock,
-      services,
-      internal,
+  /** The worker of one more node. */
+  worker({ internal = true }: { internal?: boolean } = {}): JobWorker {
+    const { db, clock, dependencies } = this
+    const worker = new JobWorker({
+      ...{ db, clock, dependencies, internal, kinds: job_kinds },
       send: (_, request) => this.network.send(request),
+      onStragglers: (tenant_ids) => tenants.pauseStragglers(db, dependencies, tenant_ids),
       onError: (error) => this.errors.push(error),
     })
-    this.#engines.push(engine)
-    return engine
+    this.#workers.push(worker)
+    return worker
+  }
+
+  /** One more node with all that it does by itself. */
+  node({ internal = true }: { internal?: boolean } = {}): TestNode {
+    const { db, clock } = this
+    const onError = (error: unknown) => this.errors.push(error)
+    const worker = this.worker({ internal })
+    const pauseStep = (after_tenant_id: string) => tenants.pauseStep(db, after_tenant_id)
+    const timer = new JobTimer({ db, clock, worker, internal, pauseStep, onError })
+    const maintenance = new Maintenance({
+      db,
+      clock,
+      worker,
+      timer,
+      internal,
+      onError,
+      features,
+      onPurged: () => {},
+    })
+    return new TestNode(worker, timer, maintenance)
   }
 
   /** Starts what is due; resolves when all that could be started is held by the network or has ended. */
-  async pump(engine: Engine): Promise<void> {
-    await engine.pump()
+  async dispatch(worker: JobWorker): Promise<void> {
+    await worker.dispatch()
     await this.db.quiet()
+  }
+
+  /** Leases one job, as a node does that dies afterwards. */
+  lease({ tenant_id, kind, source_id }: { tenant_id: string; kind: string; source_id: string }, ms: number) {
+    return this.db.write((tx) => store.lease(tx, tenant_id, kindOf(kind), [source_id], tx.now + ms))
   }
 
   /** Answers requests in flight; resolves when what follows from that has happened as well. */
@@ -305,14 +367,14 @@ export class Bench {
     while (this.network.held.length > 0) await this.settle(verdict)
   }
 
-  /** Between two tests: ends what is in flight, and removes all work. */
+  /** Between two tests: ends what is in flight, and removes all jobs. */
   async clear(): Promise<void> {
     this.db.failing.clear()
     this.db.onRead = () => {}
     this.network.answer = () => null
     this.network.duration_ms = 7
     let stopping = true
-    const stopped = Promise.all(this.#engines.splice(0).map((engine) => engine.stop())).then(() => {
+    const stopped = Promise.all(this.#workers.splice(0).map((worker) => worker.stop())).then(() => {
       stopping = false
     })
     while (stopping) {
@@ -320,8 +382,8 @@ export class Bench {
       await this.db.quiet()
     }
     await stopped
-    await this.write('delete from outbox')
-    this.rests = 0
+    await this.write('delete from jobs')
+    this.pauses = 0
     for (const kept of [this.network.sent, this.errors, this.woken]) kept.length = 0
   }
 
@@ -329,15 +391,15 @@ export class Bench {
   async tenant(plan = 'enterprise'): Promise<AgentCaller> {
     const name = `t-${crypto.randomUUID().slice(0, 13)}`
     const { tenant } = await this.db.write((tx) =>
-      tenants.create(tx, this.services, { name, owner_email: 'owner@example.com', plan }),
+      tenants.create(tx, this.dependencies, { name, owner_email: 'owner@example.com', plan }),
     )
     return { kind: 'agent', tenant_id: tenant.tenant_id, plan, status: 'active', agent_id: 'agent-one' }
   }
 
-  async outbox(tenant_id: string): Promise<OutboxRow[]> {
-    return this.rows<OutboxRow>(
-      `select source_id, kind, event_id, destination, next_at, lease_until, fence, attempts, first_attempt_at, resting
-         from outbox where tenant_id = :tenant_id order by source_id, kind`,
+  async jobs(tenant_id: string): Promise<JobRow[]> {
+    return this.rows<JobRow>(
+      `select source_id, kind, event_id, destination, next_at, lease_until, fence, attempts, first_attempt_at, paused
+         from jobs where tenant_id = :tenant_id order by source_id, kind`,
       { tenant_id },
     )
   }

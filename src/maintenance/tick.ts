@@ -1,0 +1,109 @@
+// What a node does by itself beside its requests, and POST /v1/tick does at once: due jobs, the sweep, the purge.
+
+import type { Clock } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
+import type { TickReport } from '../contract/dependencies.ts'
+import type { Feature } from '../contract/feature.ts'
+import type { Db } from '../db/db.ts'
+import type { JobTimer } from '../jobs/timer.ts'
+import type { JobWorker } from '../jobs/worker.ts'
+import { purgeStep } from './purge.ts'
+import { type Sweeper, startSweeper, sweep } from './sweep.ts'
+
+/** How long POST /v1/tick may take. */
+export const tick_ms_max = limit(
+  'tick.duration',
+  25_000,
+  'milliseconds',
+  'How long `POST /v1/tick` may take. What is left is done by the next one.',
+)
+/** How long it begins further steps of its sweep. */
+const tick_sweep_ms_max = limit(
+  'tick.sweep_duration',
+  5_000,
+  'milliseconds',
+  'How long a tick begins further steps of its sweep.',
+)
+
+export interface MaintenanceOptions {
+  db: Db
+  clock: Clock
+  worker: JobWorker
+  timer: JobTimer
+  /** TICK=internal: the sweep runs by itself, otherwise at ticks only. */
+  internal: boolean
+  onError: (error: unknown) => void
+  onPurged: (tenant_id: string) => void
+  features: readonly Feature[]
+}
+
+export class Maintenance {
+  #stopped = false
+  #sweeper: Sweeper | undefined
+  #counts = new Map<string, number>()
+  #tenants_purged = 0
+
+  constructor(private readonly options: MaintenanceOptions) {}
+
+  start(): void {
+    const { internal, timer, onError } = this.options
+    timer.start()
+    if (!internal) return
+    this.#sweeper = startSweeper(() => {
+      timer.pauseOrResume() // where another node, or this one before it was started again, was interrupted
+      return this.#sweepStep()
+    }, onError)
+  }
+
+  async #sweepStep(): Promise<{ more: boolean }> {
+    const { db, clock, onPurged, features } = this.options
+    const swept = await sweep(db, clock, features)
+    const purge = await purgeStep(db, clock.now(), features)
+    for (const tenant_id of purge.purged) onPurged(tenant_id)
+    for (const [counter, by] of Object.entries(swept.counts)) this.#count(counter, by)
+    this.#tenants_purged += purge.purged.length
+    return { more: swept.more || purge.more }
+  }
+
+  #count(counter: string, by: number): void {
+    this.#counts.set(counter, (this.#counts.get(counter) ?? 0) + by)
+  }
+
+  /** Steps until there is no more, or until the tick's share of time is used; one at least. */
+  async #sweepShare(): Promise<void> {
+    const { clock } = this.options
+    const until = clock.monotonic() + tick_sweep_ms_max
+    let more = true
+    while (more && !this.#stopped) {
+      more = (await this.#sweepStep()).more && clock.monotonic() < until
+    }
+  }
+
+  /** All that is due now, a share of the sweep meanwhile, and the counts since the answer before. */
+  async tick(): Promise<TickReport> {
+    const { worker, timer, clock } = this.options
+    const began = clock.monotonic()
+    // First, so that what fell due while a restored tenant was pending deletion is due now.
+    await timer.pauseUntil(began + tick_sweep_ms_max)
+    const waits_ms_max = began + tick_ms_max - clock.monotonic()
+    await Promise.all([worker.tick(waits_ms_max), this.#sweepShare()])
+    const counts = this.#takeCounts()
+    const tenants_purged = this.#tenants_purged
+    this.#tenants_purged = 0
+    return { counts, tenants_purged, duration_ms: Math.round(clock.monotonic() - began) }
+  }
+
+  #takeCounts(): Record<string, number> {
+    for (const [counter, by] of this.options.worker.takeCounts()) this.#count(counter, by)
+    const counts = this.#counts
+    this.#counts = new Map()
+    return Object.fromEntries(counts)
+  }
+
+  /** Nothing more is started; resolves when no step is under way. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    await this.options.timer.stop()
+    await this.#sweeper?.stop()
+  }
+}
