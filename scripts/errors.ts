@@ -1,7 +1,7 @@
 // Writes docs/errors.md from the error codes. A test fails when the file in git is not this.
 
 import { type ErrorCode, errorCodes, errors } from '../src/base/errors.ts'
-import '../src/routes.ts'
+import '../src/features.ts'
 
 const columns_max = 120
 

@@ -2,7 +2,7 @@
 
 import { beforeAll, expect, test } from 'bun:test'
 import { type Route, successStatus } from '../src/contract/route.ts'
-import { routes } from '../src/routes.ts'
+import { routes } from '../src/features.ts'
 import {
   bearer,
   bytesButId,

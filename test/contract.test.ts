@@ -6,7 +6,7 @@ import { newKey } from '../src/base/keys.ts'
 import type { CallerKind } from '../src/contract/caller.ts'
 import { api } from '../src/contract/group.ts'
 import { type Route, successStatus } from '../src/contract/route.ts'
-import { routes } from '../src/routes.ts'
+import { routes } from '../src/features.ts'
 import {
   bearer,
   bytesButId,

@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { unnamed } from '../src/db/db.ts'
-import { default_plans } from '../src/quotas/plans.ts'
+import { default_plans } from '../src/features.ts'
 import { type Found, findIn, type History, judge } from './support/crash-history.ts'
 import {
   client,

@@ -7,8 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { errorsText } from '../scripts/errors.ts'
 import { type ErrorCode, errors } from '../src/base/errors.ts'
 import { settings, settingsHelp } from '../src/config.ts'
-import { migrations } from '../src/db/migrate.ts'
-import { routes } from '../src/routes.ts'
+import { migrations, routes } from '../src/features.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const codes = Object.keys(errors) as ErrorCode[]

@@ -5,7 +5,7 @@ import { openapiText } from '../scripts/openapi.ts'
 import type { ErrorRow } from '../src/base/error-rows.ts'
 import { type ErrorCode, errors } from '../src/base/errors.ts'
 import { errorCodesOf } from '../src/contract/responses.ts'
-import { routes } from '../src/routes.ts'
+import { routes } from '../src/features.ts'
 import { forEachService } from './support/service.ts'
 
 const file = readFileSync(new URL('../openapi.json', import.meta.url), 'utf8')

@@ -58,15 +58,15 @@ export const createAgent = route({
   }),
   replies: { 201: { body: Agent } },
   errors: ['AGENT_ID_TAKEN', 'QUOTA_EXCEEDED'],
-  prepare: ({ caller, services }, { body }) =>
-    agents.mustBeCallable(services, caller.tenant_id, '/callback_base_url', body.callback_base_url),
-  async create(tx, { caller, services }, { body }) {
+  prepare: ({ caller, dependencies }, { body }) =>
+    agents.mustBeCallable(dependencies, caller.tenant_id, '/callback_base_url', body.callback_base_url),
+  async create(tx, { caller, dependencies }, { body }) {
     const agent = {
       agent_id: body.name,
       description: body.description ?? null,
       callback_base_url: body.callback_base_url ?? null,
     }
-    const key = await agents.create(tx, caller, services.plans, agent)
+    const key = await agents.create(tx, caller, dependencies.plans, agent)
     return agentOf({ ...agent, created_at: tx.now }, key)
   },
 })
@@ -118,8 +118,8 @@ export const deleteAgent = route({
   params: { agent_id: agentId },
   replies: { 204: { body: null } },
   errors: ['AGENT_NOT_FOUND'],
-  handle: ({ db, caller, services }, { params }) =>
-    agents.remove(db, services.key_cache, caller.tenant_id, params.agent_id),
+  handle: ({ db, caller, dependencies }, { params }) =>
+    agents.remove(db, dependencies.keys.cache, caller.tenant_id, params.agent_id),
 })
 
 export const rotateAgentKey = route({
@@ -136,10 +136,10 @@ export const rotateAgentKey = route({
     200: { body: Shape('RotatedAgent', { ...Agent.properties, previous_key_expires_at: PreviousKey }) },
   },
   errors: ['AGENT_NOT_FOUND'],
-  async handle({ db, caller, services }, { params, body }) {
+  async handle({ db, caller, dependencies }, { params, body }) {
     const { agent, key, previous_key_expires_at } = await agents.rotateKey(
       db,
-      services.key_cache,
+      dependencies.keys.cache,
       caller.tenant_id,
       params.agent_id,
       body.grace_seconds ?? 0,

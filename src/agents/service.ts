@@ -3,7 +3,7 @@
 import './errors.ts'
 import { ApiError, invalid } from '../base/errors.ts'
 import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
-import type { KeyCache, Plans } from '../contract/services.ts'
+import type { KeyCache, Plans, Urls } from '../contract/dependencies.ts'
 import * as credentials from '../credentials/service.ts'
 import type { Db, Tx } from '../db/db.ts'
 import { row_bytes, rowBytes } from '../db/stored.ts'
@@ -33,27 +33,27 @@ export async function create(
  */
 export async function callbackUrl(
   db: Db,
-  services: Guarded,
+  dependencies: Guarded,
   caller: AgentCaller,
   given: string,
 ): Promise<string> {
   const url = given.startsWith('/') ? await resolved(db, caller, given) : given
-  await mustBeCallable(services, caller.tenant_id, '/callback_url', url)
+  await mustBeCallable(dependencies, caller.tenant_id, '/callback_url', url)
   return url
 }
 
 interface Guarded {
-  callbackRefusal(tenant_id: string, url: string): Promise<string | null>
+  urls: Pick<Urls, 'callbackRefusal'>
 }
 
 /** Throws VALIDATION_FAILED for a URL that may not be called. `path` is the body's member that holds it. */
 export async function mustBeCallable(
-  services: Guarded,
+  dependencies: Guarded,
   tenant_id: string,
   path: string,
   url: string | undefined,
 ): Promise<undefined> {
-  const refusal = url === undefined ? null : await services.callbackRefusal(tenant_id, url)
+  const refusal = url === undefined ? null : await dependencies.urls.callbackRefusal(tenant_id, url)
   if (refusal !== null) throw invalid({ path, message: refusal })
 }
 

@@ -59,13 +59,13 @@ export const createApprovalKey = route({
     },
   },
   errors: ['CHECKPOINT_NOT_FOUND', 'QUOTA_EXCEEDED'],
-  async create(tx, { caller, services }, { body }) {
-    const { row, key } = await approvalKeys.create(tx, caller, services.plans, {
+  async create(tx, { caller, dependencies }, { body }) {
+    const { row, key } = await approvalKeys.create(tx, caller, dependencies.plans, {
       checkpoint_id: body.checkpoint_id ?? null,
       label: body.label ?? null,
     })
     const approval_url =
-      row.checkpoint_id === null ? null : approvalUrl(services.public_url(), row.checkpoint_id, key)
+      row.checkpoint_id === null ? null : approvalUrl(dependencies.urls.public_url(), row.checkpoint_id, key)
     return { ...approvalKeyOf({ ...row, created_at: tx.now }, key), approval_url }
   },
 })
@@ -98,8 +98,8 @@ export const deleteApprovalKey = route({
   params: { approval_key_id: idParam('The approval key, apk_….') },
   replies: { 204: { body: null } },
   errors: ['APPROVAL_KEY_NOT_FOUND'],
-  handle: ({ db, caller, services }, { params }) =>
-    approvalKeys.remove(db, services.key_cache, caller.tenant_id, params.approval_key_id),
+  handle: ({ db, caller, dependencies }, { params }) =>
+    approvalKeys.remove(db, dependencies.keys.cache, caller.tenant_id, params.approval_key_id),
 })
 
 /** A browser keeps the fragment to itself: the key is in no request line, log or referrer. */

@@ -55,8 +55,8 @@ export const appendEntry = route({
   replies: { 201: { body: Entry } },
   errors: ['QUOTA_EXCEEDED'],
   row: 'audit head',
-  async create(tx, { caller, request_id, services }, { body }) {
-    const entry = await audit.append(tx, caller, services.plans, request_id, {
+  async create(tx, { caller, request_id, dependencies }, { body }) {
+    const entry = await audit.append(tx, caller, dependencies.plans, request_id, {
       action: body.action,
       workflow_id: body.workflow_id ?? null,
       actor: body.actor ?? null,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import '../routes.ts'
+import '../features.ts'
 import { ApiError, declareErrors, type ErrorCode, errorCodes, errors, invalid, statusesOf } from './errors.ts'
 
 /** The API contract's table, as far as this release answers its codes. */

@@ -42,7 +42,12 @@ export function looksLikeToken(text: string): boolean {
 
 /** The text that is stored instead of a key: SHA-256, hexadecimal. Keys hold 190 random bits, so no slow hash is needed. */
 export function hashKey(key: string): string {
-  return Bun.SHA256.hash(key, 'hex')
+  return hashOf(key)
+}
+
+/** SHA-256, hexadecimal. */
+export function hashOf(text: string): string {
+  return Bun.SHA256.hash(text, 'hex')
 }
 
 export function lastFour(key: string): string {

@@ -136,11 +136,11 @@ export const createCheckpoint = route({
   }),
   replies: { 201: { body: Checkpoint } },
   errors: ['QUOTA_EXCEEDED'],
-  prepare: ({ db, services, caller }, { body }) =>
-    agents.callbackUrl(db, services, caller, body.callback_url),
-  async create(tx, { caller, services }, { body }, callback_url) {
+  prepare: ({ db, dependencies, caller }, { body }) =>
+    agents.callbackUrl(db, dependencies, caller, body.callback_url),
+  async create(tx, { caller, dependencies }, { body }, callback_url) {
     const expires_at = body.expires_at === undefined ? undefined : parseTime(body.expires_at)!
-    const checkpoint = await checkpoints.create(tx, caller, services, {
+    const checkpoint = await checkpoints.create(tx, caller, dependencies, {
       title: body.title,
       prompt: body.prompt ?? null,
       callback_url,
@@ -228,7 +228,8 @@ export const cancelCheckpoint = route({
   params: { id },
   replies: { 204: { body: null } },
   errors: ['CHECKPOINT_NOT_FOUND', 'CHECKPOINT_ALREADY_RESOLVED'],
-  handle: ({ db, caller, services }, { params }) => checkpoints.cancel(db, caller, services, params.id),
+  handle: ({ db, caller, dependencies }, { params }) =>
+    checkpoints.cancel(db, caller, dependencies, params.id),
 })
 
 export const approveCheckpoint = route({
@@ -242,9 +243,9 @@ export const approveCheckpoint = route({
   body: DecisionBody,
   replies: { 200: { body: Checkpoint } },
   errors: ['CHECKPOINT_NOT_FOUND', 'CHECKPOINT_ALREADY_RESOLVED'],
-  async handle({ db, caller, services }, { params, body }) {
+  async handle({ db, caller, dependencies }, { params, body }) {
     return checkpointOf(
-      await checkpoints.decide(db, caller, services, params.id, 'approved', body.reason ?? null),
+      await checkpoints.decide(db, caller, dependencies, params.id, 'approved', body.reason ?? null),
     )
   },
 })
@@ -260,9 +261,9 @@ export const rejectCheckpoint = route({
   body: DecisionBody,
   replies: { 200: { body: Checkpoint } },
   errors: ['CHECKPOINT_NOT_FOUND', 'CHECKPOINT_ALREADY_RESOLVED'],
-  async handle({ db, caller, services }, { params, body }) {
+  async handle({ db, caller, dependencies }, { params, body }) {
     return checkpointOf(
-      await checkpoints.decide(db, caller, services, params.id, 'rejected', body.reason ?? null),
+      await checkpoints.decide(db, caller, dependencies, params.id, 'rejected', body.reason ?? null),
     )
   },
 })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { ApiError } from '../base/errors.ts'
-import { routes } from '../routes.ts'
+import { routes } from '../features.ts'
 import { api, dataText, errorText, hook, v1 } from './group.ts'
 
 describe('a route', () => {

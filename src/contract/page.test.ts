@@ -1,12 +1,12 @@
 import { expect, test } from 'bun:test'
 import { limits } from '../base/limit.ts'
 import { cursorKeyUnder } from '../secrets/service.ts'
-import '../routes.ts'
+import '../features.ts'
 import { page_bytes_max, pageOf } from './page.ts'
 
 const context = {
   caller: { tenant_id: 'ten_a' },
-  services: { cursor_key: cursorKeyUnder('the secret of these tests') },
+  dependencies: { keys: { cursor: cursorKeyUnder('the secret of these tests') } },
   path: () => '/v1/list',
 } as unknown as Parameters<typeof pageOf>[0]
 

@@ -31,7 +31,7 @@ export interface PageRequest {
   after: Position | null
 }
 
-type PageContext = Pick<Context<TenantFacts>, 'caller' | 'services' | 'path'>
+type PageContext = Pick<Context<TenantFacts>, 'caller' | 'dependencies' | 'path'>
 
 /** Throws VALIDATION_FAILED for a cursor that this path did not give to this tenant. */
 export function pageRequest(context: PageContext, query: { limit?: number; cursor?: string }): PageRequest {
@@ -92,6 +92,6 @@ export function pageUpTo<Item>(context: PageContext, items: Item[], next: Positi
   return { items, next_cursor: next && encodeCursor(scopeOf(context), next) }
 }
 
-function scopeOf({ caller, services, path }: PageContext) {
-  return { key: services.cursor_key, tenant_id: caller.tenant_id, path: path() }
+function scopeOf({ caller, dependencies, path }: PageContext) {
+  return { key: dependencies.keys.cursor, tenant_id: caller.tenant_id, path: path() }
 }

@@ -6,8 +6,8 @@ import type { Millis } from '../base/clock.ts'
 import type { ErrorCode } from '../base/errors.ts'
 import type { Awaitable, Db, Tx } from '../db/db.ts'
 import type { Caller, CallerKind } from './caller.ts'
+import type { Dependencies } from './dependencies.ts'
 import type { Group } from './group.ts'
-import type { Services } from './services.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
@@ -25,7 +25,7 @@ type Params = Readonly<Record<string, Param>>
 export interface Context<C> {
   db: Db
   caller: C
-  services: Services
+  dependencies: Dependencies
   /** Read once when the request arrived. */
   now: Millis
   request_id: string

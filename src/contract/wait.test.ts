@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, jest, test } from 'bun:test'
 import { TestClock } from '../../test/support/clock.ts'
 import { Waiters, waiting_of_tenant_max } from '../base/waiters.ts'
-import type { Services } from './services.ts'
+import type { Dependencies } from './dependencies.ts'
 import { waitFor } from './wait.ts'
 
 beforeEach(() => {
@@ -23,7 +23,7 @@ class Watched {
   waitFor(wait_ms: number, look = async () => this.state): Promise<string> {
     const context = {
       caller: { tenant_id: 'ten_a', plan: 'free', status: 'active' as const },
-      services: { waiters: this.waiters, clock: this.clock } as unknown as Services,
+      dependencies: { shared: { waiters: this.waiters }, clock: this.clock } as unknown as Dependencies,
       extendTimeout: (ms: number) => this.held.push(ms),
       pause: (waiting: Promise<unknown>) => waiting as never,
       signal: () => this.asker.signal,

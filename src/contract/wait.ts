@@ -14,14 +14,17 @@ export interface Wait<T> {
 
 /**
  * The result of `look` once `isDone` accepts it, or as it is when the time is over, the client is gone, the node drains,
- * or too many wait already. A change of it has to tell `services.waiters` of `key` after its commit.
+ * or too many wait already. A change of it has to tell `dependencies.shared.waiters` of `key` after its commit.
  */
 export async function waitFor<T>(
-  context: Pick<Context<TenantFacts>, 'caller' | 'services' | 'extendTimeout' | 'signal' | 'pause'>,
+  context: Pick<Context<TenantFacts>, 'caller' | 'dependencies' | 'extendTimeout' | 'signal' | 'pause'>,
   { key, wait_ms, look, isDone }: Wait<T>,
 ): Promise<T> {
-  const { caller, services } = context
-  const { waiters, clock } = services
+  const { caller, dependencies } = context
+  const {
+    clock,
+    shared: { waiters },
+  } = dependencies
   if (wait_ms <= 0 || !waiters.enter(caller.tenant_id)) return look()
   context.extendTimeout(wait_ms)
   const signal = context.signal()

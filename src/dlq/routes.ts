@@ -100,8 +100,8 @@ export const captureItem = route({
   }),
   replies: { 201: { body: Item } },
   errors: ['QUOTA_EXCEEDED'],
-  async create(tx, { caller, services }, { body }) {
-    const item = await dlq.capture(tx, caller, services.plans, {
+  async create(tx, { caller, dependencies }, { body }) {
+    const item = await dlq.capture(tx, caller, dependencies.plans, {
       payload: body.payload.text,
       error: body.error,
       workflow_id: body.workflow_id ?? null,

@@ -48,8 +48,8 @@ export const readyz = route({
     },
   },
   errors: ['UNAVAILABLE'],
-  async handle({ services }, { query }) {
-    const { reason, ...facts } = await services.readiness()
+  async handle({ dependencies }, { query }) {
+    const { reason, ...facts } = await dependencies.service.readiness()
     if (reason) throw new ApiError('UNAVAILABLE', { details: { reason }, retry_after_seconds: 1 })
     return query.verbose === undefined ? { status: 'ready' } : { status: 'ready', ...facts }
   },
@@ -64,5 +64,5 @@ export const openapi = route({
   auth: [],
   replies: { 200: { body: Type.Unsafe<RawJson>({ type: 'object' }) } },
   errors: [],
-  handle: ({ services }) => new RawJson(services.openapi_text()),
+  handle: ({ dependencies }) => new RawJson(dependencies.service.openapi_text()),
 })

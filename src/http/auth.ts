@@ -5,8 +5,8 @@ import { ApiError, invalid } from '../base/errors.ts'
 import { hashKey, keyKind, looksLikeKey, prefixes } from '../base/keys.ts'
 import { equalBytes } from '../base/seal.ts'
 import type { Caller, CallerKind } from '../contract/caller.ts'
+import type { KeyCache } from '../contract/dependencies.ts'
 import type { Group } from '../contract/group.ts'
-import type { KeyCache } from '../contract/services.ts'
 import * as credentials from '../credentials/service.ts'
 import type { Awaitable, Db } from '../db/db.ts'
 import type { ServerOptions } from './exchange.ts'
@@ -25,7 +25,7 @@ export type Refusal = 'no_key' | 'bad_key'
  * different keys of ours are sent at once.
  */
 export function authenticate(
-  { db, services }: Pick<ServerOptions, 'db' | 'services'>,
+  { db, dependencies }: Pick<ServerOptions, 'db' | 'dependencies'>,
   group: Group,
   headers: Headers,
   now: Millis,
@@ -35,9 +35,9 @@ export function authenticate(
   const { key, takes } = presented
   if (takes !== null && !takes.some((kind) => key.startsWith(prefixes[kind]))) return 'bad_key'
   const id_needed = takes !== null && group.requires_agent_id
-  const caller = cached(services.key_cache, key, now)
+  const caller = cached(dependencies.keys.cache, key, now)
   if (caller) return agreed(caller, headers, id_needed)
-  return lookUp(db, services.key_cache, key, now).then((found) => agreed(found, headers, id_needed))
+  return lookUp(db, dependencies.keys.cache, key, now).then((found) => agreed(found, headers, id_needed))
 }
 
 function agreed(caller: Caller | null, headers: Headers, id_needed: boolean): Caller | 'bad_key' {

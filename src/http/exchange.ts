@@ -8,7 +8,7 @@ import type { HeavyReads, Permit } from '../base/heavy-reads.ts'
 import { newId } from '../base/ids.ts'
 import { limit } from '../base/limit.ts'
 import type { Caller } from '../contract/caller.ts'
-import type { Services } from '../contract/services.ts'
+import type { Dependencies } from '../contract/dependencies.ts'
 import type { Db } from '../db/db.ts'
 import { clientAddress, clientKey, type Range } from './address.ts'
 import type { Log } from './answers.ts'
@@ -22,7 +22,7 @@ import { Upload } from './upload.ts'
 export interface ServerOptions {
   db: Db
   clock: Clock
-  services: Services
+  dependencies: Dependencies
   log: Log
   /** Every request is logged; costs time, so only at level debug. */
   log_requests: boolean
@@ -108,7 +108,9 @@ export class Exchange {
 
   /** Takes up the body. Throws UNAVAILABLE when there is no room for a large one. */
   expectBody(): void {
-    this.upload = new Upload(this.request, this.options.services.memory, () => clientKey(this.address))
+    this.upload = new Upload(this.request, this.options.dependencies.shared.memory, () =>
+      clientKey(this.address),
+    )
   }
 
   /** Keeps the connection open although nothing is sent for this long. */

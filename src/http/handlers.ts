@@ -81,7 +81,7 @@ function isCounted({ caller, request: { method } }: Exchange): boolean {
 }
 
 function count({ options, caller, now }: Exchange, usage: string, { status }: Response): void {
-  options.services.usage.count(caller!.tenant_id, usage, status >= 400, now)
+  options.dependencies.counts.usage.count(caller!.tenant_id, usage, status >= 400, now)
 }
 
 function methodsOf({ path, methods }: Page): { path: string; method: Method; group: Group | null }[] {

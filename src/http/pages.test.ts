@@ -62,7 +62,7 @@ const memory = new MemoryBudget(clock, memory_bytes_default)
 const handlers = requestHandlers(
   [{ name: 'echo', route: echo }],
   {
-    ...{ clock, services: { memory }, log, log_requests: false, limits: null },
+    ...{ clock, dependencies: { shared: { memory }, urls: {} }, log, log_requests: false, limits: null },
     ...{ trusted_proxies: [], cors_origins: [] },
   } as unknown as ServerOptions,
   pages,

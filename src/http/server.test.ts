@@ -129,7 +129,7 @@ describe('A route', () => {
       ['large', `{"text":"${'x'.repeat(100_000)}"}`, 200, 100_011],
       ['broken', `{"text":${'x'.repeat(100_000)}"}`, 400, 0],
     ])('that is %s counts it until it has answered', async (_, body, status, bytes) => {
-      const { ask } = served([taking], { memory })
+      const { ask } = served([taking], { shared: { memory } })
       counted = 0
       const response = await ask('POST', '/v1/take', body)
       expect([response.status, counted, memory.bytes, memory.owners]).toEqual([status, bytes, 0, 0])
@@ -154,7 +154,7 @@ describe('A route', () => {
         return new Response('')
       },
     }
-    const options = { clock: new TestClock(), services: {}, cors_origins: [] } as unknown as ServerOptions
+    const options = { clock: new TestClock(), dependencies: {}, cors_origins: [] } as unknown as ServerOptions
     const { routes } = requestHandlers([{ name: 'wait', route: waiting }], options, [page])
     const seconds: number[] = []
     const timeout = (_: Request, set: number) => seconds.push(set)
@@ -167,14 +167,14 @@ describe('A route', () => {
   })
 
   /** These routes alone, served on a free port, with everything that was logged. */
-  function served(routes: Route[], services = {}) {
+  function served(routes: Route[], dependencies = {}) {
     const logged: [string, Record<string, unknown>, string][] = []
     const record = (level: string) => (fields: object, message: string) => {
       logged.push([level, fields as Record<string, unknown>, message])
     }
     const options = {
       clock: new TestClock(),
-      services,
+      dependencies: { urls: {}, shared: {}, ...dependencies },
       log: { debug: record('debug'), info: record('info'), error: record('error') },
       log_requests: false,
       trusted_proxies: [],

@@ -23,7 +23,7 @@ import { requireOpenSignUp, SignUp } from './sign-up.ts'
 export async function answer(prepared: Prepared, exchange: Exchange): Promise<Outgoing> {
   const { route } = prepared
   const { options, request } = exchange
-  const { services } = options
+  const { dependencies } = options
 
   // The caller.
   if (prepared.body || route.raw) exchange.expectBody()
@@ -33,12 +33,13 @@ export async function answer(prepared: Prepared, exchange: Exchange): Promise<Ou
   }
   const { caller } = exchange
   if (caller && route.group.counts_calls) {
-    const counted = services.calls.take(caller, services.plans, exchange.now)
+    const counted = dependencies.counts.calls.take(caller, dependencies.plans, exchange.now)
     if (counted) await counted
   }
   if (route.cron) requireCron(request.headers, options.cron_secret)
-  if (prepared.judges_origin) requireAllowedOrigin(request.headers, services.public_url, options.cors_origins)
-  if (route.sign_up) requireOpenSignUp(services)
+  if (prepared.judges_origin)
+    requireAllowedOrigin(request.headers, dependencies.urls.public_url, options.cors_origins)
+  if (route.sign_up) requireOpenSignUp(dependencies.service)
 
   // The input.
   const params = prepared.params.length === 0 ? no_params : readParams(prepared.params, request)
@@ -85,7 +86,7 @@ function contextOf({ route }: Prepared, exchange: Exchange, params: Params): Con
   return {
     db: outlives_client ? options.db : new ConnectedDb(options.db, exchange.connection),
     caller: exchange.caller as never,
-    services: options.services,
+    dependencies: options.dependencies,
     now,
     request_id,
     path: () => pathOf(route, params),

@@ -1,12 +1,12 @@
 // Sign-ups: open to anybody when the operator allows it, and limited per address.
 
 import { ApiError } from '../base/errors.ts'
-import type { Services } from '../contract/services.ts'
+import type { ServiceFacts } from '../contract/dependencies.ts'
 import type { Exchange } from './exchange.ts'
 import { type AddressLimit, type Counted, requireLeft } from './limits.ts'
 
 /** Throws FORBIDDEN while sign-up is closed. */
-export function requireOpenSignUp({ signup_open }: Pick<Services, 'signup_open'>): void {
+export function requireOpenSignUp({ signup_open }: Pick<ServiceFacts, 'signup_open'>): void {
   if (!signup_open) throw new ApiError('FORBIDDEN')
 }
 

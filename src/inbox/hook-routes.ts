@@ -44,9 +44,9 @@ function hook(method: Method, path: string) {
       if (token === no_token) throw new ApiError('INBOX_NOT_FOUND')
       return is_large ? inboxes.mustReceive(db, token!) : null
     },
-    async handle({ db, services }, { params }, raw) {
+    async handle({ db, dependencies }, { params }, raw) {
       if (raw.method === 'HEAD') await inboxes.mustReceive(db, params.token)
-      else await inboxes.receive(db, services, params.token, raw)
+      else await inboxes.receive(db, dependencies, params.token, raw)
       return received
     },
   })

@@ -8,7 +8,7 @@ import { Gate } from '../base/gate.ts'
 import { hashKey, newToken } from '../base/keys.ts'
 import type { AdminCaller } from '../contract/caller.ts'
 import type { Db, Turn } from '../db/db.ts'
-import { default_plans } from '../quotas/plans.ts'
+import { default_plans } from '../features.ts'
 import * as tenants from '../tenants/service.ts'
 import { droppedUpTo, expiryOf, type InboxRow, messageCount } from './inbox.ts'
 import * as inboxes from './service.ts'
@@ -402,9 +402,13 @@ forEachService('Inboxes', (service) => {
       }
       const { db } = service.app
       const gate = new Gate(service.clock)
-      const services = { plans: default_plans, wake() {}, waiters: { tell() {} }, gate }
+      const dependencies = {
+        plans: default_plans,
+        jobs: { wake() {} },
+        shared: { waiters: { tell() {} }, gate },
+      }
       await Promise.all(
-        Array.from({ length: 501 }, () => inboxes.receive(db, services, inbox.token, request)),
+        Array.from({ length: 501 }, () => inboxes.receive(db, dependencies, inbox.token, request)),
       )
       await service.ask('DELETE', `/api/webhook/${inbox.id}`, { key: tenant.api_key })
       const left = async () => {
@@ -499,11 +503,15 @@ test('messages wait in a line for each inbox, so that those of one do not keep o
     },
   } as unknown as Db
   const gate = new Gate(new TestClock())
-  const services = { plans: default_plans, wake() {}, waiters: { tell() {} }, gate }
+  const dependencies = {
+    plans: default_plans,
+    jobs: { wake() {} },
+    shared: { waiters: { tell() {} }, gate },
+  }
   const request = { method: 'POST', headers: new Headers(), bytes: Buffer.from('x'), url: '/hook/t' }
   const [one, other] = [newToken(), newToken()]
   for (const token of [one, other, one])
-    await inboxes.receive(db, services, token, { ...request, address: '192.0.2.1' })
+    await inboxes.receive(db, dependencies, token, { ...request, address: '192.0.2.1' })
   expect(lines[0]).toBe(lines[2]!)
   expect(lines[0]).not.toBe(lines[1]!)
 })

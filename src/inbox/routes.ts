@@ -3,6 +3,7 @@
 import { Type } from 'typebox'
 import * as agents from '../agents/service.ts'
 import { iso, second_ms } from '../base/clock.ts'
+import type { Urls } from '../contract/dependencies.ts'
 import { encode } from '../contract/encode.ts'
 import { api } from '../contract/group.ts'
 import { route, Streamed } from '../contract/route.ts'
@@ -77,15 +78,15 @@ export const createInbox = route({
   }),
   replies: { 201: { body: Shape('CreatedInbox', { ...created, expiresAt }) } },
   errors: ['QUOTA_EXCEEDED'],
-  prepare: ({ caller, services }, { body }) =>
-    agents.mustBeCallable(services, caller.tenant_id, '/forwardUrl', body.forwardUrl),
-  async create(tx, { caller, services }, { body }) {
-    const inbox = await inboxes.create(tx, caller, services, {
+  prepare: ({ caller, dependencies }, { body }) =>
+    agents.mustBeCallable(dependencies, caller.tenant_id, '/forwardUrl', body.forwardUrl),
+  async create(tx, { caller, dependencies }, { body }) {
+    const inbox = await inboxes.create(tx, caller, dependencies, {
       label: body.label ?? '',
       forward_url: body.forwardUrl ?? null,
       ttl_seconds: body.ttl ?? ttl_seconds_default,
     })
-    return { ...headOf(inbox, services), expiresAt: iso(inbox.expires_at) }
+    return { ...headOf(inbox, dependencies), expiresAt: iso(inbox.expires_at) }
   },
 })
 
@@ -115,11 +116,18 @@ export const listInboxes = route({
     },
   },
   errors: [],
-  async handle({ db, caller, services, now }, { query }) {
-    const { items, total } = await inboxes.list(db, caller, services, now, query.offset ?? 0, limitOf(query))
+  async handle({ db, caller, dependencies, now }, { query }) {
+    const { items, total } = await inboxes.list(
+      db,
+      caller,
+      dependencies,
+      now,
+      query.offset ?? 0,
+      limitOf(query),
+    )
     return {
       items: items.map((inbox) => ({
-        ...headOf(inbox, services),
+        ...headOf(inbox, dependencies),
         messageCount: inbox.message_count,
         expiresAt: iso(inbox.expires_at),
       })),
@@ -152,11 +160,11 @@ export const getInbox = route({
     },
   },
   errors: ['INBOX_NOT_FOUND'],
-  async handle({ db, caller, services, now }, { params }) {
-    const { inbox, messages } = await inboxes.read(db, caller, services, now, params.id)
+  async handle({ db, caller, dependencies, now }, { params }) {
+    const { inbox, messages } = await inboxes.read(db, caller, dependencies, now, params.id)
     const shown = {
       inbox: {
-        ...headOf(inbox, services),
+        ...headOf(inbox, dependencies),
         forwardUrl: inbox.forward_url,
         messageCount: inbox.message_count,
         createdAt: iso(inbox.created_at),
@@ -190,8 +198,8 @@ export const deleteInbox = route({
   params: { id },
   replies: { 200: { body: Shape({ deleted: Type.Boolean() }) } },
   errors: ['INBOX_NOT_FOUND'],
-  async handle({ db, caller, services }, { params }) {
-    await inboxes.remove(db, caller, services, params.id)
+  async handle({ db, caller, dependencies }, { params }) {
+    await inboxes.remove(db, caller, dependencies, params.id)
     return { deleted: true }
   },
 })
@@ -230,12 +238,12 @@ export const listMessages = route({
   },
   errors: ['INBOX_NOT_FOUND'],
   async handle(context, { params, query }) {
-    const { db, caller, services } = context
+    const { db, caller, dependencies } = context
     const { messages } = await waitFor(context, {
       key: waitKey(caller.tenant_id, params.id),
       wait_ms: (query.wait ?? 0) * second_ms,
       look: () =>
-        inboxes.page(db, caller, services.plans, db.clock.now(), params.id, query.after, limitOf(query)),
+        inboxes.page(db, caller, dependencies.plans, db.clock.now(), params.id, query.after, limitOf(query)),
       isDone: (page) => page.messages.length > 0 || !page.live,
     })
     return { items: messages.map(messageOf), nextAfter: messages.at(-1)?.id ?? query.after ?? null }
@@ -246,6 +254,6 @@ function limitOf({ limit = list_limit_default }: { limit?: number }): number {
   return Math.min(limit, list_limit_max)
 }
 
-function headOf({ id, token, label }: inboxes.Inbox, services: { public_url(): string }) {
-  return { id, token, url: `${services.public_url()}/hook/${token}`, label }
+function headOf({ id, token, label }: inboxes.Inbox, { urls }: { urls: Pick<Urls, 'public_url'> }) {
+  return { id, token, url: `${urls.public_url()}/hook/${token}`, label }
 }

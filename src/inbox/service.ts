@@ -8,9 +8,9 @@ import { newId, newSequencedId, sequenceOf } from '../base/ids.ts'
 import { hashKey, looksLikeToken, newToken } from '../base/keys.ts'
 import { limit } from '../base/limit.ts'
 import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
+import type { Jobs, Plans, Secrets } from '../contract/dependencies.ts'
 import { page_bytes_max } from '../contract/page.ts'
 import type { RawRequest } from '../contract/route.ts'
-import type { Plans, Secrets } from '../contract/services.ts'
 import { type Db, type Reader, type Turn, type Tx, upkeep } from '../db/db.ts'
 import { bytesOf, row_bytes, rowBytes } from '../db/stored.ts'
 import { destinationOf } from '../jobs/job.ts'
@@ -35,9 +35,9 @@ export const countExpired = store.countExpired
 
 type InboxCaller = AdminCaller | AgentCaller
 
-interface Using {
+interface Needs {
   plans: Plans
-  secrets: Secrets
+  keys: { secrets: Secrets }
 }
 
 /** An inbox with its token in clear. */
@@ -49,7 +49,7 @@ export interface Inbox extends InboxRow {
 export async function create(
   tx: Tx,
   caller: InboxCaller,
-  { plans, secrets }: Using,
+  { plans, keys }: Needs,
   input: { label: string; forward_url: string | null; ttl_seconds: number },
 ): Promise<Inbox> {
   const { tenant_id } = caller
@@ -58,7 +58,7 @@ export async function create(
   quotas.takeBytes(tx, caller, plans, rowBytes(label, forward_url))
   const id = newId('inb', tx.now)
   const token = newToken()
-  const sealed = secrets.seal(tokenContext(tenant_id, id), token)
+  const sealed = keys.secrets.seal(tokenContext(tenant_id, id), token)
   const ends = { expires_at, clear_at: expires_at + readable_ms, forget_at: expires_at + told_expired_ms }
   await store.insert(tx, tenant_id, {
     id,
@@ -77,14 +77,14 @@ export async function create(
 export function list(
   db: Db,
   caller: InboxCaller,
-  services: Using,
+  dependencies: Needs,
   now: Millis,
   skipped: number,
   rows_max: number,
 ): Promise<{ items: Inbox[]; total: number }> {
   return db.read(caller.tenant_id, async (q) => {
     const rows = await store.list(q, caller.tenant_id, now, skipped, rows_max)
-    const items = rows.map((row) => inboxOf(caller, services, row))
+    const items = rows.map((row) => inboxOf(caller, dependencies, row))
     const counted = await quotas.usedOf(q, caller.tenant_id, 'inboxes')
     return { items, total: counted - (await store.countExpired(q, caller.tenant_id, now)) }
   })
@@ -94,15 +94,15 @@ export function list(
 export function read(
   db: Db,
   caller: InboxCaller,
-  services: Using,
+  dependencies: Needs,
   now: Millis,
   id: string,
 ): Promise<{ inbox: Inbox; messages: MessageRow[] | AsyncGenerator<MessageRow> }> {
   const key = { tenant_id: caller.tenant_id, inbox_id: id }
   return db.read(caller.tenant_id, async (q) => {
     const row = await found(q, caller, id, now)
-    const inbox = inboxOf(caller, services, row)
-    const dropped = droppedUpTo(row.last_seq, keptMax(services.plans, caller.plan))
+    const inbox = inboxOf(caller, dependencies, row)
+    const dropped = droppedUpTo(row.last_seq, keptMax(dependencies.plans, caller.plan))
     const sizes = await store.latestSizes(q, key, dropped, messages_shown_max)
     const bytes = sizes.reduce((sum, { size }) => sum + size, 0)
     if (bytes > page_bytes_max) return { inbox, messages: inParts(db, key, sizes) }
@@ -175,14 +175,14 @@ async function placeOf(
 export function remove(
   db: Db,
   { tenant_id }: InboxCaller,
-  services: Pick<Receiving, 'waiters'>,
+  dependencies: Pick<Receiving, 'shared'>,
   id: string,
 ): Promise<void> {
   return db.write(tenant_id, async (tx) => {
     const counted = await store.uncount(tx, tenant_id, id)
     if (!(await store.remove(tx, tenant_id, id))) throw new ApiError('INBOX_NOT_FOUND')
     if (counted) await quotas.giveBack(tx, tenant_id, 'inboxes', 1)
-    tx.afterCommit(() => services.waiters.tell(waitKey(tenant_id, id)))
+    tx.afterCommit(() => dependencies.shared.waiters.tell(waitKey(tenant_id, id)))
   })
 }
 
@@ -192,8 +192,8 @@ async function found(q: Reader, { tenant_id }: InboxCaller, id: string, now: Mil
   return inbox
 }
 
-function inboxOf({ tenant_id, plan }: InboxCaller, { plans, secrets }: Using, row: InboxRow): Inbox {
-  const token = secrets.open(tokenContext(tenant_id, row.id), row.token)
+function inboxOf({ tenant_id, plan }: InboxCaller, { plans, keys }: Needs, row: InboxRow): Inbox {
+  const token = keys.secrets.open(tokenContext(tenant_id, row.id), row.token)
   return { ...row, token, message_count: messageCount(row, keptMax(plans, plan)) }
 }
 
@@ -208,9 +208,8 @@ function tokenContext(tenant_id: string, id: string): string {
 
 interface Receiving {
   plans: Plans
-  wake(due_at: Millis): void
-  waiters: { tell(key: string): void }
-  gate: Gate
+  jobs: Pick<Jobs, 'wake'>
+  shared: { waiters: { tell(key: string): void }; gate: Gate }
 }
 
 /** How many of the messages that a smaller plan no longer keeps go with each that comes. */
@@ -224,21 +223,21 @@ const dropped_rows_max = limit(
 /** Resolves once the message is durable. Throws INBOX_NOT_FOUND, INBOX_EXPIRED. */
 export async function receive(
   db: Db,
-  services: Receiving,
+  dependencies: Receiving,
   token: string,
   request: RawRequest,
 ): Promise<void> {
   const token_hash = tokenHash(token)
   const incoming = incomingOf(request)
   const turn = { key: `hook ${token_hash}`, row: token_hash, group: 'hook' }
-  const received = await services.gate.run(turn.key, () => keep(db, services, turn, incoming))
+  const received = await dependencies.shared.gate.run(turn.key, () => keep(db, dependencies, turn, incoming))
   if (!received) throw await refusal(db, token_hash)
 }
 
 /** False when nothing may be received here. */
 function keep(
   db: Db,
-  services: Receiving,
+  dependencies: Receiving,
   turn: Turn & { row: string },
   incoming: Incoming,
 ): Promise<boolean> {
@@ -250,12 +249,12 @@ function keep(
     const id = newSequencedId('msg', tx.now, inbox.seq)
     const { forward_status, forward_error } = firstForward(inbox, incoming)
     await store.add(tx, inbox, { id, incoming, forward_status, forward_error })
-    const dropped = droppedUpTo(inbox.seq, keptMax(services.plans, inbox.plan))
+    const dropped = droppedUpTo(inbox.seq, keptMax(dependencies.plans, inbox.plan))
     // The job before the messages, as its settlement does: otherwise the two would wait for each other.
-    if (inbox.forward_url !== null) await enqueueForward(tx, services, inbox, incoming, id, dropped)
+    if (inbox.forward_url !== null) await enqueueForward(tx, dependencies, inbox, incoming, id, dropped)
     if (dropped > 0) await drop(tx, inbox, dropped)
-    await makeRoom(tx, services.plans, inbox, row_bytes + incoming.size)
-    tx.afterCommit(() => services.waiters.tell(waitKey(inbox.tenant_id, inbox.id)))
+    await makeRoom(tx, dependencies.plans, inbox, row_bytes + incoming.size)
+    tx.afterCommit(() => dependencies.shared.waiters.tell(waitKey(inbox.tenant_id, inbox.id)))
     return true
   })
 }
@@ -344,7 +343,7 @@ async function drop(tx: Tx, inbox: store.Received, dropped: number): Promise<voi
 /** A forward waits no longer than its message is kept, so that a dead receiver fills nothing. */
 async function enqueueForward(
   tx: Tx,
-  services: Receiving,
+  dependencies: Receiving,
   { tenant_id, id: inbox_id, seq, forward_url }: store.Received,
   { hops }: Incoming,
   message_id: string,
@@ -352,7 +351,7 @@ async function enqueueForward(
 ): Promise<void> {
   if (dropped > 0) await cancelForward(tx, { tenant_id, id: inbox_id }, dropped)
   if (hops >= hops_max) return
-  await jobs.enqueue(tx, services, {
+  await jobs.enqueue(tx, dependencies.jobs, {
     tenant_id,
     kind: forward_job,
     source_id: sourceOf(inbox_id, seq),

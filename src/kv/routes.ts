@@ -124,8 +124,8 @@ export const putValue = route({
     },
   },
   errors: ['VERSION_MISMATCH', 'NAMESPACE_FORBIDDEN', 'QUOTA_EXCEEDED'],
-  async handle({ db, caller, services }, { params, body, header }) {
-    const { version, expires_at } = await kv.put(db, caller, services.plans, params, {
+  async handle({ db, caller, dependencies }, { params, body, header }) {
+    const { version, expires_at } = await kv.put(db, caller, dependencies.plans, params, {
       value: body.value.text,
       ttl_seconds: body.ttl_seconds,
       cas_version: body.cas_version,

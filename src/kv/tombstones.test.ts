@@ -35,7 +35,9 @@ forEachService('Tombstones', (service) => {
       { tenant_id, now: service.clock.now() },
     )
     await run(
-      `update quota_usage set tombstones = tombstones + ${count} where tenant_id = :tenant_id and quota = 'kv_keys'`,
+      `insert into quota_usage (tenant_id, quota, used, version_floor, tombstones)
+       values (:tenant_id, 'kv_keys', 0, 0, ${count})
+       on conflict (tenant_id, quota) do update set tombstones = quota_usage.tombstones + excluded.tombstones`,
       { tenant_id },
     )
   }

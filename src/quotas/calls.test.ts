@@ -3,9 +3,9 @@ import { TestClock } from '../../test/support/clock.ts'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { type Answer, forEachService, TestService } from '../../test/support/service.ts'
 import { day_ms, minute_ms } from '../base/clock.ts'
+import { default_plans } from '../features.ts'
 import * as tenants from '../tenants/service.ts'
 import { type CallCounts, Calls } from './calls.ts'
-import { default_plans } from './plans.ts'
 import * as quotas from './service.ts'
 
 const free_limit = 500

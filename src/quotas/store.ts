@@ -1,13 +1,26 @@
-// Every statement on quota_usage.
+// Every statement on quota_usage and api_calls. No counter is a counter of 0.
 
 import { inChunk } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
-import { counted, type Quota } from './quota.ts'
 
+// The driver counts stored bytes with every commit, for tenants that have this counter.
 const CREATE = sql(
   'quotas.create',
-  `insert into quota_usage (tenant_id, quota, used, version_floor)
-   values ${[...counted, 'storage_bytes'].map((quota) => `(:tenant_id, '${quota}', 0, 0)`).join(', ')}`,
+  `insert into quota_usage (tenant_id, quota, used, version_floor) values (:tenant_id, 'storage_bytes', 0, 0)`,
+)
+
+// Of several callers one makes it; the others find it with their update.
+const START = sql<Taken>(
+  'quotas.start',
+  `insert into quota_usage (tenant_id, quota, used, version_floor) values (:tenant_id, :quota, 1, 0)
+   on conflict do nothing
+   returning version_floor, tombstones`,
+)
+
+const ADD = sql(
+  'quotas.add',
+  `insert into quota_usage (tenant_id, quota, used, version_floor) values (:tenant_id, :quota, :count, 0)
+   on conflict (tenant_id, quota) do update set used = quota_usage.used + excluded.used`,
 )
 
 const TAKE = sql<Taken>(
@@ -36,7 +49,7 @@ const RAISE_FLOOR = sql(
     where tenant_id = :tenant_id and quota = :quota`,
 )
 
-const USED = sql<{ quota: Quota | 'storage_bytes'; used: number }>(
+const USED = sql<{ quota: string; used: number }>(
   'quotas.used',
   'select quota, used from quota_usage where tenant_id = :tenant_id',
 )
@@ -51,8 +64,8 @@ export function create(tx: Tx, tenant_id: string) {
 }
 
 /** Counts what the service writes itself, whatever the limit. */
-export function add(tx: Tx, tenant_id: string, quota: Quota, count: number) {
-  return tx.run(GIVE_BACK, { tenant_id, quota, count: -count, buried: 0 })
+export function add(tx: Tx, tenant_id: string, quota: string, count: number) {
+  return tx.run(ADD, { tenant_id, quota, count })
 }
 
 /** Used by kv_keys alone. */
@@ -61,18 +74,23 @@ export interface Taken {
   tombstones: number
 }
 
-/** Null when `limit` is reached. `revived`: tombstones that are keys again, 1 or 0. */
-export function take(tx: Tx, tenant_id: string, quota: Quota, limit: number, revived: number) {
+/** Null when `limit` is reached, and when there is no counter yet. `revived`: tombstones that are keys again, 1 or 0. */
+export function take(tx: Tx, tenant_id: string, quota: string, limit: number, revived: number) {
   return tx.one(TAKE, { tenant_id, quota, ceiling: limit, revived })
 }
 
+/** Makes the counter, with one used; null when it is there. */
+export function start(tx: Tx, tenant_id: string, quota: string) {
+  return tx.one(START, { tenant_id, quota })
+}
+
 /** Holds the counter until the transaction ends. */
-export function lock(tx: Tx, tenant_id: string, quota: Quota) {
+export function lock(tx: Tx, tenant_id: string, quota: string) {
   return tx.run(LOCK, { tenant_id, quota })
 }
 
 /** `buried`: how many of them are tombstones from now on. */
-export function giveBack(tx: Tx, tenant_id: string, quota: Quota, count: number, buried = 0) {
+export function giveBack(tx: Tx, tenant_id: string, quota: string, count: number, buried = 0) {
   return tx.run(GIVE_BACK, { tenant_id, quota, count, buried })
 }
 
@@ -80,7 +98,7 @@ export function giveBack(tx: Tx, tenant_id: string, quota: Quota, count: number,
 export function raiseFloor(
   tx: Tx,
   tenant_id: string,
-  quota: Quota,
+  quota: string,
   version_floor: number,
   forgotten: number,
 ) {
@@ -91,7 +109,7 @@ export function used(q: Reader, tenant_id: string) {
   return q.all(USED, { tenant_id })
 }
 
-export function usedOne(q: Reader, tenant_id: string, quota: Quota) {
+export function usedOne(q: Reader, tenant_id: string, quota: string) {
   return q.one(USED_ONE, { tenant_id, quota })
 }
 

@@ -242,12 +242,12 @@ export const getRateLimit = route({
 })
 
 async function answered(
-  { db, caller, services }: Limiting,
+  { db, caller, dependencies }: Limiting,
   input: Static<typeof CheckInput>,
   place: string,
 ): Promise<Reply> {
   const check = checkOf(input, place)
-  const { now, allowed, count, remaining, reset_at } = await limiter.check(db, caller, services, check)
+  const { now, allowed, count, remaining, reset_at } = await limiter.check(db, caller, dependencies, check)
   const { limit, window_ms } = check
   const seconds = secondsUntil(reset_at, now)
   const resetAt = iso(reset_at)

@@ -4,7 +4,7 @@ import type { Millis } from '../base/clock.ts'
 import type { Gate } from '../base/gate.ts'
 import { limit } from '../base/limit.ts'
 import type { TenantFacts } from '../contract/caller.ts'
-import type { Plans } from '../contract/services.ts'
+import type { Plans } from '../contract/dependencies.ts'
 import type { Db, Tx } from '../db/db.ts'
 import * as kv from '../kv/service.ts'
 import * as quotas from '../quotas/service.ts'
@@ -29,11 +29,11 @@ export interface Checked extends Decision {
 export function check(
   db: Db,
   caller: TenantFacts,
-  { plans, gate }: { plans: Plans; gate: Gate },
+  { plans, shared }: { plans: Plans; shared: { gate: Gate } },
   asked: Check,
 ): Promise<Checked> {
   const counter = `rate ${caller.tenant_id} ${asked.key}`
-  return gate.run(counter, () =>
+  return shared.gate.run(counter, () =>
     db.write({ key: caller.tenant_id, row: counter }, (tx) => checkIn(tx, caller, plans, asked)),
   )
 }

@@ -68,10 +68,10 @@ export const createSchedule = route({
   }),
   replies: { 201: { body: Schedule } },
   errors: ['QUOTA_EXCEEDED'],
-  prepare: ({ db, services, caller }, { body }) =>
-    agents.callbackUrl(db, services, caller, body.callback_url),
-  async create(tx, { caller, services }, { body }, callback_url) {
-    const schedule = await schedules.create(tx, caller, services, {
+  prepare: ({ db, dependencies, caller }, { body }) =>
+    agents.callbackUrl(db, dependencies, caller, body.callback_url),
+  async create(tx, { caller, dependencies }, { body }, callback_url) {
+    const schedule = await schedules.create(tx, caller, dependencies, {
       callback_url,
       callback_payload: body.callback_payload.text,
       fire_at: parseTime(body.fire_at)!,
@@ -131,15 +131,15 @@ export const updateSchedule = route({
   }),
   replies: { 200: { body: Schedule } },
   errors: ['SCHEDULE_NOT_FOUND', 'INVALID_STATE', 'QUOTA_EXCEEDED'],
-  async handle({ db, caller, services }, { params, body }) {
+  async handle({ db, caller, dependencies }, { params, body }) {
     const { callback_url, callback_payload, fire_at, dlq_on_failure } = body
     const change: Partial<store.Settings> = {}
     if (callback_url !== undefined)
-      change.callback_url = await agents.callbackUrl(db, services, caller, callback_url)
+      change.callback_url = await agents.callbackUrl(db, dependencies, caller, callback_url)
     if (callback_payload !== undefined) change.callback_payload = callback_payload.text
     if (fire_at !== undefined) change.fire_at = parseTime(fire_at)!
     if (dlq_on_failure !== undefined) change.dlq_on_failure = dlq_on_failure ? 1 : 0
-    return scheduleOf(await schedules.update(db, caller, services, params.id, change))
+    return scheduleOf(await schedules.update(db, caller, dependencies, params.id, change))
   },
 })
 

@@ -1,11 +1,11 @@
 // Schedules: one function per verb. Their jobs are in jobs.ts.
 
 import './errors.ts'
-import { type Millis, second_ms } from '../base/clock.ts'
+import { second_ms } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import type { AgentCaller } from '../contract/caller.ts'
-import type { Plans } from '../contract/services.ts'
+import type { Jobs, Plans } from '../contract/dependencies.ts'
 import type { Db, Reader, Tx } from '../db/db.ts'
 import { rowBytes, textBytes } from '../db/stored.ts'
 import { destinationOf } from '../jobs/job.ts'
@@ -17,23 +17,23 @@ import * as store from './store.ts'
 
 export const purge = store.purge
 
-interface Using {
+interface Needs {
   plans: Plans
-  wake(due_at: Millis): void
+  jobs: Pick<Jobs, 'wake'>
 }
 
 /** Throws QUOTA_EXCEEDED. A fire_at in the past means now. */
 export async function create(
   tx: Tx,
   caller: AgentCaller,
-  services: Using,
+  dependencies: Needs,
   settings: store.Settings,
 ): Promise<ScheduleRow> {
-  quotas.takeBytes(tx, caller, services.plans, rowBytes(settings.callback_url, settings.callback_payload))
+  quotas.takeBytes(tx, caller, dependencies.plans, rowBytes(settings.callback_url, settings.callback_payload))
   const id = newId('sch', tx.now)
   await store.insert(tx, caller.tenant_id, { ...settings, id, agent_id: caller.agent_id })
-  await quotas.take(tx, caller, services.plans, 'active_schedules')
-  await jobs.enqueue(tx, services, jobOf(tx, caller.tenant_id, id, settings))
+  await quotas.take(tx, caller, dependencies.plans, 'active_schedules')
+  await jobs.enqueue(tx, dependencies.jobs, jobOf(tx, caller.tenant_id, id, settings))
   return (await store.find(tx, caller.tenant_id, id))!
 }
 
@@ -65,13 +65,13 @@ const changed_again_ms = second_ms
 export function update(
   db: Db,
   caller: AgentCaller,
-  services: Using,
+  dependencies: Needs,
   id: string,
   change: Partial<store.Settings>,
 ): Promise<ScheduleRow> {
   return db.write(caller.tenant_id, async (tx) => {
     const { callback_url, fire_at } = change
-    await mustFit(tx, caller, services.plans, id, change)
+    await mustFit(tx, caller, dependencies.plans, id, change)
     const key = jobs.keyOf(caller, schedule_job, id)
     const event_id = newId('evt', tx.now)
     const destination = callback_url === undefined ? null : destinationOf(callback_url)
@@ -79,14 +79,14 @@ export function update(
     if (fire_at !== undefined) {
       const next_at = Math.max(fire_at, tx.now)
       const job = { ...key, event_id, destination, next_at }
-      const rescheduled = await jobs.reschedule(tx, services, job, again_at)
+      const rescheduled = await jobs.reschedule(tx, dependencies.jobs, job, again_at)
       if (!rescheduled) throw await notPending(tx, caller.tenant_id, id)
     } else {
       const retargeted = await jobs.retarget(tx, key, destination, again_at)
       if (!retargeted) throw await notPending(tx, caller.tenant_id, id)
       if (await isOther(tx, caller.tenant_id, id, change)) await jobs.changeEvent(tx, key, event_id)
     }
-    tx.afterCommit(() => services.wake(again_at))
+    tx.afterCommit(() => dependencies.jobs.wake(again_at))
     const changed = await store.update(tx, caller.tenant_id, id, change)
     tx.stores(caller.tenant_id, changed?.grew ?? 0)
     return read(tx, caller.tenant_id, id)

@@ -14,7 +14,7 @@ import {
 import { join } from 'node:path'
 import { limit } from '../base/limit.ts'
 import { deriveKey, mac, newServiceSecret, open, seal } from '../base/seal.ts'
-import type { Secrets } from '../contract/services.ts'
+import type { Secrets } from '../contract/dependencies.ts'
 import type { Db } from '../db/db.ts'
 import * as store from './store.ts'
 

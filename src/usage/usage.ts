@@ -4,12 +4,8 @@
 import { day_ms, hour_ms, type Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import { Repeat } from '../base/repeat.ts'
-import type { UsageCounts } from '../contract/services.ts'
+import type { UsageCounts } from '../contract/dependencies.ts'
 
-export const features = [
-  ...['tenants', 'agents', 'approval_keys', 'kv', 'audit', 'dlq', 'schedules', 'checkpoints', 'inboxes'],
-  'rate_limits',
-] as const
 export const steps = ['hour', 'day'] as const
 export type Step = (typeof steps)[number]
 
@@ -158,10 +154,11 @@ export interface UsageStep {
   features: { feature: string; calls: number; failures: number }[]
 }
 
-/** Every step of the range, oldest first; one in which nothing was called has zeros. */
+/** Every step of the range, oldest first; one in which nothing was called has zeros. `groups`: the order within a step. */
 export function stepsOf(
   step: Step,
   { from, to }: Range,
+  groups: readonly string[],
   counts: readonly Omit<Count, 'tenant_id'>[],
 ): UsageStep[] {
   const found = new Map<Millis, UsageStep>()
@@ -180,10 +177,6 @@ export function stepsOf(
     } else of_step.features.push({ feature, calls, failures })
   }
   for (const { features: called } of found.values())
-    called.sort((one, other) => placeOf(one) - placeOf(other))
+    called.sort((one, other) => groups.indexOf(one.feature) - groups.indexOf(other.feature))
   return [...found.values()]
-}
-
-function placeOf({ feature }: { feature: string }): number {
-  return (features as readonly string[]).indexOf(feature)
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
-import { routes } from '../../src/routes.ts'
+import { routes } from '../../src/features.ts'
 import type { Tenant } from '../attacks/lib/service.ts'
 import {
   distinct,

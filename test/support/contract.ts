@@ -9,7 +9,7 @@ import type { CallerKind } from '../../src/contract/caller.ts'
 import type { Group } from '../../src/contract/group.ts'
 import { errorCodesOf } from '../../src/contract/responses.ts'
 import { type NamedRoute, type Route, successStatus } from '../../src/contract/route.ts'
-import { routes } from '../../src/routes.ts'
+import { routes } from '../../src/features.ts'
 import * as tenants from '../../src/tenants/service.ts'
 import {
   exampleBody,

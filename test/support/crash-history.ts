@@ -1,8 +1,9 @@
 // What clients did, what lies in the database afterwards, and whether the two can both be true.
 
 import { Database } from 'bun:sqlite'
-import { bytesIn, counted } from '../../src/db/recount.ts'
+import { bytesIn } from '../../src/db/recount.ts'
 import { row_bytes } from '../../src/db/stored.ts'
+import { stored_tables } from '../../src/features.ts'
 
 /** acknowledged: answered 2xx. unknown: no answer came. */
 export type Outcome = 'acknowledged' | 'unknown'
@@ -86,7 +87,7 @@ export function findIn(path: string): Found {
                 case quota
                   when 'agents' then (select count(*) from agents a where a.tenant_id = u.tenant_id)
                   when 'kv_keys' then (select count(*) from kv_entries e where e.tenant_id = u.tenant_id and value is not null)
-                  when 'storage_bytes' then ${counted.map(storedIn).join(' + ')}
+                  when 'storage_bytes' then ${stored_tables.map(storedIn).join(' + ')}
                   else 0 end as there
            from quota_usage u`,
       ),
@@ -97,7 +98,7 @@ export function findIn(path: string): Found {
 }
 
 /** What the tenant's rows of one table come to. */
-function storedIn(item: (typeof counted)[number]): string {
+function storedIn(item: (typeof stored_tables)[number]): string {
   return `(select coalesce(sum(${row_bytes} + ${bytesIn(item)}), 0) from ${item.table} r where r.tenant_id = u.tenant_id)`
 }
 

@@ -1,4 +1,4 @@
--- What was called, by the hour (milliseconds of its start) and by feature. Kept for 35 days.
+-- Calls by the hour (milliseconds of its start) and by feature. Kept for 35 days.
 create table usage_hours (
   tenant_id {text} not null,
   hour {integer} not null,
@@ -7,4 +7,4 @@ create table usage_hours (
   failures {integer} not null,
   primary key (tenant_id, hour, feature)
 ) {keyed};
-create index usage_hours_hour on usage_hours (hour)
+create index usage_hours_hour on usage_hours (hour);

@@ -1,4 +1,4 @@
-// What handlers may use besides the database. Each takes out only what it needs.
+// The dependencies of handlers besides the database. Each takes out only those that it needs.
 
 import type { Clock, Millis } from '../base/clock.ts'
 import type { Gate } from '../base/gate.ts'
@@ -6,19 +6,10 @@ import type { MemoryBudget } from '../base/memory.ts'
 import type { Waiters } from '../base/waiters.ts'
 import type { Awaitable } from '../db/db.ts'
 import type { Caller, TenantFacts } from './caller.ts'
+import type { CountedQuota } from './feature.ts'
 
-/** A number per plan; null is unlimited. Durations in seconds. */
-export interface Plan {
-  agents: number | null
-  kv_keys: number | null
-  dlq_items: number | null
-  active_schedules: number | null
-  inboxes: number | null
-  api_calls_per_month: number | null
-  storage_bytes: number | null
-  inbox_messages: number | null
-  inbox_ttl_seconds: number | null
-}
+/** A number per limit that features declare; null is unlimited. Durations in seconds. */
+export type Plan = Readonly<Record<string, number | null>>
 
 export type Plans = Readonly<Record<string, Plan>>
 
@@ -42,7 +33,7 @@ export interface KeyCache {
 export interface MonthlyCalls {
   /** Counts one. Throws QUOTA_EXCEEDED at the limit of the plan, which counts none. */
   take(caller: TenantFacts, plans: Plans, now: Millis): Awaitable<void>
-  /** What was counted so far, on this node to the call and on others to the second. Not within a transaction. */
+  /** The number counted so far, on this node to the call and on others to the second. Not within a transaction. */
   used(tenant_id: string, now: Millis): Promise<number>
 }
 
@@ -63,30 +54,66 @@ export interface Readiness {
   durability: Record<string, string | number>
 }
 
-export interface Services {
-  plans: Plans
+/** Keys and secrets: to seal, to sign, and those that were looked up. */
+export interface Keys {
   secrets: Secrets
-  key_cache: KeyCache
+  cache: KeyCache
+  /** Signs the cursors of lists. */
+  cursor: Buffer
+}
+
+/** Counters in memory, and the quotas that the database counts. */
+export interface Counts {
   calls: MonthlyCalls
   usage: UsageCounts
-  cursor_key: Buffer
-  signup_open: boolean
+  quotas: readonly CountedQuota[]
+}
+
+export interface Urls {
   /** PUBLIC_URL, without a slash at the end. */
   public_url(): string
   /** Why this URL may not be called, or null. Looks its name up once, for 500 ms at most. */
   callbackRefusal(tenant_id: string, url: string): Promise<string | null>
+}
+
+/** Shared by all requests of a node. */
+export interface Shared {
   waiters: Waiters
   /** Before a write that all callers of one key make to the same row. */
   gate: Gate
-  clock: Clock
-  /** Shared by request bodies and answers. */
+  /** Of request bodies and answers. */
   memory: MemoryBudget
+}
+
+export interface Jobs {
   /** A job falls due then. */
   wake(due_at: Millis): void
-  /** The jobs of some tenant are to be paused, or resumed, in steps. */
+  /** Jobs of some tenant are to be paused, or resumed, in steps. */
   pauseOrResume(): void
+  /** Does all that is due. */
+  tick(): Promise<TickReport>
+}
+
+export interface TickReport {
+  /** By `group.name`. */
+  counts: Readonly<Record<string, number>>
+  tenants_purged: number
+  duration_ms: number
+}
+
+export interface ServiceFacts {
+  signup_open: boolean
   readiness(): Promise<Readiness>
   openapi_text(): string
-  /** The summary that POST /v1/tick answers. */
-  tick(): Promise<object>
+}
+
+export interface Dependencies {
+  clock: Clock
+  plans: Plans
+  keys: Keys
+  counts: Counts
+  urls: Urls
+  shared: Shared
+  jobs: Jobs
+  service: ServiceFacts
 }

@@ -1,17 +1,5 @@
--- The edge: webhook inboxes, rate counters, and the calls of /api that plans count.
-
--- month: '2026-11', in UTC.
-create table api_calls (
-  tenant_id {text} not null,
-  month {text} not null,
-  calls {integer} not null,
-  primary key (tenant_id, month)
-) {keyed};
-create index api_calls_month on api_calls (month);
-
--- token_hash: SHA-256 of the token, which itself is sealed. last_seq: the number of the newest message. counted:
--- whether it is in the tenant's inboxes. clear_at: when its messages go, null once they are gone; forget_at: when the
--- row itself may.
+-- token_hash: SHA-256 of the token, which itself is sealed. last_seq: the number of the newest message. counted: 1 when the inbox is
+-- in the tenant's inboxes. clear_at: when its messages are removed, null once they are; forget_at: when the row itself may be.
 create table inboxes (
   tenant_id {text} not null,
   id {text} not null,
@@ -30,15 +18,15 @@ create table inboxes (
 ) {keyed};
 create unique index inboxes_token on inboxes (token_hash);
 create index inboxes_tenant_expiring on inboxes (tenant_id, expires_at) where counted = 1;
--- Those that are counted are never more than the plan's; deleted and expired ones may be many.
+-- Those that are counted are never more than the plan allows; deleted and expired ones may be many.
 create index inboxes_live on inboxes (tenant_id, id) where counted = 1;
 create index inboxes_expiring on inboxes (expires_at) where counted = 1;
 create index inboxes_clearing on inboxes (clear_at) where clear_at is not null;
 create index inboxes_forgetting on inboxes (forget_at) where clear_at is null;
 
--- Numbers of an inbox have no gaps: seq rises by one, and what goes is the lowest. size: bytes of the row's long texts.
--- query: as it was sent. headers: JSON text. body: text in the given encoding, of these many bytes. The forward's
--- columns are null until there is something to say; forward_status is null when nothing is forwarded.
+-- Numbers of an inbox have no gaps: seq rises by one, and the lowest are removed first. size: bytes of the row's long texts. query: as
+-- it was sent. headers: JSON text. body: text in the given encoding, of these many bytes. The columns of the forward are null until
+-- it was tried; forward_status is null when nothing is forwarded.
 create table inbox_messages (
   tenant_id {text} not null,
   inbox_id {text} not null,
@@ -62,12 +50,3 @@ create table inbox_messages (
   body {text} not null,
   primary key (tenant_id, inbox_id, seq)
 ) {heap};
-
--- Rate counters are rows of kv_entries whose value is the JSON text of algorithm and window; a tombstone keeps the
--- limit and the window. rl_limit: the number as it was sent. rl_hits: of the window, or of the current bucket.
--- rl_previous: of the bucket before; null for a fixed window. rl_taken: what the last check of a sliding window took.
-alter table kv_entries add column rl_window_ms {integer};
-alter table kv_entries add column rl_limit {text};
-alter table kv_entries add column rl_hits {integer};
-alter table kv_entries add column rl_previous {integer};
-alter table kv_entries add column rl_taken {integer}
