@@ -1,16 +1,10 @@
 // client.inboxes
 
+import * as generated from './generated-resources.ts'
 import { split } from './options.ts'
-import { type Page, Pages } from './pages.ts'
-import { type CallOptions, type CreateOptions, retries_max, type Transport } from './transport.ts'
-import type {
-  InboxDetail as AnyInboxDetail,
-  Message as AnyMessage,
-  CreatedInbox,
-  Inbox,
-  ListedInbox,
-  Operations,
-} from './types.ts'
+import type { Page } from './pages.ts'
+import { type CallOptions, retries_max } from './transport.ts'
+import type { InboxDetail as AnyInboxDetail, Message as AnyMessage, Inbox } from './types.ts'
 
 export interface Message extends AnyMessage {
   headers: Record<string, string>
@@ -40,41 +34,10 @@ const wait_seconds_default = 50
 /** A service on which too many wait answers at once; then this long, and a little more, is waited here. */
 const look_again_ms = 1_000
 
-export class Inboxes {
-  readonly #transport: Transport
-
-  /** @internal */
-  constructor(transport: Transport) {
-    this.#transport = transport
-  }
-
-  /** Throws QUOTA_EXCEEDED. */
-  create(given: Operations['createInbox']['body'] & CreateOptions = {}): Promise<CreatedInbox> {
-    const [body, options] = split(given)
-    return this.#transport.call('createInbox', { body }, options)
-  }
-
-  /** Those that have not expired, newest first. Its cursor is the number of items before the page. */
-  list(
-    given: { limit?: number | undefined; offset?: number | undefined } & CallOptions = {},
-  ): Pages<ListedInbox> {
-    const [{ limit, offset }, options] = split(given)
-    return new Pages<ListedInbox>(offset === undefined ? undefined : String(offset), async (cursor) => {
-      const from = Number(cursor ?? 0)
-      const query = { limit, offset: from }
-      const { items, total } = await this.#transport.call('listInboxes', { query }, options)
-      const next = from + items.length
-      return { items, next_cursor: items.length > 0 && next < total ? String(next) : null }
-    })
-  }
-
+export class Inboxes extends generated.Inboxes {
   /** The inbox, and its latest 50 messages, newest first. */
-  async get(id: string, options: CallOptions = {}): Promise<InboxDetail> {
-    return (await this.#transport.call('getInbox', { params: { id } }, options)) as InboxDetail
-  }
-
-  delete(id: string, options: CallOptions = {}): Promise<{ deleted: boolean }> {
-    return this.#transport.call('deleteInbox', { params: { id } }, options)
+  override get(id: string, options: CallOptions = {}): Promise<InboxDetail> {
+    return super.get(id, options) as Promise<InboxDetail>
   }
 
   /** Whether it has not expired, by the clock of the service: ours may be wrong. */
@@ -89,12 +52,12 @@ export class Inboxes {
    */
   messages(id: string, given: MessagesOptions = {}): Messages {
     const [{ after, limit, follow = false, wait_seconds = wait_seconds_default }, asked] = split(given)
-    const { now, sleep, random } = this.#transport.platform
+    const { now, sleep, random } = this.transport.platform
     const options = follow ? { retries: retries_max, ...asked } : asked
     const read = async (from: string | undefined, wait: number): Promise<Page<Message>> => {
       const query = { after: from, limit, ...(wait > 0 ? { wait } : {}) }
       const input = { params: { id }, query, held_ms: wait * 1_000 }
-      const { items, nextAfter } = await this.#transport.call('listMessages', input, options)
+      const { items, nextAfter } = await this.transport.call('listMessages', input, options)
       return { items: items as Message[], next_cursor: nextAfter }
     }
     let expires_ms: number | undefined
