@@ -12,12 +12,13 @@ const root = new URL('../', import.meta.url)
 /** File to text. */
 export function clientFiles(): Record<string, string> {
   const operations = operationsOf(JSON.parse(textOf('openapi.json')) as Document)
+  const types = sdkTypesText()
   const code = {
-    'sdk/src/generated-resources.ts': resourcesText(operations),
+    'sdk/src/generated-resources.ts': resourcesText(operations, types),
     'sdk/src/generated-retries.ts': retriesText(operations),
   }
   return {
-    'sdk/src/types.ts': sdkTypesText(),
+    'sdk/src/types.ts': types,
     ...Object.fromEntries(Object.entries(code).map(([file, text]) => [file, formatted(text, file)])),
     'docs/sdk.md': withRows(textOf('docs/sdk.md'), '| Call | Again | Why |', retryRows(operations)),
   }

@@ -6,15 +6,19 @@ import { commentOf, header, identifier } from './print.ts'
 /** Iterates and waits: sdk/src/inboxes.ts. */
 const by_hand = ['inboxes.messages']
 
-/** The text of sdk/src/generated-resources.ts. */
-export function resourcesText(operations: Operation[]): string {
+/** The text of sdk/src/generated-resources.ts. `types`: that of sdk/src/types.ts. */
+export function resourcesText(operations: Operation[], types: string): string {
+  const answers = new Answers(types)
   const named = operations.filter(({ sdk }) => sdk && !by_hand.includes(sdk.name))
   const resources = [...new Set(named.map(resourceOf))].filter((name) => name !== '')
   const ofResource = (name: string) => named.filter((operation) => resourceOf(operation) === name)
+  const classes = resources.map((name) => classText(classOf(name), ofResource(name), answers))
+  const own = ofResource('').map((operation) => methodText(operation, answers))
   return `${header}
-import { type Answer, type Body, ifMatch, listOf, offsetListOf, type Query, split } from './options.ts'
+import { type Body, ifMatch, listOf, offsetListOf, type Query, split } from './options.ts'
 import type { Pages } from './pages.ts'
 import type { CallOptions, CreateOptions, Transport } from './transport.ts'
+import type { ${[...answers.names].join(', ')} } from './types.ts'
 
 class Resource {
   /** @internal */
@@ -26,7 +30,7 @@ class Resource {
   }
 }
 
-${resources.map((name) => classText(classOf(name), ofResource(name))).join('\n')}
+${classes.join('\n')}
 /** The client with its resources. */
 export class Resources {
 ${resources.map((name) => `  readonly ${name}: ${classOf(name)}\n`).join('')}
@@ -37,7 +41,7 @@ ${resources.map((name) => `  readonly ${name}: ${classOf(name)}\n`).join('')}
     this.#transport = transport
 ${resources.map((name) => `    this.${name} = new ${classOf(name)}(transport)\n`).join('')}  }
 
-${ofResource('').map(methodText).join('\n').replaceAll('this.transport', 'this.#transport')}}
+${own.join('\n').replaceAll('this.transport', 'this.#transport')}}
 `
 }
 
@@ -45,18 +49,39 @@ function classOf(resource: string): string {
   return resource[0]!.toUpperCase() + resource.slice(1)
 }
 
-function classText(name: string, operations: Operation[]): string {
-  return `export class ${name} extends Resource {\n${operations.map(methodText).join('\n')}}\n`
+function classText(name: string, operations: Operation[], answers: Answers): string {
+  const methods = operations.map((operation) => methodText(operation, answers))
+  return `export class ${name} extends Resource {\n${methods.join('\n')}}\n`
 }
 
-function methodText(operation: Operation): string {
+/** Answers by the names that they have in types.ts. */
+class Answers {
+  readonly names = new Set<string>()
+
+  constructor(private readonly types: string) {}
+
+  of({ id, pages }: Operation): string {
+    const start = this.types.indexOf(`\n  ${id}: {`)
+    const [answer = ''] = this.types.slice(this.types.indexOf('answer: ', start) + 8).split('\n  }\n')
+    const is_list = pages === 'cursor' || pages === 'offset'
+    const [, type] = (is_list ? /items: (\w+)\[\]/ : /^([\w |<>,]+)$/).exec(answer) ?? []
+    if (!type) {
+      this.names.add('Operations')
+      return `Operations['${id}']['answer']${is_list ? "['items'][number]" : ''}`
+    }
+    for (const [name] of type.matchAll(/\b[A-Z]\w*/g)) if (name !== 'Record') this.names.add(name)
+    return type
+  }
+}
+
+function methodText(operation: Operation, answers: Answers): string {
   const { id, path_fields, sdk, pages, may_be_empty } = operation
   const { argument, body } = callOf(operation)
   const own = (sdk!.arguments ?? []).map((name) => `${name}: Body<'${id}'>['${name}']`)
   const parameters = [...path_fields.map(({ name }) => `${name}: string`), ...own, argument].join(', ')
   const is_list = pages === 'cursor' || pages === 'offset'
-  const answer = may_be_empty ? `Exclude<Answer<'${id}'>, undefined> | null` : `Answer<'${id}'>`
-  const returned = is_list ? `Pages<Answer<'${id}'>['items'][number]>` : `Promise<${answer}>`
+  const answer = answers.of(operation).replace(may_be_empty ? 'undefined' : '', may_be_empty ? 'null' : '')
+  const returned = is_list ? `Pages<${answer}>` : `Promise<${answer}>`
   return `${commentOf(docOf(operation), '  ')}  ${may_be_empty ? 'async ' : ''}${methodOf(operation)}(${parameters}): ${returned} {
 ${body}  }
 `
