@@ -2,10 +2,10 @@
 
 import { Waystation } from '../sdk/src/index.ts'
 import { exit, usageError } from './failures.ts'
+import type { Io } from './io.ts'
 import { Output } from './output.ts'
 import { checkedName, type Profile, Profiles } from './profiles.ts'
 import { parseExact } from './text.ts'
-import type { World } from './world.ts'
 
 export interface GlobalOptions {
   json?: boolean
@@ -41,16 +41,16 @@ export class Cli {
 
   /** `json`: how to tell of what goes wrong before the options are read. */
   constructor(
-    readonly world: World,
+    readonly io: Io,
     json = false,
   ) {
-    this.profiles = new Profiles(world)
-    this.out = new Output(world, json)
+    this.profiles = new Profiles(io)
+    this.out = new Output(io, json)
   }
 
   begin(options: GlobalOptions): void {
     this.#options = options
-    this.out = new Output(this.world, options.json ?? false)
+    this.out = new Output(this.io, options.json ?? false)
     if (options.profile !== undefined && options.url !== undefined) {
       throw usageError('--profile and --url exclude each other: a key goes only where it was saved for.')
     }
@@ -63,7 +63,7 @@ export class Cli {
   }
 
   #connect(): Connection {
-    const { env } = this.world
+    const { env } = this.io
     const { profile, url } = this.#options
     const [env_url, env_key] = [env.WAYSTATION_URL || undefined, env.WAYSTATION_KEY || undefined]
     if (profile !== undefined) return { profile, ...this.profiles.find(profile) }
@@ -80,7 +80,7 @@ export class Cli {
 
   /** Whether an address was given for this command. */
   get has_url(): boolean {
-    return this.#options.url !== undefined || Boolean(this.world.env.WAYSTATION_URL)
+    return this.#options.url !== undefined || Boolean(this.io.env.WAYSTATION_URL)
   }
 
   /** As given for this command, for waits that are patient otherwise. */
@@ -104,7 +104,7 @@ export class Cli {
         retries: this.#options.retries ?? default_retries,
         timeout_ms: this.#options.timeout * 1_000,
         parse_json: parseExact,
-        fetch: this.world.fetch,
+        fetch: this.io.fetch,
       })
     } catch (error) {
       // It came from a file or the environment, where anything can stand.

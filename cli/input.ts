@@ -48,7 +48,7 @@ function jsonOf(text: string, { string: as_text }: ValueOptions): RawJson | stri
 }
 
 export async function stdinText(cli: Cli, when_none: string): Promise<string> {
-  const { stdin } = cli.world
+  const { stdin } = cli.io
   if (stdin.isTTY) throw usageError(when_none)
   const decoder = new TextDecoder('utf-8', { fatal: true })
   try {
@@ -78,6 +78,13 @@ export function seconds(text: string): number {
   const [, digits, unit] = /^(\d{1,12}(?:\.\d{1,6})?)([smhd]?)$/.exec(text) ?? []
   if (digits === undefined) throw new InvalidArgumentError('It is a duration such as 90, 90s, 15m, 2h or 7d.')
   return Math.round(Number(digits) * units[unit!]! * 1e6) / 1e6 // 1.15m is 69 s
+}
+
+/** The time that is this long from now, by the clock of this machine. */
+export function timeFromNow(cli: Cli, seconds_from_now: number, flag: string): string {
+  const time = new Date(cli.io.now() + seconds_from_now * 1_000)
+  if (time.getUTCFullYear() <= 9999) return time.toISOString()
+  throw usageError(`${flag} ends after the year 9999.`)
 }
 
 export function wholeNumber(text: string): number {

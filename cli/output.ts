@@ -2,8 +2,8 @@
 
 import { stringWidth } from 'bun'
 import type { Failure } from './failures.ts'
+import type { Io, Sink } from './io.ts'
 import { isObject, jsonText, visible } from './text.ts'
-import type { Sink, World } from './world.ts'
 
 const styles = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33 } as const
 type Style = keyof typeof styles
@@ -27,7 +27,7 @@ export class Output {
   /** Of the columns so far; undefined before the header. */
   #widths: readonly number[] | undefined
 
-  constructor({ stdout, stderr, env }: World, json: boolean) {
+  constructor({ stdout, stderr, env }: Io, json: boolean) {
     this.json = json
     this.#stdout = stdout
     this.#stderr = stderr

@@ -14,8 +14,8 @@ import {
 } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { CliError, usageError } from './failures.ts'
+import type { Io } from './io.ts'
 import { isObject } from './text.ts'
-import type { World } from './world.ts'
 
 export interface Profile {
   url: string
@@ -39,9 +39,9 @@ export class Profiles {
   readonly file: string
   readonly #checks_mode: boolean
 
-  constructor(world: World) {
-    this.file = join(configFolder(world), 'waystation', 'profiles.json')
-    this.#checks_mode = world.platform !== 'win32'
+  constructor(io: Io) {
+    this.file = join(configFolder(io), 'waystation', 'profiles.json')
+    this.#checks_mode = io.platform !== 'win32'
   }
 
   list(): Stored {
@@ -193,7 +193,7 @@ export function kindOf(key: string): 'admin' | 'agent' | 'approval' | 'cron' {
   return key.startsWith('svc_apr_') ? 'approval' : 'cron'
 }
 
-function configFolder({ env, platform, home }: World): string {
+function configFolder({ env, platform, home }: Io): string {
   if (env.XDG_CONFIG_HOME) return env.XDG_CONFIG_HOME
   if (platform === 'win32') return env.APPDATA || join(home, 'AppData', 'Roaming')
   return platform === 'darwin' ? join(home, 'Library', 'Application Support') : join(home, '.config')

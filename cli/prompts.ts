@@ -16,9 +16,8 @@ export async function promptedLine(cli: Cli, message: string, otherwise: string)
   return answered(await text({ message, output: process.stderr }), isCancel)
 }
 
-function mustBeTerminal({ world }: Cli, otherwise: string): void {
-  if (!world.stdin.isTTY || !world.stderr.isTTY)
-    throw usageError('There is no terminal to ask at.', otherwise)
+function mustBeTerminal({ io }: Cli, otherwise: string): void {
+  if (!io.stdin.isTTY || !io.stderr.isTTY) throw usageError('There is no terminal to ask at.', otherwise)
 }
 
 function answered(answer: unknown, isCancel: (answer: unknown) => boolean): string {

@@ -3,14 +3,14 @@
 import { CommanderError } from 'commander'
 import { Cli } from './cli.ts'
 import { exit, failureOf } from './failures.ts'
+import type { Io } from './io.ts'
 import { programOf } from './program.ts'
-import type { World } from './world.ts'
 
-export async function run(args: string[], world: World): Promise<number> {
+export async function run(args: string[], io: Io): Promise<number> {
   // A command that could not even be read may have asked for JSON all the same.
   const end_of_options = args.indexOf('--')
   const options = end_of_options === -1 ? args : args.slice(0, end_of_options)
-  const cli = new Cli(world, options.includes('--json'))
+  const cli = new Cli(io, options.includes('--json'))
   try {
     await programOf(cli).parseAsync(args, { from: 'user' })
     return cli.exit_code

@@ -2,6 +2,7 @@
 // them in the documentation. A test fails when the files in git are not this.
 
 import { readFileSync, writeFileSync } from 'node:fs'
+import { commandsText } from './clients/cli.ts'
 import { type Document, operationsOf } from './clients/model.ts'
 import { formatted } from './clients/print.ts'
 import { resourcesText, retriesText, retryRows } from './clients/sdk.ts'
@@ -16,6 +17,7 @@ export function clientFiles(): Record<string, string> {
   const code = {
     'sdk/src/generated-resources.ts': resourcesText(operations, types),
     'sdk/src/generated-retries.ts': retriesText(operations),
+    'cli/generated.ts': commandsText(operations),
   }
   return {
     'sdk/src/types.ts': types,

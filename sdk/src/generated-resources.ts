@@ -120,7 +120,7 @@ export class Agents extends Resource {
     return this.transport.call('getAgent', { params: { agent_id } }, options)
   }
 
-  /** Remove an agent; its keys die, its records stay. Throws AGENT_NOT_FOUND. */
+  /** Remove an agent; its keys end, its records stay. Throws AGENT_NOT_FOUND. */
   delete(agent_id: string, options: CallOptions = {}): Promise<undefined> {
     return this.transport.call('deleteAgent', { params: { agent_id } }, options)
   }
@@ -342,7 +342,7 @@ export class Schedules extends Resource {
     return this.transport.call('cancelSchedule', { params: { id } }, options)
   }
 
-  /** List what was tried, newest first. Throws SCHEDULE_NOT_FOUND. */
+  /** List the attempts to call it, newest first. Throws SCHEDULE_NOT_FOUND. */
   attempts(id: string, query: Query<'listScheduleAttempts'> = {}): Pages<Attempt> {
     return listOf(this.transport, 'listScheduleAttempts', { id }, query)
   }
@@ -386,7 +386,7 @@ export class Checkpoints extends Resource {
     return this.transport.call('cancelCheckpoint', { params: { id } }, options)
   }
 
-  /** List what was tried to tell the agent, newest first. Throws CHECKPOINT_NOT_FOUND. */
+  /** List the attempts to send the decision, newest first. Throws CHECKPOINT_NOT_FOUND. */
   attempts(id: string, query: Query<'listCheckpointAttempts'> = {}): Pages<Attempt> {
     return listOf(this.transport, 'listCheckpointAttempts', { id }, query)
   }

@@ -123,7 +123,7 @@ export const deleteAgent = route({
   method: 'DELETE',
   path: '/v1/agents/:agent_id',
   tag,
-  summary: 'Remove an agent; its keys die, its records stay',
+  summary: 'Remove an agent; its keys end, its records stay',
   sdk: {
     name: 'agents.delete',
     retry: { safe: false, why: 'its name may be in use again by then' },

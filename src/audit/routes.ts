@@ -86,6 +86,7 @@ export const listEntries = route({
     ],
     options: {
       workflow_id: ['--workflow <id>', 'only of this workflow'],
+      action: ['--action <action>', 'only this action'],
       actor: ['--actor <name>', 'only by this actor'],
       from: ['--from <time>', 'not before this time, RFC 3339'],
       to: ['--to <time>', 'only before this time, RFC 3339'],

@@ -343,7 +343,7 @@ export const listCheckpointAttempts = route({
   method: 'GET',
   path: '/v1/checkpoints/:id/attempts',
   tag,
-  summary: 'List what was tried to tell the agent, newest first',
+  summary: 'List the attempts to send the decision, newest first',
   sdk: { name: 'checkpoints.attempts' },
   cli: {
     usage: 'checkpoint attempts <id>',

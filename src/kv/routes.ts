@@ -278,7 +278,7 @@ export const getNamespaceKey = route({
       'waystation namespace get state last-run',
       'waystation namespace get state last-run --json   # with its version and times',
     ],
-    options: { if_version: ['--if-version <n>', 'only this version; another is a conflict'] },
+    options: { if_version: false },
   },
   auth: ['admin'],
   params: { namespace, key },

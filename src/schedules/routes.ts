@@ -216,7 +216,7 @@ export const listScheduleAttempts = route({
   method: 'GET',
   path: '/v1/schedules/:id/attempts',
   tag,
-  summary: 'List what was tried, newest first',
+  summary: 'List the attempts to call it, newest first',
   sdk: { name: 'schedules.attempts' },
   cli: {
     usage: 'schedule attempts <id>',

@@ -12,7 +12,7 @@ export interface Source extends AsyncIterable<Uint8Array | string> {
   isTTY?: boolean | undefined
 }
 
-export interface World {
+export interface Io {
   env: Readonly<Record<string, string | undefined>>
   /** As process.platform says. */
   platform: string
