@@ -1,4 +1,4 @@
-// What went wrong, as one line, as JSON, and as an exit code.
+// Failures as one line, as JSON and as an exit code.
 
 import { CommanderError } from 'commander'
 import { WaystationError, WaystationNetworkError, WaystationTimeoutError } from '../sdk/src/index.ts'
@@ -20,7 +20,7 @@ export interface Failure {
   code: string
   message: string
   exit_code: number
-  /** What to do about it. */
+  /** The next step. */
   next: string
   status?: number
   request_id?: string
@@ -28,7 +28,7 @@ export interface Failure {
   details?: Readonly<Record<string, unknown>>
 }
 
-/** A failure that the CLI itself tells of. */
+/** A failure that the CLI itself finds. */
 export class CliError extends Error {
   constructor(
     readonly code: string,
@@ -91,7 +91,7 @@ const classes: Record<WaystationError['code'], [exit_code: number, next: string]
   UNEXPECTED_ANSWER: [exit.unexpected, 'Check the address, and what stands between here and the service.'],
 }
 
-/** `url`: where was asked, when it came to that. */
+/** `url`: the address that was called, if any. */
 export function failureOf(error: unknown, url?: string): Failure {
   if (error instanceof WaystationError) return refused(error)
   if (error instanceof CliError) {
@@ -130,7 +130,7 @@ export function failureOf(error: unknown, url?: string): Failure {
     code: 'UNEXPECTED',
     message,
     exit_code: exit.unexpected,
-    next: 'This should not happen: report it.',
+    next: 'This should not happen: please report it.',
   }
 }
 

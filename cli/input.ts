@@ -11,7 +11,7 @@ export interface ValueOptions {
   string?: boolean
 }
 
-/** JSON as it was written, or a text as it is. Undefined when none was given and none is needed. */
+/** JSON as it was written, or a text as it is. */
 export async function requiredValueOf(
   cli: Cli,
   given: string | undefined,
@@ -98,7 +98,7 @@ export function idempotencyKey(text: string): string {
   throw new InvalidArgumentError('It is 1 to 255 characters of ASCII without spaces.')
 }
 
-/** What a timer can wait for. */
+/** A time that a timer can wait for. */
 export function timeoutSeconds(text: string): number {
   const given = positiveNumber(text)
   if (given >= 0.001 && given <= 86_400) return given

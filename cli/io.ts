@@ -1,4 +1,4 @@
-// What the CLI takes from where it runs. Tests give their own.
+// The process as the CLI sees it: environment, streams, clock. Tests give their own.
 
 import type { Fetch } from '../sdk/src/index.ts'
 

@@ -7,7 +7,7 @@ import type { Io } from './io.ts'
 import { programOf } from './program.ts'
 
 export async function run(args: string[], io: Io): Promise<number> {
-  // A command that could not even be read may have asked for JSON all the same.
+  // --json counts for errors, too, even when the words are not a command.
   const end_of_options = args.indexOf('--')
   const options = end_of_options === -1 ? args : args.slice(0, end_of_options)
   const cli = new Cli(io, options.includes('--json'))
@@ -22,7 +22,7 @@ export async function run(args: string[], io: Io): Promise<number> {
       }
       if (error.code === 'commander.help' && !cli.out.json) return exit.usage // that help was printed
     }
-    const failure = failureOf(error, cli.asked_url)
+    const failure = failureOf(error, cli.called_url)
     cli.out.failure(failure)
     return failure.exit_code
   }

@@ -19,7 +19,7 @@ export interface CommandSpec extends Group {
 
 /** A command by hand. */
 export interface OwnCommand extends CommandSpec {
-  /** What an argument may be. */
+  /** The values of an argument. */
   choices?: Readonly<Record<string, readonly string[]>>
   run(cli: Cli, given: Given, program: Command): unknown
 }
@@ -48,7 +48,7 @@ export interface GeneratedCommand extends CommandSpec {
   columns?: readonly string[]
   /** The member of the answer that `--save` keeps as a profile. */
   key?: string
-  /** What is printed when the answer is empty. */
+  /** The word that is printed when the answer is empty: `deleted`. */
   done?: string
   /** The member of the answer that is printed without `--json`. */
   shows?: string

@@ -74,7 +74,7 @@ function givenTo(cli: Cli, spec: OwnCommand, command: Command): Given {
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
 }
 
-/** A part of a path must be something there: the service cannot tell a dot segment from another path. */
+/** An empty part or a dot segment would make it another path. */
 function checkPart(name: string, text: unknown): void {
   if (text === '' || /^(\.|%2e){1,2}$/i.test(String(text))) {
     throw usageError(`${name} must not be '${text}'.`)

@@ -35,7 +35,7 @@ interface Operation {
   'x-destructive'?: boolean
 }
 
-/** What is read of an OpenAPI document. */
+/** The parts of an OpenAPI document that are read. */
 export interface Document {
   info: { version: string }
   paths: Record<string, Record<string, Operation>>
@@ -60,7 +60,7 @@ export interface ReadyTool {
   places: ReadonlyMap<string, { place: Place; name: string }>
   /** Whether the data is wrapped, as all of /api is. */
   wrapped: boolean
-  /** What every answer with a body has. */
+  /** The fields of every answer with a body. */
   answer_fields: readonly string[]
   listed: {
     name: string
@@ -155,7 +155,7 @@ function inputOf(tool: Tool, parameters: Parameter[], body: Schema | null): Obje
   const required: string[] = []
   for (const { in: place, name, required: needed, description, schema } of parameters) {
     const argument = argumentOf(name)
-    // Arguments are plain text; the encoding is ours to do.
+    // Arguments are plain text; they are encoded here.
     const described =
       description === undefined ? {} : { description: description.replace(', percent-encoded once', '') }
     // A path with an empty part is another path.
@@ -202,7 +202,7 @@ function answerOf(tool: Tool, operation: Operation, wrapped: boolean, document: 
   return plain(other ? either(data, other) : data) as ObjectSchema
 }
 
-/** An answer that is no success and yet has data: a blocked rate check. */
+/** An error status whose answer has data: a blocked rate check. */
 function blockedDataOf(operation: Operation, document: Document): ObjectSchema | null {
   const { anyOf = [] } = (schemaIn(operation.responses['429'], document) ?? {}) as { anyOf?: Schema[] }
   return (anyOf.find(({ properties }) => properties?.data)?.properties?.data ?? null) as ObjectSchema | null

@@ -7,7 +7,7 @@ import { mcpServer, type ServerOptions } from './server.ts'
 const running = new Map<string, Set<AbortController>>()
 
 export interface HttpOptions extends Omit<ServerOptions, 'signal'> {
-  /** Tells one caller's request ids from another's. */
+  /** Separates the request ids of callers. */
   caller: string
 }
 
@@ -33,13 +33,13 @@ export async function answerPost(
     return new Response(null, { status: 202 })
   }
   const ending = new AbortController()
-  // Also when the client went away while its request was taken in.
+  // Also when the client disconnected while its request was read.
   const signal = AbortSignal.any([request.signal, ending.signal])
   const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: takes === 'json' })
   await mcpServer({ ...options, signal }).connect(transport as never)
   const named = nameOf(caller, id)
   const forget = remember(named, ending)
-  // The transport tells through this when the answer is complete, in either form.
+  // The transport calls this when the answer is complete, in either form.
   const send = transport.send.bind(transport)
   transport.send = async (...sent) => {
     try {
@@ -54,12 +54,12 @@ export async function answerPost(
     new Request('http://in.process/mcp', { method: 'POST', headers }),
     { parsedBody: message },
   )
-  // A message that is no request is done with when it was taken.
+  // A notification has no answer: it is complete once it was accepted.
   if (response.status !== 200) forget()
   return response
 }
 
-/** What the client takes; JSON where it takes both. */
+/** The form that the client accepts; JSON when it accepts both. */
 function accepted(headers: Headers): 'json' | 'stream' | null {
   const accept = headers.get('accept')?.toLowerCase() ?? '*/*'
   if (/application\/(json|\*)|\*\/\*/.test(accept)) return 'json'

@@ -35,7 +35,7 @@ export interface ServerOptions extends Caller {
   read_only: boolean
   /** Ends waits, beside what ends them in the protocol. */
   signal: AbortSignal
-  /** Is told of every call that begins. */
+  /** Called when a call begins. */
   onCall?: (result: Promise<unknown>) => void
 }
 
@@ -47,7 +47,7 @@ export function mcpServer({ read_only, signal, onCall, ...caller }: ServerOption
     {
       capabilities: { tools: {} },
       instructions: read_only ? read_only_instructions : instructions,
-      // Otherwise each server makes one for questions to the client, of which there are none.
+      // Otherwise each server makes a validator for requests to the client, and there are none.
       jsonSchemaValidator: { getValidator: () => () => ({ valid: true }) as never },
     },
   )

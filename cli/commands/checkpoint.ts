@@ -32,7 +32,7 @@ export const checkpointWait: OwnCommand = {
 
 async function decision(cli: Cli, id: string, wait_seconds: number | undefined): Promise<Checkpoint> {
   const { checkpoints } = cli.client()
-  if (wait_seconds === undefined) return checkpoints.waitFor(id, cli.patience)
+  if (wait_seconds === undefined) return checkpoints.waitFor(id, cli.retries)
   const over = new Error('the time to wait is over')
   const controller = new AbortController()
   const until_ms = performance.now() + wait_seconds * 1_000
@@ -47,7 +47,7 @@ async function decision(cli: Cli, id: string, wait_seconds: number | undefined):
   }
   arm()
   try {
-    return await checkpoints.waitFor(id, { ...cli.patience, signal: controller.signal })
+    return await checkpoints.waitFor(id, { ...cli.retries, signal: controller.signal })
   } catch (error) {
     if (error !== over) throw error
     throw new WaystationTimeoutError(wait_seconds * 1_000, `Not decided within ${wait_seconds} s.`)

@@ -34,7 +34,7 @@ export const inboxTail: OwnCommand = {
     const { inboxes } = cli.client()
     const from = only_new ? (await inboxes.get(id)).messages[0]?.id : after
     cli.out.note(`Following ${id}; Ctrl-C ends it.`)
-    for await (const message of inboxes.messages(id, { ...cli.patience, after: from, follow: true })) {
+    for await (const message of inboxes.messages(id, { ...cli.retries, after: from, follow: true })) {
       printItems(cli, [message], columns)
     }
     cli.out.note('The inbox has expired.')

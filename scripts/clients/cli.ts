@@ -61,15 +61,16 @@ function specOf(operation: Operation): Omit<GeneratedCommand, 'call'> {
   }
 }
 
-function examplesOf({ id, cli }: Operation): readonly string[] {
+/** Those of the contract, or one that is made: with an id for an argument whose description has the prefix of one. */
+function examplesOf({ id, cli, path_fields }: Operation): readonly string[] {
   if (cli!.examples) return cli!.examples
-  if (cli!.usage.includes('<')) throw new Error(`${id} needs an example for the help of its command`)
-  return [`waystation ${wordsOf(cli!.usage)}`]
-}
-
-/** The usage without its arguments. */
-function wordsOf(usage: string): string {
-  return usage.replace(/ [<[].*/, '')
+  const example = cli!.usage.replace(/ \[\w+\]/g, '').replace(/<(\w+)>/g, (_, argument: string) => {
+    const description = path_fields.find(({ name }) => name === argument)?.schema.description ?? ''
+    const [, prefix] = /\b([a-z]{3}_)…/.exec(description) ?? []
+    if (prefix) return `${prefix}01m7yjrz37hxnv52px0106nehd`
+    throw new Error(`${id} needs an example for the help of its command`)
+  })
+  return [`waystation ${example}`]
 }
 
 function argumentsOf({ cli }: Operation): string[] {

@@ -4,15 +4,15 @@ import * as generated from './generated-resources.ts'
 import { type CallOptions, retries_max } from './transport.ts'
 import type { Checkpoint } from './types.ts'
 
-/** How long the service is asked to hold a waiting request; it takes 55 at most. */
+/** How long the service holds a waiting request; it accepts 55 at most. */
 const wait_seconds_default = 50
 /** A service with too many waiting requests answers at once. The next request then follows after this, and a little more. */
 const look_again_ms = 1_000
 
 export class Checkpoints extends generated.Checkpoints {
   /**
-   * Waits until it is approved, rejected, expired or cancelled, however long that takes; `signal` ends the wait. A
-   * service that is away is asked again for about a minute, unless `retries` says otherwise.
+   * Waits until it is approved, rejected, expired or cancelled, however long that takes; `signal` ends the wait. An
+   * unavailable service is tried again for about a minute, unless `retries` says otherwise.
    */
   async waitFor(
     id: string,

@@ -60,16 +60,16 @@ export class Waystation extends Resources {
   }
 }
 
-/** Throws TypeError for what is no http or https URL, or holds a password, which fetch would refuse. */
+/** Throws TypeError unless it is an http or https URL, without a password, which fetch would refuse. */
 function baseOf(url: string): string {
   const { protocol, origin, pathname, search, hash, username, password } = new URL(url)
   if (!['http:', 'https:'].includes(protocol) || `${search}${hash}${username}${password}` !== '') {
-    throw new TypeError('url must be the http or https address of the service, and no more than that')
+    throw new TypeError('url must be the http or https address of the service, and nothing more')
   }
   return origin + pathname.replace(/\/+$/, '')
 }
 
-/** Without the line end that a file may have left. What fetch would refuse is refused here: its error shows the key. */
+/** Without the line end of a file. Refuses what fetch would refuse, because the error of fetch shows the key. */
 function headerText(name: string, value: string): string {
   const text = value.trim()
   if (/^[\x20-\x7e\x80-\xff]+$/.test(text)) return text

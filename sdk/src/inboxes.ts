@@ -22,16 +22,16 @@ export interface MessagesOptions extends CallOptions {
   /** Messages a request, at most 100; default 50. */
   limit?: number | undefined
   /**
-   * Waits for more at the end, until the inbox expires or `signal` is aborted. A service that is away is asked again
+   * Waits for more at the end, until the inbox expires or `signal` is aborted. An unavailable service is tried again
    * for about a minute, unless `retries` says otherwise.
    */
   follow?: boolean | undefined
-  /** How long the service is asked to hold a request that waits, at most 55; default 50. */
+  /** How long the service holds a request that waits, at most 55; default 50. */
   wait_seconds?: number | undefined
 }
 
 const wait_seconds_default = 50
-/** A service on which too many wait answers at once; then this long, and a little more, is waited here. */
+/** A service with too many waiting requests answers at once. The next request then follows after this, and a little more. */
 const look_again_ms = 1_000
 
 export class Inboxes extends generated.Inboxes {
@@ -40,7 +40,7 @@ export class Inboxes extends generated.Inboxes {
     return super.get(id, options) as Promise<InboxDetail>
   }
 
-  /** Whether it has not expired, by the clock of the service: ours may be wrong. */
+  /** True until it has expired by the clock of the service: the one here may be wrong. */
   async #isListed(id: string, options: CallOptions): Promise<boolean> {
     for await (const inbox of this.list({ ...options, limit: 100 })) if (inbox.id === id) return true
     return false
@@ -48,12 +48,12 @@ export class Inboxes extends generated.Inboxes {
 
   /**
    * All messages, oldest first. With `follow` the iteration waits for more and ends once the inbox has expired and
-   * everything was read. `page()` answers what is there now; its `next_cursor` is the `after` of the next time.
+   * everything was read. `page()` reads what is there now; its `next_cursor` is the `after` of the next call.
    */
   messages(id: string, given: MessagesOptions = {}): Messages {
-    const [{ after, limit, follow = false, wait_seconds = wait_seconds_default }, asked] = split(given)
+    const [{ after, limit, follow = false, wait_seconds = wait_seconds_default }, call] = split(given)
     const { now, sleep, random } = this.transport.platform
-    const options = follow ? { retries: retries_max, ...asked } : asked
+    const options = follow ? { retries: retries_max, ...call } : call
     const read = async (from: string | undefined, wait: number): Promise<Page<Message>> => {
       const query = { after: from, limit, ...(wait > 0 ? { wait } : {}) }
       const input = { params: { id }, query, held_ms: wait * 1_000 }
@@ -108,7 +108,7 @@ export class Messages implements AsyncIterable<Message> {
       yield* items
       after = next_cursor ?? after
       if (items.length > 0) continue
-      // A message may have come between the empty page and the end, so one more look follows.
+      // A message may have come between the empty page and the end, so one more read follows.
       if (!follow || over) return
       over = await isOver()
       if (!over) await pause(asked_at)

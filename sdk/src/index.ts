@@ -1,4 +1,4 @@
-// The package's one door.
+// The exports of the package.
 
 // biome-ignore-start lint/performance/noBarrelFile: a package has one entry, and this is it
 export {

@@ -20,7 +20,7 @@ export interface PutOptions extends CallOptions {
 
 export interface UpdateOptions extends CallOptions {
   ttl_seconds?: number | undefined
-  /** How often it starts again because somebody else was faster; default 10. */
+  /** The number of tries when other writers are faster; default 10. */
   tries?: number | undefined
 }
 
@@ -79,12 +79,12 @@ export class Kv extends generated.Kv {
     value: unknown,
     given: PutOptions = {},
   ): Promise<PutResult> {
-    if (value === undefined) throw new TypeError('undefined is no value; delete the key, or put null')
+    if (value === undefined) throw new TypeError('undefined is not a value; delete the key, or put null')
     return super.put(namespace, key, value, given)
   }
 
   /**
-   * Puts what `next` makes of the value, unless somebody else wrote meanwhile: then `next` is called again with the
+   * Puts what `next` makes of the value, unless another writer was faster: then `next` is called again with the
    * new value. It gets undefined for a key that is absent. When it returns undefined, nothing is written, and the result
    * is the entry as it was, null when there is none. Throws VERSION_MISMATCH after `tries`.
    */

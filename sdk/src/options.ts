@@ -1,4 +1,4 @@
-// Methods take fields of the request and options of the call in one object; this tells them apart.
+// Methods take fields of the request and options of the call in one object; they are separated here.
 
 import { Pages } from './pages.ts'
 import type { CallOptions, CreateOptions, Input, Transport } from './transport.ts'

@@ -20,11 +20,11 @@ export type RateLimitResult =
   | (RateLimitBlocked & { allowed: false })
 
 export interface RateLimitWaitOptions extends CallOptions {
-  /** Rather than waiting for longer than this in all, it throws WaystationTimeoutError. */
+  /** Throws WaystationTimeoutError instead of waiting for longer than this in all. */
   max_wait_ms?: number | undefined
 }
 
-/** Those who wait for the same window do not all come back in the same moment. */
+/** Spreads the callers that wait for the same window. */
 const spread_ms_max = 1_000
 
 export class RateLimit extends generated.RateLimit {
@@ -33,7 +33,7 @@ export class RateLimit extends generated.RateLimit {
     return super.check(key, rule, options) as Promise<RateLimitResult>
   }
 
-  /** Checks until it is allowed, and waits as long as it is told to in between. */
+  /** Checks until it is allowed, and waits for `retryAfter` in between. */
   async wait(
     key: string,
     rule: RateLimitRule,

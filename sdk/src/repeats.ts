@@ -1,5 +1,5 @@
-// Whether a request may be sent again when it is unknown if the first one had its effect. Reads may be, and what creates
-// carries an Idempotency-Key. The rules of the other operations come from the contract.
+// Repeats of a request whose outcome is unknown. Reads are repeated, and so is what carries an Idempotency-Key. The rules
+// of the other operations come from the contract.
 
 import type { WaystationError } from './errors.ts'
 import { retries } from './generated-retries.ts'
@@ -30,7 +30,7 @@ interface Done {
 }
 
 interface Rule {
-  /** Whether it is sent again. */
+  /** True when it is sent again. */
   repeat(sent: Sent): boolean
   why: string
   done?: Done

@@ -124,10 +124,7 @@ export const deleteAgent = route({
   path: '/v1/agents/:agent_id',
   tag,
   summary: 'Remove an agent; its keys end, its records stay',
-  sdk: {
-    name: 'agents.delete',
-    retry: { safe: false, why: 'its name may be in use again by then' },
-  },
+  sdk: { name: 'agents.delete', retry: { safe: false, why: 'its name may be in use again by then' } },
   cli: { usage: 'agent delete <agent_id>', examples: ['waystation agent delete worker-1'] },
   auth: ['admin'],
   destructive: true,

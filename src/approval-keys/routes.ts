@@ -113,10 +113,7 @@ export const deleteApprovalKey = route({
       done: { code: 'APPROVAL_KEY_NOT_FOUND' },
     },
   },
-  cli: {
-    usage: 'key delete <approval_key_id>',
-    examples: ['waystation key delete apk_01m7yjrz37hxnv52px0106nehd'],
-  },
+  cli: { usage: 'key delete <approval_key_id>' },
   auth: ['admin'],
   destructive: true,
   params: { approval_key_id: idParam('The approval key, apk_….') },

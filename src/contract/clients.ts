@@ -36,7 +36,7 @@ export interface CliCommand {
   usage: string
   /** Default: the summary. */
   about?: string
-  /** Default: the words of the usage, for a command without arguments. */
+  /** Default: the usage, with an id where the description of an argument has its prefix (`sch_…`). */
   examples?: readonly string[]
   /** About all commands that begin with the same word; one of them says it. */
   group?: string

@@ -159,11 +159,7 @@ export const getItem = route({
   tag,
   summary: 'Read a dead letter',
   sdk: { name: 'dlq.get' },
-  cli: {
-    usage: 'dlq get <id>',
-    about: 'Show a dead letter with its payload',
-    examples: [`waystation dlq get ${example}`],
-  },
+  cli: { usage: 'dlq get <id>', about: 'Show a dead letter with its payload' },
   auth: ['agent', 'admin'],
   heavy: true,
   params: { id },
@@ -187,7 +183,7 @@ export const deleteItem = route({
       done: { code: 'DLQ_NOT_FOUND' },
     },
   },
-  cli: { usage: 'dlq delete <id>', examples: [`waystation dlq delete ${example}`] },
+  cli: { usage: 'dlq delete <id>' },
   auth: ['agent'],
   destructive: true,
   params: { id },
@@ -225,10 +221,7 @@ export const claimItem = route({
   summary: 'Take the lock on a failed item',
   sdk: {
     name: 'dlq.claim',
-    retry: {
-      safe: false,
-      why: 'nobody would have the token of the lock; it runs out by itself',
-    },
+    retry: { safe: false, why: 'nobody would have the token of the lock; it runs out by itself' },
   },
   cli: {
     usage: 'dlq claim [id]',
@@ -252,10 +245,7 @@ export const extendItem = route({
   tag,
   summary: 'Keep the lock, for lock_seconds from now',
   description: 'The lock then ends `lock_seconds` from now.',
-  sdk: {
-    name: 'dlq.extend',
-    retry: { safe: { with: 'lock_token' }, why: 'the token names one lock' },
-  },
+  sdk: { name: 'dlq.extend', retry: { safe: { with: 'lock_token' }, why: 'the token names one lock' } },
   cli: {
     usage: 'dlq extend <id>',
     about: 'Extend the lock',
@@ -339,10 +329,7 @@ export const resolveItem = route({
   tag,
   summary: 'Mark the item as mended',
   description: 'From any status; a repeat changes nothing.',
-  sdk: {
-    name: 'dlq.resolve',
-    retry: { safe: true, why: 'resolving a resolved item answers the same' },
-  },
+  sdk: { name: 'dlq.resolve', retry: { safe: true, why: 'resolving a resolved item answers the same' } },
   cli: {
     usage: 'dlq resolve <id>',
     about: 'Mark a dead letter as resolved',

@@ -158,7 +158,6 @@ export const getInbox = route({
   cli: {
     usage: 'inbox get <id>',
     about: 'Show an inbox; with --json its latest 50 messages, too',
-    examples: [`waystation inbox get ${example}`],
     shows: 'inbox',
   },
   auth: ['agent', 'admin'],
@@ -217,7 +216,7 @@ export const deleteInbox = route({
       done: { code: 'INBOX_NOT_FOUND', answer: { deleted: true } },
     },
   },
-  cli: { usage: 'inbox delete <id>', examples: [`waystation inbox delete ${example}`] },
+  cli: { usage: 'inbox delete <id>' },
   auth: ['agent', 'admin'],
   destructive: true,
   params: { id },

@@ -14,10 +14,7 @@ export const tick = route({
   summary: 'Do all that is due, and answer when it is done',
   sdk: {
     name: 'tick',
-    retry: {
-      safe: true,
-      why: 'a second tick does nothing twice; its counts leave out what the first did',
-    },
+    retry: { safe: true, why: 'a second tick does nothing twice; its counts leave out what the first did' },
   },
   cli: {
     usage: 'tick',

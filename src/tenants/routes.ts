@@ -102,10 +102,7 @@ export const deleteTenant = route({
   tag,
   summary: 'Schedule the tenant for deletion, 30 days from now',
   description: 'Needs `confirm: "DELETE ALL DATA"`. Everything of the tenant is removed after 30 days.',
-  sdk: {
-    name: 'tenants.delete',
-    retry: { safe: true, why: 'deleting it again answers the same' },
-  },
+  sdk: { name: 'tenants.delete', retry: { safe: true, why: 'deleting it again answers the same' } },
   cli: {
     usage: 'tenant delete [tenant_id]',
     about: 'Delete a tenant; it can be restored for 30 days',
@@ -133,10 +130,7 @@ export const restoreTenant = route({
   path: '/v1/tenants/:tenant_id/restore',
   tag,
   summary: 'Take back the deletion',
-  sdk: {
-    name: 'tenants.restore',
-    retry: { safe: false, why: 'a tenant that is active already is refused' },
-  },
+  sdk: { name: 'tenants.restore', retry: { safe: false, why: 'a tenant that is active already is refused' } },
   cli: { usage: 'tenant restore [tenant_id]', about: 'Restore a tenant that waits for its deletion' },
   auth: ['admin'],
   while_pending_deletion: true,
@@ -187,10 +181,7 @@ export const rotateSigningSecret = route({
   tag,
   summary: 'Get a new signing secret; the old one signs beside it for 24 hours',
   description: 'Both secrets sign for 24 hours: verify callbacks with both.',
-  sdk: {
-    name: 'tenants.rotateSigningSecret',
-    retry: { safe: false, why: 'a repeat would rotate twice' },
-  },
+  sdk: { name: 'tenants.rotateSigningSecret', retry: { safe: false, why: 'a repeat would rotate twice' } },
   cli: {
     usage: 'tenant rotate-signing-secret [tenant_id]',
     about: 'Make a new signing secret; both sign for 24 hours',
