@@ -58,7 +58,7 @@ export interface ReadyTool {
   target_without: Target | null
   /** Where each argument goes, under its name on the wire. */
   places: ReadonlyMap<string, { place: Place; name: string }>
-  /** Whether the data is wrapped, as all of /api is. */
+  /** The data of an answer is in the envelope `{success, data}`. */
   wrapped: boolean
   /** The fields of every answer with a body. */
   answer_fields: readonly string[]
@@ -101,7 +101,10 @@ function ready(tool: Tool, document: Document): ReadyTool {
   const [path, method, operation] = operationOf(document, tool.operation)
   const parameters = (operation.parameters ?? []).filter(({ name }) => !tool.leave_out?.includes(name))
   const body = schemaIn(operation.requestBody, document)
-  const wrapped = path.startsWith('/api/')
+  const success = successOf(operation, document)
+  const wrapped = success?.properties?.success !== undefined
+  const blocked = wrapped ? blockedDataOf(operation, document) : null
+  const answer = answerOf(tool, (wrapped ? success.properties!.data! : success) as ObjectSchema, blocked)
   const places: ReadyTool['places'] = new Map([
     ...parameters.map(({ in: place, name }) => [argumentOf(name), { place, name }] as const),
     ...Object.keys(body?.properties ?? {})
@@ -115,13 +118,13 @@ function ready(tool: Tool, document: Document): ReadyTool {
     target_without: tool.without ? { ...target, path: pathWithout(tool.without, document) } : null,
     places,
     wrapped,
-    answer_fields: answerOf(tool, operation, wrapped, document).required,
+    answer_fields: answer.required,
     listed: {
       name: tool.name,
       title: tool.title,
       description: tool.description,
       inputSchema: inputOf(tool, parameters, body),
-      outputSchema: outputOf(tool, operation, wrapped, document),
+      outputSchema: outputOf(tool, answer),
       annotations: {
         title: tool.title,
         readOnlyHint: target.method === 'GET',
@@ -180,8 +183,7 @@ function inputOf(tool: Tool, parameters: Parameter[], body: Schema | null): Obje
   }
 }
 
-function outputOf(tool: Tool, operation: Operation, wrapped: boolean, document: Document): ObjectSchema {
-  const answer = answerOf(tool, operation, wrapped, document)
+function outputOf(tool: Tool, answer: ObjectSchema): ObjectSchema {
   if (tool.item) return objectOf({ item: { anyOf: [answer, { type: 'null' }] } })
   if (!tool.next) return answer
   const next_step = { type: 'string', description: 'What to do now.' }
@@ -193,13 +195,14 @@ function outputOf(tool: Tool, operation: Operation, wrapped: boolean, document: 
 }
 
 /** The data of an answer, as the API gives it. */
-function answerOf(tool: Tool, operation: Operation, wrapped: boolean, document: Document): ObjectSchema {
+function answerOf(tool: Tool, data: ObjectSchema, other: ObjectSchema | null): ObjectSchema {
   if (tool.done !== undefined) return objectOf({ [tool.done]: { type: 'boolean', const: true } })
-  const success = Object.keys(operation.responses).find((status) => status === '200' || status === '201')!
-  const answer = schemaIn(operation.responses[success], document)!
-  const data = (wrapped ? answer.properties!.data! : answer) as ObjectSchema
-  const other = wrapped && blockedDataOf(operation, document)
   return plain(other ? either(data, other) : data) as ObjectSchema
+}
+
+/** Null when a success has no body. */
+function successOf({ responses }: Operation, document: Document): Schema | null {
+  return schemaIn(responses[200] ?? responses[201], document)
 }
 
 /** An error status whose answer has data: a blocked rate check. */

@@ -3,7 +3,7 @@
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'
 import { mcpServer, type ServerOptions } from './server.ts'
 
-/** Calls under way on this node by caller and request id, so that a cancellation, which is a POST of its own, finds them. */
+/** Calls in progress on this node by caller and request id, so that a cancellation, which is a POST of its own, finds them. */
 const running = new Map<string, Set<AbortController>>()
 
 export interface HttpOptions extends Omit<ServerOptions, 'signal'> {
@@ -11,14 +11,14 @@ export interface HttpOptions extends Omit<ServerOptions, 'signal'> {
   caller: string
 }
 
-/** A message whose ids were checked: how they are written is all that is kept of them here. */
+/** A message whose ids were checked. */
 export interface Message {
   method?: unknown
   id?: string | number
   params?: { requestId?: string | number; [name: string]: unknown }
 }
 
-/** Answers one POST of this message. The caller was let in before. */
+/** Answers one POST of this message. The caller was authenticated before. */
 export async function answerPost(
   request: Request,
   message: Message,
@@ -38,14 +38,14 @@ export async function answerPost(
   const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: takes === 'json' })
   await mcpServer({ ...options, signal }).connect(transport as never)
   const named = nameOf(caller, id)
-  const forget = remember(named, ending)
+  const end = remember(named, ending)
   // The transport calls this when the answer is complete, in either form.
   const send = transport.send.bind(transport)
   transport.send = async (...sent) => {
     try {
       await send(...sent)
     } finally {
-      forget()
+      end()
     }
   }
   const headers = new Headers(request.headers)
@@ -55,7 +55,7 @@ export async function answerPost(
     { parsedBody: message },
   )
   // A notification has no answer: it is complete once it was accepted.
-  if (response.status !== 200) forget()
+  if (response.status !== 200) end()
   return response
 }
 

@@ -1,4 +1,4 @@
-// The MCP server: what it says of itself, which tools it lists, and their calls. Transports are http.ts and stdio.ts.
+// The MCP server: its instructions, the list of its tools, and their calls. Transports are http.ts and stdio.ts.
 
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import {
@@ -16,12 +16,12 @@ import { type Document, type ReadyTool, readyTools } from './contract.ts'
 const document = openapi as unknown as Document
 export const ready_tools: readonly ReadyTool[] = readyTools(document)
 
-/** The SDK's own check of a call is in the handler, where what it finds is the client's fault; before it, ours. */
+/** Looser than the schema of the SDK: the arguments are checked in the handler, which names the client's mistakes. */
 const CallSchema = RequestSchema.extend({ method: CallToolRequestSchema.shape.method })
 
 const instructions = `Waystation keeps what an agent needs between and during its runs.
 - State: kv_*. What was done: audit_append, audit_list. You will forget; keep ids and progress with kv_put.
-- Work that failed: dlq_create parks it; dlq_claim takes it up, then dlq_resolve, dlq_release or dlq_fail.
+- Work that failed: dlq_create stores it; dlq_claim locks it, then dlq_resolve, dlq_release or dlq_fail.
 - Later: schedule_create. Before anything that a human should decide: checkpoint_create, then checkpoint_wait.
 - Messages from outside, and callbacks without a URL of your own: inbox_create, then inbox_wait.
 - Not too often: rate_limit_check before each action.
