@@ -2,10 +2,10 @@
 // them in the documentation. A test fails when the files in git are not this.
 
 import { readFileSync, writeFileSync } from 'node:fs'
-import { commandsText } from './clients/cli.ts'
+import { commandRows, commandsText } from './clients/cli.ts'
 import { type Document, operationsOf } from './clients/model.ts'
 import { formatted } from './clients/print.ts'
-import { resourcesText, retriesText, retryRows } from './clients/sdk.ts'
+import { methodRows, resourcesText, retriesText, retryRows } from './clients/sdk.ts'
 import { sdkTypesText } from './sdk-types.ts'
 
 const root = new URL('../', import.meta.url)
@@ -22,14 +22,20 @@ export function clientFiles(): Record<string, string> {
   return {
     'sdk/src/types.ts': types,
     ...Object.fromEntries(Object.entries(code).map(([file, text]) => [file, formatted(text, file)])),
-    'docs/sdk.md': withRows(textOf('docs/sdk.md'), '| Call | Again | Why |', retryRows(operations)),
+    'docs/sdk.md': withRows(textOf('docs/sdk.md'), {
+      '| Resource | Methods |': methodRows(operations),
+      '| Call | Again | Why |': retryRows(operations),
+    }),
+    'docs/cli.md': withRows(textOf('docs/cli.md'), { '| Command | Then | For |': commandRows(operations) }),
   }
 }
 
-/** A page with other rows under the heads of one of its tables. */
-function withRows(page: string, heads: string, rows: string): string {
-  const start = page.indexOf('\n', page.indexOf(`\n${heads}\n|---`) + heads.length + 2) + 1
-  return page.slice(0, start) + rows + page.slice(page.indexOf('\n\n', start) + 1)
+/** A page with other rows under the heads of some of its tables. */
+function withRows(page: string, tables: Record<string, string>): string {
+  return Object.entries(tables).reduce((text, [heads, rows]) => {
+    const start = text.indexOf('\n', text.indexOf(`\n${heads}\n|---`) + heads.length + 2) + 1
+    return text.slice(0, start) + rows + text.slice(text.indexOf('\n\n', start - 1) + 1)
+  }, page)
 }
 
 function textOf(file: string): string {

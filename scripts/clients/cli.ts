@@ -17,6 +17,22 @@ ${commands.map((operation) => `${commandText(operation)},\n`).join('')}]
 `
 }
 
+/** The rows of the table in docs/cli.md: a group with its commands, and commands without a group. */
+export function commandRows(operations: Operation[]): string {
+  const commands = operations.filter(({ cli }) => cli)
+  const words = commands.map(({ cli, summary }) => {
+    const [first, second] = cli!.usage.split(/ [<[]/)[0]!.split(' ')
+    return { first: first!, second, about: cli!.about ?? summary }
+  })
+  const groups = groupsOf(commands)
+  return [...Map.groupBy(words, ({ first }) => first)]
+    .map(([first, own]) => {
+      const inner = own.flatMap(({ second }) => (second ? [`\`${second}\``] : [])).join(', ')
+      return `| \`${first}\` | ${inner} | ${groups[first]?.about ?? own[0]!.about} |\n`
+    })
+    .join('')
+}
+
 /** Groups by their word, with an example of their first two commands: what writes, then what reads. */
 function groupsOf(commands: Operation[]): Record<string, { about: string; examples: string[] }> {
   return Object.fromEntries(

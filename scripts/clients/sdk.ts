@@ -176,7 +176,21 @@ ${rules.join('')}}
 `
 }
 
-/** The rows of the table in docs/sdk.md. */
+/** The rows of the table of resources in docs/sdk.md. */
+export function methodRows(operations: Operation[]): string {
+  const resources = Map.groupBy(
+    operations.filter(({ sdk }) => sdk),
+    resourceOf,
+  )
+  return [...resources]
+    .map(([resource, own]) => {
+      const methods = own.map((operation) => `\`${methodOf(operation)}\``).join(', ')
+      return `| ${resource === '' ? 'the client' : `\`${resource}\``} | ${methods} |\n`
+    })
+    .join('')
+}
+
+/** The rows of the table of retries in docs/sdk.md. */
 export function retryRows(operations: Operation[]): string {
   return operations
     .flatMap(({ sdk }) => {
