@@ -339,8 +339,8 @@ function insertFarFuture(path: string): void {
      values (?1, ?2, 'pending', ?3, '{"at": 0}', ?4, 0, 'bench-agent', 0, ?5, ?5)`,
   )
   const work = db.prepare(
-    `insert into outbox (tenant_id, kind, source_id, event_id, destination, next_at, lease_until, fence, attempts,
-       resting)
+    `insert into jobs (tenant_id, kind, source_id, event_id, destination, next_at, lease_until, fence, attempts,
+       paused)
      values (?1, 'schedule', ?2, ?3, ?4, ?5, 0, 0, 0, 0)`,
   )
   db.run('begin')

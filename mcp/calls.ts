@@ -25,7 +25,7 @@ export async function call(
 ): Promise<CallToolResult> {
   const given = await checkedArguments(ready, sent)
   if (Array.isArray(given)) {
-    return failed('VALIDATION_FAILED', 'The arguments break a rule.', { details: { issues: given } })
+    return failed(ready, 'VALIDATION_FAILED', 'The arguments break a rule.', { details: { issues: given } })
   }
   const request = requestOf(ready, given, base_url, headers())
   let response: Response
@@ -34,7 +34,7 @@ export async function call(
     response = await api(ready.tool.next ? new Request(request, { signal }) : request)
     text = await response.text()
   } catch {
-    return failed('UNREACHABLE', local_errors.UNREACHABLE)
+    return failed(ready, 'UNREACHABLE', local_errors.UNREACHABLE)
   }
   return resultOf(ready, response, text)
 }
@@ -56,10 +56,10 @@ function resultOf(ready: ReadyTool, { status, headers }: Response, text: string)
   }
   const { code, message, details, request_id } = (body?.error ?? {}) as Partial<Failure>
   if (typeof code !== 'string' || typeof message !== 'string') {
-    return failed('UNEXPECTED_ANSWER', `${local_errors.UNEXPECTED_ANSWER} Its status is ${status}.`)
+    return failed(ready, 'UNEXPECTED_ANSWER', `${local_errors.UNEXPECTED_ANSWER} Its status is ${status}.`)
   }
   const retry_after = headers.get('retry-after')
-  return failed(code, message, {
+  return failed(ready, code, message, {
     ...(details === undefined ? {} : { details: namingArguments(ready, details) }),
     ...(request_id === undefined ? {} : { request_id }),
     ...(retry_after === null ? {} : { retry_after_seconds: Number(retry_after) }),
@@ -90,8 +90,13 @@ function succeeded(text: string, data: unknown = JSON.parse(text)): CallToolResu
   return { content: [{ type: 'text', text }], structuredContent: data as Record<string, unknown> }
 }
 
-function failed(code: string, message: string, more: Partial<Failure> = {}): CallToolResult {
-  const failure: Failure = { code, message, next_step: nextStep(code), ...more }
+function failed(
+  { errors }: ReadyTool,
+  code: string,
+  message: string,
+  more: Partial<Failure> = {},
+): CallToolResult {
+  const failure: Failure = { code, message, next_step: nextStep(errors, code), ...more }
   return { content: [{ type: 'text', text: JSON.stringify(failure) }], isError: true }
 }
 

@@ -1,6 +1,7 @@
 // Tools as the protocol lists them: their schemas are those of the operations in openapi.json, with the parts of a
 // request (path, query, body, headers) laid out as one object of named arguments.
 
+import type { ErrorRows } from './errors.ts'
 import { type Tool, tools, wait_seconds_max } from './tools.ts'
 
 export interface Schema {
@@ -33,6 +34,8 @@ interface Operation {
   requestBody?: Content
   responses: Record<string, Content & { description: string }>
   'x-destructive'?: boolean
+  /** Data lies in an envelope. */
+  'x-wrapped'?: boolean
 }
 
 /** The parts of an OpenAPI document that are read. */
@@ -40,6 +43,7 @@ export interface Document {
   info: { version: string }
   paths: Record<string, Record<string, Operation>>
   components: { schemas: Record<string, Schema> }
+  'x-errors': ErrorRows
 }
 
 export type Place = 'path' | 'query' | 'header' | 'body'
@@ -62,6 +66,8 @@ export interface ReadyTool {
   wrapped: boolean
   /** The fields of every answer with a body. */
   answer_fields: readonly string[]
+  /** Of every code of the API. */
+  errors: ErrorRows
   listed: {
     name: string
     title: string
@@ -101,10 +107,10 @@ function ready(tool: Tool, document: Document): ReadyTool {
   const [path, method, operation] = operationOf(document, tool.operation)
   const parameters = (operation.parameters ?? []).filter(({ name }) => !tool.leave_out?.includes(name))
   const body = schemaIn(operation.requestBody, document)
+  const wrapped = operation['x-wrapped'] ?? false
   const success = successOf(operation, document)
-  const wrapped = success?.properties?.success !== undefined
   const blocked = wrapped ? blockedDataOf(operation, document) : null
-  const answer = answerOf(tool, (wrapped ? success.properties!.data! : success) as ObjectSchema, blocked)
+  const answer = answerOf(tool, (wrapped ? success!.properties!.data! : success) as ObjectSchema, blocked)
   const places: ReadyTool['places'] = new Map([
     ...parameters.map(({ in: place, name }) => [argumentOf(name), { place, name }] as const),
     ...Object.keys(body?.properties ?? {})
@@ -119,6 +125,7 @@ function ready(tool: Tool, document: Document): ReadyTool {
     places,
     wrapped,
     answer_fields: answer.required,
+    errors: document['x-errors'],
     listed: {
       name: tool.name,
       title: tool.title,

@@ -22,14 +22,15 @@ import { migrate, mustBeCurrent } from './db/migrate.ts'
 import { openDb } from './db/open.ts'
 import { failure, type Log } from './http/answers.ts'
 import { idle_timeout_seconds } from './http/exchange.ts'
+import { type RequestHandlers, requestHandlers } from './http/handlers.ts'
 import { KnownHosts } from './http/host.ts'
 import { AddressLimit } from './http/limits.ts'
 import { Deliveries } from './http/outgoing.ts'
-import { type RequestHandlers, requestHandlers } from './http/server.ts'
-import { Ticker } from './jobs/timer.ts'
-import { Engine } from './jobs/worker.ts'
+import { JobTimer } from './jobs/timer.ts'
+import { JobWorker } from './jobs/worker.ts'
+import { Maintenance } from './maintenance/tick.ts'
 import * as quotas from './quotas/service.ts'
-import { routes } from './routes.ts'
+import { job_kinds, routes } from './routes.ts'
 import { cursorKeyUnder, type KeptSecret, keptSecret, mustBeTheKey, secretsUnder } from './secrets/service.ts'
 import { pagesOf } from './site/pages.ts'
 import * as tenants from './tenants/service.ts'
@@ -154,7 +155,7 @@ function assemble(config: Config, db: Db, log: Log, facts: Facts): App {
   const openapiText = openapiTexts()
   const calls = quotas.monthlyCalls(db, clock)
   const usage = usageCounts(db)
-  const maintenance = new Repeat(maintain_every_ms, () => db.maintain())
+  const db_upkeep = new Repeat(maintain_every_ms, () => db.maintain())
   const services: Services = {
     plans: config.plans,
     secrets: secretsUnder(facts.secret_key.value),
@@ -169,13 +170,13 @@ function assemble(config: Config, db: Db, log: Log, facts: Facts): App {
     gate: new Gate(clock),
     memory: new MemoryBudget(clock, config.memory_bytes_max),
     callbackRefusal: (tenant_id, url) => refusalAtCreation(policy, tenant_id, url),
-    wake: (due_at) => ticker.wake(due_at),
-    rest: () => ticker.rest(),
-    tick: () => ticker.tick(),
+    wake: (due_at) => timer.wake(due_at),
+    pauseOrResume: () => timer.pauseOrResume(),
+    tick: () => maintenance.tick(),
     readiness: () => readinessOf(db, facts.schema_version, state.draining),
     openapi_text: () => openapiText(state.public_url),
   }
-  const work = {
+  const background = {
     db,
     clock,
     internal: config.tick === 'internal',
@@ -184,18 +185,26 @@ function assemble(config: Config, db: Db, log: Log, facts: Facts): App {
       if (!told_before) log.error({ error: String(error) }, 'background work failed')
     },
   }
-  const engine = new Engine({
-    ...work,
+  const worker = new JobWorker({
+    ...background,
     services,
+    kinds: job_kinds,
     send: (tenant_id, request) => sender.send(tenant_id, request),
+    onStragglers: (tenant_ids) => tenants.pauseStragglers(db, services, tenant_ids),
   })
-  const ticker = new Ticker({
-    ...work,
-    engine,
+  const timer = new JobTimer({
+    ...background,
+    worker,
+    pauseStep: (after_tenant_id) => tenants.pauseStep(db, after_tenant_id),
+  })
+  const maintenance = new Maintenance({
+    ...background,
+    worker,
+    timer,
     onPurged: (tenant_id) => log.info({ tenant_id }, 'tenant purged'),
   })
   const handlers = requestHandlers(
-    routes.map(({ route }) => route),
+    routes,
     {
       db,
       clock,
@@ -226,10 +235,10 @@ function assemble(config: Config, db: Db, log: Log, facts: Facts): App {
       server = naming('HOST', () => serve(config, handlers, clock, log))
       state.public_url = config.public_url.replace(/:0(?=\/|$)/, `:${server.port}`)
       state.listening = { host: config.host, port: server.port! }
-      ticker.start()
-      calls.start(work.onError)
-      usage.start(work.onError)
-      maintenance.start(work.onError)
+      maintenance.start()
+      calls.start(background.onError)
+      usage.start(background.onError)
+      db_upkeep.start(background.onError)
       void handlers.warmUp()
       return server.url.href.replace(/\/$/, '')
     },
@@ -237,9 +246,9 @@ function assemble(config: Config, db: Db, log: Log, facts: Facts): App {
       state.draining = true
       waiters.drain()
       const closed = server && drained(server)
-      await withinTime(Promise.all([closed, ticker.stop(), engine.stop()]), drain_ms_max)
+      await withinTime(Promise.all([closed, maintenance.stop(), worker.stop()]), drain_ms_max)
       sender.close()
-      const counted = [calls, usage, maintenance].map((counts) => counts.stop().catch(work.onError))
+      const counted = [calls, usage, db_upkeep].map((counts) => counts.stop().catch(background.onError))
       await withinTime(Promise.all(counted), count_ms_max)
       await withinTime(db.close(), close_ms_max)
     },

@@ -47,6 +47,7 @@ forEachService('a path', (service) => {
     '%s: OPTIONS is 204 with Allow, methods that it lacks are 405 with Allow',
     async (path) => {
       const allowed = allowedOn(path)
+      const { route } = routes.find((named) => named.route.path === path)!
       const url = filled(path)
       const options = await service.ask('OPTIONS', url)
       expect([options.status, options.text, options.headers.get('allow')]).toEqual([
@@ -65,7 +66,7 @@ forEachService('a path', (service) => {
           expect([method, answer.headers.get('allow')]).toEqual([method, allowed.join(', ')])
           expect(answer.status).toBe(405)
           if (method === 'HEAD') expect(answer.text).toBe('')
-          else expect(bytesButId(answer)).toBe(errorBytes('METHOD_NOT_ALLOWED', { path }))
+          else expect(bytesButId(answer)).toBe(errorBytes('METHOD_NOT_ALLOWED', route))
         }
       }
       expect(others.length).toBeGreaterThan(0)
@@ -100,7 +101,7 @@ forEachService('a path', (service) => {
 })
 
 forEachService('a cursor', (service) => {
-  /** Filled by the outbox, not by a caller: their pages are tested with their features. */
+  /** Filled by the worker, not by a caller: their pages are tested with their features. */
   const filled_by_us = ['/v1/schedules/:id/attempts', '/v1/checkpoints/:id/attempts']
   const lists = titled(
     routes.filter(({ route }) => route.query?.properties.cursor && !filled_by_us.includes(route.path)),

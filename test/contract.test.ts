@@ -4,8 +4,8 @@ import { beforeAll, expect, test } from 'bun:test'
 import { second_ms } from '../src/base/clock.ts'
 import { newKey } from '../src/base/keys.ts'
 import type { CallerKind } from '../src/contract/caller.ts'
+import { api } from '../src/contract/group.ts'
 import { type Route, successStatus } from '../src/contract/route.ts'
-import { isApi } from '../src/contract/surface.ts'
 import { routes } from '../src/routes.ts'
 import {
   bearer,
@@ -50,7 +50,7 @@ forEachService('every route', (service) => {
       const { route } = named
       for (const [who, headers] of callersOf(route, a)) {
         const keyless = who === 'anybody' || who === 'cron'
-        const forms = ['own header', 'Bearer', 'both', ...(isApi(route.path) ? ['x-api-key alone'] : [])]
+        const forms = ['own header', 'Bearer', 'both', ...(route.group === api ? ['x-api-key alone'] : [])]
         for (const form of keyless ? [who] : forms) {
           const made = await ready(service, named, a)
           const own = keyless ? headers : ownHeaders(made.keyring, who as CallerKind)

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { errorsText } from '../scripts/errors.ts'
 import { type ErrorCode, errors } from '../src/base/errors.ts'
 import { settings, settingsHelp } from '../src/config.ts'
 import { migrations } from '../src/db/migrate.ts'
@@ -15,6 +16,10 @@ const names = Object.keys(settings) as (keyof typeof settings)[]
 
 describe('docs/errors.md', () => {
   const sections = sectionsOf('docs/errors.md')
+
+  test('in git is what the codes say; after a change run: npm run openapi', () => {
+    expect(textOf('docs/errors.md')).toBe(errorsText())
+  })
 
   test('has a heading for every error code, once, and none for a code that is gone', () => {
     expect(sections.map(({ title }) => title).toSorted()).toEqual(codes.toSorted())

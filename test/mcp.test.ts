@@ -251,7 +251,7 @@ forEachService('MCP', (service) => {
         expect([is_error, data.code, data.next_step]).toEqual([
           true,
           'VALIDATION_FAILED',
-          'Correct the arguments that details.issues names, then call again.',
+          'Correct what details.issues names, then send the request again.',
         ])
         return data.details.issues
       }

@@ -78,10 +78,10 @@ const walks: Record<string, string> = {
   'audit.purge': 'PRIMARY KEY (tenant_id=?)',
   'schedules.purge': 'INDEX sqlite_autoindex_schedules_1 (tenant_id=?)',
   'checkpoints.purge': 'INDEX sqlite_autoindex_checkpoints_1 (tenant_id=?)',
-  'outbox.purge': 'PRIMARY KEY (tenant_id=?)',
-  'outbox.purge_attempts': 'PRIMARY KEY (tenant_id=?)',
-  'outbox.awake': 'INDEX outbox_tenants (tenant_id>? AND tenant_id<?)',
-  'outbox.at_rest': 'INDEX outbox_resting (tenant_id>? AND tenant_id<?)',
+  'jobs.purge': 'PRIMARY KEY (tenant_id=?)',
+  'jobs.purge_attempts': 'PRIMARY KEY (tenant_id=?)',
+  'jobs.active': 'INDEX jobs_tenants (tenant_id>? AND tenant_id<?)',
+  'jobs.paused': 'INDEX jobs_paused (tenant_id>? AND tenant_id<?)',
   'tenants.purgeable': 'INDEX tenants_purging (purge_at<?)',
 }
 
@@ -140,7 +140,7 @@ const steps = Object.keys(looked_for).map((name) => statements.get(name)!)
 
 test('every statement that sweeps or purges is looked at here', () => {
   const names = [...statements.keys()].filter((name) =>
-    /\.(purge|sweep|bury|forget|forgettable|clear|expire$|release_lapsed|tenants_|drop_up_to|any_expired|awake|at_rest)/.test(
+    /\.(purge|sweep|bury|forget|forgettable|clear|expire$|release_lapsed|tenants_|drop_up_to|any_expired|active|paused)/.test(
       name,
     ),
   )

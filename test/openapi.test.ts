@@ -4,7 +4,6 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { openapiText } from '../scripts/openapi.ts'
 import { type ErrorCode, errors } from '../src/base/errors.ts'
 import { errorCodesOf } from '../src/contract/openapi.ts'
-import { isApi } from '../src/contract/surface.ts'
 import { routes } from '../src/routes.ts'
 import { forEachService } from './support/service.ts'
 
@@ -106,7 +105,7 @@ describe('openapi.json', () => {
     const schemes = Object.keys(document.components.securitySchemes)
     for (const requirement of operation.security)
       for (const scheme of Object.keys(requirement)) expect(schemes).toContain(scheme)
-    const of_agent = isApi(route.path) ? ['api_key'] : ['agent', 'agent_id']
+    const of_agent = route.path.startsWith('/api/') ? ['api_key'] : ['agent', 'agent_id']
     const own = route.auth.map((kind) => (kind === 'agent' ? of_agent : [kind]))
     expect(operation.security.map((requirement) => Object.keys(requirement))).toEqual(
       route.cron ? [['cron']] : route.auth.length === 0 ? [] : [...own, ['bearer']],

@@ -572,7 +572,10 @@ describe('on PostgreSQL', () => {
     const key = 'still-running'
     const body = JSON.stringify({ action: 'slow' })
     const caller = { kind: 'agent', tenant_id, agent_id, plan: 'free', status: 'active' } as const
-    const { key_hash, fingerprint } = claimOf(key, caller, '', 'POST /v1/audit', Buffer.from(body))
+    const { key_hash, fingerprint } = claimOf({
+      ...{ key, caller, route: 'POST /v1/audit' },
+      body: Buffer.from(body),
+    })
     const first = new SQL({ url, max: 1 })
     await first.unsafe('begin').simple()
     await first.unsafe(

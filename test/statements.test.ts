@@ -20,8 +20,8 @@ const budgets: Record<string, string[]> = {
   createTenant: ['tenants.insert', 'quotas.create', 'audit.begin', 'credentials.insert', 'quotas.used'],
   getTenant: ['quotas.calls', ...tenant_view],
   getUsage: ['usage.list'],
-  deleteTenant: ['tenants.mark_deleted', 'outbox.awake'],
-  restoreTenant: [...['quotas.calls', 'tenants.restore', 'outbox.at_rest'], ...tenant_view],
+  deleteTenant: ['tenants.mark_deleted', 'jobs.active'],
+  restoreTenant: [...['quotas.calls', 'tenants.restore', 'jobs.paused'], ...tenant_view],
   rotateTenantKey: [
     'quotas.calls',
     'tenants.mark_rotated',
@@ -58,20 +58,20 @@ const budgets: Record<string, string[]> = {
   releaseItem: ['dlq.find', 'dlq.release'],
   failItem: ['dlq.find', 'dlq.archive', 'quotas.give_back'],
   resolveItem: ['dlq.find', 'dlq.resolve', 'quotas.give_back'],
-  createSchedule: ['schedules.insert', 'quotas.take', 'outbox.plan', 'schedules.find'],
+  createSchedule: ['schedules.insert', 'quotas.take', 'jobs.enqueue', 'schedules.find'],
   listSchedules: ['schedules.list'],
   getSchedule: ['schedules.find'],
-  updateSchedule: ['outbox.redirect', 'schedules.update', 'schedules.find'],
-  cancelSchedule: ['outbox.cancel', 'schedules.cancel', 'quotas.give_back'],
-  listScheduleAttempts: ['schedules.find', 'outbox.attempts'],
-  createCheckpoint: ['checkpoints.insert', 'outbox.plan'],
+  updateSchedule: ['jobs.retarget', 'schedules.update', 'schedules.find'],
+  cancelSchedule: ['jobs.cancel', 'schedules.cancel', 'quotas.give_back'],
+  listScheduleAttempts: ['schedules.find', 'jobs.attempts'],
+  createCheckpoint: ['checkpoints.insert', 'jobs.enqueue'],
   listCheckpoints: ['checkpoints.list'],
   getCheckpoint: ['checkpoints.find'],
   getApproval: ['checkpoints.find'],
-  cancelCheckpoint: ['checkpoints.cancel', 'outbox.cancel'],
-  approveCheckpoint: ['checkpoints.resolve', 'outbox.cancel', 'outbox.plan'],
-  rejectCheckpoint: ['checkpoints.resolve', 'outbox.cancel', 'outbox.plan'],
-  listCheckpointAttempts: ['checkpoints.find', 'outbox.attempts'],
+  cancelCheckpoint: ['checkpoints.cancel', 'jobs.cancel'],
+  approveCheckpoint: ['checkpoints.resolve', 'jobs.cancel', 'jobs.enqueue'],
+  rejectCheckpoint: ['checkpoints.resolve', 'jobs.cancel', 'jobs.enqueue'],
+  listCheckpointAttempts: ['checkpoints.find', 'jobs.attempts'],
   createInbox: ['inbox.insert', 'quotas.take'],
   listInboxes: ['inbox.list', 'quotas.used_one', 'inbox.count_expired'],
   getInbox: ['inbox.find', 'inbox.latest_sizes', 'inbox.latest'],
@@ -90,7 +90,7 @@ const budgets: Record<string, string[]> = {
   getRateLimitNamedReset: ['ratelimit.find'],
   getRateLimit: ['ratelimit.find'],
   tick: [
-    ...['tenants.rest_pending', 'outbox.due', 'outbox.oldest_due'],
+    ...['tenants.pause_pending', 'jobs.due', 'jobs.oldest_due'],
     ...['kv.tenants_expired', 'kv.tenants_forgotten', 'dlq.tenants_lapsed', 'dlq.tenants_ended'],
     ...['inbox.tenants_expired', 'inbox.clearable', 'inbox.forgettable', 'quotas.sweep_calls', 'usage.sweep'],
     ...['idempotency.sweep', 'idempotency.any_expired', 'credentials.sweep', 'tenants.purgeable'],
@@ -106,17 +106,17 @@ const budgets: Record<string, string[]> = {
  */
 const of_a_timer = ['quotas.add_calls', 'usage.add', 'stored.add']
 
-/** What the outbox runs by itself once a decision is made or a tenant is back: not the request's. */
-const wakes_outbox = ['approveCheckpoint', 'rejectCheckpoint', 'restoreTenant', 'updateSchedule']
-const of_outbox = [
-  'outbox.due',
-  'outbox.due_first_callbacks',
-  'outbox.lease',
+/** What the worker runs by itself once a decision is made or a tenant is back: not the request's. */
+const wakes_worker = ['approveCheckpoint', 'rejectCheckpoint', 'restoreTenant', 'updateSchedule']
+const of_worker = [
+  'jobs.due',
+  'jobs.due_at_once',
+  'jobs.lease',
   'checkpoints.find',
   'tenants.signing_secrets',
   // What came of an attempt, when that is known before the answer has arrived.
-  'outbox.log_attempt',
-  'outbox.retry',
+  'jobs.log_attempt',
+  'jobs.retry',
   'checkpoints.called',
 ]
 
@@ -124,8 +124,8 @@ function ofTheRequest(all: string[], operation: string): string[] {
   const names = all.filter((name, at) => name !== a_name_each || all[at - 1] !== a_name_each)
   const own = budgets[operation]!.length
   const rest = names.slice(own)
-  if (!wakes_outbox.includes(operation)) return names
-  return [...names.slice(0, own), ...rest.filter((name) => !of_outbox.includes(name))]
+  if (!wakes_worker.includes(operation)) return names
+  return [...names.slice(0, own), ...rest.filter((name) => !of_worker.includes(name))]
 }
 
 forEachService('statements', (service) => {

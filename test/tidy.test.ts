@@ -26,13 +26,13 @@ describe('imports', () => {
     ['base', 'version.ts'],
     ['db', 'callbacks'],
     ['contract'],
-    ['outbox'],
+    ['jobs', 'idempotency'],
     [
       ...['credentials', 'quotas', 'secrets', 'kv', 'ratelimit', 'audit', 'dlq', 'schedules', 'checkpoints'],
-      ...['agents', 'approval-keys', 'inbox', 'hook', 'tenants', 'usage', 'health'],
+      ...['agents', 'approval-keys', 'inbox', 'tenants', 'usage', 'health'],
     ],
+    ['maintenance'],
     ['http'],
-    ['tick'],
     ['site'],
     ['config.ts', 'routes.ts'],
     ['app.ts'],
@@ -95,7 +95,8 @@ describe('imports', () => {
   test("leave a noun's own file without database and HTTP", () => {
     const pure = source.filter((file) => {
       return (
-        features.includes(placeOf(file)) && !['routes.ts', 'service.ts', 'store.ts'].includes(basename(file))
+        features.includes(placeOf(file)) &&
+        !['routes.ts', 'service.ts', 'store.ts', 'jobs.ts'].includes(basename(file))
       )
     })
     expect(pure.length).toBeGreaterThan(3)
@@ -159,9 +160,10 @@ describe('effects have their places', () => {
         'src/callbacks/resolver.ts': 'a look-up ends, whatever the DNS server does',
         'src/db/postgres.ts': 'a database that is silent is given up',
         'src/db/postgres-clock.ts': 'asks the time of the database now and then',
-        'src/tick/sweep.ts': 'the pace of the sweep',
-        'src/tick/engine.ts': 'a tick looks whether other nodes are done',
-        'src/tick/ticker.ts': 'the pace of due work and of the sweep',
+        'src/jobs/coalesce.ts': 'how long a result waits for others',
+        'src/jobs/timer.ts': 'the pace of due jobs',
+        'src/jobs/worker.ts': 'a tick looks whether other nodes have ended',
+        'src/maintenance/sweep.ts': 'the pace of the sweep',
       },
     ],
     ['chance that can be guessed', /\bMath\.random\b/, {}],
@@ -173,7 +175,7 @@ describe('effects have their places', () => {
         'src/base/keys.ts': 'keys and their hashes',
         'src/base/seal.ts': 'every cipher and derivation',
         'src/callbacks/sign.ts': 'signatures of callbacks',
-        'src/http/idempotency.ts': 'fingerprints of bodies and of Idempotency-Keys',
+        'src/idempotency/service.ts': 'fingerprints of bodies and of Idempotency-Keys',
       },
     ],
     [
@@ -235,7 +237,6 @@ describe('a limit', () => {
   const constant = /^(?:export )?const (\w+_(?:max|min)(?:_\w+)?) = (.*)$/gm
   const reasons: Record<string, string> = {
     'src/base/ids.ts seq_max': 'a number of forty bits holds no more',
-    'src/outbox/service.ts lease_rows_max': 'is declared in its store',
     'src/ratelimit/window.ts count_max': 'a number holds no more',
     'src/ratelimit/window.ts field_integer_max': 'a header holds no more, RFC 9651',
   }
@@ -256,10 +257,9 @@ describe('SQL', () => {
     'src/db/migrate.ts': 'migrations',
     'src/db/recount.ts': 'counts over the tables of all features',
     'src/db/stored.ts': 'the drivers count what is stored with every commit',
-    'src/http/idempotency.ts': 'its rows share the transaction of the effect',
   }
 
-  test('stands in store.ts files, in db, and with the Idempotency-Key', () => {
+  test('stands in store.ts files and in db', () => {
     const defines = /\b(sql|unnamed)(<[^(]*>)?\(/
     const found = source.filter((file) => basename(file) !== 'store.ts' && defines.test(codeOf(file)))
     expect(found.toSorted()).toEqual(Object.keys(allowed).toSorted())
@@ -267,7 +267,7 @@ describe('SQL', () => {
     const elsewhere = source.filter((file) => {
       return texts.test(codeOf(file)) && basename(file) !== 'store.ts' && !file.startsWith('src/db/')
     })
-    expect(elsewhere).toEqual(['src/http/idempotency.ts'])
+    expect(elsewhere).toEqual([])
   })
 
   const all: Statement<unknown>[] = [...statements.values()]
@@ -344,18 +344,18 @@ describe('SQL', () => {
       'kv.tenants_forgotten': 'finds the tenants of a sweep',
       'quotas.sweep_calls': 'a sweep over all tenants',
       'usage.sweep': 'a sweep over all tenants',
-      'outbox.at_rest': 'names its tenant as a range',
-      'outbox.awake': 'names its tenant as a range',
-      'outbox.due_first_callbacks': 'finds the due work of all tenants',
-      'outbox.due': 'finds the due work of all tenants',
-      'outbox.next_at': 'the next due time of all tenants',
-      'outbox.oldest_due': 'a tick waits for the work of all tenants',
-      'outbox.rest': 'names its tenant as a range',
-      'outbox.take_up': 'names its tenant as a range',
-      'outbox.tenants': 'walks over all tenants',
+      'jobs.paused': 'names its tenant as a range',
+      'jobs.active': 'names its tenant as a range',
+      'jobs.due_at_once': 'finds the due work of all tenants',
+      'jobs.due': 'finds the due work of all tenants',
+      'jobs.next_at': 'the next due time of all tenants',
+      'jobs.oldest_due': 'a tick waits for the work of all tenants',
+      'jobs.pause': 'names its tenant as a range',
+      'jobs.resume': 'names its tenant as a range',
+      'jobs.tenants': 'walks over all tenants',
       'tenants.all': "the operator's list",
       'tenants.purgeable': 'finds the tenants to purge',
-      'tenants.rest_pending': 'finds the tenants whose work is to rest',
+      'tenants.pause_pending': 'finds the tenants whose work is to rest',
       'tenants.plans': 'asked once, at the start',
     }
     const owned = migrations.flatMap(({ text }) =>
@@ -411,7 +411,7 @@ describe('a file', () => {
 
   test('exports nothing that is not used elsewhere', () => {
     const unused = source.flatMap((file) => {
-      if (basename(file) === 'routes.ts') return []
+      if (basename(file).endsWith('routes.ts')) return []
       const names = [...textOf(file).matchAll(/^export (?:async )?(?:const|function|class) (\w+)/gm)].map(
         ([, name]) => name!,
       )

@@ -173,7 +173,7 @@ describe('a start on SQLite', () => {
       writeFileSync(path, text)
       await expectRefusal(
         { DATABASE_URL: `sqlite:${path}` },
-        /^waystation: DATABASE_URL: .*is no SQLite database/,
+        /^waystation: DATABASE_URL: .*is not a SQLite database/,
       )
       expect(readFileSync(path, 'utf8')).toBe(text)
     },

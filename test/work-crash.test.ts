@@ -3,8 +3,8 @@
 
 import { describe, expect, test } from 'bun:test'
 import { iso } from '../src/base/clock.ts'
+import { ask, halfDone, Mortal, seededRandom, signUpAt } from './support/job-process.ts'
 import type { Received } from './support/receiver.ts'
-import { ask, halfDone, Mortal, seededRandom, signUpAt } from './support/work-process.ts'
 
 /** Longer than a lease, and than the wait for any retry. */
 const long_ms = 90_000
@@ -87,7 +87,7 @@ async function betweenDecisionAndDelivery(mortal: Mortal): Promise<void> {
   const before = receiver.requests.map(idOf)
   receiver.answer = () => ({})
   await mortal.start()
-  await until(mortal, 'select 1 where not exists (select 1 from outbox)')
+  await until(mortal, 'select 1 where not exists (select 1 from jobs)')
   expect(halfDone(mortal)).toEqual({})
   expect(mortal.rows('select id, status, callback_status from checkpoints order by created_at')).toEqual([
     { id: decided[0], status: 'approved', callback_status: 'delivered' },
@@ -194,7 +194,7 @@ async function atAnyMoment(mortal: Mortal): Promise<void> {
   // The timeouts of checkpoints whose decision was never asked for are due tomorrow.
   await until(
     mortal,
-    `select 1 where not exists (select 1 from outbox where next_at < ${Date.now() + long_ms})`,
+    `select 1 where not exists (select 1 from jobs where next_at < ${Date.now() + long_ms})`,
   )
   expect(halfDone(mortal)).toEqual({})
 

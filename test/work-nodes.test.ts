@@ -7,10 +7,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { SQL } from 'bun'
 import { iso, second_ms } from '../src/base/clock.ts'
+import { ask, halfDone, Mortal, seededRandom, signUpAt } from './support/job-process.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from './support/postgres.ts'
 import { type Received, type Receiver, startReceiver } from './support/receiver.ts'
 import { type ServerProcess, startServer } from './support/server-process.ts'
-import { ask, halfDone, Mortal, seededRandom, signUpAt } from './support/work-process.ts'
 
 const node_count = 3
 const look_ms = 250
@@ -77,7 +77,7 @@ class Cluster {
 
   /** Until no schedule waits for anything any more. */
   async ended(): Promise<void> {
-    while ((await this.rows('select 1 from outbox limit 1')).length > 0) await Bun.sleep(look_ms)
+    while ((await this.rows('select 1 from jobs limit 1')).length > 0) await Bun.sleep(look_ms)
   }
 
   async stop(): Promise<void> {
@@ -143,7 +143,7 @@ describe.concurrent('three nodes on one PostgreSQL, all ticking', () => {
         const victim = Math.floor(random() * node_count)
         await cluster.nodes[victim]!.kill()
         const leased = await cluster.rows<{ event_id: string }>(
-          'select event_id from outbox where lease_until > 0 and attempts > 0',
+          'select event_id from jobs where lease_until > 0 and attempts > 0',
         )
         for (const { event_id } of leased) in_flight.add(event_id)
         cluster.nodes[victim] = await cluster.startNode()

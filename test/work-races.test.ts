@@ -3,9 +3,9 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { iso } from '../src/base/clock.ts'
+import { rowsOf } from './support/job-bench.ts'
 import { type Received, type Receiver, startReceiver } from './support/receiver.ts'
 import { type Answer, type Ask, forEachService, TestService, type TestTenant } from './support/service.ts'
-import { rowsOf } from './support/work-engine.ts'
 
 const environment = { CRON_SECRET: 'the cron secret of the tests', SECRET_KEY: 'the key that every node has' }
 const node_count = { sqlite: 1, postgres: 3 }
@@ -54,8 +54,8 @@ forEachService(
       return (await ask('GET', path, { key: tenant.admin_key })).body.quota[quota].used
     }
 
-    const outbox = () =>
-      rowsOf(service.app.db, 'select source_id from outbox where tenant_id = :tenant_id', {
+    const jobs = () =>
+      rowsOf(service.app.db, 'select source_id from jobs where tenant_id = :tenant_id', {
         tenant_id: tenant.tenant_id,
       })
 
@@ -125,7 +125,7 @@ forEachService(
         const counted = (of: 'rejected' | 'callbacks') =>
           told.reduce((sum, { body }) => sum + body.checkpoints[of], 0)
         expect([counted('rejected'), counted('callbacks')]).toEqual([timed_out, called.length])
-        expect(await outbox()).toEqual([])
+        expect(await jobs()).toEqual([])
       })
     })
 
@@ -171,7 +171,7 @@ forEachService(
         expect(new Set(ids).size).toBe(300)
         expect(new Set(receiver.requests.map(({ target }) => target)).size).toBe(300)
         expect(answers.reduce((sum, { body }) => sum + body.schedules.fired, 0)).toBe(300)
-        expect(await outbox()).toEqual([])
+        expect(await jobs()).toEqual([])
         expect(await usedOf('active_schedules')).toBe(0)
       })
 
@@ -202,7 +202,7 @@ forEachService(
           expect(status).toBe(changed ? { DELETE: 'cancelled', PATCH: 'pending' }[method] : 'fired')
           if (!changed) expect(targets).toContain(`/${method}/${i}`)
         }
-        expect(await usedOf('active_schedules')).toBe((await outbox()).length)
+        expect(await usedOf('active_schedules')).toBe((await jobs()).length)
         for (const id of ids) await ask('DELETE', `/v1/schedules/${id}`, { key: tenant.api_key })
       })
     })

@@ -10,7 +10,7 @@ export const dlqClaim: Override = {
       ? dlq.claimOldest({ lock_seconds })
       : dlq.claim(id, { lock_seconds }))
     if (item) return cli.out.record(item)
-    cli.exit_code = exit.absent
+    cli.exit_code = exit.not_found
     if (cli.out.json) cli.out.value(null)
     cli.out.note('There is nothing to claim.')
   },

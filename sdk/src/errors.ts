@@ -1,6 +1,12 @@
 // The errors of a call: refused by the service, no answer, no answer in time.
 
-import type { ErrorCode } from './types.ts'
+import { type ErrorCode, type ExitClass, error_rows } from './types.ts'
+
+/** Of an answer that was not the service's. */
+const unexpected_answer = {
+  next: 'Check the address of the service, and what stands between here and the service.',
+  exit: 'unexpected',
+} as const
 
 /** The service, or something in front of it, refused the call. */
 export class WaystationError extends Error {
@@ -20,6 +26,21 @@ export class WaystationError extends Error {
   ) {
     super(`${code}: ${message}`)
   }
+
+  /** What the caller does next, in a sentence or two. */
+  get next(): string {
+    return rowOf(this.code).next
+  }
+
+  /** The kind of failure, for scripts: the command line exits by it. */
+  get exit(): ExitClass {
+    return rowOf(this.code).exit
+  }
+}
+
+/** A service that is newer than this package may have other codes. */
+function rowOf(code: string): { next: string; exit: ExitClass } {
+  return Object.hasOwn(error_rows, code) ? error_rows[code as ErrorCode] : unexpected_answer
 }
 
 /** No answer: the connection was refused, lost or not possible. `cause` is what fetch threw. */

@@ -4,6 +4,7 @@ import { Type } from 'typebox'
 import { iso, isoOrNull } from '../base/clock.ts'
 import { maskedKey } from '../base/keys.ts'
 import { limit } from '../base/limit.ts'
+import { v1 } from '../contract/group.ts'
 import { pageOf, pageRequest } from '../contract/page.ts'
 import { route } from '../contract/route.ts'
 import {
@@ -16,7 +17,7 @@ import {
   Shape,
   Text,
   Time,
-  url_characters_max,
+  Url,
 } from '../contract/schemas.ts'
 import * as agents from './service.ts'
 import * as store from './store.ts'
@@ -30,7 +31,7 @@ const description_characters_max = limit(
   'The description of an agent. Past it 400.',
 )
 
-const Agent = Shape({
+const Agent = Shape('Agent', {
   agent_id: Type.String(),
   name: Type.String({ description: 'The same as agent_id.' }),
   description: Nullable(Type.String()),
@@ -44,6 +45,7 @@ const Agent = Shape({
 })
 
 export const createAgent = route({
+  group: v1,
   method: 'POST',
   path: '/v1/agents',
   tag,
@@ -65,9 +67,9 @@ export const createAgent = route({
   body: Type.Object({
     name: Type.String({ pattern: '^[a-z0-9][a-z0-9-]{2,31}$' }),
     description: Type.Optional(Text(description_characters_max, 'For people.')),
-    callback_base_url: Type.Optional(Text(url_characters_max, 'An http or https URL.')),
+    callback_base_url: Type.Optional(Url('An http or https URL.')),
   }),
-  replies: { 201: Agent },
+  replies: { 201: { body: Agent } },
   errors: ['AGENT_ID_TAKEN', 'QUOTA_EXCEEDED'],
   prepare: ({ caller, services }, { body }) =>
     agents.mustBeCallable(services, caller.tenant_id, '/callback_base_url', body.callback_base_url),
@@ -83,6 +85,7 @@ export const createAgent = route({
 })
 
 export const listAgents = route({
+  group: v1,
   method: 'GET',
   path: '/v1/agents',
   tag,
@@ -94,7 +97,7 @@ export const listAgents = route({
   },
   auth: ['admin'],
   query: Type.Object(PageQuery),
-  replies: { 200: Page(Agent) },
+  replies: { 200: { body: Page(Agent) } },
   errors: [],
   async handle(context, { query }) {
     const request = pageRequest(context, query)
@@ -104,6 +107,7 @@ export const listAgents = route({
 })
 
 export const getAgent = route({
+  group: v1,
   method: 'GET',
   path: '/v1/agents/:agent_id',
   tag,
@@ -112,7 +116,7 @@ export const getAgent = route({
   cli: { usage: 'agent get <agent_id>', examples: ['waystation agent get worker-1'] },
   auth: ['admin', 'agent'],
   params: { agent_id: agentId },
-  replies: { 200: Agent },
+  replies: { 200: { body: Agent } },
   errors: ['AGENT_NOT_FOUND'],
   async handle({ db, caller }, { params }) {
     return masked(await agents.read(db, caller.tenant_id, params.agent_id))
@@ -120,6 +124,7 @@ export const getAgent = route({
 })
 
 export const deleteAgent = route({
+  group: v1,
   method: 'DELETE',
   path: '/v1/agents/:agent_id',
   tag,
@@ -129,13 +134,14 @@ export const deleteAgent = route({
   auth: ['admin'],
   destructive: true,
   params: { agent_id: agentId },
-  replies: { 204: null },
+  replies: { 204: { body: null } },
   errors: ['AGENT_NOT_FOUND'],
   handle: ({ db, caller, services }, { params }) =>
     agents.remove(db, services.key_cache, caller.tenant_id, params.agent_id),
 })
 
 export const rotateAgentKey = route({
+  group: v1,
   method: 'POST',
   path: '/v1/agents/:agent_id/rotate-key',
   tag,
@@ -156,7 +162,9 @@ export const rotateAgentKey = route({
   destructive: true,
   params: { agent_id: agentId },
   body: RotateBody,
-  replies: { 200: Shape({ ...Agent.properties, previous_key_expires_at: PreviousKey }) },
+  replies: {
+    200: { body: Shape('RotatedAgent', { ...Agent.properties, previous_key_expires_at: PreviousKey }) },
+  },
   errors: ['AGENT_NOT_FOUND'],
   async handle({ db, caller, services }, { params, body }) {
     const { agent, key, previous_key_expires_at } = await agents.rotateKey(

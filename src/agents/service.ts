@@ -1,5 +1,6 @@
 // Agents: one function per verb. An agent's id is its name.
 
+import './errors.ts'
 import { ApiError, invalid } from '../base/errors.ts'
 import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
 import type { KeyCache, Plans } from '../contract/services.ts'

@@ -3,6 +3,7 @@
 import { Type } from 'typebox'
 import { iso } from '../base/clock.ts'
 import { maskedKey } from '../base/keys.ts'
+import { v1 } from '../contract/group.ts'
 import { pageOf, pageRequest } from '../contract/page.ts'
 import { route } from '../contract/route.ts'
 import {
@@ -31,9 +32,10 @@ const fields = {
   }),
   created_at: Time('When it was created.'),
 }
-const ApprovalKey = Shape(fields)
+const ApprovalKey = Shape('ApprovalKey', fields)
 
 export const createApprovalKey = route({
+  group: v1,
   method: 'POST',
   path: '/v1/approval-keys',
   tag,
@@ -58,14 +60,17 @@ export const createApprovalKey = route({
     label: Type.Optional(Text(label_characters_max, 'For people.')),
   }),
   replies: {
-    201: Shape({
-      ...fields,
-      approval_url: Nullable(
-        Type.String({
-          description: 'Of a key that is bound: a page that decides the checkpoint, the key in its fragment.',
-        }),
-      ),
-    }),
+    201: {
+      body: Shape('CreatedApprovalKey', {
+        ...fields,
+        approval_url: Nullable(
+          Type.String({
+            description:
+              'Of a key that is bound: a page that decides the checkpoint, the key in its fragment.',
+          }),
+        ),
+      }),
+    },
   },
   errors: ['CHECKPOINT_NOT_FOUND', 'QUOTA_EXCEEDED'],
   async create(tx, { caller, services }, { body }) {
@@ -80,6 +85,7 @@ export const createApprovalKey = route({
 })
 
 export const listApprovalKeys = route({
+  group: v1,
   method: 'GET',
   path: '/v1/approval-keys',
   tag,
@@ -91,7 +97,7 @@ export const listApprovalKeys = route({
   },
   auth: ['admin'],
   query: Type.Object(PageQuery),
-  replies: { 200: Page(ApprovalKey) },
+  replies: { 200: { body: Page(ApprovalKey) } },
   errors: [],
   async handle(context, { query }) {
     const request = pageRequest(context, query)
@@ -101,6 +107,7 @@ export const listApprovalKeys = route({
 })
 
 export const deleteApprovalKey = route({
+  group: v1,
   method: 'DELETE',
   path: '/v1/approval-keys/:approval_key_id',
   tag,
@@ -117,7 +124,7 @@ export const deleteApprovalKey = route({
   auth: ['admin'],
   destructive: true,
   params: { approval_key_id: idParam('The approval key, apk_….') },
-  replies: { 204: null },
+  replies: { 204: { body: null } },
   errors: ['APPROVAL_KEY_NOT_FOUND'],
   handle: ({ db, caller, services }, { params }) =>
     approvalKeys.remove(db, services.key_cache, caller.tenant_id, params.approval_key_id),

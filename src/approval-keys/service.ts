@@ -1,5 +1,6 @@
 // Approval keys: what a human, or a proxy for one, needs to decide a checkpoint.
 
+import './errors.ts'
 import { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import * as checkpoints from '../checkpoints/service.ts'

@@ -2,6 +2,7 @@
 
 import { Type } from 'typebox'
 import { iso, parseTime } from '../base/clock.ts'
+import { v1 } from '../contract/group.ts'
 import { looked_max, pageOf, pageRequest } from '../contract/page.ts'
 import { route } from '../contract/route.ts'
 import {
@@ -24,7 +25,7 @@ import * as store from './store.ts'
 
 const tag = 'Audit log'
 
-const Entry = Shape({
+const Entry = Shape('AuditEntry', {
   id: Type.String(),
   seq: Type.Integer({ description: 'Starts at 1, rises by 1, without gaps, per tenant.' }),
   action: Type.String(),
@@ -37,6 +38,7 @@ const Entry = Shape({
 })
 
 export const appendEntry = route({
+  group: v1,
   method: 'POST',
   path: '/v1/audit',
   tag,
@@ -58,7 +60,7 @@ export const appendEntry = route({
       AnyJsonObject(metadata_bytes_max, 'At most 64 KiB; comes back as the same text.'),
     ),
   }),
-  replies: { 201: Entry },
+  replies: { 201: { body: Entry } },
   errors: ['QUOTA_EXCEEDED'],
   row: 'audit head',
   async create(tx, { caller, request_id, services }, { body }) {
@@ -73,6 +75,7 @@ export const appendEntry = route({
 })
 
 export const listEntries = route({
+  group: v1,
   method: 'GET',
   path: '/v1/audit',
   tag,
@@ -103,7 +106,7 @@ export const listEntries = route({
     from: Type.Optional(Time('Entries from this instant on.')),
     to: Type.Optional(Time('Entries before this instant.')),
   }),
-  replies: { 200: Page(Entry) },
+  replies: { 200: { body: Page(Entry) } },
   errors: [],
   async handle(context, { query }) {
     const { limit: _, cursor, from, to, ...filters } = query
@@ -119,6 +122,7 @@ export const listEntries = route({
 })
 
 export const getEntry = route({
+  group: v1,
   method: 'GET',
   path: '/v1/audit/:id',
   tag,
@@ -127,7 +131,7 @@ export const getEntry = route({
   cli: { usage: 'audit get <id>', examples: ['waystation audit get log_01m7yjrz37hxnv52px0106nehd'] },
   auth: ['agent', 'admin'],
   params: { id: idParam('The entry, log_….') },
-  replies: { 200: Entry },
+  replies: { 200: { body: Entry } },
   errors: ['AUDIT_ENTRY_NOT_FOUND'],
   async handle({ db, caller }, { params }) {
     return entryOf(await audit.read(db, caller.tenant_id, params.id))

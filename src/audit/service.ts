@@ -1,5 +1,6 @@
 // Audit log: append and read. Nothing changes or removes an entry.
 
+import './errors.ts'
 import { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import { type AdminCaller, type AgentCaller, actorOf } from '../contract/caller.ts'

@@ -51,20 +51,33 @@ export function begin(tx: Tx, tenant_id: string) {
   return tx.run(BEGIN, { tenant_id })
 }
 
-/** The next number of this tenant's log, gap-free because it is given back when the transaction fails. */
+/** The next number of this tenant's log, gap-free because it is rolled back when the transaction fails. */
 export async function next(tx: Tx, tenant_id: string) {
   return (await tx.one(NEXT, { tenant_id, now: tx.now }))!
 }
 
 export function insert(tx: Tx, tenant_id: string, row: EntryRow) {
-  return tx.run(INSERT, { tenant_id, ...row })
+  const { seq, id, action, workflow_id, actor, metadata, agent_id, request_id, created_at } = row
+  const params = {
+    tenant_id,
+    seq,
+    id,
+    action,
+    workflow_id,
+    actor,
+    metadata,
+    agent_id,
+    request_id,
+    created_at,
+  }
+  return tx.run(INSERT, params)
 }
 
 export function find(q: Reader, tenant_id: string, id: string) {
   return q.one(FIND, { tenant_id, id })
 }
 
-/** What an entry may be asked to be, each with an index of its own. */
+/** The filters of the log, each with an index of its own. */
 const filter_names = ['workflow_id', 'action', 'actor'] as const
 type FilterName = (typeof filter_names)[number]
 export type Filters = Partial<Record<FilterName, string>>

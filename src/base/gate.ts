@@ -51,6 +51,10 @@ export class Gate {
 
   /** Those let in count from now on, though they go on only in a moment. */
   #letIn(key: string, line: Line): void {
+    if (line.waiting.length === 0) {
+      if (line.running === 0) this.#lines.delete(key)
+      return
+    }
     const room = this.#isMixed() ? Math.max(0, running_max - line.running) : line.waiting.length
     const let_in = line.waiting.splice(0, room)
     line.running += let_in.length

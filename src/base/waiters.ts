@@ -78,7 +78,8 @@ export class Waiters {
   }
 
   tell(key: string): void {
-    for (const stop of [...(this.#waiting.get(key) ?? [])]) stop()
+    const all = this.#waiting.get(key)
+    if (all) for (const stop of [...all]) stop()
   }
 
   get draining(): boolean {

@@ -76,3 +76,8 @@ export function expiryOf(
 export function resolverOf(caller: AdminCaller | ApprovalCaller): string {
   return caller.kind === 'admin' ? 'admin' : `approval_key:${caller.approval_key_id}`
 }
+
+/** What a request that waits for this checkpoint is notified by. */
+export function waitKey(tenant_id: string, id: string): string {
+  return `${tenant_id}/${id}`
+}

@@ -5,6 +5,7 @@ import * as agents from '../agents/service.ts'
 import { iso, isoOrNull, parseTime, second_ms } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import type { TenantFacts } from '../contract/caller.ts'
+import { v1 } from '../contract/group.ts'
 import { pageOf, pageOfIds, pageRequest } from '../contract/page.ts'
 import { type Context, route } from '../contract/route.ts'
 import {
@@ -20,7 +21,7 @@ import {
   Shape,
   Text,
   Time,
-  url_characters_max,
+  Url,
   value_bytes_max,
 } from '../contract/schemas.ts'
 import { waitFor } from '../contract/wait.ts'
@@ -34,6 +35,7 @@ import {
   timeout_seconds_max,
   timeout_seconds_min,
   wait_seconds_max,
+  waitKey,
 } from './checkpoint.ts'
 import * as checkpoints from './service.ts'
 import * as store from './store.ts'
@@ -54,7 +56,7 @@ const reason_characters_max = limit(
   'The reason of a decision. Past it 400.',
 )
 
-const Checkpoint = Shape({
+const Checkpoint = Shape('Checkpoint', {
   id: Type.String(),
   status: Type.Enum([...statuses]),
   title: Type.String(),
@@ -67,7 +69,7 @@ const Checkpoint = Shape({
   reason: Nullable(Type.String()),
   resolved_by: Nullable(Type.String({ description: 'admin, approval_key:<id>, timeout or agent:<id>.' })),
   resolved_at: Nullable(Time('When it was settled.')),
-  callback: Shape({
+  callback: Shape('CheckpointCallback', {
     status: Type.Enum([...callback_statuses]),
     attempts: Type.Integer(),
     last_error: Nullable(Type.String()),
@@ -76,7 +78,7 @@ const Checkpoint = Shape({
   updated_at: Time('When it last changed.'),
 })
 
-const Approval = Shape({
+const Approval = Shape('Approval', {
   checkpoint_id: Type.String(),
   title: Type.String(),
   prompt: Nullable(Type.String()),
@@ -106,6 +108,7 @@ const DecisionBody = Type.Object({
 })
 
 export const createCheckpoint = route({
+  group: v1,
   method: 'POST',
   path: '/v1/checkpoints',
   tag,
@@ -134,8 +137,7 @@ export const createCheckpoint = route({
     prompt: Type.Optional(
       Type.String({ 'x-bytes-max': prompt_bytes_max, description: 'At most 32 KiB of plain text.' }),
     ),
-    callback_url: Text(
-      url_characters_max,
+    callback_url: Url(
       "An http or https URL, or a path that is resolved against the agent's callback_base_url.",
     ),
     callback_payload: Type.Optional(
@@ -151,7 +153,7 @@ export const createCheckpoint = route({
       Time('With timeout_seconds, the earlier of both; without either, 24 hours from now.'),
     ),
   }),
-  replies: { 201: Checkpoint },
+  replies: { 201: { body: Checkpoint } },
   errors: ['QUOTA_EXCEEDED'],
   prepare: ({ db, services, caller }, { body }) =>
     agents.callbackUrl(db, services, caller, body.callback_url),
@@ -170,6 +172,7 @@ export const createCheckpoint = route({
 })
 
 export const listCheckpoints = route({
+  group: v1,
   method: 'GET',
   path: '/v1/checkpoints',
   tag,
@@ -183,7 +186,7 @@ export const listCheckpoints = route({
   auth: ['agent', 'admin'],
   heavy: true,
   query: Type.Object({ ...PageQuery, status: Type.Optional(Type.Enum([...statuses])) }),
-  replies: { 200: Page(Checkpoint) },
+  replies: { 200: { body: Page(Checkpoint) } },
   errors: [],
   async handle(context, { query }) {
     const request = pageRequest(context, query)
@@ -194,6 +197,7 @@ export const listCheckpoints = route({
 })
 
 export const getCheckpoint = route({
+  group: v1,
   method: 'GET',
   path: '/v1/checkpoints/:id',
   tag,
@@ -204,7 +208,7 @@ export const getCheckpoint = route({
   auth: ['agent', 'admin'],
   params: { id },
   query: Type.Object({ wait: Wait }),
-  replies: { 200: Checkpoint },
+  replies: { 200: { body: Checkpoint } },
   errors: ['CHECKPOINT_NOT_FOUND'],
   async handle(context, { params, query }) {
     const { tenant_id } = context.caller
@@ -214,6 +218,7 @@ export const getCheckpoint = route({
 })
 
 export const getApproval = route({
+  group: v1,
   method: 'GET',
   path: '/v1/approvals/:checkpoint_id',
   tag,
@@ -224,7 +229,7 @@ export const getApproval = route({
   auth: ['approval'],
   params: { checkpoint_id: id },
   query: Type.Object({ wait: Wait }),
-  replies: { 200: Approval },
+  replies: { 200: { body: Approval } },
   errors: ['CHECKPOINT_NOT_FOUND'],
   async handle(context, { params, query }) {
     const look = () => checkpoints.readFor(context.db, context.caller, params.checkpoint_id)
@@ -238,11 +243,13 @@ function settled(
   wait_seconds: number | undefined,
   look: () => Promise<CheckpointRow>,
 ): Promise<CheckpointRow> {
-  const key = checkpoints.waitKey(context.caller.tenant_id, id)
-  return waitFor(context, key, (wait_seconds ?? 0) * second_ms, look, ({ status }) => status !== 'pending')
+  const key = waitKey(context.caller.tenant_id, id)
+  const wait_ms = (wait_seconds ?? 0) * second_ms
+  return waitFor(context, { key, wait_ms, look, isDone: ({ status }) => status !== 'pending' })
 }
 
 export const cancelCheckpoint = route({
+  group: v1,
   method: 'DELETE',
   path: '/v1/checkpoints/:id',
   tag,
@@ -259,12 +266,13 @@ export const cancelCheckpoint = route({
   auth: ['agent'],
   destructive: true,
   params: { id },
-  replies: { 204: null },
+  replies: { 204: { body: null } },
   errors: ['CHECKPOINT_NOT_FOUND', 'CHECKPOINT_ALREADY_RESOLVED'],
   handle: ({ db, caller, services }, { params }) => checkpoints.cancel(db, caller, services, params.id),
 })
 
 export const approveCheckpoint = route({
+  group: v1,
   method: 'POST',
   path: '/v1/checkpoints/:id/approve',
   tag,
@@ -286,7 +294,7 @@ export const approveCheckpoint = route({
   auth: ['admin', 'approval'],
   params: { id },
   body: DecisionBody,
-  replies: { 200: Checkpoint },
+  replies: { 200: { body: Checkpoint } },
   errors: ['CHECKPOINT_NOT_FOUND', 'CHECKPOINT_ALREADY_RESOLVED'],
   async handle({ db, caller, services }, { params, body }) {
     return checkpointOf(
@@ -296,6 +304,7 @@ export const approveCheckpoint = route({
 })
 
 export const rejectCheckpoint = route({
+  group: v1,
   method: 'POST',
   path: '/v1/checkpoints/:id/reject',
   tag,
@@ -317,7 +326,7 @@ export const rejectCheckpoint = route({
   auth: ['admin', 'approval'],
   params: { id },
   body: DecisionBody,
-  replies: { 200: Checkpoint },
+  replies: { 200: { body: Checkpoint } },
   errors: ['CHECKPOINT_NOT_FOUND', 'CHECKPOINT_ALREADY_RESOLVED'],
   async handle({ db, caller, services }, { params, body }) {
     return checkpointOf(
@@ -327,6 +336,7 @@ export const rejectCheckpoint = route({
 })
 
 export const listCheckpointAttempts = route({
+  group: v1,
   method: 'GET',
   path: '/v1/checkpoints/:id/attempts',
   tag,
@@ -336,7 +346,7 @@ export const listCheckpointAttempts = route({
   auth: ['agent', 'admin'],
   params: { id },
   query: Type.Object(PageQuery),
-  replies: { 200: AttemptPage },
+  replies: { 200: { body: AttemptPage } },
   errors: ['CHECKPOINT_NOT_FOUND'],
   handle: (context, { params, query }) =>
     attemptPage(context, query, 'checkpoint', () =>

@@ -1,37 +1,22 @@
-// Checkpoints: one function per verb, and what comes of a timeout and of a callback.
+// Checkpoints: one function per verb. Their jobs are in jobs.ts.
 
-import { iso, type Millis } from '../base/clock.ts'
+import './errors.ts'
 import { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import type { AdminCaller, AgentCaller, ApprovalCaller } from '../contract/caller.ts'
-import { encode } from '../contract/encode.ts'
-import { RawJson } from '../contract/schemas.ts'
 import type { Plans } from '../contract/services.ts'
 import type { Db, Reader, Tx } from '../db/db.ts'
-import { rowBytes, textBytes } from '../db/stored.ts'
-import * as dlq from '../dlq/service.ts'
-import {
-  attemptNumber,
-  destinationOf,
-  errorText,
-  type Leased,
-  nextAttemptAt,
-  type Result,
-} from '../jobs/job.ts'
-import * as outbox from '../jobs/service.ts'
+import { rowBytes } from '../db/stored.ts'
+import * as jobs from '../jobs/service.ts'
 import * as quotas from '../quotas/service.ts'
-import { type CheckpointRow, resolverOf } from './checkpoint.ts'
+import { type CheckpointRow, resolverOf, waitKey } from './checkpoint.ts'
+import { type Resolving, resolve, timeout_job } from './jobs.ts'
 import * as store from './store.ts'
 
 export const purge = store.purge
 
-interface Creating extends Using {
+interface Creating extends Resolving {
   plans: Plans
-}
-
-interface Using {
-  wake(due_at: Millis): void
-  waiters: { tell(key: string): void }
 }
 
 /** Throws QUOTA_EXCEEDED. */
@@ -45,8 +30,10 @@ export async function create(
   const { title, prompt, callback_url, callback_payload } = input
   quotas.takeBytes(tx, caller, services.plans, rowBytes(title, prompt, callback_url, callback_payload))
   const checkpoint = await store.insert(tx, tenant_id, { ...input, id: newId('chk', tx.now), agent_id })
-  await outbox.plan(tx, services, {
-    ...outbox.keyOf(caller, 'timeout', checkpoint.id),
+  await jobs.enqueue(tx, services, {
+    tenant_id,
+    kind: timeout_job,
+    source_id: checkpoint.id,
     event_id: newId('evt', tx.now),
     destination: '',
     next_at: Math.max(checkpoint.expires_at, tx.now),
@@ -72,7 +59,7 @@ export async function readFor(q: Reader, caller: ApprovalCaller, id: string): Pr
 export function decide(
   db: Db,
   caller: AdminCaller | ApprovalCaller,
-  services: Using,
+  services: Resolving,
   id: string,
   status: 'approved' | 'rejected',
   reason: string | null,
@@ -92,34 +79,8 @@ export function decide(
   })
 }
 
-/** Decision, callback to send and dead letter are one transaction. Null unless it was pending. */
-async function resolve(
-  tx: Tx,
-  tenant_id: string,
-  services: Using,
-  id: string,
-  resolution: store.Resolution,
-): Promise<CheckpointRow | null> {
-  const resolved = await store.resolve(tx, tenant_id, id, resolution)
-  if (!resolved) return null
-  tx.stores(tenant_id, textBytes(resolution.reason))
-  await outbox.cancel(tx, outbox.keyOf({ tenant_id }, 'timeout', id))
-  if (resolution.callback_status === 'pending') {
-    await outbox.plan(tx, services, {
-      ...outbox.keyOf({ tenant_id }, 'callback', id),
-      event_id: newId('evt', tx.now),
-      destination: destinationOf(resolved.callback_url),
-      next_at: tx.now,
-    })
-  }
-  const parked = resolved.status !== 'approved' && resolved.timeout_action === 'dlq'
-  if (parked) await park(tx, tenant_id, resolved, `checkpoint ${id} was ${resolved.status}`)
-  tx.afterCommit(() => services.waiters.tell(waitKey(tenant_id, id)))
-  return resolved
-}
-
 /** By the agent that created it; no callback. Throws CHECKPOINT_NOT_FOUND, FORBIDDEN, CHECKPOINT_ALREADY_RESOLVED. */
-export function cancel(db: Db, caller: AgentCaller, services: Using, id: string): Promise<void> {
+export function cancel(db: Db, caller: AgentCaller, services: Resolving, id: string): Promise<void> {
   const { tenant_id, agent_id } = caller
   return db.write(tenant_id, async (tx) => {
     const cancelled = await store.cancel(tx, tenant_id, id, agent_id)
@@ -127,107 +88,11 @@ export function cancel(db: Db, caller: AgentCaller, services: Using, id: string)
       const checkpoint = await read(tx, tenant_id, id)
       throw checkpoint.agent_id === agent_id ? alreadyResolved(checkpoint) : new ApiError('FORBIDDEN')
     }
-    await outbox.cancel(tx, outbox.keyOf(caller, 'timeout', id))
+    await jobs.cancel(tx, jobs.keyOf(caller, timeout_job, id))
     tx.afterCommit(() => services.waiters.tell(waitKey(tenant_id, id)))
   })
 }
 
 function alreadyResolved({ status }: CheckpointRow): ApiError {
   return new ApiError('CHECKPOINT_ALREADY_RESOLVED', { details: { status } })
-}
-
-/** What a request that waits for this checkpoint is told by. */
-export function waitKey(tenant_id: string, id: string): string {
-  return `${tenant_id}/${id}`
-}
-
-/** Its time is over. Null when a decision came first. */
-export async function settleTimeout(
-  tx: Tx,
-  services: Using,
-  leased: Leased,
-): Promise<'rejected' | 'expired' | 'stale'> {
-  const { tenant_id, source_id: id } = leased
-  const checkpoint = await store.find(tx, tenant_id, id)
-  const to_dlq = checkpoint?.timeout_action === 'dlq'
-  const resolved = await resolve(tx, tenant_id, services, id, {
-    status: to_dlq ? 'expired' : 'rejected',
-    reason: null,
-    resolved_by: 'timeout',
-    callback_status: to_dlq ? 'none' : 'pending',
-  })
-  if (!resolved) {
-    await outbox.complete(tx, leased)
-    return 'stale'
-  }
-  return to_dlq ? 'expired' : 'rejected'
-}
-
-/** What to send for leased work; the same bytes on every attempt. Null when the checkpoint is gone. */
-export async function message(q: Reader, leased: Leased) {
-  const checkpoint = await store.find(q, leased.tenant_id, leased.source_id)
-  if (!checkpoint) return null
-  const type = `checkpoint.${checkpoint.status}`
-  const resolved_at = iso(checkpoint.resolved_at!)
-  const data = {
-    checkpoint_id: checkpoint.id,
-    status: checkpoint.status,
-    reason: checkpoint.reason,
-    resolved_by: checkpoint.resolved_by,
-    resolved_at,
-    callback_payload: rawOrNull(checkpoint.callback_payload),
-  }
-  return { url: checkpoint.callback_url, event: type, body: encode({ type, timestamp: resolved_at, data }) }
-}
-
-export type Settled = 'delivered' | 'retrying' | 'failed' | 'stale'
-
-/** Keeps what came of a callback's attempt. A decision is never rolled back: what cannot be told becomes a dead letter. */
-export async function settleCallback(
-  tx: Tx,
-  services: Using,
-  leased: Leased,
-  result: Result,
-): Promise<Settled> {
-  const { tenant_id, source_id: id } = leased
-  const told = { attempts: attemptNumber(leased), last_error: errorText(result) }
-  const next_at = result.ok ? null : nextAttemptAt(leased, result)
-  // The row in the outbox comes first, as in a lease, which logs as well: the other order is a deadlock.
-  const held = await (next_at === null ? outbox.complete(tx, leased) : outbox.retry(tx, leased, next_at))
-  await outbox.log(tx, leased, 'checkpoint', result)
-  if (!held) return 'stale'
-  if (next_at !== null) {
-    await store.called(tx, tenant_id, id, { callback_status: 'pending', ...told })
-    tx.afterCommit(() => services.wake(next_at))
-    return 'retrying'
-  }
-  const called = await store.called(tx, tenant_id, id, {
-    callback_status: result.ok ? 'delivered' : 'failed',
-    ...told,
-  })
-  if (result.ok) return 'delivered'
-  if (called) await park(tx, tenant_id, called, `the callback of checkpoint ${id} failed: ${told.last_error}`)
-  return 'failed'
-}
-
-function park(tx: Tx, tenant_id: string, checkpoint: CheckpointRow, error: string): Promise<void> {
-  return dlq.cascade(tx, tenant_id, {
-    payload: encode({
-      checkpoint_id: checkpoint.id,
-      status: checkpoint.status,
-      title: checkpoint.title,
-      reason: checkpoint.reason,
-      resolved_by: checkpoint.resolved_by,
-      callback_url: checkpoint.callback_url,
-      callback_payload: rawOrNull(checkpoint.callback_payload),
-    }),
-    error,
-    source: 'checkpoint',
-    source_id: checkpoint.id,
-    agent_id: checkpoint.agent_id,
-  })
-}
-
-function rawOrNull(text: string | null): RawJson | null {
-  return text === null ? null : new RawJson(text)
 }

@@ -65,4 +65,3 @@ export interface Feature {
   counts?: Readonly<Record<string, readonly string[]>>
   docs?: DocsPage
 }
-

@@ -1,9 +1,8 @@
 // The list of routes as an OpenAPI 3.1 document.
 
 import type { TSchema } from 'typebox'
-import { type ErrorCode, errors } from '../base/errors.ts'
-import { type NamedRoute, type Route, successStatus } from './route.ts'
-import { isApi, isWrapped } from './surface.ts'
+import { type ErrorCode, errorCodes, errors, statusesOf } from '../base/errors.ts'
+import { type Declared, type NamedRoute, type Route, successStatus } from './route.ts'
 
 type Json = Record<string, unknown>
 
@@ -25,35 +24,50 @@ const security_schemes: Record<string, Json> = {
     type: 'apiKey',
     in: 'header',
     name: 'x-api-key',
-    description: 'Under /api: agent key or admin key; x-agent-id may be left out',
+    description: 'Agent key or admin key; x-agent-id may be left out',
   },
   approval: { type: 'apiKey', in: 'header', name: 'X-Approval-Key', description: 'Approval key, svc_apr_…' },
-  cron: { type: 'http', scheme: 'bearer', description: 'The cron secret, for POST /v1/tick only' },
+  cron: { type: 'http', scheme: 'bearer', description: 'The cron secret of the operator' },
   bearer: { type: 'http', scheme: 'bearer', description: 'Any kind of key as Authorization: Bearer <key>' },
 }
 
-const error_schema: Json = {
-  type: 'object',
-  required: ['error'],
-  properties: {
-    error: {
-      type: 'object',
-      required: ['code', 'message', 'request_id'],
-      properties: {
-        code: { type: 'string', enum: Object.keys(errors) },
-        message: { type: 'string' },
-        details: { type: 'object' },
-        request_id: { type: 'string' },
+/** The envelope of errors; made on demand, when every feature has declared its codes. */
+function errorSchema(): Json {
+  return {
+    type: 'object',
+    required: ['error'],
+    properties: {
+      error: {
+        type: 'object',
+        required: ['code', 'message', 'request_id'],
+        properties: {
+          code: { type: 'string', enum: errorCodes() },
+          message: { type: 'string' },
+          details: { type: 'object' },
+          request_id: { type: 'string' },
+        },
       },
     },
-  },
+  }
 }
 
-/** Under /api and /hook. */
-const api_error_schema: Json = {
-  type: 'object',
-  required: ['success', 'error'],
-  properties: { success: { type: 'boolean', const: false }, ...(error_schema.properties as Json) },
+/** Of groups that mark their errors. */
+function markedErrorSchema(): Json {
+  return {
+    type: 'object',
+    required: ['success', 'error'],
+    properties: { success: { type: 'boolean', const: false }, ...(errorSchema().properties as Json) },
+  }
+}
+
+/** What each code says and what the caller does next, for clients that are made from the document. */
+function errorRows(): Json {
+  return Object.fromEntries(
+    errorCodes().map((code) => {
+      const { status, precondition_status, message, next, exit } = errors[code]
+      return [code, { status, ...(precondition_status && { precondition_status }), message, next, exit }]
+    }),
+  )
 }
 
 const request_id_header: Json = {
@@ -84,8 +98,9 @@ export function openapiOf(list: readonly NamedRoute[], version: string, public_u
     paths,
     components: {
       securitySchemes: security_schemes,
-      schemas: { Error: error_schema, ApiError: api_error_schema },
+      schemas: { Error: errorSchema(), ApiError: markedErrorSchema() },
     },
+    'x-errors': errorRows(),
   }
 }
 
@@ -101,6 +116,8 @@ function operationOf(name: string, route: Route): Json {
     ...(route.raw && route.method !== 'GET' ? { requestBody: any_body } : {}),
     responses: responsesOf(route),
     security: route.cron ? [{ cron: [] }] : securityOf(route),
+    ...(route.group.wraps_data ? { 'x-wrapped': true } : {}),
+    ...(route.raw ? { 'x-raw': true } : {}),
     ...(route.destructive ? { 'x-destructive': true } : {}),
     ...(route.errors.length > 0 ? { 'x-errors': route.errors } : {}),
     ...(route.sdk ? { 'x-sdk': route.sdk } : {}),
@@ -158,69 +175,68 @@ function requestBodyOf(body: TSchema & { required?: string[] }): Json {
 
 function responsesOf(route: Route): Json {
   const responses: Json = {}
-  for (const [status, schema] of Object.entries(route.replies)) {
+  for (const [status, declared] of Object.entries(route.replies)) {
     responses[status] = {
-      description: descriptions[Number(status)] ?? 'Success',
-      headers: {
-        ...request_id_header,
-        ...(Number(status) === successStatus(route) ? extraHeaders(route) : {}),
-        ...rateHeaders(route, Number(status)),
-      },
-      ...(schema
-        ? { content: { 'application/json': { schema: wrapped(route, Number(status), schema) } } }
-        : {}),
+      description: descriptionOf(status, declared),
+      headers: headersOf(route, status),
+      ...(declared.body ? contentOf(wrapped(route, status, declared.body)) : {}),
     }
   }
-  const error = { $ref: `#/components/schemas/${isWrapped(route.path) ? 'ApiError' : 'Error'}` }
+  const error = { $ref: `#/components/schemas/${route.group.marks_errors ? 'ApiError' : 'Error'}` }
   for (const [status, codes] of byStatus(errorCodesOf(route))) {
-    const reply = route.replies[Number(status)]
-    const schema = reply ? { anyOf: [wrapped(route, Number(status), reply), error] } : error
+    const declared = route.replies[Number(status)]
+    const schema = declared?.body ? { anyOf: [wrapped(route, status, declared.body), error] } : error
     responses[status] = {
-      description: [...(reply ? [descriptions[Number(status)]] : []), ...codes].join(', '),
-      headers: { ...request_id_header, ...(reply ? rateHeaders(route, Number(status)) : {}) },
-      content: { 'application/json': { schema } },
+      description: [...(declared ? [descriptionOf(status, declared)] : []), ...codes].join(', '),
+      headers: headersOf(route, status),
+      ...contentOf(schema),
     }
   }
   return responses
 }
 
-/** Under /api the data lies in an envelope. */
-function wrapped(route: Route, status: number, schema: TSchema): Json {
-  if (!isApi(route.path)) return plain(schema)
+function contentOf(schema: Json): Json {
+  return { content: { 'application/json': { schema } } }
+}
+
+/** In a group with an envelope the data lies in it. */
+function wrapped({ group }: Route, status: string, schema: TSchema): Json {
+  if (!group.wraps_data) return plain(schema)
   return {
     type: 'object',
     required: ['success', 'data'],
-    properties: { success: { type: 'boolean', const: status < 400 }, data: plain(schema) },
+    properties: { success: { type: 'boolean', const: Number(status) < 400 }, data: plain(schema) },
   }
 }
 
-const descriptions: Record<number, string> = {
+const descriptions: Record<string, string> = {
   200: 'Success',
   201: 'Created',
-  202: 'Scheduled',
+  202: 'Accepted',
   204: 'Done, no body',
   304: 'Unchanged, no body',
-  429: 'Blocked',
 }
 
-function rateHeaders(route: Route, status: number): Json {
-  if (!route.path.startsWith('/api/rate-limit/')) return {}
-  const string = { schema: { type: 'string' } }
+function descriptionOf(status: string, { description }: Declared): string {
+  return description ?? descriptions[status] ?? 'Success'
+}
+
+/** Those of every answer, of every success of such a route, and what the route declares. */
+function headersOf(route: Route, status: string): Json {
+  const text = { schema: { type: 'string' } }
+  const is_success = Number(status) === successStatus(route)
+  const declared = Object.entries(route.replies[Number(status)]?.headers ?? {})
   return {
-    ...{ RateLimit: string, 'RateLimit-Policy': string },
-    ...(status === 429 ? { 'Retry-After': { schema: { type: 'integer' } } } : {}),
+    ...request_id_header,
+    ...(is_success && route.body ? { 'X-Ignored-Fields': text } : {}),
+    ...(is_success && route.create ? { 'Idempotent-Replayed': text } : {}),
+    ...Object.fromEntries(declared.map(([name, schema]) => [name, headerOf(schema)])),
   }
 }
 
-function extraHeaders(route: Route): Json {
-  const string = { schema: { type: 'string' } }
-  return {
-    ...(route.body ? { 'X-Ignored-Fields': string } : {}),
-    ...(route.create ? { 'Idempotent-Replayed': string } : {}),
-    ...(route.tag === 'Key-value store' && route.path.endsWith(':key') && route.method !== 'DELETE'
-      ? { 'X-Version': string }
-      : {}),
-  }
+function headerOf(header: TSchema): Json {
+  const { description, ...schema } = plain(header)
+  return { ...(description ? { description } : {}), schema }
 }
 
 /** What a route may answer besides success: its own codes and those that its kind of route shares. */
@@ -229,7 +245,7 @@ export function errorCodesOf(route: Route): ErrorCode[] {
   if (route.auth.length > 0) for (const code of of_keys) codes.add(code)
   if (route.body) for (const code of of_bodies) codes.add(code)
   if (route.raw) for (const code of of_raw_bodies) codes.add(code)
-  if (isApi(route.path)) codes.add('QUOTA_EXCEEDED')
+  if (route.group.counts_calls) codes.add('QUOTA_EXCEEDED')
   if (route.query || hasCheckedParams(route) || route.create) codes.add('VALIDATION_FAILED')
   if (route.create) for (const code of of_creations) codes.add(code)
   const serves_itself = route.auth.length === 0 && !route.create && !route.cron && !route.raw
@@ -264,20 +280,15 @@ function hasCheckedParams(route: Route): boolean {
 function byStatus(codes: ErrorCode[]): Map<string, string[]> {
   const groups = new Map<string, string[]>()
   for (const code of codes) {
-    for (const status of statusesOf(code)) groups.set(status, [...(groups.get(status) ?? []), code])
+    for (const status of statusesOf(code).map(String))
+      groups.set(status, [...(groups.get(status) ?? []), code])
   }
   return groups
 }
 
-/** The API contract gives VERSION_MISMATCH two. */
-function statusesOf(code: ErrorCode): string[] {
-  return code === 'VERSION_MISMATCH' ? ['409', '412'] : [String(errors[code].status)]
-}
-
-function securityOf({ auth, path }: Route): Json[] {
+function securityOf({ auth, group }: Route): Json[] {
   if (auth.length === 0) return []
-  const of_agent: Json = isApi(path) ? { api_key: [] } : { agent: [], agent_id: [] }
-  const own_header = auth.map((kind) => (kind === 'agent' ? of_agent : { [kind]: [] }))
+  const own_header = auth.map((kind) => Object.fromEntries(group.schemes[kind].map((scheme) => [scheme, []])))
   return [...own_header, { bearer: [] }]
 }
 

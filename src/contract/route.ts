@@ -7,6 +7,7 @@ import type { ErrorCode } from '../base/errors.ts'
 import type { Awaitable, Db, Tx } from '../db/db.ts'
 import type { Caller, CallerKind } from './caller.ts'
 import type { CliCommand, SdkMethod } from './clients.ts'
+import type { Group } from './group.ts'
 import type { Services } from './services.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -32,10 +33,10 @@ export interface Context<C> {
   /** The path as called, e.g. `/v1/kv/state`: cursors are bound to it. */
   path(): string
   /** The answer will take up to this long: the connection is kept open meanwhile. */
-  hold(ms: number): void
-  /** Aborted when whoever asked is gone, and nobody will read the answer. */
-  gone(): AbortSignal
-  /** Waits for something else than the database: a heavy read gives its permit back meanwhile. */
+  extendTimeout(ms: number): void
+  /** Aborted when the client is gone, and nobody will read the answer. */
+  signal(): AbortSignal
+  /** Waits for something else than the database: a heavy read releases its permit meanwhile. */
   pause<T>(waiting: Promise<T>): Promise<T>
 }
 
@@ -59,7 +60,17 @@ export interface RawRequest {
   address: string
 }
 
-/** An answer with a status or headers of its own; a handler that returns anything else gets the route's first reply. */
+/** What a route declares of an answer. */
+export interface Declared {
+  /** Null: there is no body. */
+  body: TSchema | null
+  /** Headers of this answer, beside those of every answer. */
+  headers?: Readonly<Record<string, TSchema>>
+  /** Default: what the status means. */
+  description?: string
+}
+
+/** An answer with a status, or headers besides those of every answer; a handler that returns anything else gets the route's first reply. */
 export class Reply {
   constructor(
     readonly status: number,
@@ -74,6 +85,7 @@ export class Streamed {
 }
 
 interface Common<A extends readonly CallerKind[], P extends Params, Q extends TObject, B extends TObject> {
+  group: Group
   method: Method
   /** Bun's form: `/v1/kv/:namespace/:key`; a `*` at the end stands for any further segments. */
   path: string
@@ -90,8 +102,8 @@ interface Common<A extends readonly CallerKind[], P extends Params, Q extends TO
   body?: B
   /** Header name to one line of description. */
   headers?: Readonly<Record<string, string>>
-  /** Status to the shape of the body; null is an answer without one. The first is what a plain result gets. */
-  replies: Readonly<Record<number, TSchema | null>>
+  /** By status. The first is what a plain result gets. */
+  replies: Readonly<Record<number, Declared>>
   /** Codes that this route itself answers, beside those that every route of its kind may. */
   errors: readonly ErrorCode[]
   /** Asked of an admin key even while its tenant waits for deletion. */
@@ -173,4 +185,6 @@ export function successStatus(route: Route): number {
 export interface NamedRoute {
   name: string
   route: Route
+  /** The name under which its calls are counted in the usage of a tenant; without it they are not counted. */
+  usage?: string
 }

@@ -48,8 +48,8 @@ export interface MonthlyCalls {
 
 /** Calls by the hour and by feature. */
 export interface UsageCounts {
-  /** Counts a call of the route at `path`, in memory. */
-  count(tenant_id: string, path: string, failed: boolean, now: Millis): void
+  /** Counts a call, in memory. `feature`: the name under which it is counted. */
+  count(tenant_id: string, feature: string, failed: boolean, now: Millis): void
   /** Writes what this node has counted. Not within a transaction. */
   flush(): Promise<void>
 }
@@ -81,10 +81,10 @@ export interface Services {
   clock: Clock
   /** Shared by request bodies and answers. */
   memory: MemoryBudget
-  /** Tells the ticker that work falls due then. */
+  /** A job falls due then. */
   wake(due_at: Millis): void
-  /** Tells the ticker that some tenant's work is to rest, or to be taken up again, in steps. */
-  rest(): void
+  /** The jobs of some tenant are to be paused, or resumed, in steps. */
+  pauseOrResume(): void
   readiness(): Promise<Readiness>
   openapi_text(): string
   /** The summary that POST /v1/tick answers. */

@@ -24,15 +24,20 @@ class Watched {
     const context = {
       caller: { tenant_id: 'ten_a', plan: 'free', status: 'active' as const },
       services: { waiters: this.waiters, clock: this.clock } as unknown as Services,
-      hold: (ms: number) => this.held.push(ms),
+      extendTimeout: (ms: number) => this.held.push(ms),
       pause: (waiting: Promise<unknown>) => waiting as never,
-      gone: () => this.asker.signal,
+      signal: () => this.asker.signal,
     }
     const counted = () => {
       this.looks++
       return look()
     }
-    return waitFor(context, 'ten_a/chk_1', wait_ms, counted, (state) => state !== 'pending')
+    return waitFor(context, {
+      key: 'ten_a/chk_1',
+      wait_ms,
+      look: counted,
+      isDone: (state) => state !== 'pending',
+    })
   }
 
   /** Changes and tells, as whoever changes it does after the commit. */

@@ -127,7 +127,7 @@ forEachService('Keys on several nodes', (service) => {
     expect(await status(api_key)).toBe(200)
     const admin: AdminCaller = { kind: 'admin', tenant_id, plan: 'free', status: 'active' }
     await elsewhere((db) =>
-      tenants.remove(db, { key_cache: keyCache(service.clock), rest() {} }, admin, tenant_id),
+      tenants.remove(db, { key_cache: keyCache(service.clock), pauseOrResume() {} }, admin, tenant_id),
     )
     service.clock.advance(1_000)
     expect(await status(api_key)).toBe(403)

@@ -1,4 +1,4 @@
-// Counts anew what a tenant stores. This list is what storage_bytes means: of each row of these tables the texts that
+// Counts again what a tenant stores. This list is what storage_bytes means: of each row of these tables the texts that
 // it names, and row_bytes.
 
 import { limit } from '../base/limit.ts'
@@ -67,7 +67,7 @@ type Row = { bytes: number } & Record<string, string | number>
 
 const pages = counted.map((item) => ({ ...item, statement: pageOf(item) }))
 
-/** The bytes of a row's texts, in SQL: without reading them, on both engines. An inbox's message tells its size itself. */
+/** The bytes of a row's texts, in SQL: without reading them, on both engines. An inbox's message has its size in a column. */
 export function bytesIn({ table, texts }: Counted): string {
   const own =
     table === 'inbox_messages' ? ['size'] : texts.map((text) => `coalesce(octet_length(${text}), 0)`)
@@ -95,7 +95,7 @@ const MAKE = sql(
    on conflict (tenant_id, quota) do nothing`,
 )
 
-/** What all rows of the tenant come to. */
+/** The bytes of all rows of the tenant. */
 async function countAll(q: Reader, tenant_id: string): Promise<number> {
   let bytes = 0
   for (const { key, statement } of pages) {
@@ -129,17 +129,17 @@ export async function recount(db: Db, tenant_id: string): Promise<number> {
   return missing
 }
 
-/** One after the other; one that fails is told, and the others are counted all the same. Answers how many failed. */
+/** One after the other; one that fails is reported, and the others are counted all the same. Answers how many failed. */
 export async function recountEach<Tenant extends { tenant_id: string }>(
   db: Db,
   tenants: readonly Tenant[],
-  tell: (tenant: Tenant, missing: number | Error) => void,
+  report: (tenant: Tenant, missing: number | Error) => void,
 ): Promise<number> {
   let failed = 0
   for (const tenant of tenants) {
     const missing = await recount(db, tenant.tenant_id).catch((error: Error) => error)
     if (missing instanceof Error) failed += 1
-    tell(tenant, missing)
+    report(tenant, missing)
   }
   return failed
 }

@@ -84,7 +84,7 @@ export class Connection implements Reader {
 
   /** After a failure SQLite may have rolled back by itself; versions differ in when they do. */
   rollback(): void {
-    if (this.#db.inTransaction) this.#db.run('rollback')
+    if (this.#db.inTransaction) this.exec('rollback')
   }
 
   close(): void {

@@ -58,7 +58,7 @@ const faults_told_max = limit(
 
 export interface SqliteOptions {
   clock: Clock
-  /** Whether to take the lock that only one server may have. */
+  /** True to take the lock that only one server may have. */
   exclusive: boolean
   /** The disk failed under a write: the process must stop serving and exit. */
   onFatal: (error: unknown) => void
@@ -142,6 +142,8 @@ class SqliteDb implements Db {
   readonly #writer: Connection
   /** Single statements: each sees the last commit, never an open transaction. */
   readonly #reader: Connection
+  /** Whether the single statements of this turn of the event loop share a transaction. */
+  #reading = false
   /** Reads of several statements, one after the other, each in a transaction of its own. */
   readonly #snapshot: Connection
   #reads: Promise<unknown> = Promise.resolve()
@@ -212,7 +214,7 @@ class SqliteDb implements Db {
   }
 
   /**
-   * What the database has free within its files, less what they will still take of the disk: a checkpoint makes the
+   * The free room within the database's files, less what they will still take of the disk: a checkpoint makes the
    * file as large as its pages, and the log grows to the size at which it is checkpointed.
    */
   #reusableBytes(): number {
@@ -251,18 +253,38 @@ class SqliteDb implements Db {
   }
 
   one<Row>(statement: Statement<Row>, params: Params): Awaitable<Row | null> {
-    if (this.#mustWait()) return this.#flushing!.then(() => this.#reader.one(statement, params))
+    if (this.#in_memory) return this.#afterFlush(() => this.#reader.one(statement, params))
+    this.#shareRead()
     return this.#reader.one(statement, params)
   }
 
   all<Row>(statement: Statement<Row>, params: Params): Awaitable<Row[]> {
-    if (this.#mustWait()) return this.#flushing!.then(() => this.#reader.all(statement, params))
+    if (this.#in_memory) return this.#afterFlush(() => this.#reader.all(statement, params))
+    this.#shareRead()
     return this.#reader.all(statement, params)
   }
 
   /** In memory there is one connection, and its open transaction must not be seen. */
-  #mustWait(): boolean {
-    return this.#in_memory && this.#flushing !== null
+  #afterFlush<T>(read: () => T): Awaitable<T> {
+    return this.#flushing === null ? read() : this.#flushing.then(read)
+  }
+
+  /**
+   * Taking and releasing SQLite's read lock is half the cost of a small read, so those of one turn of the event loop
+   * share it. The transaction ends with the turn, and before every commit: what is acknowledged is seen by every read
+   * that begins after it, and the log can be checkpointed.
+   */
+  #shareRead(): void {
+    if (this.#reading) return
+    this.#reader.exec('begin')
+    this.#reading = true
+    setImmediate(() => this.#endSharedRead())
+  }
+
+  #endSharedRead(): void {
+    if (!this.#reading) return
+    this.#reading = false
+    this.#reader.rollback()
   }
 
   read<T>(owner: Owner | ((q: Reader) => Awaitable<T>), given?: (q: Reader) => Awaitable<T>): Promise<T> {
@@ -326,7 +348,7 @@ class SqliteDb implements Db {
     this.#lookWhenDue()
   }
 
-  /** Once everybody is answered: what was committed is no failure, whatever the disk says. */
+  /** After all callers are answered: a commit is not a failure, no matter what the disk says. */
   #lookWhenDue(): void {
     if (!this.#disk?.look_due) return
     try {
@@ -346,10 +368,11 @@ class SqliteDb implements Db {
     } catch (error) {
       if (!this.#disk || (translate('sqlite', error) as DbError).kind !== 'full') throw error
       this.#disk.exhausted()
+      this.#endSharedRead()
       try {
         this.#writer.exec('pragma wal_checkpoint(passive)')
       } catch {
-        // The jobs are told what the second attempt says.
+        // The second attempt decides what the callers get.
       }
       return this.#attemptAll(jobs, now)
     }
@@ -392,6 +415,7 @@ class SqliteDb implements Db {
         if (savepoints) writer.exec('release job')
       }
       const used = await this.#count(changes)
+      this.#endSharedRead()
       writer.exec('commit')
       for (const [tenant_id, bytes] of used) this.#stored.written(tenant_id, 0, bytes)
       this.#disk?.grew(changes.grown)
@@ -446,6 +470,7 @@ class SqliteDb implements Db {
     while (this.#flushing) await this.#flushing
     await this.#reads
     if (!this.#in_memory) {
+      this.#endSharedRead()
       this.#snapshot.close()
       this.#reader.close()
       this.#writer.exec('pragma wal_checkpoint(truncate)')

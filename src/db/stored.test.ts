@@ -4,9 +4,10 @@ import { forEachDatabase } from '../../test/support/databases.ts'
 import { second_ms } from '../base/clock.ts'
 import { limits } from '../base/limit.ts'
 import { lease_ms } from '../jobs/job.ts'
-import * as outbox from '../jobs/store.ts'
+import * as jobs from '../jobs/store.ts'
 import { default_plans } from '../quotas/plans.ts'
 import * as quotas from '../quotas/service.ts'
+import { schedule_job } from '../schedules/jobs.ts'
 import { secretsUnder } from '../secrets/service.ts'
 import * as tenants from '../tenants/service.ts'
 import { type Db, type Turn, unnamed } from './db.ts'
@@ -153,18 +154,17 @@ forEachDatabase('stored bytes', (databases) => {
   test('count an attempt once that was taken for lost, and whose result comes in the end', async () => {
     const { db, clock } = await databases.open()
     const tenant_id = await newTenant(db)
-    const key = { tenant_id, kind: 'schedule', source_id: 'sch_a' } as const
     const event = { event_id: 'evt_a', destination: 'http://127.0.0.1:9', next_at: clock.now() }
-    await db.write((tx) => outbox.plan(tx, { ...key, ...event }))
+    await db.write((tx) => jobs.enqueue(tx, { tenant_id, kind: schedule_job, source_id: 'sch_a', ...event }))
     const lease = () =>
-      db.write((tx) => outbox.lease(tx, tenant_id, 'schedule', ['sch_a'], tx.now + lease_ms))
+      db.write((tx) => jobs.lease(tx, tenant_id, schedule_job, ['sch_a'], tx.now + lease_ms))
     const [held] = await lease()
     clock.advance(lease_ms)
     await lease()
     const came = { status_code: 500, error: 'http_500', started_at: 7, duration_ms: 8 }
     const result = { ok: false, ...came }
-    for (let i = 0; i < 2; i++) await db.write((tx) => outbox.log(tx, held!, 'schedule', result))
-    expect(await outbox.attempts(db, tenant_id, 'schedule', 'sch_a', 99, 10)).toEqual([
+    for (let i = 0; i < 2; i++) await db.write((tx) => jobs.log(tx, schedule_job, held!, result))
+    expect(await jobs.attempts(db, { tenant_id, source: 'schedule', source_id: 'sch_a' }, 99, 10)).toEqual([
       { seq: 1, event_id: 'evt_a', attempt: 1, ...came },
     ])
     await db.maintain()

@@ -3,6 +3,7 @@
 import { Type } from 'typebox'
 import { iso, isoOrNull } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
+import { v1 } from '../contract/group.ts'
 import { looked_max, pageOf, pageOfIds, pageRequest } from '../contract/page.ts'
 import { Reply, route } from '../contract/route.ts'
 import {
@@ -68,16 +69,16 @@ const listed_fields = {
   updated_at: Time('When it last changed.'),
   resolved_at: Nullable(Time('When it was resolved.')),
 }
-const ListedItem = Shape(listed_fields)
-const Item = Shape({ ...listed_fields, payload: Json('The exact text that was sent.') })
-const ClaimedItem = Shape({
+const ListedItem = Shape('ListedDeadLetter', listed_fields)
+const Item = Shape('DeadLetter', { ...listed_fields, payload: Json('The exact text that was sent.') })
+const ClaimedItem = Shape('ClaimedDeadLetter', {
   ...Item.properties,
   lock_token: Type.String({
     description: 'Send it with extend, release, fail and resolve to be sure that the lock is still yours.',
   }),
 })
 
-const ExtendedItem = Shape({
+const ExtendedItem = Shape('ExtendedDeadLetter', {
   ...Item.properties,
   lock_token: Nullable(Type.String({ description: 'The one that was sent; null when none was.' })),
 })
@@ -87,6 +88,7 @@ const ExtendBody = Type.Object({ lock_seconds: Type.Optional(OwnLockSeconds), lo
 const LeaveBody = Type.Object({ lock_token: LockToken })
 
 export const captureItem = route({
+  group: v1,
   method: 'POST',
   path: '/v1/dlq',
   tag,
@@ -108,7 +110,7 @@ export const captureItem = route({
     workflow_id: Type.Optional(Text(label_characters_max, 'Ties records together.')),
     lock_seconds: Type.Optional(LockSeconds),
   }),
-  replies: { 201: Item },
+  replies: { 201: { body: Item } },
   errors: ['QUOTA_EXCEEDED'],
   async create(tx, { caller, services }, { body }) {
     const item = await dlq.capture(tx, caller, services.plans, {
@@ -122,6 +124,7 @@ export const captureItem = route({
 })
 
 export const listItems = route({
+  group: v1,
   method: 'GET',
   path: '/v1/dlq',
   tag,
@@ -135,7 +138,7 @@ export const listItems = route({
   auth: ['agent', 'admin'],
   heavy: true,
   query: Type.Object({ ...PageQuery, status: Type.Optional(Type.Enum([...statuses])) }),
-  replies: { 200: Page(ListedItem) },
+  replies: { 200: { body: Page(ListedItem) } },
   errors: [],
   async handle(context, { query }) {
     const { db, caller, now } = context
@@ -154,6 +157,7 @@ export const listItems = route({
 })
 
 export const getItem = route({
+  group: v1,
   method: 'GET',
   path: '/v1/dlq/:id',
   tag,
@@ -163,7 +167,7 @@ export const getItem = route({
   auth: ['agent', 'admin'],
   heavy: true,
   params: { id },
-  replies: { 200: Item },
+  replies: { 200: { body: Item } },
   errors: ['DLQ_NOT_FOUND'],
   async handle({ db, caller, now }, { params }) {
     return itemOf(await dlq.read(db, caller.tenant_id, params.id, now))
@@ -171,6 +175,7 @@ export const getItem = route({
 })
 
 export const deleteItem = route({
+  group: v1,
   method: 'DELETE',
   path: '/v1/dlq/:id',
   tag,
@@ -187,12 +192,13 @@ export const deleteItem = route({
   auth: ['agent'],
   destructive: true,
   params: { id },
-  replies: { 204: null },
+  replies: { 204: { body: null } },
   errors: ['DLQ_NOT_FOUND'],
   handle: ({ db, caller }, { params }) => dlq.remove(db, caller, params.id),
 })
 
 export const claimOldestItem = route({
+  group: v1,
   method: 'POST',
   path: '/v1/dlq/claim',
   tag,
@@ -206,7 +212,7 @@ export const claimOldestItem = route({
   },
   auth: ['agent'],
   body: ClaimBody,
-  replies: { 200: ClaimedItem, 204: null },
+  replies: { 200: { body: ClaimedItem }, 204: { body: null } },
   errors: [],
   async handle({ db, caller }, { body }) {
     const item = await dlq.claimOldest(db, caller, body.lock_seconds)
@@ -215,6 +221,7 @@ export const claimOldestItem = route({
 })
 
 export const claimItem = route({
+  group: v1,
   method: 'POST',
   path: '/v1/dlq/:id/claim',
   tag,
@@ -232,7 +239,7 @@ export const claimItem = route({
   auth: ['agent'],
   params: { id },
   body: ClaimBody,
-  replies: { 200: ClaimedItem },
+  replies: { 200: { body: ClaimedItem } },
   errors: ['DLQ_NOT_FOUND', 'ALREADY_CLAIMED', 'INVALID_STATE'],
   async handle({ db, caller }, { params, body }) {
     return claimedOf(await dlq.claim(db, caller, params.id, body.lock_seconds))
@@ -240,6 +247,7 @@ export const claimItem = route({
 })
 
 export const extendItem = route({
+  group: v1,
   method: 'POST',
   path: '/v1/dlq/:id/extend',
   tag,
@@ -258,7 +266,7 @@ export const extendItem = route({
   auth: ['agent'],
   params: { id },
   body: ExtendBody,
-  replies: { 200: ExtendedItem },
+  replies: { 200: { body: ExtendedItem } },
   errors: ['DLQ_NOT_FOUND', 'INVALID_STATE', 'LOCK_NOT_HELD'],
   async handle({ db, caller }, { params, body }) {
     return claimedOf(await dlq.extend(db, caller, params.id, body.lock_token, body.lock_seconds))
@@ -266,6 +274,7 @@ export const extendItem = route({
 })
 
 export const releaseItem = route({
+  group: v1,
   method: 'POST',
   path: '/v1/dlq/:id/release',
   tag,
@@ -287,7 +296,7 @@ export const releaseItem = route({
   auth: ['agent'],
   params: { id },
   body: LeaveBody,
-  replies: { 200: Item },
+  replies: { 200: { body: Item } },
   errors: ['DLQ_NOT_FOUND', 'INVALID_STATE', 'LOCK_NOT_HELD'],
   async handle({ db, caller }, { params, body }) {
     return itemOf(await dlq.release(db, caller, params.id, body.lock_token))
@@ -295,6 +304,7 @@ export const releaseItem = route({
 })
 
 export const failItem = route({
+  group: v1,
   method: 'POST',
   path: '/v1/dlq/:id/fail',
   tag,
@@ -316,7 +326,7 @@ export const failItem = route({
   auth: ['agent'],
   params: { id },
   body: LeaveBody,
-  replies: { 200: Item },
+  replies: { 200: { body: Item } },
   errors: ['DLQ_NOT_FOUND', 'INVALID_STATE', 'LOCK_NOT_HELD'],
   async handle({ db, caller }, { params, body }) {
     return itemOf(await dlq.fail(db, caller, params.id, body.lock_token))
@@ -324,6 +334,7 @@ export const failItem = route({
 })
 
 export const resolveItem = route({
+  group: v1,
   method: 'POST',
   path: '/v1/dlq/:id/resolve',
   tag,
@@ -339,7 +350,7 @@ export const resolveItem = route({
   auth: ['agent'],
   params: { id },
   body: LeaveBody,
-  replies: { 200: Item },
+  replies: { 200: { body: Item } },
   errors: ['DLQ_NOT_FOUND', 'INVALID_STATE', 'LOCK_NOT_HELD'],
   async handle({ db, caller }, { params, body }) {
     return itemOf(await dlq.resolve(db, caller, params.id, body.lock_token))

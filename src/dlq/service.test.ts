@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'bun:test'
 import { forEachDatabase } from '../../test/support/databases.ts'
-import { Bench } from '../../test/support/work-engine.ts'
+import { Bench } from '../../test/support/job-bench.ts'
 import type { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import { hashKey } from '../base/keys.ts'

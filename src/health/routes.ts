@@ -2,24 +2,27 @@
 
 import { Type } from 'typebox'
 import { ApiError } from '../base/errors.ts'
+import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
-import { RawJson, Shape } from '../contract/schemas.ts'
+import { named, RawJson, Shape } from '../contract/schemas.ts'
 
 const tag = 'Service'
 
 export const livez = route({
+  group: v1,
   method: 'GET',
   path: '/livez',
   tag,
   summary: 'Whether the process answers; asks nothing else',
   sdk: { name: 'health.live' },
   auth: [],
-  replies: { 200: Shape({ status: Type.Literal('alive') }) },
+  replies: { 200: { body: Shape('Liveness', { status: Type.Literal('alive') }) } },
   errors: [],
   handle: () => ({ status: 'alive' }),
 })
 
 export const readyz = route({
+  group: v1,
   method: 'GET',
   path: '/readyz',
   tag,
@@ -42,13 +45,18 @@ export const readyz = route({
     ),
   }),
   replies: {
-    200: Type.Object({
-      status: Type.Literal('ready'),
-      version: Type.Optional(Type.String()),
-      engine: Type.Optional(Type.Enum(['sqlite', 'postgres'])),
-      schema_version: Type.Optional(Type.Integer()),
-      durability: Type.Optional(Type.Record(Type.String(), Type.Union([Type.String(), Type.Number()]))),
-    }),
+    200: {
+      body: Type.Object(
+        {
+          status: Type.Literal('ready'),
+          version: Type.Optional(Type.String()),
+          engine: Type.Optional(Type.Enum(['sqlite', 'postgres'])),
+          schema_version: Type.Optional(Type.Integer()),
+          durability: Type.Optional(Type.Record(Type.String(), Type.Union([Type.String(), Type.Number()]))),
+        },
+        named('Readiness'),
+      ),
+    },
   },
   errors: ['UNAVAILABLE'],
   async handle({ services }, { query }) {
@@ -59,6 +67,7 @@ export const readyz = route({
 })
 
 export const openapi = route({
+  group: v1,
   method: 'GET',
   path: '/openapi.json',
   tag,
@@ -70,7 +79,7 @@ export const openapi = route({
     examples: ['waystation openapi > openapi.json'],
   },
   auth: [],
-  replies: { 200: Type.Unsafe<RawJson>({ type: 'object' }) },
+  replies: { 200: { body: Type.Unsafe<RawJson>({ type: 'object' }) } },
   errors: [],
   handle: ({ services }) => new RawJson(services.openapi_text()),
 })

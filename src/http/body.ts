@@ -9,7 +9,7 @@ import { RawJson } from '../contract/schemas.ts'
 import type { IgnoredNames } from './ignored.ts'
 
 /** `application/json`, `*+json`, `text/plain` or nothing; no encoding but identity. Throws UNSUPPORTED_MEDIA_TYPE. */
-export function mustBeJson(headers: Headers): void {
+export function requireJson(headers: Headers): void {
   const type = headers.get('content-type')
   if (type !== null && type !== 'application/json' && !isJsonType(type))
     throw new ApiError('UNSUPPORTED_MEDIA_TYPE')
@@ -46,7 +46,8 @@ export class Reader<S extends TObject> {
   readonly #typed = new Map<string, TSchema & Marks & { type?: string; maxLength?: number }>()
   readonly #required: readonly string[]
   readonly #schema: TObject
-  #validator: Promise<Validator> | Validator | null = null
+  #validator: Validator | null = null
+  #compiling: Promise<Validator> | null = null
 
   constructor(schema: S) {
     this.#required = (schema as TSchema & { required?: string[] }).required ?? []
@@ -66,11 +67,11 @@ export class Reader<S extends TObject> {
 
   /** Loads and compiles ahead of the first request. */
   async prepare(): Promise<Validator> {
-    this.#validator ??= compiler().then((Compile) => {
+    this.#compiling ??= compiler().then((Compile) => {
       this.#validator = Compile(this.#schema)
       return this.#validator
     })
-    return this.#validator
+    return this.#compiling
   }
 
   /**
@@ -91,7 +92,7 @@ export class Reader<S extends TObject> {
       if (any_json) readAnyJson(value, name, text, any_json, issues)
       else readTyped(value, name, text, this.#typed.get(name)!, issues)
     }
-    return this.#checked(value, issues, (name) => `/${name}`)
+    return this.#checked(this.#validator ?? (await this.prepare()), value, issues, (name) => `/${name}`)
   }
 
   /** The typed value of a query string (without its `?`). A repeated name counts once, the last. */
@@ -110,16 +111,15 @@ export class Reader<S extends TObject> {
       else if (schema.type === 'number') value[name] = number_form.test(decoded) ? Number(decoded) : decoded
       else value[name] = decoded
     }
-    return this.#checked(value, issues, (name) => `query.${name}`)
+    return this.#checked(this.#validator ?? (await this.prepare()), value, issues, (name) => `query.${name}`)
   }
 
-  async #checked(
+  #checked(
+    validator: Validator,
     value: Record<string, unknown>,
     issues: Issue[],
     pathOf: (name: string) => string,
-  ): Promise<Static<S>> {
-    const validator =
-      this.#validator instanceof Promise || !this.#validator ? await this.prepare() : this.#validator
+  ): Static<S> {
     if (issues.length === 0 && validator.Check(value)) return value as Static<S>
     const told = new Set(issues.map(({ path }) => path))
     for (const issue of issuesOf(validator, value, pathOf)) {

@@ -1,6 +1,7 @@
 // The service's own limits per client: fixed windows in memory, one set per node.
 
 import type { Clock } from '../base/clock.ts'
+import { ApiError } from '../base/errors.ts'
 import { limit } from '../base/limit.ts'
 import { networksOf } from './address.ts'
 
@@ -82,6 +83,13 @@ export class AddressLimit {
   get size(): { clients: number; sites: number; providers: number } {
     return { clients: this.#clients.size, sites: this.#sites.size, providers: this.#providers.size }
   }
+}
+
+/** Counts one. Throws RATE_LIMITED when the address, or its network, has used up its number. */
+export function requireLeft(limit: AddressLimit, address: string): Counted {
+  const counted = limit.take(address)
+  if (counted) return counted
+  throw new ApiError('RATE_LIMITED', { retry_after_seconds: limit.retryAfter(address) })
 }
 
 /** In the order in which they end, because all are of one length. */

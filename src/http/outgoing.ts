@@ -63,7 +63,7 @@ export function outgoing(status: number, headers: Record<string, string>, body: 
 }
 
 /** Of a text that may be, UTF-8 takes three bytes a character at most. */
-function isLarge(body: Body): boolean {
+export function isLarge(body: Body): boolean {
   if (typeof body !== 'string') return body.length > piece_bytes_max
   return body.length * 3 > piece_bytes_max && Buffer.byteLength(body) > piece_bytes_max
 }

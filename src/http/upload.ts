@@ -85,22 +85,27 @@ export class Upload {
    * The raw bytes, empty when there is no body. Throws PAYLOAD_TOO_LARGE, REQUEST_TIMEOUT, and UNAVAILABLE when there
    * is no room or the body was cut off in favour of others.
    */
-  async read(tenant_id: string | null): Promise<Uint8Array> {
+  read(tenant_id: string | null): Promise<Uint8Array> {
     const length = this.#length
-    if (length === 0) return no_bytes
+    if (length === 0) return Promise.resolve(no_bytes)
+    if (length !== null && length <= small_bytes_max && this.memory.takeSmall(length)) {
+      this.#small_bytes = length
+      return this.request.bytes().catch(throwReceived)
+    }
+    return this.#readCounted(tenant_id)
+  }
+
+  async #readCounted(tenant_id: string | null): Promise<Uint8Array> {
+    const length = this.#length
     if (length === null) mustHaveNoTrailers(this.request.headers)
     else if (length > body_bytes_max)
       throw new ApiError('PAYLOAD_TOO_LARGE', { close: length > drained_bytes_max })
-    if (length !== null && length <= small_bytes_max && this.memory.takeSmall(length)) {
-      this.#small_bytes = length
-      return received(this.request.bytes())
-    }
     this.#hold ??= this.#newHold()
     const hold = this.#hold
     hold.shrink(hold.bytes)
     if (hold.is_cut) throw outOfMemory(true)
     if (tenant_id !== null) hold.assign(tenant_id)
-    const bytes = await received(this.#readStream(this.request.body!, hold))
+    const bytes = await this.#readStream(this.request.body!, hold).catch(throwReceived)
     hold.pin()
     if (bytes.length > small_bytes_max) await large_bodies.pass(bytes.length)
     return bytes
@@ -186,12 +191,8 @@ function mustHaveNoTrailers(headers: Headers): void {
 }
 
 /** A sender that went away rejects with AbortError: nobody reads the answer, but it is no fault of ours. */
-async function received(reading: Promise<Uint8Array>): Promise<Uint8Array> {
-  try {
-    return await reading
-  } catch (error) {
-    throw error instanceof DOMException ? new ApiError('REQUEST_TIMEOUT') : error
-  }
+function throwReceived(error: unknown): never {
+  throw error instanceof DOMException ? new ApiError('REQUEST_TIMEOUT') : error
 }
 
 function nothing(): void {}

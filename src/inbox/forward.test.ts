@@ -1,18 +1,19 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { messagesIn, newInbox, type TestInbox, tick } from '../../test/support/inbox.ts'
+import { Bench } from '../../test/support/job-bench.ts'
 import { freePort } from '../../test/support/postgres.ts'
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts'
 import { forEachService, type TestService } from '../../test/support/service.ts'
 import { ssrf_urls, strictPolicy, strictSender, told_at_delivery } from '../../test/support/ssrf.ts'
-import { Bench } from '../../test/support/work-engine.ts'
 import { iso } from '../base/clock.ts'
 import { refusalAtCreation } from '../callbacks/guard.ts'
 import type { AgentCaller } from '../contract/caller.ts'
 import { unnamed } from '../db/db.ts'
 import { lease_ms } from '../jobs/job.ts'
-import { Engine } from '../jobs/worker.ts'
+import { JobWorker } from '../jobs/worker.ts'
 import { type Forwardable, forwardRequest } from './forward.ts'
+import { forward_job } from './jobs.ts'
 import { createInbox } from './routes.ts'
 import * as inboxes from './service.ts'
 
@@ -251,19 +252,19 @@ forEachDatabase('A forward as work', (databases) => {
   test('whose node died is interrupted, and never sent again', async () => {
     const { caller, inbox, receive } = await inboxOf('free')
     await receive()
-    const [dying, living] = [bench.engine(), bench.engine()]
-    await bench.pump(dying)
+    const [dying, living] = [bench.worker(), bench.worker()]
+    await bench.dispatch(dying)
     expect(bench.network.held).toHaveLength(1)
     bench.clock.advance(lease_ms - 1)
-    await bench.pump(living)
+    await bench.dispatch(living)
     expect(await forwards(caller, inbox)).toEqual([['pending', null]])
     bench.clock.advance(1)
-    await bench.pump(living)
+    await bench.dispatch(living)
     expect(await forwards(caller, inbox)).toEqual([['failed', 'interrupted']])
     expect(bench.network.sent).toHaveLength(1)
     await bench.settle(204) // too late: the lease was lost
     expect(await forwards(caller, inbox)).toEqual([['failed', 'interrupted']])
-    expect(await bench.outbox(caller.tenant_id)).toEqual([])
+    expect(await bench.jobs(caller.tenant_id)).toEqual([])
   })
 
   test('that was interrupted tells when it was tried, not when that was found', async () => {
@@ -271,9 +272,9 @@ forEachDatabase('A forward as work', (databases) => {
     bench.clock.advance(7)
     const tried_at = bench.clock.now()
     await receive()
-    await bench.pump(bench.engine())
+    await bench.dispatch(bench.worker())
     bench.clock.advance(3_600_000)
-    await bench.pump(bench.engine())
+    await bench.dispatch(bench.worker())
     const { messages } = await inboxes.read(bench.db, caller, bench.services, bench.clock.now(), inbox.id)
     const shown: object[] = []
     for await (const { forward_error, forward_attempted_at } of messages) {
@@ -285,11 +286,11 @@ forEachDatabase('A forward as work', (databases) => {
   test('is wanted at once where schedules wait for a tick, and only the first time', async () => {
     const { caller, inbox, receive } = await inboxOf('free')
     await receive()
-    const [dying, living] = [bench.engine({ internal: false }), bench.engine({ internal: false })]
-    await bench.pump(dying)
+    const [dying, living] = [bench.worker({ internal: false }), bench.worker({ internal: false })]
+    await bench.dispatch(dying)
     expect(bench.network.held).toHaveLength(1)
     bench.clock.advance(lease_ms)
-    await bench.pump(living)
+    await bench.dispatch(living)
     expect(await forwards(caller, inbox)).toEqual([['pending', null]])
     await living.tick(1_000)
     expect(await forwards(caller, inbox)).toEqual([['failed', 'interrupted']])
@@ -298,17 +299,17 @@ forEachDatabase('A forward as work', (databases) => {
   test('goes with its message: work that waits is never more than messages that are kept', async () => {
     const { caller, inbox, receive } = await inboxOf('free')
     for (let n = 0; n < 100; n++) await receive()
-    expect(await bench.outbox(caller.tenant_id)).toHaveLength(100)
+    expect(await bench.jobs(caller.tenant_id)).toHaveLength(100)
     for (let n = 0; n < 5; n++) await receive()
-    const waiting = (await bench.outbox(caller.tenant_id)).map(({ source_id }) =>
+    const waiting = (await bench.jobs(caller.tenant_id)).map(({ source_id }) =>
       Number(source_id.split('/')[1]),
     )
     expect(waiting.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, i) => i + 6))
-    const engine = bench.engine()
-    await bench.pump(engine)
+    const worker = bench.worker()
+    await bench.dispatch(worker)
     await bench.drain()
     expect(new Set((await forwards(caller, inbox)).flat())).toEqual(new Set(['delivered', null]))
-    expect(await bench.outbox(caller.tenant_id)).toEqual([])
+    expect(await bench.jobs(caller.tenant_id)).toEqual([])
   })
 
   const gone: [what: string, remove: (made: Awaited<ReturnType<typeof inboxOf>>) => Promise<unknown>][] = [
@@ -333,14 +334,14 @@ forEachDatabase('A forward as work', (databases) => {
   test.each(gone)('whose message %s meanwhile ends, and leaves nothing', async (_, remove) => {
     const made = await inboxOf('free')
     await made.receive()
-    const engine = bench.engine()
-    await bench.pump(engine)
+    const worker = bench.worker()
+    await bench.dispatch(worker)
     expect(bench.network.held).toHaveLength(1)
     await remove(made)
     await bench.drain()
-    await bench.pump(engine)
+    await bench.dispatch(worker)
     await bench.drain()
-    expect(await bench.outbox(made.caller.tenant_id)).toEqual([])
+    expect(await bench.jobs(made.caller.tenant_id)).toEqual([])
     expect(bench.errors).toEqual([])
   })
 
@@ -348,9 +349,9 @@ forEachDatabase('A forward as work', (databases) => {
     const { caller, inbox, receive } = await inboxOf('free')
     await receive()
     await inboxes.remove(bench.db, caller, bench.services, inbox.id)
-    await bench.pump(bench.engine())
+    await bench.dispatch(bench.worker())
     expect(bench.network.sent).toEqual([])
-    expect(await bench.outbox(caller.tenant_id)).toEqual([])
+    expect(await bench.jobs(caller.tenant_id)).toEqual([])
   })
 
   describe('to the published SSRF cases', () => {
@@ -380,14 +381,16 @@ forEachDatabase('A forward as work', (databases) => {
       receiver.answer = ({ target }) => ({ status: Number(/^\/redir\/(\d+)\?to=/.exec(target)?.[1] ?? 200) })
       const { sender, peers } = strictSender(receiver.port)
       const { db, clock, services } = bench
-      const engine = new Engine({
-        ...{ db, clock, services, internal: true, onError: (error: unknown) => bench.errors.push(error) },
+      const worker = new JobWorker({
+        ...{ db, clock, services, internal: true, kinds: [forward_job] },
+        onStragglers: async () => {},
+        onError: (error) => bench.errors.push(error),
         send: (tenant_id, request) => sender.send(tenant_id, request),
       })
       const { caller, inbox, receive } = await inboxOf('free', url)
       await receive()
-      await engine.pump()
-      await engine.stop()
+      await worker.dispatch()
+      await worker.stop()
       sender.close()
       const redirected = name.startsWith('redirect-')
       const error = /^dns-(nxdomain|empty)$/.test(name) ? 'dns' : redirected ? 'status' : 'blocked'

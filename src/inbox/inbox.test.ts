@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { TestClock } from '../../test/support/clock.ts'
+import { rowsOf } from '../../test/support/job-bench.ts'
 import { type Answer, forEachService, type TestService, type TestTenant } from '../../test/support/service.ts'
-import { rowsOf } from '../../test/support/work-engine.ts'
 import { day_ms, hour_ms, iso, second_ms } from '../base/clock.ts'
 import { type ErrorCode, errors } from '../base/errors.ts'
 import { Gate } from '../base/gate.ts'

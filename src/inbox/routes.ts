@@ -4,17 +4,9 @@ import { Type } from 'typebox'
 import * as agents from '../agents/service.ts'
 import { iso, second_ms } from '../base/clock.ts'
 import { encode } from '../contract/encode.ts'
+import { api } from '../contract/group.ts'
 import { route, Streamed } from '../contract/route.ts'
-import {
-  idParam,
-  Json,
-  label_characters_max,
-  Nullable,
-  Shape,
-  Text,
-  Time,
-  url_characters_max,
-} from '../contract/schemas.ts'
+import { idParam, Json, label_characters_max, Nullable, Shape, Text, Time, Url } from '../contract/schemas.ts'
 import { waitFor } from '../contract/wait.ts'
 import {
   list_limit_default,
@@ -41,7 +33,7 @@ const expiresAt = Time('From then on it takes no messages.')
 const forwardUrl = Nullable(Type.String())
 const messageCount = Type.Integer({ description: 'Messages that are kept.' })
 
-const Message = Shape({
+const Message = Shape('Message', {
   id: Type.String(),
   method: Type.String(),
   path: Type.String({ description: 'What follows the token in the URL, empty when nothing does.' }),
@@ -53,7 +45,7 @@ const Message = Shape({
   sourceIp: Type.String(),
   createdAt: Time('When it came.'),
   forward: Nullable(
-    Shape({
+    Shape('Forward', {
       status: Type.Enum([...forward_statuses]),
       statusCode: Nullable(Type.Integer()),
       error: Nullable(
@@ -68,6 +60,7 @@ const Message = Shape({
 })
 
 export const createInbox = route({
+  group: api,
   method: 'POST',
   path: '/api/webhook',
   tag,
@@ -86,9 +79,7 @@ export const createInbox = route({
   auth: ['agent', 'admin'],
   body: Type.Object({
     label: Type.Optional(Text(label_characters_max, 'For humans.')),
-    forwardUrl: Type.Optional(
-      Text(url_characters_max, 'An http or https URL that each message is sent on to, once.'),
-    ),
+    forwardUrl: Type.Optional(Url('An http or https URL that each message is sent on to, once.')),
     ttl: Type.Optional(
       Type.Number({
         minimum: ttl_seconds_min,
@@ -96,7 +87,7 @@ export const createInbox = route({
       }),
     ),
   }),
-  replies: { 201: Shape({ ...created, expiresAt }) },
+  replies: { 201: { body: Shape('CreatedInbox', { ...created, expiresAt }) } },
   errors: ['QUOTA_EXCEEDED'],
   prepare: ({ caller, services }, { body }) =>
     agents.mustBeCallable(services, caller.tenant_id, '/forwardUrl', body.forwardUrl),
@@ -115,6 +106,7 @@ const Limit = Type.Optional(
 )
 
 export const listInboxes = route({
+  group: api,
   method: 'GET',
   path: '/api/webhook',
   tag,
@@ -130,10 +122,12 @@ export const listInboxes = route({
     ),
   }),
   replies: {
-    200: Shape({
-      items: Type.Array(Shape({ ...created, messageCount, expiresAt })),
-      total: Type.Integer({ description: 'How many there are in all.' }),
-    }),
+    200: {
+      body: Shape({
+        items: Type.Array(Shape('ListedInbox', { ...created, messageCount, expiresAt })),
+        total: Type.Integer({ description: 'How many there are in all.' }),
+      }),
+    },
   },
   errors: [],
   async handle({ db, caller, services, now }, { query }) {
@@ -150,6 +144,7 @@ export const listInboxes = route({
 })
 
 export const getInbox = route({
+  group: api,
   method: 'GET',
   path: '/api/webhook/:id',
   tag,
@@ -164,16 +159,18 @@ export const getInbox = route({
   heavy: true,
   params: { id },
   replies: {
-    200: Shape({
-      inbox: Shape({
-        ...created,
-        forwardUrl,
-        messageCount,
-        createdAt: Time('When it was created.'),
-        expiresAt,
+    200: {
+      body: Shape('InboxDetail', {
+        inbox: Shape('Inbox', {
+          ...created,
+          forwardUrl,
+          messageCount,
+          createdAt: Time('When it was created.'),
+          expiresAt,
+        }),
+        messages: Type.Array(Message),
       }),
-      messages: Type.Array(Message),
-    }),
+    },
   },
   errors: ['INBOX_NOT_FOUND'],
   async handle({ db, caller, services, now }, { params }) {
@@ -204,6 +201,7 @@ async function* joined(shown: object, messages: AsyncIterable<MessageRow>): Asyn
 }
 
 export const deleteInbox = route({
+  group: api,
   method: 'DELETE',
   path: '/api/webhook/:id',
   tag,
@@ -220,7 +218,7 @@ export const deleteInbox = route({
   auth: ['agent', 'admin'],
   destructive: true,
   params: { id },
-  replies: { 200: Shape({ deleted: Type.Boolean() }) },
+  replies: { 200: { body: Shape({ deleted: Type.Boolean() }) } },
   errors: ['INBOX_NOT_FOUND'],
   async handle({ db, caller, services }, { params }) {
     await inboxes.remove(db, caller, services, params.id)
@@ -229,6 +227,7 @@ export const deleteInbox = route({
 })
 
 export const listMessages = route({
+  group: api,
   method: 'GET',
   path: '/api/webhook/:id/messages',
   tag,
@@ -261,23 +260,25 @@ export const listMessages = route({
     ),
   }),
   replies: {
-    200: Shape({
-      items: Type.Array(Message),
-      nextAfter: Nullable(
-        Type.String({ description: 'Give it as after next time; null while no message was ever seen.' }),
-      ),
-    }),
+    200: {
+      body: Shape({
+        items: Type.Array(Message),
+        nextAfter: Nullable(
+          Type.String({ description: 'Give it as after next time; null while no message was ever seen.' }),
+        ),
+      }),
+    },
   },
   errors: ['INBOX_NOT_FOUND'],
   async handle(context, { params, query }) {
     const { db, caller, services } = context
-    const { messages } = await waitFor(
-      context,
-      waitKey(caller.tenant_id, params.id),
-      (query.wait ?? 0) * second_ms,
-      () => inboxes.page(db, caller, services.plans, db.clock.now(), params.id, query.after, limitOf(query)),
-      (page) => page.messages.length > 0 || !page.live,
-    )
+    const { messages } = await waitFor(context, {
+      key: waitKey(caller.tenant_id, params.id),
+      wait_ms: (query.wait ?? 0) * second_ms,
+      look: () =>
+        inboxes.page(db, caller, services.plans, db.clock.now(), params.id, query.after, limitOf(query)),
+      isDone: (page) => page.messages.length > 0 || !page.live,
+    })
     return { items: messages.map(messageOf), nextAfter: messages.at(-1)?.id ?? query.after ?? null }
   },
 })

@@ -1,22 +1,21 @@
-// Webhook inboxes: one function per verb, what is received, and what comes of a forward.
+// Webhook inboxes: one function per verb, and what is received. The job of a forward is in jobs.ts.
 
+import './errors.ts'
 import type { Millis } from '../base/clock.ts'
 import { ApiError, invalid } from '../base/errors.ts'
 import type { Gate } from '../base/gate.ts'
 import { newId, newSequencedId, sequenceOf } from '../base/ids.ts'
 import { hashKey, looksLikeToken, newToken } from '../base/keys.ts'
 import { limit } from '../base/limit.ts'
-import type { Outgoing } from '../callbacks/deliver.ts'
 import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
 import { page_bytes_max } from '../contract/page.ts'
 import type { RawRequest } from '../contract/route.ts'
 import type { Plans, Secrets } from '../contract/services.ts'
 import { type Db, type Reader, type Tx, upkeep } from '../db/db.ts'
 import { bytesOf, row_bytes, rowBytes } from '../db/stored.ts'
-import { destinationOf, type Leased, type Result } from '../jobs/job.ts'
-import * as outbox from '../jobs/service.ts'
+import { destinationOf } from '../jobs/job.ts'
+import * as jobs from '../jobs/service.ts'
 import * as quotas from '../quotas/service.ts'
-import { forwardRequest } from './forward.ts'
 import {
   droppedUpTo,
   expiryOf,
@@ -28,6 +27,7 @@ import {
   told_expired_ms,
   waitKey,
 } from './inbox.ts'
+import { forward_job, sourceOf } from './jobs.ts'
 import { hops_max, type Incoming, incomingOf, type MessageRow } from './message.ts'
 import * as store from './store.ts'
 
@@ -243,10 +243,11 @@ function keep(db: Db, services: Receiving, token_hash: string, incoming: Incomin
     const inbox = await store.receive(tx, token_hash)
     if (!inbox) return false
     const id = newSequencedId('msg', tx.now, inbox.seq)
-    await store.add(tx, inbox, { ...incoming, id, ...firstForward(inbox, incoming) })
+    const { forward_status, forward_error } = firstForward(inbox, incoming)
+    await store.add(tx, inbox, { id, incoming, forward_status, forward_error })
     const dropped = droppedUpTo(inbox.seq, keptMax(services.plans, inbox.plan))
-    // The outbox before the messages, as settleForward does: otherwise the two would wait for each other.
-    if (inbox.forward_url !== null) await planForward(tx, services, inbox, incoming, id, dropped)
+    // The job before the messages, as its settlement does: otherwise the two would wait for each other.
+    if (inbox.forward_url !== null) await enqueueForward(tx, services, inbox, incoming, id, dropped)
     if (dropped > 0) await drop(tx, inbox, dropped)
     await makeRoom(tx, services.plans, inbox, row_bytes + incoming.size)
     tx.afterCommit(() => services.waiters.tell(waitKey(inbox.tenant_id, inbox.id)))
@@ -281,7 +282,7 @@ const room_bytes_max = limit(
 async function makeRoom(tx: Tx, plans: Plans, inbox: store.Received, bytes: number): Promise<void> {
   const { tenant_id, plan, storage_bytes_max } = inbox
   const tenant = { tenant_id, plan, storage_bytes_max, stored_bytes: inbox.stored_bytes ?? 0 }
-  const over = quotas.overBy(tx, { ...tenant, status: 'active' }, plans, bytes)
+  const over = quotas.overBy(tx, tenant, plans, bytes)
   tx.stores(tenant_id, bytes)
   if (!over) return
   let missing = Math.min(over.used + bytes - over.limit, Math.max(bytes, room_bytes_max))
@@ -336,7 +337,7 @@ async function drop(tx: Tx, inbox: store.Received, dropped: number): Promise<voi
 }
 
 /** A forward waits no longer than its message is kept, so that a dead receiver fills nothing. */
-async function planForward(
+async function enqueueForward(
   tx: Tx,
   services: Receiving,
   { tenant_id, id: inbox_id, seq, forward_url }: store.Received,
@@ -346,8 +347,10 @@ async function planForward(
 ): Promise<void> {
   if (dropped > 0) await cancelForward(tx, { tenant_id, id: inbox_id }, dropped)
   if (hops >= hops_max) return
-  await outbox.plan(tx, services, {
-    ...outbox.keyOf({ tenant_id }, 'forward', sourceOf(inbox_id, seq)),
+  await jobs.enqueue(tx, services, {
+    tenant_id,
+    kind: forward_job,
+    source_id: sourceOf(inbox_id, seq),
     event_id: message_id,
     destination: destinationOf(forward_url!),
     next_at: tx.now,
@@ -355,37 +358,7 @@ async function planForward(
 }
 
 function cancelForward(tx: Tx, inbox: Pick<store.Received, 'tenant_id' | 'id'>, seq: number) {
-  return outbox.cancel(tx, outbox.keyOf(inbox, 'forward', sourceOf(inbox.id, seq)))
-}
-
-/** What the outbox calls a forward. */
-function sourceOf(inbox_id: string, seq: number): string {
-  return `${inbox_id}/${seq}`
-}
-
-function placeOfSource({ tenant_id, source_id }: Leased): { key: store.InboxKey; seq: number } {
-  const at = source_id.indexOf('/')
-  return { key: { tenant_id, inbox_id: source_id.slice(0, at) }, seq: Number(source_id.slice(at + 1)) }
-}
-
-/** What to send for leased work. Null when the message, or its inbox, is gone. */
-export async function forward(q: Reader, leased: Leased): Promise<Outgoing | null> {
-  const { key, seq } = placeOfSource(leased)
-  const message = await store.forwardable(q, key, seq)
-  return message && forwardRequest(key.inbox_id, message)
-}
-
-/** Keeps what came of the one attempt. */
-export async function settleForward(tx: Tx, leased: Leased, result: Result): Promise<void> {
-  if (!(await outbox.complete(tx, leased))) return
-  const { key, seq } = placeOfSource(leased)
-  await store.forwarded(tx, key, seq, {
-    status: result.ok ? 'delivered' : 'failed',
-    status_code: result.status_code,
-    error: result.error,
-    duration_ms: result.duration_ms,
-    attempted_at: result.error === 'interrupted' ? leased.first_attempt_at : result.started_at,
-  })
+  return jobs.cancel(tx, jobs.keyOf(inbox, forward_job, sourceOf(inbox.id, seq)))
 }
 
 /** Rows and bytes that one step of the sweep, or of a purge, removes from one inbox. */

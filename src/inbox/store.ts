@@ -296,14 +296,21 @@ export function byToken(q: Reader, token_hash: string, now: Millis) {
   return q.one(BY_TOKEN, { token_hash, now })
 }
 
-interface NewMessage extends Incoming {
+interface NewMessage {
   id: string
+  incoming: Incoming
   forward_status: MessageRow['forward_status']
   forward_error: string | null
 }
 
-export function add(tx: Tx, { tenant_id, id: inbox_id, seq }: Received, { hops: _, ...message }: NewMessage) {
-  return tx.run(ADD, { tenant_id, inbox_id, seq, ...message, now: tx.now })
+export function add(tx: Tx, { tenant_id, id: inbox_id, seq }: Received, message: NewMessage) {
+  const { id, incoming, forward_status, forward_error } = message
+  const { size, method, kind, encoding, source_ip, content_type, path, query, headers, body } = incoming
+  // biome-ignore format: as the columns of the statement
+  return tx.run(ADD, {
+    tenant_id, inbox_id, seq, size, id, method, kind, encoding, forward_status, forward_error, source_ip,
+    content_type, now: tx.now, path, query, headers, body,
+  })
 }
 
 /** Removes this message. Without a subquery, which would cost ten times as much: it runs with almost every message. */

@@ -1,4 +1,4 @@
-// The attempts of a delivery, as two features list them.
+// The attempts of a delivery, as features list them.
 
 import { Type } from 'typebox'
 import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
@@ -6,13 +6,13 @@ import { pageOf, pageRequest } from '../contract/page.ts'
 import type { Context } from '../contract/route.ts'
 import { Nullable, Page, Shape, Time } from '../contract/schemas.ts'
 import { attemptOf } from './job.ts'
-import * as outbox from './service.ts'
+import * as jobs from './service.ts'
 
 /** Of the table that the CLI prints. */
 export const attempt_columns = ['attempt', 'started_at', 'duration_ms', 'status_code', 'error', 'webhook_id']
 
 export const AttemptPage = Page(
-  Shape({
+  Shape('Attempt', {
     attempt: Type.Integer({ description: '1, 2 or 3.' }),
     webhook_id: Type.String({ description: 'The webhook-id header, the same on every retry.' }),
     started_at: Time('When it began.'),
@@ -30,13 +30,13 @@ export const AttemptPage = Page(
 export async function attemptPage(
   context: Context<AdminCaller | AgentCaller>,
   query: { limit?: number; cursor?: string },
-  source: 'schedule' | 'checkpoint',
+  source: string,
   find: () => Promise<{ id: string }>,
 ) {
   const request = pageRequest(context, query)
   const { id } = await find()
   const before_seq = request.after ? Number(request.after[0]) : Number.MAX_SAFE_INTEGER
-  const { tenant_id } = context.caller
-  const rows = await outbox.attempts(context.db, tenant_id, source, id, before_seq, request.rows_max)
+  const key = { tenant_id: context.caller.tenant_id, source, source_id: id }
+  const rows = await jobs.attempts(context.db, key, before_seq, request.rows_max)
   return pageOf(context, request, rows, attemptOf, (row) => [row.seq])
 }

@@ -1,17 +1,18 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { TestClock } from '../../test/support/clock.ts'
 import type { TestDatabases } from '../../test/support/databases.ts'
+import { Bench, kindOf } from '../../test/support/job-bench.ts'
+import { approve, attemptsOf, checkpoint, schedule } from '../../test/support/job-features.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
-import { Bench } from '../../test/support/work-engine.ts'
-import { approve, attemptsOf, checkpoint, schedule } from '../../test/support/work-features.ts'
-import * as checkpoints from '../checkpoints/service.ts'
+import { callback_job } from '../checkpoints/jobs.ts'
 import type { AgentCaller } from '../contract/caller.ts'
 import type { Tx } from '../db/db.ts'
 import { openDb } from '../db/open.ts'
+import { forward_job } from '../inbox/jobs.ts'
 import * as inboxes from '../inbox/service.ts'
-import * as schedules from '../schedules/service.ts'
-import { type Leased, lease_ms, type Result } from './job.ts'
-import * as outbox from './service.ts'
+import { schedule_job } from '../schedules/jobs.ts'
+import { type AttemptResult, type LeasedJob, lease_ms } from './job.ts'
+import * as store from './store.ts'
 
 /** For a bench on a PostgreSQL that is there already. */
 function onePostgres(url: string): TestDatabases {
@@ -81,8 +82,14 @@ describe('On PostgreSQL no deadlock comes of', () => {
     return { caller, receive }
   }
 
-  async function leaseOf({ tenant_id }: AgentCaller, kind: Leased['kind'], id: string): Promise<Leased> {
-    const [leased] = await bench.db.write((tx) => outbox.lease(tx, tenant_id, kind, [id], tx.now + lease_ms))
+  async function leaseOf(
+    { tenant_id }: AgentCaller,
+    kind: LeasedJob['kind'],
+    id: string,
+  ): Promise<LeasedJob> {
+    const [leased] = await bench.db.write((tx) =>
+      store.lease(tx, tenant_id, kindOf(kind), [id], tx.now + lease_ms),
+    )
     return leased!
   }
 
@@ -95,49 +102,49 @@ describe('On PostgreSQL no deadlock comes of', () => {
     return () => counts
   }
 
-  const delivered = (): Result => ({
+  const delivered = (): AttemptResult => ({
     ...{ ok: true, status_code: 204, error: null, started_at: bench.clock.now(), duration_ms: 1 },
   })
 
   test('a message that drops another, and the end of the forward of that one', async () => {
     const { caller, receive } = await fullInbox()
-    const ids = (await bench.outbox(caller.tenant_id)).map(({ source_id }) => source_id)
+    const ids = (await bench.jobs(caller.tenant_id)).map(({ source_id }) => source_id)
     const leased = await leaseOf(caller, 'forward', ids.find((id) => id.endsWith('/1'))!)
-    const counts = counting('outbox.complete', 'inbox.forwarded', 'inbox.receive', 'inbox.drop')
+    const counts = counting('jobs.complete', 'inbox.forwarded', 'inbox.receive', 'inbox.drop')
     const paused = Promise.withResolvers<void>()
     const settling = bench.db.write((tx) => {
-      const pausing = pausedAfter(tx, 'outbox.complete', () => {
+      const pausing = pausedAfter(tx, 'jobs.complete', () => {
         paused.resolve()
         return lockWaited(bench)
       })
-      return inboxes.settleForward(pausing, leased, delivered())
+      return forward_job.settle(pausing, bench.services, leased, delivered())
     })
     await paused.promise
     await Promise.all([settling, receive()])
     expect(counts()).toEqual({
-      ...{ 'outbox.complete': 1, 'inbox.forwarded': 1, 'inbox.receive': 1, 'inbox.drop': 1 },
+      ...{ 'jobs.complete': 1, 'inbox.forwarded': 1, 'inbox.receive': 1, 'inbox.drop': 1 },
     })
   })
 
   test('senders to a full inbox while its forwards end', async () => {
     const { receive } = await fullInbox()
     bench.network.answer = () => 204
-    const engine = bench.engine()
+    const worker = bench.worker()
     const counts = counting('inbox.receive')
     const sender = async () => {
       for (let n = 0; n < 25; n++) {
         await receive()
-        void engine.pumpAnew()
+        void worker.dispatchNew()
       }
     }
     await Promise.all(Array.from({ length: 16 }, sender))
-    await bench.pump(engine)
+    await bench.dispatch(worker)
     expect(bench.network.sent.length).toBeGreaterThan(0)
     expect(counts()).toEqual({ 'inbox.receive': 400 })
     expect(bench.errors).toEqual([])
   })
 
-  type Settle = (tx: Tx, leased: Leased) => Promise<string>
+  type Settle = (tx: Tx, leased: LeasedJob) => Promise<string | null>
   const late: [
     what: 'schedule' | 'callback',
     make: (caller: AgentCaller) => Promise<{ id: string }>,
@@ -147,8 +154,8 @@ describe('On PostgreSQL no deadlock comes of', () => {
     [
       'schedule',
       (caller) => schedule(bench, caller),
-      (tx, leased) => schedules.settle(tx, bench.services, leased, delivered()),
-      'fired',
+      (tx, leased) => schedule_job.settle(tx, bench.services, leased, delivered()),
+      'schedules.fired',
     ],
     [
       'callback',
@@ -156,8 +163,8 @@ describe('On PostgreSQL no deadlock comes of', () => {
         const made = await checkpoint(bench, caller)
         return approve(bench, caller, made.id)
       },
-      (tx, leased) => checkpoints.settleCallback(tx, bench.services, leased, delivered()),
-      'delivered',
+      (tx, leased) => callback_job.settle(tx, bench.services, leased, delivered()),
+      'checkpoints.callbacks',
     ],
   ]
 
@@ -166,7 +173,7 @@ describe('On PostgreSQL no deadlock comes of', () => {
     const { id } = await make(caller)
     const leased = await leaseOf(caller, kind, id)
     bench.clock.advance(lease_ms)
-    const counts = counting('outbox.complete', 'outbox.lease', 'outbox.log_attempt')
+    const counts = counting('jobs.complete', 'jobs.lease', 'jobs.log_attempt')
     const [paused, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const settling = bench.db.write((tx) => {
       let statements = 0
@@ -180,7 +187,7 @@ describe('On PostgreSQL no deadlock comes of', () => {
     await paused.promise
     let ended = false
     const leasing = bench.db
-      .write((tx) => outbox.lease(tx, caller.tenant_id, kind, [id], tx.now + lease_ms))
+      .write((tx) => store.lease(tx, caller.tenant_id, kindOf(kind), [id], tx.now + lease_ms))
       .finally(() => {
         ended = true
       })
@@ -188,7 +195,7 @@ describe('On PostgreSQL no deadlock comes of', () => {
     released.resolve()
     expect(await settling).toBe(settled)
     expect(await leasing).toEqual([])
-    expect(counts()).toEqual({ 'outbox.complete': 1, 'outbox.lease': 1, 'outbox.log_attempt': 1 })
+    expect(counts()).toEqual({ 'jobs.complete': 1, 'jobs.lease': 1, 'jobs.log_attempt': 1 })
   })
 
   test.each(late)('a lease anew of a %s, and the late result of the one before', async (...row) => {
@@ -197,19 +204,19 @@ describe('On PostgreSQL no deadlock comes of', () => {
     const { id } = await make(caller)
     const leased = await leaseOf(caller, kind, id)
     bench.clock.advance(lease_ms)
-    const counts = counting('outbox.complete', 'outbox.lease', 'outbox.log_attempt')
+    const counts = counting('jobs.complete', 'jobs.lease', 'jobs.log_attempt')
     const paused = Promise.withResolvers<void>()
     const leasing = bench.db.write((tx) => {
-      const pausing = pausedAfter(tx, 'outbox.lease', () => {
+      const pausing = pausedAfter(tx, 'jobs.lease', () => {
         paused.resolve()
         return lockWaited(bench)
       })
-      return outbox.lease(pausing, caller.tenant_id, kind, [id], tx.now + lease_ms)
+      return store.lease(pausing, caller.tenant_id, kindOf(kind), [id], tx.now + lease_ms)
     })
     await paused.promise
-    expect(await bench.db.write((tx) => settle(tx, leased))).toBe('stale')
+    expect(await bench.db.write((tx) => settle(tx, leased))).toBeNull()
     expect(await leasing).toHaveLength(1)
-    expect(counts()).toEqual({ 'outbox.complete': 1, 'outbox.lease': 1, 'outbox.log_attempt': 2 })
+    expect(counts()).toEqual({ 'jobs.complete': 1, 'jobs.lease': 1, 'jobs.log_attempt': 2 })
     expect(await attemptsOf(bench, id)).toEqual([{ attempt: 1, error: null, status_code: 204 }])
   })
 })

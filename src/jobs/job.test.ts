@@ -1,18 +1,18 @@
 import { describe, expect, test } from 'bun:test'
 import {
+  type AttemptResult,
   attemptOf,
   attempts_max,
   destinationOf,
   errorText,
   lease_ms,
   nextAttemptAt,
-  type Result,
   stale_lease_ms,
 } from './job.ts'
 
 const first_attempt_at = Date.UTC(2026, 0, 1)
 
-function failure(change: Partial<Result> = {}): Result {
+function failure(change: Partial<AttemptResult> = {}): AttemptResult {
   return {
     ok: false,
     status_code: 500,

@@ -1,9 +1,7 @@
-// Work that waits: when it is due, when it is tried again, when it is given up. No imports from db or http.
+// A job: when it is due, when it is tried again, when it is given up. No imports from db or http.
 
 import { iso, type Millis, second_ms } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
-
-export type WorkKind = 'schedule' | 'timeout' | 'callback' | 'forward'
 
 /** Attempts at 0, +30 s and +90 s, both counted from the first (CORE section 8). No jitter. */
 const attempt_offsets_ms = [0, 30 * second_ms, 90 * second_ms]
@@ -14,43 +12,40 @@ export const attempts_max = limit(
   'Attempts of one callback, at 0, 30 and 90 seconds. Then it has failed.',
 )
 
-/** A forward has one: its sender was promised nothing more. */
-export function attemptsMax(kind: WorkKind): number {
-  return kind === 'forward' ? 1 : attempts_max
-}
-
-/** Longer than an attempt may last: when it is over, whoever leased the work is taken for dead. */
+/** Longer than an attempt may last: once it is over, the node that leased the job is taken for dead. */
 export const lease_ms = limit(
   'jobs.lease',
   30 * second_ms,
   'milliseconds',
   'How long a node may work on a job. Past it another node may take the job.',
 )
-/** Leased work that has waited this long in its node is not sent any more: the lease might run out under way. */
+/** A job that has waited this long under its lease is not sent any more: the lease might end during the attempt. */
 export const stale_lease_ms = 15 * second_ms
 
-export interface WorkKey {
+export interface JobKey {
   tenant_id: string
-  kind: WorkKind
+  /** The name of its kind. */
+  kind: string
   source_id: string
 }
 
-/** Work that this node may do now, and no other while the lease holds. */
-export interface Leased extends WorkKey {
+/** A job that this node may run now, and no other while the lease holds. */
+export interface LeasedJob extends JobKey {
   /** The webhook-id, the same on every retry. */
   event_id: string
   destination: string
+  /** The fencing token of the lease. */
   fence: number
   /** Which attempt this is, counted when it was leased. */
   attempts: number
   first_attempt_at: Millis
 }
 
-/** What came of an attempt, as it is kept and as callers see it. */
-export interface Result {
+/** The outcome of an attempt, as it is stored and as callers see it. */
+export interface AttemptResult {
   ok: boolean
   status_code: number | null
-  /** A failure class of callbacks/deliver.ts, or `interrupted`: whoever tried did not live to tell. */
+  /** A failure class of callbacks/deliver.ts, or `interrupted`: the node died before it wrote the outcome. */
   error: string | null
   started_at: Millis
   duration_ms: number
@@ -58,25 +53,29 @@ export interface Result {
 
 /** When the attempt after this one is due, or null when this was the last. 410 Gone ends them at once. */
 export function nextAttemptAt(
-  leased: Pick<Leased, 'attempts' | 'first_attempt_at'>,
-  result: Result,
+  job: Pick<LeasedJob, 'attempts' | 'first_attempt_at'>,
+  result: AttemptResult,
+  kind_attempts_max = attempts_max,
 ): Millis | null {
-  if (result.status_code === 410 || leased.attempts >= attempts_max) return null
-  return leased.first_attempt_at + attempt_offsets_ms[leased.attempts]!
+  if (result.ok || result.status_code === 410 || job.attempts >= kind_attempts_max) return null
+  return job.first_attempt_at + attempt_offsets_ms[job.attempts]!
 }
 
-/** 1, 2 or 3. A lease past the last attempt only tells that nobody lived to end it. */
-export function attemptNumber({ attempts }: Pick<Leased, 'attempts'>): number {
+/** 1, 2 or 3. A lease past the last attempt only says that no node lived to end it. */
+export function attemptNumber({ attempts }: Pick<LeasedJob, 'attempts'>): number {
   return Math.min(attempts, attempts_max)
 }
 
-/** Scheme, host and port: what a receiver is limited and served by. */
+/** Scheme, host and port: the key of a receiver's limits. */
 export function destinationOf(url: string): string {
   return new URL(url).origin
 }
 
 /** The words of last_error: `status 503`, `timeout`, `refused`. */
-export function errorText({ error, status_code }: Pick<Result, 'error' | 'status_code'>): string | null {
+export function errorText({
+  error,
+  status_code,
+}: Pick<AttemptResult, 'error' | 'status_code'>): string | null {
   return error === 'status' ? `status ${status_code}` : error
 }
 

@@ -1,59 +1,66 @@
-// The outbox as other features use it.
+// Jobs as features use them.
 
 import type { Millis } from '../base/clock.ts'
 import type { TenantFacts } from '../contract/caller.ts'
 import type { Tx } from '../db/db.ts'
-import type { WorkKey } from './job.ts'
+import { type AttemptResult, type JobKey, type LeasedJob, nextAttemptAt } from './job.ts'
+import type { JobKind } from './kind.ts'
 import * as store from './store.ts'
 
-export type { Due, DueOfAny } from './store.ts'
-export const anyDue = store.anyDue
 export const attempts = store.attempts
 export const cancel = store.cancel
+export const changeEvent = store.changeEvent
 export const complete = store.complete
-export const due = store.due
-export const dueFirstCallbacks = store.dueFirstCallbacks
-export const dueInLane = store.dueInLane
-export const dueOfTenant = store.dueOfTenant
-export const lanes = store.lanes
-export const lease = store.lease
-export const lease_rows_max = store.lease_rows_max
-export const log = store.log
-export const nextAt = store.nextAt
 export const purge = store.purge
-export const redirect = store.redirect
-export const rename = store.rename
-export const rest = store.rest
-export const retry = store.retry
-export const tenants = store.tenants
-export const unlease = store.unlease
+export const retarget = store.retarget
+export const setPaused = store.setPaused
 
 interface Wakeable {
   wake(due_at: Millis): void
 }
 
-/** Puts work into the box and, once that is durable, tells the ticker. */
-export async function plan(tx: Tx, services: Wakeable, work: store.NewWork): Promise<void> {
-  await store.plan(tx, work)
-  tx.afterCommit(() => services.wake(work.next_at))
+/** Adds a job and, once that is durable, wakes the worker for it. */
+export async function enqueue(tx: Tx, services: Wakeable, job: store.NewJob): Promise<void> {
+  await store.enqueue(tx, job)
+  tx.afterCommit(() => services.wake(job.next_at))
 }
 
-/** Moves work to another time. False when it is gone. */
-export async function move(
+/** Moves a job to another time. False when it is gone. */
+export async function reschedule(
   tx: Tx,
   services: Wakeable,
-  work: store.Move,
-  again_at: Millis = work.next_at,
+  job: store.Rescheduled,
+  again_at: Millis = job.next_at,
 ): Promise<boolean> {
-  const moved = await store.move(tx, work, again_at)
-  if (moved) tx.afterCommit(() => services.wake(work.next_at))
-  return moved
+  const rescheduled = await store.reschedule(tx, job, again_at)
+  if (rescheduled) tx.afterCommit(() => services.wake(job.next_at))
+  return rescheduled
+}
+
+/**
+ * Ends an attempt: the job is tried again later, or is done. `lost`: the lease was lost, and the result does not count.
+ * The first statement of a settlement: the job's row comes before all others, as in a lease, or the two would deadlock.
+ */
+export async function endAttempt(
+  tx: Tx,
+  services: Wakeable,
+  kind: JobKind,
+  job: LeasedJob,
+  result: AttemptResult,
+): Promise<'done' | 'retrying' | 'lost'> {
+  const next_at = nextAttemptAt(job, result, kind.attempts_max)
+  const held = await (next_at === null ? store.complete(tx, job) : store.retry(tx, job, next_at))
+  await store.log(tx, kind, job, result)
+  if (!held) return 'lost'
+  if (next_at === null) return 'done'
+  tx.afterCommit(() => services.wake(next_at))
+  return 'retrying'
 }
 
 export function keyOf(
   { tenant_id }: Pick<TenantFacts, 'tenant_id'>,
-  kind: WorkKey['kind'],
+  kind: JobKind,
   source_id: string,
-): WorkKey {
-  return { tenant_id, kind, source_id }
+): JobKey {
+  return { tenant_id, kind: kind.name, source_id }
 }

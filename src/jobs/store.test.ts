@@ -1,15 +1,18 @@
 import { afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { forEachDatabase } from '../../test/support/databases.ts'
-import { Bench } from '../../test/support/work-engine.ts'
+import { Bench, kindOf } from '../../test/support/job-bench.ts'
 import { idBound, newId } from '../base/ids.ts'
 import type { Tx } from '../db/db.ts'
 import * as tenants from '../tenants/service.ts'
-import { type Leased, lease_ms, type WorkKey } from './job.ts'
-import * as outbox from './store.ts'
+import { type JobKey, type LeasedJob, lease_ms } from './job.ts'
+import * as jobs from './store.ts'
 
 const destination = 'http://127.0.0.1:9'
 
-forEachDatabase('the outbox', (databases) => {
+/** With its kind by name, as rows have it. */
+type NewJob = Omit<jobs.NewJob, 'kind'> & JobKey
+
+forEachDatabase('jobs', (databases) => {
   let bench: Bench
   beforeAll(async () => {
     bench = await Bench.open(databases)
@@ -20,8 +23,8 @@ forEachDatabase('the outbox', (databases) => {
   const write = <T>(work: (tx: Tx) => T | Promise<T>) => bench.db.write(work)
   const newTenant = async () => (await bench.tenant()).tenant_id
 
-  async function plan(tenant_id: string, over: Partial<outbox.NewWork> = {}): Promise<outbox.NewWork> {
-    const work: outbox.NewWork = {
+  async function plan(tenant_id: string, over: Partial<NewJob> = {}): Promise<NewJob> {
+    const work: NewJob = {
       tenant_id,
       kind: 'schedule',
       source_id: newId('sch', now()),
@@ -30,14 +33,14 @@ forEachDatabase('the outbox', (databases) => {
       next_at: now(),
       ...over,
     }
-    await write((tx) => outbox.plan(tx, work))
+    await write((tx) => jobs.enqueue(tx, { ...work, kind: kindOf(work.kind) }))
     return work
   }
 
-  const lease = ({ tenant_id, kind, source_id }: WorkKey): Promise<Leased[]> =>
-    write((tx) => outbox.lease(tx, tenant_id, kind, [source_id], tx.now + lease_ms))
+  const lease = ({ tenant_id, kind, source_id }: JobKey): Promise<LeasedJob[]> =>
+    write((tx) => jobs.lease(tx, tenant_id, kindOf(kind), [source_id], tx.now + lease_ms))
 
-  const leaseOne = async (work: WorkKey): Promise<Leased> => {
+  const leaseOne = async (work: JobKey): Promise<LeasedJob> => {
     const [leased] = await lease(work)
     return leased!
   }
@@ -49,9 +52,9 @@ forEachDatabase('the outbox', (databases) => {
       expect(await lease(work)).toEqual([
         { tenant_id, kind, source_id, event_id, destination, fence: 1, attempts: 1, first_attempt_at: now() },
       ])
-      expect(await bench.outbox(tenant_id)).toEqual([
+      expect(await bench.jobs(tenant_id)).toEqual([
         {
-          ...{ source_id, kind, event_id, destination, resting: 0 },
+          ...{ source_id, kind, event_id, destination, paused: 0 },
           ...{
             next_at: now(),
             lease_until: now() + lease_ms,
@@ -72,12 +75,12 @@ forEachDatabase('the outbox', (databases) => {
     test('of many rows by many at once gives each row to one', async () => {
       const tenant_id = await newTenant()
       const works = []
-      for (let i = 0; i < outbox.lease_rows_max; i++) works.push(await plan(tenant_id))
+      for (let i = 0; i < jobs.lease_rows_max; i++) works.push(await plan(tenant_id))
       const ids = works.map(({ source_id }) => source_id)
       const all = await Promise.all(
         Array.from({ length: 12 }, (_, i) => {
           const mine = [...ids.slice(i), ...ids.slice(0, i)]
-          return write((tx) => outbox.lease(tx, tenant_id, 'schedule', mine, tx.now + lease_ms))
+          return write((tx) => jobs.lease(tx, tenant_id, kindOf('schedule'), mine, tx.now + lease_ms))
         }),
       )
       const won = all.flat()
@@ -112,7 +115,9 @@ forEachDatabase('the outbox', (databases) => {
       const taken = await plan(tenant_id)
       await leaseOne(taken)
       const ids = [later.source_id, taken.source_id, 'sch_unknown', due.source_id]
-      const leased = await write((tx) => outbox.lease(tx, tenant_id, 'schedule', ids, tx.now + lease_ms))
+      const leased = await write((tx) =>
+        jobs.lease(tx, tenant_id, kindOf('schedule'), ids, tx.now + lease_ms),
+      )
       expect(leased.map(({ source_id }) => source_id)).toEqual([due.source_id])
     })
 
@@ -125,7 +130,12 @@ forEachDatabase('the outbox', (databases) => {
       async (kind, source) => {
         const work = await plan(await newTenant(), { kind })
         const logged = () =>
-          outbox.attempts(bench.db, work.tenant_id, source, work.source_id, Number.MAX_SAFE_INTEGER, 10)
+          jobs.attempts(
+            bench.db,
+            { tenant_id: work.tenant_id, source, source_id: work.source_id },
+            Number.MAX_SAFE_INTEGER,
+            10,
+          )
         const lost = { event_id: work.event_id, duration_ms: 0, status_code: null, error: 'interrupted' }
         const began: number[] = []
         for (let lease = 1; lease <= 5; lease++) {
@@ -143,11 +153,11 @@ forEachDatabase('the outbox', (databases) => {
 
     test('that was settled, given back or changed leaves no other attempt than it had', async () => {
       const work = await plan(await newTenant())
-      const ends: ((tx: Tx, held: Leased) => unknown)[] = [
-        (tx, held) => outbox.retry(tx, held, now()),
-        (tx, held) => outbox.unlease(tx, held),
-        (tx) => outbox.redirect(tx, work, null, now()),
-        (tx) => outbox.move(tx, { ...work, next_at: now() }),
+      const ends: ((tx: Tx, held: LeasedJob) => unknown)[] = [
+        (tx, held) => jobs.retry(tx, held, now()),
+        (tx, held) => jobs.release(tx, held),
+        (tx) => jobs.retarget(tx, work, null, now()),
+        (tx) => jobs.reschedule(tx, { ...work, next_at: now() }),
       ]
       for (const end of ends) {
         const held = await leaseOne(work)
@@ -180,13 +190,13 @@ forEachDatabase('the outbox', (databases) => {
       bench.clock.advance(lease_ms)
       await leaseOne(work)
       const result = { ok: true, status_code: 204, error: null, started_at, duration_ms: 31_000 }
-      await write((tx) => outbox.log(tx, held, 'schedule', result))
-      const logged = await outbox.attempts(bench.db, tenant_id, 'schedule', source_id, 99, 10)
+      await write((tx) => jobs.log(tx, kindOf('schedule'), held, result))
+      const logged = await jobs.attempts(bench.db, { tenant_id, source: 'schedule', source_id }, 99, 10)
       const { ok: _, ...kept } = result
       expect(logged).toEqual([{ seq: 1, attempt: 1, event_id: work.event_id, ...kept }])
     })
 
-    const others: [what: string, change: (work: WorkKey, other: string) => WorkKey][] = [
+    const others: [what: string, change: (work: JobKey, other: string) => JobKey][] = [
       ['of another tenant', (work, tenant_id) => ({ ...work, tenant_id })],
       ['of another kind', (work) => ({ ...work, kind: 'callback' })],
       ['of another source', (work) => ({ ...work, source_id: 'sch_other' })],
@@ -200,10 +210,10 @@ forEachDatabase('the outbox', (databases) => {
     test('is not given on work that rests, until it is taken up again', async () => {
       const work = await plan(await newTenant())
       const other = await plan(await newTenant())
-      await write((tx) => outbox.rest(tx, work.tenant_id, true, 10))
+      await write((tx) => jobs.setPaused(tx, work.tenant_id, true, 10))
       expect(await lease(work)).toEqual([])
       expect(await lease(other)).toHaveLength(1)
-      await write((tx) => outbox.rest(tx, work.tenant_id, false, 10))
+      await write((tx) => jobs.setPaused(tx, work.tenant_id, false, 10))
       expect(await lease(work)).toHaveLength(1)
     })
 
@@ -215,7 +225,7 @@ forEachDatabase('the outbox', (databases) => {
   })
 
   describe('a fence', () => {
-    const takers: [how: string, take: (work: outbox.NewWork, held: Leased) => Promise<unknown>][] = [
+    const takers: [how: string, take: (work: NewJob, held: LeasedJob) => Promise<unknown>][] = [
       [
         'its lease lapsed and another node has it',
         async (work) => {
@@ -226,21 +236,21 @@ forEachDatabase('the outbox', (databases) => {
       [
         'it was given back and leased again',
         async (work, held) => {
-          await write((tx) => outbox.unlease(tx, held))
+          await write((tx) => jobs.release(tx, held))
           await leaseOne(work)
         },
       ],
       [
         'it got another time',
-        (work) => write((tx) => outbox.move(tx, { ...work, event_id: 'evt_new', next_at: now() + 5 })),
+        (work) => write((tx) => jobs.reschedule(tx, { ...work, event_id: 'evt_new', next_at: now() + 5 })),
       ],
-      ['it got another receiver', (work) => write((tx) => outbox.redirect(tx, work, null, now() + 1_000))],
-      ['it was cancelled', (work) => write((tx) => outbox.cancel(tx, work))],
+      ['it got another receiver', (work) => write((tx) => jobs.retarget(tx, work, null, now() + 1_000))],
+      ['it was cancelled', (work) => write((tx) => jobs.cancel(tx, work))],
     ]
-    const writers: [verb: string, write: (tx: Tx, held: Leased) => unknown, refused: unknown][] = [
-      ['completes', (tx, held) => outbox.complete(tx, held), false],
-      ['retries', (tx, held) => outbox.retry(tx, held, now() + 30_000), false],
-      ['gives back', (tx, held) => outbox.unlease(tx, held), 0],
+    const writers: [verb: string, write: (tx: Tx, held: LeasedJob) => unknown, refused: unknown][] = [
+      ['completes', (tx, held) => jobs.complete(tx, held), false],
+      ['retries', (tx, held) => jobs.retry(tx, held, now() + 30_000), false],
+      ['gives back', (tx, held) => jobs.release(tx, held), 0],
     ]
     const cases = writers.flatMap(([verb, act, refused]) =>
       takers.map(([how, take]) => [verb, how, act, take, refused] as const),
@@ -249,25 +259,25 @@ forEachDatabase('the outbox', (databases) => {
       const work = await plan(await newTenant())
       const held = await leaseOne(work)
       await take(work, held)
-      const before = await bench.outbox(work.tenant_id)
+      const before = await bench.jobs(work.tenant_id)
       expect(await write((tx) => act(tx, held) as Promise<unknown>)).toBe(refused as never)
-      expect(await bench.outbox(work.tenant_id)).toEqual(before)
+      expect(await bench.jobs(work.tenant_id)).toEqual(before)
     })
 
     test('that holds completes: the work is gone', async () => {
       const work = await plan(await newTenant())
       const held = await leaseOne(work)
-      expect(await write((tx) => outbox.complete(tx, held))).toBe(true)
-      expect(await bench.outbox(work.tenant_id)).toEqual([])
-      expect(await write((tx) => outbox.complete(tx, held))).toBe(false)
+      expect(await write((tx) => jobs.complete(tx, held))).toBe(true)
+      expect(await bench.jobs(work.tenant_id)).toEqual([])
+      expect(await write((tx) => jobs.complete(tx, held))).toBe(false)
     })
 
     test('that holds retries: due at the given time, free to be leased', async () => {
       const work = await plan(await newTenant())
       const held = await leaseOne(work)
       const next_at = now() + 30_000
-      expect(await write((tx) => outbox.retry(tx, held, next_at))).toBe(true)
-      expect(await bench.outbox(work.tenant_id)).toEqual([
+      expect(await write((tx) => jobs.retry(tx, held, next_at))).toBe(true)
+      expect(await bench.jobs(work.tenant_id)).toEqual([
         expect.objectContaining({ next_at, lease_until: 0, attempts: 1, first_attempt_at: now(), fence: 1 }),
       ])
     })
@@ -276,8 +286,8 @@ forEachDatabase('the outbox', (databases) => {
       const work = await plan(await newTenant())
       const held = await leaseOne(work)
       bench.clock.advance(16_000)
-      await write((tx) => outbox.unlease(tx, held))
-      expect(await bench.outbox(work.tenant_id)).toEqual([
+      await write((tx) => jobs.release(tx, held))
+      expect(await bench.jobs(work.tenant_id)).toEqual([
         expect.objectContaining({
           next_at: work.next_at,
           lease_until: 0,
@@ -292,11 +302,11 @@ forEachDatabase('the outbox', (databases) => {
       const work = await plan(await newTenant())
       const first_attempt_at = now()
       const held = await leaseOne(work)
-      await write((tx) => outbox.retry(tx, held, now() + 30_000))
+      await write((tx) => jobs.retry(tx, held, now() + 30_000))
       bench.clock.advance(30_000)
       const again = await leaseOne(work)
-      await write((tx) => outbox.unlease(tx, again))
-      expect(await bench.outbox(work.tenant_id)).toEqual([
+      await write((tx) => jobs.release(tx, again))
+      expect(await bench.jobs(work.tenant_id)).toEqual([
         expect.objectContaining({ attempts: 1, first_attempt_at, lease_until: 0 }),
       ])
     })
@@ -312,10 +322,10 @@ forEachDatabase('the outbox', (databases) => {
         destination: 'http://127.0.0.1:10',
         next_at: now() + 9,
       }
-      expect(await write((tx) => outbox.move(tx, changed))).toBe(true)
+      expect(await write((tx) => jobs.reschedule(tx, changed))).toBe(true)
       const { tenant_id: _, ...row } = changed
-      expect(await bench.outbox(work.tenant_id)).toEqual([
-        { ...row, lease_until: 0, fence: 2, attempts: 0, first_attempt_at: null, resting: 0 },
+      expect(await bench.jobs(work.tenant_id)).toEqual([
+        { ...row, lease_until: 0, fence: 2, attempts: 0, first_attempt_at: null, paused: 0 },
       ])
     })
 
@@ -323,9 +333,9 @@ forEachDatabase('the outbox', (databases) => {
       const work = await plan(await newTenant())
       const held = await leaseOne(work)
       const next_at = now() + 30_000
-      await write((tx) => outbox.retry(tx, held, next_at))
-      expect(await write((tx) => outbox.redirect(tx, work, 'http://127.0.0.1:10', now() + 1_000))).toBe(true)
-      expect(await bench.outbox(work.tenant_id)).toEqual([
+      await write((tx) => jobs.retry(tx, held, next_at))
+      expect(await write((tx) => jobs.retarget(tx, work, 'http://127.0.0.1:10', now() + 1_000))).toBe(true)
+      expect(await bench.jobs(work.tenant_id)).toEqual([
         expect.objectContaining({
           ...{ destination: 'http://127.0.0.1:10', event_id: work.event_id, next_at, fence: 2 },
           ...{ lease_until: 0, attempts: 1, first_attempt_at: now() },
@@ -349,9 +359,9 @@ forEachDatabase('the outbox', (databases) => {
         await leaseOne(work)
         bench.clock.advance(after_ms)
         const again_at = now() + 1_000
-        await write((tx) => outbox.redirect(tx, work, null, again_at))
+        await write((tx) => jobs.retarget(tx, work, null, again_at))
         const next_at = again ? again_at : work.next_at
-        expect(await bench.outbox(work.tenant_id)).toEqual([
+        expect(await bench.jobs(work.tenant_id)).toEqual([
           expect.objectContaining({ destination, lease_until: 0, fence: 2, next_at, ...expected }),
         ])
       },
@@ -360,23 +370,23 @@ forEachDatabase('the outbox', (databases) => {
     test('of the name is another event, and nothing else', async () => {
       const work = await plan(await newTenant())
       await leaseOne(work)
-      const [before] = await bench.outbox(work.tenant_id)
-      await write((tx) => outbox.rename(tx, work, 'evt_new'))
-      expect(await bench.outbox(work.tenant_id)).toEqual([{ ...before!, event_id: 'evt_new' }])
+      const [before] = await bench.jobs(work.tenant_id)
+      await write((tx) => jobs.changeEvent(tx, work, 'evt_new'))
+      expect(await bench.jobs(work.tenant_id)).toEqual([{ ...before!, event_id: 'evt_new' }])
     })
 
     test('of work that is gone answers so', async () => {
       const work = await plan(await newTenant())
-      expect(await write((tx) => outbox.cancel(tx, work))).toBe(true)
-      expect(await write((tx) => outbox.cancel(tx, work))).toBe(false)
-      expect(await write((tx) => outbox.move(tx, work))).toBe(false)
-      expect(await write((tx) => outbox.redirect(tx, work, destination, now()))).toBe(false)
+      expect(await write((tx) => jobs.cancel(tx, work))).toBe(true)
+      expect(await write((tx) => jobs.cancel(tx, work))).toBe(false)
+      expect(await write((tx) => jobs.reschedule(tx, work))).toBe(false)
+      expect(await write((tx) => jobs.retarget(tx, work, destination, now()))).toBe(false)
     })
 
     test('lets only the work of that tenant rest', async () => {
       const [one, two] = [await plan(await newTenant()), await plan(await newTenant())]
-      expect(await write((tx) => outbox.rest(tx, one.tenant_id, true, 10))).toBe(true)
-      const restingOf = async ({ tenant_id }: WorkKey) => (await bench.outbox(tenant_id))[0]!.resting
+      expect(await write((tx) => jobs.setPaused(tx, one.tenant_id, true, 10))).toBe(true)
+      const restingOf = async ({ tenant_id }: JobKey) => (await bench.jobs(tenant_id))[0]!.paused
       expect([await restingOf(one), await restingOf(two)]).toEqual([1, 0])
     })
   })
@@ -391,13 +401,13 @@ forEachDatabase('the outbox', (databases) => {
       const last = await at(now())
       await at(now() + 1)
       await leaseOne(await at(now() - 4))
-      const resting = await plan(await newTenant(), { next_at: now() - 5 })
-      await write((tx) => outbox.rest(tx, resting.tenant_id, true, 10))
-      const seen = ({ tenant_id, kind, source_id, destination }: outbox.NewWork) => {
+      const paused = await plan(await newTenant(), { next_at: now() - 5 })
+      await write((tx) => jobs.setPaused(tx, paused.tenant_id, true, 10))
+      const seen = ({ tenant_id, kind, source_id, destination }: NewJob) => {
         return { tenant_id, kind, source_id, destination, attempts: 0, tenant_status: 'active' }
       }
-      expect(await outbox.due(bench.db, now(), 10)).toEqual([first, second, third, last].map(seen))
-      expect(await outbox.due(bench.db, now(), 2)).toEqual([first, second].map(seen))
+      expect(await jobs.due(bench.db, now(), 10)).toEqual([first, second, third, last].map(seen))
+      expect(await jobs.due(bench.db, now(), 2)).toEqual([first, second].map(seen))
     })
 
     test('at one lane gives what is due in it, the longest due first', async () => {
@@ -408,9 +418,9 @@ forEachDatabase('the outbox', (databases) => {
       await plan(tenant_id, { destination: 'http://127.0.0.1:10' })
       await plan(await newTenant())
       await leaseOne(await plan(tenant_id))
-      const found = await outbox.dueInLane(bench.db, tenant_id, destination, now(), 10)
+      const found = await jobs.dueInLane(bench.db, tenant_id, destination, now(), 10)
       expect(found.map(({ source_id }) => source_id)).toEqual([first.source_id, second.source_id])
-      expect(await outbox.dueInLane(bench.db, tenant_id, destination, now(), 1)).toHaveLength(1)
+      expect(await jobs.dueInLane(bench.db, tenant_id, destination, now(), 1)).toHaveLength(1)
     })
 
     test('at one tenant gives what is due of it, the longest due first', async () => {
@@ -420,9 +430,9 @@ forEachDatabase('the outbox', (databases) => {
       await plan(tenant_id, { next_at: now() + 1 })
       await plan(await newTenant())
       await leaseOne(await plan(tenant_id))
-      const found = await outbox.dueOfTenant(bench.db, tenant_id, now(), 10)
+      const found = await jobs.dueOfTenant(bench.db, tenant_id, now(), 10)
       expect(found.map(({ source_id }) => source_id)).toEqual([first.source_id, second.source_id])
-      expect(await outbox.dueOfTenant(bench.db, tenant_id, now(), 1)).toHaveLength(1)
+      expect(await jobs.dueOfTenant(bench.db, tenant_id, now(), 1)).toHaveLength(1)
     })
 
     test('from tenant to tenant meets each with work that does not rest, and says when its earliest is due', async () => {
@@ -432,7 +442,7 @@ forEachDatabase('the outbox', (databases) => {
       await plan(one, { next_at: now() + 9 })
       await plan(one, { next_at: now() + 3, destination: 'http://127.0.0.1:10' })
       await plan(two)
-      await write((tx) => outbox.rest(tx, two, true, 10))
+      await write((tx) => jobs.setPaused(tx, two, true, 10))
       await plan(three)
       await plan(four, { next_at: now() + 1 })
       await bench.write(`update tenants set status = 'pending_deletion' where tenant_id = :three`, { three })
@@ -441,7 +451,7 @@ forEachDatabase('the outbox', (databases) => {
         { tenant_id: three, tenant_status: 'pending_deletion', next_at: now() },
         { tenant_id: four, tenant_status: 'active', next_at: now() + 1 },
       ]
-      const look = (after: string, rows_max: number) => outbox.tenants(bench.db, after, rows_max)
+      const look = (after: string, rows_max: number) => jobs.tenants(bench.db, after, rows_max)
       expect(await look('', 10)).toEqual(met)
       expect(await look('', 3)).toEqual(met)
       expect(await look('', 2)).toEqual(met.slice(0, 2))
@@ -457,14 +467,14 @@ forEachDatabase('the outbox', (databases) => {
       await plan(tenant_id, { destination: '', kind: 'timeout', next_at: now() + 5 })
       await plan(tenant_id, { destination: 'http://c.test' })
       await plan(tenant_id, { destination: 'http://at-rest.test' })
-      await bench.write(`update outbox set resting = 1 where destination = 'http://at-rest.test'`)
+      await bench.write(`update jobs set paused = 1 where destination = 'http://at-rest.test'`)
       await plan(other, { destination: 'http://bb.test' })
       const met = [
         { destination: '', next_at: now() + 5 },
         { destination: 'http://b.test', next_at: now() + 3 },
         { destination: 'http://c.test', next_at: now() },
       ]
-      const look = (from: string, rows_max: number) => outbox.lanes(bench.db, tenant_id, from, rows_max)
+      const look = (from: string, rows_max: number) => jobs.lanes(bench.db, tenant_id, from, rows_max)
       expect(await look('', 10)).toEqual(met)
       expect(await look('', 2)).toEqual(met.slice(0, 2))
       expect(await look('http://b.test', 10)).toEqual(met.slice(1))
@@ -473,25 +483,25 @@ forEachDatabase('the outbox', (databases) => {
     })
 
     test('ahead gives the next time at which work falls due', async () => {
-      expect(await outbox.nextAt(bench.db, now())).toBeNull()
+      expect(await jobs.nextAt(bench.db, now())).toBeNull()
       const tenant_id = await newTenant()
       await plan(tenant_id, { next_at: now() + 50 })
       await plan(tenant_id, { next_at: now() })
       await plan(tenant_id, { next_at: now() + 20 })
-      expect(await outbox.nextAt(bench.db, now())).toBe(now() + 20)
-      await write((tx) => outbox.rest(tx, tenant_id, true, 10))
-      expect(await outbox.nextAt(bench.db, now())).toBeNull()
+      expect(await jobs.nextAt(bench.db, now())).toBe(now() + 20)
+      await write((tx) => jobs.setPaused(tx, tenant_id, true, 10))
+      expect(await jobs.nextAt(bench.db, now())).toBeNull()
     })
 
     test('back tells whether anything due then is still to do, leased or not', async () => {
       const work = await plan(await newTenant(), { next_at: now() + 10 })
-      expect(await outbox.anyDue(bench.db, now() + 9)).toBe(false)
-      expect(await outbox.anyDue(bench.db, now() + 10)).toBe(true)
+      expect(await jobs.anyDue(bench.db, now() + 9)).toBe(false)
+      expect(await jobs.anyDue(bench.db, now() + 10)).toBe(true)
       bench.clock.advance(10)
       const held = await leaseOne(work)
-      expect(await outbox.anyDue(bench.db, now())).toBe(true)
-      await write((tx) => outbox.retry(tx, held, now() + 1))
-      expect(await outbox.anyDue(bench.db, now())).toBe(false)
+      expect(await jobs.anyDue(bench.db, now())).toBe(true)
+      await write((tx) => jobs.retry(tx, held, now() + 1))
+      expect(await jobs.anyDue(bench.db, now())).toBe(false)
     })
   })
 
@@ -500,15 +510,15 @@ forEachDatabase('the outbox', (databases) => {
 
     test('keeps each attempt under its fence, newest first, and pages', async () => {
       const work = await plan(await newTenant())
-      const held: Leased[] = []
+      const held: LeasedJob[] = []
       for (let i = 0; i < 3; i++) {
         held.push(await leaseOne(work))
-        await write((tx) => outbox.log(tx, held[i]!, 'schedule', { ...result, started_at: now() }))
+        await write((tx) => jobs.log(tx, kindOf('schedule'), held[i]!, { ...result, started_at: now() }))
         bench.clock.advance(lease_ms)
       }
       const { tenant_id, source_id, event_id } = work
       const page = (before_seq: number, rows_max: number) =>
-        outbox.attempts(bench.db, tenant_id, 'schedule', source_id, before_seq, rows_max)
+        jobs.attempts(bench.db, { tenant_id, source: 'schedule', source_id }, before_seq, rows_max)
       const first = held[0]!.first_attempt_at
       const row = (seq: number) => ({
         ...{ seq, event_id, attempt: seq, started_at: first + (seq - 1) * lease_ms },
@@ -516,8 +526,10 @@ forEachDatabase('the outbox', (databases) => {
       })
       expect(await page(Number.MAX_SAFE_INTEGER, 2)).toEqual([row(3), row(2)])
       expect(await page(2, 2)).toEqual([row(1)])
-      expect(await outbox.attempts(bench.db, tenant_id, 'checkpoint', source_id, 9, 9)).toEqual([])
-      expect(await outbox.attempts(bench.db, await newTenant(), 'schedule', source_id, 9, 9)).toEqual([])
+      expect(await jobs.attempts(bench.db, { tenant_id, source: 'checkpoint', source_id }, 9, 9)).toEqual([])
+      expect(
+        await jobs.attempts(bench.db, { tenant_id: await newTenant(), source: 'schedule', source_id }, 9, 9),
+      ).toEqual([])
     })
   })
 
@@ -528,22 +540,22 @@ forEachDatabase('the outbox', (databases) => {
         const held = await leaseOne(await plan(tenant_id, { source_id: idBound('sch', i) }))
         const started_at = now()
         const result = { ok: true, status_code: 200, error: null, started_at, duration_ms: 1 }
-        await write((tx) => outbox.log(tx, held, 'schedule', result))
+        await write((tx) => jobs.log(tx, kindOf('schedule'), held, result))
       }
     }
     const left = async (tenant_id: string) => {
       const [{ count }] = (await bench.rows<{ count: number }>(
-        `select (select count(*) from outbox where tenant_id = :tenant_id) * 10 +
+        `select (select count(*) from jobs where tenant_id = :tenant_id) * 10 +
                 (select count(*) from attempts where tenant_id = :tenant_id) as count`,
         { tenant_id },
       )) as [{ count: number }]
       return count
     }
     expect(await left(one)).toBe(55)
-    expect(await write((tx) => outbox.purge(tx, one, 3))).toBe(6)
+    expect(await write((tx) => jobs.purge(tx, one, 3))).toBe(6)
     expect(await left(one)).toBe(22)
-    expect(await write((tx) => outbox.purge(tx, one, 3))).toBe(4)
-    expect(await write((tx) => outbox.purge(tx, one, 3))).toBe(0)
+    expect(await write((tx) => jobs.purge(tx, one, 3))).toBe(4)
+    expect(await write((tx) => jobs.purge(tx, one, 3))).toBe(0)
     expect([await left(one), await left(two)]).toEqual([0, 55])
   })
 })

@@ -1,41 +1,34 @@
-// Every statement on outbox and attempts.
+// Every statement on jobs and attempts.
 
 import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import { inChunk } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 import { row_bytes } from '../db/stored.ts'
-import {
-  type AttemptRow,
-  attempts_max,
-  type Leased,
-  lease_ms,
-  type Result,
-  type WorkKey,
-  type WorkKind,
-} from './job.ts'
+import { type AttemptResult, type AttemptRow, type JobKey, type LeasedJob, lease_ms } from './job.ts'
+import type { JobKind } from './kind.ts'
 
 const here = 'tenant_id = :tenant_id and kind = :kind and source_id = :source_id'
 
-const PLAN = sql(
-  'outbox.plan',
-  `insert into outbox
-     (tenant_id, kind, source_id, event_id, destination, next_at, lease_until, fence, attempts, resting)
-   values (:tenant_id, :kind, :source_id, :event_id, :destination, :next_at, 0, 0, 0, 0)`,
+const ENQUEUE = sql(
+  'jobs.enqueue',
+  `insert into jobs
+     (tenant_id, kind, source_id, event_id, destination, next_at, lease_until, fence, attempts, paused, starts_at_once)
+   values (:tenant_id, :kind, :source_id, :event_id, :destination, :next_at, 0, 0, 0, 0, :starts_at_once)`,
 )
 
-const MOVE = sql(
-  'outbox.move',
-  `update outbox
+const RESCHEDULE = sql(
+  'jobs.reschedule',
+  `update jobs
       set event_id = :event_id, destination = coalesce(:destination, destination),
           next_at = case when lease_until > :now then :later_at when lease_until <= :now then :next_at else next_at end,
           lease_until = 0, fence = fence + 1, attempts = 0, first_attempt_at = null
     where ${here}`,
 )
 
-const REDIRECT = sql(
-  'outbox.redirect',
-  `update outbox
+const RETARGET = sql(
+  'jobs.retarget',
+  `update jobs
       set destination = coalesce(:destination, destination), lease_until = 0, fence = fence + 1,
           next_at = case when lease_until > :now then :again_at else next_at end,
           first_attempt_at = case when lease_until > 0 and attempts = 1 then null else first_attempt_at end,
@@ -43,20 +36,20 @@ const REDIRECT = sql(
     where ${here}`,
 )
 
-const RENAME = sql('outbox.rename', `update outbox set event_id = :event_id where ${here}`)
+const CHANGE_EVENT = sql('jobs.change_event', `update jobs set event_id = :event_id where ${here}`)
 
-const CANCEL = sql('outbox.cancel', `delete from outbox where ${here}`)
+const CANCEL = sql('jobs.cancel', `delete from jobs where ${here}`)
 
-const COMPLETE = sql('outbox.complete', `delete from outbox where ${here} and fence = :fence`)
+const COMPLETE = sql('jobs.complete', `delete from jobs where ${here} and fence = :fence`)
 
 const RETRY = sql(
-  'outbox.retry',
-  `update outbox set next_at = :next_at, lease_until = 0 where ${here} and fence = :fence`,
+  'jobs.retry',
+  `update jobs set next_at = :next_at, lease_until = 0 where ${here} and fence = :fence`,
 )
 
-const UNLEASE = sql(
-  'outbox.unlease',
-  `update outbox
+const RELEASE = sql(
+  'jobs.release',
+  `update jobs
       set lease_until = 0, attempts = attempts - 1, next_at = coalesce(:again_at, next_at),
           first_attempt_at = case when attempts = 1 then null else first_attempt_at end
     where ${here} and fence = :fence`,
@@ -67,159 +60,158 @@ export const lease_rows_max = limit('jobs.lease_rows', 16, 'rows', 'Jobs that on
 const id_names = Array.from({ length: lease_rows_max }, (_, i) => `id_${String.fromCharCode(97 + i)}`)
 const id_list = id_names.map((name) => `:${name}`).join(', ')
 
-// The + keeps SQLite from walking all that the tenant has due, by the index on that, to look for the few in the list.
-const LEASE = sql<Omit<Leased, 'tenant_id'> & { lapsed_until: Millis }>(
-  'outbox.lease',
-  `update outbox
-      set lease_until = :lease_until, lapsed_until = lease_until, fence = fence + 1, attempts = attempts + 1,
+// The + keeps SQLite from scanning all that the tenant has due, by the index on that, for the few in the list.
+const LEASE = sql<Omit<LeasedJob, 'tenant_id'> & { previous_lease_until: Millis }>(
+  'jobs.lease',
+  `update jobs
+      set lease_until = :lease_until, previous_lease_until = lease_until, fence = fence + 1, attempts = attempts + 1,
           first_attempt_at = coalesce(first_attempt_at, :now)
-    where tenant_id = :tenant_id and kind = :kind and resting = 0 and +next_at <= :now and lease_until <= :now
+    where tenant_id = :tenant_id and kind = :kind and paused = 0 and +next_at <= :now and lease_until <= :now
       and source_id in
-        (select source_id from outbox
+        (select source_id from jobs
           where tenant_id = :tenant_id and kind = :kind and source_id in (${id_list}) and lease_until <= :now
           order by source_id {skip_locked})
       and exists (select 1 from tenants where tenants.tenant_id = :tenant_id and tenants.status = 'active')
-   returning kind, source_id, event_id, destination, fence, attempts, first_attempt_at, lapsed_until`,
+   returning kind, source_id, event_id, destination, fence, attempts, first_attempt_at, previous_lease_until`,
 )
 
-export interface Due extends WorkKey {
+export interface DueJob extends JobKey {
   destination: string
   /** Attempts so far. */
   attempts: number
 }
 
 /** With the status of its tenant, null when the tenant is gone. */
-export interface DueOfAny extends Due {
+export interface DueJobOfAny extends DueJob {
   tenant_status: string | null
 }
 
-// A deleted tenant's work comes to rest in steps, and a request that was let in before may put work in after. Such
-// work is told by its tenant's status, not left out: a look at the oldest rows must not become a walk past them.
-const tenant_status =
-  '(select status from tenants where tenants.tenant_id = outbox.tenant_id) as tenant_status'
+// The jobs of a deleted tenant are paused in steps, and a request that was admitted before may enqueue one after. Such
+// stragglers are marked by their tenant's status, not left out: a read of the oldest rows must not scan past them.
+const tenant_status = '(select status from tenants where tenants.tenant_id = jobs.tenant_id) as tenant_status'
 
-const DUE = sql<DueOfAny>(
-  'outbox.due',
-  `select tenant_id, kind, source_id, destination, attempts, ${tenant_status} from outbox
-    where resting = 0 and next_at <= :now and lease_until <= :now
+const DUE = sql<DueJobOfAny>(
+  'jobs.due',
+  `select tenant_id, kind, source_id, destination, attempts, ${tenant_status} from jobs
+    where paused = 0 and next_at <= :now and lease_until <= :now
     order by next_at limit :rows_max`,
 )
 
-const DUE_FIRST_CALLBACKS = sql<DueOfAny>(
-  'outbox.due_first_callbacks',
-  `select tenant_id, kind, source_id, destination, attempts, ${tenant_status} from outbox
-    where resting = 0 and kind in ('callback', 'forward') and attempts = 0 and next_at <= :now and lease_until <= :now
+const DUE_AT_ONCE = sql<DueJobOfAny>(
+  'jobs.due_at_once',
+  `select tenant_id, kind, source_id, destination, attempts, ${tenant_status} from jobs
+    where paused = 0 and starts_at_once = 1 and attempts = 0 and next_at <= :now and lease_until <= :now
     order by next_at limit :rows_max`,
 )
 
 // Where the earliest of a tenant are wanted, it is named as a range, and the order begins with it. With an equal sign
-// PostgreSQL may walk over outbox_due and leave out the others, however many rows those have.
-const DUE_OF_TENANT = sql<Due>(
-  'outbox.due_of_tenant',
-  `select tenant_id, kind, source_id, destination, attempts from outbox
-    where resting = 0 and tenant_id >= :tenant_id and (tenant_id, next_at) <= (:tenant_id, :now)
+// PostgreSQL may scan jobs_due and leave out the others, however many rows those have.
+const DUE_OF_TENANT = sql<DueJob>(
+  'jobs.due_of_tenant',
+  `select tenant_id, kind, source_id, destination, attempts from jobs
+    where paused = 0 and tenant_id >= :tenant_id and (tenant_id, next_at) <= (:tenant_id, :now)
       and lease_until <= :now
     order by tenant_id, next_at limit :rows_max`,
 )
 
-const DUE_IN_LANE = sql<Due>(
-  'outbox.due_in_lane',
-  `select tenant_id, kind, source_id, destination, attempts from outbox
-    where resting = 0 and tenant_id = :tenant_id and destination = :destination
+const DUE_IN_LANE = sql<DueJob>(
+  'jobs.due_in_lane',
+  `select tenant_id, kind, source_id, destination, attempts from jobs
+    where paused = 0 and tenant_id = :tenant_id and destination = :destination
       and next_at <= :now and lease_until <= :now
     order by next_at limit :rows_max`,
 )
 
-// These two leap along an index from one tenant, or destination, to the next: what they cost depends on how many
+// These two skip along an index from one tenant, or destination, to the next: their cost depends on how many
 // there are, not on how many rows those have.
 const TENANTS = sql<TenantAhead>(
-  'outbox.tenants',
+  'jobs.tenants',
   `select tenant_id,
-          (select status from tenants where tenants.tenant_id = walk.tenant_id) as tenant_status,
-          (select next_at from outbox
-            where resting = 0 and outbox.tenant_id >= walk.tenant_id and outbox.tenant_id <= walk.tenant_id
-            order by outbox.tenant_id, next_at limit 1) as next_at
+          (select status from tenants where tenants.tenant_id = scan.tenant_id) as tenant_status,
+          (select next_at from jobs
+            where paused = 0 and jobs.tenant_id >= scan.tenant_id and jobs.tenant_id <= scan.tenant_id
+            order by jobs.tenant_id, next_at limit 1) as next_at
      from
-       (with recursive leap (tenant_id, number) as
-          (select (select tenant_id from outbox where resting = 0 and tenant_id > :after_tenant_id
+       (with recursive skip (tenant_id, number) as
+          (select (select tenant_id from jobs where paused = 0 and tenant_id > :after_tenant_id
                     order by tenant_id limit 1), 1
            union all
-           select (select outbox.tenant_id from outbox where resting = 0 and outbox.tenant_id > leap.tenant_id
-                    order by outbox.tenant_id limit 1), number + 1
-             from leap where leap.tenant_id is not null and number < :rows_max)
-        select tenant_id from leap where tenant_id is not null) as walk`,
+           select (select jobs.tenant_id from jobs where paused = 0 and jobs.tenant_id > skip.tenant_id
+                    order by jobs.tenant_id limit 1), number + 1
+             from skip where skip.tenant_id is not null and number < :rows_max)
+        select tenant_id from skip where tenant_id is not null) as scan`,
 )
 
 const LANES = sql<LaneAhead>(
-  'outbox.lanes',
+  'jobs.lanes',
   `select destination,
-          (select next_at from outbox
-            where resting = 0 and tenant_id = :tenant_id and outbox.destination = walk.destination
+          (select next_at from jobs
+            where paused = 0 and tenant_id = :tenant_id and jobs.destination = scan.destination
             order by next_at limit 1) as next_at
      from
-       (with recursive leap (destination, number) as
-          (select (select destination from outbox
-                    where resting = 0 and tenant_id = :tenant_id and destination >= :from_destination
+       (with recursive skip (destination, number) as
+          (select (select destination from jobs
+                    where paused = 0 and tenant_id = :tenant_id and destination >= :from_destination
                     order by destination limit 1), 1
            union all
-           select (select outbox.destination from outbox
-                    where resting = 0 and tenant_id = :tenant_id and outbox.destination > leap.destination
-                    order by outbox.destination limit 1), number + 1
-             from leap where leap.destination is not null and number < :rows_max)
-        select destination from leap where destination is not null) as walk`,
+           select (select jobs.destination from jobs
+                    where paused = 0 and tenant_id = :tenant_id and jobs.destination > skip.destination
+                    order by jobs.destination limit 1), number + 1
+             from skip where skip.destination is not null and number < :rows_max)
+        select destination from skip where destination is not null) as scan`,
 )
 
 const NEXT_AT = sql<{ next_at: Millis }>(
-  'outbox.next_at',
-  'select next_at from outbox where resting = 0 and next_at > :now order by next_at limit 1',
+  'jobs.next_at',
+  'select next_at from jobs where paused = 0 and next_at > :now order by next_at limit 1',
 )
 
 const OLDEST_DUE = sql<{ tenant_status: string | null }>(
-  'outbox.oldest_due',
-  `select ${tenant_status} from outbox where resting = 0 and next_at <= :due_at order by next_at limit :rows_max`,
+  'jobs.oldest_due',
+  `select ${tenant_status} from jobs where paused = 0 and next_at <= :due_at order by next_at limit :rows_max`,
 )
 
-interface Place {
+interface Position {
   next_at: Millis
-  kind: WorkKind
+  kind: string
   source_id: string
 }
 
-const AWAKE = sql<Place>(
-  'outbox.awake',
-  `select next_at, kind, source_id from outbox
-    where resting = 0 and tenant_id >= :tenant_id and tenant_id <= :tenant_id
+const ACTIVE = sql<Position>(
+  'jobs.active',
+  `select next_at, kind, source_id from jobs
+    where paused = 0 and tenant_id >= :tenant_id and tenant_id <= :tenant_id
     order by tenant_id, next_at, kind, source_id limit :rows_max`,
 )
 
-const AT_REST = sql<Place>(
-  'outbox.at_rest',
-  `select next_at, kind, source_id from outbox
-    where resting = 1 and tenant_id >= :tenant_id and tenant_id <= :tenant_id
+const PAUSED = sql<Position>(
+  'jobs.paused',
+  `select next_at, kind, source_id from jobs
+    where paused = 1 and tenant_id >= :tenant_id and tenant_id <= :tenant_id
     order by tenant_id, next_at, kind, source_id limit :rows_max`,
 )
 
 // Up to a place in the order of the index, and not a list of rows, which PostgreSQL may look up anew for each row of
 // the tenant while it has no statistics.
-const REST = sql(
-  'outbox.rest',
-  `update outbox set resting = 1
-    where resting = 0 and tenant_id >= :tenant_id and tenant_id <= :tenant_id
+const PAUSE = sql(
+  'jobs.pause',
+  `update jobs set paused = 1
+    where paused = 0 and tenant_id >= :tenant_id and tenant_id <= :tenant_id
       and (next_at, kind, source_id) <= (:next_at, :kind, :source_id)`,
 )
 
-const TAKE_UP = sql(
-  'outbox.take_up',
-  `update outbox set resting = 0
-    where resting = 1 and tenant_id >= :tenant_id and tenant_id <= :tenant_id
+const RESUME = sql(
+  'jobs.resume',
+  `update jobs set paused = 0
+    where paused = 1 and tenant_id >= :tenant_id and tenant_id <= :tenant_id
       and (next_at, kind, source_id) <= (:next_at, :kind, :source_id)`,
 )
 
 const PURGE = sql(
-  'outbox.purge',
-  `delete from outbox where ${inChunk({
+  'jobs.purge',
+  `delete from jobs where ${inChunk({
     ...{
-      table: 'outbox',
+      table: 'jobs',
       key: 'tenant_id, kind, source_id',
       index: null,
       order: 'tenant_id, kind, source_id',
@@ -229,7 +221,7 @@ const PURGE = sql(
 )
 
 const LOG = sql(
-  'outbox.log_attempt',
+  'jobs.log_attempt',
   `insert into attempts
      (tenant_id, source, source_id, seq, event_id, attempt, started_at, duration_ms, status_code, error)
    values
@@ -238,7 +230,7 @@ const LOG = sql(
 )
 
 const CORRECT = sql(
-  'outbox.correct_attempt',
+  'jobs.correct_attempt',
   `update attempts
       set started_at = :started_at, duration_ms = :duration_ms, status_code = :status_code, error = :error
     where tenant_id = :tenant_id and source = :source and source_id = :source_id and seq = :seq
@@ -246,135 +238,140 @@ const CORRECT = sql(
 )
 
 const ATTEMPTS = sql<AttemptRow>(
-  'outbox.attempts',
+  'jobs.attempts',
   `select seq, event_id, attempt, started_at, duration_ms, status_code, error from attempts
     where tenant_id = :tenant_id and source = :source and source_id = :source_id and seq < :before_seq
     order by seq desc limit :rows_max`,
 )
 
 const PURGE_ATTEMPTS = sql(
-  'outbox.purge_attempts',
+  'jobs.purge_attempts',
   `delete from attempts where ${inChunk({
     ...{ table: 'attempts', key: 'tenant_id, source, source_id, seq', index: null },
     ...{ order: 'tenant_id, source, source_id, seq', where: 'tenant_id = :tenant_id' },
   })}`,
 )
 
-export interface NewWork extends WorkKey {
+export interface NewJob extends Omit<JobKey, 'kind'> {
+  kind: JobKind
   event_id: string
   destination: string
   next_at: Millis
 }
 
 /** A destination of null stays as it is. */
-export type Move = Omit<NewWork, 'destination'> & { destination: string | null }
+export interface Rescheduled extends JobKey {
+  event_id: string
+  destination: string | null
+  next_at: Millis
+}
 
-export function plan(tx: Tx, work: NewWork) {
-  return tx.run(PLAN, { ...work })
+export function enqueue(tx: Tx, { kind, ...job }: NewJob) {
+  return tx.run(ENQUEUE, { ...job, kind: kind.name, starts_at_once: kind.starts_at_once ? 1 : 0 })
 }
 
 /**
- * A new time starts the attempts anew, under a new event, and during an attempt not before `again_at`. False when the
- * work is gone.
+ * Another time: the attempts start again, under a new event, and during an attempt not before `again_at`. False when
+ * the job is gone.
  */
-export async function move(tx: Tx, work: Move, again_at: Millis = work.next_at): Promise<boolean> {
-  const later_at = Math.max(work.next_at, again_at)
-  return (await tx.run(MOVE, { ...work, later_at, now: tx.now })) === 1
+export async function reschedule(tx: Tx, job: Rescheduled, again_at: Millis = job.next_at): Promise<boolean> {
+  const later_at = Math.max(job.next_at, again_at)
+  return (await tx.run(RESCHEDULE, { ...job, later_at, now: tx.now })) === 1
 }
 
 /**
- * Another receiver, the same time; an attempt under way no longer counts, and is made again at `again_at`. False when
- * the work is gone.
+ * Another receiver, the same time; an attempt in flight no longer counts, and is made again at `again_at`. False when
+ * the job is gone.
  */
-export async function redirect(
+export async function retarget(
   tx: Tx,
-  key: WorkKey,
+  key: JobKey,
   destination: string | null,
   again_at: Millis,
 ): Promise<boolean> {
-  return (await tx.run(REDIRECT, { ...keyOf(key), destination, again_at, now: tx.now })) === 1
+  return (await tx.run(RETARGET, { ...keyOf(key), destination, again_at, now: tx.now })) === 1
 }
 
-/** What is sent is another event from now on. */
-export function rename(tx: Tx, key: WorkKey, event_id: string) {
-  return tx.run(RENAME, { ...keyOf(key), event_id })
+/** From now on another event is sent. */
+export function changeEvent(tx: Tx, key: JobKey, event_id: string) {
+  return tx.run(CHANGE_EVENT, { ...keyOf(key), event_id })
 }
 
-/** False when the work is gone. */
-export async function cancel(tx: Tx, key: WorkKey): Promise<boolean> {
+/** False when the job is gone. */
+export async function cancel(tx: Tx, key: JobKey): Promise<boolean> {
   return (await tx.run(CANCEL, keyOf(key))) === 1
 }
 
-/** The work is done. False when the lease was lost, and with it the right to say so. */
-export async function complete(tx: Tx, { fence, ...key }: Leased): Promise<boolean> {
+/** The job is done. False when the lease was lost, and with it the right to say so. */
+export async function complete(tx: Tx, { fence, ...key }: LeasedJob): Promise<boolean> {
   return (await tx.run(COMPLETE, { ...keyOf(key), fence })) === 1
 }
 
-/** The work is tried again at `next_at`. False when the lease was lost. */
-export async function retry(tx: Tx, { fence, ...key }: Leased, next_at: Millis): Promise<boolean> {
+/** The job is tried again at `next_at`. False when the lease was lost. */
+export async function retry(tx: Tx, { fence, ...key }: LeasedJob, next_at: Millis): Promise<boolean> {
   return (await tx.run(RETRY, { ...keyOf(key), fence, next_at })) === 1
 }
 
-/** Gives back a lease that was not used: the attempt does not count. It is due again at once, or at `again_at`. */
-export function unlease(tx: Tx, { fence, ...key }: Leased, again_at: Millis | null = null) {
-  return tx.run(UNLEASE, { ...keyOf(key), fence, again_at })
+/** Ends a lease that was not used: the attempt does not count. The job is due again at once, or at `again_at`. */
+export function release(tx: Tx, { fence, ...key }: LeasedJob, again_at: Millis | null = null) {
+  return tx.run(RELEASE, { ...keyOf(key), fence, again_at })
 }
 
-/** Leases what is still due of these, at most `lease_rows_max`, all of one tenant and kind. */
+/** Leases those that are still due, at most `lease_rows_max`, all of one tenant and kind. */
 export async function lease(
   tx: Tx,
   tenant_id: string,
-  kind: WorkKind,
+  kind: JobKind,
   source_ids: readonly string[],
   lease_until: Millis,
-): Promise<Leased[]> {
+): Promise<LeasedJob[]> {
   const ids = Object.fromEntries(
     id_names.map((name, i) => [name, source_ids[Math.min(i, source_ids.length - 1)]!]),
   )
-  const rows = await tx.all(LEASE, { tenant_id, kind, lease_until, now: tx.now, ...ids })
-  const leased: Leased[] = []
-  for (const { lapsed_until, ...row } of rows) {
-    const work = { tenant_id, ...row }
-    leased.push(work)
-    if (lapsed_until > 0) await logLost(tx, work, lapsed_until)
+  const rows = await tx.all(LEASE, { tenant_id, kind: kind.name, lease_until, now: tx.now, ...ids })
+  const leased: LeasedJob[] = []
+  for (const { previous_lease_until, ...row } of rows) {
+    const job = { tenant_id, ...row }
+    leased.push(job)
+    if (previous_lease_until > 0) await logInterrupted(tx, kind, job, previous_lease_until)
   }
   return leased
 }
 
-/** What has been due for longest, of all tenants, those included whose work is to rest. */
+/** The jobs of all tenants that have been due for longest, stragglers of deleted tenants included. */
 export function due(q: Reader, now: Millis, rows_max: number) {
   return q.all(DUE, { now, rows_max })
 }
 
-/** First attempts of decisions' callbacks and of forwards alone: what starts without a tick. */
-export function dueFirstCallbacks(q: Reader, now: Millis, rows_max: number) {
-  return q.all(DUE_FIRST_CALLBACKS, { now, rows_max })
+/** Only first attempts of kinds that wait for no tick. */
+export function dueAtOnce(q: Reader, now: Millis, rows_max: number) {
+  return q.all(DUE_AT_ONCE, { now, rows_max })
 }
 
 export interface TenantAhead {
   tenant_id: string
   tenant_status: string | null
-  /** When its earliest work is due, leased or not. */
+  /** When its earliest job is due, leased or not. */
   next_at: Millis
 }
 
-/** The next tenants after this one with work that does not rest, in the order of their ids. */
+/** The next tenants after this one that have jobs, in the order of their ids. */
 export function tenants(q: Reader, after_tenant_id: string, rows_max: number) {
   return q.all(TENANTS, { after_tenant_id, rows_max })
 }
 
 export interface LaneAhead {
   destination: string
-  /** When its earliest work is due, leased or not. */
+  /** When its earliest job is due, leased or not. */
   next_at: Millis
 }
 
-/** The destinations of a tenant's work that does not rest, in their order, this one and those after it. */
+/** The destinations of a tenant's jobs, in their order, this one and those after it. */
 export function lanes(q: Reader, tenant_id: string, from_destination: string, rows_max: number) {
   return q.all(LANES, { tenant_id, from_destination, rows_max })
 }
 
-/** What one tenant has that is due, the longest due first. */
+/** The due jobs of one tenant, the longest due first. */
 export function dueOfTenant(q: Reader, tenant_id: string, now: Millis, rows_max: number) {
   return q.all(DUE_OF_TENANT, { tenant_id, now, rows_max })
 }
@@ -384,23 +381,22 @@ export function dueInLane(q: Reader, tenant_id: string, destination: string, now
   return q.all(DUE_IN_LANE, { tenant_id, destination, now, rows_max })
 }
 
-/** When the next work falls due that is not due now; null when none waits. */
+/** When the next job falls due that is not due now; null when there is none. */
 export async function nextAt(q: Reader, now: Millis): Promise<Millis | null> {
   return (await q.one(NEXT_AT, { now }))?.next_at ?? null
 }
 
-/** How many rows of deleted tenants are looked past for what is still to do. */
-const passed_over_max = limit(
-  'jobs.resting_passed',
+/** How many stragglers are passed in search of a job that is still to run. */
+const stragglers_passed_max = limit(
+  'jobs.stragglers_passed',
   1_000,
   'rows',
-  'Jobs of deleted tenants that one look for due work passes.',
+  'Jobs of deleted tenants that one search for due jobs passes.',
 )
 
-/** Whether anything that was due then is still to do, leased or not. Also true when too much that is to rest stands
- * before it to be sure. */
+/** Whether a job that was due then is still to run, leased or not. Also true when too many stragglers stand before it. */
 export async function anyDue(q: Reader, due_at: Millis): Promise<boolean> {
-  for (const rows_max of [1, passed_over_max]) {
+  for (const rows_max of [1, stragglers_passed_max]) {
     const rows = await q.all(OLDEST_DUE, { due_at, rows_max })
     if (rows.some((row) => row.tenant_status === 'active')) return true
     if (rows.length < rows_max) return false
@@ -409,55 +405,51 @@ export async function anyDue(q: Reader, due_at: Millis): Promise<boolean> {
 }
 
 /**
- * Lets a part of a tenant's work rest, or takes a part of it up again, the earliest first. True when all of it is as
- * it should be. The transaction must hold the tenant's row, so that nobody does the opposite.
+ * Pauses a part of a tenant's jobs, or resumes it, the earliest first. True when none is left. The transaction must
+ * hold the tenant's row, so that nobody does the opposite.
  */
-export async function rest(tx: Tx, tenant_id: string, resting: boolean, rows_max: number): Promise<boolean> {
-  const [look, change] = resting ? [AWAKE, REST] : [AT_REST, TAKE_UP]
-  const places = await tx.all(look, { tenant_id, rows_max })
-  const last = places.at(-1)
+export async function setPaused(
+  tx: Tx,
+  tenant_id: string,
+  paused: boolean,
+  rows_max: number,
+): Promise<boolean> {
+  const [look, change] = paused ? [ACTIVE, PAUSE] : [PAUSED, RESUME]
+  const positions = await tx.all(look, { tenant_id, rows_max })
+  const last = positions.at(-1)
   if (!last) return true
   await tx.run(change, { tenant_id, ...last })
-  if (places.length === rows_max) return false
-  // Another node may have given some of it a later time meanwhile.
+  if (positions.length === rows_max) return false
+  // Another node may have given some of them a later time meanwhile.
   return (await tx.one(look, { tenant_id, rows_max: 1 })) === null
 }
 
 /**
- * Keeps what came of an attempt, whether it still counted or not; whoever was taken for dead and tells in the end is
- * right. A lease past the last attempt is no attempt: it only tells that nobody lived to end the last one.
+ * Logs the outcome of an attempt, whether it still counted or not; a node that was taken for dead and reports in the
+ * end is right. A lease past the last attempt is no attempt: it only says that no node lived to end the last one.
  */
-export async function log(
-  tx: Tx,
-  leased: Leased,
-  source: 'schedule' | 'checkpoint',
-  result: Result,
-): Promise<void> {
-  if (leased.attempts > attempts_max) return
-  const { tenant_id, source_id, fence: seq, event_id, attempts: attempt } = leased
+export async function log(tx: Tx, kind: JobKind, job: LeasedJob, result: AttemptResult): Promise<void> {
+  if (kind.logged_as === null || job.attempts > kind.attempts_max) return
+  const { tenant_id, source_id, fence: seq, event_id, attempts: attempt } = job
   const { started_at, duration_ms, status_code, error } = result
-  const place = { tenant_id, source, source_id, seq }
-  const came = { started_at, duration_ms, status_code, error }
-  const added = await tx.run(LOG, { ...place, event_id, attempt, ...came })
+  const key = { tenant_id, source: kind.logged_as, source_id, seq }
+  const outcome = { started_at, duration_ms, status_code, error }
+  const added = await tx.run(LOG, { ...key, event_id, attempt, ...outcome })
   if (added === 1) tx.stores(tenant_id, row_bytes)
-  else await tx.run(CORRECT, { ...place, ...came })
+  else await tx.run(CORRECT, { ...key, ...outcome })
 }
 
 /** The attempt of the lease before this one, which nobody settled. */
-async function logLost(tx: Tx, { fence, attempts, ...work }: Leased, lapsed_until: Millis): Promise<void> {
-  if (work.kind === 'timeout' || work.kind === 'forward') return
-  const source = work.kind === 'schedule' ? 'schedule' : 'checkpoint'
-  const started_at = lapsed_until - lease_ms
-  const lost = { ok: false, status_code: null, error: 'interrupted', started_at, duration_ms: 0 }
-  await log(tx, { ...work, fence: fence - 1, attempts: attempts - 1 }, source, lost)
+function logInterrupted(tx: Tx, kind: JobKind, job: LeasedJob, previous_lease_until: Millis): Promise<void> {
+  const started_at = previous_lease_until - lease_ms
+  const interrupted = { ok: false, status_code: null, error: 'interrupted', started_at, duration_ms: 0 }
+  return log(tx, kind, { ...job, fence: job.fence - 1, attempts: job.attempts - 1 }, interrupted)
 }
 
 /** Newest first. */
 export function attempts(
   q: Reader,
-  tenant_id: string,
-  source: 'schedule' | 'checkpoint',
-  source_id: string,
+  { tenant_id, source, source_id }: { tenant_id: string; source: string; source_id: string },
   before_seq: number,
   rows_max: number,
 ) {
@@ -471,6 +463,6 @@ export async function purge(tx: Tx, tenant_id: string, rows_max: number): Promis
   )
 }
 
-function keyOf({ tenant_id, kind, source_id }: WorkKey) {
+function keyOf({ tenant_id, kind, source_id }: JobKey) {
   return { tenant_id, kind, source_id }
 }

@@ -1,15 +1,14 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { forEachDatabase } from '../../test/support/databases.ts'
+import { Bench, rowsOf, type TestNode } from '../../test/support/job-bench.ts'
+import { approve, checkpoint, hook, manySchedules, schedule } from '../../test/support/job-features.ts'
 import { type Received, type Receiver, startReceiver } from '../../test/support/receiver.ts'
 import { forEachService, TestService, type TestTenant } from '../../test/support/service.ts'
-import { Bench, rowsOf } from '../../test/support/work-engine.ts'
-import { approve, checkpoint, hook, manySchedules, schedule } from '../../test/support/work-features.ts'
 import { day_ms, iso, minute_ms, second_ms } from '../base/clock.ts'
 import { openDb } from '../db/open.ts'
 import * as inboxes from '../inbox/service.ts'
 import * as schedules from '../schedules/service.ts'
 import * as tenants from '../tenants/service.ts'
-import { Ticker } from './timer.ts'
 
 const cron_secret = 'the cron secret of the tests'
 
@@ -330,7 +329,7 @@ forEachDatabase('a node that is told to stop', (databases) => {
       db,
       `select callback_url from schedules where status = 'fired' order by callback_url`,
     )
-    const leased = await rowsOf(db, 'select source_id from outbox where lease_until > 0')
+    const leased = await rowsOf(db, 'select source_id from jobs where lease_until > 0')
     await db.close()
     expect(leased).toEqual([])
     const called = receiver.requests.map(({ target }) => receiver.url + target)
@@ -349,10 +348,10 @@ forEachDatabase('a tick', (databases) => {
   test('waits for what another node has leased, and calls nobody a second time', async () => {
     const caller = await bench.tenant()
     const { id } = await schedule(bench, caller)
-    await bench.pump(bench.engine())
+    await bench.dispatch(bench.worker())
     let answered = false
     const ticking = bench
-      .engine()
+      .worker()
       .tick(60_000)
       .then(() => {
         answered = true
@@ -367,7 +366,7 @@ forEachDatabase('a tick', (databases) => {
 
   test('waits no longer than it may, though a receiver does not answer', async () => {
     await schedule(bench, await bench.tenant())
-    await bench.engine().tick(0)
+    await bench.worker().tick(0)
     await bench.db.quiet()
     expect(bench.network.held).toHaveLength(1)
   })
@@ -378,7 +377,7 @@ forEachDatabase('a tick', (databases) => {
       callback_url: `http://h-${i % 30}.test/`,
     }))
     bench.network.answer = () => 204
-    await bench.engine().tick(0)
+    await bench.worker().tick(0)
     const fired_by_then = bench.network.sent.length
     await bench.db.quiet()
     expect(fired_by_then).toBeLessThan(count / 2)
@@ -388,9 +387,9 @@ forEachDatabase('a tick', (databases) => {
     const caller = await bench.tenant()
     await schedule(bench, caller)
     bench.network.answer = () => 503
-    await bench.engine().tick(60_000)
+    await bench.worker().tick(60_000)
     expect(bench.network.sent).toHaveLength(1)
-    expect(await bench.outbox(caller.tenant_id)).toHaveLength(1)
+    expect(await bench.jobs(caller.tenant_id)).toHaveLength(1)
   })
 
   describe('that comes from outside only (TICK=external)', () => {
@@ -406,10 +405,10 @@ forEachDatabase('a tick', (databases) => {
       const caller = await bench.tenant()
       await schedule(bench, caller)
       bench.network.answer = () => 204
-      const engine = bench.engine({ internal: false })
+      const worker = bench.worker({ internal: false })
       for (let i = 1; i <= 3; i++) {
         await decide(caller)
-        await bench.pump(engine)
+        await bench.dispatch(worker)
         expect(bench.network.sent.map(({ url }) => url)).toEqual(decided(i))
       }
     })
@@ -424,7 +423,7 @@ forEachDatabase('a tick', (databases) => {
       await manySchedules(bench, caller, count, () => ({ callback_url: url }))
       bench.clock.advance(minute_ms)
       await decide(caller)
-      await bench.pump(bench.engine({ internal: false }))
+      await bench.dispatch(bench.worker({ internal: false }))
       expect(bench.network.sent.map((request) => request.url)).toEqual(decided(1))
     })
 
@@ -440,15 +439,15 @@ forEachDatabase('a tick', (databases) => {
         return receive
       }
       await forwarding('http://dead.test/', 1_100)
-      const engine = bench.engine({ internal: false })
-      await engine.pumpAnew()
+      const worker = bench.worker({ internal: false })
+      await worker.dispatchNew()
       await bench.db.quiet()
       expect(bench.network.sent.map(({ url }) => url)).toEqual(['http://dead.test/'])
       bench.clock.advance(1)
       const receive = await forwarding('http://alive.test/', 0)
       await receive()
       await decide(await bench.tenant())
-      await engine.pumpAnew()
+      await worker.dispatchNew()
       await bench.db.quiet()
       const started = bench.network.sent.slice(1).map(({ url }) => url)
       expect(started.toSorted()).toEqual(['http://alive.test/', ...decided(1)])
@@ -457,15 +456,15 @@ forEachDatabase('a tick', (databases) => {
     test('leaves everything else waiting, before and after it', async () => {
       const caller = await bench.tenant()
       await manySchedules(bench, caller, 3)
-      const engine = bench.engine({ internal: false })
-      await bench.pump(engine)
+      const worker = bench.worker({ internal: false })
+      await bench.dispatch(worker)
       expect(bench.network.sent).toEqual([])
       bench.network.answer = () => 204
-      await engine.tick(60_000)
+      await worker.tick(60_000)
       expect(bench.network.sent).toHaveLength(3)
       await schedule(bench, caller)
       bench.clock.advance(1_000)
-      await bench.pump(engine)
+      await bench.dispatch(worker)
       expect(bench.network.sent).toHaveLength(3)
     })
   })
@@ -485,11 +484,10 @@ forEachDatabase('a tick', (databases) => {
     afterEach(() => bench.write('delete from idempotency_keys'))
 
     const tick = () =>
-      new Ticker({
-        ...{ db: bench.db, clock: bench.clock, engine: bench.engine(), internal: false },
-        onError: (error) => bench.errors.push(error),
-        onPurged: () => {},
-      }).tick() as Promise<{ expired: { idempotency_keys: number }; schedules: { fired: number } }>
+      bench.node({ internal: false }).tick() as Promise<{
+        expired: { idempotency_keys: number }
+        schedules: { fired: number }
+      }>
 
     test('while it waits for an attempt, as far as there is anything, and counts it all', async () => {
       const count = 2 * rows_a_step_max + 200
@@ -527,12 +525,12 @@ forEachDatabase('a tick', (databases) => {
     })
   })
 
-  test('spends 5 s on work that is to rest, and then does what is due; the rest of that goes on beside it', async () => {
+  test('spends 5 s on jobs that are to be paused, and then does what is due; the others are paused beside it', async () => {
     const [deleted, other] = [await bench.tenant(), await bench.tenant()]
     await bench.write(
       `with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < 40000)
-       insert into outbox (tenant_id, kind, source_id, event_id, destination, next_at, lease_until, fence, attempts,
-                           first_attempt_at, resting)
+       insert into jobs (tenant_id, kind, source_id, event_id, destination, next_at, lease_until, fence, attempts,
+                           first_attempt_at, paused)
        select :tenant_id, 'schedule', 'sch_' || n, '', 'http://x.test', :next_at, 0, 0, 0, null, 0 from numbers`,
       { tenant_id: deleted.tenant_id, next_at: bench.clock.now() + day_ms },
     )
@@ -542,63 +540,55 @@ forEachDatabase('a tick', (databases) => {
     const began = bench.clock.monotonic()
     let looked_after: number | null = null
     bench.db.onRead = (name) => {
-      if (name === 'outbox.due') looked_after ??= bench.clock.monotonic() - began
-      if (name === 'tenants.rest_pending' && looked_after === null) bench.clock.advance(2_500)
+      if (name === 'jobs.due') looked_after ??= bench.clock.monotonic() - began
+      if (name === 'tenants.pause_pending' && looked_after === null) bench.clock.advance(2_500)
     }
-    const ticker = new Ticker({
-      ...{ db: bench.db, clock: bench.clock, engine: bench.engine({ internal: false }), internal: false },
-      onError: (error) => bench.errors.push(error),
-      onPurged: () => {},
-    })
-    const { schedules: settled } = (await ticker.tick()) as { schedules: { fired: number } }
+    const node = bench.node({ internal: false })
+    const { schedules: settled } = (await node.tick()) as { schedules: { fired: number } }
     // Two steps that it waits for; the first of those that go on beside it may come before the look.
     expect<(number | null)[]>([5_000, 7_500]).toContain(looked_after as number | null)
     expect(settled.fired).toBe(20)
-    const awake = () =>
-      bench.rows('select source_id from outbox where tenant_id = :tenant_id and resting = 0 limit 1', {
+    const active = () =>
+      bench.rows('select source_id from jobs where tenant_id = :tenant_id and paused = 0 limit 1', {
         tenant_id: deleted.tenant_id,
       })
-    while ((await awake()).length > 0) await bench.db.quiet()
-    await ticker.stop()
+    while ((await active()).length > 0) await bench.db.quiet()
+    await node.stop()
     expect(bench.errors).toEqual([])
   })
 
   describe('by itself (TICK=internal)', () => {
-    const tickers: Ticker[] = []
+    const nodes: TestNode[] = []
     afterEach(async () => {
-      for (const ticker of tickers.splice(0)) await ticker.stop()
+      for (const node of nodes.splice(0)) await node.stop()
     })
 
-    function newTicker(internal: boolean): Ticker {
-      const ticker = new Ticker({
-        ...{ db: bench.db, clock: bench.clock, engine: bench.engine({ internal }), internal },
-        onError: (error) => bench.errors.push(error),
-        onPurged: () => {},
-      })
-      tickers.push(ticker)
-      ticker.start()
-      return ticker
+    function newNode(internal: boolean): TestNode {
+      const node = bench.node({ internal })
+      nodes.push(node)
+      node.start()
+      return node
     }
 
     test('goes on after a failure of the database', async () => {
       let fail = true
       bench.db.onRead = (name) => {
-        if (name === 'outbox.due' && fail) throw new Error('the database is away')
+        if (name === 'jobs.due' && fail) throw new Error('the database is away')
       }
-      const ticker = newTicker(true)
+      const node = newNode(true)
       while (bench.errors.length === 0) await bench.db.quiet()
       fail = false
       await schedule(bench, await bench.tenant())
-      ticker.wake(bench.clock.now())
+      node.timer.wake(bench.clock.now())
       while (bench.network.held.length === 0) await bench.db.quiet()
       expect(bench.errors.map(String)).toContain('Error: the database is away')
     })
 
     test('does nothing any more once it has stopped', async () => {
-      const ticker = newTicker(true)
-      await ticker.stop()
+      const node = newNode(true)
+      await node.stop()
       await schedule(bench, await bench.tenant())
-      ticker.wake(bench.clock.now())
+      node.timer.wake(bench.clock.now())
       await bench.db.quiet()
       expect(bench.network.sent).toEqual([])
     })
@@ -609,11 +599,11 @@ forEachDatabase('a tick', (databases) => {
       process.on('warning', heard)
       let looks = 0
       bench.db.onRead = (name) => {
-        if (name !== 'outbox.due') return
+        if (name !== 'jobs.due') return
         looks += 1
-        ticker.wake(Date.UTC(9999, 0, 1))
+        node.timer.wake(Date.UTC(9999, 0, 1))
       }
-      const ticker = newTicker(true)
+      const node = newNode(true)
       while (looks === 0) await bench.db.quiet()
       await bench.db.quiet()
       process.off('warning', heard)

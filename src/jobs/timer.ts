@@ -1,109 +1,54 @@
-// When the engine runs: at the time when the next work falls due, and once a second for what other nodes put in.
+// When the worker runs: at the time when the next job falls due, and once a second for what other nodes enqueued.
 
 import type { Clock, Millis } from '../base/clock.ts'
-import { limit } from '../base/limit.ts'
 import type { Db } from '../db/db.ts'
-import { purgeStep } from '../maintenance/purge.ts'
-import { type Sweeper, type Swept, startSweeper, sweep } from '../maintenance/sweep.ts'
-import * as tenants from '../tenants/service.ts'
-import * as outbox from './service.ts'
-import type { Engine } from './worker.ts'
+import * as store from './store.ts'
+import type { JobWorker } from './worker.ts'
 
-/** Other nodes' work, and leases that ran out, are found by looking this often. */
+/** Jobs of other nodes, and leases that ended, are found by looking this often. */
 const poll_ms = 1_000
-/** The same while due work waits for room. */
+/** The same while due jobs wait for room. */
 const backlog_poll_ms = 100
-/** What comes in meanwhile is looked at this much later. */
+/** What is enqueued meanwhile is looked at this much later. */
 const backlog_wake_ms = 20
-/** How long POST /v1/tick may take. */
-export const tick_ms_max = limit(
-  'tick.duration',
-  25_000,
-  'milliseconds',
-  'How long `POST /v1/tick` may take. What is left is done by the next one.',
-)
-/** How long it begins further steps of its sweep. */
-const tick_sweep_ms_max = limit(
-  'tick.sweep_duration',
-  5_000,
-  'milliseconds',
-  'How long a tick begins further steps of its sweep.',
-)
 
-export interface TickerOptions {
+export interface TimerOptions {
   db: Db
   clock: Clock
-  engine: Engine
-  /** TICK=internal: runs by itself. Otherwise only a decision's callback does, and the rest at ticks. */
+  worker: JobWorker
+  /** TICK=internal: runs by itself. Otherwise only kinds that start at once do, and all others at ticks. */
   internal: boolean
+  /** A bounded part of what is left to pause or resume, for the tenants after this one. Answers where to go on, or null
+   * when none is left anywhere. */
+  pauseStep(after_tenant_id: string): Promise<string | null>
   onError: (error: unknown) => void
-  onPurged: (tenant_id: string) => void
 }
 
-export class Ticker {
+export class JobTimer {
   #stopped = false
   #timer: Timer | undefined
-  /** With TICK=external: what came in while work waited for room. */
-  #pump_timer: Timer | undefined
+  /** With TICK=external: for what was enqueued while jobs waited for room. */
+  #dispatch_timer: Timer | undefined
   /** When the timer is set for. */
   #wakes_at = Number.POSITIVE_INFINITY
   #running: Promise<void> = Promise.resolve()
-  #sweeper: Sweeper | undefined
-  #swept = noneSwept()
-  #rest_wanted = false
-  #resting: Promise<void> | null = null
+  #pause_wanted = false
+  #pausing: Promise<void> | null = null
 
-  constructor(private readonly options: TickerOptions) {}
+  constructor(private readonly options: TimerOptions) {}
 
   start(): void {
-    if (!this.options.internal) return
-    this.#setTimer(this.options.clock.now())
-    this.#sweeper = startSweeper(() => {
-      this.rest() // where another node, or this one before it was started again, was interrupted
-      return this.#sweepStep()
-    }, this.options.onError)
+    if (this.options.internal) this.#setTimer(this.options.clock.now())
   }
 
-  /** Work falls due then. */
+  /** A job falls due then. */
   wake(due_at: Millis): void {
     if (this.#stopped) return
     const now = this.options.clock.now()
-    // Where work waits for room, each message for a dead receiver would otherwise cost a look at all of it.
-    const soonest = this.options.engine.hasBacklog ? now + backlog_wake_ms : now
+    // Where jobs wait for room, each message for a dead receiver would otherwise cost a look at all of them.
+    const soonest = this.options.worker.hasBacklog ? now + backlog_wake_ms : now
     if (this.options.internal) this.#setTimer(Math.max(due_at, soonest))
-    else if (due_at <= now) this.#pumpAt(soonest)
-  }
-
-  /** Some tenant's work is to rest, or to be taken up again. */
-  rest(): void {
-    if (this.#stopped) return
-    this.#rest_wanted = true
-    this.#resting ??= this.#restWanted()
-  }
-
-  async #restWanted(): Promise<void> {
-    await null // so that #resting is set before it is cleared
-    try {
-      while (this.#rest_wanted) {
-        this.#rest_wanted = false
-        await this.#restAll(Number.POSITIVE_INFINITY)
-      }
-    } catch (error) {
-      this.options.onError(error)
-    } finally {
-      this.#resting = null
-    }
-  }
-
-  /** Begins no further step after `until`, a monotonic time. False when that left something to do. */
-  async #restAll(until: number): Promise<boolean> {
-    const { db, clock } = this.options
-    let after_tenant_id: string | null = ''
-    while (after_tenant_id !== null && !this.#stopped && clock.monotonic() < until) {
-      after_tenant_id = await tenants.restStep(db, after_tenant_id)
-      if (after_tenant_id !== null) this.wake(clock.now()) // for what was taken up and is due
-    }
-    return after_tenant_id === null
+    else if (due_at <= now) this.#dispatchAt(soonest)
   }
 
   #setTimer(at: Millis): void {
@@ -118,100 +63,84 @@ export class Ticker {
   #run(): void {
     this.#wakes_at = Number.POSITIVE_INFINITY
     const looked_at = this.options.clock.now()
-    this.#running = this.#pump().then(() => this.#setNext(looked_at))
+    this.#running = this.#dispatch().then(() => this.#setNext(looked_at))
   }
 
-  #pumpAt(at: Millis): void {
-    const delay_ms = at - this.options.clock.now()
-    if (delay_ms <= 0) void this.#pump()
-    else
-      this.#pump_timer ??= setTimeout(() => {
-        this.#pump_timer = undefined
-        void this.#pump()
-      }, delay_ms)
-  }
-
-  async #pump(): Promise<void> {
+  async #dispatch(): Promise<void> {
     try {
-      await this.options.engine.pumpAnew()
+      await this.options.worker.dispatchNew()
     } catch (error) {
       this.options.onError(error)
     }
   }
 
-  /** `looked_at`: what fell due after it may not have been seen. */
+  /** `looked_at`: a job that fell due after it may not have been seen. */
   async #setNext(looked_at: Millis): Promise<void> {
-    const { db, clock, engine, onError } = this.options
+    const { db, clock, worker, onError } = this.options
     const now = clock.now()
-    let next_at = now + (engine.hasBacklog ? backlog_poll_ms : poll_ms)
+    let next_at = now + (worker.hasBacklog ? backlog_poll_ms : poll_ms)
     try {
-      next_at = Math.min(next_at, (await outbox.nextAt(db, looked_at)) ?? next_at)
+      next_at = Math.min(next_at, (await store.nextAt(db, looked_at)) ?? next_at)
     } catch (error) {
       onError(error)
     }
     this.#setTimer(next_at)
   }
 
-  async #sweepStep(): Promise<{ more: boolean }> {
-    const { db, clock, onPurged } = this.options
-    const swept = await sweep(db, clock)
-    const purge = await purgeStep(db, clock.now())
-    for (const tenant_id of purge.purged) onPurged(tenant_id)
-    this.#swept.kv_keys += swept.kv_keys
-    this.#swept.inboxes += swept.inboxes
-    this.#swept.idempotency_keys += swept.idempotency_keys
-    this.#swept.locks_released += swept.locks_released
-    this.#swept.tenants_purged += purge.purged.length
-    return { more: swept.more || purge.more }
+  #dispatchAt(at: Millis): void {
+    const delay_ms = at - this.options.clock.now()
+    if (delay_ms <= 0) void this.#dispatch()
+    else
+      this.#dispatch_timer ??= setTimeout(() => {
+        this.#dispatch_timer = undefined
+        void this.#dispatch()
+      }, delay_ms)
   }
 
-  /** Steps until there is no more, or until the tick's share of time is used; one at least. */
-  async #sweepShare(): Promise<void> {
-    const { clock } = this.options
-    const until = clock.monotonic() + tick_sweep_ms_max
-    let more = true
-    while (more && !this.#stopped) {
-      more = (await this.#sweepStep()).more && clock.monotonic() < until
+  /** The jobs of some tenant are to be paused, or resumed. */
+  pauseOrResume(): void {
+    if (this.#stopped) return
+    this.#pause_wanted = true
+    this.#pausing ??= this.#pauseWanted()
+  }
+
+  async #pauseWanted(): Promise<void> {
+    await null // so that #pausing is set before it is cleared
+    try {
+      while (this.#pause_wanted) {
+        this.#pause_wanted = false
+        await this.#pauseAll(Number.POSITIVE_INFINITY)
+      }
+    } catch (error) {
+      this.options.onError(error)
+    } finally {
+      this.#pausing = null
     }
   }
 
-  /** All that is due now, a share of the sweep meanwhile, and the counts since the answer before. */
-  async tick(): Promise<object> {
-    const { engine, clock, onError } = this.options
-    const began = clock.monotonic()
-    // First, so that what fell due while a restored tenant waited for deletion is due now.
-    const rested = await this.#restAll(began + tick_sweep_ms_max).catch(onError)
-    if (rested === false) this.rest() // goes on beside the rest of the tick
-    const waits_ms_max = began + tick_ms_max - clock.monotonic()
-    await Promise.all([engine.tick(waits_ms_max), this.#sweepShare()])
-    const { due, fired, retrying, failed, rejected, expired, callbacks } = engine.takeCounts()
-    const swept = this.#swept
-    this.#swept = noneSwept()
-    return {
-      schedules: { due, fired, retrying, failed },
-      checkpoints: { rejected, expired, callbacks },
-      dlq: { locks_released: swept.locks_released },
-      expired: {
-        kv_keys: swept.kv_keys,
-        inboxes: swept.inboxes,
-        idempotency_keys: swept.idempotency_keys,
-      },
-      tenants_purged: swept.tenants_purged,
-      duration_ms: Math.round(clock.monotonic() - began),
+  /** Begins no further step after `until`, a monotonic time. False when that left something to do. */
+  async #pauseAll(until: number): Promise<boolean> {
+    const { clock, pauseStep } = this.options
+    let after_tenant_id: string | null = ''
+    while (after_tenant_id !== null && !this.#stopped && clock.monotonic() < until) {
+      after_tenant_id = await pauseStep(after_tenant_id)
+      if (after_tenant_id !== null) this.wake(clock.now()) // for jobs that were resumed and are due
     }
+    return after_tenant_id === null
   }
 
-  /** Nothing more is started; resolves when no step is under way. */
+  /** The same in a tick, until then, a monotonic time; what is left goes on beside it. */
+  async pauseUntil(until: number): Promise<void> {
+    const all = await this.#pauseAll(until).catch(this.options.onError)
+    if (all === false) this.pauseOrResume()
+  }
+
+  /** Nothing more is started; resolves when no step is in flight. */
   async stop(): Promise<void> {
     this.#stopped = true
     clearTimeout(this.#timer)
-    clearTimeout(this.#pump_timer)
+    clearTimeout(this.#dispatch_timer)
     await this.#running
-    await this.#resting
-    await this.#sweeper?.stop()
+    await this.#pausing
   }
-}
-
-function noneSwept(): Omit<Swept, 'more'> & { tenants_purged: number } {
-  return { kv_keys: 0, inboxes: 0, idempotency_keys: 0, locks_released: 0, tenants_purged: 0 }
 }

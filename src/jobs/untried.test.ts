@@ -1,7 +1,7 @@
 import { afterEach, beforeAll, expect, spyOn, test } from 'bun:test'
 import { forEachDatabase } from '../../test/support/databases.ts'
-import { Bench } from '../../test/support/work-engine.ts'
-import { approve, checkpoint, schedule } from '../../test/support/work-features.ts'
+import { Bench } from '../../test/support/job-bench.ts'
+import { approve, checkpoint, schedule } from '../../test/support/job-features.ts'
 import * as schedules from '../schedules/service.ts'
 
 forEachDatabase('work whose name could not be looked up yet', (databases) => {
@@ -17,11 +17,11 @@ forEachDatabase('work whose name could not be looked up yet', (databases) => {
   test('is put back, was no attempt, and is due again half a second later', async () => {
     const caller = await bench.tenant()
     await schedule(bench, caller)
-    const engine = bench.engine()
-    await bench.pump(engine)
+    const worker = bench.worker()
+    await bench.dispatch(worker)
     await bench.settle('untried')
     const again_at = bench.clock.now() + untried_again_ms
-    const [row] = await bench.outbox(caller.tenant_id)
+    const [row] = await bench.jobs(caller.tenant_id)
     expect([row!.attempts, row!.first_attempt_at, row!.lease_until, row!.next_at]).toEqual([
       0,
       null,
@@ -29,24 +29,24 @@ forEachDatabase('work whose name could not be looked up yet', (databases) => {
       again_at,
     ])
     expect(bench.woken).toContain(again_at)
-    await bench.pump(engine)
+    await bench.dispatch(worker)
     expect(attempts()).toEqual(['1'])
     bench.clock.advance(untried_again_ms)
-    await engine.pumpAnew()
+    await worker.dispatchNew()
     await bench.db.quiet()
     await bench.drain()
     expect(attempts()).toEqual(['1', '1'])
     expect(new Set(bench.network.sent.map(({ headers }) => headers['webhook-id'])).size).toBe(1)
-    expect(await bench.outbox(caller.tenant_id)).toEqual([])
+    expect(await bench.jobs(caller.tenant_id)).toEqual([])
   })
 
   test('has its last attempt still', async () => {
     const caller = await bench.tenant()
     const { id } = await schedule(bench, caller)
-    const engine = bench.engine()
+    const worker = bench.worker()
     for (const verdict of [503, 503, 'untried', 204] as const) {
       bench.clock.advance(60_000)
-      await engine.pumpAnew()
+      await worker.dispatchNew()
       await bench.db.quiet()
       await bench.settle(verdict)
     }
@@ -57,11 +57,11 @@ forEachDatabase('work whose name could not be looked up yet', (databases) => {
   test('keeps the time that a PATCH gave it meanwhile', async () => {
     const caller = await bench.tenant()
     const { id } = await schedule(bench, caller)
-    await bench.pump(bench.engine())
+    await bench.dispatch(bench.worker())
     const fire_at = bench.clock.now() + 3_600_000
     await schedules.update(bench.db, caller, bench.services, id, { fire_at })
     await bench.settle('untried')
-    const [row] = await bench.outbox(caller.tenant_id)
+    const [row] = await bench.jobs(caller.tenant_id)
     expect([row!.next_at, row!.attempts]).toEqual([fire_at, 0])
   })
 
@@ -69,7 +69,7 @@ forEachDatabase('work whose name could not be looked up yet', (databases) => {
     const caller = await bench.tenant()
     const { id } = await checkpoint(bench, caller)
     await approve(bench, caller, id)
-    await bench.pump(bench.engine({ internal: false }))
+    await bench.dispatch(bench.worker({ internal: false }))
     const set = spyOn(globalThis, 'setTimeout')
     try {
       await bench.settle('untried')

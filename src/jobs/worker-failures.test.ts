@@ -1,13 +1,13 @@
 import { afterEach, beforeAll, expect, spyOn, test } from 'bun:test'
 import { forEachDatabase } from '../../test/support/databases.ts'
-import { Bench } from '../../test/support/work-engine.ts'
-import { approve, checkpoint, manySchedules, schedule } from '../../test/support/work-features.ts'
+import { Bench } from '../../test/support/job-bench.ts'
+import { approve, checkpoint, manySchedules, schedule } from '../../test/support/job-features.ts'
 import type { AgentCaller } from '../contract/caller.ts'
 import * as schedules from '../schedules/service.ts'
 import * as tenants from '../tenants/service.ts'
+import { node_max } from './concurrency.ts'
 import { stale_lease_ms } from './job.ts'
-import * as outbox from './service.ts'
-import { node_max } from './slots.ts'
+import * as store from './store.ts'
 
 forEachDatabase('a database that fails', (databases) => {
   let bench: Bench
@@ -23,7 +23,7 @@ forEachDatabase('a database that fails', (databases) => {
   function boundLooks(looks_max: number): { looks: () => number } {
     let looks = 0
     bench.db.onRead = (name) => {
-      if (name !== 'outbox.due') return
+      if (name !== 'jobs.due') return
       looks += 1
       if (looks > looks_max) throw new Error('it goes round in circles')
     }
@@ -33,26 +33,26 @@ forEachDatabase('a database that fails', (databases) => {
   test('under a look is told, and ends nothing: the next pump goes on', async () => {
     const caller = await bench.tenant()
     const { id } = await schedule(bench, caller)
-    const engine = bench.engine()
-    await bench.pump(engine)
+    const worker = bench.worker()
+    await bench.dispatch(worker)
     bench.db.onRead = (name) => {
-      if (name === 'outbox.due') throw new Error('the database is away')
+      if (name === 'jobs.due') throw new Error('the database is away')
     }
     await bench.settle(204)
     expect(await read(caller, id)).toMatchObject({ status: 'fired' })
     expect(bench.errors.map(String)).toContain('Error: the database is away')
     bench.db.onRead = () => {}
     await schedule(bench, caller)
-    await bench.pump(engine)
+    await bench.dispatch(worker)
     expect(bench.network.held).toHaveLength(1)
   })
 
   test('under every lease, as when the disk is full, is not asked again and again', async () => {
     const caller = await bench.tenant()
     await manySchedules(bench, caller, 3)
-    bench.db.failing.add('outbox.lease')
+    bench.db.failing.add('jobs.lease')
     const { looks } = boundLooks(20)
-    await bench.engine().pump()
+    await bench.worker().dispatch()
     expect(looks()).toBeLessThan(20)
     expect(bench.errors.length).toBeGreaterThan(0)
     expect(bench.errors.length).toBeLessThan(20)
@@ -64,17 +64,17 @@ forEachDatabase('a database that fails', (databases) => {
       callback_url: `http://many-${i % 500}.test/`,
     }))
     bench.network.answer = () => 204
-    bench.db.failing.add('outbox.complete')
-    const engine = bench.engine()
-    await bench.pump(engine)
+    bench.db.failing.add('jobs.complete')
+    const worker = bench.worker()
+    await bench.dispatch(worker)
     expect(bench.network.sent.length).toBeGreaterThanOrEqual(node_max)
     expect(bench.network.sent.length).toBeLessThanOrEqual(2 * node_max)
     bench.db.failing.clear()
-    const left = (where: string) => bench.rows(`select source_id from outbox where ${where} limit 1`)
+    const left = (where: string) => bench.rows(`select source_id from jobs where ${where} limit 1`)
     while ((await left('next_at > 0')).length > 0) {
       while ((await left('lease_until > 0')).length > 0) await bench.db.quiet()
       bench.clock.advance(100)
-      await bench.pump(engine)
+      await bench.dispatch(worker)
     }
     expect(new Set(bench.network.sent.map(({ headers }) => headers['webhook-id'])).size).toBe(count)
     expect(bench.network.sent).toHaveLength(count)
@@ -87,8 +87,8 @@ forEachDatabase('a database that fails', (databases) => {
     bench.db.onRead = (name) => {
       if (name === 'schedules.deliverable' && stalls-- > 0) bench.clock.advance(stale_lease_ms + 1)
     }
-    bench.db.failing.add('outbox.unlease')
-    await bench.pump(bench.engine())
+    bench.db.failing.add('jobs.release')
+    await bench.dispatch(bench.worker())
     expect(bench.network.sent).toEqual([])
     bench.db.failing.clear()
     while (bench.network.held.length === 0) await bench.db.quiet()
@@ -104,10 +104,10 @@ forEachDatabase('a database that fails', (databases) => {
       const caller = await bench.tenant()
       const { id } = await checkpoint(bench, caller)
       await approve(bench, caller, id)
-      bench.db.failing.add('outbox.lease')
+      bench.db.failing.add('jobs.lease')
       const set = spyOn(globalThis, 'setTimeout')
       try {
-        await bench.pump(bench.engine({ internal }))
+        await bench.dispatch(bench.worker({ internal }))
         const later = set.mock.calls.filter(([, ms]) => ms === 1_000).map(([callback]) => callback)
         expect(later).toHaveLength(timers)
         expect(bench.network.sent).toEqual([])
@@ -131,13 +131,13 @@ forEachDatabase('a database that fails', (databases) => {
     const { id } = await schedule(bench, other)
     bench.network.answer = () => 204
     const { looks } = boundLooks(40)
-    const engine = bench.engine()
-    await engine.pump()
+    const worker = bench.worker()
+    await worker.dispatch()
     await bench.db.quiet()
-    await engine.pump()
+    await worker.dispatch()
     expect(looks()).toBeLessThan(40)
     expect(await read(other, id)).toMatchObject({ status: 'fired' })
     bench.db.onRead = () => {}
-    expect(await outbox.anyDue(bench.db, now())).toBe(false)
+    expect(await store.anyDue(bench.db, now())).toBe(false)
   })
 })

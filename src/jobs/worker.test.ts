@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { forEachDatabase } from '../../test/support/databases.ts'
-import { Bench, type Sent } from '../../test/support/work-engine.ts'
+import { Bench, kindOf, type Sent } from '../../test/support/job-bench.ts'
 import {
   approve,
   attemptsOf,
@@ -10,17 +10,18 @@ import {
   manySchedules,
   schedule,
   usedOf,
-} from '../../test/support/work-features.ts'
+} from '../../test/support/job-features.ts'
 import { signatureHeaders } from '../callbacks/sign.ts'
+import { timeout_job } from '../checkpoints/jobs.ts'
 import * as checkpoints from '../checkpoints/service.ts'
 import type { AgentCaller } from '../contract/caller.ts'
 import * as schedules from '../schedules/service.ts'
 import * as tenants from '../tenants/service.ts'
 import { version } from '../version.ts'
+import { node_max, reserve } from './concurrency.ts'
 import { lease_ms } from './job.ts'
-import * as outbox from './service.ts'
-import { node_max, reserve } from './slots.ts'
-import type { Engine } from './worker.ts'
+import * as store from './store.ts'
+import type { JobWorker } from './worker.ts'
 
 forEachDatabase('due work', (databases) => {
   let bench: Bench
@@ -36,7 +37,9 @@ forEachDatabase('due work', (databases) => {
 
   /** Somebody leases it and is never heard of again. */
   async function diesAfterLease({ tenant_id }: AgentCaller, kind: 'schedule' | 'callback', id: string) {
-    const leased = await bench.db.write((tx) => outbox.lease(tx, tenant_id, kind, [id], tx.now + lease_ms))
+    const leased = await bench.db.write((tx) =>
+      store.lease(tx, tenant_id, kindOf(kind), [id], tx.now + lease_ms),
+    )
     expect(leased).toHaveLength(1)
     bench.clock.advance(lease_ms)
   }
@@ -45,13 +48,13 @@ forEachDatabase('due work', (databases) => {
     test('is one signed POST of its payload at its time, and then fired', async () => {
       const caller = await bench.tenant()
       const { id } = await schedule(bench, caller, { fire_at: now() + 5_000 })
-      const engine = bench.engine()
+      const worker = bench.worker()
       bench.clock.advance(4_999)
-      await bench.pump(engine)
+      await bench.dispatch(worker)
       expect(bench.network.sent).toEqual([])
       bench.clock.advance(1)
-      await bench.pump(engine)
-      const [row] = await bench.outbox(caller.tenant_id)
+      await bench.dispatch(worker)
+      const [row] = await bench.jobs(caller.tenant_id)
       const secrets = await tenants.signingSecrets(bench.db, bench.services.secrets, caller.tenant_id, now())
       const signed = {
         id: row!.event_id,
@@ -76,7 +79,7 @@ forEachDatabase('due work', (databases) => {
       await bench.settle(204)
       const fired = { status: 'fired', attempts: 1, fired_at: now(), last_error: null, last_status_code: 204 }
       expect(await read(caller, id)).toMatchObject({ ...fired, next_at: null })
-      expect(await bench.outbox(caller.tenant_id)).toEqual([])
+      expect(await bench.jobs(caller.tenant_id)).toEqual([])
       expect(await attemptsOf(bench, id)).toEqual([{ attempt: 1, error: null, status_code: 204 }])
       expect(await usedOf(bench, caller.tenant_id, 'active_schedules')).toBe(0)
     })
@@ -84,11 +87,11 @@ forEachDatabase('due work', (databases) => {
     test('is tried at 0, 30 and 90 seconds from the first attempt, under one webhook-id', async () => {
       const caller = await bench.tenant()
       const { id } = await schedule(bench, caller, { dlq_on_failure: 1 })
-      const engine = bench.engine()
+      const worker = bench.worker()
       const began = now()
       const tried: number[] = []
       for (let second = 0; second <= 120; second++) {
-        await bench.pump(engine)
+        await bench.dispatch(worker)
         for (const _ of bench.network.held) tried.push((now() - began) / 1_000)
         await bench.settle(500)
         bench.clock.advance(1_000)
@@ -118,19 +121,19 @@ forEachDatabase('due work', (databases) => {
     test('counts from the first attempt, however late each answer is', async () => {
       const caller = await bench.tenant()
       await schedule(bench, caller)
-      const engine = bench.engine()
+      const worker = bench.worker()
       const began = now()
-      await bench.pump(engine)
+      await bench.dispatch(worker)
       bench.clock.advance(9_000)
       await bench.settle('timeout')
-      expect(await bench.outbox(caller.tenant_id)).toEqual([
+      expect(await bench.jobs(caller.tenant_id)).toEqual([
         expect.objectContaining({ next_at: began + 30_000 }),
       ])
       bench.clock.advance(21_000)
-      await bench.pump(engine)
+      await bench.dispatch(worker)
       bench.clock.advance(9_000)
       await bench.settle('timeout')
-      expect(await bench.outbox(caller.tenant_id)).toEqual([
+      expect(await bench.jobs(caller.tenant_id)).toEqual([
         expect.objectContaining({ next_at: began + 90_000 }),
       ])
     })
@@ -138,7 +141,7 @@ forEachDatabase('due work', (databases) => {
     test('ends at once when the receiver says 410, and without a dead letter unless one was asked for', async () => {
       const caller = await bench.tenant()
       const { id } = await schedule(bench, caller)
-      await bench.pump(bench.engine())
+      await bench.dispatch(bench.worker())
       await bench.settle(410)
       expect(await read(caller, id)).toMatchObject({
         status: 'failed',
@@ -154,7 +157,7 @@ forEachDatabase('due work', (databases) => {
       const caller = await bench.tenant()
       const { id } = await schedule(bench, caller, { dlq_on_failure: 1 })
       for (let i = 0; i < 3; i++) await diesAfterLease(caller, 'schedule', id)
-      await bench.pump(bench.engine())
+      await bench.dispatch(bench.worker())
       expect(bench.network.sent).toEqual([])
       expect(await read(caller, id)).toMatchObject({
         ...{
@@ -177,15 +180,15 @@ forEachDatabase('due work', (databases) => {
       const { id } = await schedule(bench, caller)
       const began = now()
       await diesAfterLease(caller, 'schedule', id)
-      const engine = bench.engine()
-      await bench.pump(engine)
+      const worker = bench.worker()
+      await bench.dispatch(worker)
       expect(bench.network.sent.map(({ headers }) => headers['x-waystation-attempt'])).toEqual(['2'])
       await bench.settle(500)
-      expect(await bench.outbox(caller.tenant_id)).toEqual([
+      expect(await bench.jobs(caller.tenant_id)).toEqual([
         expect.objectContaining({ next_at: began + 90_000 }),
       ])
       bench.clock.advance(60_000)
-      await bench.pump(engine)
+      await bench.dispatch(worker)
       expect(bench.network.sent[1]!.headers['x-waystation-attempt']).toBe('3')
       await bench.settle(200)
       expect(await read(caller, id)).toMatchObject({ status: 'fired', attempts: 3 })
@@ -196,7 +199,7 @@ forEachDatabase('due work', (databases) => {
       const { id } = await checkpoint(bench, caller)
       await approve(bench, caller, id)
       for (let i = 0; i < 3; i++) await diesAfterLease(caller, 'callback', id)
-      await bench.pump(bench.engine())
+      await bench.dispatch(bench.worker())
       expect(bench.network.sent).toEqual([])
       expect(await readCheckpoint(caller, id)).toMatchObject({
         ...{ status: 'approved', callback_status: 'failed', callback_last_error: 'interrupted' },
@@ -221,13 +224,13 @@ forEachDatabase('due work', (databases) => {
     test.each(late)('%s that comes after the lease has lapsed', async (_, verdict) => {
       const caller = await bench.tenant()
       const { id } = await schedule(bench, caller, { dlq_on_failure: 1 })
-      await bench.pump(bench.engine())
+      await bench.dispatch(bench.worker())
       bench.clock.advance(lease_ms)
-      await bench.pump(bench.engine())
+      await bench.dispatch(bench.worker())
       const [slow, second] = bench.network.sent as [Sent, Sent]
-      const held = await bench.outbox(caller.tenant_id)
+      const held = await bench.jobs(caller.tenant_id)
       await bench.settle(verdict, [slow])
-      expect(await bench.outbox(caller.tenant_id)).toEqual(held)
+      expect(await bench.jobs(caller.tenant_id)).toEqual(held)
       expect(await read(caller, id)).toMatchObject({ status: 'pending', attempts: 0, last_error: null })
       expect(await deadLetters(bench, caller.tenant_id)).toEqual([])
       await bench.settle(200, [second])
@@ -240,26 +243,26 @@ forEachDatabase('due work', (databases) => {
     test('one of a schedule that was cancelled meanwhile', async () => {
       const caller = await bench.tenant()
       const { id } = await schedule(bench, caller, { dlq_on_failure: 1 })
-      await bench.pump(bench.engine())
+      await bench.dispatch(bench.worker())
       await schedules.cancel(bench.db, caller, id)
       await bench.settle(500)
       expect(await read(caller, id)).toMatchObject({ status: 'cancelled', attempts: 0, next_at: null })
       expect(await attemptsOf(bench, id)).toEqual([{ attempt: 1, error: 'status', status_code: 500 }])
-      expect(await bench.outbox(caller.tenant_id)).toEqual([])
+      expect(await bench.jobs(caller.tenant_id)).toEqual([])
       expect(await usedOf(bench, caller.tenant_id, 'active_schedules')).toBe(0)
     })
 
     test('one of a schedule that got another time meanwhile, which starts anew', async () => {
       const caller = await bench.tenant()
       const { id } = await schedule(bench, caller)
-      const engine = bench.engine()
-      await bench.pump(engine)
+      const worker = bench.worker()
+      await bench.dispatch(worker)
       const fire_at = now() + 60_000
       await schedules.update(bench.db, caller, bench.services, id, { fire_at })
       await bench.settle(204)
       expect(await read(caller, id)).toMatchObject({ status: 'pending', attempts: 0, next_at: fire_at })
       bench.clock.advance(60_000)
-      await bench.pump(engine)
+      await bench.dispatch(worker)
       await bench.settle(204)
       expect(await read(caller, id)).toMatchObject({ status: 'fired', attempts: 1 })
       const ids = bench.network.sent.map(({ headers }) => headers['webhook-id'])
@@ -275,13 +278,13 @@ forEachDatabase('due work', (databases) => {
       async (_, change, url, body) => {
         const caller = await bench.tenant()
         const { id } = await schedule(bench, caller)
-        const engine = bench.engine()
-        await bench.pump(engine)
+        const worker = bench.worker()
+        await bench.dispatch(worker)
         await schedules.update(bench.db, caller, bench.services, id, change)
         await bench.settle(204)
         expect(await read(caller, id)).toMatchObject({ status: 'pending' })
         bench.clock.advance(1_000)
-        await bench.pump(engine)
+        await bench.dispatch(worker)
         expect(bench.network.held).toEqual([expect.objectContaining({ url, body })])
         await bench.settle(200)
         expect(await read(caller, id)).toMatchObject({ status: 'fired', last_status_code: 200 })
@@ -293,7 +296,7 @@ forEachDatabase('due work', (databases) => {
       const { id } = await schedule(bench, caller)
       for (let i = 0; i < 3; i++) await diesAfterLease(caller, 'schedule', id)
       await schedules.update(bench.db, caller, bench.services, id, { callback_url: 'http://new.test/x' })
-      await bench.pump(bench.engine())
+      await bench.dispatch(bench.worker())
       expect(urls(bench.network.held)).toEqual(['http://new.test/x'])
       await bench.settle(200)
       expect(await read(caller, id)).toMatchObject({ status: 'fired', attempts: 3, last_error: null })
@@ -302,17 +305,17 @@ forEachDatabase('due work', (databases) => {
     test('one of a third attempt: the change is tried, and not taken for a worker that died', async () => {
       const caller = await bench.tenant()
       const { id } = await schedule(bench, caller)
-      const engine = bench.engine()
+      const worker = bench.worker()
       for (const wait_ms of [30_000, 60_000]) {
-        await bench.pump(engine)
+        await bench.dispatch(worker)
         await bench.settle(500)
         bench.clock.advance(wait_ms)
       }
-      await bench.pump(engine)
+      await bench.dispatch(worker)
       await schedules.update(bench.db, caller, bench.services, id, { callback_url: 'http://new.test/x' })
       await bench.settle(500)
       bench.clock.advance(1_000)
-      await bench.pump(engine)
+      await bench.dispatch(worker)
       expect(urls(bench.network.held)).toEqual(['http://new.test/x'])
       await bench.settle(200)
       expect(await read(caller, id)).toMatchObject({ status: 'fired', attempts: 3 })
@@ -320,7 +323,7 @@ forEachDatabase('due work', (databases) => {
   })
 
   describe('between its lease and its sending', () => {
-    /** Happens just before the engine reads what to send. */
+    /** Happens just before the worker reads what to send. */
     function beforeRead(change: () => Promise<unknown>): void {
       const one = bench.db.one.bind(bench.db)
       bench.db.one = async (statement, params) => {
@@ -336,29 +339,29 @@ forEachDatabase('due work', (databases) => {
       const caller = await bench.tenant()
       const { id } = await schedule(bench, caller)
       beforeRead(() => schedules.cancel(bench.db, caller, id))
-      const engine = bench.engine()
-      await bench.pump(engine)
+      const worker = bench.worker()
+      await bench.dispatch(worker)
       bench.clock.advance(lease_ms)
-      await bench.pump(engine)
+      await bench.dispatch(worker)
       expect(bench.network.sent).toEqual([])
       expect(await read(caller, id)).toMatchObject({ status: 'cancelled', attempts: 0 })
-      expect(await bench.outbox(caller.tenant_id)).toEqual([])
+      expect(await bench.jobs(caller.tenant_id)).toEqual([])
       expect(bench.errors).toEqual([])
     })
 
     test('a schedule that is changed is sent as it is now, once, under another webhook-id', async () => {
       const caller = await bench.tenant()
       const { id } = await schedule(bench, caller)
-      const [before] = await bench.outbox(caller.tenant_id)
+      const [before] = await bench.jobs(caller.tenant_id)
       const change = { callback_payload: '{"n": 2}' }
       beforeRead(() => schedules.update(bench.db, caller, bench.services, id, change))
-      const engine = bench.engine()
-      await bench.pump(engine)
+      const worker = bench.worker()
+      await bench.dispatch(worker)
       expect(bench.network.sent).toEqual([])
-      const [after] = await bench.outbox(caller.tenant_id)
+      const [after] = await bench.jobs(caller.tenant_id)
       expect(after!.event_id).not.toBe(before!.event_id)
       bench.clock.advance(1_000)
-      await bench.pump(engine)
+      await bench.dispatch(worker)
       await bench.settle(200)
       const sent = bench.network.sent.map(({ body, headers }) => [body, headers['webhook-id']])
       expect(sent).toEqual([['{"n": 2}', after!.event_id]])
@@ -370,39 +373,39 @@ forEachDatabase('due work', (databases) => {
     test('with auto_reject rejects, and the callback follows at once', async () => {
       const caller = await bench.tenant()
       const { id } = await checkpoint(bench, caller, { expires_at: now() })
-      const engine = bench.engine()
-      await bench.pump(engine)
-      await bench.pump(engine)
+      const worker = bench.worker()
+      await bench.dispatch(worker)
+      await bench.dispatch(worker)
       expect(await readCheckpoint(caller, id)).toMatchObject({ status: 'rejected', resolved_by: 'timeout' })
       expect(bench.network.held).toHaveLength(1)
       await bench.settle(200)
       expect(await readCheckpoint(caller, id)).toMatchObject({ callback_status: 'delivered' })
-      expect(await bench.outbox(caller.tenant_id)).toEqual([])
+      expect(await bench.jobs(caller.tenant_id)).toEqual([])
     })
 
     test('with dlq expires, leaves a dead letter and calls nobody', async () => {
       const caller = await bench.tenant()
       const { id } = await checkpoint(bench, caller, { expires_at: now(), timeout_action: 'dlq' })
-      const engine = bench.engine()
-      await bench.pump(engine)
-      await bench.pump(engine)
+      const worker = bench.worker()
+      await bench.dispatch(worker)
+      await bench.dispatch(worker)
       expect(await readCheckpoint(caller, id)).toMatchObject({ status: 'expired', callback_status: 'none' })
       expect(await deadLetters(bench, caller.tenant_id)).toHaveLength(1)
       expect(bench.network.sent).toEqual([])
-      expect(await bench.outbox(caller.tenant_id)).toEqual([])
+      expect(await bench.jobs(caller.tenant_id)).toEqual([])
     })
 
     test('that was leased before a decision came settles nothing', async () => {
       const caller = await bench.tenant()
       const { id } = await checkpoint(bench, caller, { expires_at: now() })
       const lease = () =>
-        bench.db.write((tx) => outbox.lease(tx, caller.tenant_id, 'timeout', [id], tx.now + lease_ms))
+        bench.db.write((tx) => store.lease(tx, caller.tenant_id, timeout_job, [id], tx.now + lease_ms))
       const [leased] = await lease()
       await approve(bench, caller, id)
-      const settled = await bench.db.write((tx) => checkpoints.settleTimeout(tx, bench.services, leased!))
-      expect(settled).toBe('stale')
+      const settled = await bench.db.write((tx) => timeout_job.settle(tx, bench.services, leased!))
+      expect(settled).toBeNull()
       expect(await readCheckpoint(caller, id)).toMatchObject({ status: 'approved', resolved_by: 'admin' })
-      expect((await bench.outbox(caller.tenant_id)).map(({ kind }) => kind)).toEqual(['callback'])
+      expect((await bench.jobs(caller.tenant_id)).map(({ kind }) => kind)).toEqual(['callback'])
     })
   })
 
@@ -414,23 +417,24 @@ forEachDatabase('due work', (databases) => {
         await checkpoint(bench, caller, { expires_at: now() })
       }
       bench.network.answer = () => 204
-      const engines = [bench.engine(), bench.engine(), bench.engine()]
-      await Promise.all(engines.flatMap((engine) => Array.from({ length: 10 }, () => engine.tick(60_000))))
+      const workers = [bench.worker(), bench.worker(), bench.worker()]
+      await Promise.all(workers.flatMap((worker) => Array.from({ length: 10 }, () => worker.tick(60_000))))
       const ids = bench.network.sent.map(({ headers }) => headers['webhook-id'])
       expect(ids).toHaveLength(183)
       expect(new Set(ids).size).toBe(183)
-      const counts = engines.map((engine) => engine.takeCounts())
-      const sum = (of: 'fired' | 'rejected' | 'callbacks') =>
-        counts.reduce((total, count) => total + count[of], 0)
-      expect([sum('fired'), sum('rejected'), sum('callbacks')]).toEqual([180, 3, 3])
-      for (const { tenant_id } of callers) expect(await bench.outbox(tenant_id)).toEqual([])
+      const counts = workers.map((worker) => worker.takeCounts())
+      const sum = (of: string) => counts.reduce((total, count) => total + (count.get(of) ?? 0), 0)
+      expect([sum('schedules.fired'), sum('checkpoints.rejected'), sum('checkpoints.callbacks')]).toEqual([
+        180, 3, 3,
+      ])
+      for (const { tenant_id } of callers) expect(await bench.jobs(tenant_id)).toEqual([])
       expect(bench.errors).toEqual([])
     })
 
     test('of one destination start as it answers: 1, 2, 4, 8, then 12 at a time', async () => {
       await manySchedules(bench, await bench.tenant(), 60)
-      const engine = bench.engine()
-      await bench.pump(engine)
+      const worker = bench.worker()
+      await bench.dispatch(worker)
       const in_flight: number[] = []
       while (bench.network.held.length > 0) {
         in_flight.push(bench.network.held.length)
@@ -444,15 +448,15 @@ forEachDatabase('due work', (databases) => {
       await manySchedules(bench, dead, 1_100, (i) => ({
         ...{ callback_url: `http://dead-${i % 200}.test/`, fire_at: now() - 60_000 },
       }))
-      const engine = bench.engine()
-      await bench.pump(engine)
+      const worker = bench.worker()
+      await bench.dispatch(worker)
       expect(bench.network.held).toHaveLength(200)
       for (let i = 0; i < 50; i++) {
         await schedule(bench, await bench.tenant(), { callback_url: `http://healthy-${i}.test/` })
       }
       bench.network.answer = ({ url }) => (url.startsWith('http://healthy') ? 200 : null)
       bench.clock.advance(100)
-      await bench.pump(engine) // one look, which goes round all 51 tenants
+      await bench.dispatch(worker) // one look, which goes round all 51 tenants
       const served = urls(bench.network.sent).filter((url) => url.startsWith('http://healthy'))
       expect(new Set(served).size).toBe(50)
       expect(bench.network.held).toHaveLength(200)
@@ -464,11 +468,11 @@ forEachDatabase('due work', (databases) => {
       await manySchedules(bench, await bench.tenant(), 1_000, (i) => ({
         callback_url: `http://many-${i % 500}.test/`,
       }))
-      const engine = bench.engine()
-      await bench.pump(engine)
+      const worker = bench.worker()
+      await bench.dispatch(worker)
       expect(bench.network.held).toHaveLength(node_max - reserve)
       await schedule(bench, await bench.tenant(), { callback_url: 'http://other.test/' })
-      await engine.pumpAnew() // as the ticker does for work that was put in
+      await worker.dispatchNew() // as the timer does for a job that was enqueued
       await bench.db.quiet()
       expect(urls(bench.network.sent.slice(node_max - reserve))).toEqual(['http://other.test/'])
     })
@@ -483,10 +487,10 @@ forEachDatabase('due work', (databases) => {
       const heldBy = (who: string) =>
         bench.network.held.filter(({ url }) => url.startsWith(`http://${who}-`)).length
       await silent('one')
-      const engine = bench.engine()
-      await bench.pump(engine)
+      const worker = bench.worker()
+      await bench.dispatch(worker)
       await silent('two')
-      await engine.pumpAnew()
+      await worker.dispatchNew()
       await bench.db.quiet()
       expect([heldBy('one'), heldBy('two')]).toEqual([256, 7])
       for (let ended = 0; ended < 256; ended += 16) {
@@ -501,11 +505,11 @@ forEachDatabase('due work', (databases) => {
 
   describe('a place is given back', () => {
     /** How many schedules of one tenant and receiver are served at once when all places are free. */
-    async function placesLeft(engine: Engine, caller: AgentCaller): Promise<number> {
+    async function placesLeft(worker: JobWorker, caller: AgentCaller): Promise<number> {
       await manySchedules(bench, caller, 60)
       bench.clock.advance(100)
       let most = 0
-      await bench.pump(engine)
+      await bench.dispatch(worker)
       while (bench.network.held.length > 0) {
         most = Math.max(most, bench.network.held.length)
         await bench.settle(200)
@@ -515,11 +519,11 @@ forEachDatabase('due work', (databases) => {
 
     test('also when the receiver was changed just before it was called', async () => {
       const caller = await bench.tenant()
-      const engine = bench.engine()
+      const worker = bench.worker()
       await manySchedules(bench, caller, 2)
-      await bench.pump(engine)
+      await bench.dispatch(worker)
       const [first] = bench.network.held
-      const rows = await bench.outbox(caller.tenant_id)
+      const rows = await bench.jobs(caller.tenant_id)
       const waiting = rows.find(({ event_id }) => event_id !== first!.headers['webhook-id'])!.source_id
       const callback_url = 'http://new.test/x'
       await schedules.update(bench.db, caller, bench.services, waiting, { callback_url })
@@ -527,37 +531,37 @@ forEachDatabase('due work', (databases) => {
       await bench.drain(200)
       expect(urls(bench.network.sent)).toEqual([`${hook}/path`, callback_url])
       expect(bench.errors).toEqual([])
-      expect(await placesLeft(engine, caller)).toBe(12)
+      expect(await placesLeft(worker, caller)).toBe(12)
     })
 
     test('also when the result cannot be written; the work is done again under the same webhook-id', async () => {
       const caller = await bench.tenant()
       const { id } = await schedule(bench, caller)
-      const engine = bench.engine()
-      await bench.pump(engine)
+      const worker = bench.worker()
+      await bench.dispatch(worker)
       bench.db.failing.add('schedules.fired')
       bench.clock.advance(lease_ms) // a refusal that lasts as long as the lease does
       await bench.settle(200)
       expect(bench.errors.length).toBeGreaterThan(0)
       expect(await read(caller, id)).toMatchObject({ status: 'pending' })
       bench.db.failing.clear()
-      await bench.pump(engine)
+      await bench.dispatch(worker)
       await bench.drain(200)
       expect(await read(caller, id)).toMatchObject({ status: 'fired', attempts: 2 })
       const ids = bench.network.sent.map(({ headers }) => headers['webhook-id'])
       expect(ids).toEqual([ids[0]!, ids[0]!])
-      expect(await placesLeft(engine, caller)).toBe(12)
+      expect(await placesLeft(worker, caller)).toBe(12)
     })
 
     test('also when the lease is refused', async () => {
       const caller = await bench.tenant()
       await manySchedules(bench, caller, 20)
-      const engine = bench.engine()
-      await bench.pump(engine)
-      await bench.write('update outbox set next_at = next_at + 60000 where lease_until = 0')
+      const worker = bench.worker()
+      await bench.dispatch(worker)
+      await bench.write('update jobs set next_at = next_at + 60000 where lease_until = 0')
       await bench.drain(200)
-      await bench.write('delete from outbox')
-      expect(await placesLeft(engine, caller)).toBe(12)
+      await bench.write('delete from jobs')
+      expect(await placesLeft(worker, caller)).toBe(12)
     })
   })
 
@@ -578,9 +582,9 @@ forEachDatabase('due work', (databases) => {
       const caller = await bench.tenant()
       await schedule(bench, caller)
       stallOnce(wait_ms)
-      await bench.pump(bench.engine())
+      await bench.dispatch(bench.worker())
       expect(bench.network.sent.map(({ headers }) => headers['x-waystation-attempt'])).toEqual(['1'])
-      expect(await bench.outbox(caller.tenant_id)).toEqual([
+      expect(await bench.jobs(caller.tenant_id)).toEqual([
         expect.objectContaining({ fence: leases, attempts: 1 }),
       ])
     })
@@ -589,10 +593,10 @@ forEachDatabase('due work', (databases) => {
       const caller = await bench.tenant()
       await schedule(bench, caller)
       stallOnce(16_000)
-      await bench.pump(bench.engine())
+      await bench.dispatch(bench.worker())
       const first_attempt_at = now()
       await bench.settle(500)
-      expect(await bench.outbox(caller.tenant_id)).toEqual([
+      expect(await bench.jobs(caller.tenant_id)).toEqual([
         expect.objectContaining({ attempts: 1, next_at: first_attempt_at + 30_000 }),
       ])
     })
@@ -606,14 +610,14 @@ forEachDatabase('due work', (databases) => {
       const waiting = await checkpoint(bench, caller, { expires_at: now() + 1_000 })
       await tenants.remove(bench.db, bench.services, admin, caller.tenant_id)
       bench.clock.advance(60_000)
-      const engine = bench.engine()
-      await bench.pump(engine)
+      const worker = bench.worker()
+      await bench.dispatch(worker)
       expect(bench.network.sent).toEqual([])
       expect(await readCheckpoint(caller, waiting.id)).toMatchObject({ status: 'pending' })
       await tenants.restore(bench.db, bench.services, admin, caller.tenant_id)
       expect(bench.woken).toContain(now())
       bench.network.answer = () => 204
-      await bench.pump(engine)
+      await bench.dispatch(worker)
       expect(await read(caller, id)).toMatchObject({ status: 'fired' })
       expect(await readCheckpoint(caller, waiting.id)).toMatchObject({ status: 'rejected' })
     })
@@ -621,33 +625,33 @@ forEachDatabase('due work', (databases) => {
     test('ends what is under way, and retries nothing until it is restored', async () => {
       const caller = await bench.tenant()
       const { id } = await schedule(bench, caller)
-      const engine = bench.engine()
-      await bench.pump(engine)
+      const worker = bench.worker()
+      await bench.dispatch(worker)
       const admin = { ...caller, kind: 'admin' as const }
       await tenants.remove(bench.db, bench.services, admin, caller.tenant_id)
       await bench.settle(500)
       bench.clock.advance(60_000)
-      await bench.pump(engine)
+      await bench.dispatch(worker)
       expect(bench.network.sent).toHaveLength(1)
       expect(await read(caller, id)).toMatchObject({ status: 'pending', attempts: 1 })
     })
   })
 
-  test('that was started ends before the engine has stopped; nothing more is started', async () => {
+  test('that was started ends before the worker has stopped; nothing more is started', async () => {
     const caller = await bench.tenant()
     await manySchedules(bench, caller, 5)
-    const engine = bench.engine()
-    await bench.pump(engine)
+    const worker = bench.worker()
+    await bench.dispatch(worker)
     let stopped = false
-    const stopping = engine.stop().then(() => {
+    const stopping = worker.stop().then(() => {
       stopped = true
     })
     await bench.db.quiet()
     expect(stopped).toBe(false)
     await bench.settle(204)
     await stopping
-    await bench.pump(engine)
+    await bench.dispatch(worker)
     expect(bench.network.sent).toHaveLength(1)
-    expect(await bench.outbox(caller.tenant_id)).toHaveLength(4)
+    expect(await bench.jobs(caller.tenant_id)).toHaveLength(4)
   })
 })

@@ -1,187 +1,320 @@
-// Due work: found, leased, done, settled. Any number of engines on any number of nodes do nothing twice, because a
-// lease is a guarded update and a result counts only under the fence of its lease.
+// Runs due jobs: chosen, leased, attempted, settled. Any number of workers on any number of nodes run nothing twice,
+// because a lease is a guarded update and a result counts only under the fencing token of its lease.
 
-import type { Clock, Millis } from '../base/clock.ts'
-import { second_ms } from '../base/clock.ts'
+import type { Clock } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import type { Outcome, Outgoing } from '../callbacks/deliver.ts'
-import { signatureHeaders } from '../callbacks/sign.ts'
-import * as checkpoints from '../checkpoints/service.ts'
 import type { Services } from '../contract/services.ts'
 import { type Db, dueWork } from '../db/db.ts'
-import * as inbox from '../inbox/service.ts'
-import * as schedules from '../schedules/service.ts'
-import * as tenants from '../tenants/service.ts'
-import { version } from '../version.ts'
-import { type Batch, type Candidate, Candidates } from './candidates.ts'
-import { attemptsMax, type Leased, lease_ms, type Result, stale_lease_ms, type WorkKind } from './job.ts'
-import * as outbox from './service.ts'
-import { type Ended, node_ahead_max, node_max, Slots } from './slots.ts'
+import { Coalescer } from './coalesce.ts'
+import { ConcurrencyLimiter, node_max } from './concurrency.ts'
+import { type Batch, FairQueue, type QueuedJob } from './fairness.ts'
+import { type AttemptResult, type LeasedJob, lease_ms, stale_lease_ms } from './job.ts'
+import { type Counter, type JobKind, kindsOf, type LocalKind, type SendingKind } from './kind.ts'
+import { type Ended, node_prefetch_max } from './prefetch.ts'
+import * as store from './store.ts'
 
-/** Leased work, in flight, ahead or not written yet. */
-const under_way_max = limit(
+/** Leased jobs, in flight, prefetched or not settled yet. */
+const running_max = limit(
   'jobs.leased',
-  node_max + node_ahead_max,
+  node_max + node_prefetch_max,
   'attempts',
-  'Work that a node has leased, until what came of it is written. Past it nothing is leased.',
+  'Jobs that a node has leased, until their outcome is written. Past it nothing is leased.',
 )
-/** Rounds of one pass: a tick looks at the time between two. */
-const rounds_max = limit(
-  'jobs.rounds',
+/** Batches of one dispatch: a tick looks at the time between two. */
+const batches_max = limit(
+  'jobs.batches',
   8,
   'entries',
-  'Batches that are started in one go, before the engine looks at anything else.',
+  'Batches that are started in one go, before the worker looks at anything else.',
 )
-/** Rounds in a row that may lease nothing before the engine waits for its next call. */
-const vain_rounds_max = limit(
-  'jobs.vain_rounds',
+/** Batches in a row without progress before the worker waits for its next call. */
+const no_progress_max = limit(
+  'jobs.batches_without_progress',
   3,
   'entries',
-  'Batches in a row that may lease nothing. Past it the engine waits for its next call.',
+  'Batches in a row that may lease nothing. Past it the worker waits for its next call.',
 )
-/** When work is looked for again that could not be leased. */
-const pump_later_ms = 1_000
-/** When work is due again whose name could not be looked up yet; less than `pump_later_ms`, which finds it then. */
+/** When a dispatch is repeated that made no progress. */
+const dispatch_again_ms = 1_000
+/** When a job is due again whose name could not be looked up yet; less than `dispatch_again_ms`, which finds it then. */
 const untried_again_ms = 500
-/** How often a tick looks whether other nodes are done with what they leased. */
+/** How often a tick looks whether other nodes have ended what they leased. */
 const look_again_ms = 50
-/** How long a result waits at most for others to be written with. */
-const gather_ms_max = limit(
-  'jobs.gathering',
-  25,
-  'milliseconds',
-  'How long a result waits for others that are written in the same commit.',
-)
-/** Kinds of work whose first attempt waits for no tick. */
-const starts_at_once: readonly WorkKind[] = ['callback', 'forward']
 
-export interface Counts {
-  due: number
-  fired: number
-  retrying: number
-  failed: number
-  rejected: number
-  expired: number
-  callbacks: number
-}
-
-export interface EngineOptions {
+export interface WorkerOptions {
   db: Db
   clock: Clock
   services: Services
-  /** Whether due work starts by itself (TICK=internal) or at ticks only. */
+  kinds: readonly JobKind[]
+  /** Whether due jobs start by themselves (TICK=internal) or at ticks only. */
   internal: boolean
   send(tenant_id: string, request: Outgoing): Promise<Outcome>
+  /** Due jobs of these tenants were found, which are pending deletion: their jobs are to be paused. */
+  onStragglers(tenant_ids: readonly string[]): Promise<void>
   onError: (error: unknown) => void
 }
 
-/** Leased work, and since when. */
-interface Work extends Leased {
-  /** On the monotonic clock. */
+/** Its kind, and when it was leased, on the monotonic clock. */
+interface Running<Kind extends JobKind = JobKind> {
+  job: LeasedJob
+  kind: Kind
   leased_at: number
 }
 
-export class Engine {
-  readonly #slots = new Slots()
-  readonly #candidates: Candidates
-  readonly #under_way = new Set<Promise<void>>()
-  #counts = noCounts()
-  #pumping: Promise<void> | null = null
-  #gathering: PromiseWithResolvers<void> | null = null
-  #next_pass: PromiseWithResolvers<void> | null = null
-  #later: Timer | undefined
+export class JobWorker {
+  readonly #limiter = new ConcurrencyLimiter()
+  readonly #queue: FairQueue
+  readonly #coalescer = new Coalescer()
+  readonly #running = new Set<Promise<void>>()
+  #counts = new Map<string, number>()
+  #dispatching: Promise<void> | null = null
+  #next_dispatch: PromiseWithResolvers<void> | null = null
+  #again: Timer | undefined
   #stopped = false
   #ticks = 0
 
-  constructor(private readonly options: EngineOptions) {
-    this.#candidates = new Candidates(options.db, options.clock)
+  constructor(private readonly options: WorkerOptions) {
+    this.#queue = new FairQueue(options.db, options.clock, kindsOf(options.kinds))
   }
 
   /**
    * Starts what is due and for which there is room; more follows by itself as room is made. Resolves when nothing more
    * can be started now, or after a bounded part of it.
    */
-  pump(): Promise<void> {
-    this.#next_pass ??= Promise.withResolvers()
-    this.#pumping ??= this.#passes()
-    return this.#next_pass.promise
+  dispatch(): Promise<void> {
+    this.#next_dispatch ??= Promise.withResolvers()
+    this.#dispatching ??= this.#dispatchAll()
+    return this.#next_dispatch.promise
   }
 
-  /** The same after work was put in: it is looked for even while older work waits that may not be started. */
-  pumpAnew(): Promise<void> {
-    this.#candidates.forget()
-    return this.pump()
+  /** The same after a job was enqueued: it is looked for even while older ones wait that may not be started. */
+  dispatchNew(): Promise<void> {
+    this.#queue.expire()
+    return this.dispatch()
   }
 
-  async #passes(): Promise<void> {
-    await null // so that #pumping is set before it is cleared
-    while (this.#next_pass) {
+  async #dispatchAll(): Promise<void> {
+    await null // so that #dispatching is set before it is cleared
+    while (this.#next_dispatch) {
       await nextTurn() // attempts that end in the same turn make room for one batch
-      const pass = this.#next_pass
-      this.#next_pass = null
+      const dispatch = this.#next_dispatch
+      this.#next_dispatch = null
       try {
-        const outcome = await this.#pass()
-        if (outcome === 'more') void this.pump()
-        if (outcome === 'in_vain') this.#pumpLater()
+        const outcome = await this.#startBatches()
+        if (outcome === 'more') void this.dispatch()
+        if (outcome === 'no_progress') this.#dispatchAgain()
       } catch (error) {
         this.options.onError(error)
-        this.#pumpLater()
+        this.#dispatchAgain()
       }
-      pass.resolve()
+      dispatch.resolve()
     }
-    this.#pumping = null // here, where #next_pass was looked at last: a pump asked for in between must not be lost
+    this.#dispatching = null // here, where #next_dispatch was read last: a dispatch asked for in between must not be lost
   }
 
-  /** With TICK=external nobody else would try a decision's callback again before the next tick. */
-  #pumpLater(): void {
+  /** With TICK=external nothing else would try a decision's callback again before the next tick. */
+  #dispatchAgain(): void {
     if (this.options.internal || this.#stopped) return
-    clearTimeout(this.#later)
-    this.#later = setTimeout(() => void this.pump(), pump_later_ms)
+    clearTimeout(this.#again)
+    this.#again = setTimeout(() => void this.dispatch(), dispatch_again_ms)
   }
 
-  async #pass(): Promise<'more' | 'done' | 'in_vain'> {
-    let vain = 0
-    for (let round = 0; round < rounds_max; round++) {
+  async #startBatches(): Promise<'more' | 'done' | 'no_progress'> {
+    let without_progress = 0
+    for (let batch = 0; batch < batches_max; batch++) {
       if (this.#stopped) return 'done'
-      if (vain === vain_rounds_max) return 'in_vain'
-      const outcome = await this.#round()
+      if (without_progress === no_progress_max) return 'no_progress'
+      const outcome = await this.#startBatch()
       if (outcome === 'nothing_due') return 'done'
-      vain = outcome === 'started' ? 0 : vain + 1
+      without_progress = outcome === 'started' ? 0 : without_progress + 1
     }
     return 'more'
   }
 
-  /** Leases and starts one batch. In vain: other nodes were faster, or the database refused. */
-  async #round(): Promise<'started' | 'nothing_due' | 'in_vain'> {
-    // What was sent and could not be written yet counts, too: it would be sent again. Whoever ends pumps.
-    if (this.#under_way.size >= under_way_max) return 'nothing_due'
-    const only_first = !this.options.internal && this.#ticks === 0
-    const batches = await this.#candidates.choose(this.#slots, (item) => this.#isWanted(item), only_first)
+  /** Chooses, leases and starts. No progress: other nodes were faster, or the database refused. */
+  async #startBatch(): Promise<'started' | 'nothing_due' | 'no_progress'> {
+    // Results that could not be written yet count, too: their jobs would be sent again. A job that ends dispatches.
+    if (this.#running.size >= running_max) return 'nothing_due'
+    const only_at_once = !this.options.internal && this.#ticks === 0
+    const batches = await this.#queue.next(this.#limiter, (job) => this.#mayStart(job), only_at_once)
     if (batches.length === 0) {
-      await this.#restLate()
+      await this.#reportStragglers()
       return 'nothing_due'
     }
     const leased = (await Promise.all(batches.map((batch) => this.#lease(batch)))).flat()
-    for (const work of leased) this.#start(work)
-    await this.#restLate()
+    for (const running of leased) this.#start(running)
+    await this.#reportStragglers()
     if (leased.length > 0) return 'started'
-    this.#candidates.drop() // what was seen is no longer so
-    return 'in_vain'
+    this.#queue.clear() // what was read is no longer so
+    return 'no_progress'
   }
 
-  /** What deleted tenants still have among the due work would fill every look. */
-  async #restLate(): Promise<void> {
-    const { db, services, onError } = this.options
-    await tenants.restLate(db, services, this.#candidates.takeLate()).catch(onError)
+  /** With TICK=external, outside a tick, only first attempts of kinds that wait for none start by themselves. */
+  #mayStart({ kind, attempts }: QueuedJob): boolean {
+    return this.options.internal || this.#ticks > 0 || (kind.starts_at_once && attempts === 0)
   }
 
-  /** With TICK=external, outside a tick, only the first attempt of a callback or forward starts by itself. */
-  #isWanted({ kind, attempts }: Candidate): boolean {
-    return this.options.internal || this.#ticks > 0 || (starts_at_once.includes(kind) && attempts === 0)
+  /** Due jobs of deleted tenants would fill every read. */
+  async #reportStragglers(): Promise<void> {
+    const tenant_ids = this.#queue.takeStragglers()
+    if (tenant_ids.length > 0) await this.options.onStragglers(tenant_ids).catch(this.options.onError)
+  }
+
+  /** Those of this batch that are still due and free; the others another node has leased, or they are gone. */
+  async #lease({ tenant_id, kind, items }: Batch): Promise<Running[]> {
+    const { db, clock } = this.options
+    const leased_at = clock.monotonic() // the lease is older than its answer
+    const ids = items.map(({ source_id }) => source_id)
+    try {
+      const leased = await db.write(dueWork(tenant_id), (tx) =>
+        store.lease(tx, tenant_id, kind, ids, tx.now + lease_ms),
+      )
+      const got = new Set(leased.map(({ source_id }) => source_id))
+      for (const item of items) if (!got.has(item.source_id)) this.#limiter.release(item)
+      // The permit was acquired for the destination that was read; a PATCH may have given the job another since.
+      const destinations = new Map(items.map(({ source_id, destination }) => [source_id, destination]))
+      return leased.map((row) => ({
+        job: { ...row, destination: destinations.get(row.source_id)! },
+        kind,
+        leased_at,
+      }))
+    } catch (error) {
+      for (const item of items) this.#limiter.release(item)
+      this.options.onError(error)
+      return []
+    }
+  }
+
+  #start(running: Running): void {
+    const ended = this.#run(running)
+      .catch((error) => this.options.onError(error))
+      .finally(() => {
+        this.#running.delete(ended)
+        if (!this.#stopped) void this.dispatch()
+      })
+    this.#running.add(ended)
+  }
+
+  /** One leased job, from its permit to its settlement. */
+  async #run({ job, kind, leased_at }: Running): Promise<void> {
+    if (!(await this.#limiter.start(job))) return this.#cancel({ job, kind, leased_at })
+    if (kind.message === null) return this.#withPermit(job, () => this.#settleLocal(job, kind))
+    const running = { job, kind, leased_at }
+    this.#count(kind.begun)
+    const result = await this.#withPermit(job, () => this.#attempt(running))
+    if (result === null) return
+    await this.#coalescer.wait(this.#limiter.isPrefetching(job) && !this.#stopped)
+    if (!this.#stopped) void this.dispatch() // the jobs that follow are leased in the commit that settles this one
+    await nextTurn() // which is the turn of that lease
+    await this.#settle(running, result)
+  }
+
+  /** A prefetched job that is cancelled: the lease was no attempt. */
+  async #cancel(running: Running): Promise<void> {
+    try {
+      await this.#release(running)
+    } finally {
+      this.#limiter.release(running.job)
+    }
+  }
+
+  /** The permit is released when the attempt has ended, before its outcome is written. */
+  async #withPermit<T extends AttemptResult | null | undefined>(
+    job: LeasedJob,
+    attempt: () => Promise<T>,
+  ): Promise<T> {
+    let ended: Ended | null = null
+    try {
+      const result = await attempt()
+      if (result) ended = { answered: result.status_code !== null, duration_ms: result.duration_ms }
+      return result
+    } catch (error) {
+      this.#limiter.slowDown(job) // the next would fail as well: leases that are there last while the database is away
+      throw error
+    } finally {
+      this.#limiter.end(job, ended)
+    }
+  }
+
+  async #settleLocal(job: LeasedJob, kind: LocalKind): Promise<undefined> {
+    const { db, services } = this.options
+    this.#count(await db.write(dueWork(job.tenant_id), (tx) => kind.settle(tx, services, job)))
+  }
+
+  /** One request. Null when none was sent: the lease is too old, nothing is left to send, or the tenant is paused. */
+  async #attempt(running: Running<SendingKind>): Promise<AttemptResult | null> {
+    const { db, clock, send, services } = this.options
+    const { job, kind, leased_at } = running
+    const started_at = clock.now()
+    // The node that made the last attempt died before it wrote the outcome.
+    if (job.attempts > kind.attempts_max) {
+      return { ok: false, status_code: null, error: 'interrupted', started_at, duration_ms: 0 }
+    }
+    const request = await kind.message({ db, services, started_at }, job)
+    if (request === null) {
+      await db.write(dueWork(job.tenant_id), (tx) => store.complete(tx, job))
+      return null
+    }
+    if (request === 'paused' || clock.monotonic() - leased_at > stale_lease_ms) {
+      await this.#release(running)
+      return null
+    }
+    const { ok, status, error, duration_ms } = await send(job.tenant_id, request)
+    if (error === 'untried') {
+      await this.#releaseUntried(running)
+      return null
+    }
+    return { ok, status_code: status, error, started_at, duration_ms: Math.round(duration_ms) }
+  }
+
+  #release(running: Running): Promise<unknown> {
+    const { db } = this.options
+    return this.#writeWithRetry(running, () =>
+      db.write(dueWork(running.job.tenant_id), (tx) => store.release(tx, running.job)),
+    )
+  }
+
+  /** Nothing was tried for want of a permit; not due at once, since it would be leased again for nothing. */
+  async #releaseUntried(running: Running): Promise<void> {
+    const { db, services } = this.options
+    await this.#writeWithRetry(running, () =>
+      db.write(dueWork(running.job.tenant_id), async (tx) => {
+        const again_at = tx.now + untried_again_ms
+        await store.release(tx, running.job, again_at)
+        tx.afterCommit(() => services.wake(again_at))
+      }),
+    )
+    this.#dispatchAgain()
+  }
+
+  async #settle(running: Running<SendingKind>, result: AttemptResult): Promise<void> {
+    const { db, services } = this.options
+    const { job, kind } = running
+    const counter = await this.#writeWithRetry(running, () =>
+      db.write(dueWork(job.tenant_id), (tx) => kind.settle(tx, services, job, result)),
+    )
+    this.#count(counter)
   }
 
   /**
-   * Does all that is due now, whoever leased it, and answers when it has ended its attempt: `wait_ms_max` at most.
+   * A database that refuses for a moment must not make a delivered callback be sent again, nor count an attempt that
+   * was not made. The fencing token makes it safe.
+   */
+  async #writeWithRetry<T>({ leased_at }: Running, write: () => Promise<T>): Promise<T> {
+    const { clock } = this.options
+    for (let wait_ms = 50; ; wait_ms *= 2) {
+      try {
+        return await write()
+      } catch (error) {
+        if (this.#stopped || clock.monotonic() - leased_at + wait_ms > lease_ms) throw error
+        await sleep(wait_ms)
+      }
+    }
+  }
+
+  /**
+   * Runs all that is due now, on whichever node, and answers when the attempts have ended: `wait_ms_max` at most.
    */
   async tick(wait_ms_max: number): Promise<void> {
     const { db, clock } = this.options
@@ -189,239 +322,40 @@ export class Engine {
     const until = clock.monotonic() + wait_ms_max
     this.#ticks += 1
     try {
-      await this.pump()
-      while (!this.#stopped && (await outbox.anyDue(db, arrived_at)) && clock.monotonic() < until) {
-        await Promise.race([sleep(look_again_ms), ...this.#under_way])
-        await this.pump()
+      await this.dispatch()
+      while (!this.#stopped && (await store.anyDue(db, arrived_at)) && clock.monotonic() < until) {
+        await Promise.race([sleep(look_again_ms), ...this.#running])
+        await this.dispatch()
       }
     } finally {
       this.#ticks -= 1
     }
   }
 
-  /** What of this batch is still due and free; the rest another node has, or it is gone. */
-  async #lease({ tenant_id, kind, items }: Batch): Promise<Work[]> {
-    const { db, clock } = this.options
-    const leased_at = clock.monotonic() // the lease is older than its answer
-    const ids = items.map(({ source_id }) => source_id)
-    try {
-      const leased = await db.write(dueWork(tenant_id), (tx) =>
-        outbox.lease(tx, tenant_id, kind, ids, tx.now + lease_ms),
-      )
-      const got = new Set(leased.map(({ source_id }) => source_id))
-      for (const item of items) if (!got.has(item.source_id)) this.#slots.giveBack(item)
-      // The place was taken for the destination that was seen; a PATCH may have given the work another since.
-      const places = new Map(items.map(({ source_id, destination }) => [source_id, destination]))
-      return leased.map((work) => ({ ...work, destination: places.get(work.source_id)!, leased_at }))
-    } catch (error) {
-      for (const item of items) this.#slots.giveBack(item)
-      this.options.onError(error)
-      return []
-    }
-  }
-
-  #start(leased: Work): void {
-    const running = this.#run(leased)
-      .catch((error) => this.options.onError(error))
-      .finally(() => {
-        this.#under_way.delete(running)
-        if (!this.#stopped) void this.pump()
-      })
-    this.#under_way.add(running)
-  }
-
-  async #run(leased: Work): Promise<void> {
-    if (!(await this.#slots.turn(leased))) return this.#goBack(leased)
-    if (leased.kind === 'timeout') return this.#inPlace(leased, () => this.#timeOut(leased))
-    this.#counts.due += leased.kind === 'schedule' ? 1 : 0
-    const result = await this.#inPlace(leased, () => this.#attempt(leased))
-    if (result === null) return
-    await this.#together(leased)
-    if (!this.#stopped) void this.pump() // what takes the place is leased in the commit that settles this
-    await nextTurn() // which is the turn of that lease
-    await this.#writeAtLast(leased, () => this.#settle(leased, result))
-  }
-
-  /** The place is given back when the attempt has ended, before what came of it is written. */
-  async #inPlace<T extends Result | null | undefined>(leased: Leased, attempt: () => Promise<T>): Promise<T> {
-    let ended: Ended | null = null
-    try {
-      const result = await attempt()
-      if (result) ended = { answered: result.status_code !== null, duration_ms: result.duration_ms }
-      return result
-    } catch (error) {
-      this.#slots.sendAway(leased) // they would fail as well: leases that are there last while the database is away
-      throw error
-    } finally {
-      this.#slots.end(leased, ended)
-    }
-  }
-
-  /** Its turn does not come; the lease was no attempt. */
-  async #goBack(leased: Work): Promise<void> {
-    try {
-      await this.#unlease(leased)
-    } finally {
-      this.#slots.giveBack(leased)
-    }
-  }
-
-  #unlease(leased: Work): Promise<void> {
-    return this.#writeAtLast(leased, () =>
-      this.options.db.write(dueWork(leased.tenant_id), (tx) => outbox.unlease(tx, leased)),
-    )
-  }
-
-  /** Nothing was tried for want of a permit; not due at once, since it would be leased again for nothing. */
-  async #putBack(leased: Work): Promise<void> {
-    const { db, services } = this.options
-    await this.#writeAtLast(leased, () =>
-      db.write(dueWork(leased.tenant_id), async (tx) => {
-        const again_at = tx.now + untried_again_ms
-        await outbox.unlease(tx, leased, again_at)
-        tx.afterCommit(() => services.wake(again_at))
-      }),
-    )
-    this.#pumpLater()
-  }
-
-  /** While more goes out under leases that are there already, results wait to be written in one commit. */
-  #together(leased: Leased): Promise<void> | undefined {
-    if (!this.#slots.isAhead(leased) || this.#stopped) {
-      this.#gathering?.resolve()
-      return undefined
-    }
-    this.#gathering ??= this.#gather()
-    return this.#gathering.promise
-  }
-
-  #gather(): PromiseWithResolvers<void> {
-    const gathering = Promise.withResolvers<void>()
-    const timer = setTimeout(gathering.resolve, gather_ms_max)
-    gathering.promise = gathering.promise.then(() => {
-      clearTimeout(timer)
-      if (this.#gathering === gathering) this.#gathering = null
-    })
-    return gathering
-  }
-
-  async #timeOut(leased: Leased): Promise<undefined> {
-    const { db, services } = this.options
-    const settled = await db.write(dueWork(leased.tenant_id), (tx) =>
-      checkpoints.settleTimeout(tx, services, leased),
-    )
-    if (settled !== 'stale') this.#counts[settled] += 1
-  }
-
-  /** One request. Null when there was none: the lease is too old, its subject is gone or rests, or its turn has not come. */
-  async #attempt(leased: Work): Promise<Result | null> {
-    const { db, clock, send } = this.options
-    const started_at = clock.now()
-    // Whoever had the last attempt did not live to tell what came of it.
-    if (leased.attempts > attemptsMax(leased.kind)) {
-      return { ok: false, status_code: null, error: 'interrupted', started_at, duration_ms: 0 }
-    }
-    const request = await (leased.kind === 'forward'
-      ? inbox.forward(db, leased)
-      : this.#signed(leased, started_at))
-    if (!request) {
-      await db.write(dueWork(leased.tenant_id), (tx) => outbox.complete(tx, leased))
-      return null
-    }
-    if (request === 'rests' || clock.monotonic() - leased.leased_at > stale_lease_ms) {
-      await this.#unlease(leased)
-      return null
-    }
-    const { ok, status, error, duration_ms } = await send(leased.tenant_id, request)
-    if (error === 'untried') {
-      await this.#putBack(leased)
-      return null
-    }
-    return { ok, status_code: status, error, started_at, duration_ms: Math.round(duration_ms) }
-  }
-
-  /** The callback of a schedule or of a decision. Null when its subject is gone. */
-  async #signed(leased: Work, started_at: Millis): Promise<Outgoing | 'rests' | null> {
-    const { db, services } = this.options
-    // At each attempt: since the lease they may have been rotated, or the tenant deleted.
-    const secrets = await tenants.signingSecrets(db, services.secrets, leased.tenant_id, started_at)
-    if (!secrets) return 'rests'
-    // Last, so that what a PATCH or DELETE has changed since the lease is not sent under the old event.
-    const message = await (leased.kind === 'schedule' ? schedules : checkpoints).message(db, leased)
-    if (!message) return null
-    const timestamp_seconds = Math.floor(started_at / second_ms)
-    return {
-      method: 'POST',
-      url: message.url,
-      headers: {
-        'content-type': 'application/json',
-        'user-agent': `Waystation/${version}`,
-        'x-waystation-event': message.event,
-        'x-waystation-attempt': String(leased.attempts),
-        ...signatureHeaders({ id: leased.event_id, timestamp_seconds, body: message.body, secrets }),
-      },
-      body: message.body,
-    }
-  }
-
-  /**
-   * A database that refuses for a moment must not make a delivered callback be sent again, nor count an attempt that
-   * was not made. The fence makes it safe.
-   */
-  async #writeAtLast(leased: Work, write: () => Promise<unknown>): Promise<void> {
-    const { clock } = this.options
-    for (let wait_ms = 50; ; wait_ms *= 2) {
-      try {
-        await write()
-        return
-      } catch (error) {
-        if (this.#stopped || clock.monotonic() - leased.leased_at + wait_ms > lease_ms) throw error
-        await sleep(wait_ms)
-      }
-    }
-  }
-
-  async #settle(leased: Leased, result: Result): Promise<void> {
-    const { db, services } = this.options
-    if (leased.kind === 'schedule') {
-      const settled = await db.write(dueWork(leased.tenant_id), (tx) =>
-        schedules.settle(tx, services, leased, result),
-      )
-      if (settled !== 'stale') this.#counts[settled] += 1
-    } else if (leased.kind === 'forward') {
-      await db.write(dueWork(leased.tenant_id), (tx) => inbox.settleForward(tx, leased, result))
-    } else {
-      const settled = await db.write(dueWork(leased.tenant_id), (tx) =>
-        checkpoints.settleCallback(tx, services, leased, result),
-      )
-      if (settled === 'delivered' || settled === 'failed') this.#counts.callbacks += 1
-    }
-  }
-
-  /** Whether due work waits for room. */
+  /** Whether due jobs wait for room. */
   get hasBacklog(): boolean {
-    return this.#candidates.hasBacklog
+    return this.#queue.hasBacklog
   }
 
-  /** What was settled since this was last asked. */
-  takeCounts(): Counts {
+  #count(counter: Counter): void {
+    if (counter !== null) this.#counts.set(counter, (this.#counts.get(counter) ?? 0) + 1)
+  }
+
+  /** The counters that were raised since the last call, `schedules.fired` and so on. */
+  takeCounts(): ReadonlyMap<string, number> {
     const counts = this.#counts
-    this.#counts = noCounts()
+    this.#counts = new Map()
     return counts
   }
 
-  /** Starts nothing more; resolves when what is under way has ended. */
+  /** Starts nothing more; resolves when what is in flight has ended. */
   async stop(): Promise<void> {
     this.#stopped = true
-    clearTimeout(this.#later)
-    this.#slots.close()
-    await this.#pumping
-    await Promise.all(this.#under_way)
+    clearTimeout(this.#again)
+    this.#limiter.close()
+    await this.#dispatching
+    await Promise.all(this.#running)
   }
-}
-
-function noCounts(): Counts {
-  return { due: 0, fired: 0, retrying: 0, failed: 0, rejected: 0, expired: 0, callbacks: 0 }
 }
 
 function nextTurn(): Promise<void> {

@@ -3,6 +3,7 @@
 import { type Static, Type } from 'typebox'
 import { iso, isoOrNull } from '../base/clock.ts'
 import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
+import { v1 } from '../contract/group.ts'
 import { pageOf, pageRequest, pageUpTo } from '../contract/page.ts'
 import { type Context, type Param, Reply, route } from '../contract/route.ts'
 import {
@@ -55,7 +56,7 @@ const Version = Type.Integer({ description: 'Starts at 1, rises by 1, never repe
 const ExpiresAt = Nullable(Time('Absent from then on; null for never.'))
 const UpdatedAt = Time('When this version was written.')
 
-const Entry = Shape({
+const Entry = Shape('Entry', {
   namespace: Type.String(),
   key: Type.String(),
   value: Json('The exact text that was put.'),
@@ -64,18 +65,21 @@ const Entry = Shape({
   updated_at: UpdatedAt,
 })
 const KeyPage = Page(
-  Shape({ key: Type.String(), version: Version, expires_at: ExpiresAt, updated_at: UpdatedAt }),
+  Shape('ListedKey', { key: Type.String(), version: Version, expires_at: ExpiresAt, updated_at: UpdatedAt }),
 )
 const KeyQuery = Type.Object({
   ...PageQuery,
   prefix: Type.Optional(Type.String({ description: 'Only keys that start with it.' })),
 })
+/** Of the version that is read or was written. */
+const version_header = { 'X-Version': Type.String() }
 const read_headers = {
   'If-Match': IfMatch,
   'If-None-Match': 'A version that the caller has already: 304 when it is still there.',
 }
 
 export const getValue = route({
+  group: v1,
   method: 'GET',
   path: '/v1/kv/:namespace/:key',
   tag,
@@ -95,12 +99,13 @@ export const getValue = route({
   auth: ['agent'],
   params: { namespace, key },
   headers: read_headers,
-  replies: { 200: Entry, 304: null },
+  replies: { 200: { body: Entry, headers: version_header }, 304: { body: null } },
   errors: ['KEY_NOT_FOUND', 'VERSION_MISMATCH', 'NAMESPACE_FORBIDDEN'],
   handle: (context, { params, header }) => entryRead(context, params, header),
 })
 
 export const putValue = route({
+  group: v1,
   method: 'PUT',
   path: '/v1/kv/:namespace/:key',
   tag,
@@ -144,7 +149,15 @@ export const putValue = route({
     ),
   }),
   replies: {
-    200: Shape({ namespace: Type.String(), key: Type.String(), version: Version, expires_at: ExpiresAt }),
+    200: {
+      body: Shape('PutResult', {
+        namespace: Type.String(),
+        key: Type.String(),
+        version: Version,
+        expires_at: ExpiresAt,
+      }),
+      headers: version_header,
+    },
   },
   errors: ['VERSION_MISMATCH', 'NAMESPACE_FORBIDDEN', 'QUOTA_EXCEEDED'],
   async handle({ db, caller, services }, { params, body, header }) {
@@ -164,6 +177,7 @@ export const putValue = route({
 })
 
 export const deleteValue = route({
+  group: v1,
   method: 'DELETE',
   path: '/v1/kv/:namespace/:key',
   tag,
@@ -185,12 +199,13 @@ export const deleteValue = route({
   destructive: true,
   params: { namespace, key },
   headers: { 'If-Match': IfMatch },
-  replies: { 204: null },
+  replies: { 204: { body: null } },
   errors: ['KEY_NOT_FOUND', 'VERSION_MISMATCH', 'NAMESPACE_FORBIDDEN'],
   handle: ({ db, caller }, { params, header }) => kv.remove(db, caller, params, header('if-match')),
 })
 
 export const listKeys = route({
+  group: v1,
   method: 'GET',
   path: '/v1/kv/:namespace',
   tag,
@@ -204,12 +219,13 @@ export const listKeys = route({
   auth: ['agent'],
   params: { namespace },
   query: KeyQuery,
-  replies: { 200: KeyPage },
+  replies: { 200: { body: KeyPage } },
   errors: ['NAMESPACE_FORBIDDEN'],
   handle: (context, { params, query }) => keysListed(context, params.namespace, query),
 })
 
 export const listNamespaces = route({
+  group: v1,
   method: 'GET',
   path: '/v1/namespaces',
   tag,
@@ -225,14 +241,16 @@ export const listNamespaces = route({
   auth: ['admin'],
   query: Type.Object(PageQuery),
   replies: {
-    200: Page(
-      Shape({
-        namespace: Type.String(),
-        agent_id: Nullable(
-          Type.String({ description: 'Whose private namespace it is; null for a shared one.' }),
-        ),
-      }),
-    ),
+    200: {
+      body: Page(
+        Shape('Namespace', {
+          namespace: Type.String(),
+          agent_id: Nullable(
+            Type.String({ description: 'Whose private namespace it is; null for a shared one.' }),
+          ),
+        }),
+      ),
+    },
   },
   errors: [],
   async handle(context, { query }) {
@@ -247,6 +265,7 @@ export const listNamespaces = route({
 })
 
 export const listNamespaceKeys = route({
+  group: v1,
   method: 'GET',
   path: '/v1/namespaces/:namespace/keys',
   tag,
@@ -260,12 +279,13 @@ export const listNamespaceKeys = route({
   auth: ['admin'],
   params: { namespace },
   query: KeyQuery,
-  replies: { 200: KeyPage },
+  replies: { 200: { body: KeyPage } },
   errors: ['NAMESPACE_FORBIDDEN'],
   handle: (context, { params, query }) => keysListed(context, params.namespace, query),
 })
 
 export const getNamespaceKey = route({
+  group: v1,
   method: 'GET',
   path: '/v1/namespaces/:namespace/keys/:key',
   tag,
@@ -283,7 +303,7 @@ export const getNamespaceKey = route({
   auth: ['admin'],
   params: { namespace, key },
   headers: read_headers,
-  replies: { 200: Entry, 304: null },
+  replies: { 200: { body: Entry, headers: version_header }, 304: { body: null } },
   errors: ['KEY_NOT_FOUND', 'VERSION_MISMATCH', 'NAMESPACE_FORBIDDEN'],
   handle: (context, { params, header }) => entryRead(context, params, header),
 })

@@ -1,5 +1,6 @@
 // Key-value store: one function per verb.
 
+import './errors.ts'
 import type { Millis } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
 import { limit } from '../base/limit.ts'
@@ -315,7 +316,7 @@ function casFailed(current: EntryRow | null): ApiError {
 
 function preconditionFailed(current: EntryRow | null): ApiError {
   return new ApiError('VERSION_MISMATCH', {
-    status: 412,
+    precondition: true,
     details: { current_version: current?.version ?? null },
   })
 }

@@ -146,8 +146,8 @@ export function writeOf({ namespace, key }: KeyRef, value: string, expires_at: M
   return { namespace, key, value, expires_at, bytes: rowBytes(namespace, key, value) }
 }
 
-export function put(tx: Tx, tenant_id: string, write: Write) {
-  return tx.one(PUT, { tenant_id, ...write, now: tx.now })
+export function put(tx: Tx, tenant_id: string, { namespace, key, value, expires_at, bytes }: Write) {
+  return tx.one(PUT, { tenant_id, namespace, key, value, expires_at, bytes, now: tx.now })
 }
 
 /** Null when the key is there. */

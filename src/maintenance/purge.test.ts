@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { forEachDatabase } from '../../test/support/databases.ts'
+import { Bench, rowsOf } from '../../test/support/job-bench.ts'
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts'
 import { type Answer, forEachService, type TestService, type TestTenant } from '../../test/support/service.ts'
-import { Bench, rowsOf } from '../../test/support/work-engine.ts'
 import * as audit from '../audit/service.ts'
 import { day_ms, iso } from '../base/clock.ts'
 import * as checkpoints from '../checkpoints/service.ts'
@@ -84,7 +84,7 @@ forEachService(
     }
 
     test('concerns every table with rows of tenants', () => {
-      for (const known of ['tenants', 'outbox', 'attempts', 'dlq_items', 'schedules', 'checkpoints']) {
+      for (const known of ['tenants', 'jobs', 'attempts', 'dlq_items', 'schedules', 'checkpoints']) {
         expect(tables).toContain(known)
       }
     })

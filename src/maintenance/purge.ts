@@ -12,7 +12,7 @@ import { type Db, type Tx, upkeep } from '../db/db.ts'
 import * as dlq from '../dlq/service.ts'
 import * as idempotency from '../idempotency/service.ts'
 import * as inbox from '../inbox/service.ts'
-import * as outbox from '../jobs/service.ts'
+import * as jobs from '../jobs/service.ts'
 import * as kv from '../kv/service.ts'
 import * as quotas from '../quotas/service.ts'
 import * as schedules from '../schedules/service.ts'
@@ -45,7 +45,7 @@ type Purge = (tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) =>
 
 /** What points to a tenant before what it points to. */
 const purges: Purge[] = [
-  outbox.purge,
+  jobs.purge,
   schedules.purge,
   checkpoints.purge,
   dlq.purge,

@@ -1,13 +1,15 @@
 // POST /v1/tick
 
 import { Type } from 'typebox'
+import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
 import { Shape } from '../contract/schemas.ts'
-import { tick_ms_max } from '../jobs/timer.ts'
+import { tick_ms_max } from './tick.ts'
 
 const Count = Type.Integer()
 
 export const tick = route({
+  group: v1,
   method: 'POST',
   path: '/v1/tick',
   tag: 'Tick',
@@ -25,18 +27,20 @@ export const tick = route({
   cron: true,
   body: Type.Object({}),
   replies: {
-    200: Shape({
-      schedules: Shape({ due: Count, fired: Count, retrying: Count, failed: Count }),
-      checkpoints: Shape({ rejected: Count, expired: Count, callbacks: Count }),
-      dlq: Shape({ locks_released: Count }),
-      expired: Shape({ kv_keys: Count, inboxes: Count, idempotency_keys: Count }),
-      tenants_purged: Count,
-      duration_ms: Count,
-    }),
+    200: {
+      body: Shape('TickSummary', {
+        schedules: Shape({ due: Count, fired: Count, retrying: Count, failed: Count }),
+        checkpoints: Shape({ rejected: Count, expired: Count, callbacks: Count }),
+        dlq: Shape({ locks_released: Count }),
+        expired: Shape({ kv_keys: Count, inboxes: Count, idempotency_keys: Count }),
+        tenants_purged: Count,
+        duration_ms: Count,
+      }),
+    },
   },
   errors: ['UNAUTHORIZED'],
-  handle({ services, hold }) {
-    hold(tick_ms_max)
+  handle({ services, extendTimeout }) {
+    extendTimeout(tick_ms_max)
     return services.tick()
   },
 })

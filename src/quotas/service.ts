@@ -94,7 +94,7 @@ export function mustFit(tx: Tx, tenant: TenantFacts, plans: Plans, bytes: number
 /** Null when so many bytes more may be stored; else what is stored now, and the limit. Throws STORAGE_FULL. */
 export function overBy(
   tx: Tx,
-  tenant: TenantFacts,
+  tenant: Omit<TenantFacts, 'status'>,
   plans: Plans,
   bytes: number,
 ): { used: number; limit: number } | null {

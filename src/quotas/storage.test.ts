@@ -209,7 +209,7 @@ forEachService('storage_bytes', (service) => {
     const refused = await patch(id, 'abcd')
     service.app.db.onStatement(null)
     expect(refused.status).toBe(402)
-    expect(names.filter((name) => /^(outbox\.|schedules\.update)/.test(name))).toEqual([])
+    expect(names.filter((name) => /^(jobs\.|schedules\.update)/.test(name))).toEqual([])
     expect((await ask('GET', `/v1/schedules/${id}`)).body).toEqual(before)
     expect([(await patch(gone.id, 'abcd')).status, (await patch('sch_none', 'abcd')).status]).toEqual([
       409, 404,

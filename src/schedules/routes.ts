@@ -3,6 +3,7 @@
 import { Type } from 'typebox'
 import * as agents from '../agents/service.ts'
 import { iso, isoOrNull, parseTime } from '../base/clock.ts'
+import { v1 } from '../contract/group.ts'
 import { pageOf, pageOfIds, pageRequest } from '../contract/page.ts'
 import { route } from '../contract/route.ts'
 import {
@@ -14,9 +15,8 @@ import {
   PageQuery,
   RawJson,
   Shape,
-  Text,
   Time,
-  url_characters_max,
+  Url,
   value_bytes_max,
 } from '../contract/schemas.ts'
 import { AttemptPage, attempt_columns, attemptPage } from '../jobs/attempts.ts'
@@ -28,8 +28,7 @@ const tag = 'Schedules'
 const id = idParam('The schedule, sch_….')
 const example = 'sch_01m7yjrz37hxnv52px0106nehd'
 
-const CallbackUrl = Text(
-  url_characters_max,
+const CallbackUrl = Url(
   "An http or https URL, or a path that is resolved against the agent's callback_base_url.",
 )
 const CallbackPayload = AnyJson(value_bytes_max, 'Any JSON, at most 256 KiB; sent byte for byte.')
@@ -38,7 +37,7 @@ const DlqOnFailure = Type.Boolean({
   description: 'Default false. True: after the last failure a dead letter is kept.',
 })
 
-const Schedule = Shape({
+const Schedule = Shape('Schedule', {
   id: Type.String(),
   status: Type.Enum([...statuses]),
   callback_url: Type.String(),
@@ -56,6 +55,7 @@ const Schedule = Shape({
 })
 
 export const createSchedule = route({
+  group: v1,
   method: 'POST',
   path: '/v1/schedules',
   tag,
@@ -83,7 +83,7 @@ export const createSchedule = route({
     fire_at: FireAt,
     dlq_on_failure: Type.Optional(DlqOnFailure),
   }),
-  replies: { 201: Schedule },
+  replies: { 201: { body: Schedule } },
   errors: ['QUOTA_EXCEEDED'],
   prepare: ({ db, services, caller }, { body }) =>
     agents.callbackUrl(db, services, caller, body.callback_url),
@@ -99,6 +99,7 @@ export const createSchedule = route({
 })
 
 export const listSchedules = route({
+  group: v1,
   method: 'GET',
   path: '/v1/schedules',
   tag,
@@ -112,7 +113,7 @@ export const listSchedules = route({
   auth: ['agent', 'admin'],
   heavy: true,
   query: Type.Object({ ...PageQuery, status: Type.Optional(Type.Enum([...statuses])) }),
-  replies: { 200: Page(Schedule) },
+  replies: { 200: { body: Page(Schedule) } },
   errors: [],
   async handle(context, { query }) {
     const request = pageRequest(context, query)
@@ -123,6 +124,7 @@ export const listSchedules = route({
 })
 
 export const getSchedule = route({
+  group: v1,
   method: 'GET',
   path: '/v1/schedules/:id',
   tag,
@@ -131,7 +133,7 @@ export const getSchedule = route({
   cli: { usage: 'schedule get <id>' },
   auth: ['agent', 'admin'],
   params: { id },
-  replies: { 200: Schedule },
+  replies: { 200: { body: Schedule } },
   errors: ['SCHEDULE_NOT_FOUND'],
   async handle({ db, caller }, { params }) {
     return scheduleOf(await schedules.read(db, caller.tenant_id, params.id))
@@ -139,6 +141,7 @@ export const getSchedule = route({
 })
 
 export const updateSchedule = route({
+  group: v1,
   method: 'PATCH',
   path: '/v1/schedules/:id',
   tag,
@@ -172,7 +175,7 @@ export const updateSchedule = route({
     fire_at: Type.Optional(FireAt),
     dlq_on_failure: Type.Optional(DlqOnFailure),
   }),
-  replies: { 200: Schedule },
+  replies: { 200: { body: Schedule } },
   errors: ['SCHEDULE_NOT_FOUND', 'INVALID_STATE', 'QUOTA_EXCEEDED'],
   async handle({ db, caller, services }, { params, body }) {
     const { callback_url, callback_payload, fire_at, dlq_on_failure } = body
@@ -187,6 +190,7 @@ export const updateSchedule = route({
 })
 
 export const cancelSchedule = route({
+  group: v1,
   method: 'DELETE',
   path: '/v1/schedules/:id',
   tag,
@@ -203,12 +207,13 @@ export const cancelSchedule = route({
   auth: ['agent'],
   destructive: true,
   params: { id },
-  replies: { 204: null },
+  replies: { 204: { body: null } },
   errors: ['SCHEDULE_NOT_FOUND', 'INVALID_STATE'],
   handle: ({ db, caller }, { params }) => schedules.cancel(db, caller, params.id),
 })
 
 export const listScheduleAttempts = route({
+  group: v1,
   method: 'GET',
   path: '/v1/schedules/:id/attempts',
   tag,
@@ -218,7 +223,7 @@ export const listScheduleAttempts = route({
   auth: ['agent', 'admin'],
   params: { id },
   query: Type.Object(PageQuery),
-  replies: { 200: AttemptPage },
+  replies: { 200: { body: AttemptPage } },
   errors: ['SCHEDULE_NOT_FOUND'],
   handle: (context, { params, query }) =>
     attemptPage(context, query, 'schedule', () =>

@@ -27,6 +27,6 @@ export interface ScheduleRow {
   fired_at: Millis | null
   created_at: Millis
   updated_at: Millis
-  /** From the outbox; null once nothing is to come. */
+  /** When its job is due; null once it has none. */
   next_at: Millis | null
 }

@@ -10,9 +10,10 @@ import { type Answer, forEachService, TestService, type TestTenant } from '../..
 import { day_ms, iso } from '../base/clock.ts'
 import { type ErrorCode, errors } from '../base/errors.ts'
 import { lease_ms } from '../jobs/job.ts'
-import * as outbox from '../jobs/service.ts'
+import { lease } from '../jobs/store.ts'
 import { default_plans } from '../quotas/plans.ts'
 import { version } from '../version.ts'
+import { schedule_job } from './jobs.ts'
 import { moves, type ScheduleStatus, statuses } from './schedule.ts'
 
 const kib = 1_024
@@ -1125,7 +1126,7 @@ forEachService('Attempts', (service) => {
     const { id } = await create(service, tenant, { callback_url, dlq_on_failure: true })
     const began = service.clock.now()
     const { tenant_id } = tenant
-    await service.app.db.write((tx) => outbox.lease(tx, tenant_id, 'schedule', [id], tx.now + lease_ms))
+    await service.app.db.write((tx) => lease(tx, tenant_id, schedule_job, [id], tx.now + lease_ms))
     for (const wait_ms of [lease_ms, 60_000]) {
       service.clock.advance(wait_ms)
       await tick(service)

@@ -1,27 +1,17 @@
-// Schedules: one function per verb, and what comes of an attempt.
+// Schedules: one function per verb. Their jobs are in jobs.ts.
 
+import './errors.ts'
 import { type Millis, second_ms } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
-import { limit } from '../base/limit.ts'
 import type { AgentCaller } from '../contract/caller.ts'
-import { encode } from '../contract/encode.ts'
-import { RawJson } from '../contract/schemas.ts'
 import type { Plans } from '../contract/services.ts'
 import type { Db, Reader, Tx } from '../db/db.ts'
 import { rowBytes, textBytes } from '../db/stored.ts'
-import * as dlq from '../dlq/service.ts'
-import {
-  attemptNumber,
-  attemptOf,
-  destinationOf,
-  errorText,
-  type Leased,
-  nextAttemptAt,
-  type Result,
-} from '../jobs/job.ts'
-import * as outbox from '../jobs/service.ts'
+import { destinationOf } from '../jobs/job.ts'
+import * as jobs from '../jobs/service.ts'
 import * as quotas from '../quotas/service.ts'
+import { schedule_job } from './jobs.ts'
 import type { ScheduleRow } from './schedule.ts'
 import * as store from './store.ts'
 
@@ -43,14 +33,14 @@ export async function create(
   const id = newId('sch', tx.now)
   await store.insert(tx, caller.tenant_id, { ...settings, id, agent_id: caller.agent_id })
   await quotas.take(tx, caller, services.plans, 'active_schedules')
-  await outbox.plan(tx, services, workOf(tx, caller.tenant_id, id, settings))
+  await jobs.enqueue(tx, services, jobOf(tx, caller.tenant_id, id, settings))
   return (await store.find(tx, caller.tenant_id, id))!
 }
 
-function workOf(tx: Tx, tenant_id: string, id: string, { callback_url, fire_at }: store.Settings) {
+function jobOf(tx: Tx, tenant_id: string, id: string, { callback_url, fire_at }: store.Settings) {
   return {
     tenant_id,
-    kind: 'schedule' as const,
+    kind: schedule_job,
     source_id: id,
     event_id: newId('evt', tx.now),
     destination: destinationOf(callback_url),
@@ -69,7 +59,7 @@ export async function read(q: Reader, tenant_id: string, id: string): Promise<Sc
 const changed_again_ms = second_ms
 
 /**
- * Pending ones only. A new fire_at starts the attempts anew; any change makes an attempt under way count no more.
+ * Pending ones only. A new fire_at starts the attempts again; after any change an attempt in flight no longer counts.
  * Throws SCHEDULE_NOT_FOUND, INVALID_STATE, and QUOTA_EXCEEDED for one that grows.
  */
 export function update(
@@ -82,18 +72,19 @@ export function update(
   return db.write(caller.tenant_id, async (tx) => {
     const { callback_url, fire_at } = change
     await mustFit(tx, caller, services.plans, id, change)
-    const key = outbox.keyOf(caller, 'schedule', id)
+    const key = jobs.keyOf(caller, schedule_job, id)
     const event_id = newId('evt', tx.now)
     const destination = callback_url === undefined ? null : destinationOf(callback_url)
     const again_at = tx.now + changed_again_ms
     if (fire_at !== undefined) {
       const next_at = Math.max(fire_at, tx.now)
-      const moved = await outbox.move(tx, services, { ...key, event_id, destination, next_at }, again_at)
-      if (!moved) throw await notPending(tx, caller.tenant_id, id)
+      const job = { ...key, event_id, destination, next_at }
+      const rescheduled = await jobs.reschedule(tx, services, job, again_at)
+      if (!rescheduled) throw await notPending(tx, caller.tenant_id, id)
     } else {
-      const redirected = await outbox.redirect(tx, key, destination, again_at)
-      if (!redirected) throw await notPending(tx, caller.tenant_id, id)
-      if (await isOther(tx, caller.tenant_id, id, change)) await outbox.rename(tx, key, event_id)
+      const retargeted = await jobs.retarget(tx, key, destination, again_at)
+      if (!retargeted) throw await notPending(tx, caller.tenant_id, id)
+      if (await isOther(tx, caller.tenant_id, id, change)) await jobs.changeEvent(tx, key, event_id)
     }
     tx.afterCommit(() => services.wake(again_at))
     const changed = await store.update(tx, caller.tenant_id, id, change)
@@ -120,7 +111,7 @@ async function mustFit(
   quotas.mustFit(tx, caller, plans, bytes - replaced)
 }
 
-/** Whether what is sent, or where to, becomes another. Nobody else changes it meanwhile: the row in the outbox is ours. */
+/** True when another payload is sent, or to another URL. Nobody else changes it meanwhile: the job's row is locked. */
 async function isOther(tx: Tx, tenant_id: string, id: string, change: Partial<store.Settings>) {
   if (change.callback_url === undefined && change.callback_payload === undefined) return false
   const stored = (await store.stored(tx, tenant_id, id))!
@@ -131,78 +122,16 @@ async function isOther(tx: Tx, tenant_id: string, id: string, change: Partial<st
 /** Throws SCHEDULE_NOT_FOUND, INVALID_STATE. */
 export function cancel(db: Db, caller: AgentCaller, id: string): Promise<void> {
   return db.write(caller.tenant_id, async (tx) => {
-    const cancelled = await outbox.cancel(tx, outbox.keyOf(caller, 'schedule', id))
+    const cancelled = await jobs.cancel(tx, jobs.keyOf(caller, schedule_job, id))
     if (!cancelled) throw await notPending(tx, caller.tenant_id, id)
     await store.cancel(tx, caller.tenant_id, id)
     await quotas.giveBack(tx, caller.tenant_id, 'active_schedules', 1)
   })
 }
 
-/** A schedule is pending as long as it is in the outbox. */
+/** A schedule is pending as long as it has a job. */
 async function notPending(tx: Tx, tenant_id: string, id: string): Promise<ApiError> {
   const schedule = await store.find(tx, tenant_id, id)
   if (!schedule) return new ApiError('SCHEDULE_NOT_FOUND')
   return new ApiError('INVALID_STATE', { details: { status: schedule.status } })
-}
-
-/** What to send for leased work: the payload byte for byte. Null when the lease was lost, or the schedule is gone. */
-export async function message(q: Reader, leased: Leased) {
-  const found = await store.deliverable(q, leased)
-  return found && { url: found.callback_url, event: 'schedule.fired', body: found.callback_payload }
-}
-
-export type Settled = 'fired' | 'retrying' | 'failed' | 'stale'
-
-/** Keeps what came of an attempt; the status, the dead letter and the quota change together. */
-export async function settle(tx: Tx, services: Using, leased: Leased, result: Result): Promise<Settled> {
-  const { tenant_id, source_id: id } = leased
-  const attempts = attemptNumber(leased)
-  const tried = { attempts, last_error: errorText(result), last_status_code: result.status_code }
-  const next_at = result.ok ? null : nextAttemptAt(leased, result)
-  // The row in the outbox comes first, as in a lease, which logs as well: the other order is a deadlock.
-  const held = await (next_at === null ? outbox.complete(tx, leased) : outbox.retry(tx, leased, next_at))
-  await outbox.log(tx, leased, 'schedule', result)
-  if (!held) return 'stale'
-  if (next_at !== null) {
-    await store.retrying(tx, tenant_id, id, tried)
-    tx.afterCommit(() => services.wake(next_at))
-    return 'retrying'
-  }
-  if (result.ok) await store.fired(tx, tenant_id, id, tried)
-  else await giveUp(tx, tenant_id, id, tried)
-  await quotas.giveBack(tx, tenant_id, 'active_schedules', 1)
-  return result.ok ? 'fired' : 'failed'
-}
-
-/** Attempts named in a dead letter. */
-const attempts_told_max = limit(
-  'schedules.attempts_in_dead_letter',
-  10,
-  'attempts',
-  'Attempts that are named in the dead letter of a schedule. Earlier ones are left out, so that its payload stays small.',
-)
-
-async function giveUp(tx: Tx, tenant_id: string, id: string, tried: Parameters<typeof store.failed>[3]) {
-  const failed = await store.failed(tx, tenant_id, id, tried)
-  if (failed?.dlq_on_failure !== 1) return
-  const attempts = await outbox.attempts(
-    tx,
-    tenant_id,
-    'schedule',
-    id,
-    Number.MAX_SAFE_INTEGER,
-    attempts_told_max,
-  )
-  await dlq.cascade(tx, tenant_id, {
-    payload: encode({
-      schedule_id: id,
-      callback_url: failed.callback_url,
-      callback_payload: new RawJson(failed.callback_payload),
-      attempts: attempts.reverse().map(attemptOf),
-    }),
-    error: `the callback of schedule ${id} failed: ${tried.last_error}`,
-    source: 'schedule',
-    source_id: id,
-    agent_id: failed.agent_id,
-  })
 }

@@ -5,7 +5,7 @@ import { newestFirst } from '../base/ids.ts'
 import type { PageOfIds } from '../contract/page.ts'
 import { bytesOf, inChunk, ofStatus } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
-import type { Leased } from '../jobs/job.ts'
+import type { LeasedJob } from '../jobs/job.ts'
 import type { ScheduleRow, ScheduleStatus } from './schedule.ts'
 
 const INSERT = sql(
@@ -20,8 +20,8 @@ const INSERT = sql(
 
 const columns = `id, status, callback_url, callback_payload, fire_at, dlq_on_failure, agent_id, attempts, last_error,
        last_status_code, fired_at, created_at, updated_at,
-       (select next_at from outbox
-         where outbox.tenant_id = schedules.tenant_id and kind = 'schedule' and source_id = schedules.id) as next_at`
+       (select next_at from jobs
+         where jobs.tenant_id = schedules.tenant_id and kind = 'schedule' and source_id = schedules.id) as next_at`
 
 const FIND = sql<ScheduleRow>(
   'schedules.find',
@@ -93,8 +93,8 @@ const STORED = sql<{ callback_url: string; callback_payload: string }>(
 const DELIVERABLE = sql<{ callback_url: string; callback_payload: string }>(
   'schedules.deliverable',
   `select s.callback_url, s.callback_payload
-     from outbox o join schedules s on s.tenant_id = o.tenant_id and s.id = o.source_id
-    where o.tenant_id = :tenant_id and o.kind = 'schedule' and o.source_id = :id and o.fence = :fence`,
+     from jobs j join schedules s on s.tenant_id = j.tenant_id and s.id = j.source_id
+    where j.tenant_id = :tenant_id and j.kind = 'schedule' and j.source_id = :id and j.fence = :fence`,
 )
 
 const chunk = {
@@ -151,7 +151,7 @@ export function cancel(tx: Tx, tenant_id: string, id: string) {
   return tx.run(CANCEL, { tenant_id, id, now: tx.now })
 }
 
-interface Tried {
+export interface Tried {
   attempts: number
   last_error: string | null
   last_status_code: number | null
@@ -175,7 +175,7 @@ export function stored(q: Reader, tenant_id: string, id: string) {
 }
 
 /** The same for whoever holds this lease; null when it was lost. */
-export function deliverable(q: Reader, { tenant_id, source_id: id, fence }: Leased) {
+export function deliverable(q: Reader, { tenant_id, source_id: id, fence }: LeasedJob) {
   return q.one(DELIVERABLE, { tenant_id, id, fence })
 }
 

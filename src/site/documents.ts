@@ -12,6 +12,7 @@ import decisions from '../../docs/decisions.md' with { type: 'text' }
 import dlq from '../../docs/dlq.md' with { type: 'text' }
 import durability from '../../docs/durability.md' with { type: 'text' }
 import errors from '../../docs/errors.md' with { type: 'text' }
+import glossary from '../../docs/glossary.md' with { type: 'text' }
 import http from '../../docs/http.md' with { type: 'text' }
 import idempotency from '../../docs/idempotency.md' with { type: 'text' }
 import inbox from '../../docs/inbox.md' with { type: 'text' }
@@ -40,6 +41,7 @@ export const documents: Readonly<Record<string, string>> = {
   'dlq.md': dlq,
   'durability.md': durability,
   'errors.md': errors,
+  'glossary.md': glossary,
   'http.md': http,
   'idempotency.md': idempotency,
   'inbox.md': inbox,

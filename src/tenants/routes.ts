@@ -3,6 +3,7 @@
 import { Type } from 'typebox'
 import { iso, isoOrNull } from '../base/clock.ts'
 import { invalid } from '../base/errors.ts'
+import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
 import { idParam, Nullable, PreviousKey, RotateBody, Shape, Time } from '../contract/schemas.ts'
 import * as tenants from './service.ts'
@@ -11,8 +12,8 @@ import { hasControls } from './tenant.ts'
 const tag = 'Tenants'
 const tenantId = idParam('The tenant that the admin key belongs to; any other answers 403.')
 
-const QuotaUse = Shape({ used: Type.Integer(), limit: Nullable(Type.Integer()) })
-const Quota = Shape({
+const QuotaUse = Shape('Usage', { used: Type.Integer(), limit: Nullable(Type.Integer()) })
+const Quota = Shape('Quota', {
   agents: QuotaUse,
   kv_keys: QuotaUse,
   dlq_items: QuotaUse,
@@ -36,9 +37,10 @@ const AdminKey = Type.String({ description: 'Shown in this answer only.' })
 const SigningSecret = Type.String({
   description: 'Standard Webhooks secret that signs callbacks. Shown in this answer only.',
 })
-export const Tenant = Shape(tenant_fields)
+export const Tenant = Shape('Tenant', tenant_fields)
 
 export const createTenant = route({
+  group: v1,
   method: 'POST',
   path: '/v1/tenants',
   tag,
@@ -68,7 +70,11 @@ export const createTenant = route({
     owner_email: Type.String({ format: 'email', maxLength: 254 }),
     plan: Type.Optional(Type.Enum(['free', 'pro'], { description: 'Default free.' })),
   }),
-  replies: { 201: Shape({ ...tenant_fields, admin_key: AdminKey, signing_secret: SigningSecret }) },
+  replies: {
+    201: {
+      body: Shape('CreatedTenant', { ...tenant_fields, admin_key: AdminKey, signing_secret: SigningSecret }),
+    },
+  },
   errors: ['TENANT_NAME_TAKEN', 'FORBIDDEN', 'RATE_LIMITED'],
   async create(tx, { services }, { body }) {
     if (hasControls(body.name)) throw invalid({ path: '/name', message: 'must hold no control characters' })
@@ -79,6 +85,7 @@ export const createTenant = route({
 })
 
 export const getTenant = route({
+  group: v1,
   method: 'GET',
   path: '/v1/tenants/:tenant_id',
   tag,
@@ -89,7 +96,7 @@ export const getTenant = route({
   auth: ['admin'],
   while_pending_deletion: true,
   params: { tenant_id: idParam('The tenant that the admin key belongs to, or me; any other answers 403.') },
-  replies: { 200: Tenant },
+  replies: { 200: { body: Tenant } },
   errors: [],
   async handle({ db, now, caller, services }, { params }) {
     return tenantOf(await tenants.read(db, now, caller, params.tenant_id, services))
@@ -97,6 +104,7 @@ export const getTenant = route({
 })
 
 export const deleteTenant = route({
+  group: v1,
   method: 'DELETE',
   path: '/v1/tenants/:tenant_id',
   tag,
@@ -116,7 +124,13 @@ export const deleteTenant = route({
   body: Type.Object({ confirm: Type.Enum(['DELETE ALL DATA']) }),
   body_error: 'DELETE_REQUIRES_CONFIRM',
   replies: {
-    202: Shape({ tenant_id: Type.String(), status: tenant_fields.status, purge_at: tenant_fields.purge_at }),
+    202: {
+      body: Shape('DeletedTenant', {
+        tenant_id: Type.String(),
+        status: tenant_fields.status,
+        purge_at: tenant_fields.purge_at,
+      }),
+    },
   },
   errors: ['DELETE_REQUIRES_CONFIRM'],
   async handle({ db, caller, services }, { params }) {
@@ -126,6 +140,7 @@ export const deleteTenant = route({
 })
 
 export const restoreTenant = route({
+  group: v1,
   method: 'POST',
   path: '/v1/tenants/:tenant_id/restore',
   tag,
@@ -136,7 +151,7 @@ export const restoreTenant = route({
   while_pending_deletion: true,
   params: { tenant_id: tenantId },
   body: Type.Object({}),
-  replies: { 200: Tenant },
+  replies: { 200: { body: Tenant } },
   errors: ['INVALID_STATE'],
   async handle({ db, caller, services }, { params }) {
     return tenantOf(await tenants.restore(db, services, caller, params.tenant_id))
@@ -144,6 +159,7 @@ export const restoreTenant = route({
 })
 
 export const rotateTenantKey = route({
+  group: v1,
   method: 'POST',
   path: '/v1/tenants/:tenant_id/rotate-key',
   tag,
@@ -163,7 +179,15 @@ export const rotateTenantKey = route({
   destructive: true,
   params: { tenant_id: tenantId },
   body: RotateBody,
-  replies: { 200: Shape({ ...tenant_fields, admin_key: AdminKey, previous_key_expires_at: PreviousKey }) },
+  replies: {
+    200: {
+      body: Shape('RotatedTenant', {
+        ...tenant_fields,
+        admin_key: AdminKey,
+        previous_key_expires_at: PreviousKey,
+      }),
+    },
+  },
   errors: [],
   async handle({ db, caller, services }, { params, body }) {
     const rotated = await tenants.rotateKey(db, services, caller, params.tenant_id, body.grace_seconds ?? 0)
@@ -176,6 +200,7 @@ export const rotateTenantKey = route({
 })
 
 export const rotateSigningSecret = route({
+  group: v1,
   method: 'POST',
   path: '/v1/tenants/:tenant_id/rotate-signing-secret',
   tag,
@@ -189,7 +214,7 @@ export const rotateSigningSecret = route({
   auth: ['admin'],
   params: { tenant_id: tenantId },
   body: Type.Object({}),
-  replies: { 200: Shape({ ...tenant_fields, signing_secret: SigningSecret }) },
+  replies: { 200: { body: Shape('TenantWithSecret', { ...tenant_fields, signing_secret: SigningSecret }) } },
   errors: [],
   async handle({ db, caller, services }, { params }) {
     const rotated = await tenants.rotateSigningSecret(db, services, caller, params.tenant_id)

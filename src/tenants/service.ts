@@ -1,17 +1,22 @@
 // Tenants: one function per verb.
 
+import './errors.ts'
 import * as audit from '../audit/service.ts'
 import type { Millis } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import { limit } from '../base/limit.ts'
 import { newSigningSecret } from '../base/seal.ts'
+import type { Outgoing } from '../callbacks/deliver.ts'
+import { type Callback, signedRequest } from '../callbacks/message.ts'
 import type { AdminCaller } from '../contract/caller.ts'
 import type { KeyCache, MonthlyCalls, Plans, Secrets } from '../contract/services.ts'
 import * as credentials from '../credentials/service.ts'
 import { type Db, type Reader, type Tx, upkeep } from '../db/db.ts'
 import * as inbox from '../inbox/service.ts'
-import * as outbox from '../jobs/service.ts'
+import type { LeasedJob } from '../jobs/job.ts'
+import type { MessageContext } from '../jobs/kind.ts'
+import * as jobs from '../jobs/service.ts'
 import * as kv from '../kv/service.ts'
 import * as quotas from '../quotas/service.ts'
 import * as store from './store.ts'
@@ -23,22 +28,22 @@ export const lockPurgeable = store.lockPurgeable
 export const all = store.all
 export const plansInUse = store.plans
 
-/** How much of a tenant's work one transaction lets rest, or takes up again. Rows. */
-const rest_rows_max = limit(
-  'tenants.rest_rows',
+/** Jobs of a tenant that one transaction pauses or resumes. */
+const pause_rows_max = limit(
+  'tenants.pause_rows',
   500,
   'rows',
   'Jobs of a deleted or restored tenant that one transaction pauses or resumes.',
 )
-/** What one step of that does: so many chunks, for so many tenants in turn. */
-const rest_chunks_max = limit(
-  'tenants.rest_chunks',
+/** One step is so many transactions, for so many tenants in turn. */
+const pause_chunks_max = limit(
+  'tenants.pause_chunks',
   8,
   'entries',
   'Transactions in one step that pauses or resumes the jobs of deleted or restored tenants.',
 )
-const rest_tenants_max = limit(
-  'tenants.rest_tenants',
+const pause_tenants_max = limit(
+  'tenants.pause_tenants',
   8,
   'entries',
   'Tenants in one step that pauses or resumes the jobs of deleted or restored tenants.',
@@ -130,7 +135,7 @@ async function view(
 /** From now on only the admin key may look, delete again or restore; the purge comes 30 days later. */
 export function remove(
   db: Db,
-  services: Pick<Changing, 'key_cache' | 'rest'>,
+  services: Pick<Changing, 'key_cache' | 'pauseOrResume'>,
   caller: AdminCaller,
   tenant_id: string,
 ): Promise<TenantRow> {
@@ -138,7 +143,7 @@ export function remove(
   return db.write(tenant_id, async (tx) => {
     const tenant = await store.markDeleted(tx, caller.tenant_id, tx.now + purge_grace_ms)
     if (!tenant) throw new ApiError('UNAUTHORIZED')
-    await beginRest(tx, services, tenant)
+    await beginPause(tx, services, tenant)
     tx.afterCommit(() => services.key_cache.clear())
     return tenant
   })
@@ -148,7 +153,7 @@ interface Changing extends Viewing {
   key_cache: KeyCache
   secrets: Secrets
   wake(due_at: Millis): void
-  rest(): void
+  pauseOrResume(): void
 }
 
 /** Throws INVALID_STATE when it is active, or when its purge may have begun. */
@@ -163,7 +168,7 @@ export async function restore(
   return db.write(tenant_id, async (tx) => {
     const restored = await store.restore(tx, caller.tenant_id)
     if (!restored) throw await restoreRefusal(tx, caller.tenant_id)
-    await beginRest(tx, services, restored)
+    await beginPause(tx, services, restored)
     tx.afterCommit(() => {
       services.key_cache.clear()
       services.wake(tx.now)
@@ -172,52 +177,52 @@ export async function restore(
   })
 }
 
-/** The first part of a tenant's work follows its status at once, which is all of it for nearly everybody. */
-async function beginRest(
+/** The first part of a tenant's jobs follows its status at once, which is all of them for nearly everybody. */
+async function beginPause(
   tx: Tx,
-  services: Pick<Changing, 'rest'>,
+  services: Pick<Changing, 'pauseOrResume'>,
   { tenant_id, status }: TenantRow,
 ): Promise<void> {
-  if (await outbox.rest(tx, tenant_id, status !== 'active', rest_rows_max)) return
-  await store.markRest(tx, tenant_id)
-  tx.afterCommit(() => services.rest())
+  if (await jobs.setPaused(tx, tenant_id, status !== 'active', pause_rows_max)) return
+  await store.markPausePending(tx, tenant_id)
+  tx.afterCommit(() => services.pauseOrResume())
 }
 
 /**
  * A bounded part of what is left of that, for the tenants after this one. Answers where to go on, or null when no
  * tenant is left anywhere.
  */
-export async function restStep(db: Db, after_tenant_id: string): Promise<string | null> {
-  const pending = await store.restPending(db, after_tenant_id, rest_tenants_max)
+export async function pauseStep(db: Db, after_tenant_id: string): Promise<string | null> {
+  const pending = await store.pausePending(db, after_tenant_id, pause_tenants_max)
   const last = pending.at(-1)
   if (!last) return after_tenant_id === '' ? null : ''
-  const next = pending.length < rest_tenants_max ? '' : last.tenant_id
-  for (let chunk = 0; chunk < rest_chunks_max && pending.length > 0; chunk++) {
+  const next = pending.length < pause_tenants_max ? '' : last.tenant_id
+  for (let chunk = 0; chunk < pause_chunks_max && pending.length > 0; chunk++) {
     const turn = pending.shift()!
-    if (!(await restChunk(db, turn.tenant_id))) pending.push(turn)
+    if (!(await pauseChunk(db, turn.tenant_id))) pending.push(turn)
   }
   return next
 }
 
 /** True when nothing of the tenant is left to do. */
-function restChunk(db: Db, tenant_id: string): Promise<boolean> {
+function pauseChunk(db: Db, tenant_id: string): Promise<boolean> {
   return db.write(upkeep, async (tx) => {
-    const held = await store.lockRest(tx, tenant_id)
+    const held = await store.lockPausePending(tx, tenant_id)
     if (!held) return true
-    const all = await outbox.rest(tx, tenant_id, held.status !== 'active', rest_rows_max)
-    if (all) await store.endRest(tx, tenant_id)
+    const all = await jobs.setPaused(tx, tenant_id, held.status !== 'active', pause_rows_max)
+    if (all) await store.endPausePending(tx, tenant_id)
     return all
   })
 }
 
-/** Due work of tenants that wait for deletion was found not to rest: it came in after the deletion. */
-export async function restLate(
+/** Due jobs of tenants that are pending deletion were found: they were enqueued after the deletion. */
+export async function pauseStragglers(
   db: Db,
-  services: Pick<Changing, 'rest'>,
+  services: Pick<Changing, 'pauseOrResume'>,
   tenant_ids: readonly string[],
 ): Promise<void> {
   for (const tenant_id of tenant_ids) {
-    if (await db.write(upkeep, (tx) => store.markLate(tx, tenant_id))) services.rest()
+    if (await db.write(upkeep, (tx) => store.markStragglers(tx, tenant_id))) services.pauseOrResume()
   }
 }
 
@@ -283,6 +288,24 @@ export async function signingSecrets(
   if (row.previous_signing_secret !== null && until !== null && until > now)
     sealed.push(row.previous_signing_secret)
   return sealed.map((text) => secrets.open(signingContext(tenant_id), text))
+}
+
+/**
+ * The signed request of one attempt. Read at each attempt: since the lease the secrets may have been rotated, the
+ * tenant deleted, or the callback changed. `find` comes last, so that what a PATCH or DELETE has changed since is not
+ * sent under the old event. Null when it finds none.
+ */
+export async function signedCallback(
+  { db, services, started_at }: MessageContext,
+  job: LeasedJob,
+  find: () => Promise<Callback | null>,
+): Promise<Outgoing | 'paused' | null> {
+  const secrets = await signingSecrets(db, services.secrets, job.tenant_id, started_at)
+  if (!secrets) return 'paused'
+  const callback = await find()
+  return (
+    callback && signedRequest({ ...callback, id: job.event_id, attempt: job.attempts, started_at, secrets })
+  )
 }
 
 /** For the operator. False when there is no such tenant. */

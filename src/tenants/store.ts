@@ -78,27 +78,33 @@ const LOCK_PURGEABLE = sql(
     where tenant_id = :tenant_id and status = 'pending_deletion' and purge_at <= :now`,
 )
 
-const MARK_REST = sql('tenants.mark_rest', 'update tenants set rest_pending = 1 where tenant_id = :tenant_id')
-
-const MARK_LATE = sql(
-  'tenants.mark_late',
-  `update tenants set rest_pending = 1
-    where tenant_id = :tenant_id and status = 'pending_deletion' and rest_pending = 0`,
+const MARK_PAUSE_PENDING = sql(
+  'tenants.mark_pause_pending',
+  'update tenants set pause_pending = 1 where tenant_id = :tenant_id',
 )
 
-const REST_PENDING = sql<{ tenant_id: string }>(
-  'tenants.rest_pending',
-  `select tenant_id from tenants where rest_pending = 1 and tenant_id > :after_tenant_id
+const MARK_STRAGGLERS = sql(
+  'tenants.mark_stragglers',
+  `update tenants set pause_pending = 1
+    where tenant_id = :tenant_id and status = 'pending_deletion' and pause_pending = 0`,
+)
+
+const PAUSE_PENDING = sql<{ tenant_id: string }>(
+  'tenants.pause_pending',
+  `select tenant_id from tenants where pause_pending = 1 and tenant_id > :after_tenant_id
     order by tenant_id limit :rows_max`,
 )
 
-// Takes the row's lock, so that a chunk of rest, a deletion and a restore go one after the other.
-const LOCK_REST = sql<{ status: TenantRow['status'] }>(
-  'tenants.lock_rest',
-  'update tenants set rest_pending = 1 where tenant_id = :tenant_id and rest_pending = 1 returning status',
+// Takes the row's lock, so that a step that pauses, a deletion and a restore go one after the other.
+const LOCK_PAUSE_PENDING = sql<{ status: TenantRow['status'] }>(
+  'tenants.lock_pause_pending',
+  'update tenants set pause_pending = 1 where tenant_id = :tenant_id and pause_pending = 1 returning status',
 )
 
-const END_REST = sql('tenants.end_rest', 'update tenants set rest_pending = 0 where tenant_id = :tenant_id')
+const END_PAUSE_PENDING = sql(
+  'tenants.end_pause_pending',
+  'update tenants set pause_pending = 0 where tenant_id = :tenant_id',
+)
 
 const DELETE = sql('tenants.delete', 'delete from tenants where tenant_id = :tenant_id')
 
@@ -177,27 +183,27 @@ export async function lockPurgeable(tx: Tx, tenant_id: string): Promise<boolean>
 }
 
 /** Not all of its work follows its status yet. */
-export function markRest(tx: Tx, tenant_id: string) {
-  return tx.run(MARK_REST, { tenant_id })
+export function markPausePending(tx: Tx, tenant_id: string) {
+  return tx.run(MARK_PAUSE_PENDING, { tenant_id })
 }
 
 /** The same for work that came in after the tenant's deletion. False when that is known, or it was restored. */
-export async function markLate(tx: Tx, tenant_id: string): Promise<boolean> {
-  return (await tx.run(MARK_LATE, { tenant_id })) === 1
+export async function markStragglers(tx: Tx, tenant_id: string): Promise<boolean> {
+  return (await tx.run(MARK_STRAGGLERS, { tenant_id })) === 1
 }
 
 /** The next tenants after this one whose work does not follow their status yet, in the order of their ids. */
-export function restPending(q: Reader, after_tenant_id: string, rows_max: number) {
-  return q.all(REST_PENDING, { after_tenant_id, rows_max })
+export function pausePending(q: Reader, after_tenant_id: string, rows_max: number) {
+  return q.all(PAUSE_PENDING, { after_tenant_id, rows_max })
 }
 
-/** First of every chunk of rest. Null when nothing is left to do, or the tenant is gone. */
-export function lockRest(tx: Tx, tenant_id: string) {
-  return tx.one(LOCK_REST, { tenant_id })
+/** First in every step that pauses or resumes. Null when nothing is left to do, or the tenant is gone. */
+export function lockPausePending(tx: Tx, tenant_id: string) {
+  return tx.one(LOCK_PAUSE_PENDING, { tenant_id })
 }
 
-export function endRest(tx: Tx, tenant_id: string) {
-  return tx.run(END_REST, { tenant_id })
+export function endPausePending(tx: Tx, tenant_id: string) {
+  return tx.run(END_PAUSE_PENDING, { tenant_id })
 }
 
 /** Last of a purge: nothing of the tenant is left to point here. */

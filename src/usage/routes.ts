@@ -3,6 +3,7 @@
 import { Type } from 'typebox'
 import { iso, parseTime } from '../base/clock.ts'
 import { invalid } from '../base/errors.ts'
+import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
 import { idParam, Shape, Time } from '../contract/schemas.ts'
 import * as tenants from '../tenants/service.ts'
@@ -13,6 +14,7 @@ const Calls = Type.Integer({ description: 'Calls with a key of the tenant.' })
 const Failures = Type.Integer({ description: 'Those that were answered 4xx or 5xx.' })
 
 export const getUsage = route({
+  group: v1,
   method: 'GET',
   path: '/v1/tenants/:tenant_id/usage',
   tag: 'Tenants',
@@ -42,21 +44,23 @@ export const getUsage = route({
     step: Type.Optional(Type.Enum([...steps], { description: 'hour, the default, or day; of UTC.' })),
   }),
   replies: {
-    200: Shape({
-      from: Time('The start of the first step.'),
-      to: Time('The end of what is counted.'),
-      step: Type.Enum([...steps]),
-      items: Type.Array(
-        Shape({
-          start_at: Time('When the step begins.'),
-          calls: Calls,
-          failures: Failures,
-          features: Type.Array(
-            Shape({ feature: Type.Enum([...features]), calls: Calls, failures: Failures }),
-          ),
-        }),
-      ),
-    }),
+    200: {
+      body: Shape({
+        from: Time('The start of the first step.'),
+        to: Time('The end of what is counted.'),
+        step: Type.Enum([...steps]),
+        items: Type.Array(
+          Shape('UsageStep', {
+            start_at: Time('When the step begins.'),
+            calls: Calls,
+            failures: Failures,
+            features: Type.Array(
+              Shape({ feature: Type.Enum([...features]), calls: Calls, failures: Failures }),
+            ),
+          }),
+        ),
+      }),
+    },
   },
   errors: [],
   async handle({ db, caller, services, now }, { params, query }) {

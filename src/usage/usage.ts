@@ -38,33 +38,13 @@ export interface Count {
   failures: number
 }
 
-/** The first segment of a path after /v1 or /api, where the feature has another name. */
-const names: Readonly<Record<string, string>> = {
-  'approval-keys': 'approval_keys',
-  approvals: 'checkpoints',
-  namespaces: 'kv',
-  webhook: 'inboxes',
-  'rate-limit': 'rate_limits',
-}
-
-const features_by_path = new Map<string, string>()
-
-/** Of a route's path: `kv` for `/v1/kv/:namespace/:key`. */
-export function featureOf(path: string): string {
-  let feature = features_by_path.get(path)
-  if (feature === undefined) {
-    const segment = path.split('/')[2] ?? ''
-    feature = names[segment] ?? segment
-    features_by_path.set(path, feature)
-  }
-  return feature
-}
-
 /** Adds counts to those of the other nodes, in one transaction. */
 export type AddCounts = (counts: readonly Count[]) => Promise<void>
 
 export class Usage implements UsageCounts {
   #waiting = new Map<string, Count>()
+  /** By feature and tenant, of those that wait the one counted last: most calls find theirs here, without a text for its key. */
+  #recent = new Map<string, Map<string, Count>>()
   #writing: Promise<void> | null = null
   readonly #writes = new Repeat(write_every_ms, () => this.flush())
 
@@ -75,18 +55,27 @@ export class Usage implements UsageCounts {
     return this.#waiting.size
   }
 
-  count(tenant_id: string, path: string, failed: boolean, now: Millis): void {
-    const hour = now - (now % hour_ms)
-    const feature = featureOf(path)
+  count(tenant_id: string, feature: string, failed: boolean, now: Millis): void {
+    const recent = this.#recent.get(feature)?.get(tenant_id)
+    const is_this_hour = recent !== undefined && now >= recent.hour && now < recent.hour + hour_ms
+    const count = is_this_hour ? recent : this.#countOf(tenant_id, feature, now - (now % hour_ms))
+    if (!count) return
+    count.calls += 1
+    if (failed) count.failures += 1
+  }
+
+  /** Null when too many wait already. */
+  #countOf(tenant_id: string, feature: string, hour: Millis): Count | null {
     const key = `${tenant_id} ${hour} ${feature}`
     let count = this.#waiting.get(key)
     if (!count) {
-      if (this.#waiting.size >= waiting_max) return
+      if (this.#waiting.size >= waiting_max) return null
       count = { tenant_id, hour, feature, calls: 0, failures: 0 }
       this.#waiting.set(key, count)
     }
-    count.calls += 1
-    if (failed) count.failures += 1
+    const of_feature = this.#recent.get(feature) ?? new Map<string, Count>()
+    this.#recent.set(feature, of_feature.set(tenant_id, count))
+    return count
   }
 
   /** Writes what was counted since the last time. Rejects when the database refused; the counts are kept then. */
@@ -107,6 +96,7 @@ export class Usage implements UsageCounts {
       .sort(([one], [other]) => (one < other ? -1 : 1))
       .map(([, count]) => count)
     this.#waiting = new Map()
+    this.#recent.clear()
     for (let at = 0; at < counts.length; at += writes_max) {
       try {
         await this.add(counts.slice(at, at + writes_max))

@@ -2,8 +2,8 @@
 
 import { hashKey, newKey, prefixes } from '../../src/base/keys.ts'
 import type { CallerKind } from '../../src/contract/caller.ts'
+import { api } from '../../src/contract/group.ts'
 import type { Route } from '../../src/contract/route.ts'
-import { isApi } from '../../src/contract/surface.ts'
 import { bearer, caller_kinds, type Keyring, newKeyring, ownHeaders } from './contract.ts'
 import type { TestService } from './service.ts'
 
@@ -67,12 +67,12 @@ async function mustBeEnded(service: TestService, name: string, key: string): Pro
 /** Under /api the key says it all: these are good keys there. */
 const good_under_api = ['x-api-key without x-agent-id', 'an admin key in x-api-key']
 
-/** Name of the fault to headers: each of them is answered 401, by this route and by every other of its surface. */
-export function unusable(all: Dead, { path }: Pick<Route, 'path'>): Record<string, Record<string, string>> {
+/** Name of the fault to headers: each of them is answered 401, by this route and by every other of its group. */
+export function unusable(all: Dead, { group }: Pick<Route, 'group'>): Record<string, Record<string, string>> {
   const rows = Object.entries(unusableRows(all))
   const known = good_under_api.filter((name) => rows.some(([other]) => other === name))
   if (known.length !== good_under_api.length) throw new Error('a row that is good under /api is gone')
-  return Object.fromEntries(rows.filter(([name]) => !(isApi(path) && good_under_api.includes(name))))
+  return Object.fromEntries(rows.filter(([name]) => !(group === api && good_under_api.includes(name))))
 }
 
 function unusableRows({ keyring, dead }: Dead): Record<string, Record<string, string>> {

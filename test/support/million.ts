@@ -106,9 +106,9 @@ export function seeds(now: number): string[] {
       `${tenant}, ${id('chk')}, 'approved', 't', 'http://localhost/', 'dlq', ${ended}, 'a', 'none', 0, ${ended}, ${ended}`,
     ),
     fill(
-      'outbox',
+      'jobs',
       30_000,
-      `tenant_id, kind, source_id, event_id, destination, next_at, lease_until, fence, attempts, resting`,
+      `tenant_id, kind, source_id, event_id, destination, next_at, lease_until, fence, attempts, paused`,
       `${tenant}, 'schedule', ${id('sch')}, ${id('evt')}, '', ${ended}, 0, 0, 0, 0`,
     ),
     fill(

@@ -1,13 +1,14 @@
--- Work that waits: dead letters, schedules, checkpoints, and the outbox that all of them share.
+-- Jobs, and the features that run them: dead letters, schedules, checkpoints.
 
 create index tenants_purging on tenants (purge_at) where status = 'pending_deletion';
 
--- resting: the tenant waits for deletion. lease_until: who leased it may still be at it. fence: rises with every
--- lease and every change, so that a late result is known as such. destination: scheme, host and port, '' when
--- nothing is sent.
-create table outbox (
+-- paused: the tenant is pending deletion. lease_until: the node that leased the job may still be at it.
+-- previous_lease_until: what lease_until was when the job was last leased; above 0, that lease was not settled. fence:
+-- the fencing token, which rises with every lease and every change. destination: scheme, host and port, '' when nothing
+-- is sent. starts_at_once: the first attempt waits for no tick.
+create table jobs (
   tenant_id {text} not null,
-  kind {text} not null check (kind in ('schedule', 'timeout', 'callback')),
+  kind {text} not null,
   source_id {text} not null,
   event_id {text} not null,
   destination {text} not null,
@@ -16,16 +17,20 @@ create table outbox (
   fence {integer} not null,
   attempts {integer} not null,
   first_attempt_at {integer},
-  resting {integer} not null,
+  paused {integer} not null,
+  previous_lease_until {integer} not null default 0,
+  starts_at_once {integer} not null default 0,
   primary key (tenant_id, kind, source_id)
 ) {keyed};
-create index outbox_due on outbox (next_at) where resting = 0;
-create index outbox_first_callbacks on outbox (next_at) where resting = 0 and kind = 'callback' and attempts = 0;
-create index outbox_lanes on outbox (tenant_id, destination, next_at) where resting = 0;
+create index jobs_due on jobs (next_at) where paused = 0;
+create index jobs_first_attempts on jobs (next_at) where paused = 0 and starts_at_once = 1 and attempts = 0;
+create index jobs_lanes on jobs (tenant_id, destination, next_at) where paused = 0;
+create index jobs_tenants on jobs (tenant_id, next_at, kind, source_id) where paused = 0;
+create index jobs_paused on jobs (tenant_id, next_at, kind, source_id) where paused = 1;
 
 create table attempts (
   tenant_id {text} not null,
-  source {text} not null check (source in ('schedule', 'checkpoint')),
+  source {text} not null,
   source_id {text} not null,
   seq {integer} not null,
   event_id {text} not null,

@@ -1,7 +1,5 @@
--- The work of a deleted tenant comes to rest in steps, and tenants take turns where work piles up.
+-- The jobs of a deleted tenant are paused in steps.
 
--- rest_pending: not all of the tenant's work follows its status yet (outbox.resting).
-alter table tenants add column rest_pending {integer} not null default 0;
-create index tenants_rest_pending on tenants (tenant_id) where rest_pending = 1;
-create index outbox_tenants on outbox (tenant_id, next_at) where resting = 0;
-create index outbox_resting on outbox (tenant_id, next_at) where resting = 1
+-- pause_pending: not all of the tenant's jobs follow its status yet (jobs.paused).
+alter table tenants add column pause_pending {integer} not null default 0;
+create index tenants_pause_pending on tenants (tenant_id) where pause_pending = 1

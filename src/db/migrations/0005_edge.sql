@@ -63,37 +63,6 @@ create table inbox_messages (
   primary key (tenant_id, inbox_id, seq)
 ) {heap};
 
--- The outbox again, for one more kind of work: SQLite cannot change a check.
-create table outbox_of_four (
-  tenant_id {text} not null,
-  kind {text} not null check (kind in ('schedule', 'timeout', 'callback', 'forward')),
-  source_id {text} not null,
-  event_id {text} not null,
-  destination {text} not null,
-  next_at {integer} not null,
-  lease_until {integer} not null,
-  fence {integer} not null,
-  attempts {integer} not null,
-  first_attempt_at {integer},
-  resting {integer} not null,
-  lapsed_until {integer} not null default 0,
-  primary key (tenant_id, kind, source_id)
-) {keyed};
-insert into outbox_of_four
-    (tenant_id, kind, source_id, event_id, destination, next_at, lease_until, fence, attempts, first_attempt_at,
-     resting, lapsed_until)
-  select tenant_id, kind, source_id, event_id, destination, next_at, lease_until, fence, attempts, first_attempt_at,
-         resting, lapsed_until
-    from outbox;
-drop table outbox;
-alter table outbox_of_four rename to outbox;
-create index outbox_due on outbox (next_at) where resting = 0;
-create index outbox_first_attempts on outbox (next_at)
-  where resting = 0 and kind in ('callback', 'forward') and attempts = 0;
-create index outbox_lanes on outbox (tenant_id, destination, next_at) where resting = 0;
-create index outbox_tenants on outbox (tenant_id, next_at, kind, source_id) where resting = 0;
-create index outbox_resting on outbox (tenant_id, next_at, kind, source_id) where resting = 1;
-
 -- Rate counters are rows of kv_entries whose value is the JSON text of algorithm and window; a tombstone keeps the
 -- limit and the window. rl_limit: the number as it was sent. rl_hits: of the window, or of the current bucket.
 -- rl_previous: of the bucket before; null for a fixed window. rl_taken: what the last check of a sliding window took.

@@ -1,20 +1,20 @@
-// Due work that was seen and not started, by tenant and lane, so that a pick passes over a full lane at one look.
+// Due jobs that were read and not started, by tenant and lane, so that a choice passes a full lane at one look.
 
-import type { Seeker, Slots } from './slots.ts'
+import type { Candidate, ConcurrencyLimiter } from './concurrency.ts'
 
 interface Ranked<T> {
   item: T
-  /** Its place in the order that the window was filled in. */
+  /** Its position in the order that the buffer was filled in. */
   rank: number
 }
 
 type Lanes<T> = Map<string, Ranked<T>[]>
 
-export class Window<T extends Seeker> {
+export class JobBuffer<T extends Candidate> {
   readonly #tenants = new Map<string, Lanes<T>>()
   #size = 0
 
-  /** What has waited longest comes first. */
+  /** The longest due comes first. */
   constructor(items: readonly T[] = []) {
     for (const [rank, item] of items.entries()) this.#add(item, rank)
   }
@@ -27,22 +27,20 @@ export class Window<T extends Seeker> {
     return [...this.#tenants.keys()]
   }
 
-  /**
-   * Takes one item of each of these tenants in turn, and a place for it, until there is no room or nothing left.
-   */
-  pick(tenant_ids: readonly string[], slots: Slots, wanted: (item: T) => boolean): T[] {
-    const picked: T[] = []
-    let turns = tenant_ids.map((tenant_id) => openLanes(this.#tenants.get(tenant_id)!, slots, wanted))
-    while (turns.length > 0 && slots.free > 0) {
+  /** Round robin: takes one job of each of these tenants, and a permit for it, until there is no room or none left. */
+  take(tenant_ids: readonly string[], limiter: ConcurrencyLimiter, wanted: (item: T) => boolean): T[] {
+    const taken: T[] = []
+    let turns = tenant_ids.map((tenant_id) => openLanes(this.#tenants.get(tenant_id)!, limiter, wanted))
+    while (turns.length > 0 && limiter.free > 0) {
       turns = turns.filter((open) => {
-        const item = slots.free > 0 ? next(open, slots, wanted) : null
-        if (item) picked.push(item)
+        const item = limiter.free > 0 ? takeFirst(open, limiter, wanted) : null
+        if (item) taken.push(item)
         return item !== null
       })
     }
-    this.#size -= picked.length
-    for (const tenant_id of tenant_ids) this.#forgetEmpty(tenant_id)
-    return picked
+    this.#size -= taken.length
+    for (const tenant_id of tenant_ids) this.#removeEmpty(tenant_id)
+    return taken
   }
 
   #add(item: T, rank: number): void {
@@ -54,44 +52,52 @@ export class Window<T extends Seeker> {
     this.#size += 1
   }
 
-  #forgetEmpty(tenant_id: string): void {
+  #removeEmpty(tenant_id: string): void {
     const lanes = this.#tenants.get(tenant_id)!
     for (const [destination, queue] of lanes) if (queue.length === 0) lanes.delete(destination)
     if (lanes.size === 0) this.#tenants.delete(tenant_id)
   }
 }
 
-/** A lane of which something may be started, at the first such item. */
-interface Open<T> {
+/** A lane of which a job may be started, at the first such job. */
+interface OpenLane<T> {
   queue: Ranked<T>[]
   at: number
 }
 
-/** In the order of their first items. */
-function openLanes<T extends Seeker>(lanes: Lanes<T>, slots: Slots, wanted: (item: T) => boolean): Open<T>[] {
-  const open: Open<T>[] = []
+/** In the order of their first jobs. */
+function openLanes<T extends Candidate>(
+  lanes: Lanes<T>,
+  limiter: ConcurrencyLimiter,
+  wanted: (item: T) => boolean,
+): OpenLane<T>[] {
+  const open: OpenLane<T>[] = []
   for (const queue of lanes.values()) {
-    if (!slots.isFree(queue[0]!.item)) continue
+    if (!limiter.mayAcquire(queue[0]!.item)) continue
     const at = queue.findIndex(({ item }) => wanted(item))
     if (at !== -1) open.push({ queue, at })
   }
   return open.sort((one, other) => rankOf(one) - rankOf(other))
 }
 
-function rankOf<T>({ queue, at }: Open<T>): number {
+function rankOf<T>({ queue, at }: OpenLane<T>): number {
   return queue[at]!.rank
 }
 
-/** Takes the tenant's first item for which there is a place; null when there is none. */
-function next<T extends Seeker>(open: Open<T>[], slots: Slots, wanted: (item: T) => boolean): T | null {
+/** Takes the tenant's first job for which there is a permit; null when there is none. */
+function takeFirst<T extends Candidate>(
+  open: OpenLane<T>[],
+  limiter: ConcurrencyLimiter,
+  wanted: (item: T) => boolean,
+): T | null {
   while (open.length > 0) {
     const lane = open[0]!
     const { item } = lane.queue[lane.at]!
-    if (!slots.isFree(item)) {
+    if (!limiter.mayAcquire(item)) {
       open.shift()
       continue
     }
-    slots.take(item)
+    limiter.acquire(item)
     lane.queue.splice(lane.at, 1)
     while (lane.at < lane.queue.length && !wanted(lane.queue[lane.at]!.item)) lane.at++
     open.shift()
@@ -101,8 +107,8 @@ function next<T extends Seeker>(open: Open<T>[], slots: Slots, wanted: (item: T)
   return null
 }
 
-/** Keeps the order of first items. */
-function insert<T>(open: Open<T>[], lane: Open<T>): void {
+/** Keeps the order of first jobs. */
+function insert<T>(open: OpenLane<T>[], lane: OpenLane<T>): void {
   const rank = rankOf(lane)
   const at = open.findIndex((other) => rankOf(other) > rank)
   open.splice(at === -1 ? open.length : at, 0, lane)

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { Db, Params, Statement } from '../db/db.ts'
-import { lane_max, Slots } from './slots.ts'
-import { Turns } from './turns.ts'
+import { ConcurrencyLimiter, lane_max } from './concurrency.ts'
+import { RoundRobin } from './round-robin.ts'
 
 const now = 1_000
 
@@ -27,13 +27,13 @@ class Crowd {
   #all({ name }: Statement, params: Params): object[] {
     this.asked.push({ name, params })
     const rows_max = params.rows_max as number
-    if (name === 'outbox.tenants') {
+    if (name === 'jobs.tenants') {
       const begin = params.after_tenant_id === '' ? 0 : Number(params.after_tenant_id) + 1
       return range(begin, Math.min(this.tenants, begin + rows_max)).map((id) => {
         return { tenant_id: id, tenant_status: 'active', next_at: now }
       })
     }
-    if (name === 'outbox.lanes') {
+    if (name === 'jobs.lanes') {
       const begin = Number(params.from_destination)
       return range(begin, begin + rows_max).map((destination) => ({ destination, next_at: now }))
     }
@@ -55,11 +55,11 @@ function range(from: number, to: number): string[] {
 describe('one call', () => {
   test('leaps over 1,000 tenants, and reads 64 of those with due work, 16 rows each', async () => {
     const crowd = new Crowd(2_000, 15)
-    await new Turns(crowd.db).take(now, new Slots())
-    expect(crowd.values('outbox.tenants', 'rows_max')).toEqual([1_000])
-    expect(crowd.values('outbox.due_of_tenant', 'tenant_id')).toEqual(range(0, 64))
-    expect(new Set(crowd.values('outbox.due_of_tenant', 'rows_max'))).toEqual(new Set([16]))
-    expect(crowd.values('outbox.lanes', 'tenant_id')).toEqual([])
+    await new RoundRobin(crowd.db).next(now, new ConcurrencyLimiter())
+    expect(crowd.values('jobs.tenants', 'rows_max')).toEqual([1_000])
+    expect(crowd.values('jobs.due_of_tenant', 'tenant_id')).toEqual(range(0, 64))
+    expect(new Set(crowd.values('jobs.due_of_tenant', 'rows_max'))).toEqual(new Set([16]))
+    expect(crowd.values('jobs.lanes', 'tenant_id')).toEqual([])
   })
 
   const shares: [tenants: number, walked: number, lanes: number, reads: number][] = [
@@ -74,20 +74,20 @@ describe('one call', () => {
     async (...row) => {
       const [tenants, walked, lanes, reads] = row
       const crowd = new Crowd(tenants)
-      await new Turns(crowd.db).take(now, new Slots())
-      expect(crowd.values('outbox.lanes', 'tenant_id')).toEqual(range(0, walked))
-      expect(new Set(crowd.values('outbox.lanes', 'rows_max'))).toEqual(new Set([lanes]))
-      expect(crowd.values('outbox.due_in_lane', 'tenant_id')).toHaveLength(walked * reads)
-      expect(new Set(crowd.values('outbox.due_in_lane', 'rows_max'))).toEqual(new Set([lane_max]))
+      await new RoundRobin(crowd.db).next(now, new ConcurrencyLimiter())
+      expect(crowd.values('jobs.lanes', 'tenant_id')).toEqual(range(0, walked))
+      expect(new Set(crowd.values('jobs.lanes', 'rows_max'))).toEqual(new Set([lanes]))
+      expect(crowd.values('jobs.due_in_lane', 'tenant_id')).toHaveLength(walked * reads)
+      expect(new Set(crowd.values('jobs.due_in_lane', 'rows_max'))).toEqual(new Set([lane_max]))
     },
   )
 
   test('reads no destination that has no free place', async () => {
     const crowd = new Crowd(1)
-    const slots = new Slots()
-    for (const destination of range(0, 40)) slots.take({ tenant_id: '000000', destination })
-    await new Turns(crowd.db).take(now, slots)
-    expect(crowd.values('outbox.due_in_lane', 'destination')).toEqual(range(40, 72))
+    const limiter = new ConcurrencyLimiter()
+    for (const destination of range(0, 40)) limiter.acquire({ tenant_id: '000000', destination })
+    await new RoundRobin(crowd.db).next(now, limiter)
+    expect(crowd.values('jobs.due_in_lane', 'destination')).toEqual(range(40, 72))
   })
 
   test('reads nothing of tenants whose work is to come, or is to rest', async () => {
@@ -99,10 +99,10 @@ describe('one call', () => {
     const names: string[] = []
     const all = ({ name }: Statement) => {
       names.push(name)
-      return name === 'outbox.tenants' ? ahead : []
+      return name === 'jobs.tenants' ? ahead : []
     }
-    expect(await new Turns({ all } as unknown as Db).take(now, new Slots())).toEqual([])
-    expect(names).toEqual(['outbox.tenants'])
+    expect(await new RoundRobin({ all } as unknown as Db).next(now, new ConcurrencyLimiter())).toEqual([])
+    expect(names).toEqual(['jobs.tenants'])
   })
 })
 
@@ -114,36 +114,32 @@ describe('the next call', () => {
     ['none, where no tenant is left', new Crowd(32), ['', '000031', '']],
   ]
   test.each(laps)('goes on after %s', async (_, crowd, after) => {
-    const turns = new Turns(crowd.db)
-    for (const _ of after) await turns.take(now, new Slots())
-    expect(crowd.values('outbox.tenants', 'after_tenant_id')).toEqual(after)
+    const turns = new RoundRobin(crowd.db)
+    for (const _ of after) await turns.next(now, new ConcurrencyLimiter())
+    expect(crowd.values('jobs.tenants', 'after_tenant_id')).toEqual(after)
   })
 
   test('goes on, for a tenant, at the destination that was not read, or not leapt over', async () => {
     const crowd = new Crowd(1)
-    const turns = new Turns(crowd.db)
-    await turns.take(now, new Slots())
-    const busy = { hasPlaceFor: () => true, isFree: () => false } as unknown as Slots
-    for (let i = 0; i < 2; i++) await turns.take(now, busy)
+    const turns = new RoundRobin(crowd.db)
+    await turns.next(now, new ConcurrencyLimiter())
+    const busy = { hasPermitFor: () => true, mayAcquire: () => false } as unknown as ConcurrencyLimiter
+    for (let i = 0; i < 2; i++) await turns.next(now, busy)
     // 32 were read; then all destinations are busy and passed over: 499, because the 500th is the next.
-    expect(crowd.values('outbox.lanes', 'from_destination')).toEqual([
-      '',
-      ...range(32, 33),
-      ...range(531, 532),
-    ])
+    expect(crowd.values('jobs.lanes', 'from_destination')).toEqual(['', ...range(32, 33), ...range(531, 532)])
   })
 
   test('looks at no destination of a tenant that has no place left, except for its timeouts', async () => {
     const crowd = new Crowd(1)
-    const turns = new Turns(crowd.db)
-    const slots = new Slots()
-    for (const destination of range(0, 256)) slots.take({ tenant_id: '000000', destination })
-    await turns.take(now, slots)
-    expect(crowd.values('outbox.lanes', 'from_destination')).toEqual([])
-    expect(crowd.values('outbox.due_in_lane', 'destination')).toEqual([''])
-    slots.giveBack({ tenant_id: '000000', destination: range(0, 1)[0]! })
-    await turns.take(now, slots)
-    expect(crowd.values('outbox.lanes', 'from_destination')).toEqual([''])
+    const turns = new RoundRobin(crowd.db)
+    const limiter = new ConcurrencyLimiter()
+    for (const destination of range(0, 256)) limiter.acquire({ tenant_id: '000000', destination })
+    await turns.next(now, limiter)
+    expect(crowd.values('jobs.lanes', 'from_destination')).toEqual([])
+    expect(crowd.values('jobs.due_in_lane', 'destination')).toEqual([''])
+    limiter.release({ tenant_id: '000000', destination: range(0, 1)[0]! })
+    await turns.next(now, limiter)
+    expect(crowd.values('jobs.lanes', 'from_destination')).toEqual([''])
   })
 
   const remembered: [tenants: number, from: string][] = [
@@ -155,12 +151,13 @@ describe('the next call', () => {
     async (...row) => {
       const [tenants, from] = row
       const crowd = new Crowd(tenants)
-      const turns = new Turns(crowd.db)
+      const turns = new RoundRobin(crowd.db)
       // 32 at a time, and at the end of a lap what is left.
-      for (let call = 0; call < Math.ceil(tenants / 32); call++) await turns.take(now, new Slots())
+      for (let call = 0; call < Math.ceil(tenants / 32); call++)
+        await turns.next(now, new ConcurrencyLimiter())
       crowd.asked.length = 0
-      await turns.take(now, new Slots())
-      expect(crowd.values('outbox.lanes', 'from_destination')[0]).toBe(from)
+      await turns.next(now, new ConcurrencyLimiter())
+      expect(crowd.values('jobs.lanes', 'from_destination')[0]).toBe(from)
     },
   )
 })

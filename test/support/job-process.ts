@@ -84,11 +84,11 @@ export class Mortal {
     return join(this.#folder, 'waystation.db')
   }
 
-  /** While it is dead: as if it had been dead for so long. Every time in the outbox lies that much further back. */
+  /** While it is dead: as if it had been dead for so long. Every time of a job lies that much further back. */
   pass(ms: number): void {
     this.inspect((db) =>
       db.run(
-        `update outbox set next_at = next_at - ?1, lease_until = lease_until - ?1,
+        `update jobs set next_at = next_at - ?1, lease_until = lease_until - ?1,
                 first_attempt_at = first_attempt_at - ?1`,
         [ms],
       ),
@@ -120,24 +120,24 @@ export class Mortal {
 
 /** What must be true of the file at any moment: either both of two things that belong together, or neither. */
 const halves: Record<string, string> = {
-  'a pending schedule is not in the outbox': `
+  'a pending schedule has no job': `
     select id from schedules s where status = 'pending' and not exists
-      (select 1 from outbox o where o.tenant_id = s.tenant_id and o.kind = 'schedule' and o.source_id = s.id)`,
-  'work in the outbox has no pending schedule': `
-    select source_id from outbox o where kind = 'schedule' and not exists
+      (select 1 from jobs o where o.tenant_id = s.tenant_id and o.kind = 'schedule' and o.source_id = s.id)`,
+  'a job has no pending schedule': `
+    select source_id from jobs o where kind = 'schedule' and not exists
       (select 1 from schedules s where s.tenant_id = o.tenant_id and s.id = o.source_id and s.status = 'pending')`,
   'a pending checkpoint has no timeout': `
     select id from checkpoints c where status = 'pending' and not exists
-      (select 1 from outbox o where o.tenant_id = c.tenant_id and o.kind = 'timeout' and o.source_id = c.id)`,
+      (select 1 from jobs o where o.tenant_id = c.tenant_id and o.kind = 'timeout' and o.source_id = c.id)`,
   'a timeout has no pending checkpoint': `
-    select source_id from outbox o where kind = 'timeout' and not exists
+    select source_id from jobs o where kind = 'timeout' and not exists
       (select 1 from checkpoints c where c.tenant_id = o.tenant_id and c.id = o.source_id and c.status = 'pending')`,
   'a decision is neither told, nor given up, nor about to be told': `
     select id from checkpoints c where status in ('approved', 'rejected') and callback_status <> 'delivered'
       and callback_status <> 'failed' and not (callback_status = 'pending' and exists
-      (select 1 from outbox o where o.tenant_id = c.tenant_id and o.kind = 'callback' and o.source_id = c.id))`,
+      (select 1 from jobs o where o.tenant_id = c.tenant_id and o.kind = 'callback' and o.source_id = c.id))`,
   'a callback is to be sent that is not pending': `
-    select source_id from outbox o where kind = 'callback' and not exists
+    select source_id from jobs o where kind = 'callback' and not exists
       (select 1 from checkpoints c where c.tenant_id = o.tenant_id and c.id = o.source_id
           and c.status in ('approved', 'rejected') and c.callback_status = 'pending')`,
   'a schedule has not exactly the dead letter that it should have': `

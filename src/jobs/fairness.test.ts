@@ -1,12 +1,14 @@
 import { afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { forEachDatabase } from '../../test/support/databases.ts'
-import { Bench } from '../../test/support/work-engine.ts'
+import { Bench, kindOf } from '../../test/support/job-bench.ts'
 import { idBound } from '../base/ids.ts'
 import { type Tx, unnamed } from '../db/db.ts'
-import { type Batch, type Candidate, Candidates } from './candidates.ts'
-import type { WorkKind } from './job.ts'
-import * as outbox from './service.ts'
-import { destination_max, type Lane, lane_max, node_max, quick_ms, reserve, Slots } from './slots.ts'
+import { job_kinds } from '../routes.ts'
+import { ConcurrencyLimiter, destination_max, type Lane, lane_max, node_max, reserve } from './concurrency.ts'
+import { type Batch, FairQueue, type QueuedJob } from './fairness.ts'
+import { kindsOf } from './kind.ts'
+import { quick_ms } from './prefetch.ts'
+import * as jobs from './service.ts'
 
 const window_rows_max = 1_000
 const window_fresh_ms = 100
@@ -33,7 +35,7 @@ forEachDatabase('what is started next', (databases) => {
     destination: string
     /** Milliseconds that it has been due. */
     due_for?: number
-    kind?: WorkKind
+    kind?: string
     count?: number
   }
 
@@ -49,15 +51,15 @@ forEachDatabase('what is started next', (databases) => {
 
   function insert(tx: Tx, { tenant_id, destination, due_for = 0, kind = 'schedule' }: Work): Promise<void> {
     const source_id = idBound('sch', ++made)
-    const work = { tenant_id, kind, source_id, destination, next_at: now() - due_for }
-    return outbox.plan(tx, { wake() {} }, { ...work, event_id: `evt_${made}` })
+    const work = { tenant_id, kind: kindOf(kind), source_id, destination, next_at: now() - due_for }
+    return jobs.enqueue(tx, { wake() {} }, { ...work, event_id: `evt_${made}` })
   }
 
   /** As the engine goes on: rounds until nothing more is to be had. Nothing ends meanwhile. */
-  async function chooseAll(candidates: Candidates, slots: Slots): Promise<Candidate[]> {
-    const chosen: Candidate[] = []
+  async function chooseAll(queue: FairQueue, limiter: ConcurrencyLimiter): Promise<QueuedJob[]> {
+    const chosen: QueuedJob[] = []
     for (;;) {
-      const batches = await candidates.choose(slots, any)
+      const batches = await queue.next(limiter, any)
       if (batches.length === 0) return chosen
       for (const { items } of batches) chosen.push(...items)
       await lease(batches)
@@ -67,30 +69,30 @@ forEachDatabase('what is started next', (databases) => {
   /** What the engine does with a batch: it is nobody else's for now. */
   async function lease(batches: Batch[]): Promise<void> {
     for (const { source_id } of batches.flatMap(({ items }) => items)) {
-      await bench.write('update outbox set lease_until = :until where source_id = :source_id', {
+      await bench.write('update jobs set lease_until = :until where source_id = :source_id', {
         until: now() + 30_000,
         source_id,
       })
     }
   }
 
-  const newCandidates = () => new Candidates(bench.db, bench.clock)
+  const newQueue = () => new FairQueue(bench.db, bench.clock, kindsOf(job_kinds))
 
-  function answer(slots: Slots, lane: Lane): void {
-    expect(slots.turn(lane)).toBe(true)
-    slots.end(lane, { answered: true, duration_ms: quick_ms + 1 })
+  function answer(limiter: ConcurrencyLimiter, lane: Lane): void {
+    expect(limiter.start(lane)).toBe(true)
+    limiter.end(lane, { answered: true, duration_ms: quick_ms + 1 })
   }
 
   /** A slot table in which this lane has shown that it is answered. */
-  function provenSlots(...lanes: { tenant_id: string; destination: string }[]): Slots {
-    const slots = new Slots()
+  function provenLimiter(...lanes: { tenant_id: string; destination: string }[]): ConcurrencyLimiter {
+    const limiter = new ConcurrencyLimiter()
     for (const lane of lanes) {
       for (let i = 1; i < lane_max; i++) {
-        slots.take(lane)
-        answer(slots, lane)
+        limiter.acquire(lane)
+        answer(limiter, lane)
       }
     }
-    return slots
+    return limiter
   }
 
   const a = { tenant_id: 'ten_a', destination: 'http://a.test' }
@@ -98,17 +100,17 @@ forEachDatabase('what is started next', (databases) => {
 
   test('nothing when nothing is due', async () => {
     await plan({ ...a, due_for: -1 })
-    const candidates = newCandidates()
-    expect(await candidates.choose(new Slots(), any)).toEqual([])
-    expect(candidates.waiting).toBe(0)
+    const queue = newQueue()
+    expect(await queue.next(new ConcurrencyLimiter(), any)).toEqual([])
+    expect(queue.waiting).toBe(0)
   })
 
   test('what has waited longest comes first', async () => {
     for (const due_for of [1, 3, 2]) await plan({ ...a, due_for, kind: 'timeout', destination: '' })
-    const [batch] = await newCandidates().choose(new Slots(), any)
-    const ids = (
-      await bench.rows<{ source_id: string }>('select source_id from outbox order by next_at')
-    ).map(({ source_id }) => source_id)
+    const [batch] = await newQueue().next(new ConcurrencyLimiter(), any)
+    const ids = (await bench.rows<{ source_id: string }>('select source_id from jobs order by next_at')).map(
+      ({ source_id }) => source_id,
+    )
     expect(batch!.items.map(({ source_id }) => source_id)).toEqual(ids)
   })
 
@@ -119,7 +121,7 @@ forEachDatabase('what is started next', (databases) => {
       const two = { tenant_id: 'ten_b', destination: shared }
       await plan({ ...one, due_for: 50, count: 40 })
       await plan({ ...two, due_for: 1, count: 40 })
-      const chosen = (await newCandidates().choose(provenSlots(one, two), any)).flatMap(({ items }) => items)
+      const chosen = (await newQueue().next(provenLimiter(one, two), any)).flatMap(({ items }) => items)
       expect(chosen.filter(({ tenant_id }) => tenant_id === 'ten_a')).toHaveLength(8)
       expect(chosen.filter(({ tenant_id }) => tenant_id === 'ten_b')).toHaveLength(8)
     })
@@ -130,7 +132,7 @@ forEachDatabase('what is started next', (databases) => {
       const others = Array.from({ length: 40 }, (_, i) => ({ ...b, tenant_id: `ten_b${i}` }))
       const own = others.map((lane, i) => ({ ...lane, destination: `http://b-${i}.test` }))
       for (const lane of own) await plan({ ...lane, due_for: 1 })
-      const chosen = (await newCandidates().choose(provenSlots(...lanes), any)).flatMap(({ items }) => items)
+      const chosen = (await newQueue().next(provenLimiter(...lanes), any)).flatMap(({ items }) => items)
       expect(chosen).toHaveLength(node_max - reserve)
       expect(new Set(chosen.map(({ tenant_id }) => tenant_id)).size).toBe(41)
     })
@@ -141,41 +143,41 @@ forEachDatabase('what is started next', (databases) => {
       const two = { tenant_id: 'ten_b', destination: shared }
       await plan({ ...one, due_for: 50, count: 60 })
       await plan({ ...two, due_for: 1, count: 60 })
-      const slots = provenSlots(one, two)
-      const candidates = newCandidates()
-      for (let i = 1; i < destination_max; i++) slots.take(one)
+      const limiter = provenLimiter(one, two)
+      const queue = newQueue()
+      for (let i = 1; i < destination_max; i++) limiter.acquire(one)
       const served: string[] = []
       for (let i = 0; i < 20; i++) {
-        const [batch] = await candidates.choose(slots, any)
+        const [batch] = await queue.next(limiter, any)
         served.push(batch!.tenant_id)
-        answer(slots, batch!.items[0]!)
+        answer(limiter, batch!.items[0]!)
       }
       expect(served.filter((tenant_id) => tenant_id === 'ten_b').length).toBeGreaterThanOrEqual(8)
     })
 
     test('are not taken where there are none: 12 of one tenant for one destination, the rest waits', async () => {
       await plan({ ...a, count: 40 })
-      const candidates = newCandidates()
-      expect(await chooseAll(candidates, provenSlots(a))).toHaveLength(12)
-      expect(candidates.waiting).toBe(28)
+      const queue = newQueue()
+      expect(await chooseAll(queue, provenLimiter(a))).toHaveLength(12)
+      expect(queue.waiting).toBe(28)
     })
 
     test('are not taken by work that is not wanted now', async () => {
       await plan({ ...a })
       await plan({ ...b })
-      const slots = new Slots()
-      const batches = await newCandidates().choose(slots, ({ tenant_id }) => tenant_id === 'ten_b')
+      const limiter = new ConcurrencyLimiter()
+      const batches = await newQueue().next(limiter, ({ tenant_id }) => tenant_id === 'ten_b')
       expect(batches.map(({ tenant_id }) => tenant_id)).toEqual(['ten_b'])
-      expect(slots.free).toBe(node_max - 1)
+      expect(limiter.free).toBe(node_max - 1)
     })
 
     test('are all taken: nothing is read at all', async () => {
       await plan({ ...b })
-      const slots = new Slots()
-      while (slots.free > 0) slots.take({ tenant_id: 'ten_a', destination: '' })
+      const limiter = new ConcurrencyLimiter()
+      while (limiter.free > 0) limiter.acquire({ tenant_id: 'ten_a', destination: '' })
       const read: string[] = []
       bench.db.onRead = (name) => read.push(name)
-      expect(await newCandidates().choose(slots, any)).toEqual([])
+      expect(await newQueue().next(limiter, any)).toEqual([])
       expect(read).toEqual([])
     })
   })
@@ -184,8 +186,8 @@ forEachDatabase('what is started next', (databases) => {
     await plan({ ...a, destination: '', kind: 'timeout', count: 40 })
     await plan({ ...a, count: 1 })
     await plan({ ...b, destination: '', kind: 'timeout', count: 3 })
-    const batches = await newCandidates().choose(new Slots(), any)
-    const sizes = batches.map(({ tenant_id, kind, items }) => `${tenant_id} ${kind} ${items.length}`)
+    const batches = await newQueue().next(new ConcurrencyLimiter(), any)
+    const sizes = batches.map(({ tenant_id, kind, items }) => `${tenant_id} ${kind.name} ${items.length}`)
     expect(sizes.toSorted()).toEqual([
       ...['ten_a schedule 1', 'ten_a timeout 16', 'ten_a timeout 16', 'ten_a timeout 8', 'ten_b timeout 3'],
     ])
@@ -224,9 +226,9 @@ forEachDatabase('what is started next', (databases) => {
     test.each(cases)('%s is found: %s', async (_what, _front, dead, work) => {
       for (const each of dead) await plan(each)
       await plan(work)
-      const slots = new Slots()
-      for (const each of dead) if (slots.isFree(each)) slots.take(each)
-      const chosen = await chooseAll(newCandidates(), slots)
+      const limiter = new ConcurrencyLimiter()
+      for (const each of dead) if (limiter.mayAcquire(each)) limiter.acquire(each)
+      const chosen = await chooseAll(newQueue(), limiter)
       expect(chosen.map(({ tenant_id, destination }) => ({ tenant_id, destination }))).toEqual([
         { tenant_id: work.tenant_id, destination: work.destination },
       ])
@@ -238,27 +240,31 @@ forEachDatabase('what is started next', (databases) => {
     const tomorrow = -86_400_000
 
     /** One tenant whose due work fills the window, at a receiver that never answers. */
-    async function fillWindow(): Promise<Slots> {
+    async function fillWindow(): Promise<ConcurrencyLimiter> {
       await plan({ ...dead, due_for: 9_000, count: window_rows_max + 100 })
-      const slots = new Slots()
-      slots.take(dead)
-      return slots
+      const limiter = new ConcurrencyLimiter()
+      limiter.acquire(dead)
+      return limiter
     }
 
     /** How many looks it takes until all of these have been started; each has its own bound. */
-    async function looksUntil(slots: Slots, tenants: string[], looks_max: number): Promise<number> {
-      const candidates = newCandidates()
+    async function looksUntil(
+      limiter: ConcurrencyLimiter,
+      tenants: string[],
+      looks_max: number,
+    ): Promise<number> {
+      const queue = newQueue()
       const missing = new Set(tenants)
       for (let look = 1; look <= looks_max; look++) {
         const reads: string[] = []
         bench.db.onRead = (name) => reads.push(name)
-        for (const item of await chooseAll(candidates, slots)) {
+        for (const item of await chooseAll(queue, limiter)) {
           missing.delete(item.tenant_id)
-          answer(slots, item)
+          answer(limiter, item)
         }
         const read = (name: string) => reads.filter((other) => other === name).length
-        expect(read('outbox.due_of_tenant')).toBeLessThanOrEqual(64 * read('outbox.due'))
-        expect(read('outbox.due_in_lane')).toBeLessThanOrEqual(32 * read('outbox.due'))
+        expect(read('jobs.due_of_tenant')).toBeLessThanOrEqual(64 * read('jobs.due'))
+        expect(read('jobs.due_in_lane')).toBeLessThanOrEqual(32 * read('jobs.due'))
         if (missing.size === 0) return look
         bench.clock.advance(window_fresh_ms)
       }
@@ -266,23 +272,23 @@ forEachDatabase('what is started next', (databases) => {
     }
 
     test("another tenant's work is found at once beside 5,000 receivers of work to come", async () => {
-      const slots = await fillWindow()
+      const limiter = await fillWindow()
       await bench.db.write(async (tx) => {
         for (let i = 0; i < 5_000; i++)
           await insert(tx, { ...dead, destination: `http://far-${i}.test`, due_for: tomorrow })
       })
       await plan({ tenant_id: 'ten_z', destination: 'http://z.test' })
-      expect(await looksUntil(slots, ['ten_z'], 3)).toBe(1)
+      expect(await looksUntil(limiter, ['ten_z'], 3)).toBe(1)
     })
 
     test("and the same tenant's own at another receiver after a lap of 500 receivers a look", async () => {
-      const slots = await fillWindow()
+      const limiter = await fillWindow()
       await bench.db.write(async (tx) => {
         for (let i = 0; i < 1_100; i++)
           await insert(tx, { ...dead, destination: `http://far-${i}.test`, due_for: tomorrow })
       })
       await plan({ tenant_id: 'ten_dead', destination: 'http://z.test' })
-      expect(await looksUntil(slots, ['ten_dead'], 9)).toBe(3)
+      expect(await looksUntil(limiter, ['ten_dead'], 9)).toBe(3)
     })
 
     // 1,000 tenants a look.
@@ -292,7 +298,7 @@ forEachDatabase('what is started next', (databases) => {
       [1_500, 2],
     ]
     test.each(far)('beside %d tenants with work to come: looks %d', async (count, looks) => {
-      const slots = await fillWindow()
+      const limiter = await fillWindow()
       await bench.db.write(async (tx) => {
         for (let i = 0; i < count; i++) {
           const tenant_id = `ten_far${String(i).padStart(4, '0')}`
@@ -301,15 +307,15 @@ forEachDatabase('what is started next', (databases) => {
         }
       })
       await plan({ tenant_id: 'ten_z', destination: 'http://z.test' })
-      expect(await looksUntil(slots, ['ten_z'], 5)).toBe(looks)
+      expect(await looksUntil(limiter, ['ten_z'], 5)).toBe(looks)
     })
 
     test('everybody with due work has a turn, and nobody waits 100 ms while others are served', async () => {
-      const slots = await fillWindow()
+      const limiter = await fillWindow()
       const tenants = Array.from({ length: 450 }, (_, i) => `ten_b${i}`)
       for (const tenant_id of tenants) await plan({ tenant_id, destination: `http://${tenant_id}.test` })
       // 255 places: the rest once these are free again.
-      expect(await looksUntil(slots, tenants, 9)).toBe(2)
+      expect(await looksUntil(limiter, tenants, 9)).toBe(2)
     })
 
     test('a tenant with 200 dead receivers keeps none of its own from a turn', async () => {
@@ -317,14 +323,14 @@ forEachDatabase('what is started next', (databases) => {
       for (const lane of lanes) await plan({ ...lane, due_for: 9_000, count: 6 })
       const own = Array.from({ length: 150 }, (_, i) => `http://own-${i}.test`)
       for (const destination of own) await plan({ ...dead, destination })
-      const slots = new Slots()
-      for (const lane of lanes) slots.take(lane)
-      const candidates = newCandidates()
+      const limiter = new ConcurrencyLimiter()
+      for (const lane of lanes) limiter.acquire(lane)
+      const queue = newQueue()
       const served = new Set<string>()
       for (let look = 0; look < 4; look++) {
-        for (const item of await chooseAll(candidates, slots)) {
+        for (const item of await chooseAll(queue, limiter)) {
           served.add(item.destination)
-          answer(slots, item)
+          answer(limiter, item)
         }
         bench.clock.advance(window_fresh_ms)
       }
@@ -333,14 +339,14 @@ forEachDatabase('what is started next', (databases) => {
 
     test('40 tenants that fill it at a dead receiver have a turn for their own second one', async () => {
       const tenants = Array.from({ length: 40 }, (_, i) => `ten_a${i}`)
-      const slots = new Slots()
+      const limiter = new ConcurrencyLimiter()
       for (const tenant_id of tenants) {
         const lane = { ...dead, tenant_id, destination: `http://dead-${tenant_id}.test` }
         await plan({ ...lane, due_for: 9_000, count: 30 })
-        slots.take(lane)
+        limiter.acquire(lane)
         await plan({ tenant_id, destination: `http://own-${tenant_id}.test` })
       }
-      expect(await looksUntil(slots, tenants, 5)).toBe(1)
+      expect(await looksUntil(limiter, tenants, 5)).toBe(1)
     })
 
     test('work of a tenant that waits for deletion fills no look, and is told', async () => {
@@ -348,15 +354,15 @@ forEachDatabase('what is started next', (databases) => {
       await plan({ tenant_id: 'ten_z', destination: 'http://z.test' })
       await bench.write(`update tenants set status = 'pending_deletion' where tenant_id = 'ten_dead'`)
       try {
-        const candidates = newCandidates()
+        const queue = newQueue()
         const reads: string[] = []
         bench.db.onRead = (name) => reads.push(name)
-        const chosen = await chooseAll(candidates, new Slots())
+        const chosen = await chooseAll(queue, new ConcurrencyLimiter())
         expect(chosen.map(({ tenant_id }) => tenant_id)).toEqual(['ten_z'])
-        expect(candidates.takeLate()).toEqual(['ten_dead'])
-        expect(candidates.takeLate()).toEqual([])
-        expect([candidates.waiting, candidates.hasBacklog]).toEqual([0, true])
-        expect(reads).not.toContain('outbox.due_in_lane')
+        expect(queue.takeStragglers()).toEqual(['ten_dead'])
+        expect(queue.takeStragglers()).toEqual([])
+        expect([queue.waiting, queue.hasBacklog]).toEqual([0, true])
+        expect(reads).not.toContain('jobs.due_in_lane')
       } finally {
         await bench.write(`update tenants set status = 'active' where tenant_id = 'ten_dead'`)
       }
@@ -372,38 +378,38 @@ forEachDatabase('what is started next', (databases) => {
 
     test('serves rounds without another look, while it has what can be started', async () => {
       await plan({ ...a, count: 40 })
-      const candidates = newCandidates()
-      const slots = provenSlots(a)
+      const queue = newQueue()
+      const limiter = provenLimiter(a)
       const names = reads()
       for (let i = 0; i < 40; i++) {
-        const batches = await candidates.choose(slots, any)
-        for (const { items } of batches) for (const item of items) answer(slots, item)
+        const batches = await queue.next(limiter, any)
+        for (const { items } of batches) for (const item of items) answer(limiter, item)
         await lease(batches)
-        if (candidates.waiting === 0) break
+        if (queue.waiting === 0) break
       }
-      expect(names).toEqual(['outbox.due'])
+      expect(names).toEqual(['jobs.due'])
     })
 
     test('that holds nothing to start is read anew after 100 ms, not before', async () => {
       await plan({ ...a, count: 3 })
-      const candidates = newCandidates()
-      const slots = new Slots()
-      await chooseAll(candidates, slots)
+      const queue = newQueue()
+      const limiter = new ConcurrencyLimiter()
+      await chooseAll(queue, limiter)
       await plan({ ...b })
       const names = reads()
       bench.clock.advance(window_fresh_ms - 1)
-      expect(await candidates.choose(slots, any)).toEqual([])
+      expect(await queue.next(limiter, any)).toEqual([])
       expect(names).toEqual([])
       bench.clock.advance(1)
-      expect((await candidates.choose(slots, any)).map(({ tenant_id }) => tenant_id)).toEqual(['ten_b'])
-      expect(names).toEqual(['outbox.due'])
+      expect((await queue.next(limiter, any)).map(({ tenant_id }) => tenant_id)).toEqual(['ten_b'])
+      expect(names).toEqual(['jobs.due'])
     })
 
     test('that is empty is read at once', async () => {
-      const candidates = newCandidates()
-      expect(await candidates.choose(new Slots(), any)).toEqual([])
+      const queue = newQueue()
+      expect(await queue.next(new ConcurrencyLimiter(), any)).toEqual([])
       await plan({ ...a })
-      expect(await candidates.choose(new Slots(), any)).toHaveLength(1)
+      expect(await queue.next(new ConcurrencyLimiter(), any)).toHaveLength(1)
     })
   })
 })

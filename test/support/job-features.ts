@@ -1,4 +1,4 @@
-// Work as the features put it into the outbox, and what became of it.
+// Jobs as the features enqueue them, and what became of them.
 
 import type { CheckpointRow } from '../../src/checkpoints/checkpoint.ts'
 import * as checkpoints from '../../src/checkpoints/service.ts'
@@ -6,7 +6,7 @@ import type { AgentCaller } from '../../src/contract/caller.ts'
 import { upkeep } from '../../src/db/db.ts'
 import type { ScheduleRow } from '../../src/schedules/schedule.ts'
 import * as schedules from '../../src/schedules/service.ts'
-import type { Bench } from './work-engine.ts'
+import type { Bench } from './job-bench.ts'
 
 export const hook = 'http://hook.test'
 

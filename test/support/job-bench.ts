@@ -1,5 +1,5 @@
-// One node's engine on a database of its own: its clock moves when told, its receivers answer when told, and the test
-// knows when nothing is under way any more. So nothing here sleeps, and nothing depends on how fast a machine is.
+// One node's worker on a database of its own: its clock moves when told, its receivers answer when told, and the test
+// knows when nothing is in flight any more. So nothing here sleeps, and nothing depends on how fast a machine is.
 
 import { Gate } from '../../src/base/gate.ts'
 import { MemoryBudget, memory_bytes_default } from '../../src/base/memory.ts'
@@ -10,10 +10,14 @@ import type { Services } from '../../src/contract/services.ts'
 import { keyCache } from '../../src/credentials/cache.ts'
 import type { Awaitable, Db, Owner, Params, Reader, Statement, Tx, Value } from '../../src/db/db.ts'
 import { turnOf, unnamed } from '../../src/db/db.ts'
-import type { WorkKind } from '../../src/jobs/job.ts'
-import { Engine } from '../../src/jobs/worker.ts'
+import type { JobKind } from '../../src/jobs/kind.ts'
+import * as store from '../../src/jobs/store.ts'
+import { JobTimer } from '../../src/jobs/timer.ts'
+import { JobWorker } from '../../src/jobs/worker.ts'
+import { Maintenance } from '../../src/maintenance/tick.ts'
 import { default_plans } from '../../src/quotas/plans.ts'
 import * as quotas from '../../src/quotas/service.ts'
+import { job_kinds } from '../../src/routes.ts'
 import { cursorKeyUnder, secretsUnder } from '../../src/secrets/service.ts'
 import * as tenants from '../../src/tenants/service.ts'
 import { usageCounts } from '../../src/usage/service.ts'
@@ -157,7 +161,7 @@ function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
-/** A request that the engine has sent and that nobody has answered yet. */
+/** A request that the worker has sent and that nobody has answered yet. */
 export interface Sent {
   url: string
   headers: Record<string, string>
@@ -202,9 +206,9 @@ function outcomeOf(verdict: Verdict, duration_ms: number): Outcome {
   return { ok, status: verdict, error: ok ? null : 'status', duration_ms }
 }
 
-export interface OutboxRow {
+export interface JobRow {
   source_id: string
-  kind: WorkKind
+  kind: string
   event_id: string
   destination: string
   next_at: number
@@ -212,17 +216,43 @@ export interface OutboxRow {
   fence: number
   attempts: number
   first_attempt_at: number | null
-  resting: number
+  paused: number
 }
 
-/** A database with what engines need: their services, their clock, and a network that the test answers for. */
+/** A kind of job, by its name. */
+export function kindOf(name: string): JobKind {
+  return job_kinds.find((kind) => kind.name === name)!
+}
+
+/** What a node does by itself. */
+export class TestNode {
+  constructor(
+    readonly worker: JobWorker,
+    readonly timer: JobTimer,
+    readonly maintenance: Maintenance,
+  ) {}
+
+  start(): void {
+    this.maintenance.start()
+  }
+
+  tick(): Promise<object> {
+    return this.maintenance.tick()
+  }
+
+  stop(): Promise<void> {
+    return this.maintenance.stop()
+  }
+}
+
+/** A database with what workers need: their services, their clock, and a network that the test answers for. */
 export class Bench {
   readonly network = new Network()
   readonly woken: number[] = []
-  /** How often the ticker was told that work is to rest, or to be taken up again. */
-  rests = 0
+  /** How often a node was told to pause or resume jobs. */
+  pauses = 0
   readonly errors: unknown[] = []
-  readonly #engines: Engine[] = []
+  readonly #workers: JobWorker[] = []
 
   private constructor(
     readonly db: QuietDb,
@@ -247,8 +277,8 @@ export class Bench {
       memory: new MemoryBudget(clock, memory_bytes_default),
       clock,
       wake: (due_at) => bench.woken.push(due_at),
-      rest: () => {
-        bench.rests += 1
+      pauseOrResume: () => {
+        bench.pauses += 1
       },
       readiness: async () => ({
         reason: null,
@@ -263,25 +293,39 @@ export class Bench {
     return bench
   }
 
-  /** One more node. */
-  engine({ internal = true }: { internal?: boolean } = {}): Engine {
+  /** The worker of one more node. */
+  worker({ internal = true }: { internal?: boolean } = {}): JobWorker {
     const { db, clock, services } = this
-    const engine = new Engine({
-      db,
-      clock,
-      services,
-      internal,
+    const worker = new JobWorker({
+      ...{ db, clock, services, internal, kinds: job_kinds },
       send: (_, request) => this.network.send(request),
+      onStragglers: (tenant_ids) => tenants.pauseStragglers(db, services, tenant_ids),
       onError: (error) => this.errors.push(error),
     })
-    this.#engines.push(engine)
-    return engine
+    this.#workers.push(worker)
+    return worker
+  }
+
+  /** One more node with all that it does by itself. */
+  node({ internal = true }: { internal?: boolean } = {}): TestNode {
+    const { db, clock } = this
+    const onError = (error: unknown) => this.errors.push(error)
+    const worker = this.worker({ internal })
+    const pauseStep = (after_tenant_id: string) => tenants.pauseStep(db, after_tenant_id)
+    const timer = new JobTimer({ db, clock, worker, internal, pauseStep, onError })
+    const maintenance = new Maintenance({ db, clock, worker, timer, internal, onError, onPurged: () => {} })
+    return new TestNode(worker, timer, maintenance)
   }
 
   /** Starts what is due; resolves when all that could be started is held by the network or has ended. */
-  async pump(engine: Engine): Promise<void> {
-    await engine.pump()
+  async dispatch(worker: JobWorker): Promise<void> {
+    await worker.dispatch()
     await this.db.quiet()
+  }
+
+  /** Leases one job, as a node does that dies afterwards. */
+  lease({ tenant_id, kind, source_id }: { tenant_id: string; kind: string; source_id: string }, ms: number) {
+    return this.db.write((tx) => store.lease(tx, tenant_id, kindOf(kind), [source_id], tx.now + ms))
   }
 
   /** Answers requests in flight; resolves when what follows from that has happened as well. */
@@ -295,14 +339,14 @@ export class Bench {
     while (this.network.held.length > 0) await this.settle(verdict)
   }
 
-  /** Between two tests: ends what is in flight, and removes all work. */
+  /** Between two tests: ends what is in flight, and removes all jobs. */
   async clear(): Promise<void> {
     this.db.failing.clear()
     this.db.onRead = () => {}
     this.network.answer = () => null
     this.network.duration_ms = 7
     let stopping = true
-    const stopped = Promise.all(this.#engines.splice(0).map((engine) => engine.stop())).then(() => {
+    const stopped = Promise.all(this.#workers.splice(0).map((worker) => worker.stop())).then(() => {
       stopping = false
     })
     while (stopping) {
@@ -310,8 +354,8 @@ export class Bench {
       await this.db.quiet()
     }
     await stopped
-    await this.write('delete from outbox')
-    this.rests = 0
+    await this.write('delete from jobs')
+    this.pauses = 0
     for (const kept of [this.network.sent, this.errors, this.woken]) kept.length = 0
   }
 
@@ -324,10 +368,10 @@ export class Bench {
     return { kind: 'agent', tenant_id: tenant.tenant_id, plan, status: 'active', agent_id: 'agent-one' }
   }
 
-  async outbox(tenant_id: string): Promise<OutboxRow[]> {
-    return this.rows<OutboxRow>(
-      `select source_id, kind, event_id, destination, next_at, lease_until, fence, attempts, first_attempt_at, resting
-         from outbox where tenant_id = :tenant_id order by source_id, kind`,
+  async jobs(tenant_id: string): Promise<JobRow[]> {
+    return this.rows<JobRow>(
+      `select source_id, kind, event_id, destination, next_at, lease_until, fence, attempts, first_attempt_at, paused
+         from jobs where tenant_id = :tenant_id order by source_id, kind`,
       { tenant_id },
     )
   }

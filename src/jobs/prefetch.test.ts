@@ -1,13 +1,14 @@
 import { afterEach, beforeAll, expect, spyOn, test } from 'bun:test'
 import { forEachDatabase } from '../../test/support/databases.ts'
-import { Bench } from '../../test/support/work-engine.ts'
-import { hook, manySchedules } from '../../test/support/work-features.ts'
+import { Bench } from '../../test/support/job-bench.ts'
+import { hook, manySchedules } from '../../test/support/job-features.ts'
 import type { AgentCaller } from '../contract/caller.ts'
 import * as schedules from '../schedules/service.ts'
 import * as tenants from '../tenants/service.ts'
+import { lane_max } from './concurrency.ts'
 import { lease_ms } from './job.ts'
-import { ahead_max, lane_max, quick_ms } from './slots.ts'
-import type { Engine } from './worker.ts'
+import { prefetch_max, quick_ms } from './prefetch.ts'
+import type { JobWorker } from './worker.ts'
 
 forEachDatabase('work that is leased ahead of its places', (databases) => {
   let bench: Bench
@@ -20,33 +21,33 @@ forEachDatabase('work that is leased ahead of its places', (databases) => {
   })
 
   /** A tenant whose one receiver has shown that it is quick, and holds 12 of `count` requests now. */
-  async function quickLane(count: number): Promise<{ caller: AgentCaller; engine: Engine }> {
+  async function quickLane(count: number): Promise<{ caller: AgentCaller; worker: JobWorker }> {
     const caller = await bench.tenant()
-    const engine = bench.engine()
+    const worker = bench.worker()
     bench.network.answer = () => 204
     await manySchedules(bench, caller, lane_max)
-    await bench.pump(engine)
-    expect(await bench.outbox(caller.tenant_id)).toEqual([])
+    await bench.dispatch(worker)
+    expect(await bench.jobs(caller.tenant_id)).toEqual([])
     bench.network.answer = () => null
     bench.network.sent.length = 0
     await manySchedules(bench, caller, count)
-    await engine.pumpAnew()
+    await worker.dispatchNew()
     await bench.db.quiet()
     expect(bench.network.held).toHaveLength(lane_max)
-    return { caller, engine }
+    return { caller, worker }
   }
 
   const isLeased = ({ lease_until }: { lease_until: number }) => lease_until > bench.clock.now()
   const isUntried = ({ lease_until, attempts, first_attempt_at }: Waiting) =>
     lease_until === 0 && attempts === 0 && first_attempt_at === null
-  type Waiting = Awaited<ReturnType<Bench['outbox']>>[number]
+  type Waiting = Awaited<ReturnType<Bench['jobs']>>[number]
 
   const idsOf = () => bench.network.sent.map(({ headers }) => headers['webhook-id']!)
 
-  /** Leased, and not sent. */
+  /** LeasedJob, and not sent. */
   async function waiting(caller: AgentCaller): Promise<Waiting[]> {
     const sent = new Set(idsOf())
-    return (await bench.outbox(caller.tenant_id)).filter((row) => isLeased(row) && !sent.has(row.event_id))
+    return (await bench.jobs(caller.tenant_id)).filter((row) => isLeased(row) && !sent.has(row.event_id))
   }
 
   async function fired({ tenant_id }: AgentCaller): Promise<number> {
@@ -56,13 +57,13 @@ forEachDatabase('work that is leased ahead of its places', (databases) => {
 
   test('is 72 at most, and follows what ends without another lease', async () => {
     const { caller } = await quickLane(100)
-    expect(await waiting(caller)).toHaveLength(ahead_max)
+    expect(await waiting(caller)).toHaveLength(prefetch_max)
     const statements: string[] = []
     bench.db.onStatement((name) => statements.push(name))
     await bench.settle(204, bench.network.held.slice(0, 5))
     expect(bench.network.held).toHaveLength(lane_max)
     expect(bench.network.sent).toHaveLength(lane_max + 5)
-    expect(statements).not.toContain('outbox.lease')
+    expect(statements).not.toContain('jobs.lease')
   })
 
   /** Timers of 25 ms, which a result waits for at most, do not run by themselves meanwhile. */
@@ -91,14 +92,14 @@ forEachDatabase('work that is leased ahead of its places', (databases) => {
 
   test('has its results written, and more leased, when as many wait as there are places', async () => {
     const { caller } = await quickLane(200)
-    const until_few_wait = ahead_max - lane_max
+    const until_few_wait = prefetch_max - lane_max
     await withoutPatience(async () => {
       for (let sent = 0; sent < until_few_wait; sent += lane_max) {
         expect(await fired(caller)).toBe(lane_max)
         await bench.settle(204)
       }
       while ((await fired(caller)) < lane_max + until_few_wait) await bench.db.quiet()
-      expect(await waiting(caller)).toHaveLength(ahead_max)
+      expect(await waiting(caller)).toHaveLength(prefetch_max)
     })
   })
 
@@ -106,20 +107,20 @@ forEachDatabase('work that is leased ahead of its places', (databases) => {
     const { caller } = await quickLane(100)
     await bench.settle(204, bench.network.held.slice(0, 5))
     while ((await fired(caller)) < lane_max + 5) await bench.db.quiet()
-    expect(await waiting(caller)).toHaveLength(ahead_max - 5)
+    expect(await waiting(caller)).toHaveLength(prefetch_max - 5)
   })
 
   test('is sent once, each, to the last', async () => {
-    const { caller, engine } = await quickLane(500)
+    const { caller, worker } = await quickLane(500)
     bench.network.answer = () => 204
     await bench.drain()
     while ((await fired(caller)) < lane_max + 500) {
       bench.clock.advance(100)
-      await bench.pump(engine)
+      await bench.dispatch(worker)
     }
     expect(new Set(idsOf()).size).toBe(500)
     expect(bench.network.sent).toHaveLength(500)
-    expect(await bench.outbox(caller.tenant_id)).toEqual([])
+    expect(await bench.jobs(caller.tenant_id)).toEqual([])
   })
 
   test.each([
@@ -130,10 +131,10 @@ forEachDatabase('work that is leased ahead of its places', (databases) => {
     const ids = (await waiting(caller)).map(({ source_id }) => source_id)
     bench.network.duration_ms = duration_ms
     await bench.settle(verdict, bench.network.held.slice(0, 1))
-    const rows = (await bench.outbox(caller.tenant_id)).filter(({ source_id }) => ids.includes(source_id))
-    expect(rows).toHaveLength(ahead_max)
+    const rows = (await bench.jobs(caller.tenant_id)).filter(({ source_id }) => ids.includes(source_id))
+    expect(rows).toHaveLength(prefetch_max)
     // After a slow answer the next follows it; one that did not come leaves eleven in flight, and one place.
-    expect(rows.filter(isUntried)).toHaveLength(verdict === 204 ? ahead_max - 1 : ahead_max)
+    expect(rows.filter(isUntried)).toHaveLength(verdict === 204 ? prefetch_max - 1 : prefetch_max)
   })
 
   test('is not sent when it is cancelled meanwhile', async () => {
@@ -147,7 +148,7 @@ forEachDatabase('work that is leased ahead of its places', (databases) => {
   })
 
   test('goes to another receiver when it is given one meanwhile, and there only', async () => {
-    const { caller, engine } = await quickLane(84)
+    const { caller, worker } = await quickLane(84)
     const [row] = await waiting(caller)
     const callback_url = 'http://new.test/x'
     await schedules.update(bench.db, caller, bench.services, row!.source_id, { callback_url })
@@ -155,7 +156,7 @@ forEachDatabase('work that is leased ahead of its places', (databases) => {
     await bench.drain()
     while ((await fired(caller)) < lane_max + 84) {
       bench.clock.advance(lease_ms)
-      await bench.pump(engine)
+      await bench.dispatch(worker)
     }
     const urls = bench.network.sent.map(({ url }) => url)
     expect(urls.filter((url) => url === callback_url)).toHaveLength(1)
@@ -163,10 +164,10 @@ forEachDatabase('work that is leased ahead of its places', (databases) => {
   })
 
   test('is given back when the node stops, and was no attempt', async () => {
-    const { caller, engine } = await quickLane(84)
-    const stopped = engine.stop()
+    const { caller, worker } = await quickLane(84)
+    const stopped = worker.stop()
     await bench.db.quiet()
-    expect((await bench.outbox(caller.tenant_id)).filter(isUntried)).toHaveLength(ahead_max)
+    expect((await bench.jobs(caller.tenant_id)).filter(isUntried)).toHaveLength(prefetch_max)
     await bench.drain()
     await stopped
     expect(bench.network.sent).toHaveLength(lane_max)
@@ -176,17 +177,17 @@ forEachDatabase('work that is leased ahead of its places', (databases) => {
     const { caller } = await quickLane(84)
     const ids = (await waiting(caller)).map(({ source_id }) => source_id)
     const untried = async () =>
-      (await bench.outbox(caller.tenant_id)).filter((row) => ids.includes(row.source_id) && isUntried(row))
-    bench.db.failing.add('outbox.unlease')
+      (await bench.jobs(caller.tenant_id)).filter((row) => ids.includes(row.source_id) && isUntried(row))
+    bench.db.failing.add('jobs.release')
     await bench.settle('timeout', bench.network.held.slice(0, 1))
     expect(await untried()).toEqual([])
     bench.db.failing.clear()
-    while ((await untried()).length < ahead_max) await bench.db.quiet()
+    while ((await untried()).length < prefetch_max) await bench.db.quiet()
     expect(bench.errors).toEqual([])
   })
 
   test('is given back when the database refuses to say what to send, save the one that asked', async () => {
-    const { caller, engine } = await quickLane(84)
+    const { caller, worker } = await quickLane(84)
     bench.db.onRead = (name) => {
       if (name !== 'schedules.deliverable') return
       bench.db.onRead = () => {}
@@ -195,11 +196,11 @@ forEachDatabase('work that is leased ahead of its places', (databases) => {
     await bench.settle(204, bench.network.held.slice(0, 1))
     expect(bench.errors.map(String)).toEqual(['Error: the database is away'])
     // Of 72: the one that asked, and one that was given back and leased anew.
-    expect((await bench.outbox(caller.tenant_id)).filter(isUntried)).toHaveLength(ahead_max - 2)
+    expect((await bench.jobs(caller.tenant_id)).filter(isUntried)).toHaveLength(prefetch_max - 2)
     bench.network.answer = () => 204
     await bench.drain()
-    while ((await fired(caller)) < lane_max + 83) await bench.pump(engine)
-    expect((await bench.outbox(caller.tenant_id)).map(({ attempts }) => attempts)).toEqual([1])
+    while ((await fired(caller)) < lane_max + 83) await bench.dispatch(worker)
+    expect((await bench.jobs(caller.tenant_id)).map(({ attempts }) => attempts)).toEqual([1])
   })
 
   test('is signed with the secrets of the time when it is sent', async () => {
@@ -210,21 +211,21 @@ forEachDatabase('work that is leased ahead of its places', (databases) => {
     const signatures = bench.network.sent.map(
       ({ headers }) => headers['webhook-signature']!.split(' ').length,
     )
-    expect(signatures).toEqual([...Array<number>(lane_max).fill(1), ...Array<number>(ahead_max).fill(2)])
+    expect(signatures).toEqual([...Array<number>(lane_max).fill(1), ...Array<number>(prefetch_max).fill(2)])
   })
 
   test('is not sent when its tenant is deleted meanwhile, and was no attempt', async () => {
-    const { caller, engine } = await quickLane(84)
+    const { caller, worker } = await quickLane(84)
     const admin = { ...caller, kind: 'admin' as const }
     await tenants.remove(bench.db, bench.services, admin, caller.tenant_id)
     await bench.drain()
     while ((await fired(caller)) < 2 * lane_max) await bench.db.quiet()
     expect(bench.network.sent).toHaveLength(lane_max)
-    expect((await bench.outbox(caller.tenant_id)).filter(isUntried)).toHaveLength(ahead_max)
+    expect((await bench.jobs(caller.tenant_id)).filter(isUntried)).toHaveLength(prefetch_max)
     await tenants.restore(bench.db, bench.services, admin, caller.tenant_id)
     bench.network.answer = () => 204
     bench.clock.advance(1_000)
-    await bench.pump(engine)
+    await bench.dispatch(worker)
     while ((await fired(caller)) < lane_max + 84) await bench.db.quiet()
     expect(new Set(idsOf()).size).toBe(84)
   })

@@ -1,0 +1,46 @@
+// The signed request that tells a receiver of an event.
+
+import { type Millis, second_ms } from '../base/clock.ts'
+import { version } from '../version.ts'
+import type { Outgoing } from './deliver.ts'
+import { signatureHeaders } from './sign.ts'
+
+export interface Callback {
+  url: string
+  /** `schedule.fired`. */
+  event: string
+  /** JSON text, sent as it is. */
+  body: string
+}
+
+export interface SignedCallback extends Callback {
+  /** The webhook-id, the same on every retry. */
+  id: string
+  attempt: number
+  started_at: Millis
+  secrets: readonly string[]
+}
+
+export function signedRequest({
+  url,
+  event,
+  body,
+  id,
+  attempt,
+  started_at,
+  secrets,
+}: SignedCallback): Outgoing {
+  const timestamp_seconds = Math.floor(started_at / second_ms)
+  return {
+    method: 'POST',
+    url,
+    headers: {
+      'content-type': 'application/json',
+      'user-agent': `Waystation/${version}`,
+      'x-waystation-event': event,
+      'x-waystation-attempt': String(attempt),
+      ...signatureHeaders({ id, timestamp_seconds, body, secrets }),
+    },
+    body,
+  }
+}

@@ -1,0 +1,141 @@
+// The jobs of a checkpoint: its timeout, and the signed callback of a decision.
+
+import { iso, type Millis } from '../base/clock.ts'
+import { newId } from '../base/ids.ts'
+import { encode } from '../contract/encode.ts'
+import { RawJson } from '../contract/schemas.ts'
+import type { Tx } from '../db/db.ts'
+import { textBytes } from '../db/stored.ts'
+import * as dlq from '../dlq/service.ts'
+import { attemptNumber, attempts_max, destinationOf, errorText } from '../jobs/job.ts'
+import type { LocalKind, SendingKind } from '../jobs/kind.ts'
+import * as jobs from '../jobs/service.ts'
+import * as tenants from '../tenants/service.ts'
+import { type CheckpointRow, waitKey } from './checkpoint.ts'
+import * as store from './store.ts'
+
+/** Settles a checkpoint whose time is over; a decision that came first wins. */
+export const timeout_job: LocalKind = {
+  name: 'timeout',
+  attempts_max,
+  starts_at_once: false,
+  logged_as: null,
+  message: null,
+  async settle(tx, services, job) {
+    const { tenant_id, source_id: id } = job
+    const checkpoint = await store.find(tx, tenant_id, id)
+    const to_dlq = checkpoint?.timeout_action === 'dlq'
+    const resolved = await resolve(tx, tenant_id, services, id, {
+      status: to_dlq ? 'expired' : 'rejected',
+      reason: null,
+      resolved_by: 'timeout',
+      callback_status: to_dlq ? 'none' : 'pending',
+    })
+    if (!resolved) {
+      await jobs.complete(tx, job)
+      return null
+    }
+    return to_dlq ? 'checkpoints.expired' : 'checkpoints.rejected'
+  },
+}
+
+/** A decision is never rolled back: a callback that cannot be delivered becomes a dead letter. */
+export const callback_job: SendingKind = {
+  name: 'callback',
+  attempts_max,
+  starts_at_once: true,
+  logged_as: 'checkpoint',
+  begun: null,
+  message: (context, job) =>
+    tenants.signedCallback(context, job, async () => {
+      const checkpoint = await store.find(context.db, job.tenant_id, job.source_id)
+      return checkpoint && decisionOf(checkpoint)
+    }),
+  async settle(tx, services, job, result) {
+    const { tenant_id, source_id: id } = job
+    const tried = { attempts: attemptNumber(job), last_error: errorText(result) }
+    const ended = await jobs.endAttempt(tx, services, callback_job, job, result)
+    if (ended === 'lost') return null
+    if (ended === 'retrying') {
+      await store.called(tx, tenant_id, id, { callback_status: 'pending', ...tried })
+      return null
+    }
+    const callback_status = result.ok ? 'delivered' : 'failed'
+    const called = await store.called(tx, tenant_id, id, { callback_status, ...tried })
+    if (!result.ok && called) {
+      await deadLetter(tx, tenant_id, called, `the callback of checkpoint ${id} failed: ${tried.last_error}`)
+    }
+    return 'checkpoints.callbacks'
+  },
+}
+
+/** The same bytes on every attempt. */
+function decisionOf(checkpoint: CheckpointRow) {
+  const type = `checkpoint.${checkpoint.status}`
+  const resolved_at = iso(checkpoint.resolved_at!)
+  const data = {
+    checkpoint_id: checkpoint.id,
+    status: checkpoint.status,
+    reason: checkpoint.reason,
+    resolved_by: checkpoint.resolved_by,
+    resolved_at,
+    callback_payload: rawOrNull(checkpoint.callback_payload),
+  }
+  return { url: checkpoint.callback_url, event: type, body: encode({ type, timestamp: resolved_at, data }) }
+}
+
+export interface Resolving {
+  wake(due_at: Millis): void
+  waiters: { tell(key: string): void }
+}
+
+/** Decision, callback job and dead letter are one transaction. Null unless it was pending. */
+export async function resolve(
+  tx: Tx,
+  tenant_id: string,
+  services: Resolving,
+  id: string,
+  resolution: store.Resolution,
+): Promise<CheckpointRow | null> {
+  const resolved = await store.resolve(tx, tenant_id, id, resolution)
+  if (!resolved) return null
+  tx.stores(tenant_id, textBytes(resolution.reason))
+  await jobs.cancel(tx, jobs.keyOf({ tenant_id }, timeout_job, id))
+  if (resolution.callback_status === 'pending') {
+    await jobs.enqueue(tx, services, {
+      tenant_id,
+      kind: callback_job,
+      source_id: id,
+      event_id: newId('evt', tx.now),
+      destination: destinationOf(resolved.callback_url),
+      next_at: tx.now,
+    })
+  }
+  if (resolved.status !== 'approved' && resolved.timeout_action === 'dlq') {
+    await deadLetter(tx, tenant_id, resolved, `checkpoint ${id} was ${resolved.status}`)
+  }
+  tx.afterCommit(() => services.waiters.tell(waitKey(tenant_id, id)))
+  return resolved
+}
+
+function deadLetter(tx: Tx, tenant_id: string, checkpoint: CheckpointRow, error: string): Promise<void> {
+  return dlq.cascade(tx, tenant_id, {
+    payload: encode({
+      checkpoint_id: checkpoint.id,
+      status: checkpoint.status,
+      title: checkpoint.title,
+      reason: checkpoint.reason,
+      resolved_by: checkpoint.resolved_by,
+      callback_url: checkpoint.callback_url,
+      callback_payload: rawOrNull(checkpoint.callback_payload),
+    }),
+    error,
+    source: 'checkpoint',
+    source_id: checkpoint.id,
+    agent_id: checkpoint.agent_id,
+  })
+}
+
+function rawOrNull(text: string | null): RawJson | null {
+  return text === null ? null : new RawJson(text)
+}

@@ -1,0 +1,35 @@
+// Results that are written together: while more attempts go out under leases that are there already, those that have
+// ended wait a moment for others, so that one commit holds them all.
+
+import { limit } from '../base/limit.ts'
+
+const wait_ms_max = limit(
+  'jobs.coalescing',
+  25,
+  'milliseconds',
+  'How long a result waits for others that are written in the same commit.',
+)
+
+export class Coalescer {
+  #group: PromiseWithResolvers<void> | null = null
+
+  /** Resolves when the group is written: when a result comes after which no more follow, or when the time is over. */
+  wait(more_follow: boolean): Promise<void> | undefined {
+    if (!more_follow) {
+      this.#group?.resolve()
+      return undefined
+    }
+    this.#group ??= this.#newGroup()
+    return this.#group.promise
+  }
+
+  #newGroup(): PromiseWithResolvers<void> {
+    const group = Promise.withResolvers<void>()
+    const timer = setTimeout(group.resolve, wait_ms_max)
+    group.promise = group.promise.then(() => {
+      clearTimeout(timer)
+      if (this.#group === group) this.#group = null
+    })
+    return group
+  }
+}

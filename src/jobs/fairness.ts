@@ -1,0 +1,192 @@
+// Which due jobs are started next. The longest due comes first, but no tenant and no destination may keep the others
+// waiting: permits are handed out round robin, tenant by tenant, and where the oldest jobs fill the buffer, others are
+// found by a round robin behind it.
+
+import type { Clock } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
+import type { Db } from '../db/db.ts'
+import { JobBuffer } from './buffer.ts'
+import type { Candidate, ConcurrencyLimiter } from './concurrency.ts'
+import { isLast, type JobKind, type JobKinds } from './kind.ts'
+import { RoundRobin } from './round-robin.ts'
+import * as store from './store.ts'
+
+/** How many of the longest due jobs are read. */
+const buffer_rows_max = limit(
+  'jobs.buffer',
+  1_000,
+  'rows',
+  'Longest due jobs that are read in one go. Past it tenants take turns.',
+)
+/** Tenants whose last turn is remembered. */
+const served_remembered_max = limit(
+  'jobs.tenants_remembered',
+  10_000,
+  'entries',
+  'Tenants whose last turn is remembered. Past it all are forgotten, and the turns start again.',
+)
+/** A buffer older than this is read again: meanwhile other jobs fell due, or other nodes leased some. */
+const buffer_fresh_ms = 100
+
+export interface QueuedJob extends Candidate {
+  kind: JobKind
+  source_id: string
+  /** So far. */
+  attempts: number
+}
+
+/** To be leased together: all of one tenant and kind, at most `lease_rows_max`. */
+export interface Batch {
+  tenant_id: string
+  kind: JobKind
+  items: QueuedJob[]
+}
+
+export class FairQueue {
+  #buffer = new JobBuffer<QueuedJob>()
+  #read_at = Number.NEGATIVE_INFINITY
+  /** What the round robin found; a part of the buffer. */
+  #found = new Set<QueuedJob>()
+  /** Whether the round robin goes on before the buffer is old. */
+  #goes_on = false
+  /** Whether there may be due jobs behind the buffer. */
+  #full = false
+  #stragglers = new Set<string>()
+  #turns = 0
+  /** Tenant -> the number of its last turn. */
+  readonly #served_at = new Map<string, number>()
+  readonly #round_robin: RoundRobin
+
+  constructor(
+    private readonly db: Db,
+    private readonly clock: Clock,
+    private readonly kinds: JobKinds,
+  ) {
+    this.#round_robin = new RoundRobin(db)
+  }
+
+  /** A job was enqueued: the buffer is read again, however fresh it is. */
+  expire(): void {
+    this.#read_at = Number.NEGATIVE_INFINITY
+  }
+
+  /** Nothing that was read counts any more. */
+  clear(): void {
+    this.#buffer = new JobBuffer()
+    this.#found.clear()
+    this.expire()
+  }
+
+  /** Due jobs that were read and not started. */
+  get waiting(): number {
+    return this.#buffer.size
+  }
+
+  /** Whether due jobs wait for room, or may wait behind the buffer. */
+  get hasBacklog(): boolean {
+    return this.#full || this.#buffer.size > 0
+  }
+
+  /** Tenants that are pending deletion and of which a due job was read; each is reported once. */
+  takeStragglers(): string[] {
+    const stragglers = [...this.#stragglers]
+    this.#stragglers.clear()
+    return stragglers
+  }
+
+  /** Acquires a permit for each job that it answers. `wanted` says which jobs may be started at all; with `only_at_once`
+   * no others are read. */
+  async next(
+    limiter: ConcurrencyLimiter,
+    wanted: (job: QueuedJob) => boolean,
+    only_at_once = false,
+  ): Promise<Batch[]> {
+    if (limiter.free === 0) return []
+    const fresh = this.clock.monotonic() - this.#read_at < buffer_fresh_ms
+    if (fresh) {
+      const taken = this.#take(limiter, wanted)
+      if (taken.length > 0) return batchesOf(taken)
+      if (this.hasBacklog && !this.#goes_on) return []
+    }
+    await this.#refill(limiter, only_at_once)
+    return batchesOf(this.#take(limiter, wanted))
+  }
+
+  /** The tenant with least in flight comes first, and of those with the same the one that was served longest ago. */
+  #take(limiter: ConcurrencyLimiter, wanted: (job: QueuedJob) => boolean): QueuedJob[] {
+    const order = this.#buffer.tenant_ids
+      .map((tenant_id) => ({
+        tenant_id,
+        active: limiter.activeOf(tenant_id),
+        served_at: this.#served_at.get(tenant_id) ?? 0,
+      }))
+      .sort((one, other) => one.active - other.active || one.served_at - other.served_at)
+    const taken = this.#buffer.take(
+      order.map(({ tenant_id }) => tenant_id),
+      limiter,
+      wanted,
+    )
+    for (const job of taken) {
+      this.#served(job.tenant_id)
+      // Where a job behind the buffer was found and taken, there may be more.
+      if (this.#found.delete(job)) this.#goes_on = true
+    }
+    return taken
+  }
+
+  #served(tenant_id: string): void {
+    if (this.#served_at.size > served_remembered_max) this.#served_at.clear()
+    this.#served_at.set(tenant_id, ++this.#turns)
+  }
+
+  async #refill(limiter: ConcurrencyLimiter, only_at_once: boolean): Promise<void> {
+    const now = this.clock.now()
+    this.#read_at = this.clock.monotonic()
+    this.#goes_on = false
+    const read = only_at_once ? store.dueAtOnce : store.due
+    const rows = await read(this.db, now, buffer_rows_max)
+    const oldest = this.#queued(rows.filter(({ tenant_status }) => tenant_status === 'active'))
+    for (const { tenant_id, tenant_status } of rows) {
+      if (tenant_status === 'pending_deletion') this.#stragglers.add(tenant_id)
+    }
+    this.#full = rows.length === buffer_rows_max
+    const read_before = new Set(oldest.map(idOf))
+    // A job whose turn it was and for which there was no permit keeps it: the round robin has gone on.
+    const kept = [...this.#found].filter(
+      (job) => limiter.mayAcquire(job) || !limiter.hasPermitFor(job.tenant_id),
+    )
+    const goes_on = this.#full && !kept.some((job) => limiter.mayAcquire(job))
+    const behind = this.#full ? kept : []
+    if (goes_on) behind.push(...this.#queued(await this.#round_robin.next(now, limiter)))
+    const found = [...new Map(behind.map((job) => [idOf(job), job]))]
+      .filter(([id]) => !read_before.has(id))
+      .map(([, job]) => job)
+    this.#found = new Set(found)
+    this.#buffer = new JobBuffer([...oldest, ...found])
+  }
+
+  /** Without those of a kind that this node does not know: a newer one runs them. */
+  #queued(rows: readonly store.DueJob[]): QueuedJob[] {
+    return rows.flatMap(({ tenant_id, kind: name, source_id, destination, attempts }) => {
+      const kind = this.kinds.get(name)
+      if (!kind) return []
+      return [{ tenant_id, kind, source_id, destination, attempts, is_last: isLast(kind, attempts) }]
+    })
+  }
+}
+
+function batchesOf(jobs: QueuedJob[]): Batch[] {
+  const groups = Map.groupBy(jobs, ({ tenant_id, kind }) => `${tenant_id} ${kind.name}`)
+  return [...groups.values()].flatMap((items) => {
+    const { tenant_id, kind } = items[0]!
+    const batches: Batch[] = []
+    for (let at = 0; at < items.length; at += store.lease_rows_max) {
+      batches.push({ tenant_id, kind, items: items.slice(at, at + store.lease_rows_max) })
+    }
+    return batches
+  })
+}
+
+function idOf({ tenant_id, kind, source_id }: QueuedJob): string {
+  return `${tenant_id} ${kind.name} ${source_id}`
+}

@@ -1,0 +1,121 @@
+// What a node does by itself beside its requests, and POST /v1/tick does at once: due jobs, the sweep, the purge.
+
+import type { Clock } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
+import type { Db } from '../db/db.ts'
+import type { JobTimer } from '../jobs/timer.ts'
+import type { JobWorker } from '../jobs/worker.ts'
+import { purgeStep } from './purge.ts'
+import { type Sweeper, startSweeper, sweep } from './sweep.ts'
+
+/** How long POST /v1/tick may take. */
+export const tick_ms_max = limit(
+  'tick.duration',
+  25_000,
+  'milliseconds',
+  'How long `POST /v1/tick` may take. What is left is done by the next one.',
+)
+/** How long it begins further steps of its sweep. */
+const tick_sweep_ms_max = limit(
+  'tick.sweep_duration',
+  5_000,
+  'milliseconds',
+  'How long a tick begins further steps of its sweep.',
+)
+
+/** The counters of a tick's answer, by group. Jobs and steps of the sweep raise them by `group.name`. */
+const reported = {
+  schedules: ['due', 'fired', 'retrying', 'failed'],
+  checkpoints: ['rejected', 'expired', 'callbacks'],
+  dlq: ['locks_released'],
+  expired: ['kv_keys', 'inboxes', 'idempotency_keys'],
+}
+
+export interface MaintenanceOptions {
+  db: Db
+  clock: Clock
+  worker: JobWorker
+  timer: JobTimer
+  /** TICK=internal: the sweep runs by itself, otherwise at ticks only. */
+  internal: boolean
+  onError: (error: unknown) => void
+  onPurged: (tenant_id: string) => void
+}
+
+export class Maintenance {
+  #stopped = false
+  #sweeper: Sweeper | undefined
+  #counts = new Map<string, number>()
+  #tenants_purged = 0
+
+  constructor(private readonly options: MaintenanceOptions) {}
+
+  start(): void {
+    const { internal, timer, onError } = this.options
+    timer.start()
+    if (!internal) return
+    this.#sweeper = startSweeper(() => {
+      timer.pauseOrResume() // where another node, or this one before it was started again, was interrupted
+      return this.#sweepStep()
+    }, onError)
+  }
+
+  async #sweepStep(): Promise<{ more: boolean }> {
+    const { db, clock, onPurged } = this.options
+    const swept = await sweep(db, clock)
+    const purge = await purgeStep(db, clock.now())
+    for (const tenant_id of purge.purged) onPurged(tenant_id)
+    this.#count('expired.kv_keys', swept.kv_keys)
+    this.#count('expired.inboxes', swept.inboxes)
+    this.#count('expired.idempotency_keys', swept.idempotency_keys)
+    this.#count('dlq.locks_released', swept.locks_released)
+    this.#tenants_purged += purge.purged.length
+    return { more: swept.more || purge.more }
+  }
+
+  #count(counter: string, by: number): void {
+    this.#counts.set(counter, (this.#counts.get(counter) ?? 0) + by)
+  }
+
+  /** Steps until there is no more, or until the tick's share of time is used; one at least. */
+  async #sweepShare(): Promise<void> {
+    const { clock } = this.options
+    const until = clock.monotonic() + tick_sweep_ms_max
+    let more = true
+    while (more && !this.#stopped) {
+      more = (await this.#sweepStep()).more && clock.monotonic() < until
+    }
+  }
+
+  /** All that is due now, a share of the sweep meanwhile, and the counts since the answer before. */
+  async tick(): Promise<object> {
+    const { worker, timer, clock } = this.options
+    const began = clock.monotonic()
+    // First, so that what fell due while a restored tenant was pending deletion is due now.
+    await timer.pauseUntil(began + tick_sweep_ms_max)
+    const waits_ms_max = began + tick_ms_max - clock.monotonic()
+    await Promise.all([worker.tick(waits_ms_max), this.#sweepShare()])
+    const counts = this.#takeCounts()
+    const tenants_purged = this.#tenants_purged
+    this.#tenants_purged = 0
+    return { ...counts, tenants_purged, duration_ms: Math.round(clock.monotonic() - began) }
+  }
+
+  #takeCounts(): object {
+    for (const [counter, by] of this.options.worker.takeCounts()) this.#count(counter, by)
+    const counts = this.#counts
+    this.#counts = new Map()
+    const groups = Object.entries(reported).map(([group, names]) => [
+      group,
+      Object.fromEntries(names.map((name) => [name, counts.get(`${group}.${name}`) ?? 0])),
+    ])
+    return Object.fromEntries(groups)
+  }
+
+  /** Nothing more is started; resolves when no step is under way. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    await this.options.timer.stop()
+    await this.#sweeper?.stop()
+  }
+}

@@ -1,0 +1,72 @@
+// The job of a schedule: the signed callback, and its outcome.
+
+import { limit } from '../base/limit.ts'
+import { encode } from '../contract/encode.ts'
+import { RawJson } from '../contract/schemas.ts'
+import type { Tx } from '../db/db.ts'
+import * as dlq from '../dlq/service.ts'
+import { attemptNumber, attemptOf, attempts_max, errorText } from '../jobs/job.ts'
+import type { SendingKind } from '../jobs/kind.ts'
+import * as jobs from '../jobs/service.ts'
+import * as quotas from '../quotas/service.ts'
+import * as tenants from '../tenants/service.ts'
+import * as store from './store.ts'
+
+/** The status, the dead letter and the quota change together with the job. */
+export const schedule_job: SendingKind = {
+  name: 'schedule',
+  attempts_max,
+  starts_at_once: false,
+  logged_as: 'schedule',
+  begun: 'schedules.due',
+  message: (context, job) =>
+    tenants.signedCallback(context, job, async () => {
+      const found = await store.deliverable(context.db, job)
+      return found && { url: found.callback_url, event: 'schedule.fired', body: found.callback_payload }
+    }),
+  async settle(tx, services, job, result) {
+    const { tenant_id, source_id: id } = job
+    const tried = {
+      attempts: attemptNumber(job),
+      last_error: errorText(result),
+      last_status_code: result.status_code,
+    }
+    const ended = await jobs.endAttempt(tx, services, schedule_job, job, result)
+    if (ended === 'lost') return null
+    if (ended === 'retrying') {
+      await store.retrying(tx, tenant_id, id, tried)
+      return 'schedules.retrying'
+    }
+    if (result.ok) await store.fired(tx, tenant_id, id, tried)
+    else await fail(tx, tenant_id, id, tried)
+    await quotas.giveBack(tx, tenant_id, 'active_schedules', 1)
+    return result.ok ? 'schedules.fired' : 'schedules.failed'
+  },
+}
+
+/** Attempts named in a dead letter. */
+const attempts_named_max = limit(
+  'schedules.attempts_in_dead_letter',
+  10,
+  'attempts',
+  'Attempts that are named in the dead letter of a schedule. Earlier ones are left out, so that its payload stays small.',
+)
+
+async function fail(tx: Tx, tenant_id: string, id: string, tried: store.Tried): Promise<void> {
+  const failed = await store.failed(tx, tenant_id, id, tried)
+  if (failed?.dlq_on_failure !== 1) return
+  const key = { tenant_id, source: 'schedule', source_id: id }
+  const attempts = await jobs.attempts(tx, key, Number.MAX_SAFE_INTEGER, attempts_named_max)
+  await dlq.cascade(tx, tenant_id, {
+    payload: encode({
+      schedule_id: id,
+      callback_url: failed.callback_url,
+      callback_payload: new RawJson(failed.callback_payload),
+      attempts: attempts.reverse().map(attemptOf),
+    }),
+    error: `the callback of schedule ${id} failed: ${tried.last_error}`,
+    source: 'schedule',
+    source_id: id,
+    agent_id: failed.agent_id,
+  })
+}
