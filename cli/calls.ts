@@ -1,4 +1,4 @@
-// The command of an operation: the options that all of its kind have, its call, and what is printed.
+// The command of an operation: the options of its kind, its call and its output.
 
 import type { Pages } from '../sdk/src/index.ts'
 import type { Cli } from './cli.ts'
@@ -7,11 +7,11 @@ import { optionalValueOf, requiredValueOf, wholeNumber } from './input.ts'
 import { printList, printPage } from './lists.ts'
 import type { CommandOption, GeneratedCommand, Given, Override, OwnCommand } from './spec.ts'
 
-/** With all that it needs to run. */
+/** The generated command with the options of its kind, and with what a command by hand puts in place of its call. */
 export function runnable(spec: GeneratedCommand, override: Override | undefined): OwnCommand {
   return {
     ...spec,
-    options: [...spec.options, ...(override?.options ?? commonOptions(spec))],
+    options: [...spec.options, ...commonOptions(spec), ...(override?.options ?? [])],
     async run(cli, all, program) {
       const given = await withJson(cli, spec, all)
       await (override ? override.run(cli, given, program) : runCall(cli, spec, given))
@@ -43,7 +43,7 @@ export const all: CommandOption = {
   flag: '--all',
   about: 'follow the pages to the end; with --json one object a line (NDJSON)',
 }
-const cursor = { flag: '--cursor <cursor>', about: 'begin after this place, as the page before said' }
+const cursor = { flag: '--cursor <cursor>', about: 'start after this place, as the page before said' }
 const page_options: CommandOption[] = [limit, cursor, all]
 
 async function withJson(cli: Cli, { json }: GeneratedCommand, given: Given): Promise<Given> {

@@ -37,7 +37,7 @@ export const groups: Readonly<Record<string, Group>> = {
     ],
   },
   dlq: {
-    about: 'Dead letters: store failures, claim and resolve them',
+    about: 'Dead letters: record failures, claim and resolve them',
     examples: [
       'waystation dlq create \'{"order": 7}\' --error "card declined"',
       'waystation dlq list --status failed',
@@ -414,7 +414,7 @@ export const generated: readonly GeneratedCommand[] = [
   {
     operation: 'captureItem',
     usage: 'dlq create [payload]',
-    about: 'Store a failure: a payload as JSON, and what went wrong',
+    about: 'Record a failure: a payload as JSON, and what went wrong',
     examples: [
       'waystation dlq create \'{"order": 7}\' --error "card declined"',
       'waystation dlq create --file order.json --error "card declined" --workflow night-17',
@@ -819,7 +819,7 @@ export const generated: readonly GeneratedCommand[] = [
       'waystation inbox messages inb_01m7yjrz37hxnv52px0106nehd --all --json | jq -r .bodyBase64',
     ],
     path: ['id'],
-    options: [{ sets: 'after', flag: '--after <message_id>', about: 'begin after this message' }],
+    options: [{ sets: 'after', flag: '--after <message_id>', about: 'start after this message' }],
     pages: 'whole',
     columns: ['createdAt', 'id', 'method', 'path', 'contentType', 'body'],
     call: ({ inboxes }, { id, ...sent }) => inboxes.messages(id, sent),

@@ -21,7 +21,7 @@ const CallSchema = RequestSchema.extend({ method: CallToolRequestSchema.shape.me
 
 const instructions = `Waystation keeps what an agent needs between and during its runs.
 - State: kv_*. What was done: audit_append, audit_list. You will forget; keep ids and progress with kv_put.
-- Work that failed: dlq_create stores it; dlq_claim locks it, then dlq_resolve, dlq_release or dlq_fail.
+- Work that failed: dlq_create records it; dlq_claim locks it, then dlq_resolve, dlq_release or dlq_fail.
 - Later: schedule_create. Before anything that a human should decide: checkpoint_create, then checkpoint_wait.
 - Messages from outside, and callbacks without a URL of your own: inbox_create, then inbox_wait.
 - Not too often: rate_limit_check before each action.

@@ -99,7 +99,7 @@ export const tools: readonly Tool[] = [
     name: 'dlq_create',
     title: 'Record a dead letter',
     description:
-      'Store work that failed as a dead letter, with all that is needed to try again in payload and the reason in error. Use it instead of giving up in silence or trying for ever. An agent claims it later with dlq_claim.',
+      'Record work that failed as a dead letter, with all that is needed to try again in payload and the reason in error. Use it instead of giving up in silence or trying for ever. An agent claims it later with dlq_claim.',
     operation: 'captureItem',
     ...adds,
   },

@@ -26,7 +26,7 @@ export const inboxTail: OwnCommand = {
   ],
   path: ['id'],
   options: [
-    { flag: '--after <message_id>', about: 'begin after this message instead of with the oldest' },
+    { flag: '--after <message_id>', about: 'start after this message instead of with the oldest' },
     { flag: '--new', about: 'leave out what is there already' },
   ],
   async run(cli, { id, after, new: only_new }) {

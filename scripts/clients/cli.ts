@@ -103,8 +103,11 @@ function jsonOf(operation: Operation): GeneratedCommand['json'] {
   return { name, is_required, is_object: schema['x-any-json'] === 'object' }
 }
 
-/** What lists and waits have is the same everywhere. */
+/** Of lists and waits: these are the same everywhere. */
 const shared = ['limit', 'cursor', 'offset', 'wait']
+
+/** Names of options that commands have beside their fields. */
+const reserved = ['all', 'cursor', 'file', 'idempotencyKey', 'save', 'string']
 
 function optionsOf(operation: Operation): CommandOption[] {
   const { cli, query_fields, body_fields, conditional, path_fields } = operation
@@ -116,6 +119,8 @@ function optionsOf(operation: Operation): CommandOption[] {
     ...body_fields.map((field) => ({ ...field, is_filter: false })),
     ...(conditional && cli!.usage.includes('<') ? [{ ...version, is_filter: false }] : []),
   ]
+  const taken = fields.find(({ name }) => reserved.includes(name))
+  if (taken) throw new Error(`${operation.id}: the option --${taken.name} has another meaning`)
   return fields
     .filter(
       ({ name, schema }) =>

@@ -29,6 +29,8 @@ interface OperationObject {
   requestBody?: { content: Record<string, { schema: Schema }> }
   responses: Record<string, { content?: Record<string, { schema: Schema }> }>
   security: object[]
+  /** Answers are in an envelope. */
+  'x-wrapped'?: boolean
   'x-errors'?: string[]
   'x-sdk'?: SdkMethod
   'x-cli'?: CliCommand
@@ -97,6 +99,11 @@ export function methodOf({ sdk }: Operation): string {
   return sdk!.name.split('.').at(-1)!
 }
 
+/** A list of pages; `whole` has only one. */
+export function isList({ pages }: Operation): boolean {
+  return pages === 'cursor' || pages === 'offset'
+}
+
 /** Members of the body that are not arguments of their own in the SDK. */
 export function restOfBody({ sdk, body_fields }: Operation): Field[] {
   return body_fields.filter(({ name }) => !sdk?.arguments?.includes(name))
@@ -121,7 +128,9 @@ function operationOf(method: string, path: string, found: OperationObject): Oper
   const body = found.requestBody?.content['application/json']?.schema
   const headers = fieldsIn('header').map(({ name }) => name)
   const answers = Object.entries(responses).filter(([status]) => /^2/.test(status))
-  const answer_fields = Object.keys(dataIn(answers[0]?.[1].content?.['application/json']?.schema))
+  const answer = answers[0]?.[1].content?.['application/json']?.schema
+  const data = found['x-wrapped'] ? answer?.properties?.data : answer
+  const answer_fields = Object.keys(data?.properties ?? {})
   const query_fields = fieldsIn('query')
   return {
     id: found.operationId,
@@ -146,12 +155,6 @@ function operationOf(method: string, path: string, found: OperationObject): Oper
     may_be_empty: answers.length > 1 && answers.some(([, { content }]) => !content),
     pages: pagesOf(answer_fields, query_fields),
   }
-}
-
-/** The members of an answer; in an envelope, those of its data. */
-function dataIn(schema: Schema | undefined): Record<string, Schema> {
-  const properties = schema?.properties ?? {}
-  return properties.success ? (properties.data?.properties ?? {}) : properties
 }
 
 function pagesOf(answer_fields: string[], query: Field[]): Operation['pages'] {

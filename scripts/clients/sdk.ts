@@ -1,6 +1,6 @@
 // The TypeScript SDK: a class for each resource, the client that has them all, and the rules of its retries.
 
-import { hasBodyArgument, methodOf, type Operation, resourceOf, restOfBody } from './model.ts'
+import { hasBodyArgument, isList, methodOf, type Operation, resourceOf, restOfBody } from './model.ts'
 import { commentOf, header, identifier } from './print.ts'
 
 /** Iterates and waits: sdk/src/inboxes.ts. */
@@ -60,10 +60,11 @@ class Answers {
 
   constructor(private readonly types: string) {}
 
-  of({ id, pages }: Operation): string {
+  of(operation: Operation): string {
+    const { id } = operation
     const start = this.types.indexOf(`\n  ${id}: {`)
     const [answer = ''] = this.types.slice(this.types.indexOf('answer: ', start) + 8).split('\n  }\n')
-    const is_list = pages === 'cursor' || pages === 'offset'
+    const is_list = isList(operation)
     const [, type] = (is_list ? /items: (\w+)\[\]/ : /^([\w |<>,]+)$/).exec(answer) ?? []
     if (!type) {
       this.names.add('Operations')
@@ -75,86 +76,107 @@ class Answers {
 }
 
 function methodText(operation: Operation, answers: Answers): string {
-  const { id, path_fields, sdk, pages, may_be_empty } = operation
-  const { argument, body } = callOf(operation)
+  const { id, path_fields, sdk, may_be_empty } = operation
   const own = (sdk!.arguments ?? []).map((name) => `${name}: Body<'${id}'>['${name}']`)
-  const parameters = [...path_fields.map(({ name }) => `${name}: string`), ...own, argument].join(', ')
-  const is_list = pages === 'cursor' || pages === 'offset'
-  const answer = answers.of(operation).replace(may_be_empty ? 'undefined' : '', may_be_empty ? 'null' : '')
-  const returned = is_list ? `Pages<${answer}>` : `Promise<${answer}>`
+  const { last, lines } = formOf(operation)
+  const parameters = [...path_fields.map(({ name }) => `${name}: string`), ...own, last].join(', ')
+  const answer = may_be_empty ? answers.of(operation).replace('undefined', 'null') : answers.of(operation)
+  const returned = isList(operation) ? `Pages<${answer}>` : `Promise<${answer}>`
   return `${commentOf(docOf(operation), '  ')}  ${may_be_empty ? 'async ' : ''}${methodOf(operation)}(${parameters}): ${returned} {
-${body}  }
+    ${lines.join('\n    ')}
+  }
 `
 }
 
-/** The last parameter of the method, and its statements. */
-function callOf(operation: Operation): { argument: string; body: string } {
-  const { id, path_fields, query_fields, body_fields, creates, conditional, pages, may_be_empty, sdk } =
-    operation
+/** The last parameter of a method, and its statements. */
+interface Form {
+  last: string
+  lines: string[]
+}
+
+function formOf(operation: Operation): Form {
+  const { query_fields, creates, conditional } = operation
   const options = creates ? 'CreateOptions' : 'CallOptions'
-  const params = path_fields.length > 0 ? `{ ${path_fields.map(({ name }) => name).join(', ')} }` : ''
-  if (pages === 'cursor' || pages === 'offset') {
-    const list = pages === 'cursor' ? 'listOf' : 'offsetListOf'
+  if (isList(operation)) return listForm(operation)
+  if (hasBodyArgument(operation)) {
     return {
-      argument: `query: Query<'${id}'> = {}`,
-      body: `    return ${list}(this.transport, '${id}', ${params || '{}'}, query)\n`,
+      last: `body: ${bodyType(operation)}, options: ${options} = {}`,
+      lines: [callOf(operation, bodyIn(operation))],
     }
   }
-  const own = sdk!.arguments ?? []
-  const rest = restOfBody(operation)
-  const call = (input: string[], after = 'options') => {
-    const asked = `this.transport.call('${id}', { ${input.filter((text) => text !== '').join(', ')} }, ${after})`
-    return `    return ${may_be_empty ? `(await ${asked}) ?? null` : asked}\n`
-  }
-  const placed = params === '' ? '' : `params: ${params}`
-  const bodyOf = (name: string) =>
-    own.length > 0
-      ? `body: { ${[...own, ...(rest.length > 0 ? [`...${name}`] : [])].join(', ')} }`
-      : `${name === 'body' ? 'body' : `body: ${name}`}`
-  const sent_type =
-    own.length > 0 ? `Omit<Body<'${id}'>, ${own.map((name) => `'${name}'`).join(' | ')}>` : `Body<'${id}'>`
-  if (hasBodyArgument(operation)) {
-    return { argument: `body: ${sent_type}, options: ${options} = {}`, body: call([placed, bodyOf('body')]) }
-  }
-  if (rest.length > 0) {
+  if (restOfBody(operation).length > 0) {
     return {
-      argument: `given: ${sent_type} & ${options} = {}`,
-      body: `    const [body, options] = split(given)\n${call([placed, bodyOf('body')])}`,
+      last: `given: ${bodyType(operation)} & ${options} = {}`,
+      lines: ['const [body, options] = split(given)', callOf(operation, bodyIn(operation))],
     }
   }
   if (conditional) {
     return {
-      argument: `{ if_version, ...options }: ${options} & { if_version?: number | undefined } = {}`,
-      body: call([placed, 'headers: ifMatch(if_version)']),
+      last: `{ if_version, ...options }: ${options} & { if_version?: number | undefined } = {}`,
+      lines: [callOf(operation, 'headers: ifMatch(if_version)')],
     }
   }
-  if (query_fields.length > 0) return queryCallOf(operation, placed, call)
-  const body = body_fields.length > 0 ? bodyOf('') : ''
-  return { argument: `options: ${options} = {}`, body: call([placed, body]) }
+  if (query_fields.length > 0) {
+    return {
+      last: `given: ${queryType(operation)} = {}`,
+      lines: ['const [query, options] = split(given)', callOf(operation, queryIn(operation))],
+    }
+  }
+  return { last: `options: ${options} = {}`, lines: [callOf(operation, bodyIn(operation))] }
 }
 
-function queryCallOf(
-  { id, query_fields }: Operation,
-  placed: string,
-  call: (input: string[]) => string,
-): { argument: string; body: string } {
-  const flags = query_fields.filter(({ schema }) => schema['x-flag']).map(({ name }) => name)
-  const names = flags.map((name) => `'${name}'`).join(' | ')
-  const waits = query_fields.some(({ name }) => name === 'wait')
-  const type =
-    flags.length > 0
-      ? `Omit<Query<'${id}'>, ${names}> & { ${flags.map((name) => `${name}?: boolean | undefined`).join('; ')} }`
-      : `Query<'${id}'>`
-  const sent = flags.map((name) => `${name}: query.${name} ? 'true' : undefined`).join(', ')
+function listForm(operation: Operation): Form {
+  const { id, pages } = operation
+  const list = pages === 'cursor' ? 'listOf' : 'offsetListOf'
   return {
-    argument: `given: ${type} = {}`,
-    body: `    const [query, options] = split(given)\n${call([
-      placed,
-      flags.length > 0 ? `query: { ...query, ${sent} }` : 'query',
-      // The answer is held back on purpose: a longer time-out.
-      waits ? 'held_ms: (query.wait ?? 0) * 1_000' : '',
-    ])}`,
+    last: `query: Query<'${id}'> = {}`,
+    lines: [`return ${list}(this.transport, '${id}', ${paramsOf(operation) || '{}'}, query)`],
   }
+}
+
+function callOf(operation: Operation, sent: string): string {
+  const { id, may_be_empty } = operation
+  const params = paramsOf(operation)
+  const input = [params === '' ? '' : `params: ${params}`, sent].filter((text) => text !== '').join(', ')
+  const call = `this.transport.call('${id}', { ${input} }, options)`
+  return may_be_empty ? `return (await ${call}) ?? null` : `return ${call}`
+}
+
+function paramsOf({ path_fields }: Operation): string {
+  return path_fields.length > 0 ? `{ ${path_fields.map(({ name }) => name).join(', ')} }` : ''
+}
+
+/** The body of a request; none when there is nothing to say. */
+function bodyIn(operation: Operation): string {
+  const own = operation.sdk!.arguments ?? []
+  const has_more = restOfBody(operation).length > 0
+  if (own.length === 0) return has_more ? 'body' : ''
+  return `body: { ${[...own, ...(has_more ? ['...body'] : [])].join(', ')} }`
+}
+
+function bodyType({ id, sdk }: Operation): string {
+  const own = (sdk!.arguments ?? []).map((name) => `'${name}'`)
+  return own.length > 0 ? `Omit<Body<'${id}'>, ${own.join(' | ')}>` : `Body<'${id}'>`
+}
+
+function queryIn(operation: Operation): string {
+  const flags = flagsOf(operation).map((name) => `${name}: query.${name} ? 'true' : undefined`)
+  const query = flags.length > 0 ? `query: { ...query, ${flags.join(', ')} }` : 'query'
+  const waits = operation.query_fields.some(({ name }) => name === 'wait')
+  // The service holds the answer back: the time-out is that much longer.
+  return waits ? `${query}, held_ms: (query.wait ?? 0) * 1_000` : query
+}
+
+function queryType(operation: Operation): string {
+  const flags = flagsOf(operation)
+  if (flags.length === 0) return `Query<'${operation.id}'>`
+  const names = flags.map((name) => `'${name}'`).join(' | ')
+  const members = flags.map((name) => `${name}?: boolean | undefined`).join('; ')
+  return `Omit<Query<'${operation.id}'>, ${names}> & { ${members} }`
+}
+
+function flagsOf({ query_fields }: Operation): string[] {
+  return query_fields.filter(({ schema }) => schema['x-flag']).map(({ name }) => name)
 }
 
 function docOf({ summary, description, errors }: Operation): string {

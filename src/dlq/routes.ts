@@ -96,8 +96,8 @@ export const captureItem = route({
   sdk: { name: 'dlq.create' },
   cli: {
     usage: 'dlq create [payload]',
-    about: 'Store a failure: a payload as JSON, and what went wrong',
-    group: 'Dead letters: store failures, claim and resolve them',
+    about: 'Record a failure: a payload as JSON, and what went wrong',
+    group: 'Dead letters: record failures, claim and resolve them',
     examples: [
       `waystation dlq create '{"order": 7}' --error "card declined"`,
       'waystation dlq create --file order.json --error "card declined" --workflow night-17',

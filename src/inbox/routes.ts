@@ -240,7 +240,7 @@ export const listMessages = route({
       `waystation inbox messages ${example} --all`,
       `waystation inbox messages ${example} --all --json | jq -r .bodyBase64`,
     ],
-    options: { after: ['--after <message_id>', 'begin after this message'] },
+    options: { after: ['--after <message_id>', 'start after this message'] },
     columns: ['createdAt', 'id', 'method', 'path', 'contentType', 'body'],
   },
   auth: ['agent', 'admin'],
