@@ -1,4 +1,4 @@
-// The SDK: types and methods against openapi.json, and every noun against the service.
+// The SDK: types and methods against openapi.json, and every resource against the service.
 
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
