@@ -26,7 +26,9 @@ export function clientFiles(): Record<string, string> {
       '| Resource | Methods |': methodRows(operations),
       '| Call | Again | Why |': retryRows(operations),
     }),
-    'docs/cli.md': withRows(textOf('docs/cli.md'), { '| Command | Subcommands | For |': commandRows(operations) }),
+    'docs/cli.md': withRows(textOf('docs/cli.md'), {
+      '| Command | Subcommands | For |': commandRows(operations),
+    }),
   }
 }
 
