@@ -94,6 +94,15 @@ test('A new resource has its rows in the tables of the documentation', () => {
   expect(commandRows(operations)).toBe('| `lock` | `create`, `list`, `delete` | Locks |\n')
 })
 
+test.each([
+  ['a field that is not there', { usage: 'lock create <name>', options: { size: ['--size <n>', 'size'] } }],
+  ['an argument that is not there', { usage: 'lock create <title>' }],
+  ['no example and no id to make one with', { usage: 'lock create <name>' }],
+])('A command with %s is refused', (_, cli) => {
+  const [create] = operations
+  expect(() => commandsText([{ ...create!, cli: cli as never }])).toThrow(/^createLock /)
+})
+
 test('Every operation is in the SDK, except repeats of another one', () => {
   const unnamed = operationsOf(document).filter(({ sdk, path }) => !sdk && !path.startsWith('/hook/'))
   expect(unnamed.map(({ id }) => id)).toEqual(['checkRateLimitByQuery', 'getRateLimitNamedReset'])

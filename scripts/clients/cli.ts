@@ -51,7 +51,18 @@ function commandText(operation: Operation): string {
   return `${JSON.stringify(data).slice(0, -1)}, call: ${call} }`
 }
 
+/** Throws for a name in x-cli that is not a parameter or a member of the body. */
+function checkNames(operation: Operation): void {
+  const { id, cli, path_fields, query_fields, body_fields, conditional } = operation
+  const fields = [...path_fields, ...query_fields, ...body_fields, ...(conditional ? [version] : [])]
+  const { options = {}, or = {}, defaults = {} } = cli!
+  const said = [...argumentsOf(operation), ...[options, or, defaults].flatMap((names) => Object.keys(names))]
+  const unknown = said.find((name) => !fields.some((field) => field.name === name))
+  if (unknown) throw new Error(`${id} has no field ${unknown}, which its x-cli names`)
+}
+
 function specOf(operation: Operation): Omit<GeneratedCommand, 'call'> {
+  checkNames(operation)
   const { id, method, summary, cli, creates, is_public, path_fields, pages, answer_fields } = operation
   const { usage, about = summary, columns, key, shows, defaults } = cli!
   const json = jsonOf(operation)
