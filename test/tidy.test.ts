@@ -472,6 +472,8 @@ describe('a file', () => {
 
   test('has 500 lines at most, a test 700, unless there is a reason', () => {
     const reasons: Record<string, string> = {
+      'cli/generated.ts': 'made from openapi.json',
+      'sdk/src/generated-resources.ts': 'made from openapi.json',
       'sdk/src/types.ts': 'made from openapi.json',
       'src/kv/kv.test.ts': 'every rule of the store, each once, in the order of its page',
       'src/callbacks/deliver.test.ts': 'every kind of receiver, each once',

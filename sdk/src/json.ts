@@ -11,7 +11,7 @@ export class RawJson {
 /** As JSON.stringify, save that RawJson is written as its text and a bigint with all its digits. */
 export function encodeJson(value: unknown): string {
   const text = textOf(value)
-  if (text === undefined) throw new TypeError('undefined is no JSON value')
+  if (text === undefined) throw new TypeError('undefined is not a JSON value')
   return text
 }
 

@@ -62,6 +62,7 @@ function operationOf(name: string, route: Route): Json {
     operationId: name,
     tags: [route.tag],
     summary: route.summary,
+    ...(route.description ? { description: route.description } : {}),
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(route.body ? { requestBody: requestBodyOf(route.body) } : {}),
     ...(route.raw && route.method !== 'GET' ? { requestBody: any_body } : {}),
@@ -70,6 +71,9 @@ function operationOf(name: string, route: Route): Json {
     ...(route.group.wraps_data ? { 'x-wrapped': true } : {}),
     ...(route.raw ? { 'x-raw': true } : {}),
     ...(route.destructive ? { 'x-destructive': true } : {}),
+    ...(route.errors.length > 0 ? { 'x-errors': route.errors } : {}),
+    ...(route.sdk ? { 'x-sdk': route.sdk } : {}),
+    ...(route.cli ? { 'x-cli': route.cli } : {}),
   }
 }
 

@@ -6,6 +6,7 @@ import type { Millis } from '../base/clock.ts'
 import type { ErrorCode } from '../base/errors.ts'
 import type { Awaitable, Db, Tx } from '../db/db.ts'
 import type { Caller, CallerKind } from './caller.ts'
+import type { CliCommand, SdkMethod } from './clients.ts'
 import type { Dependencies } from './dependencies.ts'
 import type { Group } from './group.ts'
 
@@ -90,6 +91,10 @@ interface Common<A extends readonly CallerKind[], P extends Params, Q extends TO
   path: string
   tag: string
   summary: string
+  /** More than the summary says, for readers of the document and of the SDK. */
+  description?: string
+  sdk?: SdkMethod
+  cli?: CliCommand
   /** Kinds of key that may call; empty means that no key is read. */
   auth: A
   params?: P

@@ -8,6 +8,9 @@ import { Nullable, Page, Shape, Time } from '../contract/schemas.ts'
 import { attemptOf } from './job.ts'
 import * as jobs from './service.ts'
 
+/** Of the table that the CLI prints. */
+export const attempt_columns = ['attempt', 'started_at', 'duration_ms', 'status_code', 'error', 'webhook_id']
+
 export const AttemptPage = Page(
   Shape('Attempt', {
     attempt: Type.Integer({ description: '1, 2 or 3.' }),

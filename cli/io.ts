@@ -1,4 +1,4 @@
-// What the CLI takes from where it runs. Tests give their own.
+// The process as the CLI sees it: environment, streams, clock. Tests give their own.
 
 import type { Fetch } from '../sdk/src/index.ts'
 
@@ -12,7 +12,7 @@ export interface Source extends AsyncIterable<Uint8Array | string> {
   isTTY?: boolean | undefined
 }
 
-export interface World {
+export interface Io {
   env: Readonly<Record<string, string | undefined>>
   /** As process.platform says. */
   platform: string
