@@ -1,6 +1,6 @@
 // Changes that a page makes: one at a time, with the answer or the problem.
 
-import { type Signal, useSignal } from '@preact/signals'
+import { useSignal } from '@preact/signals'
 import type { Problem, Result } from './client.ts'
 import { ask } from './session.ts'
 
@@ -33,38 +33,57 @@ export function useAction(): Action {
   }
 }
 
-export interface Creation<T> extends Action {
+/** A form that creates a record. */
+export interface Creation<T, F extends Record<string, string>> extends Pick<Action, 'busy' | 'problem'> {
+  values: F
+  /** For a field of the form: its value, its problem, and its changes. */
+  field: <N extends keyof F>(
+    name: N,
+  ) => { value: F[N]; error: string | undefined; onInput: (value: F[N]) => void }
+  created: T | null
   create: (body: unknown) => Promise<T | null>
-  /** The value of a form field, and its changes. */
-  bind: <V extends string>(field: Signal<V>) => { value: V; onInput: (value: V) => void }
 }
 
 /**
- * A creation by a form. A repeat of the same form has the same Idempotency-Key: when an answer was lost, the repeat
- * gets what the first one created.
+ * A repeat of the same form has the same Idempotency-Key: when an answer was lost, the repeat gets the record that the
+ * first one created. `problem` is null when a field shows it; `known` has the sentences for other codes.
  */
-export function useCreation<T>(path: string): Creation<T> {
+export function useCreation<T, F extends Record<string, string>>(
+  path: string,
+  initial: F,
+  known: { [code in Problem['code']]?: [field: keyof F, error: string] } = {},
+): Creation<T, F> {
+  const values = useSignal(initial)
+  const created = useSignal<T | null>(null)
   const idempotency_key = useSignal(crypto.randomUUID())
-  const action = useAction()
+  const { busy, problem, clear, run } = useAction()
+  const [known_field, known_error] = (problem && known[problem.code]) ?? []
+  const errorOf = (name: keyof F) =>
+    name === known_field ? known_error : issueOf(problem, `/${String(name)}`)
   return {
-    ...action,
-    create: (body) => {
-      const headers = { 'idempotency-key': idempotency_key.peek() }
-      return action.run(() => ask<T>('POST', path, { body, headers }))
-    },
-    bind: (field) => ({
-      value: field.value,
+    busy,
+    problem: Object.keys(initial).some(errorOf) ? null : problem,
+    values: values.value,
+    field: (name) => ({
+      value: values.value[name],
+      error: errorOf(name),
       onInput: (value) => {
-        field.value = value
+        values.value = { ...values.value, [name]: value }
         idempotency_key.value = crypto.randomUUID()
-        action.clear()
+        clear()
       },
     }),
+    created: created.value,
+    create: async (body) => {
+      const headers = { 'idempotency-key': idempotency_key.peek() }
+      created.value = await run(() => ask<T>('POST', path, { body, headers }))
+      return created.value
+    },
   }
 }
 
 /** The problem of a field, by its JSON pointer. */
-export function issueOf(problem: Problem | null, path: string): string | undefined {
+function issueOf(problem: Problem | null, path: string): string | undefined {
   const issues = problem?.details.issues
   if (!Array.isArray(issues)) return undefined
   return issues.find((issue) => issue?.path === path)?.message

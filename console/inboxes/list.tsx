@@ -2,7 +2,7 @@
 
 import { useSignal } from '@preact/signals'
 import type { CreatedInbox, ListedInbox } from '../../sdk/src/types.ts'
-import { issueOf, useCreation } from '../api/action.ts'
+import { useCreation } from '../api/action.ts'
 import { pathOf } from '../api/address.ts'
 import { useOffsets } from '../api/load.ts'
 import { navigate, to } from '../router.ts'
@@ -77,38 +77,31 @@ const lifetimes = [
 ] as const
 
 function Create({ onClose }: { onClose: () => void }) {
-  const label = useSignal('')
-  const ttl = useSignal<(typeof lifetimes)[number]['value']>('86400')
-  const forward_url = useSignal('')
-  const { busy, problem, create, bind } = useCreation<CreatedInbox>('/api/webhook')
-  const forward_issue = issueOf(problem, '/forwardUrl')
+  const fields = { label: '', ttl: '86400', forwardUrl: '' }
+  const { values, field, create, ...action } = useCreation<CreatedInbox, typeof fields>(
+    '/api/webhook',
+    fields,
+  )
   const submit = async () => {
-    const forwardUrl = forward_url.value.trim() || undefined
-    const inbox = await create({ label: label.value, ttl: Number(ttl.value), forwardUrl })
+    const forwardUrl = values.forwardUrl.trim() || undefined
+    const inbox = await create({ label: values.label, ttl: Number(values.ttl), forwardUrl })
     if (inbox === null) return
     announce('The inbox is ready.')
     navigate(pathOf('/console/inboxes', inbox.id))
   }
   return (
-    <FormDialog
-      title="New inbox"
-      back="Cancel"
-      action={{ busy, problem: forward_issue ? null : problem }}
-      onSubmit={() => void submit()}
-      {...{ onClose }}
-    >
+    <FormDialog title="New inbox" back="Cancel" onSubmit={() => void submit()} {...{ action, onClose }}>
       <Field
         label="Label"
         hint="Optional. For example, who sends to it."
         characters_max={256}
-        {...bind(label)}
+        {...field('label')}
       />
-      <Select label="Lives for" options={lifetimes} {...bind(ttl)} />
+      <Select label="Lives for" options={lifetimes} {...field('ttl')} />
       <Field
         label="Send each message on to"
         hint="Optional. An http or https URL; one attempt each."
-        error={forward_issue}
-        {...bind(forward_url)}
+        {...field('forwardUrl')}
       />
     </FormDialog>
   )

@@ -2,7 +2,7 @@
 
 import { useSignal } from '@preact/signals'
 import type { Agent, Tenant } from '../../sdk/src/types.ts'
-import { issueOf, useCreation } from '../api/action.ts'
+import { useCreation } from '../api/action.ts'
 import { pathOf } from '../api/address.ts'
 import { useGet, usePages } from '../api/load.ts'
 import { to } from '../router.ts'
@@ -66,7 +66,25 @@ export function Agents({ id }: { id: string | undefined }) {
 const name_form = /^[a-z0-9][a-z0-9-]{2,31}$/
 
 function CreateAgent({ onCreated, onClose }: { onCreated: () => void; onClose: () => void }) {
-  const { created, action, errors, fields, submit } = useNewAgent(onCreated)
+  const submitted_name = useSignal<string | null>(null)
+  const fields = { name: '', description: '', callback_base_url: '' }
+  const { created, values, field, create, ...action } = useCreation<Agent, typeof fields>(
+    '/v1/agents',
+    fields,
+    {
+      AGENT_ID_TAKEN: ['name', 'There is an agent of that name.'],
+    },
+  )
+  const { name, description, callback_base_url } = values
+  const is_wrong = !name_form.test(name)
+  const wrong = '3 to 32 lowercase letters, digits and hyphens; the first is not a hyphen.'
+  const submit = async () => {
+    submitted_name.value = name
+    if (is_wrong) return
+    const optional = (text: string) => text.trim() || undefined
+    const body = { description: optional(description), callback_base_url: optional(callback_base_url) }
+    if (await create({ name, ...body })) onCreated()
+  }
   if (created) {
     const secrets = [{ name: 'Key', text: created.api_key }]
     return <OneTime title={`The key of ${created.agent_id}`} {...{ secrets, onClose }} />
@@ -77,64 +95,21 @@ function CreateAgent({ onCreated, onClose }: { onCreated: () => void; onClose: (
         label="Name"
         hint="Such as invoice-reader. It is the agent's id, and does not change."
         required
-        error={errors.name}
-        {...fields.name}
+        {...field('name')}
+        {...(is_wrong && submitted_name.value === name ? { error: wrong } : {})}
       />
       <Field
         label="What it does"
         hint="Optional, for people."
         characters_max={4_096}
-        {...fields.description}
+        {...field('description')}
       />
       <Field
         label="Callback base URL"
         hint="Optional: callback URLs that begin with / are resolved against it."
         characters_max={2_048}
-        error={errors.url}
-        {...fields.callback_base_url}
+        {...field('callback_base_url')}
       />
     </FormDialog>
   )
-}
-
-function useNewAgent(onCreated: () => void) {
-  const name = useSignal('')
-  const description = useSignal('')
-  const callback_base_url = useSignal('')
-  const submitted_name = useSignal<string | null>(null)
-  const created = useSignal<Agent | null>(null)
-  const { busy, problem, create, bind } = useCreation<Agent>('/v1/agents')
-  const submit = async () => {
-    submitted_name.value = name.value
-    if (!name_form.test(name.value)) return
-    const agent = await create({
-      name: name.value,
-      description: description.value.trim() || undefined,
-      callback_base_url: callback_base_url.value.trim() || undefined,
-    })
-    if (agent === null) return
-    onCreated()
-    created.value = agent
-  }
-  const is_wrong = submitted_name.value === name.value && !name_form.test(name.value)
-  const wrong = is_wrong
-    ? '3 to 32 lowercase letters, digits and hyphens; the first is not a hyphen.'
-    : undefined
-  const taken = problem?.code === 'AGENT_ID_TAKEN' ? 'There is an agent of that name.' : undefined
-  const errors = {
-    name: wrong ?? taken ?? issueOf(problem, '/name'),
-    url: issueOf(problem, '/callback_base_url'),
-  }
-  const is_in_field = problem && (errors.name ?? errors.url) !== undefined
-  return {
-    created: created.value,
-    action: { busy, problem: is_in_field ? null : problem },
-    errors,
-    fields: {
-      name: bind(name),
-      description: bind(description),
-      callback_base_url: bind(callback_base_url),
-    },
-    submit,
-  }
 }

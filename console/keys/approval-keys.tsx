@@ -2,7 +2,7 @@
 
 import { useSignal } from '@preact/signals'
 import type { ApprovalKey, Checkpoint, CreatedApprovalKey } from '../../sdk/src/types.ts'
-import { issueOf, useCreation } from '../api/action.ts'
+import { useCreation } from '../api/action.ts'
 import { pathOf } from '../api/address.ts'
 import type { PageOf } from '../api/client.ts'
 import { useGet, usePages } from '../api/load.ts'
@@ -116,53 +116,41 @@ const every = ''
 const by_id = 'id'
 
 function CreateKey({ onCreated, onClose }: { onCreated: () => void; onClose: () => void }) {
-  const label = useSignal('')
-  const chosen = useSignal(every)
-  const typed_id = useSignal('')
-  const created = useSignal<CreatedApprovalKey | null>(null)
-  const { busy, problem, create, bind } = useCreation<CreatedApprovalKey>('/v1/approval-keys')
+  const fields = { label: '', chosen: every, checkpoint_id: '' }
+  const { created, values, field, create, ...action } = useCreation<CreatedApprovalKey, typeof fields>(
+    '/v1/approval-keys',
+    fields,
+    { CHECKPOINT_NOT_FOUND: ['checkpoint_id', 'There is no such request.'] },
+  )
+  const is_by_id = values.chosen === by_id
   const submit = async () => {
-    const checkpoint_id = chosen.value === by_id ? typed_id.value.trim() : chosen.value
-    if (chosen.value === by_id && checkpoint_id === '') return
-    const key = await create({
-      label: label.value.trim() || undefined,
-      checkpoint_id: checkpoint_id || undefined,
-    })
-    if (key === null) return
-    onCreated()
-    created.value = key
+    const checkpoint_id = is_by_id ? values.checkpoint_id.trim() : values.chosen
+    if (is_by_id && checkpoint_id === '') return
+    const body = { label: values.label.trim() || undefined, checkpoint_id: checkpoint_id || undefined }
+    if (await create(body)) onCreated()
   }
-  if (created.value) return <NewKey {...created.value} onClose={onClose} />
-  const unknown = problem?.code === 'CHECKPOINT_NOT_FOUND' ? 'There is no such request.' : undefined
-  const wrong_id = chosen.value === by_id ? (unknown ?? issueOf(problem, '/checkpoint_id')) : undefined
+  if (created) return <NewKey {...created} onClose={onClose} />
   return (
-    <FormDialog
-      title="Create an approval key"
-      action={{ busy, problem: wrong_id === undefined ? problem : null }}
-      onSubmit={() => void submit()}
-      {...{ onClose }}
-    >
+    <FormDialog title="Create an approval key" onSubmit={() => void submit()} {...{ action, onClose }}>
       <Field
         label="For whom"
         hint="Optional. Give each person a key of their own: decisions name the key."
         characters_max={256}
-        error={issueOf(problem, '/label')}
-        {...bind(label)}
+        {...field('label')}
       />
-      <RequestSelect {...bind(chosen)} />
-      {chosen.value === by_id && (
-        <Field label="Id of the request" required placeholder="chk_…" error={wrong_id} {...bind(typed_id)} />
+      <RequestSelect {...field('chosen')} error={is_by_id ? undefined : field('checkpoint_id').error} />
+      {is_by_id && (
+        <Field label="Id of the request" required placeholder="chk_…" {...field('checkpoint_id')} />
       )}
     </FormDialog>
   )
 }
 
-interface RequestSelectProps {
+function RequestSelect(props: {
   value: string
+  error: string | undefined
   onInput: (value: string) => void
-}
-
-function RequestSelect(props: RequestSelectProps) {
+}) {
   const query = { status: 'pending', limit: offered_max }
   const waiting = useGet<PageOf<Checkpoint>>('/v1/checkpoints', query).value?.items ?? []
   const options = [

@@ -1,7 +1,7 @@
 // Forms, fields with their labels, tabs, and the searches above a list.
 
 import { useSignal } from '@preact/signals'
-import type { ComponentChildren } from 'preact'
+import type { ComponentChildren, JSX } from 'preact'
 import { useEffect, useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { Button } from './basics.tsx'
 
@@ -28,51 +28,25 @@ export function Form({ kind, onSubmit, own_checks = false, children }: FormProps
   )
 }
 
-interface FieldProps {
+interface LabelledProps {
   label: string
-  value: string
-  onInput: (value: string) => void
   hint?: string | undefined
   error?: string | undefined
-  type?: 'text' | 'password' | 'search' | 'number' | 'datetime-local'
-  /** More than one makes a text area. */
-  rows?: number
-  characters_max?: number
-  required?: boolean
-  autocomplete?: AutoFill
-  placeholder?: string
 }
 
-type AutoFill = 'off' | 'username' | 'current-password'
-
-export function Field(props: FieldProps) {
-  const { label, value, onInput, hint, error, type = 'text', rows = 1, characters_max } = props
+/** A label with its control, and the hint or the error below. */
+function Labelled({
+  label,
+  hint,
+  error,
+  control,
+}: LabelledProps & { control: (attributes: object) => JSX.Element }) {
   const id = useId()
   const hint_id = hint || error ? `${id}-hint` : undefined
-  const shared = {
-    id,
-    value,
-    maxLength: characters_max,
-    required: props.required,
-    placeholder: props.placeholder,
-    'aria-describedby': hint_id,
-    'aria-invalid': error ? true : undefined,
-    spellcheck: rows > 1,
-  }
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      {rows > 1 ? (
-        <textarea {...shared} rows={rows} onInput={(event) => onInput(event.currentTarget.value)} />
-      ) : (
-        <input
-          {...shared}
-          // The types of JSX know each kind of field, but not a union of them.
-          type={type as 'text'}
-          autocomplete={props.autocomplete ?? 'off'}
-          onInput={(event) => onInput(event.currentTarget.value)}
-        />
-      )}
+      {control({ id, 'aria-describedby': hint_id, 'aria-invalid': error ? true : undefined })}
       {hint_id && (
         <p id={hint_id} class={error ? 'field-error' : 'muted small'}>
           {error ?? hint}
@@ -82,27 +56,56 @@ export function Field(props: FieldProps) {
   )
 }
 
-interface SelectProps<T extends string> {
-  label: string
+interface FieldProps extends LabelledProps {
+  value: string
+  onInput: (value: string) => void
+  type?: 'text' | 'password' | 'search' | 'number' | 'datetime-local'
+  /** More than one makes a text area. */
+  rows?: number
+  characters_max?: number
+  required?: boolean
+  autocomplete?: 'off' | 'username' | 'current-password'
+  placeholder?: string
+}
+
+export function Field(props: FieldProps) {
+  const { label, hint, error, onInput, type = 'text', characters_max, rows = 1, ...input } = props
+  const shared = { maxLength: characters_max, spellcheck: rows > 1 }
+  const control = (attributes: object) =>
+    rows > 1 ? (
+      <textarea
+        {...{ ...shared, ...attributes, rows }}
+        value={input.value}
+        onInput={(event) => onInput(event.currentTarget.value)}
+      />
+    ) : (
+      <input
+        // The types of JSX know each kind of field, but not a union of them.
+        type={type as 'text'}
+        {...{ autocomplete: 'off', ...input, ...shared, ...attributes }}
+        onInput={(event) => onInput(event.currentTarget.value)}
+      />
+    )
+  return <Labelled {...{ label, hint, error, control }} />
+}
+
+interface SelectProps<T extends string> extends LabelledProps {
   value: T
   options: readonly { value: T; label: string }[]
   onInput: (value: T) => void
 }
 
-export function Select<T extends string>({ label, value, options, onInput }: SelectProps<T>) {
-  const id = useId()
-  return (
-    <div class="field">
-      <label for={id}>{label}</label>
-      <select id={id} value={value} onChange={(event) => onInput(event.currentTarget.value as T)}>
-        {options.map((option) => (
-          <option key={option.value} value={option.value}>
-            {option.label}
-          </option>
-        ))}
-      </select>
-    </div>
+export function Select<T extends string>({ value, options, onInput, ...labelled }: SelectProps<T>) {
+  const control = (attributes: object) => (
+    <select {...attributes} value={value} onChange={(event) => onInput(event.currentTarget.value as T)}>
+      {options.map((option) => (
+        <option key={option.value} value={option.value}>
+          {option.label}
+        </option>
+      ))}
+    </select>
   )
+  return <Labelled {...labelled} {...{ control }} />
 }
 
 interface TabsProps<T extends string> {
