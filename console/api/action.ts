@@ -55,7 +55,7 @@ export function useCreation<T, F extends Record<string, string>>(
 ): Creation<T, F> {
   const values = useSignal(initial)
   const created = useSignal<T | null>(null)
-  const idempotency_key = useSignal(crypto.randomUUID())
+  const idempotency_key = useSignal(newKey())
   const { busy, problem, clear, run } = useAction()
   const [known_field, known_error] = (problem && known[problem.code]) ?? []
   const errorOf = (name: keyof F) =>
@@ -69,7 +69,7 @@ export function useCreation<T, F extends Record<string, string>>(
       error: errorOf(name),
       onInput: (value) => {
         values.value = { ...values.value, [name]: value }
-        idempotency_key.value = crypto.randomUUID()
+        idempotency_key.value = newKey()
         clear()
       },
     }),
@@ -80,6 +80,11 @@ export function useCreation<T, F extends Record<string, string>>(
       return created.value
     },
   }
+}
+
+/** Pages that are not served over HTTPS have no crypto.randomUUID. */
+function newKey(): string {
+  return crypto.getRandomValues(new Uint32Array(4)).join('-')
 }
 
 /** The problem of a field, by its JSON pointer. */
