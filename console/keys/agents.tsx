@@ -71,9 +71,7 @@ function CreateAgent({ onCreated, onClose }: { onCreated: () => void; onClose: (
   const { created, values, field, create, ...action } = useCreation<Agent, typeof fields>(
     '/v1/agents',
     fields,
-    {
-      AGENT_ID_TAKEN: ['name', 'There is an agent of that name.'],
-    },
+    { AGENT_ID_TAKEN: ['name', 'There is an agent of that name.'] },
   )
   const { name, description, callback_base_url } = values
   const is_wrong = !name_form.test(name)

@@ -63,10 +63,7 @@ export function reasonOf(error: string, status_code: number | null): Reason {
   const status = status_code ?? statusIn(error)
   if (status !== null && (error === 'status' || statusIn(error) !== null)) {
     const name = statuses[status]
-    return {
-      what: `The receiver answered ${status}${name ? ` ${name}` : ''}.`,
-      advice: adviceOn(status),
-    }
+    return { what: `The receiver answered ${status}${name ? ` ${name}` : ''}.`, advice: adviceOn(status) }
   }
   return classes[error] ?? { what: `It failed: ${shown(error)}.`, advice: '' }
 }
