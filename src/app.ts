@@ -67,7 +67,7 @@ function assemble(config: Config, db: Db, log: Log, facts: Facts): Pick<App, 'li
     pauseOrResume: () => timer.pauseOrResume(),
     tick: () => maintenance.tick(),
   }
-  const { dependencies, calls, usage, waiters } = dependenciesOf(given, policy, jobs)
+  const { dependencies, calls, usage, notifier } = dependenciesOf(given, policy, jobs)
   const background = backgroundOf(config, db, log)
   const { worker, timer, maintenance } = workersOf(background, dependencies, sender)
   const handlers = handlersOf(given, log, dependencies)
@@ -85,7 +85,7 @@ function assemble(config: Config, db: Db, log: Log, facts: Facts): Pick<App, 'li
     },
     async stop() {
       state.draining = true
-      waiters.drain()
+      notifier.drain()
       await stopInSteps({
         server,
         drains: [() => maintenance.stop(), () => worker.stop()],

@@ -14,10 +14,10 @@ import {
   caller_kinds,
   callersOf,
   errorBytes,
+  expectEnvelope,
   idParams,
   isAuthenticated,
   type Keyring,
-  mustBeEnvelope,
   neverExisted,
   newKeyring,
   ownHeaders,
@@ -28,7 +28,7 @@ import {
   seenBy,
   titled,
 } from './support/contract.ts'
-import { type Dead, mustBeKnown, unusable, withDeadKeys } from './support/contract-credentials.ts'
+import { type Dead, requireKnown, unusable, withDeadKeys } from './support/contract-credentials.ts'
 import { exampleBody } from './support/contract-examples.ts'
 import { cron_secret, forEachService, type TestService } from './support/service.ts'
 
@@ -90,7 +90,7 @@ forEachService('every route', (service) => {
           [...kept, ...replaced].map(async (id) => {
             const sent = { headers: { ...headers, 'x-request-id': id } }
             const answer = await service.ask(named.route.method, made.path, sent)
-            if (answer.status >= 400 && answer.body.error) mustBeEnvelope(answer, named.route)
+            if (answer.status >= 400 && answer.body.error) expectEnvelope(answer, named.route)
             return answer.headers.get('x-request-id')
           }),
         )
@@ -215,7 +215,7 @@ forEachService('the key of a request', (service) => {
         const made = await readyIn(service, named, owner)
         // Remembered a millisecond before, which must not help it.
         service.clock.advance(Math.max(0, after_ms - 1))
-        await mustBeKnown(service, owner.keys[kind])
+        await requireKnown(service, owner.keys[kind])
         service.clock.advance(Math.min(1, after_ms))
         const answer = await call(service, named, made, { headers: ownHeaders(owner, kind) })
         if (status === 401) expect([after_ms, answer.status]).toEqual([after_ms, 401])

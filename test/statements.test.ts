@@ -6,14 +6,14 @@ import { newKey } from '../src/base/keys.ts'
 import { type NamedRoute, successStatus } from '../src/contract/route.ts'
 import { routes } from '../src/features.ts'
 import { call, callersOf, type Keyring, newKeyring, ready, titled } from './support/contract.ts'
-import { mustBeKnown } from './support/contract-credentials.ts'
+import { requireKnown } from './support/contract-credentials.ts'
 import { exampleBody } from './support/contract-examples.ts'
 import { cron_secret, forEachService } from './support/service.ts'
 
 const tenant_view = ['tenants.find', 'kv.count_expired', 'inbox.count_expired', 'quotas.used']
 
 /** Once for each namespace and once at the end. */
-const a_name_each = 'kv.walk'
+const a_name_each = 'kv.scan'
 
 /** Operation to the statements of one successful call, in order; its key was used a moment ago. */
 const budgets: Record<string, string[]> = {
@@ -92,7 +92,7 @@ const budgets: Record<string, string[]> = {
   tick: [
     ...['tenants.pause_pending', 'jobs.due', 'jobs.oldest_due'],
     ...['kv.tenants_expired', 'kv.tenants_forgotten', 'dlq.tenants_lapsed', 'dlq.tenants_ended'],
-    ...['inbox.tenants_expired', 'inbox.clearable', 'inbox.forgettable', 'quotas.sweep_calls', 'usage.sweep'],
+    ...['inbox.tenants_expired', 'inbox.clearable', 'inbox.deletable', 'quotas.sweep_calls', 'usage.sweep'],
     ...['idempotency.sweep', 'idempotency.any_expired', 'credentials.sweep', 'tenants.purgeable'],
   ],
   livez: [],
@@ -158,7 +158,7 @@ forEachService('statements', (service) => {
     // What was decided to get there is told first, so that nothing of it runs meanwhile.
     await service.ask('POST', '/v1/tick', { key: cron_secret })
     const [, headers] = callersOf(named.route, made.keyring)[0]!
-    await mustBeKnown(service, made.keyring.keys[named.route.auth[0] ?? 'admin'])
+    await requireKnown(service, made.keyring.keys[named.route.auth[0] ?? 'admin'])
     return { made, headers }
   }
 

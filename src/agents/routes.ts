@@ -72,7 +72,7 @@ export const createAgent = route({
   replies: { 201: { body: Agent } },
   errors: ['AGENT_ID_TAKEN', 'QUOTA_EXCEEDED'],
   prepare: ({ caller, dependencies }, { body }) =>
-    agents.mustBeCallable(dependencies, caller.tenant_id, '/callback_base_url', body.callback_base_url),
+    agents.requireCallable(dependencies, caller.tenant_id, '/callback_base_url', body.callback_base_url),
   async create(tx, { caller, dependencies }, { body }) {
     const agent = {
       agent_id: body.name,

@@ -20,10 +20,10 @@ export async function create(
   agent: store.NewAgent,
 ): Promise<string> {
   const { agent_id, description, callback_base_url } = agent
-  quotas.takeBytes(tx, caller, plans, rowBytes(agent_id, description, callback_base_url))
+  quotas.reserveBytes(tx, caller, plans, rowBytes(agent_id, description, callback_base_url))
   const inserted = await store.insert(tx, caller.tenant_id, agent)
   if (!inserted) throw new ApiError('AGENT_ID_TAKEN')
-  await quotas.take(tx, caller, plans, 'agents')
+  await quotas.reserve(tx, caller, plans, 'agents')
   return credentials.issue(tx, agentOf(caller.tenant_id, agent.agent_id))
 }
 
@@ -38,7 +38,7 @@ export async function callbackUrl(
   given: string,
 ): Promise<string> {
   const url = given.startsWith('/') ? await resolved(db, caller, given) : given
-  await mustBeCallable(dependencies, caller.tenant_id, '/callback_url', url)
+  await requireCallable(dependencies, caller.tenant_id, '/callback_url', url)
   return url
 }
 
@@ -47,7 +47,7 @@ interface Guarded {
 }
 
 /** Throws VALIDATION_FAILED for a URL that may not be called. `path` is the body's member that holds it. */
-export async function mustBeCallable(
+export async function requireCallable(
   dependencies: Guarded,
   tenant_id: string,
   path: string,
@@ -99,7 +99,7 @@ export function remove(db: Db, key_cache: KeyCache, tenant_id: string, agent_id:
     if (!removed) throw new ApiError('AGENT_NOT_FOUND')
     tx.stores(tenant_id, -removed.bytes - row_bytes)
     await credentials.revoke(tx, key_cache, agentOf(tenant_id, agent_id))
-    await quotas.giveBack(tx, tenant_id, 'agents', 1)
+    await quotas.release(tx, tenant_id, 'agents', 1)
   })
 }
 

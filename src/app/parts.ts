@@ -1,9 +1,9 @@
 // The parts of the service: the dependencies of handlers, the workers of due jobs, the request handlers.
 
-import { Gate } from '../base/gate.ts'
 import { HeavyReads } from '../base/heavy-reads.ts'
+import { KeyedSemaphore } from '../base/keyed-semaphore.ts'
 import { MemoryBudget } from '../base/memory.ts'
-import { Waiters } from '../base/waiters.ts'
+import { Notifier } from '../base/notifier.ts'
 import { Sender } from '../callbacks/deliver.ts'
 import { type EgressPolicy, type Listening, refusalAtCreation, systemInterfaces } from '../callbacks/guard.ts'
 import { Lookups } from '../callbacks/lookups.ts'
@@ -71,7 +71,7 @@ export function dependenciesOf(
   const openapiText = openapiTexts()
   const calls = quotas.monthlyCalls(db, clock)
   const usage = usageCounts(db)
-  const waiters = new Waiters()
+  const notifier = new Notifier()
   const dependencies: Dependencies = {
     clock,
     plans: config.plans,
@@ -85,7 +85,11 @@ export function dependenciesOf(
       public_url: () => state.public_url,
       callbackRefusal: (tenant_id, url) => refusalAtCreation(policy, tenant_id, url),
     },
-    shared: { waiters, gate: new Gate(clock), memory: new MemoryBudget(clock, config.memory_bytes_max) },
+    shared: {
+      notifier,
+      semaphore: new KeyedSemaphore(clock),
+      memory: new MemoryBudget(clock, config.memory_bytes_max),
+    },
     jobs,
     service: {
       signup_open: config.signup_open,
@@ -93,7 +97,7 @@ export function dependenciesOf(
       openapi_text: () => openapiText(state.public_url),
     },
   }
-  return { dependencies, calls, usage, waiters }
+  return { dependencies, calls, usage, notifier }
 }
 
 export interface Background {

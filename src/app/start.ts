@@ -8,7 +8,7 @@ import { migrate, requireCurrent } from '../db/migrate.ts'
 import { openDb } from '../db/open.ts'
 import { migrations } from '../features.ts'
 import type { Log } from '../http/answers.ts'
-import { type KeptSecret, keptSecret, mustBeTheKey } from '../secrets/service.ts'
+import { type KeptSecret, keptSecret, requireKey } from '../secrets/service.ts'
 import * as tenants from '../tenants/service.ts'
 
 const damaged_message =
@@ -57,7 +57,7 @@ export async function requireUsable(db: Db, config: Config, secret_key: KeptSecr
   // Nothing is written to a damaged file: what of it can be read is served.
   const is_damaged = db.trouble()?.kind === 'damaged'
   const schema_version = await (is_damaged ? requireCurrent(db, migrations) : migrate(db, migrations))
-  await mustBeTheKey(db, secret_key.value)
+  await requireKey(db, secret_key.value)
   // A tenant on a plan without limits would be a tenant without limits.
   for (const { plan } of await tenants.plansInUse(db)) {
     if (!Object.hasOwn(config.plans, plan)) {

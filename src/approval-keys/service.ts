@@ -29,7 +29,7 @@ export async function create(
   const { tenant_id } = caller
   if (input.checkpoint_id !== null) await checkpoints.read(tx, tenant_id, input.checkpoint_id)
   const row = { approval_key_id: newId('apk', tx.now), ...input }
-  quotas.takeBytes(tx, caller, plans, rowBytes(row.label))
+  quotas.reserveBytes(tx, caller, plans, rowBytes(row.label))
   await store.insert(tx, tenant_id, row)
   return {
     row,

@@ -32,7 +32,7 @@ export async function append(
   const { action, workflow_id, metadata } = input
   const actor = input.actor ?? actorOf(caller)
   const agent_id = caller.kind === 'agent' ? caller.agent_id : null
-  quotas.takeBytes(tx, caller, plans, rowBytes(action, workflow_id, actor, metadata, agent_id, request_id))
+  quotas.reserveBytes(tx, caller, plans, rowBytes(action, workflow_id, actor, metadata, agent_id, request_id))
   const { seq, last_at } = await store.next(tx, caller.tenant_id)
   const entry: store.EntryRow = {
     id: newId('log', last_at),

@@ -87,7 +87,7 @@ function decisionOf(checkpoint: CheckpointRow) {
 
 export interface Resolving {
   jobs: Pick<Jobs, 'wake'>
-  shared: { waiters: { tell(key: string): void } }
+  shared: { notifier: { notify(key: string): void } }
 }
 
 /** Decision, callback job and dead letter are one transaction. Null unless it was pending. */
@@ -115,7 +115,7 @@ export async function resolve(
   if (resolved.status !== 'approved' && resolved.timeout_action === 'dlq') {
     await deadLetter(tx, tenant_id, resolved, `checkpoint ${id} was ${resolved.status}`)
   }
-  tx.afterCommit(() => dependencies.shared.waiters.tell(waitKey(tenant_id, id)))
+  tx.afterCommit(() => dependencies.shared.notifier.notify(waitKey(tenant_id, id)))
   return resolved
 }
 

@@ -28,7 +28,7 @@ export async function create(
 ): Promise<CheckpointRow> {
   const { tenant_id, agent_id } = caller
   const { title, prompt, callback_url, callback_payload } = input
-  quotas.takeBytes(tx, caller, dependencies.plans, rowBytes(title, prompt, callback_url, callback_payload))
+  quotas.reserveBytes(tx, caller, dependencies.plans, rowBytes(title, prompt, callback_url, callback_payload))
   const checkpoint = await store.insert(tx, tenant_id, { ...input, id: newId('chk', tx.now), agent_id })
   await jobs.enqueue(tx, dependencies.jobs, {
     tenant_id,
@@ -89,7 +89,7 @@ export function cancel(db: Db, caller: AgentCaller, dependencies: Resolving, id:
       throw checkpoint.agent_id === agent_id ? alreadyResolved(checkpoint) : new ApiError('FORBIDDEN')
     }
     await jobs.cancel(tx, jobs.keyOf(caller, timeout_job, id))
-    tx.afterCommit(() => dependencies.shared.waiters.tell(waitKey(tenant_id, id)))
+    tx.afterCommit(() => dependencies.shared.notifier.notify(waitKey(tenant_id, id)))
   })
 }
 

@@ -1,9 +1,9 @@
 // The dependencies of handlers besides the database. Each takes out only those that it needs.
 
 import type { Clock, Millis } from '../base/clock.ts'
-import type { Gate } from '../base/gate.ts'
+import type { KeyedSemaphore } from '../base/keyed-semaphore.ts'
 import type { MemoryBudget } from '../base/memory.ts'
-import type { Waiters } from '../base/waiters.ts'
+import type { Notifier } from '../base/notifier.ts'
 import type { Awaitable } from '../db/db.ts'
 import type { Caller, TenantFacts } from './caller.ts'
 import type { CountedQuota } from './feature.ts'
@@ -32,7 +32,7 @@ export interface KeyCache {
 /** Calls of /api in the calendar month. */
 export interface MonthlyCalls {
   /** Counts one. Throws QUOTA_EXCEEDED at the limit of the plan, which counts none. */
-  take(caller: TenantFacts, plans: Plans, now: Millis): Awaitable<void>
+  count(caller: TenantFacts, plans: Plans, now: Millis): Awaitable<void>
   /** The number counted so far, on this node to the call and on others to the second. Not within a transaction. */
   used(tenant_id: string, now: Millis): Promise<number>
 }
@@ -78,9 +78,9 @@ export interface Urls {
 
 /** Shared by all requests of a node. */
 export interface Shared {
-  waiters: Waiters
+  notifier: Notifier
   /** Before a write that all callers of one key make to the same row. */
-  gate: Gate
+  semaphore: KeyedSemaphore
   /** Of request bodies and answers. */
   memory: MemoryBudget
 }

@@ -14,7 +14,7 @@ export interface Wait<T> {
 
 /**
  * The result of `look` once `isDone` accepts it, or as it is when the time is over, the client is gone, the node drains,
- * or too many wait already. A change of it has to tell `dependencies.shared.waiters` of `key` after its commit.
+ * or too many wait already. A change of it has to tell `dependencies.shared.notifier` of `key` after its commit.
  */
 export async function waitFor<T>(
   context: Pick<Context<TenantFacts>, 'caller' | 'dependencies' | 'extendTimeout' | 'signal' | 'pause'>,
@@ -23,29 +23,29 @@ export async function waitFor<T>(
   const { caller, dependencies } = context
   const {
     clock,
-    shared: { waiters },
+    shared: { notifier },
   } = dependencies
-  if (wait_ms <= 0 || !waiters.enter(caller.tenant_id)) return look()
+  if (wait_ms <= 0 || !notifier.enter(caller.tenant_id)) return look()
   context.extendTimeout(wait_ms)
   const signal = context.signal()
   const until = clock.monotonic() + wait_ms
   try {
     for (;;) {
       const left_ms = until - clock.monotonic()
-      if (left_ms <= 0 || signal.aborted || waiters.draining) return await look()
+      if (left_ms <= 0 || signal.aborted || notifier.draining) return await look()
       // Waiting begins before looking, so that a change in between is not missed.
-      const waiting = waiters.wait(key, Math.min(left_ms, waiters.look_again_ms))
+      const waiting = notifier.wait(key, Math.min(left_ms, notifier.look_again_ms))
       signal.addEventListener('abort', waiting.stop)
       try {
         const seen = await look()
         if (isDone(seen)) return seen
-        await context.pause(waiting.told)
+        await context.pause(waiting.notified)
       } finally {
         signal.removeEventListener('abort', waiting.stop)
         waiting.stop()
       }
     }
   } finally {
-    waiters.leave(caller.tenant_id)
+    notifier.leave(caller.tenant_id)
   }
 }

@@ -96,13 +96,13 @@ export async function recountEach<Tenant extends { tenant_id: string }>(
   db: Db,
   tables: Recounted,
   tenants: readonly Tenant[],
-  tell: (tenant: Tenant, missing: number | Error) => void,
+  report: (tenant: Tenant, missing: number | Error) => void,
 ): Promise<number> {
   let failed = 0
   for (const tenant of tenants) {
     const missing = await recount(db, tables, tenant.tenant_id).catch((error: Error) => error)
     if (missing instanceof Error) failed += 1
-    tell(tenant, missing)
+    report(tenant, missing)
   }
   return failed
 }

@@ -33,7 +33,7 @@ export async function answer(prepared: Prepared, exchange: Exchange): Promise<Ou
   }
   const { caller } = exchange
   if (caller && route.group.counts_calls) {
-    const counted = dependencies.counts.calls.take(caller, dependencies.plans, exchange.now)
+    const counted = dependencies.counts.calls.count(caller, dependencies.plans, exchange.now)
     if (counted) await counted
   }
   if (route.cron) requireCron(request.headers, options.cron_secret)

@@ -4,7 +4,7 @@ import { rowsOf } from '../../test/support/job-bench.ts'
 import { type Answer, forEachService, type TestService, type TestTenant } from '../../test/support/service.ts'
 import { day_ms, hour_ms, iso, second_ms } from '../base/clock.ts'
 import { type ErrorCode, errors } from '../base/errors.ts'
-import { Gate } from '../base/gate.ts'
+import { KeyedSemaphore } from '../base/keyed-semaphore.ts'
 import { hashKey, newToken } from '../base/keys.ts'
 import type { AdminCaller } from '../contract/caller.ts'
 import type { Db, Turn } from '../db/db.ts'
@@ -401,11 +401,11 @@ forEachService('Inboxes', (service) => {
         address: '192.0.2.1',
       }
       const { db } = service.app
-      const gate = new Gate(service.clock)
+      const semaphore = new KeyedSemaphore(service.clock)
       const dependencies = {
         plans: default_plans,
         jobs: { wake() {} },
-        shared: { waiters: { tell() {} }, gate },
+        shared: { notifier: { notify() {} }, semaphore },
       }
       await Promise.all(
         Array.from({ length: 501 }, () => inboxes.receive(db, dependencies, inbox.token, request)),
@@ -502,11 +502,11 @@ test('messages wait in a line for each inbox, so that those of one do not keep o
       return true
     },
   } as unknown as Db
-  const gate = new Gate(new TestClock())
+  const semaphore = new KeyedSemaphore(new TestClock())
   const dependencies = {
     plans: default_plans,
     jobs: { wake() {} },
-    shared: { waiters: { tell() {} }, gate },
+    shared: { notifier: { notify() {} }, semaphore },
   }
   const request = { method: 'POST', headers: new Headers(), bytes: Buffer.from('x'), url: '/hook/t' }
   const [one, other] = [newToken(), newToken()]

@@ -91,7 +91,7 @@ export const createInbox = route({
   replies: { 201: { body: Shape('CreatedInbox', { ...created, expiresAt }) } },
   errors: ['QUOTA_EXCEEDED'],
   prepare: ({ caller, dependencies }, { body }) =>
-    agents.mustBeCallable(dependencies, caller.tenant_id, '/forwardUrl', body.forwardUrl),
+    agents.requireCallable(dependencies, caller.tenant_id, '/forwardUrl', body.forwardUrl),
   async create(tx, { caller, dependencies }, { body }) {
     const inbox = await inboxes.create(tx, caller, dependencies, {
       label: body.label ?? '',

@@ -1,5 +1,5 @@
 -- token_hash: SHA-256 of the token, which itself is sealed. last_seq: the number of the newest message. counted: 1 when the inbox is
--- in the tenant's inboxes. clear_at: when its messages are removed, null once they are; forget_at: when the row itself may be.
+-- in the tenant's inboxes. clear_at: when its messages are removed, null once they are; delete_at: when the row itself may be.
 create table inboxes (
   tenant_id {text} not null,
   id {text} not null,
@@ -12,7 +12,7 @@ create table inboxes (
   deleted {integer} not null,
   expires_at {integer} not null,
   clear_at {integer},
-  forget_at {integer} not null,
+  delete_at {integer} not null,
   created_at {integer} not null,
   primary key (tenant_id, id)
 ) {keyed};
@@ -22,7 +22,7 @@ create index inboxes_tenant_expiring on inboxes (tenant_id, expires_at) where co
 create index inboxes_live on inboxes (tenant_id, id) where counted = 1;
 create index inboxes_expiring on inboxes (expires_at) where counted = 1;
 create index inboxes_clearing on inboxes (clear_at) where clear_at is not null;
-create index inboxes_forgetting on inboxes (forget_at) where clear_at is null;
+create index inboxes_deleting on inboxes (delete_at) where clear_at is null;
 
 -- Numbers of an inbox have no gaps: seq rises by one, and the lowest are removed first. size: bytes of the row's long texts. query: as
 -- it was sent. headers: JSON text. body: text in the given encoding, of these many bytes. The columns of the forward are null until

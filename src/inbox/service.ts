@@ -3,8 +3,8 @@
 import './errors.ts'
 import type { Millis } from '../base/clock.ts'
 import { ApiError, invalid } from '../base/errors.ts'
-import type { Gate } from '../base/gate.ts'
 import { newId, newSequencedId, sequenceOf } from '../base/ids.ts'
+import type { KeyedSemaphore } from '../base/keyed-semaphore.ts'
 import { hashKey, looksLikeToken, newToken } from '../base/keys.ts'
 import { limit } from '../base/limit.ts'
 import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
@@ -55,11 +55,11 @@ export async function create(
   const { tenant_id } = caller
   const { label, forward_url, ttl_seconds } = input
   const expires_at = expiryOf(tx.now, ttl_seconds, quotas.limitOf(plans, caller.plan, 'inbox_ttl_seconds'))
-  quotas.takeBytes(tx, caller, plans, rowBytes(label, forward_url))
+  quotas.reserveBytes(tx, caller, plans, rowBytes(label, forward_url))
   const id = newId('inb', tx.now)
   const token = newToken()
   const sealed = keys.secrets.seal(tokenContext(tenant_id, id), token)
-  const ends = { expires_at, clear_at: expires_at + readable_ms, forget_at: expires_at + told_expired_ms }
+  const ends = { expires_at, clear_at: expires_at + readable_ms, delete_at: expires_at + told_expired_ms }
   await store.insert(tx, tenant_id, {
     id,
     token_hash: hashKey(token),
@@ -68,7 +68,7 @@ export async function create(
     forward_url,
     ...ends,
   })
-  await quotas.take(tx, caller, plans, 'inboxes', () => expire(tx, tenant_id))
+  await quotas.reserve(tx, caller, plans, 'inboxes', () => expire(tx, tenant_id))
   const row = { id, token, label, forward_url, last_seq: 0, first_seq: null, expires_at, created_at: tx.now }
   return { ...row, message_count: 0 }
 }
@@ -181,8 +181,8 @@ export function remove(
   return db.write(tenant_id, async (tx) => {
     const counted = await store.uncount(tx, tenant_id, id)
     if (!(await store.remove(tx, tenant_id, id))) throw new ApiError('INBOX_NOT_FOUND')
-    if (counted) await quotas.giveBack(tx, tenant_id, 'inboxes', 1)
-    tx.afterCommit(() => dependencies.shared.waiters.tell(waitKey(tenant_id, id)))
+    if (counted) await quotas.release(tx, tenant_id, 'inboxes', 1)
+    tx.afterCommit(() => dependencies.shared.notifier.notify(waitKey(tenant_id, id)))
   })
 }
 
@@ -209,7 +209,7 @@ function tokenContext(tenant_id: string, id: string): string {
 interface Receiving {
   plans: Plans
   jobs: Pick<Jobs, 'wake'>
-  shared: { waiters: { tell(key: string): void }; gate: Gate }
+  shared: { notifier: { notify(key: string): void }; semaphore: KeyedSemaphore }
 }
 
 /** How many of the messages that a smaller plan no longer keeps go with each that comes. */
@@ -230,7 +230,9 @@ export async function receive(
   const token_hash = tokenHash(token)
   const incoming = incomingOf(request)
   const turn = { key: `hook ${token_hash}`, row: token_hash, group: 'hook' }
-  const received = await dependencies.shared.gate.run(turn.key, () => keep(db, dependencies, turn, incoming))
+  const received = await dependencies.shared.semaphore.run(turn.key, () =>
+    keep(db, dependencies, turn, incoming),
+  )
   if (!received) throw await refusal(db, token_hash)
 }
 
@@ -243,7 +245,7 @@ function keep(
 ): Promise<boolean> {
   const token_hash = turn.row
   return db.write(turn, async (tx) => {
-    if (tx.disk_full && (await isOpen(tx, token_hash))) quotas.mustHaveDisk(tx)
+    if (tx.disk_full && (await isOpen(tx, token_hash))) quotas.requireDisk(tx)
     const inbox = await store.receive(tx, token_hash)
     if (!inbox) return false
     const id = newSequencedId('msg', tx.now, inbox.seq)
@@ -254,7 +256,7 @@ function keep(
     if (inbox.forward_url !== null) await enqueueForward(tx, dependencies, inbox, incoming, id, dropped)
     if (dropped > 0) await drop(tx, inbox, dropped)
     await makeRoom(tx, dependencies.plans, inbox, row_bytes + incoming.size)
-    tx.afterCommit(() => dependencies.shared.waiters.tell(waitKey(inbox.tenant_id, inbox.id)))
+    tx.afterCommit(() => dependencies.shared.notifier.notify(waitKey(inbox.tenant_id, inbox.id)))
     return true
   })
 }
@@ -298,10 +300,10 @@ async function makeRoom(tx: Tx, plans: Plans, inbox: store.Received, bytes: numb
   }
   if (going.length === 0) return
   if (inbox.forward_url !== null) for (const seq of going) await cancelForward(tx, inbox, seq)
-  forgetMessages(tx, tenant_id, await store.dropUpTo(tx, inbox, going.at(-1)!, room_rows_max))
+  deductMessages(tx, tenant_id, await store.dropUpTo(tx, inbox, going.at(-1)!, room_rows_max))
 }
 
-function forgetMessages(tx: Tx, tenant_id: string, gone: { bytes: number }[]): number {
+function deductMessages(tx: Tx, tenant_id: string, gone: { bytes: number }[]): number {
   tx.stores(tenant_id, -bytesOf(gone) - gone.length * row_bytes)
   return gone.length
 }
@@ -337,7 +339,7 @@ async function drop(tx: Tx, inbox: store.Received, dropped: number): Promise<voi
     inbox.first_seq < dropped
       ? await store.dropUpTo(tx, inbox, dropped, dropped_rows_max)
       : await store.drop(tx, inbox, dropped)
-  forgetMessages(tx, inbox.tenant_id, gone)
+  deductMessages(tx, inbox.tenant_id, gone)
 }
 
 /** A forward waits no longer than its message is kept, so that a dead receiver fills nothing. */
@@ -398,30 +400,30 @@ export async function sweep(db: Db, now: Millis): Promise<{ expired: number; mor
   const clearable = await store.clearable(db, now, inboxes_a_step_max)
   let cleared = 0
   for (const key of clearable) cleared += (await db.write(upkeep, (tx) => clear(tx, key))) ? 1 : 0
-  const forgettable = await store.forgettable(db, now, inboxes_a_step_max)
-  for (const key of forgettable) await db.write(upkeep, (tx) => forget(tx, key))
+  const deletable = await store.deletable(db, now, inboxes_a_step_max)
+  for (const key of deletable) await db.write(upkeep, (tx) => deleteRow(tx, key))
   const more =
     expired >= expired_rows_max ||
     cleared < clearable.length ||
-    [clearable, forgettable].some(({ length }) => length === inboxes_a_step_max)
+    [clearable, deletable].some(({ length }) => length === inboxes_a_step_max)
   return { expired, more }
 }
 
 async function expire(tx: Tx, tenant_id: string): Promise<number> {
   await quotas.lock(tx, tenant_id, 'inboxes')
   const expired = await store.expire(tx, tenant_id, expired_rows_max)
-  if (expired > 0) await quotas.giveBack(tx, tenant_id, 'inboxes', expired)
+  if (expired > 0) await quotas.release(tx, tenant_id, 'inboxes', expired)
   return expired
 }
 
-async function forget(tx: Tx, key: store.InboxKey): Promise<void> {
-  const gone = await store.forget(tx, key)
+async function deleteRow(tx: Tx, key: store.InboxKey): Promise<void> {
+  const gone = await store.deleteRow(tx, key)
   if (gone) tx.stores(key.tenant_id, -gone.bytes - row_bytes)
 }
 
 /** True when nothing is left to clear. */
 async function clear(tx: Tx, key: store.InboxKey): Promise<boolean> {
-  forgetMessages(tx, key.tenant_id, await store.clear(tx, key, cleared_rows_max, cleared_bytes_max))
+  deductMessages(tx, key.tenant_id, await store.clear(tx, key, cleared_rows_max, cleared_bytes_max))
   return store.cleared(tx, key)
 }
 

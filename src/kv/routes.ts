@@ -337,7 +337,7 @@ async function entryRead(
 async function keysListed(context: Reading, namespace: string, query: Static<typeof KeyQuery>) {
   const { db, caller, now } = context
   const prefix = query.prefix ?? ''
-  kv.mustBeAllowed(caller, { namespace, key: prefix })
+  kv.requireAllowed(caller, { namespace, key: prefix })
   const request = pageRequest(context, query)
   const range = { prefix, after: request.after ? String(request.after[0]) : null }
   const { rows, reached } = await kv.list(db, caller.tenant_id, namespace, range, now, request.rows_max)

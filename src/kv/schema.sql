@@ -1,5 +1,5 @@
 -- A row without a value is a tombstone, which keeps versions from repeating. counted: 1 when the row is in the tenant's
--- kv_keys. born: the version at which the entry was created. grew: how many bytes the last change of the value added to the row; it
+-- kv_keys. created_version: the version at which the entry was created. grew: how many bytes the last change of the value added to the row; it
 -- is a column because a statement cannot answer the length of the value that it replaces. A rate counter is an entry whose value is
 -- the JSON text of algorithm and window; its tombstone keeps the limit and the window. rl_limit: the number as it was sent.
 -- rl_hits: of the window, or of the current bucket. rl_previous: of the bucket before; null for a fixed window. rl_taken: how
@@ -9,7 +9,7 @@ create table kv_entries (
   namespace {text} not null,
   key {text} not null,
   version {integer} not null,
-  born {integer} not null,
+  created_version {integer} not null,
   counted {integer} not null,
   grew {integer} not null default 0,
   expires_at {integer},

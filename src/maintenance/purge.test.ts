@@ -338,7 +338,7 @@ forEachDatabase('A chunk of a purge', (databases) => {
     ],
     [
       'kv_entries',
-      'namespace, key, value, version, born, counted, updated_at',
+      'namespace, key, value, version, created_version, counted, updated_at',
       "'n', :id, :text, 1, 1, 1, 0",
       kv.purge,
     ],

@@ -11,7 +11,7 @@ const rows_max = 500
 
 const INSERT_EXPIRED = unnamed(
   'test.insert_expired',
-  `insert into kv_entries (tenant_id, namespace, key, value, version, born, counted, expires_at, updated_at)
+  `insert into kv_entries (tenant_id, namespace, key, value, version, created_version, counted, expires_at, updated_at)
    values (:tenant_id, 'swept', :key, '1', :version, 1, 1, :expires_at, 0)`,
 )
 const USE_QUOTA = unnamed(
@@ -288,7 +288,7 @@ describe('The sweeper', () => {
           now: 0,
           run: () => 0,
           all: ({ name }: { name: string }) => {
-            if (name !== 'kv.bury_expired') return []
+            if (name !== 'kv.tombstone_expired') return []
             steps += 1
             return Array(expired[steps - 1]).fill({ bytes: 0 })
           },

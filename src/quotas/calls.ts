@@ -63,7 +63,7 @@ export class Calls implements MonthlyCalls {
     return this.#writes.stop()
   }
 
-  take(caller: TenantFacts, plans: Plans, now: Millis): Promise<void> | undefined {
+  count(caller: TenantFacts, plans: Plans, now: Millis): Promise<void> | undefined {
     const entry = this.#entryOf(caller.tenant_id, now)
     const limit = limitOf(plans, caller.plan, 'api_calls_per_month')
     if (limit !== null && !this.#isFresh(entry)) return this.#refresh(entry).then(() => count(entry, limit))

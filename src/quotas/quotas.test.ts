@@ -45,7 +45,7 @@ forEachDatabase('a counter', (databases) => {
     )
     expect(shown.agents).toEqual({ used: 0, limit: 25 })
     expect(await quotas.usedOf(db, tenant.tenant_id, 'places')).toBe(0)
-    const take = () => db.write(tenant.tenant_id, (tx) => quotas.take(tx, tenant, plans, 'places'))
+    const take = () => db.write(tenant.tenant_id, (tx) => quotas.reserve(tx, tenant, plans, 'places'))
     for (const used of [1, 2, 3]) {
       expect(await take()).toEqual({ version_floor: 0, tombstones: 0 })
       expect([...(await countersOf(db, tenant.tenant_id))]).toEqual([{ quota: 'places', used }])
@@ -60,7 +60,7 @@ forEachDatabase('a counter', (databases) => {
     const tenant = await newTenant(db)
     const taken = await Promise.allSettled(
       Array.from({ length: 12 }, () =>
-        db.write(tenant.tenant_id, (tx) => quotas.take(tx, tenant, plans, 'places')),
+        db.write(tenant.tenant_id, (tx) => quotas.reserve(tx, tenant, plans, 'places')),
       ),
     )
     expect(taken.filter(({ status }) => status === 'fulfilled')).toHaveLength(3)
@@ -70,7 +70,7 @@ forEachDatabase('a counter', (databases) => {
   test('is not made by a plan whose limit is 0', async () => {
     const { db } = await databases.open()
     const tenant = await newTenant(db)
-    const take = db.write(tenant.tenant_id, (tx) => quotas.take(tx, tenant, plans, 'none'))
+    const take = db.write(tenant.tenant_id, (tx) => quotas.reserve(tx, tenant, plans, 'none'))
     await expect(take).rejects.toThrow(
       new ApiError('QUOTA_EXCEEDED', { details: { quota: 'none', used: 0, limit: 0 } }),
     )
@@ -84,7 +84,7 @@ forEachDatabase('a counter', (databases) => {
     await db.write(tenant_id, (tx) => quotas.add(tx, tenant_id, 'places', 2))
     await db.write(tenant_id, (tx) => quotas.add(tx, tenant_id, 'places', 2))
     expect([...(await countersOf(db, tenant_id))]).toEqual([{ quota: 'places', used: 4 }])
-    await db.write(tenant_id, (tx) => quotas.giveBack(tx, tenant_id, 'places', 3))
+    await db.write(tenant_id, (tx) => quotas.release(tx, tenant_id, 'places', 3))
     expect([...(await countersOf(db, tenant_id))]).toEqual([{ quota: 'places', used: 1 }])
   })
 })

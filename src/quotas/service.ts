@@ -15,7 +15,7 @@ import * as store from './store.ts'
 
 export const add = store.add
 export const create = store.create
-export const giveBack = store.giveBack
+export const release = store.release
 export const lock = store.lock
 export const purge = store.purge
 export const raiseFloor = store.raiseFloor
@@ -45,23 +45,23 @@ export function sweepCalls(tx: Tx, at: Millis, rows_max: number) {
  * Counts one more; the counter is made when it is first used. At the limit, what has expired is swept first; if that frees nothing, throws QUOTA_EXCEEDED.
  * `revived`: tombstones that are keys again by this.
  */
-export async function take(
+export async function reserve(
   tx: Tx,
   tenant: TenantFacts,
   plans: Plans,
   quota: string,
   sweepExpired: () => Promise<unknown> = async () => {},
   revived = 0,
-): Promise<store.Taken> {
+): Promise<store.Reserved> {
   const limit = limitOf(plans, tenant.plan, quota)
   const ceiling = limit ?? Number.MAX_SAFE_INTEGER
   const taken =
-    (await store.take(tx, tenant.tenant_id, quota, ceiling, revived)) ??
+    (await store.reserve(tx, tenant.tenant_id, quota, ceiling, revived)) ??
     (ceiling > 0 ? await store.start(tx, tenant.tenant_id, quota) : null)
   if (taken) return taken
   await sweepExpired()
   // Even when nothing was left to sweep: another caller may have done it a moment ago.
-  const second = await store.take(tx, tenant.tenant_id, quota, ceiling, revived)
+  const second = await store.reserve(tx, tenant.tenant_id, quota, ceiling, revived)
   if (second) return second
   throw exceeded(quota, await usedOf(tx, tenant.tenant_id, quota), ceiling)
 }
@@ -83,13 +83,13 @@ export async function usedOf(q: Reader, tenant_id: string, quota: string): Promi
  * refusal undoes nothing. Fewer bytes are never refused. Throws QUOTA_EXCEEDED, and STORAGE_FULL when the disk has no
  * room for what grows.
  */
-export function takeBytes(tx: Tx, tenant: TenantFacts, plans: Plans, bytes: number): void {
-  mustFit(tx, tenant, plans, bytes)
+export function reserveBytes(tx: Tx, tenant: TenantFacts, plans: Plans, bytes: number): void {
+  requireRoom(tx, tenant, plans, bytes)
   tx.stores(tenant.tenant_id, bytes)
 }
 
-/** Throws as takeBytes does, and counts nothing. */
-export function mustFit(tx: Tx, tenant: TenantFacts, plans: Plans, bytes: number): void {
+/** Throws as reserveBytes does, and counts nothing. */
+export function requireRoom(tx: Tx, tenant: TenantFacts, plans: Plans, bytes: number): void {
   const over = overBy(tx, tenant, plans, bytes)
   if (over) throw exceeded('storage_bytes', over.used, over.limit)
 }
@@ -102,7 +102,7 @@ export function overBy(
   bytes: number,
 ): { used: number; limit: number } | null {
   if (bytes <= 0) return null
-  mustHaveDisk(tx)
+  requireDisk(tx)
   const limit = tenant.storage_bytes_max ?? limitOf(plans, tenant.plan, 'storage_bytes')
   if (limit === null) return null
   const used = tx.stored(tenant.tenant_id, tenant.stored_bytes ?? 0)
@@ -110,7 +110,7 @@ export function overBy(
 }
 
 /** Throws STORAGE_FULL when the disk has no room for what grows. */
-export function mustHaveDisk(tx: Tx): void {
+export function requireDisk(tx: Tx): void {
   if (tx.disk_full) throw new ApiError('STORAGE_FULL', { retry_after_seconds: 1 })
 }
 

@@ -10,7 +10,7 @@ const CREATE = sql(
 )
 
 // Of several callers one makes it; the others find it with their update.
-const START = sql<Taken>(
+const START = sql<Reserved>(
   'quotas.start',
   `insert into quota_usage (tenant_id, quota, used, version_floor) values (:tenant_id, :quota, 1, 0)
    on conflict do nothing
@@ -23,16 +23,16 @@ const ADD = sql(
    on conflict (tenant_id, quota) do update set used = quota_usage.used + excluded.used`,
 )
 
-const TAKE = sql<Taken>(
-  'quotas.take',
+const RESERVE = sql<Reserved>(
+  'quotas.reserve',
   `update quota_usage set used = used + 1, tombstones = tombstones - :revived
     where tenant_id = :tenant_id and quota = :quota and used < :ceiling
    returning version_floor, tombstones`,
 )
 
-const GIVE_BACK = sql(
-  'quotas.give_back',
-  `update quota_usage set used = used - :count, tombstones = tombstones + :buried
+const RELEASE = sql(
+  'quotas.release',
+  `update quota_usage set used = used - :count, tombstones = tombstones + :tombstoned
     where tenant_id = :tenant_id and quota = :quota`,
 )
 
@@ -45,7 +45,7 @@ const RAISE_FLOOR = sql(
   'quotas.raise_floor',
   `update quota_usage
       set version_floor = case when version_floor < :version_floor then :version_floor else version_floor end,
-          tombstones = tombstones - :forgotten
+          tombstones = tombstones - :deleted
     where tenant_id = :tenant_id and quota = :quota`,
 )
 
@@ -69,14 +69,14 @@ export function add(tx: Tx, tenant_id: string, quota: string, count: number) {
 }
 
 /** Used by kv_keys alone. */
-export interface Taken {
+export interface Reserved {
   version_floor: number
   tombstones: number
 }
 
 /** Null when `limit` is reached, and when there is no counter yet. `revived`: tombstones that are keys again, 1 or 0. */
-export function take(tx: Tx, tenant_id: string, quota: string, limit: number, revived: number) {
-  return tx.one(TAKE, { tenant_id, quota, ceiling: limit, revived })
+export function reserve(tx: Tx, tenant_id: string, quota: string, limit: number, revived: number) {
+  return tx.one(RESERVE, { tenant_id, quota, ceiling: limit, revived })
 }
 
 /** Makes the counter, with one used; null when it is there. */
@@ -89,20 +89,14 @@ export function lock(tx: Tx, tenant_id: string, quota: string) {
   return tx.run(LOCK, { tenant_id, quota })
 }
 
-/** `buried`: how many of them are tombstones from now on. */
-export function giveBack(tx: Tx, tenant_id: string, quota: string, count: number, buried = 0) {
-  return tx.run(GIVE_BACK, { tenant_id, quota, count, buried })
+/** `tombstoned`: how many of them are tombstones from now on. */
+export function release(tx: Tx, tenant_id: string, quota: string, count: number, tombstoned = 0) {
+  return tx.run(RELEASE, { tenant_id, quota, count, tombstoned })
 }
 
-/** `forgotten` tombstones are gone, none of a higher version than this. */
-export function raiseFloor(
-  tx: Tx,
-  tenant_id: string,
-  quota: string,
-  version_floor: number,
-  forgotten: number,
-) {
-  return tx.run(RAISE_FLOOR, { tenant_id, quota, version_floor, forgotten })
+/** `deleted` tombstones are gone, none of a higher version than this. */
+export function raiseFloor(tx: Tx, tenant_id: string, quota: string, version_floor: number, deleted: number) {
+  return tx.run(RAISE_FLOOR, { tenant_id, quota, version_floor, deleted })
 }
 
 export function used(q: Reader, tenant_id: string) {

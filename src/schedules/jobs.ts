@@ -39,7 +39,7 @@ export const schedule_job: SendingKind = {
     }
     if (result.ok) await store.fired(tx, tenant_id, id, tried)
     else await fail(tx, tenant_id, id, tried)
-    await quotas.giveBack(tx, tenant_id, 'active_schedules', 1)
+    await quotas.release(tx, tenant_id, 'active_schedules', 1)
     return result.ok ? 'schedules.fired' : 'schedules.failed'
   },
 }

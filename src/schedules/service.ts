@@ -29,10 +29,15 @@ export async function create(
   dependencies: Needs,
   settings: store.Settings,
 ): Promise<ScheduleRow> {
-  quotas.takeBytes(tx, caller, dependencies.plans, rowBytes(settings.callback_url, settings.callback_payload))
+  quotas.reserveBytes(
+    tx,
+    caller,
+    dependencies.plans,
+    rowBytes(settings.callback_url, settings.callback_payload),
+  )
   const id = newId('sch', tx.now)
   await store.insert(tx, caller.tenant_id, { ...settings, id, agent_id: caller.agent_id })
-  await quotas.take(tx, caller, dependencies.plans, 'active_schedules')
+  await quotas.reserve(tx, caller, dependencies.plans, 'active_schedules')
   await jobs.enqueue(tx, dependencies.jobs, jobOf(tx, caller.tenant_id, id, settings))
   return (await store.find(tx, caller.tenant_id, id))!
 }
@@ -71,7 +76,7 @@ export function update(
 ): Promise<ScheduleRow> {
   return db.write(caller.tenant_id, async (tx) => {
     const { callback_url, fire_at } = change
-    await mustFit(tx, caller, dependencies.plans, id, change)
+    await requireRoom(tx, caller, dependencies.plans, id, change)
     const key = jobs.keyOf(caller, schedule_job, id)
     const event_id = newId('evt', tx.now)
     const destination = callback_url === undefined ? null : destinationOf(callback_url)
@@ -94,7 +99,7 @@ export function update(
 }
 
 /** Before anything is written, so that a refusal undoes nothing. What is not pending is refused for that. */
-async function mustFit(
+async function requireRoom(
   tx: Tx,
   caller: AgentCaller,
   plans: Plans,
@@ -108,7 +113,7 @@ async function mustFit(
   const replaced =
     (callback_url === undefined ? 0 : textBytes(before.callback_url)) +
     (callback_payload === undefined ? 0 : textBytes(before.callback_payload))
-  quotas.mustFit(tx, caller, plans, bytes - replaced)
+  quotas.requireRoom(tx, caller, plans, bytes - replaced)
 }
 
 /** True when another payload is sent, or to another URL. Nobody else changes it meanwhile: the job's row is locked. */
@@ -125,7 +130,7 @@ export function cancel(db: Db, caller: AgentCaller, id: string): Promise<void> {
     const cancelled = await jobs.cancel(tx, jobs.keyOf(caller, schedule_job, id))
     if (!cancelled) throw await notPending(tx, caller.tenant_id, id)
     await store.cancel(tx, caller.tenant_id, id)
-    await quotas.giveBack(tx, caller.tenant_id, 'active_schedules', 1)
+    await quotas.release(tx, caller.tenant_id, 'active_schedules', 1)
   })
 }
 

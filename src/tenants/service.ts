@@ -67,7 +67,7 @@ export async function create(
   { plans, keys, counts }: Creating,
   input: { name: string; owner_email: string; plan: string },
 ): Promise<Created> {
-  quotas.mustHaveDisk(tx)
+  quotas.requireDisk(tx)
   const tenant_id = newId('ten', tx.now)
   const signing_secret = newSigningSecret()
   const inserted = await store.insert(tx, {
@@ -111,7 +111,7 @@ export async function read(
   tenant_id: string,
   dependencies: Viewing,
 ): Promise<TenantView> {
-  mustBeOwnOrMe(caller, tenant_id)
+  requireOwnOrMe(caller, tenant_id)
   const counted = await inMemory(db, dependencies.counts.calls, caller.tenant_id, now)
   return db.read(caller.tenant_id, (q) => view(q, caller.tenant_id, dependencies, now, counted))
 }
@@ -146,7 +146,7 @@ export function remove(
   caller: AdminCaller,
   tenant_id: string,
 ): Promise<TenantRow> {
-  mustBeOwn(caller, tenant_id)
+  requireOwn(caller, tenant_id)
   return db.write(tenant_id, async (tx) => {
     const tenant = await store.markDeleted(tx, caller.tenant_id, tx.now + purge_grace_ms)
     if (!tenant) throw new ApiError('UNAUTHORIZED')
@@ -168,7 +168,7 @@ export async function restore(
   caller: AdminCaller,
   tenant_id: string,
 ): Promise<TenantView> {
-  mustBeOwn(caller, tenant_id)
+  requireOwn(caller, tenant_id)
   const counted = await inMemory(db, dependencies.counts.calls, caller.tenant_id, db.clock.now())
   return db.write(tenant_id, async (tx) => {
     const restored = await store.restore(tx, caller.tenant_id)
@@ -245,7 +245,7 @@ export async function rotateKey(
   tenant_id: string,
   grace_seconds: number,
 ): Promise<TenantView & credentials.Rotation> {
-  mustBeOwn(caller, tenant_id)
+  requireOwn(caller, tenant_id)
   const counted = await inMemory(db, dependencies.counts.calls, caller.tenant_id, db.clock.now())
   return db.write(tenant_id, async (tx) => {
     await store.markRotated(tx, caller.tenant_id)
@@ -266,7 +266,7 @@ export async function rotateSigningSecret(
   caller: AdminCaller,
   tenant_id: string,
 ): Promise<TenantView & { signing_secret: string }> {
-  mustBeOwn(caller, tenant_id)
+  requireOwn(caller, tenant_id)
   const counted = await inMemory(db, dependencies.counts.calls, caller.tenant_id, db.clock.now())
   const signing_secret = newSigningSecret()
   const sealed = dependencies.keys.secrets.seal(signingContext(caller.tenant_id), signing_secret)
@@ -324,13 +324,13 @@ export function setStorage(db: Db, tenant_id: string, storage_bytes_max: number 
 }
 
 /** Every id but the caller's own answers alike, existing or not. */
-function mustBeOwn(caller: AdminCaller, tenant_id: string): void {
+function requireOwn(caller: AdminCaller, tenant_id: string): void {
   if (tenant_id !== caller.tenant_id) throw new ApiError('FORBIDDEN')
 }
 
 /** The same where nothing is changed: there `me` is the own id, for whoever has nothing but the key. */
-export function mustBeOwnOrMe(caller: AdminCaller, tenant_id: string): void {
-  if (tenant_id !== 'me') mustBeOwn(caller, tenant_id)
+export function requireOwnOrMe(caller: AdminCaller, tenant_id: string): void {
+  if (tenant_id !== 'me') requireOwn(caller, tenant_id)
 }
 
 function adminOf(tenant_id: string): credentials.Subject {

@@ -68,7 +68,7 @@ export function usageRoutes(groups: readonly string[]) {
     },
     errors: [],
     async handle({ db, caller, dependencies, now }, { params, query }) {
-      tenants.mustBeOwnOrMe(caller, params.tenant_id)
+      tenants.requireOwnOrMe(caller, params.tenant_id)
       const { step = 'hour' } = query
       const [from, to] = [query.from, query.to].map((time) =>
         time === undefined ? undefined : parseTime(time)!,

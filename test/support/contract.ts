@@ -122,7 +122,7 @@ export function mustKeepContract(route: Route, answer: Answer): void {
   const request_id = answer.headers.get('x-request-id')
   expect(request_id).toMatch(/^[A-Za-z0-9_.-]{8,64}$/)
   if (answer.status >= 400 && !(route.replies[answer.status] && answer.body.data)) {
-    mustBeEnvelope(answer, route)
+    expectEnvelope(answer, route)
     expect(errorCodesOf(route)).toContain(answer.body.error.code)
     return
   }
@@ -153,7 +153,7 @@ function dataOf({ group }: Route, { body }: Answer): any {
 type OfGroup = { group: Group | null }
 
 /** The error envelope of the API contract, byte for byte, with the status of the code. */
-export function mustBeEnvelope(answer: Answer, route: OfGroup): void {
+export function expectEnvelope(answer: Answer, route: OfGroup): void {
   const { code, details } = answer.body.error as { code: ErrorCode; details?: unknown }
   expect(Object.keys(errors)).toContain(code)
   expect(answer.text).toBe(envelopeText(route, code, answer.headers.get('x-request-id')!, details))

@@ -1,9 +1,9 @@
 // One node's worker on a database of its own: its clock moves when told, its receivers answer when told, and the test
 // knows when nothing is in flight any more. So nothing here sleeps, and nothing depends on how fast a machine is.
 
-import { Gate } from '../../src/base/gate.ts'
+import { KeyedSemaphore } from '../../src/base/keyed-semaphore.ts'
 import { MemoryBudget, memory_bytes_default } from '../../src/base/memory.ts'
-import { Waiters } from '../../src/base/waiters.ts'
+import { Notifier } from '../../src/base/notifier.ts'
 import type { Failure, Outcome, Outgoing } from '../../src/callbacks/deliver.ts'
 import type { AgentCaller } from '../../src/contract/caller.ts'
 import type { Dependencies } from '../../src/contract/dependencies.ts'
@@ -286,8 +286,8 @@ export class Bench {
       },
       urls: { public_url: () => 'http://127.0.0.1:8420', callbackRefusal: async () => null },
       shared: {
-        waiters: new Waiters(),
-        gate: new Gate(clock),
+        notifier: new Notifier(),
+        semaphore: new KeyedSemaphore(clock),
         memory: new MemoryBudget(clock, memory_bytes_default),
       },
       jobs: {

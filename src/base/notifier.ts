@@ -29,13 +29,13 @@ const looks_a_second_max = limit(
 )
 
 export interface Waiting {
-  /** Resolves when the key was told of, when the time is over, or when the node drains. */
-  told: Promise<void>
-  /** Waits no longer: `told` resolves, and nothing is left of it. */
+  /** Resolves when the key was notified of, when the time is over, or when the node drains. */
+  notified: Promise<void>
+  /** Waits no longer: `notified` resolves, and nothing is left of it. */
   stop(): void
 }
 
-export class Waiters {
+export class Notifier {
   readonly #waiting = new Map<string, Set<() => void>>()
   readonly #places = new Map<string, number>()
   #taken = 0
@@ -63,7 +63,7 @@ export class Waiters {
   }
 
   wait(key: string, ms: number): Waiting {
-    if (this.#draining) return { told: Promise.resolve(), stop() {} }
+    if (this.#draining) return { notified: Promise.resolve(), stop() {} }
     const { promise, resolve } = Promise.withResolvers<void>()
     const all = this.#waiting.get(key) ?? new Set()
     const stop = () => {
@@ -74,10 +74,10 @@ export class Waiters {
     }
     const timer = setTimeout(stop, ms)
     this.#waiting.set(key, all.add(stop))
-    return { told: promise, stop }
+    return { notified: promise, stop }
   }
 
-  tell(key: string): void {
+  notify(key: string): void {
     const all = this.#waiting.get(key)
     if (all) for (const stop of [...all]) stop()
   }
@@ -89,6 +89,6 @@ export class Waiters {
   /** Lets everybody go, now and from now on. */
   drain(): void {
     this.#draining = true
-    for (const key of [...this.#waiting.keys()]) this.tell(key)
+    for (const key of [...this.#waiting.keys()]) this.notify(key)
   }
 }

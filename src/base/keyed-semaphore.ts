@@ -6,7 +6,7 @@ import { limit } from './limit.ts'
 
 /** Of one key at once, while others are asked for. On PostgreSQL each that runs holds a connection of the pool. */
 const running_max = limit(
-  'gate.running',
+  'semaphore.running',
   4,
   'requests',
   'Writes of one busy row that run at once while others ask. On PostgreSQL each holds a connection of the pool.',
@@ -19,7 +19,7 @@ interface Line {
   waiting: (() => void)[]
 }
 
-export class Gate {
+export class KeyedSemaphore {
   readonly #lines = new Map<string, Line>()
   #last_key = ''
   #mixed_until = Number.NEGATIVE_INFINITY

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { TestClock } from '../../test/support/clock.ts'
-import { Gate } from './gate.ts'
+import { KeyedSemaphore } from './keyed-semaphore.ts'
 
 const running_max = 4
 const mixed_ms = 100
@@ -8,11 +8,11 @@ const mixed_ms = 100
 /** Works that end when they are told to, by key. */
 function bench() {
   const clock = new TestClock()
-  const gate = new Gate(clock)
+  const semaphore = new KeyedSemaphore(clock)
   const begun: string[] = []
   const ends: (() => void)[] = []
   const start = (name: string, key: string) =>
-    gate.run(key, async () => {
+    semaphore.run(key, async () => {
       begun.push(name)
       await new Promise<void>((resolve) => ends.push(resolve))
       return name
@@ -20,10 +20,10 @@ function bench() {
   const settled = async () => {
     for (let turn = 0; turn < 20; turn++) await Promise.resolve()
   }
-  return { clock, gate, begun, ends, start, settled }
+  return { clock, semaphore, begun, ends, start, settled }
 }
 
-describe('the gate', () => {
+describe('the semaphore', () => {
   test('lets everything through while only one key is asked for', async () => {
     const { clock, begun, ends, start, settled } = bench()
     clock.advance(mixed_ms)
@@ -76,9 +76,9 @@ describe('the gate', () => {
   })
 
   test('hands failures on, and the place with them', async () => {
-    const { gate, begun, start, settled } = bench()
+    const { semaphore, begun, start, settled } = bench()
     const failing = Array.from({ length: running_max }, () =>
-      gate.run('a', async () => {
+      semaphore.run('a', async () => {
         throw new Error('away')
       }),
     )
