@@ -1,4 +1,4 @@
-// What went wrong, as one line, as JSON, and as an exit code.
+// Failures as one line, as JSON and as an exit code.
 
 import { CommanderError } from 'commander'
 import { WaystationError, WaystationNetworkError, WaystationTimeoutError } from '../sdk/src/index.ts'
@@ -20,7 +20,7 @@ export interface Failure {
   code: string
   message: string
   exit_code: number
-  /** What to do about it. */
+  /** The next step. */
   next: string
   status?: number
   request_id?: string
@@ -28,7 +28,7 @@ export interface Failure {
   details?: Readonly<Record<string, unknown>>
 }
 
-/** A failure that the CLI itself tells of. */
+/** A failure that the CLI itself finds. */
 export class CliError extends Error {
   constructor(
     readonly code: string,
@@ -44,7 +44,7 @@ export function usageError(message: string, next = 'waystation <command> --help 
   return new CliError('USAGE', message, exit.usage, next)
 }
 
-/** `url`: where was asked, when it came to that. */
+/** `url`: the address that was called, if any. */
 export function failureOf(error: unknown, url?: string): Failure {
   if (error instanceof WaystationError) return refused(error)
   if (error instanceof CliError) {
@@ -83,7 +83,7 @@ export function failureOf(error: unknown, url?: string): Failure {
     code: 'UNEXPECTED',
     message,
     exit_code: exit.unexpected,
-    next: 'This should not happen: report it.',
+    next: 'This should not happen: please report it.',
   }
 }
 

@@ -5,7 +5,7 @@ import { type Arguments, checkedArguments, requestOf } from './arguments.ts'
 import type { ReadyTool } from './contract.ts'
 import { type Failure, local_errors, nextStep } from './errors.ts'
 
-/** Asks the API; rejects when it cannot be reached. */
+/** Calls the API; rejects when it cannot be reached. */
 export type Api = (request: Request) => Promise<Response>
 
 export interface Caller {
@@ -16,7 +16,7 @@ export interface Caller {
   headers: () => Headers
 }
 
-/** `signal` ends a wait early; what has an effect is not broken off. */
+/** `signal` ends a wait early; a call with an effect is not aborted. */
 export async function call(
   ready: ReadyTool,
   sent: Arguments,
@@ -66,7 +66,7 @@ function resultOf(ready: ReadyTool, { status, headers }: Response, text: string)
   })
 }
 
-/** Whether this can be the operation's answer at all: another service may speak JSON, too. */
+/** True when the data has the fields of the operation's answer: another service may answer JSON, too. */
 function isOf({ answer_fields }: ReadyTool, data: unknown): data is object {
   return typeof data === 'object' && data !== null && answer_fields.every((name) => Object.hasOwn(data, name))
 }
@@ -100,7 +100,7 @@ function failed(
   return { content: [{ type: 'text', text: JSON.stringify(failure) }], isError: true }
 }
 
-/** The API names parts of a request, the agent knows arguments: `/value`, `query.limit`, `header.If-Match`. */
+/** The issues of the API name parts of the request, those of a tool name arguments: `/value`, `query.limit`, `header.If-Match`. */
 function namingArguments({ places }: ReadyTool, details: unknown): unknown {
   const { issues } = details as { issues?: { path: string; message: string }[] }
   if (!Array.isArray(issues)) return details

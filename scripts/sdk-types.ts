@@ -53,7 +53,7 @@ export function sdkTypesText(): string {
 export type ErrorCode =
 ${errors.map(([code]) => `  | ${literal(code)}\n`).join('')}
 ${shapes.text()}
-/** What each operation takes, and what it answers. */
+/** Parameters, body and answer of each operation. */
 export interface Operations {
 ${members.join('')}}
 

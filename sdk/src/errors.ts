@@ -1,4 +1,4 @@
-// What can go wrong with a call: refused by the service, no answer, no answer in time.
+// The errors of a call: refused by the service, no answer, no answer in time.
 
 import { type ErrorCode, type ExitClass, error_rows } from './types.ts'
 
@@ -8,7 +8,7 @@ const unexpected_answer = {
   exit: 'unexpected',
 } as const
 
-/** What the service, or something in front of it, answered instead of success. */
+/** The service, or something in front of it, refused the call. */
 export class WaystationError extends Error {
   override readonly name = 'WaystationError'
 
@@ -17,11 +17,11 @@ export class WaystationError extends Error {
     readonly code: ErrorCode | 'UNEXPECTED_ANSWER',
     message: string,
     readonly status: number,
-    /** What belongs to the code, e.g. `current_version` of VERSION_MISMATCH; undefined where it has none. */
+    /** Details of the code, e.g. `current_version` of VERSION_MISMATCH; undefined where it has none. */
     readonly details: Readonly<Record<string, unknown>> | undefined,
     /** Finds the request in the service's log; null when the answer named none. */
     readonly request_id: string | null,
-    /** Of the Retry-After header; undefined when there was none. */
+    /** The Retry-After header; undefined without one. */
     readonly retry_after_seconds: number | undefined,
   ) {
     super(`${code}: ${message}`)
@@ -68,7 +68,7 @@ export class WaystationTimeoutError extends Error {
   }
 }
 
-/** Whether it is a refusal with this code: `catch (error) { if (!hasCode(error, 'KEY_NOT_FOUND')) throw error }`. */
+/** True for a refusal with this code: `catch (error) { if (!hasCode(error, 'KEY_NOT_FOUND')) throw error }`. */
 export function hasCode<C extends WaystationError['code']>(
   error: unknown,
   code: C,

@@ -568,7 +568,7 @@ export interface Readiness {
   durability?: Record<string, unknown>
 }
 
-/** What each operation takes, and what it answers. */
+/** Parameters, body and answer of each operation. */
 export interface Operations {
   createTenant: {
     params: object

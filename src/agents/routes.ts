@@ -50,6 +50,19 @@ export const createAgent = route({
   path: '/v1/agents',
   tag,
   summary: 'Create an agent and its key',
+  description: 'The key is shown in this answer only.',
+  sdk: { name: 'agents.create' },
+  cli: {
+    usage: 'agent create <name>',
+    about: 'Create an agent; its key is shown only once',
+    group: 'Agents and their keys',
+    examples: [
+      'waystation agent create worker-1 --profile admin --save worker',
+      'waystation agent create mailer --description "sends the mail" --callback-base-url https://mail.example.com',
+    ],
+    options: { callback_base_url: ['--callback-base-url <url>', 'what callback paths are resolved against'] },
+    key: 'api_key',
+  },
   auth: ['admin'],
   body: Type.Object({
     name: Type.String({ pattern: '^[a-z0-9][a-z0-9-]{2,31}$' }),
@@ -77,6 +90,11 @@ export const listAgents = route({
   path: '/v1/agents',
   tag,
   summary: 'List agents, newest first',
+  sdk: { name: 'agents.list' },
+  cli: {
+    usage: 'agent list',
+    columns: ['agent_id', 'description', 'callback_base_url', 'api_key', 'created_at'],
+  },
   auth: ['admin'],
   query: Type.Object(PageQuery),
   replies: { 200: { body: Page(Agent) } },
@@ -84,7 +102,11 @@ export const listAgents = route({
   async handle(context, { query }) {
     const request = pageRequest(context, query)
     const rows = await store.list(context.db, context.caller.tenant_id, request.rows_max, request.after)
-    return pageOf(context, request, rows, masked, (row) => [row.created_at, row.agent_id])
+    return pageOf(context, request, {
+      rows,
+      itemOf: masked,
+      positionOf: (row) => [row.created_at, row.agent_id],
+    })
   },
 })
 
@@ -94,6 +116,8 @@ export const getAgent = route({
   path: '/v1/agents/:agent_id',
   tag,
   summary: 'Read an agent, its key masked',
+  sdk: { name: 'agents.get' },
+  cli: { usage: 'agent get <agent_id>', examples: ['waystation agent get worker-1'] },
   auth: ['admin', 'agent'],
   params: { agent_id: agentId },
   replies: { 200: { body: Agent } },
@@ -108,7 +132,9 @@ export const deleteAgent = route({
   method: 'DELETE',
   path: '/v1/agents/:agent_id',
   tag,
-  summary: 'Remove an agent; its keys die, its records stay',
+  summary: 'Remove an agent; its keys end, its records stay',
+  sdk: { name: 'agents.delete', retry: { safe: false, why: 'its name may be in use again by then' } },
+  cli: { usage: 'agent delete <agent_id>', examples: ['waystation agent delete worker-1'] },
   auth: ['admin'],
   destructive: true,
   params: { agent_id: agentId },
@@ -124,6 +150,18 @@ export const rotateAgentKey = route({
   path: '/v1/agents/:agent_id/rotate-key',
   tag,
   summary: 'Get a new key for an agent',
+  description: 'The old key ends at once, or after `grace_seconds`.',
+  sdk: {
+    name: 'agents.rotateKey',
+    retry: { safe: false, why: 'a repeat would end the key of the answer that was lost' },
+  },
+  cli: {
+    usage: 'agent rotate-key <agent_id>',
+    about: 'Make a new key for an agent; it is shown only once',
+    examples: ['waystation agent rotate-key worker-1 --profile admin --grace 1h --save worker'],
+    options: { grace_seconds: ['--grace <duration>', 'how long the old key still works; default 0'] },
+    key: 'api_key',
+  },
   auth: ['admin'],
   destructive: true,
   params: { agent_id: agentId },

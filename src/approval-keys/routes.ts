@@ -40,6 +40,20 @@ export const createApprovalKey = route({
   path: '/v1/approval-keys',
   tag,
   summary: 'Create a key that may approve and reject checkpoints, and nothing else',
+  description:
+    'With `checkpoint_id` the key decides that checkpoint alone, and the answer has the address of a page for it. The key is shown in this answer only.',
+  sdk: { name: 'approvalKeys.create' },
+  cli: {
+    usage: 'key create',
+    about: 'Create an approval key; it is shown only once',
+    group: 'Approval keys, for the people who decide checkpoints',
+    examples: [
+      'waystation key create --label "on call" --save approver',
+      'waystation key create --checkpoint chk_01m7yjrz37hxnv52px0106nehd',
+    ],
+    options: { checkpoint_id: ['--checkpoint <id>', 'for this checkpoint only'] },
+    key: 'approval_key',
+  },
   auth: ['admin'],
   body: Type.Object({
     checkpoint_id: Type.Optional(Type.String({ description: 'Binds the key to this checkpoint.' })),
@@ -76,6 +90,11 @@ export const listApprovalKeys = route({
   path: '/v1/approval-keys',
   tag,
   summary: 'List approval keys, newest first, masked',
+  sdk: { name: 'approvalKeys.list' },
+  cli: {
+    usage: 'key list',
+    columns: ['approval_key_id', 'label', 'checkpoint_id', 'approval_key', 'created_at'],
+  },
   auth: ['admin'],
   query: Type.Object(PageQuery),
   replies: { 200: { body: Page(ApprovalKey) } },
@@ -83,7 +102,7 @@ export const listApprovalKeys = route({
   async handle(context, { query }) {
     const request = pageRequest(context, query)
     const rows = await store.list(context.db, context.caller.tenant_id, request.rows_max, request.after)
-    return pageOf(context, request, rows, masked, (row) => [row.approval_key_id])
+    return pageOf(context, request, { rows, itemOf: masked, positionOf: (row) => [row.approval_key_id] })
   },
 })
 
@@ -93,6 +112,15 @@ export const deleteApprovalKey = route({
   path: '/v1/approval-keys/:approval_key_id',
   tag,
   summary: 'Revoke an approval key',
+  sdk: {
+    name: 'approvalKeys.delete',
+    retry: {
+      safe: true,
+      why: 'an id is used once; a deleted key stays deleted',
+      done: { code: 'APPROVAL_KEY_NOT_FOUND' },
+    },
+  },
+  cli: { usage: 'key delete <approval_key_id>' },
   auth: ['admin'],
   destructive: true,
   params: { approval_key_id: idParam('The approval key, apk_….') },

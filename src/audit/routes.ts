@@ -43,6 +43,14 @@ export const appendEntry = route({
   path: '/v1/audit',
   tag,
   summary: 'Append an entry',
+  sdk: { name: 'audit.append' },
+  cli: {
+    usage: 'audit append <action> [metadata]',
+    about: 'Append an entry, with metadata as a JSON object',
+    group: 'The audit log: append and read',
+    examples: [`waystation audit append import.finished '{"rows": 42}' --workflow night-17`],
+    options: { actor: ['--actor <name>', 'who did it; default the agent'] },
+  },
   auth: ['agent', 'admin'],
   body: Type.Object({
     action: Text(action_characters_max, 'What was done.', { minLength: 1 }),
@@ -72,6 +80,22 @@ export const listEntries = route({
   path: '/v1/audit',
   tag,
   summary: 'List entries, newest first',
+  sdk: { name: 'audit.list' },
+  cli: {
+    usage: 'audit list',
+    examples: [
+      'waystation audit list --limit 10',
+      'waystation audit list --actor worker-1 --from 2026-01-01T00:00:00Z --all --json | head -1',
+    ],
+    options: {
+      workflow_id: ['--workflow <id>', 'only of this workflow'],
+      action: ['--action <action>', 'only this action'],
+      actor: ['--actor <name>', 'only by this actor'],
+      from: ['--from <time>', 'not before this time, RFC 3339'],
+      to: ['--to <time>', 'only before this time, RFC 3339'],
+    },
+    columns: ['seq', 'created_at', 'actor', 'action', 'workflow_id', 'metadata', 'id'],
+  },
   auth: ['agent', 'admin'],
   heavy: true,
   query: Type.Object({
@@ -93,7 +117,12 @@ export const listEntries = route({
     if (request.after) range.before_seq = Number(request.after[0])
     const { tenant_id } = context.caller
     const { rows, reached } = await store.list(context.db, tenant_id, range, { ...request, looked_max })
-    return pageOf(context, request, rows, entryOf, (row) => [row.seq], reached === null ? null : [reached])
+    return pageOf(context, request, {
+      rows,
+      itemOf: entryOf,
+      positionOf: (row) => [row.seq],
+      reached: reached === null ? null : [reached],
+    })
   },
 })
 
@@ -103,6 +132,8 @@ export const getEntry = route({
   path: '/v1/audit/:id',
   tag,
   summary: 'Read an entry',
+  sdk: { name: 'audit.get' },
+  cli: { usage: 'audit get <id>', examples: ['waystation audit get log_01m7yjrz37hxnv52px0106nehd'] },
   auth: ['agent', 'admin'],
   params: { id: idParam('The entry, log_….') },
   replies: { 200: { body: Entry } },

@@ -57,20 +57,7 @@ export async function next(tx: Tx, tenant_id: string) {
 }
 
 export function insert(tx: Tx, tenant_id: string, row: EntryRow) {
-  const { seq, id, action, workflow_id, actor, metadata, agent_id, request_id, created_at } = row
-  const params = {
-    tenant_id,
-    seq,
-    id,
-    action,
-    workflow_id,
-    actor,
-    metadata,
-    agent_id,
-    request_id,
-    created_at,
-  }
-  return tx.run(INSERT, params)
+  return tx.run(INSERT, { tenant_id, ...row })
 }
 
 export function find(q: Reader, tenant_id: string, id: string) {

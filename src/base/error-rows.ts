@@ -1,4 +1,4 @@
-// What an error code says, and the codes that belong to no feature. A feature declares its own in its errors.ts.
+// The row of an error code, and the codes that belong to no feature. A feature declares its own in its errors.ts.
 
 /** How a command line that met this error exits: what kind of failure it is, for a script. */
 export type ExitClass =

@@ -46,7 +46,7 @@ interface ErrorOptions {
   retry_after_seconds?: number
   /** True when the connection must end, because the rest of the request is not wanted. */
   close?: boolean
-  /** Whether a condition in a header failed, which has a status of its own. */
+  /** True when a condition in a header failed, which has a status of its own. */
   precondition?: boolean
 }
 

@@ -25,7 +25,7 @@ import {
   value_bytes_max,
 } from '../contract/schemas.ts'
 import { waitFor } from '../contract/wait.ts'
-import { AttemptPage, attemptPage } from '../jobs/attempts.ts'
+import { AttemptPage, attempt_columns, attemptPage } from '../jobs/attempts.ts'
 import {
   type CheckpointRow,
   callback_statuses,
@@ -42,6 +42,7 @@ import * as store from './store.ts'
 
 const tag = 'Checkpoints'
 const id = idParam('The checkpoint, chk_….')
+const example = 'chk_01m7yjrz37hxnv52px0106nehd'
 const prompt_bytes_max = limit(
   'checkpoints.prompt_bytes',
   32 * kib,
@@ -112,6 +113,24 @@ export const createCheckpoint = route({
   path: '/v1/checkpoints',
   tag,
   summary: 'Ask a human',
+  sdk: { name: 'checkpoints.create' },
+  cli: {
+    usage: 'checkpoint create <title> [callback_payload]',
+    about: 'Ask a human; the decision is sent to the callback',
+    group: 'Questions that a human approves or rejects',
+    examples: [
+      'waystation checkpoint create "Deploy v2?" --callback https://example.com/decided --expires-in 2h',
+      `waystation checkpoint create "Refund?" '{"order": 7}' --callback /decided --prompt-file refund.txt`,
+    ],
+    options: {
+      callback_url: ['--callback <url>', 'where the decision is sent'],
+      prompt: ['--prompt <text>', 'what else the human should know'],
+      timeout_action: ['--on-timeout <action>', 'default auto_reject'],
+      timeout_seconds: ['--expires-in <duration>', 'how long it waits; default 24h'],
+      expires_at: ['--expires-at <time>', 'until when it waits, RFC 3339'],
+    },
+    or: { prompt: ['--prompt-file <path>', 'the same from a file'] },
+  },
   auth: ['agent'],
   body: Type.Object({
     title: Text(label_characters_max, 'What is asked.', { minLength: 1 }),
@@ -158,6 +177,12 @@ export const listCheckpoints = route({
   path: '/v1/checkpoints',
   tag,
   summary: 'List checkpoints, newest first',
+  sdk: { name: 'checkpoints.list' },
+  cli: {
+    usage: 'checkpoint list',
+    examples: ['waystation checkpoint list --status pending'],
+    columns: ['id', 'status', 'title', 'agent_id', 'expires_at', 'resolved_by', 'callback.status'],
+  },
   auth: ['agent', 'admin'],
   heavy: true,
   query: Type.Object({ ...PageQuery, status: Type.Optional(Type.Enum([...statuses])) }),
@@ -167,7 +192,7 @@ export const listCheckpoints = route({
     const request = pageRequest(context, query)
     const { db, caller } = context
     const rows = await store.list(db, caller.tenant_id, query.status, pageOfIds(request))
-    return pageOf(context, request, rows, checkpointOf, (row) => [row.id])
+    return pageOf(context, request, { rows, itemOf: checkpointOf, positionOf: (row) => [row.id] })
   },
 })
 
@@ -177,6 +202,9 @@ export const getCheckpoint = route({
   path: '/v1/checkpoints/:id',
   tag,
   summary: 'Read a checkpoint, or wait until it is settled',
+  description: 'With `wait`, in seconds, the answer comes once it is settled, and by then in any case.',
+  sdk: { name: 'checkpoints.get' },
+  cli: { usage: 'checkpoint get <id>', about: 'Read a checkpoint' },
   auth: ['agent', 'admin'],
   params: { id },
   query: Type.Object({ wait: Wait }),
@@ -195,6 +223,9 @@ export const getApproval = route({
   path: '/v1/approvals/:checkpoint_id',
   tag,
   summary: 'Read what an approval key is to decide, or wait until it is settled',
+  description: 'With `wait`, in seconds, the answer comes once it is settled, and by then in any case.',
+  sdk: { name: 'approvals.get' },
+  cli: { usage: 'approval <checkpoint_id>', about: 'Show what is to be decided, with an approval key' },
   auth: ['approval'],
   params: { checkpoint_id: id },
   query: Type.Object({ wait: Wait }),
@@ -223,6 +254,15 @@ export const cancelCheckpoint = route({
   path: '/v1/checkpoints/:id',
   tag,
   summary: 'Cancel a checkpoint; its creator only',
+  sdk: {
+    name: 'checkpoints.cancel',
+    retry: {
+      safe: true,
+      why: 'a cancelled checkpoint stays cancelled',
+      done: { code: 'CHECKPOINT_ALREADY_RESOLVED', status: 'cancelled' },
+    },
+  },
+  cli: { usage: 'checkpoint cancel <id>', about: 'Cancel a checkpoint of your own', done: 'cancelled' },
   auth: ['agent'],
   destructive: true,
   params: { id },
@@ -238,6 +278,20 @@ export const approveCheckpoint = route({
   path: '/v1/checkpoints/:id/approve',
   tag,
   summary: 'Approve; the agent is called back',
+  description: 'With the admin key or an approval key.',
+  sdk: {
+    name: 'checkpoints.approve',
+    retry: {
+      safe: true,
+      why: 'approving it again changes nothing',
+      done: { code: 'CHECKPOINT_ALREADY_RESOLVED', status: 'approved', read: 'getCheckpoint' },
+    },
+  },
+  cli: {
+    usage: 'approve <id>',
+    about: 'Approve a checkpoint, with an admin or approval key',
+    examples: [`waystation approve ${example} --reason "seen by Kim"`],
+  },
   auth: ['admin', 'approval'],
   params: { id },
   body: DecisionBody,
@@ -256,6 +310,20 @@ export const rejectCheckpoint = route({
   path: '/v1/checkpoints/:id/reject',
   tag,
   summary: 'Reject; the agent is called back',
+  description: 'With the admin key or an approval key.',
+  sdk: {
+    name: 'checkpoints.reject',
+    retry: {
+      safe: true,
+      why: 'rejecting it again changes nothing',
+      done: { code: 'CHECKPOINT_ALREADY_RESOLVED', status: 'rejected', read: 'getCheckpoint' },
+    },
+  },
+  cli: {
+    usage: 'reject <id>',
+    about: 'Reject a checkpoint, with an admin or approval key',
+    examples: [`waystation reject ${example} --reason "seen by Kim"`],
+  },
   auth: ['admin', 'approval'],
   params: { id },
   body: DecisionBody,
@@ -273,7 +341,9 @@ export const listCheckpointAttempts = route({
   method: 'GET',
   path: '/v1/checkpoints/:id/attempts',
   tag,
-  summary: 'List what was tried to tell the agent, newest first',
+  summary: 'List the attempts to send the decision, newest first',
+  sdk: { name: 'checkpoints.attempts' },
+  cli: { usage: 'checkpoint attempts <id>', columns: attempt_columns },
   auth: ['agent', 'admin'],
   params: { id },
   query: Type.Object(PageQuery),

@@ -1,4 +1,4 @@
-// The groups of the API. What the routes of a group have in common stands here: envelopes, credentials, counting.
+// The groups of the API. The routes of a group have envelopes, credentials and counting in common.
 
 import type { ApiError } from '../base/errors.ts'
 import type { CallerKind } from './caller.ts'
@@ -59,10 +59,10 @@ export const api: Group = {
   any_host: false,
 }
 
-/** Without keys: senders that nobody here knows, and who may name the service as they like. */
+/** Without keys: any sender may call, under any name of the service. */
 export const hook: Group = { ...v1, name: 'hook', marks_errors: true, any_host: true }
 
-/** The body of a success, or of an answer with data that is none, such as a blocked rate check. `text` is JSON. */
+/** The body of an answer with data, which may be a refusal with data. `text` is JSON. */
 export function dataText(group: Group, status: number, text: string): string {
   return group.wraps_data ? `{"success":${status < 400},"data":${text}}` : text
 }

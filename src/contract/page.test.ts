@@ -14,13 +14,11 @@ const context = {
 function page(...bytes: number[]) {
   const rows = bytes.map((bytes, id) => ({ id, bytes }))
   const request = { rows_max: 51, bytes_max: page_bytes_max + 1, after: null }
-  const { items, next_cursor } = pageOf(
-    context,
-    request,
+  const { items, next_cursor } = pageOf(context, request, {
     rows,
-    ({ id }) => id,
-    ({ id }) => [id],
-  )
+    itemOf: ({ id }) => id,
+    positionOf: ({ id }) => [id],
+  })
   return [items, next_cursor !== null]
 }
 

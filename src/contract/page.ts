@@ -50,17 +50,21 @@ export function pageOfIds({ rows_max, bytes_max, after }: PageRequest) {
 
 export type PageOfIds = ReturnType<typeof pageOfIds>
 
-/**
- * `{items, next_cursor}` from the rows that `pageRequest` asked for. Where they tell their `bytes`, no more of them are
- * shown than fit. `reached`: where a look that ended before the page was full has to go on; null: at the end.
- */
+/** The rows that `pageRequest` asked for, and how they are shown. */
+interface Found<Row, Item> {
+  /** Where they have `bytes`, no more of them are shown than fit. */
+  rows: Row[]
+  itemOf: (row: Row) => Item
+  positionOf: (row: Row) => Position
+  /** The position from which a look goes on that ended before the page was full; null: it reached the end. */
+  reached?: Position | null
+}
+
+/** A page of what was found, `{items, next_cursor}`. */
 export function pageOf<Row extends object, Item>(
   context: PageContext,
   request: PageRequest,
-  rows: Row[],
-  itemOf: (row: Row) => Item,
-  positionOf: (row: Row) => Position,
-  reached: Position | null = null,
+  { rows, itemOf, positionOf, reached = null }: Found<Row, Item>,
 ): { items: Item[]; next_cursor: string | null } {
   const shown = rows.slice(0, fitting(rows, request.rows_max - 1))
   const more = shown.length < rows.length || endedByBytes(rows)

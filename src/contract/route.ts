@@ -6,6 +6,7 @@ import type { Millis } from '../base/clock.ts'
 import type { ErrorCode } from '../base/errors.ts'
 import type { Awaitable, Db, Tx } from '../db/db.ts'
 import type { Caller, CallerKind } from './caller.ts'
+import type { CliCommand, SdkMethod } from './clients.ts'
 import type { Dependencies } from './dependencies.ts'
 import type { Group } from './group.ts'
 
@@ -21,7 +22,7 @@ export interface Param {
 
 type Params = Readonly<Record<string, Param>>
 
-/** What a handler gets besides the request's own input. */
+/** The part of a handler's arguments that is not the request's own input. */
 export interface Context<C> {
   db: Db
   caller: C
@@ -59,7 +60,7 @@ export interface RawRequest {
   address: string
 }
 
-/** What a route declares of an answer. */
+/** An answer, as a route declares it. */
 export interface Declared {
   /** Null: there is no body. */
   body: TSchema | null
@@ -90,6 +91,10 @@ interface Common<A extends readonly CallerKind[], P extends Params, Q extends TO
   path: string
   tag: string
   summary: string
+  /** More than the summary says, for readers of the document and of the SDK. */
+  description?: string
+  sdk?: SdkMethod
+  cli?: CliCommand
   /** Kinds of key that may call; empty means that no key is read. */
   auth: A
   params?: P
@@ -135,7 +140,7 @@ interface Handling<A extends readonly CallerKind[], P extends Params, Q extends 
 /** A route that creates: it takes an Idempotency-Key, whose row shares the transaction of the effect. */
 interface Creating<A extends readonly CallerKind[], P extends Params, Q extends TObject, B extends TObject, R>
   extends Common<A, P, Q, B> {
-  /** What has to be found out before the transaction, such as whether an address may be called. */
+  /** Finds out before the transaction what it needs, such as whether an address may be called. */
   prepare?(context: Context<CallerOf<A>>, input: Input<P, Q, B>): Awaitable<R>
   create(tx: Tx, context: Context<CallerOf<A>>, input: Input<P, Q, B>, prepared: R): Awaitable<unknown>
   /** A row that every call of a tenant changes first, by a name: see `Turn`. */

@@ -3,9 +3,9 @@
 import type { TenantFacts } from './caller.ts'
 import type { Context } from './route.ts'
 
-/** What is waited for, and how long. */
+/** A wait for something. */
 export interface Wait<T> {
-  /** What a change notifies; it holds the tenant, so that nobody is woken by another's. */
+  /** The name that a change notifies; it holds the tenant, so that nobody is woken by another's. */
   key: string
   wait_ms: number
   look: () => Promise<T>

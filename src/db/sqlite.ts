@@ -30,7 +30,7 @@ import {
   sizeOf,
   spaceOf,
 } from './disk.ts'
-import { Connection } from './sqlite-connection.ts'
+import { Connection, TurnConnection } from './sqlite-connection.ts'
 import { SqliteTx } from './sqlite-tx.ts'
 import { add, Changes, StoredBytes } from './stored.ts'
 
@@ -142,8 +142,8 @@ class SqliteDb implements Db {
   readonly #writer: Connection
   /** Single statements: each sees the last commit, never an open transaction. */
   readonly #reader: Connection
-  /** Whether the single statements of this turn of the event loop share a transaction. */
-  #reading = false
+  /** The same; null in memory. */
+  readonly #turn_reader: TurnConnection | null
   /** Reads of several statements, one after the other, each in a transaction of its own. */
   readonly #snapshot: Connection
   #reads: Promise<unknown> = Promise.resolve()
@@ -167,7 +167,8 @@ class SqliteDb implements Db {
     this.#onDamaged = onDamaged
     this.#onDiskUnknown = onDiskUnknown
     this.#writer = new Connection(path)
-    this.#reader = in_memory ? this.#writer : new Connection(path)
+    this.#turn_reader = in_memory ? null : new TurnConnection(path, setImmediate)
+    this.#reader = this.#turn_reader ?? this.#writer
     this.#snapshot = in_memory ? this.#writer : new Connection(path)
     if (in_memory) return
     for (const connection of [this.#writer, this.#reader, this.#snapshot]) {
@@ -253,38 +254,18 @@ class SqliteDb implements Db {
   }
 
   one<Row>(statement: Statement<Row>, params: Params): Awaitable<Row | null> {
-    if (this.#in_memory) return this.#afterFlush(() => this.#reader.one(statement, params))
-    this.#shareRead()
+    if (this.#mustWait()) return this.#flushing!.then(() => this.#reader.one(statement, params))
     return this.#reader.one(statement, params)
   }
 
   all<Row>(statement: Statement<Row>, params: Params): Awaitable<Row[]> {
-    if (this.#in_memory) return this.#afterFlush(() => this.#reader.all(statement, params))
-    this.#shareRead()
+    if (this.#mustWait()) return this.#flushing!.then(() => this.#reader.all(statement, params))
     return this.#reader.all(statement, params)
   }
 
   /** In memory there is one connection, and its open transaction must not be seen. */
-  #afterFlush<T>(read: () => T): Awaitable<T> {
-    return this.#flushing === null ? read() : this.#flushing.then(read)
-  }
-
-  /**
-   * Taking and releasing SQLite's read lock is half the cost of a small read, so those of one turn of the event loop
-   * share it. The transaction ends with the turn, and before every commit: what is acknowledged is seen by every read
-   * that begins after it, and the log can be checkpointed.
-   */
-  #shareRead(): void {
-    if (this.#reading) return
-    this.#reader.exec('begin')
-    this.#reading = true
-    setImmediate(() => this.#endSharedRead())
-  }
-
-  #endSharedRead(): void {
-    if (!this.#reading) return
-    this.#reading = false
-    this.#reader.rollback()
+  #mustWait(): boolean {
+    return this.#in_memory && this.#flushing !== null
   }
 
   read<T>(owner: Owner | ((q: Reader) => Awaitable<T>), given?: (q: Reader) => Awaitable<T>): Promise<T> {
@@ -368,7 +349,7 @@ class SqliteDb implements Db {
     } catch (error) {
       if (!this.#disk || (translate('sqlite', error) as DbError).kind !== 'full') throw error
       this.#disk.exhausted()
-      this.#endSharedRead()
+      this.#turn_reader?.endTurn()
       try {
         this.#writer.exec('pragma wal_checkpoint(passive)')
       } catch {
@@ -415,7 +396,7 @@ class SqliteDb implements Db {
         if (savepoints) writer.exec('release job')
       }
       const used = await this.#count(changes)
-      this.#endSharedRead()
+      this.#turn_reader?.endTurn()
       writer.exec('commit')
       for (const [tenant_id, bytes] of used) this.#stored.written(tenant_id, 0, bytes)
       this.#disk?.grew(changes.grown)
@@ -470,7 +451,7 @@ class SqliteDb implements Db {
     while (this.#flushing) await this.#flushing
     await this.#reads
     if (!this.#in_memory) {
-      this.#endSharedRead()
+      this.#turn_reader?.endTurn()
       this.#snapshot.close()
       this.#reader.close()
       this.#writer.exec('pragma wal_checkpoint(truncate)')

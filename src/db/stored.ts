@@ -148,7 +148,7 @@ export class Changes {
   }
 
   addAll(other: Changes): void {
-    for (const [tenant_id, bytes] of other.all()) this.add(tenant_id, bytes)
+    if (other.#bytes) for (const [tenant_id, bytes] of other.#bytes) this.add(tenant_id, bytes)
   }
 
   all(): Iterable<[tenant_id: string, bytes: number]> {

@@ -26,6 +26,8 @@ import * as store from './store.ts'
 
 const tag = 'Dead letters'
 const id = idParam('The dead letter, dlq_….')
+const example = 'dlq_01m7yjrz37hxnv52px0106nehd'
+const token_option = ['--token <lock_token>', 'what the claim answered: only that very lock counts'] as const
 
 /** A payload may fill the body; what is left is for the envelope, whose error alone takes 64 KiB. */
 const payload_bytes_max = limit(
@@ -91,6 +93,16 @@ export const captureItem = route({
   path: '/v1/dlq',
   tag,
   summary: 'Park a failure',
+  sdk: { name: 'dlq.create' },
+  cli: {
+    usage: 'dlq create [payload]',
+    about: 'Record a failure: a payload as JSON, and what went wrong',
+    group: 'Dead letters: record failures, claim and resolve them',
+    examples: [
+      `waystation dlq create '{"order": 7}' --error "card declined"`,
+      'waystation dlq create --file order.json --error "card declined" --workflow night-17',
+    ],
+  },
   auth: ['agent'],
   body: Type.Object({
     payload: AnyJson(payload_bytes_max, 'Any JSON; comes back as the same text.'),
@@ -117,6 +129,12 @@ export const listItems = route({
   path: '/v1/dlq',
   tag,
   summary: 'List dead letters, newest first, without payloads',
+  sdk: { name: 'dlq.list' },
+  cli: {
+    usage: 'dlq list',
+    examples: ['waystation dlq list --status failed'],
+    columns: ['id', 'status', 'error', 'source', 'workflow_id', 'claims', 'locked_by', 'created_at'],
+  },
   auth: ['agent', 'admin'],
   heavy: true,
   query: Type.Object({ ...PageQuery, status: Type.Optional(Type.Enum([...statuses])) }),
@@ -127,14 +145,12 @@ export const listItems = route({
     const request = pageRequest(context, query)
     const page = { ...pageOfIds(request), looked_max }
     const found = await store.list(db, caller.tenant_id, query.status, now, page)
-    return pageOf(
-      context,
-      request,
-      found.rows,
-      (row) => listedOf(seenAt(row, now)),
-      (row) => [row.id],
-      found.reached === null ? null : [found.reached],
-    )
+    return pageOf(context, request, {
+      rows: found.rows,
+      itemOf: (row) => listedOf(seenAt(row, now)),
+      positionOf: (row) => [row.id],
+      reached: found.reached === null ? null : [found.reached],
+    })
   },
 })
 
@@ -144,6 +160,8 @@ export const getItem = route({
   path: '/v1/dlq/:id',
   tag,
   summary: 'Read a dead letter',
+  sdk: { name: 'dlq.get' },
+  cli: { usage: 'dlq get <id>', about: 'Show a dead letter with its payload' },
   auth: ['agent', 'admin'],
   heavy: true,
   params: { id },
@@ -160,6 +178,15 @@ export const deleteItem = route({
   path: '/v1/dlq/:id',
   tag,
   summary: 'Remove a dead letter for good',
+  sdk: {
+    name: 'dlq.delete',
+    retry: {
+      safe: true,
+      why: 'an id is used once; a deleted item stays deleted',
+      done: { code: 'DLQ_NOT_FOUND' },
+    },
+  },
+  cli: { usage: 'dlq delete <id>' },
   auth: ['agent'],
   destructive: true,
   params: { id },
@@ -174,6 +201,13 @@ export const claimOldestItem = route({
   path: '/v1/dlq/claim',
   tag,
   summary: 'Take the lock on the oldest failed item; 204 when there is none',
+  sdk: {
+    name: 'dlq.claimOldest',
+    retry: {
+      safe: false,
+      why: 'a repeat would claim another item; the lock of the first runs out by itself',
+    },
+  },
   auth: ['agent'],
   body: ClaimBody,
   replies: { 200: { body: ClaimedItem }, 204: { body: null } },
@@ -190,6 +224,16 @@ export const claimItem = route({
   path: '/v1/dlq/:id/claim',
   tag,
   summary: 'Take the lock on a failed item',
+  sdk: {
+    name: 'dlq.claim',
+    retry: { safe: false, why: 'nobody would have the token of the lock; it runs out by itself' },
+  },
+  cli: {
+    usage: 'dlq claim [id]',
+    about: 'Lock a dead letter, or the oldest; its lock_token is for the other commands',
+    examples: ['waystation dlq claim --lock 10m', `waystation dlq claim ${example}`],
+    options: { lock_seconds: ['--lock <duration>', 'how long the lock holds; default that of the item'] },
+  },
   auth: ['agent'],
   params: { id },
   body: ClaimBody,
@@ -206,6 +250,17 @@ export const extendItem = route({
   path: '/v1/dlq/:id/extend',
   tag,
   summary: 'Keep the lock, for lock_seconds from now',
+  description: 'The lock then ends `lock_seconds` from now.',
+  sdk: { name: 'dlq.extend', retry: { safe: { with: 'lock_token' }, why: 'the token names one lock' } },
+  cli: {
+    usage: 'dlq extend <id>',
+    about: 'Extend the lock',
+    examples: [`waystation dlq extend ${example} --lock 10m --token <token>`],
+    options: {
+      lock_seconds: ['--lock <duration>', 'how long from now; default that of the item'],
+      lock_token: token_option,
+    },
+  },
   auth: ['agent'],
   params: { id },
   body: ExtendBody,
@@ -222,6 +277,20 @@ export const releaseItem = route({
   path: '/v1/dlq/:id/release',
   tag,
   summary: 'Give the lock back; the item is failed again',
+  sdk: {
+    name: 'dlq.release',
+    retry: {
+      safe: { with: 'lock_token' },
+      why: 'the token names one lock; a released item is failed again',
+      done: { code: 'INVALID_STATE', status: 'failed', read: 'getItem' },
+    },
+  },
+  cli: {
+    usage: 'dlq release <id>',
+    about: 'Release the lock; the dead letter can be claimed again',
+    examples: [`waystation dlq release ${example} --token <token>`],
+    options: { lock_token: token_option },
+  },
   auth: ['agent'],
   params: { id },
   body: LeaveBody,
@@ -238,6 +307,20 @@ export const failItem = route({
   path: '/v1/dlq/:id/fail',
   tag,
   summary: 'Give the item up; it is archived',
+  sdk: {
+    name: 'dlq.fail',
+    retry: {
+      safe: { with: 'lock_token' },
+      why: 'the token names one lock; an archived item stays archived',
+      done: { code: 'INVALID_STATE', status: 'archived', read: 'getItem' },
+    },
+  },
+  cli: {
+    usage: 'dlq fail <id>',
+    about: 'Give a dead letter up; it is archived',
+    examples: [`waystation dlq fail ${example} --token <token>`],
+    options: { lock_token: token_option },
+  },
   auth: ['agent'],
   params: { id },
   body: LeaveBody,
@@ -254,6 +337,14 @@ export const resolveItem = route({
   path: '/v1/dlq/:id/resolve',
   tag,
   summary: 'Mark the item as mended',
+  description: 'From any status; a repeat changes nothing.',
+  sdk: { name: 'dlq.resolve', retry: { safe: true, why: 'resolving a resolved item answers the same' } },
+  cli: {
+    usage: 'dlq resolve <id>',
+    about: 'Mark a dead letter as resolved',
+    examples: [`waystation dlq resolve ${example} --token <token>`],
+    options: { lock_token: token_option },
+  },
   auth: ['agent'],
   params: { id },
   body: LeaveBody,

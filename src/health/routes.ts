@@ -14,6 +14,7 @@ export const livez = route({
   path: '/livez',
   tag,
   summary: 'Whether the process answers; asks nothing else',
+  sdk: { name: 'health.live' },
   auth: [],
   replies: { 200: { body: Shape('Liveness', { status: Type.Literal('alive') }) } },
   errors: [],
@@ -27,10 +28,20 @@ export const readyz = route({
   tag,
   summary:
     'Whether requests should be sent here: the database answers, the schema is right, no drain has begun',
+  sdk: { name: 'health.ready' },
+  cli: {
+    usage: 'health',
+    about: 'Ask whether the service can do its work',
+    examples: ['waystation health', 'waystation health --verbose --json'],
+    options: { verbose: ['--verbose', 'with version, engine, schema version and durability settings'] },
+  },
   auth: [],
   query: Type.Object({
     verbose: Type.Optional(
-      Type.String({ description: 'Adds version, engine, schema version and durability settings.' }),
+      Type.String({
+        description: 'Adds version, engine, schema version and durability settings.',
+        'x-flag': true,
+      }),
     ),
   }),
   replies: {
@@ -61,6 +72,12 @@ export const openapi = route({
   path: '/openapi.json',
   tag,
   summary: 'This API as an OpenAPI 3.1 document',
+  sdk: { name: 'openapi' },
+  cli: {
+    usage: 'openapi',
+    about: 'Print the description of the API, OpenAPI 3.1',
+    examples: ['waystation openapi > openapi.json'],
+  },
   auth: [],
   replies: { 200: { body: Type.Unsafe<RawJson>({ type: 'object' }) } },
   errors: [],

@@ -1,4 +1,4 @@
-// What goes out: JSON or nothing, always with the request id; and the error envelope.
+// Answers: JSON or nothing, always with the request id; and the error envelope.
 
 import { ApiError, type ErrorCode } from '../base/errors.ts'
 import { encode } from '../contract/encode.ts'
@@ -14,7 +14,7 @@ export interface Log {
   error(fields: object, message: string): void
 }
 
-/** What of a request goes into its answer. */
+/** The part of a request that goes into its answer. */
 type Asked = Pick<Exchange, 'request_id' | 'ignored'>
 
 /** A handler's result as a response of a route of this group. `status` is for a result that does not carry its own. */
@@ -101,7 +101,7 @@ export interface Failing {
   group: Group | null
 }
 
-/** The error envelope of the API contract. What is no expected failure becomes INTERNAL, and goes to the log only. */
+/** The error envelope of the API contract. An unexpected failure becomes INTERNAL, and its cause goes to the log only. */
 export function failure(error: unknown, request_id: string, log: Log, route: Failing | null): Response {
   const known = error instanceof ApiError ? error : databaseError(error)
   if (!known)
@@ -109,13 +109,13 @@ export function failure(error: unknown, request_id: string, log: Log, route: Fai
       { request_id, route: route && `${route.method} ${route.path}`, error: stackOf(error) },
       'request failed',
     )
-  const told = known ?? new ApiError('INTERNAL')
-  const { code, status, retry_after_seconds, close } = told
+  const shown = known ?? new ApiError('INTERNAL')
+  const { code, status, retry_after_seconds, close } = shown
   const headers: Record<string, string> = {}
   if (retry_after_seconds !== undefined) headers['retry-after'] = String(retry_after_seconds)
   if (code === 'UNAUTHORIZED') headers['www-authenticate'] = 'Bearer'
   if (close) headers.connection = 'close'
-  const text = errorText(route?.group ?? null, told, request_id)
+  const text = errorText(route?.group ?? null, shown, request_id)
   return new Response(text, { status, headers: headersOf({ request_id, ignored: null }, headers) })
 }
 

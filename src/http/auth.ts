@@ -17,7 +17,7 @@ interface Presented {
   takes: readonly CallerKind[] | null
 }
 
-/** No key at all is told from a bad one only for the count of failed keys; the answer is the same. */
+/** A missing key and a bad one differ only in the count of failed keys; the answer is the same. */
 export type Refusal = 'no_key' | 'bad_key'
 
 /**

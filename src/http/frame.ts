@@ -34,11 +34,11 @@ export async function respond(served: Served, exchange: Exchange): Promise<Respo
   return response
 }
 
-/** What Bun gets. Throws UNAVAILABLE when a large answer has no room. */
+/** The response for Bun. Throws UNAVAILABLE when a large answer has no room. */
 export function responseOf(failing: Failing, exchange: Exchange, answered: Outgoing): Response {
   const { outer } = exchange.server
   if (outer) {
-    // What is made of it is sent by the outer request, which may have asked for more than one.
+    // The outer request sends the result, and may have asked for more than one.
     if (exchange.permit) {
       outer.permit?.release()
       outer.permit = exchange.permit

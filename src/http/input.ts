@@ -1,4 +1,4 @@
-// What a request brings besides its path and query: a JSON body, or any bytes.
+// The input of a request besides its path and query: a JSON body, or any bytes.
 
 import { ApiError, invalid } from '../base/errors.ts'
 import type { RawRequest } from '../contract/route.ts'
@@ -36,7 +36,8 @@ export async function rawOf(
 ): Promise<RawRequest> {
   const { request, upload } = exchange
   if (request.method === 'GET') requireNoBody(request.headers)
-  const tenant_id = (await route.admit?.(db, params, upload!.is_large)) ?? null
+  const admitted = route.admit?.(db, params, upload!.is_large) ?? null
+  const tenant_id = admitted instanceof Promise ? await admitted : admitted
   return {
     method: request.method,
     headers: request.headers,

@@ -1,4 +1,4 @@
-// What is served beside the API: documents, files, protocol endpoints. Each page makes its own responses.
+// Pages, served beside the API: documents, files, protocol endpoints. Each page makes its own responses.
 
 import type { BunRequest } from 'bun'
 import type { CallerKind } from '../contract/caller.ts'
@@ -19,7 +19,7 @@ export interface Visit {
   requireKey(kinds: readonly CallerKind[], headers: Headers): Promise<void>
   /** The body, within its limits. Throws PAYLOAD_TOO_LARGE, REQUEST_TIMEOUT, UNAVAILABLE. To be asked for once. */
   bytes(): Promise<Uint8Array>
-  /** A call of the API by whoever asks for this page, without a connection: same keys, limits and answers. */
+  /** A call of the API by the client of this page, without a connection: same keys, limits and answers. */
   api(request: Request): Promise<Response>
   /** Resolves when a page that takes long may begin, in a later turn of the event loop. */
   turn(): Promise<void>

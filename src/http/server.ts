@@ -82,7 +82,7 @@ function inputOf(exchange: Exchange, params: Params, query: object, body: object
 function contextOf({ route }: Prepared, exchange: Exchange, params: Params): Context<never> {
   const { options, request, now, request_id } = exchange
   // A GET is safe to repeat. A message is kept although its sender has left, once its length says that it came whole.
-  const outlives_client = route.method === 'GET' || (route.raw && request.headers.has('content-length'))
+  const outlives_client = route.method === 'GET' || (route.raw && exchange.upload!.has_length)
   return {
     db: outlives_client ? options.db : new ConnectedDb(options.db, exchange.connection),
     caller: exchange.caller as never,
@@ -109,7 +109,7 @@ async function create(prepared: Prepared, exchange: Exchange, asked: Asked): Pro
   const { context, input } = asked
   const { caller } = exchange
   const claim = claimIn(prepared, exchange, asked)
-  // What has to be found out counts for a new effect only: a repeat is answered as the first was.
+  // A repeat is answered as the first was: nothing has to be found out for it.
   const is_repeat = route.prepare && claim ? await isAnswered(context.db, claim, exchange.now) : false
   const found_out = is_repeat ? undefined : await route.prepare?.(context, input)
   const sign_up = route.sign_up ? SignUp.of(exchange) : null

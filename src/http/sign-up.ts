@@ -31,7 +31,7 @@ export class SignUp {
   }
 
   cancel(): void {
-    if (this.#counted) this.limit.giveBack(this.#counted)
+    if (this.#counted) this.limit.release(this.#counted)
     this.#counted = null
   }
 }

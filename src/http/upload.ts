@@ -29,7 +29,7 @@ const progress_bytes_min = limit(
   'http.progress_bytes',
   1_024,
   'bytes',
-  'What has to arrive of a large body to count as progress: who sends a byte a second is cut off like who sends none.',
+  'Bytes of a large body that have to arrive to count as progress: a sender of a byte a second is cut off like one of none.',
 )
 
 /** Of the whole process: every request is served by its one thread. */
@@ -42,7 +42,7 @@ const large_bodies = new BytePace(
   ),
 )
 
-/** What is counted for a body without a length while it is not known who sends it. */
+/** Counted for a body without a length while its sender is not known. */
 const chunked_bytes = 65_536
 const buffer_bytes_min = limit(
   'http.buffer_bytes',
@@ -53,6 +53,8 @@ const buffer_bytes_min = limit(
 const no_bytes = new Uint8Array(0)
 
 export class Upload {
+  /** True when the request says how long its body is. */
+  readonly has_length: boolean
   /** Null for a body without a length. */
   readonly #length: number | null
   #small_bytes = 0
@@ -69,6 +71,7 @@ export class Upload {
     private readonly address: () => string,
   ) {
     const length = request.headers.get('content-length')
+    this.has_length = length !== null
     this.#length = length === null ? (request.body === null ? 0 : null) : lengthOf(length)
     if (!this.is_large) return
     const expected = Math.min(this.#length ?? chunked_bytes, body_bytes_max)
@@ -97,7 +100,7 @@ export class Upload {
 
   async #readCounted(tenant_id: string | null): Promise<Uint8Array> {
     const length = this.#length
-    if (length === null) mustHaveNoTrailers(this.request.headers)
+    if (length === null) requireNoTrailers(this.request.headers)
     else if (length > body_bytes_max)
       throw new ApiError('PAYLOAD_TOO_LARGE', { close: length > drained_bytes_max })
     this.#hold ??= this.#newHold()
@@ -146,7 +149,7 @@ export class Upload {
         if (done) return buffer.subarray(0, bytes)
         const end = bytes + value.length
         if (end > body_bytes_max) throw new ApiError('PAYLOAD_TOO_LARGE', { close: true })
-        if (end > buffer.length) buffer = grown(buffer, bytes, end, bytes_max, hold)
+        if (end > buffer.length) buffer = grown(buffer, bytes, sizeFor(end, buffer, bytes_max), hold)
         buffer.set(value, bytes)
         bytes = end
         if (bytes - progressed < progress_bytes_min) continue
@@ -163,15 +166,18 @@ export class Upload {
   }
 }
 
-/** A larger buffer with the same bytes; what it takes is counted. Throws UNAVAILABLE. */
+/** The next size of a buffer for so many bytes: twice what it is. */
+function sizeFor(bytes: number, buffer: Uint8Array, bytes_max: number): number {
+  return Math.max(bytes, Math.min(Math.max(buffer.length * 2, buffer_bytes_min), bytes_max))
+}
+
+/** A larger buffer with the same bytes; its growth is counted. Throws UNAVAILABLE. */
 function grown(
   buffer: Uint8Array<ArrayBuffer>,
   bytes: number,
-  bytes_min: number,
-  bytes_max: number,
+  size: number,
   hold: Hold,
 ): Uint8Array<ArrayBuffer> {
-  const size = Math.max(bytes_min, Math.min(Math.max(buffer.length * 2, buffer_bytes_min), bytes_max))
   if (!hold.grow(size - buffer.length)) throw outOfMemory()
   const larger = new Uint8Array(size)
   larger.set(buffer.subarray(0, bytes))
@@ -185,7 +191,7 @@ function lengthOf(header: string): number {
 }
 
 /** Bun ends the body before it looks at trailers, and refuses them then: what was announced is refused before. */
-function mustHaveNoTrailers(headers: Headers): void {
+function requireNoTrailers(headers: Headers): void {
   if (!headers.has('trailer')) return
   throw invalid({ path: 'header.Trailer', message: 'announces trailers, which are not taken' })
 }

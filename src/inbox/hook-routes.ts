@@ -40,7 +40,7 @@ function hook(method: Method, path: string) {
     params: { token },
     replies: { 200: { body: Shape({ received: Type.Boolean() }) } },
     errors: ['INBOX_NOT_FOUND', 'INBOX_EXPIRED'],
-    async admit(db, { token }, is_large) {
+    admit(db, { token }, is_large) {
       if (token === no_token) throw new ApiError('INBOX_NOT_FOUND')
       return is_large ? inboxes.mustReceive(db, token!) : null
     },

@@ -22,6 +22,7 @@ import * as inboxes from './service.ts'
 
 const tag = 'Webhook inbox'
 const id = idParam('The inbox, inb_….')
+const example = 'inb_01m7yjrz37hxnv52px0106nehd'
 
 const created = {
   id: Type.String(),
@@ -65,6 +66,17 @@ export const createInbox = route({
   path: '/api/webhook',
   tag,
   summary: 'Create an inbox',
+  sdk: { name: 'inboxes.create' },
+  cli: {
+    usage: 'inbox create',
+    about: 'Create an inbox; anybody may send to its URL',
+    group: 'Public URLs that keep whatever is sent to them',
+    examples: ['waystation inbox create --label github', 'waystation inbox create --ttl 7d'],
+    options: {
+      forwardUrl: ['--forward <url>', 'where each message is sent on to, once'],
+      ttl: ['--ttl <duration>', 'how long it lives; default 24h'],
+    },
+  },
   auth: ['agent', 'admin'],
   body: Type.Object({
     label: Type.Optional(Text(label_characters_max, 'For humans.')),
@@ -100,6 +112,9 @@ export const listInboxes = route({
   path: '/api/webhook',
   tag,
   summary: 'List inboxes that have not expired, newest first',
+  description: 'Only those that have not expired.',
+  sdk: { name: 'inboxes.list' },
+  cli: { usage: 'inbox list', columns: ['id', 'label', 'messageCount', 'expiresAt', 'url'] },
   auth: ['agent', 'admin'],
   query: Type.Object({
     limit: Limit,
@@ -142,6 +157,12 @@ export const getInbox = route({
   path: '/api/webhook/:id',
   tag,
   summary: 'Read an inbox and its latest 50 messages, newest first',
+  sdk: { name: 'inboxes.get' },
+  cli: {
+    usage: 'inbox get <id>',
+    about: 'Show an inbox; with --json its latest 50 messages, too',
+    shows: 'inbox',
+  },
   auth: ['agent', 'admin'],
   heavy: true,
   params: { id },
@@ -193,6 +214,15 @@ export const deleteInbox = route({
   path: '/api/webhook/:id',
   tag,
   summary: 'Delete an inbox and its messages',
+  sdk: {
+    name: 'inboxes.delete',
+    retry: {
+      safe: true,
+      why: 'an id is used once; a deleted inbox stays deleted',
+      done: { code: 'INBOX_NOT_FOUND', answer: { deleted: true } },
+    },
+  },
+  cli: { usage: 'inbox delete <id>' },
   auth: ['agent', 'admin'],
   destructive: true,
   params: { id },
@@ -210,6 +240,17 @@ export const listMessages = route({
   path: '/api/webhook/:id/messages',
   tag,
   summary: 'List messages, oldest first, or wait for one',
+  sdk: { name: 'inboxes.messages' },
+  cli: {
+    usage: 'inbox messages <id>',
+    about: 'List its messages, oldest first',
+    examples: [
+      `waystation inbox messages ${example} --all`,
+      `waystation inbox messages ${example} --all --json | jq -r .bodyBase64`,
+    ],
+    options: { after: ['--after <message_id>', 'start after this message'] },
+    columns: ['createdAt', 'id', 'method', 'path', 'contentType', 'body'],
+  },
   auth: ['agent', 'admin'],
   heavy: true,
   params: { id },

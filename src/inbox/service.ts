@@ -11,7 +11,7 @@ import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
 import type { Jobs, Plans, Secrets } from '../contract/dependencies.ts'
 import { page_bytes_max } from '../contract/page.ts'
 import type { RawRequest } from '../contract/route.ts'
-import { type Db, type Reader, type Tx, upkeep } from '../db/db.ts'
+import { type Db, type Reader, type Turn, type Tx, upkeep } from '../db/db.ts'
 import { bytesOf, row_bytes, rowBytes } from '../db/stored.ts'
 import { destinationOf } from '../jobs/job.ts'
 import * as jobs from '../jobs/service.ts'
@@ -229,15 +229,20 @@ export async function receive(
 ): Promise<void> {
   const token_hash = tokenHash(token)
   const incoming = incomingOf(request)
-  const received = await dependencies.shared.gate.run(`hook ${token_hash}`, () =>
-    keep(db, dependencies, token_hash, incoming),
-  )
+  const turn = { key: `hook ${token_hash}`, row: token_hash, group: 'hook' }
+  const received = await dependencies.shared.gate.run(turn.key, () => keep(db, dependencies, turn, incoming))
   if (!received) throw await refusal(db, token_hash)
 }
 
 /** False when nothing may be received here. */
-function keep(db: Db, dependencies: Receiving, token_hash: string, incoming: Incoming): Promise<boolean> {
-  return db.write({ key: `hook ${token_hash}`, row: token_hash, group: 'hook' }, async (tx) => {
+function keep(
+  db: Db,
+  dependencies: Receiving,
+  turn: Turn & { row: string },
+  incoming: Incoming,
+): Promise<boolean> {
+  const token_hash = turn.row
+  return db.write(turn, async (tx) => {
     if (tx.disk_full && (await isOpen(tx, token_hash))) quotas.mustHaveDisk(tx)
     const inbox = await store.receive(tx, token_hash)
     if (!inbox) return false

@@ -30,6 +30,7 @@ import * as kv from './service.ts'
 import type { ListedRow } from './store.ts'
 
 const tag = 'Key-value store'
+const key_columns = ['key', 'version', 'expires_at', 'updated_at']
 
 const namespace: Param = {
   schema: Type.String({
@@ -83,6 +84,18 @@ export const getValue = route({
   path: '/v1/kv/:namespace/:key',
   tag,
   summary: 'Read a value and its version',
+  sdk: { name: 'kv.get' },
+  cli: {
+    usage: 'kv get <namespace> <key>',
+    about: 'Print a value: the exact JSON text that was put',
+    group: 'Values by namespace and key',
+    examples: [
+      'waystation kv get state last-run',
+      'waystation kv get state greeting --string',
+      'waystation kv get state last-run --json   # with its version and times',
+    ],
+    options: { if_version: ['--if-version <n>', 'only this version; another is a conflict'] },
+  },
   auth: ['agent'],
   params: { namespace, key },
   headers: read_headers,
@@ -97,6 +110,29 @@ export const putValue = route({
   path: '/v1/kv/:namespace/:key',
   tag,
   summary: 'Write a value, or only if its version is the expected one',
+  sdk: {
+    name: 'kv.put',
+    arguments: ['value'],
+    retry: {
+      safe: { without: ['cas_version', 'if-match', 'if-none-match'] },
+      why: 'without a condition the same value is put again; with one, the repeat could not tell its own write from another',
+    },
+  },
+  cli: {
+    usage: 'kv put <namespace> <key> [value]',
+    about: 'Put a value: JSON from the argument, a file or standard input',
+    examples: [
+      `waystation kv put state last-run '{"rows": 42}' --ttl 7d`,
+      'waystation kv put state greeting "good morning" --string',
+      'waystation kv put state report --file report.json --if-version 3',
+      'date +%s | waystation kv put state lock --if-absent',
+    ],
+    options: {
+      ttl_seconds: ['--ttl <duration>', 'it expires after this; without it never'],
+      cas_version: ['--if-version <n>', 'only over this version'],
+    },
+    or: { cas_version: ['--if-absent', 'only when there is no such key', 0] },
+  },
   auth: ['agent'],
   params: { namespace, key },
   headers: {
@@ -146,6 +182,19 @@ export const deleteValue = route({
   path: '/v1/kv/:namespace/:key',
   tag,
   summary: 'Remove a key',
+  sdk: {
+    name: 'kv.delete',
+    retry: {
+      safe: { without: ['if-match'] },
+      why: 'without a condition; absent is absent',
+      done: { code: 'KEY_NOT_FOUND' },
+    },
+  },
+  cli: {
+    usage: 'kv delete <namespace> <key>',
+    about: 'Delete a key',
+    examples: ['waystation kv delete state last-run --if-version 3'],
+  },
   auth: ['agent'],
   destructive: true,
   params: { namespace, key },
@@ -161,6 +210,12 @@ export const listKeys = route({
   path: '/v1/kv/:namespace',
   tag,
   summary: 'List the keys of a namespace in bytewise order',
+  sdk: { name: 'kv.list' },
+  cli: {
+    usage: 'kv list <namespace>',
+    examples: ['waystation kv list state --prefix user/ --all'],
+    columns: key_columns,
+  },
   auth: ['agent'],
   params: { namespace },
   query: KeyQuery,
@@ -175,6 +230,14 @@ export const listNamespaces = route({
   path: '/v1/namespaces',
   tag,
   summary: 'List the namespaces that hold a key, private ones included, in bytewise order',
+  sdk: { name: 'namespaces.list' },
+  cli: {
+    usage: 'namespace list',
+    about: 'List the namespaces that hold a key, those of single agents included',
+    group: 'Keys and values of all agents, to read with the admin key',
+    examples: ['waystation namespace list --all'],
+    columns: ['namespace', 'agent_id'],
+  },
   auth: ['admin'],
   query: Type.Object(PageQuery),
   replies: {
@@ -207,6 +270,12 @@ export const listNamespaceKeys = route({
   path: '/v1/namespaces/:namespace/keys',
   tag,
   summary: 'List the keys of any namespace, in bytewise order',
+  sdk: { name: 'namespaces.keys' },
+  cli: {
+    usage: 'namespace keys <namespace>',
+    examples: ['waystation namespace keys state --prefix user/ --all'],
+    columns: key_columns,
+  },
   auth: ['admin'],
   params: { namespace },
   query: KeyQuery,
@@ -221,6 +290,16 @@ export const getNamespaceKey = route({
   path: '/v1/namespaces/:namespace/keys/:key',
   tag,
   summary: 'Read a value and its version in any namespace',
+  sdk: { name: 'namespaces.get' },
+  cli: {
+    usage: 'namespace get <namespace> <key>',
+    about: 'Print a value: the exact JSON text that was put',
+    examples: [
+      'waystation namespace get state last-run',
+      'waystation namespace get state last-run --json   # with its version and times',
+    ],
+    options: { if_version: false },
+  },
   auth: ['admin'],
   params: { namespace, key },
   headers: read_headers,
@@ -262,7 +341,12 @@ async function keysListed(context: Reading, namespace: string, query: Static<typ
   const request = pageRequest(context, query)
   const range = { prefix, after: request.after ? String(request.after[0]) : null }
   const { rows, reached } = await kv.list(db, caller.tenant_id, namespace, range, now, request.rows_max)
-  return pageOf(context, request, rows, listedOf, (row) => [row.key], reached === null ? null : [reached])
+  return pageOf(context, request, {
+    rows,
+    itemOf: listedOf,
+    positionOf: (row) => [row.key],
+    reached: reached === null ? null : [reached],
+  })
 }
 
 function listedOf(row: ListedRow) {

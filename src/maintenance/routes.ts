@@ -21,6 +21,15 @@ export function tickRoutes(counters: Counters) {
     path: '/v1/tick',
     tag: 'Tick',
     summary: 'Do all that is due, and answer when it is done',
+    sdk: {
+      name: 'tick',
+      retry: { safe: true, why: 'a second tick does nothing twice; its counts leave out what the first did' },
+    },
+    cli: {
+      usage: 'tick',
+      about: 'Do all that is due, with the cron secret as key',
+      examples: ['WAYSTATION_KEY="$(cat data/cron_secret)" waystation tick'],
+    },
     auth: [],
     cron: true,
     body: Type.Object({}),

@@ -19,13 +19,14 @@ import {
   Url,
   value_bytes_max,
 } from '../contract/schemas.ts'
-import { AttemptPage, attemptPage } from '../jobs/attempts.ts'
+import { AttemptPage, attempt_columns, attemptPage } from '../jobs/attempts.ts'
 import { type ScheduleRow, statuses } from './schedule.ts'
 import * as schedules from './service.ts'
 import * as store from './store.ts'
 
 const tag = 'Schedules'
 const id = idParam('The schedule, sch_….')
+const example = 'sch_01m7yjrz37hxnv52px0106nehd'
 
 const CallbackUrl = Url(
   "An http or https URL, or a path that is resolved against the agent's callback_base_url.",
@@ -59,6 +60,22 @@ export const createSchedule = route({
   path: '/v1/schedules',
   tag,
   summary: 'Schedule one signed callback',
+  sdk: { name: 'schedules.create' },
+  cli: {
+    usage: 'schedule create <callback_url> [callback_payload]',
+    about: 'Schedule a callback with a payload as JSON; default null',
+    group: 'One signed callback at one time',
+    examples: [
+      `waystation schedule create https://example.com/wake '{"job": 7}' --in 10m`,
+      'waystation schedule create /wake --file job.json --at 2027-01-01T00:00:00Z --dlq',
+    ],
+    options: {
+      fire_at: ['--at <time>', 'when, RFC 3339; in the past means now'],
+      dlq_on_failure: ['--dlq', 'keep a dead letter after the last failure'],
+    },
+    or: { fire_at: ['--in <duration>', 'or: how long from now, by the clock of this machine'] },
+    defaults: { callback_payload: null },
+  },
   auth: ['agent'],
   body: Type.Object({
     callback_url: CallbackUrl,
@@ -87,6 +104,12 @@ export const listSchedules = route({
   path: '/v1/schedules',
   tag,
   summary: 'List schedules, newest first',
+  sdk: { name: 'schedules.list' },
+  cli: {
+    usage: 'schedule list',
+    examples: ['waystation schedule list --status pending'],
+    columns: ['id', 'status', 'fire_at', 'attempts', 'callback_url', 'last_error', 'agent_id'],
+  },
   auth: ['agent', 'admin'],
   heavy: true,
   query: Type.Object({ ...PageQuery, status: Type.Optional(Type.Enum([...statuses])) }),
@@ -96,7 +119,7 @@ export const listSchedules = route({
     const request = pageRequest(context, query)
     const { db, caller } = context
     const rows = await store.list(db, caller.tenant_id, query.status, pageOfIds(request))
-    return pageOf(context, request, rows, scheduleOf, (row) => [row.id])
+    return pageOf(context, request, { rows, itemOf: scheduleOf, positionOf: (row) => [row.id] })
   },
 })
 
@@ -106,6 +129,8 @@ export const getSchedule = route({
   path: '/v1/schedules/:id',
   tag,
   summary: 'Read a schedule',
+  sdk: { name: 'schedules.get' },
+  cli: { usage: 'schedule get <id>' },
   auth: ['agent', 'admin'],
   params: { id },
   replies: { 200: { body: Schedule } },
@@ -121,6 +146,27 @@ export const updateSchedule = route({
   path: '/v1/schedules/:id',
   tag,
   summary: 'Change a pending schedule; a new fire_at starts the attempts anew',
+  sdk: {
+    name: 'schedules.update',
+    retry: {
+      safe: { without: ['fire_at'] },
+      why: 'the same fields are set again; a new fire_at would start its attempts again',
+    },
+  },
+  cli: {
+    usage: 'schedule update <id> [callback_payload]',
+    about: 'Change a pending schedule; a new time starts its attempts again',
+    examples: [`waystation schedule update ${example} --in 1h`],
+    options: {
+      callback_url: ['--callback <url>', 'where it calls'],
+      fire_at: ['--at <time>', 'when, RFC 3339'],
+      dlq_on_failure: ['--dlq', 'keep a dead letter after the last failure'],
+    },
+    or: {
+      fire_at: ['--in <duration>', 'or: how long from now'],
+      dlq_on_failure: ['--no-dlq', 'keep none', false],
+    },
+  },
   auth: ['agent'],
   params: { id },
   body: Type.Object({
@@ -149,6 +195,15 @@ export const cancelSchedule = route({
   path: '/v1/schedules/:id',
   tag,
   summary: 'Cancel a pending schedule',
+  sdk: {
+    name: 'schedules.cancel',
+    retry: {
+      safe: true,
+      why: 'a cancelled schedule stays cancelled',
+      done: { code: 'INVALID_STATE', status: 'cancelled' },
+    },
+  },
+  cli: { usage: 'schedule cancel <id>', done: 'cancelled' },
   auth: ['agent'],
   destructive: true,
   params: { id },
@@ -162,7 +217,9 @@ export const listScheduleAttempts = route({
   method: 'GET',
   path: '/v1/schedules/:id/attempts',
   tag,
-  summary: 'List what was tried, newest first',
+  summary: 'List the attempts to call it, newest first',
+  sdk: { name: 'schedules.attempts' },
+  cli: { usage: 'schedule attempts <id>', columns: attempt_columns },
   auth: ['agent', 'admin'],
   params: { id },
   query: Type.Object(PageQuery),

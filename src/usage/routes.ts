@@ -21,6 +21,23 @@ export function usageRoutes(groups: readonly string[]) {
     path: '/v1/tenants/:tenant_id/usage',
     tag: 'Tenants',
     summary: 'Count the calls of each hour or day, by feature',
+    description:
+      'Calls and failures of each step, by feature. Every step of the range is there, with zeros if need be.',
+    sdk: { name: 'tenants.usage' },
+    cli: {
+      usage: 'tenant usage [tenant_id]',
+      about: 'Show calls and failures over time',
+      examples: [
+        'waystation tenant usage',
+        'waystation tenant usage --step day --from 2026-11-01T00:00:00Z --json',
+      ],
+      options: {
+        step: ['--step <step>', 'default hour'],
+        from: ['--from <time>', 'RFC 3339; default a day before, or 30 days'],
+        to: ['--to <time>', 'RFC 3339; default now'],
+      },
+      columns: ['start_at', 'calls', 'failures'],
+    },
     auth: ['admin'],
     params: { tenant_id: idParam('The tenant that the admin key belongs to, or me; any other answers 403.') },
     query: Type.Object({
