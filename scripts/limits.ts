@@ -31,7 +31,7 @@ const areas: Record<string, string> = {
   db: 'Database',
   sqlite: 'SQLite',
   postgres: 'PostgreSQL',
-  gate: 'Busy rows',
+  semaphore: 'Busy rows',
   storage: 'Storage',
   disk: 'Disk',
   credentials: 'Keys',

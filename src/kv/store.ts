@@ -220,7 +220,7 @@ export interface WalkedRow extends ListedRow {
   live: number
 }
 
-const SCAN = { from: scanStatement('walk_from', '>='), after: scanStatement('walk', '>') }
+const SCAN = { from: scanStatement('scan_from', '>='), after: scanStatement('scan', '>') }
 
 // The index has no end here, and the value is not looked at: where a range has one, SQLite reads each row whole, value
 // included, to compare its key.
