@@ -396,7 +396,7 @@ describe('the judge of the kills', () => {
       (found) => Object.assign(found.usage[0]!, { used: 2 }),
       ['t: agents says 2, there are 1'],
     ],
-    ['a tenant by half', (found) => found.usage.pop(), ['t: has 5 counters']],
+    ['a tenant by half', (found) => found.usage.pop(), ['t: has no counter of stored bytes']],
     [
       'a broken file',
       (found) => Object.assign(found, { integrity: 'row 7 missing' }),
