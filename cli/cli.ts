@@ -1,11 +1,11 @@
-// What every command works with: who asks whom, and where the answer goes.
+// The context of a command: its connection, its client and its output.
 
 import { Waystation } from '../sdk/src/index.ts'
 import { exit, usageError } from './failures.ts'
+import type { Io } from './io.ts'
 import { Output } from './output.ts'
 import { checkedName, type Profile, Profiles } from './profiles.ts'
 import { parseExact } from './text.ts'
-import type { World } from './world.ts'
 
 export interface GlobalOptions {
   json?: boolean
@@ -15,7 +15,7 @@ export interface GlobalOptions {
   retries?: number
 }
 
-interface Asked {
+interface ClientOptions {
   key?: string | null | undefined
   url?: string
 }
@@ -33,24 +33,24 @@ export class Cli {
   readonly profiles: Profiles
   out: Output
   exit_code: number = exit.ok
-  /** A help or version that was asked for comes in parts. */
+  /** The text of --help or --version, which commander writes in parts. */
   help = ''
   #options: GlobalOptions = { timeout: 30 }
   #connection: Connection | undefined
-  #asked_url: string | undefined
+  #called_url: string | undefined
 
-  /** `json`: how to tell of what goes wrong before the options are read. */
+  /** `json`: the form of errors before the options are read. */
   constructor(
-    readonly world: World,
+    readonly io: Io,
     json = false,
   ) {
-    this.profiles = new Profiles(world)
-    this.out = new Output(world, json)
+    this.profiles = new Profiles(io)
+    this.out = new Output(io, json)
   }
 
   begin(options: GlobalOptions): void {
     this.#options = options
-    this.out = new Output(this.world, options.json ?? false)
+    this.out = new Output(this.io, options.json ?? false)
     if (options.profile !== undefined && options.url !== undefined) {
       throw usageError('--profile and --url exclude each other: a key goes only where it was saved for.')
     }
@@ -63,7 +63,7 @@ export class Cli {
   }
 
   #connect(): Connection {
-    const { env } = this.world
+    const { env } = this.io
     const { profile, url } = this.#options
     const [env_url, env_key] = [env.WAYSTATION_URL || undefined, env.WAYSTATION_KEY || undefined]
     if (profile !== undefined) return { profile, ...this.profiles.find(profile) }
@@ -78,25 +78,25 @@ export class Cli {
     return { profile: null, url: default_url }
   }
 
-  /** Whether an address was given for this command. */
+  /** True when an address was given for this command. */
   get has_url(): boolean {
-    return this.#options.url !== undefined || Boolean(this.world.env.WAYSTATION_URL)
+    return this.#options.url !== undefined || Boolean(this.io.env.WAYSTATION_URL)
   }
 
-  /** As given for this command, for waits that are patient otherwise. */
-  get patience(): { retries?: number } {
+  /** The retries given for this command; commands that wait have more by default. */
+  get retries(): { retries?: number } {
     const { retries } = this.#options
     return retries === undefined ? {} : { retries }
   }
 
-  /** Where was asked, if anybody was. */
-  get asked_url(): string | undefined {
-    return this.#asked_url
+  /** The address that was called, if any. */
+  get called_url(): string | undefined {
+    return this.#called_url
   }
 
-  /** `key` null: asks as nobody. */
-  client({ key = this.connection.key, url = this.connection.url }: Asked = {}): Waystation {
-    this.#asked_url = url
+  /** `key` null: a call without a key. */
+  client({ key = this.connection.key, url = this.connection.url }: ClientOptions = {}): Waystation {
+    this.#called_url = url
     try {
       return new Waystation({
         url,
@@ -104,18 +104,18 @@ export class Cli {
         retries: this.#options.retries ?? default_retries,
         timeout_ms: this.#options.timeout * 1_000,
         parse_json: parseExact,
-        fetch: this.world.fetch,
+        fetch: this.io.fetch,
       })
     } catch (error) {
-      // It came from a file or the environment, where anything can stand.
+      // It came from a file or the environment and was not checked before.
       throw usageError(
         `The address or the key cannot be used: ${(error as Error).message}.`,
-        'Mend the environment, or keep the key anew with waystation login.',
+        'Correct the environment, or save the key again with waystation login.',
       )
     }
   }
 
-  /** Whose tenant a command without an id is about. */
+  /** The tenant of a command without an id. */
   tenantOf(given: string | undefined): string {
     const tenant_id = given ?? this.connection.tenant_id
     if (tenant_id !== undefined) return tenant_id
@@ -125,7 +125,7 @@ export class Cli {
     )
   }
 
-  /** Keeps a new key when asked to; what is shown then has it masked. */
+  /** Saves a new key when a profile is named; the answer is then shown without it. */
   keep<T extends object>(
     shown: T,
     field: keyof T & string,
@@ -134,13 +134,13 @@ export class Cli {
   ): T {
     if (name === undefined) return shown
     const key = shown[field]
-    if (typeof key !== 'string') throw new TypeError(`${field} is no key`)
+    if (typeof key !== 'string') throw new TypeError(`${field} is not a key`)
     try {
       const profile = { url: this.connection.url, key, ...more }
       if (use) this.profiles.save(name, profile)
       else this.profiles.replace(name, profile)
     } catch (error) {
-      // It is shown once only, so whatever is wrong with the file must not swallow it.
+      // The service shows it only once, so it is printed when the file cannot be written.
       this.out.note(`The key could not be kept (${(error as Error).message}), so it is shown.`)
       this.exit_code = exit.unexpected
       return shown
@@ -152,7 +152,7 @@ export class Cli {
   checkName(name: string | undefined): void {
     if (name !== undefined) {
       checkedName(name)
-      this.profiles.list() // says so now when the file is broken, not once the key is made
+      this.profiles.list() // a broken file is reported before the key is made
     }
   }
 }

@@ -11,7 +11,7 @@ export interface ValueOptions {
   string?: boolean
 }
 
-/** JSON as it was written, or a text as it is. Undefined when none was given and none is needed. */
+/** JSON as it was written, or a text as it is. */
 export async function requiredValueOf(
   cli: Cli,
   given: string | undefined,
@@ -48,7 +48,7 @@ function jsonOf(text: string, { string: as_text }: ValueOptions): RawJson | stri
 }
 
 export async function stdinText(cli: Cli, when_none: string): Promise<string> {
-  const { stdin } = cli.world
+  const { stdin } = cli.io
   if (stdin.isTTY) throw usageError(when_none)
   const decoder = new TextDecoder('utf-8', { fatal: true })
   try {
@@ -80,6 +80,13 @@ export function seconds(text: string): number {
   return Math.round(Number(digits) * units[unit!]! * 1e6) / 1e6 // 1.15m is 69 s
 }
 
+/** The time that is this long from now, by the clock of this machine. */
+export function timeFromNow(cli: Cli, seconds_from_now: number, flag: string): string {
+  const time = new Date(cli.io.now() + seconds_from_now * 1_000)
+  if (time.getUTCFullYear() <= 9999) return time.toISOString()
+  throw usageError(`${flag} ends after the year 9999.`)
+}
+
 export function wholeNumber(text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text)
   throw new InvalidArgumentError('It is a whole number.')
@@ -91,7 +98,7 @@ export function idempotencyKey(text: string): string {
   throw new InvalidArgumentError('It is 1 to 255 characters of ASCII without spaces.')
 }
 
-/** What a timer can wait for. */
+/** A time that a timer can wait for. */
 export function timeoutSeconds(text: string): number {
   const given = positiveNumber(text)
   if (given >= 0.001 && given <= 86_400) return given

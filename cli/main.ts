@@ -7,7 +7,7 @@ import { run } from './run.ts'
 const interrupt = () => process.exit(exit.interrupted)
 process.on('SIGINT', interrupt)
 
-// Who reads our output may have had enough, as `head` does.
+// The reader of the output may close it early, as `head` does.
 process.stdout.on('error', (error: { code?: string }) => {
   process.exit(error.code === 'EPIPE' ? exit.ok : exit.unexpected)
 })

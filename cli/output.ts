@@ -1,9 +1,9 @@
-// What is printed: tables and colours on a terminal, tabs in a pipe, JSON when asked.
+// The output: tables and colours on a terminal, tabs in a pipe, JSON with --json.
 
 import { stringWidth } from 'bun'
 import type { Failure } from './failures.ts'
+import type { Io, Sink } from './io.ts'
 import { isObject, jsonText, visible } from './text.ts'
-import type { Sink, World } from './world.ts'
 
 const styles = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33 } as const
 type Style = keyof typeof styles
@@ -27,7 +27,7 @@ export class Output {
   /** Of the columns so far; undefined before the header. */
   #widths: readonly number[] | undefined
 
-  constructor({ stdout, stderr, env }: World, json: boolean) {
+  constructor({ stdout, stderr, env }: Io, json: boolean) {
     this.json = json
     this.#stdout = stdout
     this.#stderr = stderr
@@ -48,7 +48,7 @@ export class Output {
     this.#stdout.write(`${jsonText(value)}\n`)
   }
 
-  /** Text that is safe already, or wanted as it is. */
+  /** Text that is safe already, or must stay as it is. */
   text(text: string): void {
     this.#stdout.write(`${text}\n`)
   }
@@ -73,7 +73,7 @@ export class Output {
     }
   }
 
-  /** What was done, when there is nothing else to show. */
+  /** A sentence, when there is nothing else to show. */
   done(sentence: string, value: object): void {
     if (this.json) this.value(value)
     else this.text(visible(sentence))
@@ -153,7 +153,7 @@ function cellOf(value: unknown, name: string): string {
   return jsonText(value)
 }
 
-/** Objects inside become `callback.status`; what is used of a limit is one field. */
+/** Nested objects become `callback.status`; use and limit of a quota become one field. */
 function fieldsOf(value: object, prefix = ''): [name: string, text: string][] {
   return Object.entries(value).flatMap(([name, member]): [string, string][] => {
     const full_name = visible(prefix + name)

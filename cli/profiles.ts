@@ -1,4 +1,4 @@
-// Keys and the addresses they belong to, in a file that is nobody else's to read.
+// Keys and the addresses they belong to, in a file that only its owner can read.
 
 import {
   closeSync,
@@ -14,13 +14,13 @@ import {
 } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { CliError, usageError } from './failures.ts'
+import type { Io } from './io.ts'
 import { isObject } from './text.ts'
-import type { World } from './world.ts'
 
 export interface Profile {
   url: string
   key: string
-  /** Whose admin key it is, when that is known. */
+  /** The tenant of an admin key, when it is known. */
   tenant_id?: string | undefined
 }
 
@@ -29,7 +29,7 @@ interface Stored {
   profiles: Record<string, Profile>
 }
 
-/** A change takes a few ms; whoever holds the lock for longer is gone. */
+/** A change takes a few ms; a process that holds the lock for longer has ended. */
 const lock_ms_max = 2_000
 const lock_look_again_ms = 10
 
@@ -39,9 +39,9 @@ export class Profiles {
   readonly file: string
   readonly #checks_mode: boolean
 
-  constructor(world: World) {
-    this.file = join(configFolder(world), 'waystation', 'profiles.json')
-    this.#checks_mode = world.platform !== 'win32'
+  constructor(io: Io) {
+    this.file = join(configFolder(io), 'waystation', 'profiles.json')
+    this.#checks_mode = io.platform !== 'win32'
   }
 
   list(): Stored {
@@ -49,7 +49,7 @@ export class Profiles {
     if (text === undefined) return { current: null, profiles: {} }
     const stored = parsed(text)
     if (!isStored(stored))
-      throw usageError(`${this.file} is not a file of profiles.`, 'Mend it or remove it.')
+      throw usageError(`${this.file} is not a file of profiles.`, 'Correct it or remove it.')
     return stored
   }
 
@@ -61,13 +61,13 @@ export class Profiles {
     return profiles[name]!
   }
 
-  /** Keeps it and makes it the current one. */
+  /** Saves it and makes it the current one. */
   save(name: string, profile: Profile): void {
     checkedName(name)
     this.#change(({ profiles }) => ({ current: name, profiles: { ...profiles, [name]: profile } }))
   }
 
-  /** Keeps it; the current one stays what it is. */
+  /** Saves it; the current one stays the same. */
   replace(name: string, profile: Profile): void {
     this.#change(({ current, profiles }) => ({ current, profiles: { ...profiles, [name]: profile } }))
   }
@@ -175,7 +175,7 @@ function realPath(path: string): string {
   throw usageError(`${path} leads in a circle.`, 'Make it a file.')
 }
 
-/** Throws for what is no name. */
+/** Throws unless it is a name. */
 export function checkedName(name: string): string {
   if (name_form.test(name)) return name
   throw usageError('A profile is named with letters, digits, dots, dashes and underscores, 64 at most.')
@@ -186,14 +186,14 @@ export function masked(key: string): string {
   return `${prefix}****${key.length >= 20 ? key.slice(-4) : ''}`
 }
 
-/** What a key is for, as its prefix says. Anything else can only be the cron secret. */
+/** The kind of a key, by its prefix. Anything else can only be the cron secret. */
 export function kindOf(key: string): 'admin' | 'agent' | 'approval' | 'cron' {
   if (key.startsWith('svc_adm_')) return 'admin'
   if (key.startsWith('svc_agt_')) return 'agent'
   return key.startsWith('svc_apr_') ? 'approval' : 'cron'
 }
 
-function configFolder({ env, platform, home }: World): string {
+function configFolder({ env, platform, home }: Io): string {
   if (env.XDG_CONFIG_HOME) return env.XDG_CONFIG_HOME
   if (platform === 'win32') return env.APPDATA || join(home, 'AppData', 'Roaming')
   return platform === 'darwin' ? join(home, 'Library', 'Application Support') : join(home, '.config')

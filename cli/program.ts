@@ -1,46 +1,44 @@
-// The tree of commands. A new one is a file in commands/ and a line here.
+// The program: its options, and its commands. Those of the operations are generated; one by hand is a file in commands/
+// and a line here.
 
 import { Command } from 'commander'
 import packageJson from '../package.json' with { type: 'json' }
+import { runnable } from './calls.ts'
 import type { Cli, GlobalOptions } from './cli.ts'
-import { addAgent } from './commands/agent.ts'
-import { addAudit } from './commands/audit.ts'
-import { addApproval, addCheckpoint, addDecisions } from './commands/checkpoint.ts'
-import { addCompletion } from './commands/completion.ts'
-import { addDlq } from './commands/dlq.ts'
-import { addInbox } from './commands/inbox.ts'
-import { addKey } from './commands/key.ts'
-import { addKv } from './commands/kv.ts'
-import { addLogin } from './commands/login.ts'
-import { addMcp } from './commands/mcp.ts'
-import { addNamespace } from './commands/namespace.ts'
-import { addRate } from './commands/rate.ts'
-import { addSchedule } from './commands/schedule.ts'
-import { addServe } from './commands/serve.ts'
-import { addService } from './commands/service.ts'
-import { addTenant } from './commands/tenant.ts'
+import { checkpointWait } from './commands/checkpoint.ts'
+import { completion } from './commands/completion.ts'
+import { dlqClaim } from './commands/dlq.ts'
+import { inboxMessages, inboxTail } from './commands/inbox.ts'
+import { kvGet, namespaceGet } from './commands/kv.ts'
+import { login, logout, profiles, profilesUse } from './commands/login.ts'
+import { mcp } from './commands/mcp.ts'
+import { rateCheck } from './commands/rate.ts'
+import { serve } from './commands/serve.ts'
+import { health, openapi } from './commands/service.ts'
+import { tenantDelete, tenantRotateKey } from './commands/tenant.ts'
 import { usageError } from './failures.ts'
+import { generated, groups } from './generated.ts'
 import { timeoutSeconds, wholeNumber } from './input.ts'
+import type { Override } from './spec.ts'
+import { addCommand } from './tree.ts'
+
+/** By the operation whose command they are: more than one call, or more than its answer. */
+const overrides: Readonly<Record<string, Override>> = {
+  deleteTenant: tenantDelete,
+  rotateTenantKey: tenantRotateKey,
+  getValue: kvGet,
+  getNamespaceKey: namespaceGet,
+  claimItem: dlqClaim,
+  listMessages: inboxMessages,
+  checkRateLimit: rateCheck,
+  readyz: health,
+  openapi,
+}
 
 const commands = [
-  addServe,
-  addLogin,
-  addTenant,
-  addAgent,
-  addKey,
-  addKv,
-  addNamespace,
-  addAudit,
-  addDlq,
-  addSchedule,
-  addCheckpoint,
-  addApproval,
-  addDecisions,
-  addInbox,
-  addRate,
-  addMcp,
-  addService,
-  addCompletion,
+  ...[serve, login, logout, profiles, profilesUse],
+  ...generated.map((spec) => runnable(spec, overrides[spec.operation])),
+  ...[checkpointWait, inboxTail, mcp, completion],
 ]
 
 const after = `
@@ -65,7 +63,7 @@ export function programOf(cli: Cli): Command {
     .description('The backend that software agents lack, and its client')
     .version(packageJson.version, '-v, --version', 'print the version')
     .option('--json', 'print one JSON value (one a line where that is said), and errors as JSON')
-    .option('--profile <name>', 'use this profile')
+    .option('--profile <profile>', 'use this profile')
     .option('--url <url>', 'ask at this address, without a profile')
     .option('--timeout <seconds>', 'how long each try may take', timeoutSeconds, 30)
     .option('--retries <n>', 'tries after the first; default 2, and 20 for what waits', retries)
@@ -74,19 +72,16 @@ export function programOf(cli: Cli): Command {
       writeOut: (text) => {
         cli.help += text
       },
-      // Errors are told in one place, in one form; what is left is a help that nobody asked for.
-      writeErr: (text) => cli.out.json || cli.world.stderr.write(text),
+      // Errors are printed in one place, in one form; only a help after a missing command is left.
+      writeErr: (text) => cli.out.json || cli.io.stderr.write(text),
       outputError: () => {},
-      getOutHelpWidth: () => cli.world.stdout.columns || 100,
-      getErrHelpWidth: () => cli.world.stderr.columns || 100,
+      getOutHelpWidth: () => cli.io.stdout.columns || 100,
+      getErrHelpWidth: () => cli.io.stderr.columns || 100,
     })
     .exitOverride()
     .addHelpText('after', after)
-    .hook('preAction', (_, command) => {
-      cli.begin(program.opts<GlobalOptions>())
-      checkNames(command)
-    })
-  for (const add of commands) add(program, cli)
+    .hook('preAction', () => cli.begin(program.opts<GlobalOptions>()))
+  for (const command of commands) addCommand(program, cli, groups, command)
   return program
 }
 
@@ -94,14 +89,4 @@ function retries(text: string): number {
   const given = wholeNumber(text)
   if (given <= 20) return given
   throw usageError('--retries is 20 at most.')
-}
-
-/** What becomes part of a path must be something there: the service cannot tell a dot segment from another path. */
-function checkNames(command: Command): void {
-  for (const [i, argument] of command.registeredArguments.entries()) {
-    const text = command.args[i]
-    if (text === undefined || !/(^id|_id|^namespace|^key)$/.test(argument.name())) continue
-    if (text === '' || /^(\.|%2e){1,2}$/i.test(text))
-      throw usageError(`${argument.name()} must not be '${text}'.`)
-  }
 }

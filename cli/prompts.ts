@@ -5,20 +5,19 @@ import { CliError, exit, usageError } from './failures.ts'
 
 /** Not shown while it is typed. */
 export async function promptedSecret(cli: Cli, message: string): Promise<string> {
-  mustBeTerminal(cli, 'Give it on standard input.')
+  requireTerminal(cli, 'Give it on standard input.')
   const { isCancel, password } = await import('@clack/prompts')
   return answered(await password({ message, output: process.stderr }), isCancel)
 }
 
 export async function promptedLine(cli: Cli, message: string, otherwise: string): Promise<string> {
-  mustBeTerminal(cli, otherwise)
+  requireTerminal(cli, otherwise)
   const { isCancel, text } = await import('@clack/prompts')
   return answered(await text({ message, output: process.stderr }), isCancel)
 }
 
-function mustBeTerminal({ world }: Cli, otherwise: string): void {
-  if (!world.stdin.isTTY || !world.stderr.isTTY)
-    throw usageError('There is no terminal to ask at.', otherwise)
+function requireTerminal({ io }: Cli, otherwise: string): void {
+  if (!io.stdin.isTTY || !io.stderr.isTTY) throw usageError('There is no terminal to ask at.', otherwise)
 }
 
 function answered(answer: unknown, isCancel: (answer: unknown) => boolean): string {

@@ -3,14 +3,14 @@
 import { CommanderError } from 'commander'
 import { Cli } from './cli.ts'
 import { exit, failureOf } from './failures.ts'
+import type { Io } from './io.ts'
 import { programOf } from './program.ts'
-import type { World } from './world.ts'
 
-export async function run(args: string[], world: World): Promise<number> {
-  // A command that could not even be read may have asked for JSON all the same.
+export async function run(args: string[], io: Io): Promise<number> {
+  // --json counts for errors, too, even when the words are not a command.
   const end_of_options = args.indexOf('--')
   const options = end_of_options === -1 ? args : args.slice(0, end_of_options)
-  const cli = new Cli(world, options.includes('--json'))
+  const cli = new Cli(io, options.includes('--json'))
   try {
     await programOf(cli).parseAsync(args, { from: 'user' })
     return cli.exit_code
@@ -22,7 +22,7 @@ export async function run(args: string[], world: World): Promise<number> {
       }
       if (error.code === 'commander.help' && !cli.out.json) return exit.usage // that help was printed
     }
-    const failure = failureOf(error, cli.asked_url)
+    const failure = failureOf(error, cli.called_url)
     cli.out.failure(failure)
     return failure.exit_code
   }

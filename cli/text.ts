@@ -1,8 +1,8 @@
-// Text for people: nothing that a terminal would obey, and no digit lost.
+// Text for people: without control characters, and with all digits.
 
 /**
- * What moves cursors, colours, rings, breaks lines or turns the direction of writing: C0, DEL, C1, the line separators
- * of Unicode and its bidirectional controls. Stored text is somebody else's, and terminals obey it.
+ * Characters that move the cursor, colour, ring, break lines or turn the direction of writing: C0, DEL, C1, the line
+ * separators of Unicode and its bidirectional controls. Terminals obey them, and stored text may hold them.
  */
 const unsafe = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
 

@@ -1,96 +1,108 @@
-// How commands are put together, so that all of them look and behave alike.
+// The tree of commands, made from their values.
 
 import { type Command, Option } from 'commander'
-import type { Page, Pages } from '../sdk/src/index.ts'
 import type { Cli } from './cli.ts'
-import { idempotencyKey, wholeNumber } from './input.ts'
+import { usageError } from './failures.ts'
+import { fileText, idempotencyKey, positiveNumber, seconds, timeFromNow, wholeNumber } from './input.ts'
+import type { CommandOption, Given, Group, OwnCommand } from './spec.ts'
 
-/** A command that holds others. */
-export function group(parent: Command, name: string, about: string, examples: string[]): Command {
-  return withExamples(parent.command(name).description(about), examples)
-}
-
-/** A command that does something: `get <id>`. */
-export function leaf(parent: Command, usage: string, about: string, examples: string[]): Command {
-  return withExamples(parent.command(usage).description(about), examples)
-}
-
-function withExamples(command: Command, examples: string[]): Command {
-  return command.addHelpText('after', `\nExamples:\n${examples.map((line) => `  ${line}`).join('\n')}`)
-}
-
-export interface ListOptions {
-  limit?: number
-  cursor?: string
-  all?: boolean
-}
-
-/** A command that prints pages. `cursor_name`: what the place in the list is called. */
-export function listing(command: Command): Command {
-  return command
-    .option('--limit <n>', 'items a page', wholeNumber)
-    .option('--cursor <cursor>', 'begin after this place, as the page before told')
-    .option('--all', 'follow the pages to the end; with --json one object a line (NDJSON)')
-}
-
-/** A command that creates something. */
-export function creating(command: Command): Command {
-  return command.option(
-    '--idempotency-key <key>',
-    'repeats with the same key have one effect',
-    idempotencyKey,
-  )
-}
-
-export interface CreatingOptions {
-  idempotencyKey?: string
-}
-
-export function createOptions({ idempotencyKey }: CreatingOptions): { idempotency_key?: string } {
-  return idempotencyKey === undefined ? {} : { idempotency_key: idempotencyKey }
-}
-
-export function oneOf(flags: string, about: string, choices: readonly string[]): Option {
-  return new Option(flags, about).choices(choices)
-}
-
-/** One page, or all of them as they come. */
-export async function printList<T extends object>(
+/** Adds a command, and the group it is the first of. */
+export function addCommand(
+  program: Command,
   cli: Cli,
-  list: Pages<T>,
-  columns: readonly string[],
-  { all }: ListOptions,
-): Promise<void> {
-  if (!all) return printPage(cli, await list.page(), columns)
-  for await (const { items } of list.pages()) printItems(cli, items, columns)
-}
-
-export function printPage<T extends object>(
-  cli: Cli,
-  page: Page<T>,
-  columns: readonly string[],
-  option = '--cursor',
+  groups: Readonly<Record<string, Group>>,
+  spec: OwnCommand,
 ): void {
-  if (cli.out.json) {
-    cli.out.value(page)
-    return
+  const [, words, args = ''] = /^([a-z -]+?)( [<[].*)?$/.exec(spec.usage)!
+  const [name, parent] = words!.split(' ').toReversed()
+  const owner = parent === undefined ? program : groupOf(program, parent, groups)
+  const command = described(owner.command(name! + args), spec)
+  for (const argument of command.registeredArguments) {
+    const choices = spec.choices?.[argument.name()]
+    if (choices) argument.choices([...choices])
   }
-  cli.out.table(page.items, columns)
-  const none = page.items.length === 0
-  // Behind an empty page of messages none has come yet; one of a list may only have looked at too many others.
-  if (page.next_cursor === null || (none && option !== '--cursor')) {
-    if (none) cli.out.note('There are none.')
-    return
-  }
-  cli.out.note(`${none ? 'None so far. ' : ''}There may be more: ${option} ${page.next_cursor}, or --all.`)
+  for (const option of spec.options ?? []) addOption(command, option)
+  command.action(async () => {
+    const given = givenTo(cli, spec, command)
+    await spec.run(cli, given, program)
+  })
 }
 
-export function printItems(cli: Cli, items: readonly object[], columns: readonly string[]): void {
-  if (cli.out.json) for (const item of items) cli.out.jsonLine(item)
-  else cli.out.table(items, columns)
+function groupOf(program: Command, name: string, groups: Readonly<Record<string, Group>>): Command {
+  const known = program.commands.find((command) => command.name() === name)
+  if (known) return known
+  const group = groups[name]
+  if (!group) throw new Error(`nothing says what the commands of ${name} are about`)
+  return described(program.command(name), group)
 }
 
-/** Leaves out what was not given. */
-export function given<T extends object>(fields: T): T {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T
+function described(command: Command, { about, examples }: Group): Command {
+  return command
+    .description(about)
+    .addHelpText('after', `\nExamples:\n${examples.map((line) => `  ${line}`).join('\n')}`)
+}
+
+const readers = {
+  duration: seconds,
+  whole_number: wholeNumber,
+  number: positiveNumber,
+  idempotency_key: idempotencyKey,
+}
+
+function addOption(command: Command, { flag, about, reads, choices, is_required, or }: CommandOption): void {
+  const option = new Option(flag, about)
+  if (choices) option.choices([...choices])
+  if (reads) option.argParser<unknown>(readers[reads])
+  command.addOption(option.makeOptionMandatory(is_required === true && !or))
+  if (!or) return
+  const other = new Option(or.flag, or.about)
+  command.addOption(or.flag.endsWith('<duration>') ? other.argParser(seconds) : other)
+}
+
+/** Arguments and options by the names of what they set; what was not given is left out. */
+function givenTo(cli: Cli, spec: OwnCommand, command: Command): Given {
+  const given: Given = {}
+  for (const [i, argument] of command.registeredArguments.entries()) {
+    const name = argument.name()
+    const text: unknown = command.processedArgs[i]
+    if (spec.path?.includes(name)) checkPart(name, text)
+    given[name] = name === 'tenant_id' ? cli.tenantOf(text as string | undefined) : text
+  }
+  for (const option of spec.options ?? []) {
+    given[option.sets ?? attributeOf(option.flag)] = chosenOf(cli, option, command.opts())
+  }
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+}
+
+/** An empty part or a dot segment would make it another path. */
+function checkPart(name: string, text: unknown): void {
+  if (text === '' || /^(\.|%2e){1,2}$/i.test(String(text))) {
+    throw usageError(`${name} must not be '${text}'.`)
+  }
+}
+
+function chosenOf(cli: Cli, { flag, or, is_required }: CommandOption, options: Given): unknown {
+  const value: unknown = options[attributeOf(flag)]
+  // `--no-dlq` sets what `--dlq` sets.
+  if (!or || attributeOf(or.flag) === attributeOf(flag)) return value
+  const other: unknown = options[attributeOf(or.flag)]
+  if (value !== undefined && other !== undefined) {
+    throw usageError(`${longOf(or.flag)} and ${longOf(flag)} exclude each other.`)
+  }
+  if (value === undefined && other === undefined && is_required) {
+    const what = /<(\w+)>/.exec(flag)?.[1] ?? 'value'
+    throw usageError(`The ${what} is missing: ${longOf(flag)} or ${longOf(or.flag)}.`)
+  }
+  if (other === undefined) return value
+  if (or.flag.endsWith('<path>')) return fileText(String(other))
+  if (or.flag.endsWith('<duration>')) return timeFromNow(cli, Number(other), longOf(or.flag))
+  return or.value
+}
+
+function longOf(flag: string): string {
+  return flag.split(' ')[0]!
+}
+
+function attributeOf(flag: string): string {
+  return new Option(flag).attributeName()
 }

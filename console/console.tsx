@@ -1,19 +1,17 @@
-// The console, /console: who is signed in sees the page that the address names.
+// The entry of the console, /console: the sign-in, or the page that the address names.
 
-import { type JSX, render } from 'preact'
-import './style.css'
-import './console.css'
-import './data.css'
-import { pages } from './nav.ts'
+import { render } from 'preact'
+import './ui/style.css'
+import './ui/console.css'
+import { admin_key, sign_ins, startSession } from './api/session.ts'
+import { pages } from './pages.ts'
 import { address, match, to } from './router.ts'
-import { admin_key, sign_ins, startSession } from './session.ts'
 import { Shell } from './shell.tsx'
 import { SignIn } from './sign-in.tsx'
-import { Page } from './ui/page.tsx'
-import { Empty } from './ui/states.tsx'
+import { Empty, Page } from './ui/page.tsx'
 import { Toast } from './ui/toast.tsx'
 
-function Console(): JSX.Element {
+function Console() {
   return (
     <>
       {admin_key.value === null ? (
@@ -28,10 +26,9 @@ function Console(): JSX.Element {
   )
 }
 
-function Current(): JSX.Element {
-  const { path } = address.value
+function Current() {
   for (const { pattern, page: PageOf } of pages) {
-    const params = match(pattern, path)
+    const params = match(pattern, address.value.path)
     if (params) return <PageOf key={pattern} params={params} />
   }
   return (

@@ -1,7 +1,7 @@
-// Which page is shown: the address says it, and may be shared.
+// The router: the address of the browser says which page is shown, and may be shared.
 
 import { signal } from '@preact/signals'
-import { base, decoded, type Query, withQuery } from './address.ts'
+import { base, decoded, type Query, withQuery } from './api/address.ts'
 
 export interface Address {
   /** Without the base: `/console/dlq/dlq_1`. */
@@ -48,7 +48,7 @@ export function navigate(path: string, query: Query = {}): void {
   go(to(path, query))
 }
 
-/** Changes some of the query and keeps the rest. Filters replace the address: "back" leaves the page. */
+/** Changes part of the query. It replaces the address, so "back" leaves the page. */
 export function setQuery(changes: Query): void {
   const all = { ...Object.fromEntries(address.value.query), ...changes }
   go(to(address.value.path, all), true)

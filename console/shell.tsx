@@ -1,72 +1,52 @@
-// Around every page: where one can go, whose data it is, the theme, the way out.
+// The frame of every page: the navigation, the tenant, the theme, the sign-out.
 
 import { useSignal } from '@preact/signals'
-import type { ComponentChildren, JSX } from 'preact'
+import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import type { Tenant } from '../sdk/src/types.ts'
-import { useGet } from './load.ts'
-import { pages } from './nav.ts'
+import { useGet } from './api/load.ts'
+import { signOut } from './api/session.ts'
+import { pages } from './pages.ts'
 import { address, match, to } from './router.ts'
-import { signOut } from './session.ts'
-import { shown } from './text.ts'
-import { choose, theme, themes } from './theme.ts'
-import { Badge, Button } from './ui/basics.tsx'
+import { shown } from './text/words.ts'
+import { Badge, Button, toggle } from './ui/basics.tsx'
+import { choose, theme, themes } from './ui/theme.ts'
 import { announce } from './ui/toast.tsx'
 
-export function Shell({ children }: { children: ComponentChildren }): JSX.Element {
+export function Shell({ children }: { children: ComponentChildren }) {
   const tenant = useGet<Tenant>('/v1/tenants/me').value
   const menu_open = useSignal(false)
-  const { path } = address.value
   useEffect(() => {
     menu_open.value = false
-  }, [path])
+  }, [address.value.path])
   return (
     <div class="shell">
       <a class="skip" href="#main">
         Skip to the page
       </a>
       <header class="side" data-open={menu_open.value}>
-        <div class="side-head">
+        <div class="side-head bar">
           <p class="brand">Waystation</p>
           <span class="menu-button">
-            <Button
-              kind="quiet"
-              expanded={menu_open.value}
-              onClick={() => {
-                menu_open.value = !menu_open.value
-              }}
-            >
-              Menu
-            </Button>
+            <Button text="Menu" kind="quiet" expanded={menu_open.value} onClick={toggle(menu_open)} />
           </span>
         </div>
         <div class="side-body">
-          <p class="tenant">
+          <p class="tenant bar">
             <span class="tenant-name">{tenant ? shown(tenant.name) : '\u00a0'}</span>
             {tenant && <Badge tone="neutral">{tenant.plan}</Badge>}
           </p>
-          <nav aria-label="Pages">
-            <ul>
-              {pages.map((page) => (
-                <li key={page.path}>
-                  <a href={to(page.path)} aria-current={match(page.pattern, path) ? 'page' : undefined}>
-                    {page.title}
-                  </a>
-                </li>
-              ))}
-            </ul>
-          </nav>
+          <Navigation />
           <div class="side-foot">
             <ThemeSwitch />
             <Button
+              text="Sign out"
               kind="quiet"
               onClick={() => {
                 signOut()
                 announce('Signed out.')
               }}
-            >
-              Sign out
-            </Button>
+            />
           </div>
         </div>
       </header>
@@ -77,9 +57,28 @@ export function Shell({ children }: { children: ComponentChildren }): JSX.Elemen
   )
 }
 
+function Navigation() {
+  return (
+    <nav aria-label="Pages">
+      <ul>
+        {pages.map(({ title, pattern }) => (
+          <li key={pattern}>
+            <a
+              href={to(pattern.replace(/\/:.*/, ''))}
+              aria-current={match(pattern, address.value.path) ? 'page' : undefined}
+            >
+              {title}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  )
+}
+
 const theme_titles = { system: 'Auto', light: 'Light', dark: 'Dark' }
 
-function ThemeSwitch(): JSX.Element {
+function ThemeSwitch() {
   return (
     <fieldset class="themes">
       <legend class="offscreen">Theme</legend>

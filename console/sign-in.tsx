@@ -1,17 +1,17 @@
-// Signing in: an admin key that the service accepts.
+// The sign-in: the console opens with an admin key that the service accepts.
 
 import { useSignal } from '@preact/signals'
-import type { JSX } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Tenant } from '../sdk/src/types.ts'
-import { call, type Problem } from './api.ts'
-import { sign_out_reason, signIn } from './session.ts'
-import './theme.ts'
+import { useAction } from './api/action.ts'
+import { call } from './api/client.ts'
+import { sign_out_reason, signIn } from './api/session.ts'
 import { Button } from './ui/basics.tsx'
-import { Field } from './ui/form.tsx'
-import { ErrorBox } from './ui/states.tsx'
+import { Field, Form } from './ui/form.tsx'
+import { ErrorBox } from './ui/page.tsx'
+import './ui/theme.ts'
 
-/** What people paste by mistake is told without asking the service. */
+/** Other keys are recognised without a call of the service. */
 const other_keys: Record<string, string> = {
   svc_agt_: 'This is the key of an agent. The console needs the admin key, which begins with svc_adm_.',
   svc_apr_: 'This is an approval key: open the link that came with it. The console needs the admin key.',
@@ -27,13 +27,12 @@ function wrongAtOnce(given: string): string | undefined {
 
 const not_valid = 'This key is not valid: mistyped, rotated or revoked.'
 
-export function SignIn(): JSX.Element {
+export function SignIn() {
   const key = useSignal('')
-  const busy = useSignal(false)
   const error = useSignal<string | undefined>(undefined)
-  const problem = useSignal<Problem | null>(null)
-  const form = useRef<HTMLFormElement>(null)
-  const focusField = () => form.current?.querySelector('input')?.focus()
+  const { busy, problem, clear, run } = useAction()
+  const place = useRef<HTMLElement>(null)
+  const focusField = () => place.current?.querySelector('input')?.focus()
 
   useEffect(() => {
     document.title = 'Sign in · Waystation'
@@ -41,21 +40,19 @@ export function SignIn(): JSX.Element {
   }, [])
 
   const submit = async () => {
+    if (busy) return
     const given = key.value.trim()
-    problem.value = null
+    clear()
     error.value = wrongAtOnce(given)
-    if (error.value !== undefined) return focusField()
-    busy.value = true
-    const result = await call<Tenant>(given, 'GET', '/v1/tenants/me')
-    busy.value = false
-    if (result.ok) return signIn(given)
-    if (result.problem.code === 'UNAUTHORIZED') error.value = not_valid
-    else problem.value = result.problem
+    if (error.value === undefined && (await run(() => call<Tenant>(given, 'GET', '/v1/tenants/me')))) {
+      return signIn(given)
+    }
     focusField()
   }
+  const refused = problem?.code === 'UNAUTHORIZED'
 
   return (
-    <main class="sign-in">
+    <main ref={place} class="sign-in">
       <p class="brand">Waystation</p>
       <h1>Sign in</h1>
       {sign_out_reason.value && (
@@ -63,14 +60,8 @@ export function SignIn(): JSX.Element {
           {sign_out_reason.value}
         </p>
       )}
-      {problem.value && <ErrorBox problem={problem.value} />}
-      <form
-        ref={form}
-        onSubmit={(event) => {
-          event.preventDefault()
-          if (!busy.value) void submit()
-        }}
-      >
+      {problem && !refused && <ErrorBox problem={problem} />}
+      <Form kind="stack" onSubmit={() => void submit()}>
         <Field
           label="Admin key"
           type="password"
@@ -80,14 +71,13 @@ export function SignIn(): JSX.Element {
           onInput={(value) => {
             key.value = value
             error.value = undefined
+            if (refused) clear()
           }}
-          error={error.value}
-          hint="It was shown when the tenant was created. It stays in this tab until you sign out, or after 30 minutes without activity."
+          error={refused ? not_valid : error.value}
+          hint="It was shown when the tenant was created. It stays in this tab until you sign out, or until 30 minutes without activity."
         />
-        <Button kind="primary" type="submit" busy={busy.value}>
-          Sign in
-        </Button>
-      </form>
+        <Button text="Sign in" kind="primary" type="submit" busy={busy} />
+      </Form>
     </main>
   )
 }

@@ -1,4 +1,4 @@
-// Arguments of a call: checked against the tool's schema, so that all faults are told at once, and made into a request.
+// Arguments of a call: checked against the tool's schema, so that all errors are reported at once, and made into a request.
 
 import type { Validator } from 'typebox/compile'
 import { type Place, type ReadyTool, without } from './contract.ts'
@@ -54,7 +54,7 @@ async function validatorOf(ready: ReadyTool): Promise<Validator> {
   const known = validators.get(ready)
   if (known) return known
   const { Compile } = await import('typebox/compile')
-  // What is a date-time is left to the API, whose word counts.
+  // Date-times are checked by the API.
   const validator = Compile(without(ready.listed.inputSchema, (name) => name === 'format') as never)
   validators.set(ready, validator)
   return validator
@@ -63,22 +63,22 @@ async function validatorOf(ready: ReadyTool): Promise<Validator> {
 function issuesOf(validator: Validator, given: Arguments): Issue[] {
   if (validator.Check(given)) return []
   const issues = new Map<string, string>()
-  const tell = (argument: string, message: string) => {
+  const report = (argument: string, message: string) => {
     if (!issues.has(argument)) issues.set(argument, message)
   }
   for (const { instancePath, message, params } of validator.Errors(given)) {
     const { requiredProperties, additionalProperties, allowedValues } = params as {
       [params: string]: unknown[] | undefined
     }
-    for (const name of requiredProperties ?? []) tell(String(name), 'is required')
-    for (const name of additionalProperties ?? []) tell(String(name), 'is no argument of this tool')
+    for (const name of requiredProperties ?? []) report(String(name), 'is required')
+    for (const name of additionalProperties ?? []) report(String(name), 'is no argument of this tool')
     if (requiredProperties || additionalProperties || message === 'schema is false') continue
-    tell(instancePath.slice(1), allowedValues ? `${message} (${allowedValues.join(', ')})` : message)
+    report(instancePath.slice(1), allowedValues ? `${message} (${allowedValues.join(', ')})` : message)
   }
   return [...issues].map(([argument, message]) => ({ argument, message }))
 }
 
-/** What cannot be sent as it was meant. */
+/** Values that cannot be sent without loss. */
 function unsendable({ places }: ReadyTool, given: Arguments): Issue[] {
   return Object.entries(given).flatMap(([argument, value]) => {
     const place = places.get(argument)?.place

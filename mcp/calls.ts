@@ -5,7 +5,7 @@ import { type Arguments, checkedArguments, requestOf } from './arguments.ts'
 import type { ReadyTool } from './contract.ts'
 import { type Failure, local_errors, nextStep } from './errors.ts'
 
-/** Asks the API; rejects when it cannot be reached. */
+/** Calls the API; rejects when it cannot be reached. */
 export type Api = (request: Request) => Promise<Response>
 
 export interface Caller {
@@ -16,7 +16,7 @@ export interface Caller {
   headers: () => Headers
 }
 
-/** `signal` ends a wait early; what has an effect is not broken off. */
+/** `signal` ends a wait early; a call with an effect is not aborted. */
 export async function call(
   ready: ReadyTool,
   sent: Arguments,
@@ -25,7 +25,7 @@ export async function call(
 ): Promise<CallToolResult> {
   const given = await checkedArguments(ready, sent)
   if (Array.isArray(given)) {
-    return failed('VALIDATION_FAILED', 'The arguments break a rule.', { details: { issues: given } })
+    return failed(ready, 'VALIDATION_FAILED', 'The arguments break a rule.', { details: { issues: given } })
   }
   const request = requestOf(ready, given, base_url, headers())
   let response: Response
@@ -34,7 +34,7 @@ export async function call(
     response = await api(ready.tool.next ? new Request(request, { signal }) : request)
     text = await response.text()
   } catch {
-    return failed('UNREACHABLE', local_errors.UNREACHABLE)
+    return failed(ready, 'UNREACHABLE', local_errors.UNREACHABLE)
   }
   return resultOf(ready, response, text)
 }
@@ -56,17 +56,17 @@ function resultOf(ready: ReadyTool, { status, headers }: Response, text: string)
   }
   const { code, message, details, request_id } = (body?.error ?? {}) as Partial<Failure>
   if (typeof code !== 'string' || typeof message !== 'string') {
-    return failed('UNEXPECTED_ANSWER', `${local_errors.UNEXPECTED_ANSWER} Its status is ${status}.`)
+    return failed(ready, 'UNEXPECTED_ANSWER', `${local_errors.UNEXPECTED_ANSWER} Its status is ${status}.`)
   }
   const retry_after = headers.get('retry-after')
-  return failed(code, message, {
+  return failed(ready, code, message, {
     ...(details === undefined ? {} : { details: namingArguments(ready, details) }),
     ...(request_id === undefined ? {} : { request_id }),
     ...(retry_after === null ? {} : { retry_after_seconds: Number(retry_after) }),
   })
 }
 
-/** Whether this can be the operation's answer at all: another service may speak JSON, too. */
+/** True when the data has the fields of the operation's answer: another service may answer JSON, too. */
 function isOf({ answer_fields }: ReadyTool, data: unknown): data is object {
   return typeof data === 'object' && data !== null && answer_fields.every((name) => Object.hasOwn(data, name))
 }
@@ -90,12 +90,17 @@ function succeeded(text: string, data: unknown = JSON.parse(text)): CallToolResu
   return { content: [{ type: 'text', text }], structuredContent: data as Record<string, unknown> }
 }
 
-function failed(code: string, message: string, more: Partial<Failure> = {}): CallToolResult {
-  const failure: Failure = { code, message, next_step: nextStep(code), ...more }
+function failed(
+  { errors }: ReadyTool,
+  code: string,
+  message: string,
+  more: Partial<Failure> = {},
+): CallToolResult {
+  const failure: Failure = { code, message, next_step: nextStep(errors, code), ...more }
   return { content: [{ type: 'text', text: JSON.stringify(failure) }], isError: true }
 }
 
-/** The API names parts of a request, the agent knows arguments: `/value`, `query.limit`, `header.If-Match`. */
+/** The issues of the API name parts of the request, those of a tool name arguments: `/value`, `query.limit`, `header.If-Match`. */
 function namingArguments({ places }: ReadyTool, details: unknown): unknown {
   const { issues } = details as { issues?: { path: string; message: string }[] }
   if (!Array.isArray(issues)) return details

@@ -1,6 +1,7 @@
 // Tools as the protocol lists them: their schemas are those of the operations in openapi.json, with the parts of a
 // request (path, query, body, headers) laid out as one object of named arguments.
 
+import type { ErrorRows } from './errors.ts'
 import { type Tool, tools, wait_seconds_max } from './tools.ts'
 
 export interface Schema {
@@ -33,13 +34,16 @@ interface Operation {
   requestBody?: Content
   responses: Record<string, Content & { description: string }>
   'x-destructive'?: boolean
+  /** Data lies in an envelope. */
+  'x-wrapped'?: boolean
 }
 
-/** What is read of an OpenAPI document. */
+/** The parts of an OpenAPI document that are read. */
 export interface Document {
   info: { version: string }
   paths: Record<string, Record<string, Operation>>
   components: { schemas: Record<string, Schema> }
+  'x-errors': ErrorRows
 }
 
 export type Place = 'path' | 'query' | 'header' | 'body'
@@ -58,10 +62,12 @@ export interface ReadyTool {
   target_without: Target | null
   /** Where each argument goes, under its name on the wire. */
   places: ReadonlyMap<string, { place: Place; name: string }>
-  /** Whether the data is wrapped, as all of /api is. */
+  /** The data of an answer is in the envelope `{success, data}`. */
   wrapped: boolean
-  /** What every answer with a body has. */
+  /** The fields of every answer with a body. */
   answer_fields: readonly string[]
+  /** Of every code of the API. */
+  errors: ErrorRows
   listed: {
     name: string
     title: string
@@ -101,7 +107,10 @@ function ready(tool: Tool, document: Document): ReadyTool {
   const [path, method, operation] = operationOf(document, tool.operation)
   const parameters = (operation.parameters ?? []).filter(({ name }) => !tool.leave_out?.includes(name))
   const body = schemaIn(operation.requestBody, document)
-  const wrapped = path.startsWith('/api/')
+  const wrapped = operation['x-wrapped'] ?? false
+  const success = successOf(operation, document)
+  const blocked = wrapped ? blockedDataOf(operation, document) : null
+  const answer = answerOf(tool, (wrapped ? success!.properties!.data! : success) as ObjectSchema, blocked)
   const places: ReadyTool['places'] = new Map([
     ...parameters.map(({ in: place, name }) => [argumentOf(name), { place, name }] as const),
     ...Object.keys(body?.properties ?? {})
@@ -115,13 +124,14 @@ function ready(tool: Tool, document: Document): ReadyTool {
     target_without: tool.without ? { ...target, path: pathWithout(tool.without, document) } : null,
     places,
     wrapped,
-    answer_fields: answerOf(tool, operation, wrapped, document).required,
+    answer_fields: answer.required,
+    errors: document['x-errors'],
     listed: {
       name: tool.name,
       title: tool.title,
       description: tool.description,
       inputSchema: inputOf(tool, parameters, body),
-      outputSchema: outputOf(tool, operation, wrapped, document),
+      outputSchema: outputOf(tool, answer),
       annotations: {
         title: tool.title,
         readOnlyHint: target.method === 'GET',
@@ -155,7 +165,7 @@ function inputOf(tool: Tool, parameters: Parameter[], body: Schema | null): Obje
   const required: string[] = []
   for (const { in: place, name, required: needed, description, schema } of parameters) {
     const argument = argumentOf(name)
-    // Arguments are plain text; the encoding is ours to do.
+    // Arguments are plain text; they are encoded here.
     const described =
       description === undefined ? {} : { description: description.replace(', percent-encoded once', '') }
     // A path with an empty part is another path.
@@ -180,8 +190,7 @@ function inputOf(tool: Tool, parameters: Parameter[], body: Schema | null): Obje
   }
 }
 
-function outputOf(tool: Tool, operation: Operation, wrapped: boolean, document: Document): ObjectSchema {
-  const answer = answerOf(tool, operation, wrapped, document)
+function outputOf(tool: Tool, answer: ObjectSchema): ObjectSchema {
   if (tool.item) return objectOf({ item: { anyOf: [answer, { type: 'null' }] } })
   if (!tool.next) return answer
   const next_step = { type: 'string', description: 'What to do now.' }
@@ -193,16 +202,17 @@ function outputOf(tool: Tool, operation: Operation, wrapped: boolean, document: 
 }
 
 /** The data of an answer, as the API gives it. */
-function answerOf(tool: Tool, operation: Operation, wrapped: boolean, document: Document): ObjectSchema {
+function answerOf(tool: Tool, data: ObjectSchema, other: ObjectSchema | null): ObjectSchema {
   if (tool.done !== undefined) return objectOf({ [tool.done]: { type: 'boolean', const: true } })
-  const success = Object.keys(operation.responses).find((status) => status === '200' || status === '201')!
-  const answer = schemaIn(operation.responses[success], document)!
-  const data = (wrapped ? answer.properties!.data! : answer) as ObjectSchema
-  const other = wrapped && blockedDataOf(operation, document)
   return plain(other ? either(data, other) : data) as ObjectSchema
 }
 
-/** An answer that is no success and yet has data: a blocked rate check. */
+/** Null when a success has no body. */
+function successOf({ responses }: Operation, document: Document): Schema | null {
+  return schemaIn(responses[200] ?? responses[201], document)
+}
+
+/** An error status whose answer has data: a blocked rate check. */
 function blockedDataOf(operation: Operation, document: Document): ObjectSchema | null {
   const { anyOf = [] } = (schemaIn(operation.responses['429'], document) ?? {}) as { anyOf?: Schema[] }
   return (anyOf.find(({ properties }) => properties?.data)?.properties?.data ?? null) as ObjectSchema | null

@@ -3,22 +3,22 @@
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'
 import { mcpServer, type ServerOptions } from './server.ts'
 
-/** Calls under way on this node by caller and request id, so that a cancellation, which is a POST of its own, finds them. */
+/** Calls in progress on this node by caller and request id, so that a cancellation, which is a POST of its own, finds them. */
 const running = new Map<string, Set<AbortController>>()
 
 export interface HttpOptions extends Omit<ServerOptions, 'signal'> {
-  /** Tells one caller's request ids from another's. */
+  /** Separates the request ids of callers. */
   caller: string
 }
 
-/** A message whose ids were checked: how they are written is all that is kept of them here. */
+/** A message whose ids were checked. */
 export interface Message {
   method?: unknown
   id?: string | number
   params?: { requestId?: string | number; [name: string]: unknown }
 }
 
-/** Answers one POST of this message. The caller was let in before. */
+/** Answers one POST of this message. The caller was authenticated before. */
 export async function answerPost(
   request: Request,
   message: Message,
@@ -33,19 +33,19 @@ export async function answerPost(
     return new Response(null, { status: 202 })
   }
   const ending = new AbortController()
-  // Also when the client went away while its request was taken in.
+  // Also when the client disconnected while its request was read.
   const signal = AbortSignal.any([request.signal, ending.signal])
   const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: takes === 'json' })
   await mcpServer({ ...options, signal }).connect(transport as never)
   const named = nameOf(caller, id)
-  const forget = remember(named, ending)
-  // The transport tells through this when the answer is complete, in either form.
+  const end = remember(named, ending)
+  // The transport calls this when the answer is complete, in either form.
   const send = transport.send.bind(transport)
   transport.send = async (...sent) => {
     try {
       await send(...sent)
     } finally {
-      forget()
+      end()
     }
   }
   const headers = new Headers(request.headers)
@@ -54,12 +54,12 @@ export async function answerPost(
     new Request('http://in.process/mcp', { method: 'POST', headers }),
     { parsedBody: message },
   )
-  // A message that is no request is done with when it was taken.
-  if (response.status !== 200) forget()
+  // A notification has no answer: it is complete once it was accepted.
+  if (response.status !== 200) end()
   return response
 }
 
-/** What the client takes; JSON where it takes both. */
+/** The form that the client accepts; JSON when it accepts both. */
 function accepted(headers: Headers): 'json' | 'stream' | null {
   const accept = headers.get('accept')?.toLowerCase() ?? '*/*'
   if (/application\/(json|\*)|\*\/\*/.test(accept)) return 'json'

@@ -1,4 +1,4 @@
-// The MCP server: what it says of itself, which tools it lists, and their calls. Transports are http.ts and stdio.ts.
+// The MCP server: its instructions, the list of its tools, and their calls. Transports are http.ts and stdio.ts.
 
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import {
@@ -16,12 +16,12 @@ import { type Document, type ReadyTool, readyTools } from './contract.ts'
 const document = openapi as unknown as Document
 export const ready_tools: readonly ReadyTool[] = readyTools(document)
 
-/** The SDK's own check of a call is in the handler, where what it finds is the client's fault; before it, ours. */
+/** Looser than the schema of the SDK: the arguments are checked in the handler, which names the client's mistakes. */
 const CallSchema = RequestSchema.extend({ method: CallToolRequestSchema.shape.method })
 
 const instructions = `Waystation keeps what an agent needs between and during its runs.
 - State: kv_*. What was done: audit_append, audit_list. You will forget; keep ids and progress with kv_put.
-- Work that failed: dlq_create parks it; dlq_claim takes it up, then dlq_resolve, dlq_release or dlq_fail.
+- Work that failed: dlq_create records it; dlq_claim locks it, then dlq_resolve, dlq_release or dlq_fail.
 - Later: schedule_create. Before anything that a human should decide: checkpoint_create, then checkpoint_wait.
 - Messages from outside, and callbacks without a URL of your own: inbox_create, then inbox_wait.
 - Not too often: rate_limit_check before each action.
@@ -35,7 +35,7 @@ export interface ServerOptions extends Caller {
   read_only: boolean
   /** Ends waits, beside what ends them in the protocol. */
   signal: AbortSignal
-  /** Is told of every call that begins. */
+  /** Called when a call begins. */
   onCall?: (result: Promise<unknown>) => void
 }
 
@@ -47,7 +47,7 @@ export function mcpServer({ read_only, signal, onCall, ...caller }: ServerOption
     {
       capabilities: { tools: {} },
       instructions: read_only ? read_only_instructions : instructions,
-      // Otherwise each server makes one for questions to the client, of which there are none.
+      // Otherwise each server makes a validator for requests to the client, and there are none.
       jsonSchemaValidator: { getValidator: () => () => ({ valid: true }) as never },
     },
   )

@@ -1,4 +1,4 @@
-// The same tools over standard input and output, for clients that start their servers. The API is asked over HTTP.
+// The same tools over standard input and output, for clients that start their servers. The API is called over HTTP.
 // Standard output belongs to the protocol: nothing else may be written there.
 
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
@@ -19,7 +19,7 @@ export async function serveStdio({ url, key, read_only = false }: StdioOptions):
   const ending = new AbortController()
   const under_way = new Set<Promise<unknown>>()
   const server = mcpServer({
-    api: asked,
+    api: fetchAnswer,
     base_url: url.replace(/\/+$/, ''),
     headers: () => new Headers({ authorization: `Bearer ${key}` }),
     read_only,
@@ -32,7 +32,7 @@ export async function serveStdio({ url, key, read_only = false }: StdioOptions):
   })
   const input_ended = new Promise<void>((resolve) => {
     process.stdin.once('end', resolve).once('close', resolve)
-    // Whoever read our answers is gone.
+    // The reader of the answers has disconnected.
     process.stdout.once('error', () => resolve())
   })
   await server.connect(new StdioServerTransport())
@@ -44,7 +44,7 @@ export async function serveStdio({ url, key, read_only = false }: StdioOptions):
   await server.close()
 }
 
-function asked(request: Request): Promise<Response> {
+function fetchAnswer(request: Request): Promise<Response> {
   const wait_seconds = Number(new URL(request.url).searchParams.get('wait') ?? 0)
   const late = AbortSignal.timeout(answer_ms_max + wait_seconds * 1_000)
   return fetch(request, {

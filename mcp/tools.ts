@@ -9,9 +9,9 @@ export interface Tool {
   description: string
   /** Its operationId in openapi.json. */
   operation: string
-  /** The operation to ask instead when this path parameter is not given. */
+  /** The operation to call instead when this path parameter is not given. */
   without?: { argument: string; operation: string }
-  /** Parts of the operation, by their names on the wire, that are no arguments. */
+  /** Parts of the operation, by their names on the wire, that are not arguments. */
   leave_out?: readonly string[]
   /** Optional in the operation, required here. */
   required?: readonly string[]
@@ -21,13 +21,13 @@ export interface Tool {
   done?: string
   /** The answer is one item, or none: `{"item": …}`. */
   item?: true
-  /** It waits, 50 s at most; from what it saw: what to do next. */
+  /** It waits, 50 s at most. Returns the next step for an answer. */
   // biome-ignore lint/suspicious/noExplicitAny: the shape is the operation's, checked against its schema by the tests
   next?: (seen: any) => string
   destructive: boolean
-  /** Asked twice with the same arguments, the second call changes nothing more. */
+  /** A second call with the same arguments changes nothing more. */
   idempotent: boolean
-  /** Whether it deals with people or machines outside of the service. */
+  /** Reaches people or machines outside of the service. */
   open_world: boolean
 }
 
@@ -44,7 +44,7 @@ export const tools: readonly Tool[] = [
     name: 'kv_get',
     title: 'Read a value',
     description:
-      'Read what was stored under a key, to take up state from an earlier run or from another agent. Keep `version`: give it as cas_version to kv_put, or as if_version to kv_delete, to change only what you have seen. KEY_NOT_FOUND means nothing is stored, or it has expired.',
+      'Read what was stored under a key, to continue from an earlier run or from another agent. Keep `version`: give it as cas_version to kv_put, or as if_version to kv_delete, to change only what you have seen. KEY_NOT_FOUND means nothing is stored, or it has expired.',
     operation: 'getValue',
     leave_out: if_match,
     ...reads,
@@ -53,7 +53,7 @@ export const tools: readonly Tool[] = [
     name: 'kv_put',
     title: 'Store a value',
     description:
-      'Store any JSON under a key: progress, ids of schedules, checkpoints and inboxes, results for other agents. Overwrites what is there. When others may write the same key, give cas_version (the version you read, 0 for "only if absent"); on VERSION_MISMATCH read again and decide anew. ttl_seconds lets it expire.',
+      'Store any JSON under a key: progress, ids of schedules, checkpoints and inboxes, results for other agents. Overwrites what is there. When others may write the same key, give cas_version (the version you read, 0 for "only if absent"); on VERSION_MISMATCH read again and decide again. ttl_seconds lets it expire.',
     operation: 'putValue',
     leave_out: if_match,
     destructive: true,
@@ -64,7 +64,7 @@ export const tools: readonly Tool[] = [
     name: 'kv_delete',
     title: 'Remove a key',
     description:
-      'Remove a key for good. Give if_version (from kv_get or kv_list) to remove it only while nobody has changed it.',
+      'Remove a key for good. Give if_version (from kv_get or kv_list) to remove it only while it is unchanged.',
     operation: 'deleteValue',
     done: 'deleted',
     destructive: true,
@@ -97,9 +97,9 @@ export const tools: readonly Tool[] = [
   },
   {
     name: 'dlq_create',
-    title: 'Park a failure',
+    title: 'Record a dead letter',
     description:
-      'Park work that failed, as a dead letter, with all that is needed to try again in payload and the reason in error. Use it instead of giving up in silence or trying for ever. Somebody takes it up with dlq_claim.',
+      'Record work that failed as a dead letter, with all that is needed to try again in payload and the reason in error. Use it instead of giving up in silence or trying for ever. An agent claims it later with dlq_claim.',
     operation: 'captureItem',
     ...adds,
   },
@@ -107,7 +107,7 @@ export const tools: readonly Tool[] = [
     name: 'dlq_list',
     title: 'List dead letters',
     description:
-      'List dead letters, newest first, without their payloads. status "failed" are those that wait to be taken up. Read one with dlq_get, take one up with dlq_claim. Go on with next_cursor as cursor until it is null.',
+      'List dead letters, newest first, without their payloads. Those with status "failed" can be claimed. Read one with dlq_get, claim one with dlq_claim. Go on with next_cursor as cursor until it is null.',
     operation: 'listItems',
     ...reads,
   },
@@ -115,15 +115,15 @@ export const tools: readonly Tool[] = [
     name: 'dlq_get',
     title: 'Read a dead letter',
     description:
-      'Read a dead letter with its payload, without taking it. To work on it, take it with dlq_claim first.',
+      'Read a dead letter with its payload, without claiming it. To work on it, claim it with dlq_claim first.',
     operation: 'getItem',
     ...reads,
   },
   {
     name: 'dlq_claim',
-    title: 'Take up a dead letter',
+    title: 'Claim a dead letter',
     description:
-      'Take the lock on a dead letter to work on it: the one with this id, or without id the oldest that waits. item is null when none waits. Keep id and lock_token, do the work within lock_seconds (300 unless you say more), then call dlq_resolve when it is mended, dlq_release for another try later, or dlq_fail to give it up.',
+      'Take the lock on a dead letter to work on it: the one with this id, or without id the oldest that waits. item is null when none waits. Keep id and lock_token, do the work within lock_seconds (300 unless you say more), then call dlq_resolve when it is done, dlq_release for another try later, or dlq_fail to give it up.',
     operation: 'claimItem',
     without: { argument: 'id', operation: 'claimOldestItem' },
     item: true,
@@ -131,17 +131,17 @@ export const tools: readonly Tool[] = [
   },
   {
     name: 'dlq_release',
-    title: 'Give a dead letter back',
+    title: 'Release a dead letter',
     description:
-      'Give back the lock on a dead letter that you could not mend now; it waits again and anybody may claim it. Send the lock_token of your claim.',
+      'Release the lock on a dead letter that you could not resolve now; any agent may then claim it. Send the lock_token of your claim.',
     operation: 'releaseItem',
     ...adds,
   },
   {
     name: 'dlq_resolve',
-    title: 'Mark a dead letter as mended',
+    title: 'Resolve a dead letter',
     description:
-      'Say that the work of a dead letter was done after all. Call it once the effect is certain; send the lock_token of your claim, so that it fails when the lock went to somebody else meanwhile.',
+      'Say that the work of a dead letter was done after all. Call it once the effect is certain; send the lock_token of your claim, so that it fails when another agent has the lock by then.',
     operation: 'resolveItem',
     destructive: false,
     idempotent: true,
@@ -161,7 +161,7 @@ export const tools: readonly Tool[] = [
     name: 'schedule_create',
     title: 'Schedule a callback',
     description:
-      'Have callback_payload sent by a signed POST to callback_url at fire_at (RFC 3339, such as 2030-01-31T09:00:00Z). Use it for reminders and for work to take up later. Without a URL of your own, use the url of an inbox (inbox_create) and wait there with inbox_wait. Keep the id with kv_put. dlq_on_failure parks it when three attempts fail.',
+      'Have callback_payload sent by a signed POST to callback_url at fire_at (RFC 3339, such as 2030-01-31T09:00:00Z). Use it for reminders and for work to do later. Without a URL of your own, use the url of an inbox (inbox_create) and wait there with inbox_wait. Keep the id with kv_put. dlq_on_failure stores a dead letter when three attempts fail.',
     operation: 'createSchedule',
     destructive: false,
     idempotent: false,
@@ -179,7 +179,7 @@ export const tools: readonly Tool[] = [
     name: 'schedule_cancel',
     title: 'Cancel a schedule',
     description:
-      'Cancel a pending schedule, so that it is not sent. INVALID_STATE means that it was sent, failed or was cancelled before; schedule_get tells which.',
+      'Cancel a pending schedule, so that it is not sent. INVALID_STATE means that it was sent, failed or was cancelled before; schedule_get shows which.',
     operation: 'cancelSchedule',
     done: 'cancelled',
     destructive: true,
@@ -190,7 +190,7 @@ export const tools: readonly Tool[] = [
     name: 'checkpoint_create',
     title: 'Ask a human for approval',
     description:
-      'Ask a human to approve or reject something before you do it: payments, deletions, messages to customers. Say in title what is asked and in prompt all that is needed to decide. Then keep the id with kv_put and call checkpoint_wait; go on only when status is "approved". The decision is also sent to callback_url; without a URL of your own use the url of an inbox (inbox_create). timeout_seconds says how long the question stands (24 hours otherwise).',
+      'Ask a human to approve or reject something before you do it: payments, deletions, messages to customers. Say in title what is asked and in prompt all that is needed to decide. Then keep the id with kv_put and call checkpoint_wait; go on only when status is "approved". The decision is also sent to callback_url; without a URL of your own use the url of an inbox (inbox_create). timeout_seconds is how long the question stays open (default 24 hours).',
     operation: 'createCheckpoint',
     destructive: false,
     idempotent: false,
@@ -219,7 +219,7 @@ export const tools: readonly Tool[] = [
     name: 'checkpoint_cancel',
     title: 'Withdraw a question',
     description:
-      'Withdraw a pending checkpoint that you created, when the answer is not needed any more. INVALID_STATE means that it was settled before; checkpoint_get tells how.',
+      'Withdraw a pending checkpoint that you created, when the answer is not needed any more. INVALID_STATE means that it was settled before; checkpoint_get shows how.',
     operation: 'cancelCheckpoint',
     done: 'cancelled',
     destructive: true,

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { day_ms, hour_ms, minute_ms, second_ms } from '../src/base/clock.ts'
 import { type Limit, limits } from '../src/base/limit.ts'
 import { settings } from '../src/config.ts'
-import { default_plans } from '../src/quotas/plans.ts'
+import { default_plans, features } from '../src/features.ts'
 
 const src = join(import.meta.dir, '..', 'src')
 
@@ -17,7 +17,7 @@ with its default, made from where it is declared in the source.
 A limit without a setting is the same everywhere. What each answer looks like is in [errors](errors.md), how to change a
 setting in [configuration](configuration.md).`
 
-/** What the first part of a name stands for, in the order of the page. */
+/** What the first part of a name stands for, in the order of the page. A feature that is not here has the title of its page. */
 const areas: Record<string, string> = {
   http: 'HTTP',
   json: 'JSON',
@@ -73,7 +73,10 @@ export async function allLimits(): Promise<Limit[]> {
 export async function limitsText(): Promise<string> {
   const all = await allLimits()
   const order = Object.keys(areas)
-  const found = [...new Set(all.map(areaOf))].toSorted((a, b) => order.indexOf(a) - order.indexOf(b))
+  // Other features follow those that are here.
+  const placeOf = (area: string) =>
+    Object.hasOwn(areas, area) ? order.indexOf(area) : order.indexOf('mcp') - 0.5
+  const found = [...new Set(all.map(areaOf))].toSorted((a, b) => placeOf(a) - placeOf(b))
   const sections = found.map((area) =>
     section(
       area,
@@ -86,8 +89,14 @@ export async function limitsText(): Promise<string> {
 /** Throws for an area without a title. */
 export function areaOf({ name }: Pick<Limit, 'name'>): string {
   const area = name.split('.')[0]!
-  if (!Object.hasOwn(areas, area)) throw new Error(`the area of ${name} has no title in scripts/limits.ts`)
+  if (titleOf(area) === undefined) throw new Error(`the area of ${name} has no title in scripts/limits.ts`)
   return area
+}
+
+function titleOf(area: string): string | undefined {
+  if (Object.hasOwn(areas, area)) return areas[area]
+  const page = features.find(({ name }) => name.replaceAll('-', '_') === area)?.docs
+  return page && /^# (.*)$/m.exec(readFileSync(join(src, '..', 'docs', page.file), 'utf8'))![1]
 }
 
 function section(area: string, own: Limit[]): string {
@@ -95,7 +104,7 @@ function section(area: string, own: Limit[]): string {
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
     .map((one) => row([`\`${one.name}\``, shown(one), settingOf(one), one.protects]))
   const head = [row(['Limit', 'Default', 'Setting', 'What it is for']), row(['---', '---', '---', '---'])]
-  return [`## ${areas[area]}`, '', ...head, ...rows].join('\n')
+  return [`## ${titleOf(area)}`, '', ...head, ...rows].join('\n')
 }
 
 /** The one that is declared, or the one that the sentence names. */
@@ -107,7 +116,7 @@ function settingOf({ setting, protects }: Limit): string {
 /** Where a row of the table of plans has no number, the plan has no limit. */
 function plansText(): string {
   const plans = Object.keys(default_plans)
-  const names = Object.keys(default_plans.free!) as (keyof (typeof default_plans)[string])[]
+  const names = Object.keys(default_plans.free!)
   const rows = names.map((name) => {
     const unit = /_(bytes|seconds)$/.exec(name)?.[1]
     const cells = plans.map((plan) => {

@@ -1,7 +1,7 @@
 // Writes openapi.json from the routes. A test fails when the file in git is not this.
 
 import { openapiOf } from '../src/contract/openapi.ts'
-import { routes } from '../src/routes.ts'
+import { routes } from '../src/features.ts'
 import { version } from '../src/version.ts'
 
 const documented_url = 'http://127.0.0.1:8420'

@@ -14,10 +14,15 @@ interface Schema {
   required?: string[]
   properties?: Record<string, Schema>
   'x-any-json'?: 'any' | 'object'
+  'x-name'?: string
 }
 
 interface Operation {
   operationId: string
+  /** Answers lie in an envelope. */
+  'x-wrapped'?: true
+  /** Takes any bytes from anybody: the SDK has no method for it. */
+  'x-raw'?: true
   parameters?: { in: string; name: string; required: boolean; description?: string; schema: Schema }[]
   requestBody?: { content: Record<string, { schema: Schema }> }
   responses: Record<string, { content?: Record<string, { schema: Schema }> }>
@@ -26,76 +31,29 @@ interface Operation {
 interface Document {
   info: { version: string }
   paths: Record<string, Record<string, Operation>>
-  components: { schemas: { Error: { properties: { error: { properties: { code: Schema } } } } } }
+  'x-errors': Record<string, { next: string; exit: string }>
 }
-
-/** What people call an answer, a part of it, or an answer of a status of its own; of a list, what an item is called. */
-const answer_names: Record<string, string> = {
-  'getTenant.quota.agents': 'Usage',
-  'getTenant.quota': 'Quota',
-  'getCheckpoint.callback': 'CheckpointCallback',
-  'getInbox.inbox': 'Inbox',
-  'listMessages.forward': 'Forward',
-  createTenant: 'CreatedTenant',
-  getTenant: 'Tenant',
-  deleteTenant: 'DeletedTenant',
-  getUsage: 'UsageStep',
-  rotateTenantKey: 'RotatedTenant',
-  rotateSigningSecret: 'TenantWithSecret',
-  getAgent: 'Agent',
-  rotateAgentKey: 'RotatedAgent',
-  createApprovalKey: 'CreatedApprovalKey',
-  listApprovalKeys: 'ApprovalKey',
-  getValue: 'Entry',
-  putValue: 'PutResult',
-  listKeys: 'ListedKey',
-  listNamespaces: 'Namespace',
-  getEntry: 'AuditEntry',
-  listItems: 'ListedDeadLetter',
-  getItem: 'DeadLetter',
-  claimItem: 'ClaimedDeadLetter',
-  extendItem: 'ExtendedDeadLetter',
-  getSchedule: 'Schedule',
-  listScheduleAttempts: 'Attempt',
-  getCheckpoint: 'Checkpoint',
-  getApproval: 'Approval',
-  listMessages: 'Message',
-  createInbox: 'CreatedInbox',
-  listInboxes: 'ListedInbox',
-  getInbox: 'InboxDetail',
-  listRateLimits: 'RateLimitCounter',
-  checkRateLimit: 'RateLimitAllowed',
-  'checkRateLimit 429': 'RateLimitBlocked',
-  getRateLimit: 'RateLimitStatus',
-  resetRateLimit: 'RateLimitReset',
-  tick: 'TickSummary',
-  livez: 'Liveness',
-  readyz: 'Readiness',
-}
-
-/** Anybody may send to an inbox, with any client: the SDK has no method for it. */
-const hook = '/hook/'
 
 /** The text of sdk/src/types.ts. */
 export function sdkTypesText(): string {
   const document = JSON.parse(readFileSync(new URL('../openapi.json', import.meta.url), 'utf8')) as Document
   const operations = operationsOf(document)
   const shapes = new Shapes()
-  for (const [place, name] of Object.entries(answer_names)) shapes.name(name, shapeAt(operations, place))
+  for (const { answers } of operations) for (const [, schema] of answers) shapes.addNamed(schema)
   const members = operations.map((found) => memberOf(found, shapes))
   const table = operations.map(({ operation, method, path, wrapped }) => {
     const creates = operation.parameters?.some(({ name }) => name === 'Idempotency-Key') ?? false
     const marks = `${creates ? ', creates: true' : ''}${wrapped ? ', wrapped: true' : ''}`
     return `  ${operation.operationId}: { method: '${method}', path: '${path}'${marks} },\n`
   })
-  const codes = document.components.schemas.Error.properties.error.properties.code.enum!
+  const errors = Object.entries(document['x-errors'])
   return `// Made from openapi.json by scripts/sdk-types.ts: do not edit.
 
 /** Why a request was refused. */
 export type ErrorCode =
-${codes.map((code) => `  | ${literal(code)}\n`).join('')}
+${errors.map(([code]) => `  | ${literal(code)}\n`).join('')}
 ${shapes.text()}
-/** What each operation takes, and what it answers. */
+/** Parameters, body and answer of each operation. */
 export interface Operations {
 ${members.join('')}}
 
@@ -110,7 +68,23 @@ export interface OperationSpec {
 
 export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
 ${table.join('')}}
+
+/** The kind of failure that a code is, for scripts: the command line has an exit code for each. */
+export type ExitClass =
+${[...new Set(errors.map(([, { exit }]) => `  | ${literal(exit)}\n`))].toSorted().join('')}
+export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; readonly exit: ExitClass }>> = {
+${errors.map(([code, row]) => errorLines(code, row)).join('')}}
 `
+}
+
+function errorLines(code: string, { next, exit }: { next: string; exit: string }): string {
+  const head = `  ${code}: {`
+  const line = `${head} next: ${literal(next)}, exit: ${literal(exit)} },`
+  if (line.length <= columns_max) return `${line}\n`
+  const whole = `    next: ${literal(next)},`
+  const below = `      ${literal(next)},`
+  const broken = whole.length > columns_max && below.length <= columns_max ? `    next:\n${below}` : whole
+  return `${head}\n${broken}\n    exit: ${literal(exit)},\n  },\n`
 }
 
 interface Found {
@@ -124,18 +98,13 @@ interface Found {
 
 function operationsOf({ paths }: Document): Found[] {
   return Object.entries(paths).flatMap(([path, methods]) =>
-    path.startsWith(hook)
-      ? []
-      : Object.entries(methods).map(([method, operation]) => {
-          const wrapped = path.startsWith('/api/')
-          return {
-            method: method.toUpperCase(),
-            path,
-            operation,
-            wrapped,
-            answers: answersOf(operation, wrapped),
-          }
-        }),
+    Object.entries(methods).flatMap(([method, operation]) => {
+      if (operation['x-raw']) return []
+      const wrapped = operation['x-wrapped'] ?? false
+      return [
+        { method: method.toUpperCase(), path, operation, wrapped, answers: answersOf(operation, wrapped) },
+      ]
+    }),
   )
 }
 
@@ -146,21 +115,6 @@ function answersOf({ responses }: Operation, wrapped: boolean): Found['answers']
     if (status === '304' || schema?.$ref) return []
     return [[status, wrapped ? schema?.properties?.data : schema] as [string, Schema | undefined]]
   })
-}
-
-/** `getTenant.quota`: a part of its answer; `checkRateLimit 429`: that answer instead of the first. */
-function shapeAt(operations: Found[], place: string): Schema {
-  const [operation_id, ...parts] = place.split(' ')[0]!.split('.')
-  const status = place.split(' ')[1]
-  const answers = operations.find(({ operation }) => operation.operationId === operation_id)?.answers ?? []
-  const answer = answers.find(([known]) => status === undefined || known === status)?.[1]
-  let shape = answer?.properties?.items?.items ?? answer
-  for (const part of parts) {
-    const member = shape?.properties?.[part]
-    shape = member?.anyOf?.[0] ?? member
-  }
-  if (!shape?.properties) throw new Error(`${place} is no shape that could have a name`)
-  return shape
 }
 
 function memberOf({ operation, answers }: Found, shapes: Shapes): string {
@@ -192,15 +146,27 @@ function memberOf({ operation, answers }: Found, shapes: Shapes): string {
   ].join('')
 }
 
-/** Object shapes that have a name: whatever has the same fields gets the same name. */
+/** Object shapes that have a name, from `x-name`: another with the same fields gets the same name. */
 class Shapes {
   #names = new Map<string, string>()
   #shapes = new Map<string, Schema>()
 
-  name(name: string, shape: Schema): void {
-    const known = this.#names.get(keyOf(shape))
+  /** Every shape in this schema that has a name, the outermost first. Throws for a second name, or a second shape. */
+  addNamed(schema: Schema | undefined): void {
+    if (!schema) return
+    const name = schema['x-name']
+    if (name !== undefined) this.#add(name, schema)
+    const inner = [...Object.values(schema.properties ?? {}), ...(schema.anyOf ?? []), schema.items]
+    for (const one of inner) this.addNamed(one)
+  }
+
+  #add(name: string, shape: Schema): void {
+    const key = keyOf(shape)
+    const known = this.#names.get(key)
+    if (known === name) return
     if (known) throw new Error(`${name} is a ${known} already`)
-    this.#names.set(keyOf(shape), name)
+    if (this.#shapes.has(name)) throw new Error(`two shapes are named ${name}`)
+    this.#names.set(key, name)
     this.#shapes.set(name, shape)
   }
 
@@ -284,7 +250,7 @@ function literal(value: unknown): string {
 /** The shape without its words and order. */
 function keyOf(schema: Schema): string {
   return JSON.stringify(schema, (name, value) => {
-    if (name === 'description') return undefined
+    if (name === 'description' || name === 'x-name') return undefined
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
     return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
   })

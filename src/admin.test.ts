@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { forEachDatabase } from '../test/support/databases.ts'
 import { type ServerProcess, startServer } from '../test/support/server-process.ts'
-import { default_plans } from './quotas/plans.ts'
+import { default_plans } from './features.ts'
 
 const admin = join(import.meta.dir, 'admin.ts')
 

@@ -3,11 +3,12 @@
 import { existsSync } from 'node:fs'
 import { iso, systemClock } from './base/clock.ts'
 import { readConfig } from './config.ts'
-import type { Plans } from './contract/services.ts'
+import type { Plans } from './contract/dependencies.ts'
 import type { Db } from './db/db.ts'
-import { mustBeCurrent } from './db/migrate.ts'
+import { requireCurrent } from './db/migrate.ts'
 import { openDb, sqlitePath } from './db/open.ts'
 import { recountEach } from './db/recount.ts'
+import { migrations, recounted_tables } from './features.ts'
 import * as tenants from './tenants/service.ts'
 
 const usage = `Usage: npm run admin -- <command>
@@ -53,7 +54,7 @@ async function open(url: string): Promise<Db> {
   if (path !== null && !existsSync(path))
     throw new Error(`there is no database at ${path}; start the service first`)
   const db = await openDb(url, { clock: systemClock, onFatal: () => process.exit(1), exclusive: false })
-  await mustBeCurrent(db)
+  await requireCurrent(db, migrations)
   return db
 }
 
@@ -91,7 +92,7 @@ async function setStorage(db: Db, tenant: string, bytes: string): Promise<void> 
 /** Throws when a tenant could not be recounted, after all the others. */
 async function recountAll(db: Db, tenant: string | undefined): Promise<void> {
   const asked = tenant ? [await tenantCalled(db, tenant)] : await tenants.all(db)
-  const failed = await recountEach(db, asked, ({ tenant_id, name }, missing) => {
+  const failed = await recountEach(db, recounted_tables, asked, ({ tenant_id, name }, missing) => {
     if (missing instanceof Error) console.log([tenant_id, `failed: ${missing.message}`, name].join('\t'))
     else console.log([tenant_id, missing === 0 ? 'right' : `was off by ${missing} bytes`, name].join('\t'))
   })

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseAllow } from './callbacks/guard.ts'
 import { type Config, ConfigError, readConfig, type SettingName, settings, settingsHelp } from './config.ts'
-import { default_plans } from './quotas/plans.ts'
+import { default_plans } from './features.ts'
 
 const defaults: Config = {
   host: '127.0.0.1',

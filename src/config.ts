@@ -4,9 +4,10 @@ import { existsSync, readFileSync } from 'node:fs'
 import { limit } from './base/limit.ts'
 import { memory_bytes_default, memory_bytes_min } from './base/memory.ts'
 import { type AllowRange, parseAllow } from './callbacks/guard.ts'
-import type { Plans } from './contract/services.ts'
+import type { Plans } from './contract/dependencies.ts'
+import { default_plans, plan_limits } from './features.ts'
 import { parseRanges, type Range } from './http/address.ts'
-import { default_plans, parsePlans } from './quotas/plans.ts'
+import { parsePlans } from './quotas/plans.ts'
 
 export interface Config {
   host: string
@@ -251,7 +252,7 @@ function plans(file: string | undefined): Plans {
   if (file === undefined) return default_plans
   if (!existsSync(file)) throw new ConfigError('PLANS_FILE', `there is no file ${file}`)
   try {
-    return parsePlans(readFileSync(file, 'utf8'))
+    return parsePlans(readFileSync(file, 'utf8'), plan_limits)
   } catch (error) {
     throw new ConfigError('PLANS_FILE', `${file}: ${(error as Error).message}`)
   }

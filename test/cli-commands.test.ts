@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import type { Command } from 'commander'
 import { Cli } from '../cli/cli.ts'
 import { exit, failureOf } from '../cli/failures.ts'
+import { generated } from '../cli/generated.ts'
 import { programOf } from '../cli/program.ts'
 import { parseExact, visible, visibleJson } from '../cli/text.ts'
 import { WaystationError } from '../sdk/src/index.ts'
@@ -90,6 +91,18 @@ const commands: Record<string, string[]> = {
   openapi: ['openapi'],
 }
 
+/** A command that is not among those is called as in the first example of its help. */
+for (const { operation, examples } of generated) commands[operation] ??= wordsOf(examples[0]!)
+
+/** The words after `waystation`, without what the shell does with them and without profiles of somebody. */
+function wordsOf(example: string): string[] {
+  const [line] = example.replace(/^.*?\bwaystation /, '').split(/ (?:&&|[|>#]) ?/)
+  const words = [...line!.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(([, a, b, c]) => a ?? b ?? c!)
+  return words.filter(
+    (word, i) => !/^--(profile|save)$/.test(word) && !/^--(profile|save)$/.test(words[i - 1] ?? ''),
+  )
+}
+
 const hook = 'anybody may send to an inbox, with any client'
 const without_command: Record<string, string> = {
   checkRateLimitByQuery: 'the same check; a GET that counts would be repeated by anything on its way',
@@ -113,9 +126,7 @@ const without_operation: Record<string, string> = {
   'inbox tail': 'asks as messages does, without end',
 }
 
-const places = commandsOf(
-  programOf(new Cli({ ...({} as Cli['world']), env: {}, home: '', platform: 'linux' })),
-)
+const places = commandsOf(programOf(new Cli({ ...({} as Cli['io']), env: {}, home: '', platform: 'linux' })))
 
 function commandsOf(command: Command, words: string[] = []): { words: string[]; command: Command }[] {
   const inner = command.commands.flatMap((sub) => commandsOf(sub, [...words, sub.name()]))
@@ -146,15 +157,31 @@ describe('The commands and openapi.json', () => {
   test.each(Object.entries(commands))(
     '%s is asked for with its method at its path',
     async (operation_id, args) => {
-      const list = { items: [], next_cursor: null, nextAfter: null, total: 0 }
-      const answer = () => Response.json({ ...list, data: { ...list, allowed: true } })
-      const { asked, stderr, code } = await runInside([...args, '--json'], { answer })
-      expect([code, stderr, asked.length]).toEqual([0, '', 1])
-      const { method, path } = operations[operation_id as keyof typeof operations]
-      const form = new RegExp(`^${path.replace(/[.]/g, '\\.').replace(/\{\w+\}/g, '[^/]+')}$`)
-      expect([asked[0]!.method, asked[0]!.path.split('?')[0]!]).toEqual([method, expect.stringMatching(form)])
+      await expectCall(operation_id, args)
     },
   )
+
+  test.each(generated.map(({ operation, examples, usage }) => [operation, examples[0]!, usage] as const))(
+    'the first example of %s makes that call: %s',
+    (operation, example, usage) => {
+      // Without an id the oldest dead letter is claimed, and the tenant is that of the profile.
+      const operation_id = operation === 'claimItem' ? 'claimOldestItem' : operation
+      return expectCall(operation_id, [
+        ...wordsOf(example),
+        ...(usage.includes('[tenant_id]') ? ['ten_1'] : []),
+      ])
+    },
+  )
+
+  async function expectCall(operation_id: string, args: string[]): Promise<void> {
+    const list = { items: [], next_cursor: null, nextAfter: null, total: 0 }
+    const answer = () => Response.json({ ...list, data: { ...list, allowed: true } })
+    const { asked, stderr, code } = await runInside([...args, '--json'], { answer })
+    expect([code, stderr, asked.length]).toEqual([0, '', 1])
+    const { method, path } = operations[operation_id as keyof typeof operations]
+    const form = new RegExp(`^${path.replace(/[.]/g, '\\.').replace(/\{\w+\}/g, '[^/]+')}$`)
+    expect([asked[0]!.method, asked[0]!.path.split('?')[0]!]).toEqual([method, expect.stringMatching(form)])
+  }
 })
 
 test('The CLI knows the SDK by its one door, and of the service its start alone', () => {

@@ -85,7 +85,7 @@ forEachService('The approval page', (service) => {
         await page.getByRole('button', { name: 'Approve…' }).click()
         const dialog = page.getByRole('dialog', { name: 'Approve this?' })
         expect((await dialog.innerText()).replace(/\n+/g, '\n')).toBe(
-          'Approve this?\nRefund order 7?\nThe agent agent-one is told at once. This cannot be undone.\n' +
+          'Approve this?\nRefund order 7?\nThe agent agent-one is notified at once. This cannot be undone.\n' +
             'Your reason: within policy\nGo back\nYes, approve',
         )
         expect(await overflow(page)).toBe(0)

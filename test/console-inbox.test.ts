@@ -142,7 +142,7 @@ describe('An inbox', () => {
       await signIn(page, tenant, `/console/inboxes/${inbox.id}`)
       // The result is stored a moment after the receiver has answered.
       const failed = page.getByRole('cell', { name: 'failed' })
-      const again = page.getByRole('button', { name: 'Load anew' })
+      const again = page.getByRole('button', { name: 'Reload' })
       await page.getByRole('link', { name: 'POST /x' }).waitFor()
       while ((await failed.count()) === 0) {
         const answered = page.waitForResponse(/api\/webhook\/inb_\w+$/)

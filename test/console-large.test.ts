@@ -150,7 +150,8 @@ async function storeMany(): Promise<void> {
      ${counting(letters_stored)}
      select :tenant_id, printf('dlq_%026d', n), 'failed', 'order-' || n, 'agent', 'agent-one', 300, 0,
             :now - (10000 - n) * 5000, :now - (10000 - n) * 5000, 'cause ' || (n % 40), '{"n":' || n || '}' from counting`,
-    `update quota_usage set used = ${letters_stored} where tenant_id = :tenant_id and quota = 'dlq_items'`,
+    `insert into quota_usage (tenant_id, quota, used, version_floor) values (:tenant_id, 'dlq_items', ${letters_stored}, 0)
+     on conflict (tenant_id, quota) do update set used = excluded.used`,
   ]
   for (const [i, text] of texts.entries()) {
     await service.app.db.write((tx) => tx.run(unnamed(`large.${i}`, text), rows))

@@ -183,7 +183,7 @@ describe('The console', () => {
       ])
       await card('Failures of the last day').getByText('third').waitFor()
       expect(await card('Failures of the last day').locator('.figure').innerText()).toBe(
-        '3 failed and not mended',
+        '3 failed and not resolved',
       )
       expect((await card('Failures of the last day').locator('li a').allInnerTexts()).toSorted()).toEqual([
         'card declined',

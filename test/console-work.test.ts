@@ -64,7 +64,7 @@ describe('The console', () => {
       useRealTime(service)
       await chromium.visit(service.url, async (page) => {
         await signIn(page, tenant, '/console/schedules')
-        await page.getByText('Nothing is to come').waitFor()
+        await page.getByText('No call is scheduled').waitFor()
         await page.getByRole('tab', { name: 'Failed' }).click()
         await page.getByRole('link', { name: '/remind' }).click()
         expect(page.url()).toBe(`${service.url}/console/schedules/${id}?status=failed`)
@@ -242,27 +242,27 @@ describe('The console', () => {
       await signIn(page, tenant, '/console/dlq')
       await page.getByRole('link', { name: 'card declined' }).click()
       await page.getByText('Work on it').click()
-      expect(await verbs(page)).toEqual(['Claim it', 'Say that it is mended', 'Remove it'])
+      expect(await verbs(page)).toEqual(['Claim it', 'Resolve it', 'Delete it'])
       expect(await detail(page).locator('pre').first().innerText()).toStartWith(
         `curl -g -X POST '${service.url}/v1/dlq/${id}/claim'`,
       )
       await agent.dlq.claim(id)
       await lookAgain(page)
       await detail(page).getByText('Claimed by agent-one').waitFor()
-      await page.getByText('No failure waits to be mended').waitFor()
+      await page.getByText('No dead letter waits to be resolved').waitFor()
       expect(await verbs(page)).toEqual([
-        'Keep the lock for longer',
-        'Let it go, for others to claim',
-        'Give it up for good',
-        'Say that it is mended',
-        'Remove it',
+        'Extend the lock',
+        'Release it for others',
+        'Archive it',
+        'Resolve it',
+        'Delete it',
       ])
       await page.getByRole('tab', { name: 'Claimed' }).click()
       expect(page.url()).toBe(`${service.url}/console/dlq/${id}?status=claimed`)
       await page.getByRole('link', { name: 'card declined' }).waitFor()
       await service.ask('POST', `/v1/dlq/${id}/resolve`, { key: tenant.api_key })
       await lookAgain(page)
-      await page.getByText('Nobody works on one').waitFor()
+      await page.getByText('No dead letter is claimed').waitFor()
       const moments = page.getByRole('list', { name: 'What happened to it' }).locator('.history-title')
       await page.getByText('Resolved', { exact: true }).nth(1).waitFor()
       expect(await moments.allInnerTexts()).toEqual(['Resolved', 'Captured'])
@@ -288,10 +288,10 @@ describe('The console', () => {
       expect(await page.evaluate('document.activeElement.textContent')).toBe('That is all.')
       await page.getByRole('tab', { name: 'Failed' }).focus()
       await page.keyboard.press('End')
-      await page.getByText('None was given up').waitFor()
+      await page.getByText('No dead letter was archived').waitFor()
       expect(page.url()).toBe(`${service.url}/console/dlq?status=archived`)
       await page.reload()
-      await page.getByText('None was given up').waitFor()
+      await page.getByText('No dead letter was archived').waitFor()
     })
   })
 

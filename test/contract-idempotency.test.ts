@@ -3,7 +3,7 @@
 import { beforeAll, expect, test } from 'bun:test'
 import { day_ms } from '../src/base/clock.ts'
 import { type NamedRoute, successStatus } from '../src/contract/route.ts'
-import { routes } from '../src/routes.ts'
+import { routes } from '../src/features.ts'
 import {
   bearer,
   bytesButId,

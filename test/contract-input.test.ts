@@ -4,8 +4,8 @@ import { beforeAll, expect, test } from 'bun:test'
 import type { ErrorCode, Issue } from '../src/base/errors.ts'
 import { levels_max } from '../src/base/json.ts'
 import { type NamedRoute, type Route, successStatus } from '../src/contract/route.ts'
+import { routes } from '../src/features.ts'
 import { body_bytes_max } from '../src/http/upload.ts'
-import { routes } from '../src/routes.ts'
 import {
   bytesButId,
   call,
@@ -86,14 +86,14 @@ forEachService('a body', (service) => {
     const bom = Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), bytesOf(good)])
     const rows = [...texts.map(bytesOf), ...bytes, bom, ...(required(named.route) ? [bytesOf('')] : [])]
     for (const row of rows)
-      mustBeFault(named.route, await send(named, made, row), 'INVALID_JSON', String(row))
+      expectFault(named.route, await send(named, made, row), 'INVALID_JSON', String(row))
   })
 
   test.each(with_body)('%s: JSON that is no object is VALIDATION_FAILED', async (_, named) => {
     const made = await readyToRefuse(service, named, a)
     const issues = [{ path: '', message: 'must be an object' }]
     for (const text of ['[]', `[${bodyText(made.body!)}]`, '"x"', '1', 'true', 'null', ' [] '])
-      mustBeFault(named.route, await send(named, made, bytesOf(text)), 'VALIDATION_FAILED', text, issues)
+      expectFault(named.route, await send(named, made, bytesOf(text)), 'VALIDATION_FAILED', text, issues)
   })
 
   test.each(with_body)('%s: 64 levels are taken, 65 are not', async (_, named) => {
@@ -104,7 +104,7 @@ forEachService('a body', (service) => {
     const issues = [{ path: '', message: 'is nested deeper than 64 levels' }]
     for (const levels of [levels_max + 1, 10_000]) {
       const answer = await send(named, made, bytesOf(bodyText(made.body!, nested(levels))))
-      mustBeFault(named.route, answer, 'VALIDATION_FAILED', `${levels} levels`, issues)
+      expectFault(named.route, answer, 'VALIDATION_FAILED', `${levels} levels`, issues)
     }
   })
 
@@ -199,7 +199,7 @@ forEachService('a body', (service) => {
       const wrong = fields.map(([name, schema]) => [name, wrongValues(name, schema)] as const)
       const refuse = async (body: Json, names: string[]) => {
         const answer = await send(named, made, bytesOf(bodyText(body)))
-        mustBeFault(route, answer, 'VALIDATION_FAILED', bodyText(body).slice(0, 200), names.map(pointer))
+        expectFault(route, answer, 'VALIDATION_FAILED', bodyText(body).slice(0, 200), names.map(pointer))
       }
       for (const [name, values] of wrong) {
         for (const value of values) await refuse(withField(route, made.body!, name, value), [name])
@@ -231,7 +231,7 @@ forEachService('a body', (service) => {
           const { [name]: _other, ...rest } = made.body!
           const answer = await send(named, made, bytesOf(bodyText(rest, `"${name}":${text}`)))
           const issues = [{ path: `/${name}`, message: 'must be well-formed text without NUL' }]
-          mustBeFault(named.route, answer, 'VALIDATION_FAILED', `${name} ${text}`, issues)
+          expectFault(named.route, answer, 'VALIDATION_FAILED', `${name} ${text}`, issues)
         }
       }
     },
@@ -249,7 +249,7 @@ forEachService('a body', (service) => {
         }
         const made = await readyToRefuse(service, named, a)
         const answer = await send(named, made, nulled(made.body!))
-        mustBeFault(route, answer, 'VALIDATION_FAILED', name, [{ path: `/${name}`, message: 'is required' }])
+        expectFault(route, answer, 'VALIDATION_FAILED', name, [{ path: `/${name}`, message: 'is required' }])
       }
     },
   )
@@ -276,7 +276,7 @@ forEachService('a body', (service) => {
       const { [name]: given, ...rest } = made.body!
       const value = given === undefined ? good : JSON.stringify(given)
       const twice = bodyText(rest, `"${name}":${value}`, `"${escaped}":${JSON.stringify(wrong)}`)
-      mustBeFault(route, await send(named, made, bytesOf(twice)), 'VALIDATION_FAILED', twice, [pointer(name)])
+      expectFault(route, await send(named, made, bytesOf(twice)), 'VALIDATION_FAILED', twice, [pointer(name)])
       if (given === undefined) continue
       await taken(named, ({ [name]: mine, ...others }) =>
         bytesOf(
@@ -307,7 +307,7 @@ forEachService('a query', (service) => {
     const { route } = named
     const refuse = async (query: string, names: string[]) => {
       const answer = await ask(service, named, a, query)
-      mustBeFault(route, answer, 'VALIDATION_FAILED', query, names.map(inQuery))
+      expectFault(route, answer, 'VALIDATION_FAILED', query, names.map(inQuery))
     }
     const fields = fieldsOf(route.query)
     for (const [name, schema] of fields) {
@@ -353,7 +353,7 @@ forEachService('a query', (service) => {
       const good = encodeURIComponent(String(example(named.route, name, schema)))
       expect((await ask(service, named, a, `${name}=${good}`)).status).toBe(200)
       const answer = await ask(service, named, a, `${name}=${good}&${name}=%00`)
-      mustBeFault(named.route, answer, 'VALIDATION_FAILED', name, [inQuery(name)])
+      expectFault(named.route, answer, 'VALIDATION_FAILED', name, [inQuery(name)])
     }
   })
 })
@@ -383,7 +383,7 @@ function inQuery(name: string): Issue {
 }
 
 /** This code with these issues, or the one code that the route has for every fault of its body. */
-function mustBeFault(route: Route, answer: Answer, code: ErrorCode, what: string, issues?: Issue[]): void {
+function expectFault(route: Route, answer: Answer, code: ErrorCode, what: string, issues?: Issue[]): void {
   const { error } = answer.body ?? {}
   expect([what, answer.status, error?.code]).toEqual([what, 400, route.body_error ?? code])
   const told = error.details?.issues?.toSorted((one: Issue, two: Issue) => (one.path < two.path ? -1 : 1))

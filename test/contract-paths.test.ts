@@ -2,7 +2,7 @@
 
 import { beforeAll, expect, test } from 'bun:test'
 import { type Route, successStatus } from '../src/contract/route.ts'
-import { routes } from '../src/routes.ts'
+import { routes } from '../src/features.ts'
 import {
   bearer,
   bytesButId,
@@ -47,6 +47,7 @@ forEachService('a path', (service) => {
     '%s: OPTIONS is 204 with Allow, methods that it lacks are 405 with Allow',
     async (path) => {
       const allowed = allowedOn(path)
+      const { route } = routes.find((named) => named.route.path === path)!
       const url = filled(path)
       const options = await service.ask('OPTIONS', url)
       expect([options.status, options.text, options.headers.get('allow')]).toEqual([
@@ -65,7 +66,7 @@ forEachService('a path', (service) => {
           expect([method, answer.headers.get('allow')]).toEqual([method, allowed.join(', ')])
           expect(answer.status).toBe(405)
           if (method === 'HEAD') expect(answer.text).toBe('')
-          else expect(bytesButId(answer)).toBe(errorBytes('METHOD_NOT_ALLOWED', { path }))
+          else expect(bytesButId(answer)).toBe(errorBytes('METHOD_NOT_ALLOWED', route))
         }
       }
       expect(others.length).toBeGreaterThan(0)

@@ -4,9 +4,9 @@ import { beforeAll, expect, test } from 'bun:test'
 import { second_ms } from '../src/base/clock.ts'
 import { newKey } from '../src/base/keys.ts'
 import type { CallerKind } from '../src/contract/caller.ts'
+import { api } from '../src/contract/group.ts'
 import { type Route, successStatus } from '../src/contract/route.ts'
-import { isApi } from '../src/contract/surface.ts'
-import { routes } from '../src/routes.ts'
+import { routes } from '../src/features.ts'
 import {
   bearer,
   bytesButId,
@@ -14,10 +14,10 @@ import {
   caller_kinds,
   callersOf,
   errorBytes,
+  expectEnvelope,
   idParams,
   isAuthenticated,
   type Keyring,
-  mustBeEnvelope,
   neverExisted,
   newKeyring,
   ownHeaders,
@@ -28,7 +28,7 @@ import {
   seenBy,
   titled,
 } from './support/contract.ts'
-import { type Dead, mustBeKnown, unusable, withDeadKeys } from './support/contract-credentials.ts'
+import { type Dead, requireKnown, unusable, withDeadKeys } from './support/contract-credentials.ts'
 import { exampleBody } from './support/contract-examples.ts'
 import { cron_secret, forEachService, type TestService } from './support/service.ts'
 
@@ -50,7 +50,7 @@ forEachService('every route', (service) => {
       const { route } = named
       for (const [who, headers] of callersOf(route, a)) {
         const keyless = who === 'anybody' || who === 'cron'
-        const forms = ['own header', 'Bearer', 'both', ...(isApi(route.path) ? ['x-api-key alone'] : [])]
+        const forms = ['own header', 'Bearer', 'both', ...(route.group === api ? ['x-api-key alone'] : [])]
         for (const form of keyless ? [who] : forms) {
           const made = await ready(service, named, a)
           const own = keyless ? headers : ownHeaders(made.keyring, who as CallerKind)
@@ -90,7 +90,7 @@ forEachService('every route', (service) => {
           [...kept, ...replaced].map(async (id) => {
             const sent = { headers: { ...headers, 'x-request-id': id } }
             const answer = await service.ask(named.route.method, made.path, sent)
-            if (answer.status >= 400 && answer.body.error) mustBeEnvelope(answer, named.route)
+            if (answer.status >= 400 && answer.body.error) expectEnvelope(answer, named.route)
             return answer.headers.get('x-request-id')
           }),
         )
@@ -215,7 +215,7 @@ forEachService('the key of a request', (service) => {
         const made = await readyIn(service, named, owner)
         // Remembered a millisecond before, which must not help it.
         service.clock.advance(Math.max(0, after_ms - 1))
-        await mustBeKnown(service, owner.keys[kind])
+        await requireKnown(service, owner.keys[kind])
         service.clock.advance(Math.min(1, after_ms))
         const answer = await call(service, named, made, { headers: ownHeaders(owner, kind) })
         if (status === 401) expect([after_ms, answer.status]).toEqual([after_ms, 401])

@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { unnamed } from '../src/db/db.ts'
-import { default_plans } from '../src/quotas/plans.ts'
+import { default_plans } from '../src/features.ts'
 import { type Found, findIn, type History, judge } from './support/crash-history.ts'
 import {
   client,
@@ -396,7 +396,7 @@ describe('the judge of the kills', () => {
       (found) => Object.assign(found.usage[0]!, { used: 2 }),
       ['t: agents says 2, there are 1'],
     ],
-    ['a tenant by half', (found) => found.usage.pop(), ['t: has 5 counters']],
+    ['a tenant by half', (found) => found.usage.pop(), ['t: has no counter of stored bytes']],
     [
       'a broken file',
       (found) => Object.assign(found, { integrity: 'row 7 missing' }),

@@ -4,10 +4,10 @@ import { describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { errorsText } from '../scripts/errors.ts'
 import { type ErrorCode, errors } from '../src/base/errors.ts'
 import { settings, settingsHelp } from '../src/config.ts'
-import { migrations } from '../src/db/migrate.ts'
-import { routes } from '../src/routes.ts'
+import { migrations, routes } from '../src/features.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const codes = Object.keys(errors) as ErrorCode[]
@@ -15,6 +15,10 @@ const names = Object.keys(settings) as (keyof typeof settings)[]
 
 describe('docs/errors.md', () => {
   const sections = sectionsOf('docs/errors.md')
+
+  test('in git is what the codes say; after a change run: npm run openapi', () => {
+    expect(textOf('docs/errors.md')).toBe(errorsText())
+  })
 
   test('has a heading for every error code, once, and none for a code that is gone', () => {
     expect(sections.map(({ title }) => title).toSorted()).toEqual(codes.toSorted())
@@ -49,7 +53,7 @@ describe('every error code', () => {
     return (
       file.endsWith('.ts') &&
       !file.endsWith('.test.ts') &&
-      !['errors.ts', 'openapi.ts'].includes(file.split('/').at(-1)!)
+      !['errors.ts', 'responses.ts'].includes(file.split('/').at(-1)!)
     )
   })
   // A list of what a route may answer is no use of a code.

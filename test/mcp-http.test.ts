@@ -3,7 +3,7 @@
 import { describe, expect, spyOn, test } from 'bun:test'
 import { answerPost } from '../mcp/http.ts'
 import { hour_ms, iso } from '../src/base/clock.ts'
-import { Waiters } from '../src/base/waiters.ts'
+import { Notifier } from '../src/base/notifier.ts'
 import { type Ask, cron_secret, forEachService } from './support/service.ts'
 
 const friendly_origin = 'https://app.example.com'
@@ -319,15 +319,15 @@ forEachService(
       const { api_key: key } = await service.signUp()
       const inbox = (await service.ask('POST', '/api/webhook', { key })).body.data
       const gone = new AbortController()
-      const { wait, leave } = Waiters.prototype
+      const { wait, leave } = Notifier.prototype
       const began = Promise.withResolvers<void>()
       const ended = Promise.withResolvers<void>()
       const spies = [
-        spyOn(Waiters.prototype, 'wait').mockImplementation(function (this: Waiters, ...args) {
+        spyOn(Notifier.prototype, 'wait').mockImplementation(function (this: Notifier, ...args) {
           began.resolve()
           return wait.apply(this, args)
         }),
-        spyOn(Waiters.prototype, 'leave').mockImplementation(function (this: Waiters, tenant_id) {
+        spyOn(Notifier.prototype, 'leave').mockImplementation(function (this: Notifier, tenant_id) {
           leave.call(this, tenant_id)
           ended.resolve()
         }),

@@ -2,7 +2,7 @@
 
 import { expect, spyOn, test } from 'bun:test'
 import { join } from 'node:path'
-import { Waiters } from '../src/base/waiters.ts'
+import { Notifier } from '../src/base/notifier.ts'
 import { connect, transports } from './support/mcp.ts'
 import { forEachService } from './support/service.ts'
 
@@ -25,9 +25,9 @@ forEachService('MCP', (service) => {
       ).data
       await agent.call('kv_put', { namespace: 'state', key: 'asked', value: { checkpoint: id } })
 
-      const { wait } = Waiters.prototype
+      const { wait } = Notifier.prototype
       const began = Promise.withResolvers<void>()
-      const spy = spyOn(Waiters.prototype, 'wait').mockImplementation(function (this: Waiters, ...args) {
+      const spy = spyOn(Notifier.prototype, 'wait').mockImplementation(function (this: Notifier, ...args) {
         began.resolve()
         return wait.apply(this, args)
       })

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
-import { local_errors, next_steps } from '../mcp/errors.ts'
+import { local_errors, nextStep } from '../mcp/errors.ts'
 import { ready_tools } from '../mcp/server.ts'
 import openapi from '../openapi.json' with { type: 'json' }
 
@@ -106,15 +106,22 @@ test('every call that creates takes an idempotency_key', () => {
   expect(creating.filter(({ places }) => !places.has('idempotency_key'))).toEqual([])
 })
 
-test('there is a next step for every code that may be answered, and for none that may not', () => {
+test('there is a next step of its own for every code that may be answered', () => {
   const codes = asked.flatMap(({ responses }) =>
     Object.entries(responses).flatMap(([status, { description }]) =>
       status < '400' ? [] : (description.match(/[A-Z][A-Z_]{4,}/g) ?? []),
     ),
   )
   const elsewhere = ['ROUTE_NOT_FOUND', 'METHOD_NOT_ALLOWED', ...Object.keys(local_errors)]
-  expect(Object.keys(next_steps).toSorted()).toEqual([...new Set([...codes, ...elsewhere])].toSorted())
-  for (const sentence of Object.values(next_steps)) expect(sentence).toMatch(/^[A-Z].{20,}\.$/)
+  const errors = openapi['x-errors']
+  const for_any_other = nextStep(errors, 'NO_SUCH_CODE')
+  for (const code of new Set([...codes, ...elsewhere])) {
+    const sentence = nextStep(errors, code)
+    expect(sentence).toMatch(/^[A-Z].{20,}\.$/)
+    expect(sentence).not.toBe(for_any_other)
+  }
+  const known: string[] = openapi.components.schemas.Error.properties.error.properties.code.enum
+  expect(Object.keys(errors)).toEqual(known)
 })
 
 test('docs/mcp.md has a row for each tool, with its title and its hints', () => {

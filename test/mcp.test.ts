@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { newKey } from '../src/base/keys.ts'
-import { Waiters } from '../src/base/waiters.ts'
+import { Notifier } from '../src/base/notifier.ts'
 import { connect, type McpClient, transports } from './support/mcp.ts'
 import { forEachService, type TestTenant } from './support/service.ts'
 
@@ -45,13 +45,16 @@ forEachService('MCP', (service) => {
     function watchWaits() {
       const began = Promise.withResolvers<void>()
       const ended = Promise.withResolvers<void>()
-      const { wait, leave } = Waiters.prototype
-      const on_wait = spyOn(Waiters.prototype, 'wait').mockImplementation(function (this: Waiters, ...args) {
+      const { wait, leave } = Notifier.prototype
+      const on_wait = spyOn(Notifier.prototype, 'wait').mockImplementation(function (
+        this: Notifier,
+        ...args
+      ) {
         began.resolve()
         return wait.apply(this, args)
       })
-      const on_leave = spyOn(Waiters.prototype, 'leave').mockImplementation(function (
-        this: Waiters,
+      const on_leave = spyOn(Notifier.prototype, 'leave').mockImplementation(function (
+        this: Notifier,
         tenant_id,
       ) {
         leave.call(this, tenant_id)
@@ -251,7 +254,7 @@ forEachService('MCP', (service) => {
         expect([is_error, data.code, data.next_step]).toEqual([
           true,
           'VALIDATION_FAILED',
-          'Correct the arguments that details.issues names, then call again.',
+          'Correct what details.issues names, then send the request again.',
         ])
         return data.details.issues
       }

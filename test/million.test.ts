@@ -10,7 +10,7 @@ import { bind, type Params, type Statement, statements } from '../src/db/db.ts'
 import { postgres_session, postgresText, sqliteText } from '../src/db/dialect.ts'
 import { sqlitePath } from '../src/db/open.ts'
 import { lease_rows_max } from '../src/jobs/store.ts'
-import '../src/routes.ts'
+import '../src/features.ts'
 import '../src/maintenance/purge.ts'
 import { TestClock } from './support/clock.ts'
 import { forEachDatabase } from './support/databases.ts'
@@ -62,8 +62,8 @@ function others(name: string): number {
 const walks: Record<string, string> = {
   'kv.tenants_expired': 'INDEX kv_entries_expiring (expires_at>? AND expires_at<?)',
   'kv.tenants_forgotten': 'INDEX kv_entries_tombstones (expires_at<?)',
-  'kv.bury_expired': 'INDEX kv_entries_tenant_expiring (tenant_id>? AND (tenant_id,expires_at)<(?,?))',
-  'kv.forget': 'INDEX kv_entries_tenant_tombstones (tenant_id>? AND (tenant_id,expires_at)<(?,?))',
+  'kv.tombstone_expired': 'INDEX kv_entries_tenant_expiring (tenant_id>? AND (tenant_id,expires_at)<(?,?))',
+  'kv.delete_tombstones': 'INDEX kv_entries_tenant_tombstones (tenant_id>? AND (tenant_id,expires_at)<(?,?))',
   'kv.purge': 'PRIMARY KEY (tenant_id=?)',
   'dlq.tenants_lapsed': 'INDEX dlq_items_locked (locked_until<?)',
   'dlq.tenants_ended': 'INDEX dlq_items_ended (updated_at<?)',
@@ -75,7 +75,7 @@ const walks: Record<string, string> = {
   'inbox.clearable': 'INDEX inboxes_clearing (clear_at>? AND clear_at<?)',
   'inbox.clear': 'INDEX sqlite_autoindex_inbox_messages_1 (tenant_id=? AND inbox_id=? AND seq>?)',
   'inbox.drop_up_to': 'INDEX sqlite_autoindex_inbox_messages_1 (tenant_id=? AND inbox_id=? AND seq<?)',
-  'inbox.forgettable': 'INDEX inboxes_forgetting (forget_at<?)',
+  'inbox.deletable': 'INDEX inboxes_deleting (delete_at<?)',
   'inbox.purge': 'PRIMARY KEY (tenant_id=?)',
   'idempotency.sweep': 'INDEX idempotency_keys_expiring (expires_at<?)',
   'idempotency.any_expired': 'INDEX idempotency_keys_expiring (expires_at<?)',
@@ -104,7 +104,7 @@ const of_status = (table: string) =>
 
 /** The same for pages, and what is asked for them. */
 const pages: Record<string, string> = {
-  'kv.walk': 'PRIMARY KEY ((tenant_id,namespace,key)>(?,?,?))',
+  'kv.scan': 'PRIMARY KEY ((tenant_id,namespace,key)>(?,?,?))',
   'kv.walk_from': 'PRIMARY KEY ((tenant_id,namespace,key)>(?,?,?))',
   'kv.count_expired': 'INDEX kv_entries_tenant_expiring (tenant_id>? AND (tenant_id,expires_at)<(?,?))',
   'inbox.count_expired': 'INDEX inboxes_tenant_expiring (tenant_id>? AND (tenant_id,expires_at)<(?,?))',
@@ -144,7 +144,7 @@ const of_few_rows = [
   'quotas.purge_calls',
   'audit.purge_head',
   'inbox.cleared',
-  'inbox.forget',
+  'inbox.delete',
 ]
 
 /** A lease finds its jobs by their key, however many the tenant has. */
@@ -157,7 +157,7 @@ const steps = Object.keys(looked_for).map((name) => statements.get(name)!)
 
 test('every statement that sweeps or purges is looked at here', () => {
   const names = [...statements.keys()].filter((name) =>
-    /\.(purge|sweep|bury|forget|forgettable|clear|expire$|release_lapsed|tenants_|drop_up_to|any_expired|active|paused)/.test(
+    /\.(purge|sweep|tombstone|delete_tombstones|delete_row|deletable|clear|expire$|release_lapsed|tenants_|drop_up_to|any_expired|active|paused)/.test(
       name,
     ),
   )

@@ -2,10 +2,10 @@ import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { openapiText } from '../scripts/openapi.ts'
+import type { ErrorRow } from '../src/base/error-rows.ts'
 import { type ErrorCode, errors } from '../src/base/errors.ts'
-import { errorCodesOf } from '../src/contract/openapi.ts'
-import { isApi } from '../src/contract/surface.ts'
-import { routes } from '../src/routes.ts'
+import { errorCodesOf } from '../src/contract/responses.ts'
+import { routes } from '../src/features.ts'
 import { forEachService } from './support/service.ts'
 
 const file = readFileSync(new URL('../openapi.json', import.meta.url), 'utf8')
@@ -23,7 +23,11 @@ interface Document {
   openapi: string
   tags: { name: string }[]
   paths: Record<string, Record<string, Operation>>
-  components: { securitySchemes: object; schemas: object }
+  components: {
+    securitySchemes: object
+    schemas: { Error: { properties: { error: { properties: { code: { enum: string[] } } } } } }
+  }
+  'x-errors': Record<string, object>
 }
 const document = JSON.parse(file) as Document
 const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
@@ -106,11 +110,29 @@ describe('openapi.json', () => {
     const schemes = Object.keys(document.components.securitySchemes)
     for (const requirement of operation.security)
       for (const scheme of Object.keys(requirement)) expect(schemes).toContain(scheme)
-    const of_agent = isApi(route.path) ? ['api_key'] : ['agent', 'agent_id']
+    const of_agent = route.path.startsWith('/api/') ? ['api_key'] : ['agent', 'agent_id']
     const own = route.auth.map((kind) => (kind === 'agent' ? of_agent : [kind]))
     expect(operation.security.map((requirement) => Object.keys(requirement))).toEqual(
       route.cron ? [['cron']] : route.auth.length === 0 ? [] : [...own, ['bearer']],
     )
+  })
+
+  test('carries the row of every error code', () => {
+    const rows = Object.entries(errors).map(([code, row]) => {
+      const { status, precondition_status, message, next, exit } = row as ErrorRow
+      return [code, { status, ...(precondition_status && { precondition_status }), message, next, exit }]
+    })
+    expect(document['x-errors']).toEqual(Object.fromEntries(rows))
+    const { code } = document.components.schemas.Error.properties.error.properties
+    expect(code.enum).toEqual(Object.keys(document['x-errors']))
+  })
+
+  test.each(operations)('%s shows the headers that its replies declare', (_, operation) => {
+    const { route } = routes.find(({ name }) => name === operation.operationId)!
+    for (const [status, { headers = {} }] of Object.entries(route.replies)) {
+      const shown = operation.responses[status]!.headers
+      for (const name of Object.keys(headers)) expect(shown).toHaveProperty([name])
+    }
   })
 
   test('refers only to what it holds', () => {

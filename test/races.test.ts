@@ -9,10 +9,10 @@ import { SQL } from 'bun'
 import * as audit from '../src/audit/service.ts'
 import { day_ms } from '../src/base/clock.ts'
 import { unnamed } from '../src/db/db.ts'
+import { default_plans } from '../src/features.ts'
 import { claimOf } from '../src/idempotency/service.ts'
-import { sweep } from '../src/maintenance/sweep.ts'
-import { default_plans } from '../src/quotas/plans.ts'
 import { type Tap, type Wire, wireTo } from './support/crash-postgres.ts'
+import { sweep } from './support/maintenance.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from './support/postgres.ts'
 import { type Answer, type Ask, forEachService, TestService, type TestTenant } from './support/service.ts'
 
@@ -572,7 +572,10 @@ describe('on PostgreSQL', () => {
     const key = 'still-running'
     const body = JSON.stringify({ action: 'slow' })
     const caller = { kind: 'agent', tenant_id, agent_id, plan: 'free', status: 'active' } as const
-    const { key_hash, fingerprint } = claimOf(key, caller, '', 'POST /v1/audit', Buffer.from(body))
+    const { key_hash, fingerprint } = claimOf({
+      ...{ key, caller, route: 'POST /v1/audit' },
+      body: Buffer.from(body),
+    })
     const first = new SQL({ url, max: 1 })
     await first.unsafe('begin').simple()
     await first.unsafe(

@@ -1,9 +1,16 @@
-// The SDK: types and methods against openapi.json, and every noun against the service.
+// The SDK: types and methods against openapi.json, and every resource against the service.
 
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
-import { sdkTypesText } from '../scripts/sdk-types.ts'
-import { hasCode, RawJson, Waystation, WaystationError } from '../sdk/src/index.ts'
+import {
+  type Document,
+  hasBodyArgument,
+  methodOf,
+  operationsOf,
+  resourceOf,
+} from '../scripts/clients/model.ts'
+import { clientFiles } from '../scripts/clients.ts'
+import { hasCode, type Pages, RawJson, Waystation, WaystationError } from '../sdk/src/index.ts'
 import { encodeJson, memberText } from '../sdk/src/json.ts'
 import { type Operations, operations } from '../sdk/src/types.ts'
 import { all, clientsOf, failureOf, TestPlatform } from './support/sdk.ts'
@@ -11,9 +18,7 @@ import { forEachService } from './support/service.ts'
 
 type Operation = keyof Operations
 
-const openapi = JSON.parse(readFileSync(new URL('../openapi.json', import.meta.url), 'utf8')) as {
-  paths: Record<string, Record<string, { operationId: string }>>
-}
+const openapi = JSON.parse(readFileSync(new URL('../openapi.json', import.meta.url), 'utf8')) as Document
 const operation_ids = Object.values(openapi.paths).flatMap((methods) =>
   Object.values(methods).map(({ operationId }) => operationId),
 )
@@ -108,8 +113,26 @@ const verbs = [
   'rateLimit.wait',
 ]
 
+/** Own and inherited ones. */
 function methodsOf(of: object): string[] {
-  return Object.getOwnPropertyNames(Object.getPrototypeOf(of)).filter((name) => name !== 'constructor')
+  const prototype = Object.getPrototypeOf(of) as object
+  if (prototype === Object.prototype) return []
+  const own = Object.getOwnPropertyNames(prototype).filter((name) => name !== 'constructor')
+  return [...new Set([...own, ...methodsOf(prototype)])]
+}
+
+/** A method for each operation that the contract names: with texts for its arguments, and nothing else. */
+const generated = operationsOf(openapi).filter(({ sdk, id }) => sdk && !(id in methods))
+for (const operation of generated) {
+  const { id, path_fields, sdk } = operation
+  const texts = [...path_fields, ...(sdk!.arguments ?? [])].map(() => 'x')
+  const rest = hasBodyArgument(operation) ? [{}] : []
+  methods[id] = async (client) => {
+    const owner = (resourceOf(operation) ? client[resourceOf(operation) as 'kv'] : client) as object
+    const method = Reflect.get(owner, methodOf(operation)) as (...given: unknown[]) => object
+    const result = method.call(owner, ...texts, ...rest)
+    return 'page' in result ? (result as Pages<unknown>).page() : result
+  }
 }
 
 /** A client whose requests end here, and what it asked for. */
@@ -130,9 +153,12 @@ function recording(answer: { status?: number; body?: string; headers?: Record<st
 }
 
 describe('The SDK and openapi.json', () => {
-  test('sdk/src/types.ts is what openapi.json says; after a change run: bun scripts/sdk-types.ts', () => {
-    expect(readFileSync(new URL('../sdk/src/types.ts', import.meta.url), 'utf8')).toBe(sdkTypesText())
-  })
+  test.each(Object.entries(clientFiles()))(
+    '%s is what openapi.json says; after a change run: npm run clients',
+    (file, text) => {
+      expect(readFileSync(new URL(`../${file}`, import.meta.url), 'utf8')).toBe(text)
+    },
+  )
 
   test('every operation has its method, or a reason to have none', () => {
     const covered = [...Object.keys(methods), ...Object.keys(without_method)]

@@ -56,7 +56,7 @@ forEachService('A page that has looked at enough rows', (service) => {
     await plant(
       service,
       4 * looked_max + 100,
-      'kv_entries (tenant_id, namespace, key, value, version, born, counted, expires_at, updated_at)',
+      'kv_entries (tenant_id, namespace, key, value, version, created_version, counted, expires_at, updated_at)',
       `:tenant_id, 'graves', 'k' || (10000 + i), null, 1, 1, 0, 0, 0`,
       { tenant_id: tenant.tenant_id },
     )

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
+import { indexText } from '../scripts/docs-index.ts'
 import { forEachService } from './support/service.ts'
 
 const folder = join(import.meta.dir, '..', 'docs')
@@ -18,6 +19,22 @@ describe('docs/README.md', () => {
     )
     const pages = files.filter((file) => file !== 'README.md')
     expect(listed.toSorted()).toEqual(pages.map((file) => [file, ...headOf(file)]).toSorted())
+  })
+})
+
+describe('scripts/docs-index.ts', () => {
+  test('writes the index that is in git', () => {
+    expect(indexText()).toBe(index)
+  })
+
+  test('adds a line for the page of a feature that has none, and writes titles and sentences as the pages have them', () => {
+    const line = /^- \[Key-value store\].*\n/m
+    const without = index.replace(line, '').replace('- [Agents](agents.md): ', '- [Agent](agents.md): Old. ')
+    const [added] = line.exec(index)!
+    const made = indexText(without)
+    expect(made.split('\n').toSorted()).toEqual(index.split('\n').toSorted())
+    expect(made.indexOf(added)).toBeGreaterThan(made.indexOf('- [Rate limiter]'))
+    expect(made.indexOf(added)).toBeLessThan(made.indexOf('## Operate it'))
   })
 })
 

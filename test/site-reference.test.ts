@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { routes } from '../src/routes.ts'
+import { routes } from '../src/features.ts'
 import { useChromium } from './support/chromium.ts'
 import { databaseFolder } from './support/folders.ts'
 import { TestService } from './support/service.ts'

@@ -4,16 +4,16 @@ import { beforeAll, expect, test } from 'bun:test'
 import { second_ms } from '../src/base/clock.ts'
 import { newKey } from '../src/base/keys.ts'
 import { type NamedRoute, successStatus } from '../src/contract/route.ts'
-import { routes } from '../src/routes.ts'
+import { routes } from '../src/features.ts'
 import { call, callersOf, type Keyring, newKeyring, ready, titled } from './support/contract.ts'
-import { mustBeKnown } from './support/contract-credentials.ts'
+import { requireKnown } from './support/contract-credentials.ts'
 import { exampleBody } from './support/contract-examples.ts'
 import { cron_secret, forEachService } from './support/service.ts'
 
 const tenant_view = ['tenants.find', 'kv.count_expired', 'inbox.count_expired', 'quotas.used']
 
 /** Once for each namespace and once at the end. */
-const a_name_each = 'kv.walk'
+const a_name_each = 'kv.scan'
 
 /** Operation to the statements of one successful call, in order; its key was used a moment ago. */
 const budgets: Record<string, string[]> = {
@@ -92,7 +92,7 @@ const budgets: Record<string, string[]> = {
   tick: [
     ...['tenants.pause_pending', 'jobs.due', 'jobs.oldest_due'],
     ...['kv.tenants_expired', 'kv.tenants_forgotten', 'dlq.tenants_lapsed', 'dlq.tenants_ended'],
-    ...['inbox.tenants_expired', 'inbox.clearable', 'inbox.forgettable', 'quotas.sweep_calls', 'usage.sweep'],
+    ...['inbox.tenants_expired', 'inbox.clearable', 'inbox.deletable', 'quotas.sweep_calls', 'usage.sweep'],
     ...['idempotency.sweep', 'idempotency.any_expired', 'credentials.sweep', 'tenants.purgeable'],
   ],
   livez: [],
@@ -132,7 +132,12 @@ forEachService('statements', (service) => {
   let a: Keyring
   beforeAll(async () => {
     a = await newKeyring(service)
+    // The first use of a quota makes its counter: see the last test.
+    for (const name of ['captureItem', 'createInbox', 'createSchedule', 'putValue', 'checkRateLimit'])
+      await useOnce(named(name))
   })
+
+  const named = (name: string) => routes.find((route) => route.name === name)!
 
   async function counted(work: () => Promise<unknown>): Promise<string[]> {
     const names: string[] = []
@@ -153,8 +158,13 @@ forEachService('statements', (service) => {
     // What was decided to get there is told first, so that nothing of it runs meanwhile.
     await service.ask('POST', '/v1/tick', { key: cron_secret })
     const [, headers] = callersOf(named.route, made.keyring)[0]!
-    await mustBeKnown(service, made.keyring.keys[named.route.auth[0] ?? 'admin'])
+    await requireKnown(service, made.keyring.keys[named.route.auth[0] ?? 'admin'])
     return { made, headers }
+  }
+
+  async function useOnce(named: NamedRoute): Promise<void> {
+    const { made, headers } = await warm(named)
+    expect((await call(service, named, made, { headers })).status).toBe(successStatus(named.route))
   }
 
   test('every route has its budget, and no budget is for a route that is gone', () => {
@@ -209,6 +219,15 @@ forEachService('statements', (service) => {
       expect(await counted(() => service.ask('GET', '/v1/audit', { key: unknown }))).toEqual([
         'credentials.find',
       ])
+  })
+
+  test('the first use of a quota makes its counter: one more, once for each tenant', async () => {
+    const { api_key } = await service.signUp()
+    const capture = (text: string) =>
+      counted(() => service.ask('POST', '/v1/dlq', { key: api_key, body: { payload: {}, error: text } }))
+    const [insert, take, find] = budgets.captureItem!
+    expect((await capture('first')).slice(-4)).toEqual([insert!, take!, 'quotas.start', find!])
+    expect(await capture('second')).toEqual([insert!, take!, find!])
   })
 
   test.each(titled(routes.filter(({ route }) => route.create)))(

@@ -6,8 +6,9 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, extname, join, normalize, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import '../src/app.ts'
+import type { Feature } from '../src/contract/feature.ts'
 import { type Statement, statements } from '../src/db/db.ts'
-import { migrations } from '../src/db/migrate.ts'
+import { features, migrations } from '../src/features.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const texts = new Map<string, string>()
@@ -20,26 +21,29 @@ const source = files.filter(
 )
 const code = files.filter((file) => /\.(tsx?|mjs)$/.test(file))
 
+/** The nouns of the API, and what they use, each a folder with a feature.ts. */
+const nouns = features.filter(({ name, routes }) => routes && name !== 'maintenance').map(({ name }) => name)
+const rooms = features.filter(({ routes }) => !routes).map(({ name }) => name)
+
 describe('imports', () => {
   /** Inner first: a file imports from its own folder and from the layers before its own. */
   const layers: string[][] = [
     ['base', 'version.ts'],
     ['db', 'callbacks'],
     ['contract'],
-    ['jobs', 'idempotency'],
-    [
-      ...['credentials', 'quotas', 'secrets', 'kv', 'ratelimit', 'audit', 'dlq', 'schedules', 'checkpoints'],
-      ...['agents', 'approval-keys', 'inbox', 'tenants', 'usage', 'health'],
-    ],
+    rooms,
+    nouns,
     ['maintenance'],
     ['http'],
-    ['site'],
-    ['config.ts', 'routes.ts'],
+    ['features.ts'],
+    ['site', 'config.ts'],
+    ['app'],
     ['app.ts'],
     ['main.ts', 'admin.ts'],
   ]
-  const features = layers[4]!
   const layerOf = (file: string) => layers.findIndex((layer) => layer.includes(placeOf(file)))
+  const mayMeet = (from: string, to: string) =>
+    [nouns, rooms, ['site', 'config.ts']].some((layer) => layer.includes(from) && layer.includes(to))
 
   test('every file of src has its layer, and no layer names what is gone', () => {
     expect(source.filter((file) => layerOf(file) === -1)).toEqual([])
@@ -49,31 +53,38 @@ describe('imports', () => {
   test('point inward', () => {
     const outward = imports().filter(({ from, to }) => {
       const same_layer_other_place = layerOf(from) === layerOf(to) && placeOf(from) !== placeOf(to)
-      const between_features = features.includes(placeOf(from)) && features.includes(placeOf(to))
-      return layerOf(to) > layerOf(from) || (same_layer_other_place && !between_features)
+      return layerOf(to) > layerOf(from) || (same_layer_other_place && !mayMeet(placeOf(from), placeOf(to)))
     })
     expect(outward.map(shown)).toEqual([])
   })
 
   test("take another feature's service.ts and nothing else of it", () => {
     const reasons: Record<string, string> = {
-      'src/app.ts -> src/credentials/cache.ts': 'the composition makes the cache',
+      'src/app/parts.ts -> src/credentials/cache.ts': 'the composition makes the cache',
       'src/config.ts -> src/quotas/plans.ts': 'the configuration reads the table of plans',
+      'src/features.ts -> src/quotas/plans.ts': 'the defaults of plans are those of the features',
       ...Object.fromEntries(
         imports()
-          .filter(({ from, to }) => from === 'src/routes.ts' && features.includes(placeOf(to)))
-          .map((found) => [shown(found), 'the list of routes is there for this']),
+          .filter(({ from, to }) => from === 'src/features.ts' && basename(to) === 'feature.ts')
+          .map((found) => [shown(found), 'the list is there for this']),
       ),
     }
     const inner = imports().filter(({ from, to }) => {
-      return features.includes(placeOf(to)) && placeOf(to) !== placeOf(from) && basename(to) !== 'service.ts'
+      const is_feature = [...nouns, ...rooms].includes(placeOf(to)) && placeOf(to) !== 'jobs'
+      return is_feature && placeOf(to) !== placeOf(from) && basename(to) !== 'service.ts'
     })
-    expect(inner.map(shown).toSorted()).toEqual(Object.keys(reasons).toSorted())
+    expect(inner.map(shown).toSorted()).toEqual(
+      Object.keys(reasons)
+        .filter((found) => !found.endsWith('src/jobs/feature.ts') && !found.includes('-> src/contract/'))
+        .filter((found) => !found.includes('-> src/maintenance/'))
+        .toSorted(),
+    )
   })
 
   test('between features go one way', () => {
+    const folders = [...nouns, ...rooms]
     const edges = imports().filter(
-      ({ from, to }) => features.includes(placeOf(from)) && features.includes(placeOf(to)),
+      ({ from, to }) => folders.includes(placeOf(from)) && folders.includes(placeOf(to)),
     )
     const reaches = (from: string, seen: string[] = []): string[] =>
       seen.includes(from)
@@ -81,7 +92,7 @@ describe('imports', () => {
         : edges
             .filter((edge) => placeOf(edge.from) === from && placeOf(edge.to) !== from)
             .reduce((known, edge) => reaches(placeOf(edge.to), known), [...seen, from])
-    const circles = features.filter((feature) =>
+    const circles = folders.filter((feature) =>
       edges.some(
         (edge) =>
           placeOf(edge.to) === feature &&
@@ -95,8 +106,8 @@ describe('imports', () => {
   test("leave a noun's own file without database and HTTP", () => {
     const pure = source.filter((file) => {
       return (
-        features.includes(placeOf(file)) &&
-        !['routes.ts', 'service.ts', 'store.ts', 'jobs.ts'].includes(basename(file))
+        nouns.includes(placeOf(file)) &&
+        !/^(feature|service|store|jobs|(hook-)?routes)\.ts$/.test(basename(file))
       )
     })
     expect(pure.length).toBeGreaterThan(3)
@@ -104,6 +115,80 @@ describe('imports', () => {
       ({ from, to }) => pure.includes(from) && ['db', 'http'].includes(placeOf(to)),
     )
     expect(impure.map(shown)).toEqual([])
+  })
+})
+
+describe('what all routes share', () => {
+  const shared = code.filter((file) => {
+    const is_shared =
+      /^src\/(contract|http|idempotency|usage)\/|^scripts\/(openapi|errors|sdk-types)\.ts$|^mcp\//.test(file)
+    return is_shared && !file.endsWith('.test.ts') && basename(file) !== 'routes.ts'
+  })
+
+  test('decides nothing by a path: none of the API stands in its code', () => {
+    expect(shared.length).toBeGreaterThan(30)
+    expect(shared.filter((file) => /['"`]\/(v1|api|hook)\b/.test(codeOf(file)))).toEqual([])
+  })
+})
+
+describe('a feature is named', () => {
+  const listed = ['src/features.ts']
+  const others = source.filter((file) => !nouns.includes(placeOf(file)) && !listed.includes(file))
+
+  test('by imports of its own folder, of other features and of the list alone', () => {
+    const reasons: Record<string, string> = {
+      'src/admin.ts -> src/tenants/service.ts': "the operator's command lists and changes tenants",
+      'src/app/parts.ts -> src/tenants/service.ts': 'jobs are paused and resumed with their tenant',
+      'src/app/parts.ts -> src/usage/service.ts': 'the composition counts calls',
+      'src/app/start.ts -> src/tenants/service.ts': 'a plan that tenants are on must be in the table',
+    }
+    const found = imports().filter(({ from, to }) => others.includes(from) && nouns.includes(placeOf(to)))
+    expect(found.map(shown).toSorted()).toEqual(Object.keys(reasons).toSorted())
+  })
+
+  /** What belongs to one feature: first parts of its paths, its quotas and limits, its tables, its names elsewhere. */
+  function namesOf(feature: Feature): string[] {
+    const paths = (feature.routes ?? []).map(({ route }) => route.path.split('/').slice(0, 3).join('/'))
+    const tables = (feature.migrations ?? []).flatMap(({ text }) =>
+      [...text.matchAll(/create table (\w+)/g)].map(([, table]) => table!),
+    )
+    const limits = [...(feature.quotas ?? []), ...(feature.plan_limits ?? [])].map(({ name }) => name)
+    const counters = [feature.counters ?? {}, feature.sweep?.counters ?? {}].flatMap((counters) =>
+      Object.entries(counters).flatMap(([group, names]) => names.map((name) => `${group}.${name}`)),
+    )
+    return [...paths, ...tables, ...limits, ...counters, ...(feature.usage ? [feature.usage] : [])]
+  }
+
+  /** A plain word counts where it is all of a text, or a table; others wherever they stand. */
+  function isNamed(name: string, texts: readonly string[]): boolean {
+    const is_word = /^[a-z]+$/.test(name)
+    const pattern = is_word
+      ? new RegExp(`^${name}$|\\b(from|join|into|update|references) ${name}\\b`)
+      : new RegExp(`(?<![\\w/-])${name}(?![\\w-])`)
+    return texts.some((text) => pattern.test(text))
+  }
+
+  test('in texts of its own folder and of other features alone', () => {
+    const reasons: Record<string, string> = {
+      'src/admin.ts tenants': 'the command of that name',
+      'src/base/error-rows.ts /readyz': 'what to do next names the probe',
+      'src/credentials/feature.ts tenants': 'keys point to their tenant',
+      'src/credentials/store.ts approval_keys': 'the look-up of a key answers what it is bound to',
+      'src/credentials/store.ts tenants': 'the look-up of a key answers its tenant',
+      'src/db/postgres.ts /readyz': 'a limit says whose answer it bounds',
+      'src/jobs/store.ts tenants': 'the jobs of tenants that wait for deletion are left out',
+      'src/main.ts /v1/tenants': 'the banner shows a first call',
+      'src/quotas/feature.ts tenants': 'counters point to their tenant',
+    }
+    const names = new Set(
+      features.filter(({ name }) => nouns.includes(name)).flatMap((feature) => namesOf(feature)),
+    )
+    expect(names.size).toBeGreaterThan(40)
+    const found = others.flatMap((file) => {
+      const code = codeOf(file).replace(/^(import|\} from) .*$/gm, '')
+      return [...names].flatMap((name) => (isNamed(name, textsIn(code)) ? [`${file} ${name}`] : []))
+    })
+    expect(found.toSorted()).toEqual(Object.keys(reasons).toSorted())
   })
 })
 
@@ -144,26 +229,26 @@ describe('effects have their places', () => {
       'timers',
       /\bsetTimeout\b|\bsetInterval\b|\bsetImmediate\b|\bqueueMicrotask\b|\bnextTick\b|\bBun\.sleep/,
       {
-        'src/app.ts': 'the end of the patience of a drain',
+        'src/app/stop.ts': 'the end of the patience of a drain',
         'src/db/db.ts': 'an effect after commit that throws must not take other callers along',
         'src/db/sqlite.ts': 'one commit per turn of the event loop',
-        'src/http/outgoing.ts': 'an answer waits for room in memory',
+        'src/http/deliveries.ts': 'an answer waits for room in memory',
         'src/http/upload.ts': 'a sender has 30 seconds, whatever the clock says',
         'src/base/byte-pace.ts': 'large bodies are taken on in turns of the event loop',
         'src/base/repeat.ts': 'what a node has counted is written once a second',
         'src/base/event-loop.ts': 'pieces of work in different turns of the event loop',
         'src/base/heavy-reads.ts': 'how long a slow client keeps the permit of its tenant',
-        'src/base/waiters.ts': 'the end of the patience of a waiting request',
+        'src/base/notifier.ts': 'the end of the patience of a waiting request',
         'src/callbacks/deliver.ts': 'an attempt has 10 seconds, whatever the clock says',
         'src/callbacks/pool.ts': 'idle connections are closed',
         'src/callbacks/lookups.ts': 'an attempt waits 5 seconds for a permit',
         'src/callbacks/resolver.ts': 'a look-up ends, whatever the DNS server does',
         'src/db/postgres.ts': 'a database that is silent is given up',
         'src/db/postgres-clock.ts': 'asks the time of the database now and then',
-        'src/jobs/coalesce.ts': 'how long a result waits for others',
-        'src/jobs/timer.ts': 'the pace of due jobs',
-        'src/jobs/worker.ts': 'a tick looks whether other nodes have ended',
         'src/maintenance/sweep.ts': 'the pace of the sweep',
+        'src/jobs/coalesce.ts': 'how long a result waits for others',
+        'src/jobs/worker.ts': 'a tick looks whether other nodes have ended',
+        'src/jobs/timer.ts': 'the pace of due jobs',
       },
     ],
     ['chance that can be guessed', /\bMath\.random\b/, {}],
@@ -257,10 +342,9 @@ describe('SQL', () => {
     'src/db/migrate.ts': 'migrations',
     'src/db/recount.ts': 'counts over the tables of all features',
     'src/db/stored.ts': 'the drivers count what is stored with every commit',
-    'src/idempotency/service.ts': 'its rows share the transaction of the effect',
   }
 
-  test('stands in store.ts files, in db, and with the Idempotency-Key', () => {
+  test('stands in store.ts files and in db', () => {
     const defines = /\b(sql|unnamed)(<[^(]*>)?\(/
     const found = source.filter((file) => basename(file) !== 'store.ts' && defines.test(codeOf(file)))
     expect(found.toSorted()).toEqual(Object.keys(allowed).toSorted())
@@ -268,7 +352,7 @@ describe('SQL', () => {
     const elsewhere = source.filter((file) => {
       return texts.test(codeOf(file)) && basename(file) !== 'store.ts' && !file.startsWith('src/db/')
     })
-    expect(elsewhere).toEqual(['src/idempotency/service.ts'])
+    expect(elsewhere).toEqual([])
   })
 
   const all: Statement<unknown>[] = [...statements.values()]
@@ -331,20 +415,16 @@ describe('SQL', () => {
   test('names the tenant wherever a row belongs to one', () => {
     const reasons: Record<string, string> = {
       'credentials.find': 'the look-up that finds the tenant, by the hash of a key',
-      'credentials.sweep': 'a sweep over all tenants',
-      'idempotency.sweep': 'a sweep over all tenants',
       'idempotency.any_expired': 'a sweep over all tenants',
       'dlq.tenants_ended': 'finds the tenants of a sweep',
       'dlq.tenants_lapsed': 'finds the tenants of a sweep',
       'inbox.by_token': 'the look-up that finds the tenant, by the hash of a token',
       'inbox.clearable': 'finds the inboxes of a sweep',
-      'inbox.forgettable': 'finds the inboxes of a sweep',
+      'inbox.deletable': 'finds the inboxes of a sweep',
       'inbox.receive': 'the look-up that finds the tenant, by the hash of a token',
       'inbox.tenants_expired': 'finds the tenants of a sweep',
       'kv.tenants_expired': 'finds the tenants of a sweep',
       'kv.tenants_forgotten': 'finds the tenants of a sweep',
-      'quotas.sweep_calls': 'a sweep over all tenants',
-      'usage.sweep': 'a sweep over all tenants',
       'jobs.paused': 'names its tenant as a range',
       'jobs.active': 'names its tenant as a range',
       'jobs.due_at_once': 'finds the due work of all tenants',
@@ -356,7 +436,7 @@ describe('SQL', () => {
       'jobs.tenants': 'walks over all tenants',
       'tenants.all': "the operator's list",
       'tenants.purgeable': 'finds the tenants to purge',
-      'tenants.pause_pending': 'finds the tenants whose work is to rest',
+      'tenants.pause_pending': 'finds the tenants whose jobs are to be paused or resumed',
       'tenants.plans': 'asked once, at the start',
     }
     const owned = migrations.flatMap(({ text }) =>
@@ -366,7 +446,13 @@ describe('SQL', () => {
     )
     expect(owned.length).toBeGreaterThan(6)
     const tables = new RegExp(`\\b(from|update|into|join)\\s+(${owned.join('|')})\\b`, 'gi')
-    const unbound = all.filter(({ text }) => {
+    // A sweep removes a chunk of what has expired, of all tenants.
+    const isSweep = ({ name, text }: Statement<unknown>) =>
+      /^\w+\.sweep(_\w+)?$/.test(name) &&
+      /^delete from \w+\s+where \{rows_in [^}]*\}.*\{skip_locked\}/s.test(text)
+    const unbound = all.filter((statement) => {
+      if (isSweep(statement)) return false
+      const { text } = statement
       const uses = text.match(tables)?.length ?? 0
       // The rows of a chunk are those that its own select, which is looked at as well, has chosen.
       const bound =
@@ -386,6 +472,8 @@ describe('a file', () => {
 
   test('has 500 lines at most, a test 700, unless there is a reason', () => {
     const reasons: Record<string, string> = {
+      'cli/generated.ts': 'made from openapi.json',
+      'sdk/src/generated-resources.ts': 'made from openapi.json',
       'sdk/src/types.ts': 'made from openapi.json',
       'src/kv/kv.test.ts': 'every rule of the store, each once, in the order of its page',
       'src/callbacks/deliver.test.ts': 'every kind of receiver, each once',
@@ -410,7 +498,7 @@ describe('a file', () => {
 
   test('exports nothing that is not used elsewhere', () => {
     const unused = source.flatMap((file) => {
-      if (basename(file) === 'routes.ts') return []
+      if (/^(hook-)?routes\.ts$/.test(basename(file))) return []
       const names = [...textOf(file).matchAll(/^export (?:async )?(?:const|function|class) (\w+)/gm)].map(
         ([, name]) => name!,
       )
@@ -480,7 +568,7 @@ function placeOf(file: string): string {
 
 /** The first part of a statement's name: its folder, or the file when it is not a store. */
 function ownerOf(file: string): string {
-  const owner = basename(file) === 'store.ts' ? placeOf(file) : basename(file, '.ts')
+  const owner = /^(store|service)\.ts$/.test(basename(file)) ? placeOf(file) : basename(file, '.ts')
   return owner.replaceAll('-', '_')
 }
 
@@ -497,6 +585,11 @@ function codeOf(file: string): string {
   return textOf(file)
     .replace(/^\s*(\/\/|\/\*|\*).*$/gm, '')
     .replace(/\s\/\/ .*$/gm, '')
+}
+
+/** What stands between quotes. */
+function textsIn(code: string): string[] {
+  return [...code.matchAll(/'([^'\n]*)'|`([^`]*)`/g)].map(([, one, other]) => one ?? other ?? '')
 }
 
 function wordsOf(file: string): Set<string> {

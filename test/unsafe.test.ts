@@ -5,9 +5,10 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { systemClock } from '../src/base/clock.ts'
 import { unnamed } from '../src/db/db.ts'
-import { migrations } from '../src/db/migrate.ts'
-import { default_plans } from '../src/quotas/plans.ts'
+import { openDb } from '../src/db/open.ts'
+import { default_plans, migrations } from '../src/features.ts'
 import { forEachDatabase } from './support/databases.ts'
 import {
   administer,
@@ -69,16 +70,33 @@ forEachDatabase('a start is refused', (databases) => {
     'when the schema is newer than the code',
     async () => {
       const { db, url } = await databases.open()
-      const newest = migrations.at(-1)!.version
+      const newest = migrations.length
       const insert = unnamed(
         'test.newer',
-        `insert into schema_migrations (version, name, applied_at) values (:version, 'of the future', 0)`,
+        `insert into applied_migrations (name, hash, applied_at) values ('future/0001', 'any', 0)`,
       )
-      await db.write((tx) => tx.run(insert, { version: newest + 1 }))
+      await db.write((tx) => tx.run(insert, {}))
       await db.close()
       await expectRefusal(
         { DATABASE_URL: url },
         `waystation: cannot start: the database has schema version ${newest + 1}, this release knows ${newest}: run a newer release`,
+      )
+    },
+    start_ms_max,
+  )
+
+  test(
+    'when the database was made before the first release',
+    async () => {
+      const url = await databases.newUrl()
+      const db = await openDb(url, { clock: systemClock, exclusive: true, onFatal: () => {} })
+      const text =
+        'create table schema_migrations (version integer primary key, name text, applied_at integer)'
+      await db.write((tx) => tx.run(unnamed('test.older', text), {}))
+      await db.close()
+      await expectRefusal(
+        { DATABASE_URL: url },
+        'waystation: cannot start: the database was made before release 0.1.0 and cannot be read: use a new one',
       )
     },
     start_ms_max,
@@ -173,7 +191,7 @@ describe('a start on SQLite', () => {
       writeFileSync(path, text)
       await expectRefusal(
         { DATABASE_URL: `sqlite:${path}` },
-        /^waystation: DATABASE_URL: .*is no SQLite database/,
+        /^waystation: DATABASE_URL: .*is not a SQLite database/,
       )
       expect(readFileSync(path, 'utf8')).toBe(text)
     },

@@ -1,26 +1,24 @@
-// waystation completion: a script for a shell, made from the tree of commands. It asks nobody while somebody types,
-// save for the names of profiles, and evaluates nothing of what was typed.
+// waystation completion: a script for a shell, made from the tree of commands. While somebody types it asks only for the
+// names of profiles, and it evaluates nothing of the line.
 
-import { Argument, type Command, type Option } from 'commander'
-import type { Cli } from '../cli.ts'
-import { leaf } from '../tree.ts'
-
-export function addCompletion(program: Command, cli: Cli): void {
-  leaf(program, 'completion', 'Print a completion script for a shell', [
-    'waystation completion bash > ~/.local/share/bash-completion/completions/waystation',
-    'waystation completion zsh > ~/.zfunc/_waystation   # a folder of $fpath',
-    'waystation completion fish > ~/.config/fish/completions/waystation.fish',
-  ])
-    .addArgument(new Argument('<shell>').choices(Object.keys(scripts)))
-    .action((shell: keyof typeof scripts) => cli.out.document(scripts[shell](placesOf(program))))
-}
+import type { Command, Option } from 'commander'
+import type { OwnCommand } from '../spec.ts'
 
 const scripts = { bash, zsh, fish }
 
-/** Options and commands that take a file or the name of a profile. */
-const of_files = ['--file', '--prompt-file']
-const of_profiles = ['--profile', '--save']
-const profile_commands = ['/login', '/logout', '/profiles/use']
+export const completion: OwnCommand = {
+  usage: 'completion <shell>',
+  about: 'Print a completion script for a shell',
+  examples: [
+    'waystation completion bash > ~/.local/share/bash-completion/completions/waystation',
+    'waystation completion zsh > ~/.zfunc/_waystation   # a folder of $fpath',
+    'waystation completion fish > ~/.config/fish/completions/waystation.fish',
+  ],
+  choices: { shell: Object.keys(scripts) },
+  run: (cli, { shell }, program) =>
+    cli.out.document(scripts[shell as keyof typeof scripts](placesOf(program))),
+}
+
 const profile_names = 'waystation profiles 2>/dev/null | cut -f1'
 
 /** A command, where it stands in the tree, and what may follow there. */
@@ -30,20 +28,22 @@ interface Place {
   inner: { word: string; about: string }[]
   options: Option[]
   choices: readonly string[]
+  takes_profile: boolean
 }
 
 function placesOf(program: Command): Place[] {
-  const walk = (command: Command, at: string): Place[] => {
+  const visit = (command: Command, at: string): Place[] => {
     const commands = command.createHelp().visibleCommands(command)
     const here: Place = {
       at,
       inner: commands.map((inner) => ({ word: inner.name(), about: inner.description() })),
       options: [...command.options, ...(command === program ? [] : program.options)],
       choices: command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? []),
+      takes_profile: command.registeredArguments.some((argument) => argument.name() === 'profile'),
     }
-    return [here, ...commands.flatMap((inner) => walk(inner, `${at}/${inner.name()}`))]
+    return [here, ...commands.flatMap((inner) => visit(inner, `${at}/${inner.name()}`))]
   }
-  return walk(program, '')
+  return visit(program, '')
 }
 
 /** Every option that takes a value, by its flags. */
@@ -59,6 +59,16 @@ function choicesOf(places: Place[]): [where: string, choices: readonly string[]]
       argChoices ? [[`${at}:${long}`, argChoices]] : [],
     ),
   )
+}
+
+/** Long flags whose value is a path or the name of a profile. */
+function flagsTaking(placeholder: '<path>' | '<profile>', places: Place[]): string[] {
+  const found = places.flatMap(({ options }) => options.filter(({ flags }) => flags.endsWith(placeholder)))
+  return [...new Set(found.map(({ long }) => long!))]
+}
+
+function placesOfProfiles(places: Place[]): string[] {
+  return places.filter(({ takes_profile }) => takes_profile).map(({ at }) => at)
 }
 
 function flagsOf(options: readonly Option[]): string[] {
@@ -84,7 +94,7 @@ _waystation() {
   done
   if [[ -n $skip ]]; then
     case $prev in
-      ${of_profiles.join('|')}) words=$(${profile_names}) ;;
+      ${flagsTaking('<profile>', places).join('|')}) words=$(${profile_names}) ;;
       *) case $at:$prev in
 ${choicesOf(places)
   .map(([where, choices]) => `        ${where}) words='${choices.join(' ')}' ;;`)
@@ -105,7 +115,7 @@ ${places
   )
   .join('\n')}
     esac
-    case $at in ${profile_commands.join('|')}) words=$(${profile_names}) ;; esac
+    case $at in ${placesOfProfiles(places).join('|')}) words=$(${profile_names}) ;; esac
   fi
   COMPREPLY=($(compgen -W "$words" -- "$cur"))
 }
@@ -131,8 +141,8 @@ _waystation() {
   done
   if [[ -n $skip ]]; then
     case $prev in
-      (${of_profiles.join('|')}) list=(\${(f)"$(${profile_names})"}) ;;
-      (${of_files.join('|')}) _files; return ;;
+      (${flagsTaking('<profile>', places).join('|')}) list=(\${(f)"$(${profile_names})"}) ;;
+      (${flagsTaking('<path>', places).join('|')}) _files; return ;;
       (*) case $at:$prev in
 ${choicesOf(places)
   .map(([where, choices]) => `        (${where}) list=(${choices.join(' ')}) ;;`)
@@ -160,7 +170,7 @@ ${places
   })
   .join('\n')}
     esac
-    case $at in (${profile_commands.join('|')}) list=(\${(f)"$(${profile_names})"}) ;; esac
+    case $at in (${placesOfProfiles(places).join('|')}) list=(\${(f)"$(${profile_names})"}) ;; esac
   fi
   if (( \${#list} )); then _describe waystation list; else _files; fi
 }
@@ -168,18 +178,18 @@ if [[ $funcstack[1] == _waystation ]]; then _waystation "$@"; else compdef _ways
 }
 
 function fish(places: Place[]): string {
-  const lines = places.flatMap(({ at, inner, options, choices }) => {
+  const lines = places.flatMap(({ at, inner, options, choices, takes_profile }) => {
     const here = `complete -c waystation -n '__waystation_at "${at}"'`
     return [
       ...inner.map(({ word, about }) => `${here} -f -a ${word} -d ${quoted(about)}`),
       ...(choices.length > 0 ? [`${here} -f -a '${choices.join(' ')}'`] : []),
-      ...(profile_commands.includes(at) ? [`${here} -f -a '(${profile_names})'`] : []),
-      ...options.flatMap(({ long, description, required, argChoices }) => {
+      ...(takes_profile ? [`${here} -f -a '(${profile_names})'`] : []),
+      ...options.flatMap(({ flags, long, description, required, argChoices }) => {
         if (!long) return []
         const line = `${here} -l ${long.slice(2)} -d ${quoted(description)}`
         if (!required) return [line]
-        if (of_files.includes(long)) return [`${line} -r -F`]
-        if (of_profiles.includes(long)) return [`${line} -x -a '(${profile_names})'`]
+        if (flags.endsWith('<path>')) return [`${line} -r -F`]
+        if (flags.endsWith('<profile>')) return [`${line} -x -a '(${profile_names})'`]
         return [argChoices ? `${line} -x -a '${argChoices.join(' ')}'` : `${line} -x`]
       }),
     ]

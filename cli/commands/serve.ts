@@ -1,21 +1,21 @@
 // waystation serve: the service, in this process.
 
-import type { Command } from 'commander'
-import type { Cli } from '../cli.ts'
-import { leaf } from '../tree.ts'
+import type { OwnCommand } from '../spec.ts'
 
-export function addServe(program: Command, cli: Cli): void {
-  leaf(program, 'serve', 'Start the service, and serve until SIGTERM or Ctrl-C', [
+export const serve: OwnCommand = {
+  usage: 'serve',
+  about: 'Start the service, and serve until SIGTERM or Ctrl-C',
+  examples: [
     'waystation serve',
     'PORT=9000 DATABASE_URL=sqlite:/var/lib/waystation/waystation.db waystation serve',
     'waystation serve --settings',
-  ])
-    .option('--settings', 'print the settings, which come from the environment, and end')
-    .action(async (options: { settings?: boolean }) => {
-      // Late, so that nothing else pays for loading the service.
-      const { serveFromEnvironment, settingsText } = await import('../../src/main.ts')
-      if (options.settings) return cli.out.document(settingsText())
-      cli.world.leaveSignals()
-      await serveFromEnvironment()
-    })
+  ],
+  options: [{ flag: '--settings', about: 'print the settings, which come from the environment, and end' }],
+  async run(cli, { settings }) {
+    // Late, so that no other command pays for loading the service.
+    const { serveFromEnvironment, settingsText } = await import('../../src/main.ts')
+    if (settings) return cli.out.document(settingsText())
+    cli.io.leaveSignals()
+    await serveFromEnvironment()
+  },
 }

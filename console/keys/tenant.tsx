@@ -1,66 +1,40 @@
-// What is the tenant's own: the admin key, the secret that signs its callbacks, its quotas.
+// The tenant: its admin key, the secret that signs its callbacks, its quotas.
 
 import { useSignal } from '@preact/signals'
-import type { JSX } from 'preact'
+import type { ComponentChildren } from 'preact'
 import type { RotatedTenant, Tenant, TenantWithSecret } from '../../sdk/src/types.ts'
-import { useAction } from '../action.ts'
-import { useGet } from '../load.ts'
-import { Quotas } from '../pages/overview.tsx'
-import { ask, keepKey } from '../session.ts'
-import { Badge, Button, Code, Facts, Text, Time } from '../ui/basics.tsx'
-import { Dialog } from '../ui/dialog.tsx'
-import { Card } from '../ui/page.tsx'
-import { ErrorBox, LoadedView } from '../ui/states.tsx'
-import { Rotate } from './rotate.tsx'
-import { OneTime } from './secret.tsx'
+import { pathOf } from '../api/address.ts'
+import { useGet } from '../api/load.ts'
+import { ask, keepKey } from '../api/session.ts'
+import { Badge, Button, Code, Facts, setTo, Text, Time } from '../ui/basics.tsx'
+import { Quotas } from '../ui/meter.tsx'
+import { Card, LoadedView } from '../ui/page.tsx'
+import { OneTime } from './one-time.tsx'
+import { Rotate, Rotation } from './rotate.tsx'
 
-export function TenantKeys(): JSX.Element {
+export function TenantKeys() {
   const loaded = useGet<Tenant>('/v1/tenants/me')
   const open = useSignal<'key' | 'secret' | null>(null)
-  const close = () => {
-    open.value = null
-  }
-  const path = `/v1/tenants/${encodeURIComponent(loaded.value?.tenant_id ?? '')}`
+  const onClose = setTo(open, null)
+  const path = pathOf('/v1/tenants', loaded.value?.tenant_id ?? '')
   return (
     <>
       <div class="grid">
         <Card title="This tenant">
           <LoadedView loaded={loaded} what="the tenant" lines={6}>
-            {({ tenant_id, name, plan, owner_email, created_at }) => (
+            {(tenant) => (
               <div class="card-body">
-                <Facts
-                  facts={[
-                    { name: 'Name', value: <Text>{name}</Text> },
-                    { name: 'Plan', value: <Badge tone="neutral">{plan}</Badge> },
-                    { name: 'Owner', value: <Text>{owner_email}</Text> },
-                    { name: 'Created', value: <Time at={created_at} /> },
-                    { name: 'Id', value: <Code>{tenant_id}</Code> },
-                  ]}
-                />
-                <h3 class="label keys-part">Admin key</h3>
-                <p>
+                <TenantFacts {...tenant} />
+                <KeyPart title="Admin key" verb="Rotate the admin key…" onClick={setTo(open, 'key')}>
                   Manages everything here, this console included. It cannot be shown again, only replaced.
-                </p>
-                <div class="detail-actions">
-                  <Button
-                    onClick={() => {
-                      open.value = 'key'
-                    }}
-                  >
-                    Rotate the admin key…
-                  </Button>
-                </div>
-                <h3 class="label keys-part">Signing secret</h3>
-                <p>Receivers verify callbacks with it.</p>
-                <div class="detail-actions">
-                  <Button
-                    onClick={() => {
-                      open.value = 'secret'
-                    }}
-                  >
-                    Rotate the signing secret…
-                  </Button>
-                </div>
+                </KeyPart>
+                <KeyPart
+                  title="Signing secret"
+                  verb="Rotate the signing secret…"
+                  onClick={setTo(open, 'secret')}
+                >
+                  Receivers verify callbacks with it.
+                </KeyPart>
               </div>
             )}
           </LoadedView>
@@ -73,51 +47,70 @@ export function TenantKeys(): JSX.Element {
           rotate={(grace_seconds) => ask('POST', `${path}/rotate-key`, { body: { grace_seconds } })}
           keyOf={({ admin_key }) => admin_key}
           onRotated={({ admin_key }) => keepKey(admin_key)}
-          onClose={close}
+          {...{ onClose }}
         >
           <p>
-            Whoever loses this key loses the tenant. Leave the old one some time: if the new one is lost on
-            its way, you can still rotate again. This tab goes on with the new key; other tabs need it at
-            their next sign-in.
+            If you lose this key, you lose the tenant. Keep the old key for some time: if the answer with the
+            new one is lost, you can still rotate again. This tab continues with the new key; other tabs need
+            it at their next sign-in.
           </p>
         </Rotate>
       )}
-      {open.value === 'secret' && <RotateSecret path={path} onClose={close} />}
+      {open.value === 'secret' && (
+        <Rotation<TenantWithSecret>
+          title="Rotate the signing secret?"
+          rotate={() => ask('POST', `${path}/rotate-signing-secret`)}
+          shown={({ signing_secret }) => <NewSecret {...{ signing_secret, onClose }} />}
+          {...{ onClose }}
+        >
+          <p>
+            Every receiver needs the new secret within 24 hours; until then the old one signs too. A second
+            rotation within that time ends the oldest secret at once.
+          </p>
+        </Rotation>
+      )}
     </>
   )
 }
 
-function RotateSecret({ path, onClose }: { path: string; onClose: () => void }): JSX.Element {
-  const rotated = useSignal<TenantWithSecret | null>(null)
-  const action = useAction()
-  const confirm = async () => {
-    rotated.value = await action.run(() => ask<TenantWithSecret>('POST', `${path}/rotate-signing-secret`))
-  }
-  if (rotated.value) {
-    const secrets = [{ name: 'Signing secret', text: rotated.value.signing_secret }]
-    return (
-      <OneTime key="new" title="The new signing secret" onClose={onClose} {...{ secrets }}>
-        <p>
-          For 24 hours callbacks carry a signature of the old secret as well. Change over within that time.
-        </p>
-      </OneTime>
-    )
-  }
+function TenantFacts({ tenant_id, name, plan, owner_email, created_at }: Tenant) {
   return (
-    <Dialog key="ask" title="Rotate the signing secret?" onClose={() => action.busy || onClose()}>
-      <p>
-        Every receiver needs the new secret within 24 hours; until then the old one signs beside it. Rotating
-        twice within that time ends the oldest at once.
-      </p>
-      {action.problem && <ErrorBox problem={action.problem} />}
-      <div class="dialog-buttons">
-        <span data-focus>
-          <Button onClick={onClose}>Go back</Button>
-        </span>
-        <Button kind="danger" busy={action.busy} onClick={() => void confirm()}>
-          Rotate
-        </Button>
+    <Facts
+      facts={{
+        Name: <Text>{name}</Text>,
+        Plan: <Badge tone="neutral">{plan}</Badge>,
+        Owner: <Text>{owner_email}</Text>,
+        Created: <Time at={created_at} />,
+        Id: <Code>{tenant_id}</Code>,
+      }}
+    />
+  )
+}
+
+interface KeyPartProps {
+  title: string
+  verb: string
+  onClick: () => void
+  children: ComponentChildren
+}
+
+function KeyPart({ title, verb, onClick, children }: KeyPartProps) {
+  return (
+    <>
+      <h3 class="label detail-part">{title}</h3>
+      <p>{children}</p>
+      <div class="detail-actions parts">
+        <Button text={verb} onClick={onClick} />
       </div>
-    </Dialog>
+    </>
+  )
+}
+
+function NewSecret({ signing_secret, onClose }: { signing_secret: string; onClose: () => void }) {
+  const secrets = [{ name: 'Signing secret', text: signing_secret }]
+  return (
+    <OneTime title="The new signing secret" {...{ secrets, onClose }}>
+      <p>For 24 hours callbacks also carry a signature of the old secret. Replace it within that time.</p>
+    </OneTime>
   )
 }

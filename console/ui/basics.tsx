@@ -1,30 +1,51 @@
-// Small parts: buttons, badges, times, copies, links.
+// Small parts: buttons, badges, times, links, copies, facts.
 
-import { useComputed, useSignal } from '@preact/signals'
-import type { ComponentChildren, JSX } from 'preact'
+import { type Signal, useComputed, useSignal } from '@preact/signals'
+import type { ComponentChildren, RefObject } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { linkable } from '../address.ts'
-import { shown } from '../text.ts'
-import { duration, exact, now, relative } from '../time.ts'
+import { linkable } from '../api/address.ts'
+import { duration, exact, now, relative } from '../text/time.ts'
+import { shown } from '../text/words.ts'
 import { announce } from './toast.tsx'
 
+/** A handler that sets a signal. */
+export function setTo<T>(signal: Signal<T>, value: T): () => void {
+  return () => {
+    signal.value = value
+  }
+}
+
+export function toggle(signal: Signal<boolean>): () => void {
+  return () => {
+    signal.value = !signal.value
+  }
+}
+
+/** For handlers that get the value. */
+export function setFrom<T>(signal: Signal<T>): (value: T) => void {
+  return (value) => {
+    signal.value = value
+  }
+}
+
+export type ButtonKind = 'plain' | 'primary' | 'danger' | 'quiet'
+
 interface ButtonProps {
-  children: ComponentChildren
+  text: string
   onClick?: () => void
-  kind?: 'plain' | 'primary' | 'danger' | 'quiet'
+  kind?: ButtonKind
   type?: 'button' | 'submit'
-  /** At work: stays focusable and does nothing. */
+  /** The button stays focusable and does nothing. */
   busy?: boolean
   disabled?: boolean
-  /** What it is called where its text alone does not say it. */
+  /** The accessible name, where the text alone is not enough. */
   label?: string
-  title?: string
   expanded?: boolean
   pressed?: boolean
 }
 
-export function Button(props: ButtonProps): JSX.Element {
-  const { children, onClick, kind = 'plain', type = 'button', busy = false, disabled = false } = props
+export function Button(props: ButtonProps) {
+  const { text, onClick, kind = 'plain', type = 'button', busy = false, disabled = false } = props
   return (
     <button
       class="button"
@@ -36,13 +57,12 @@ export function Button(props: ButtonProps): JSX.Element {
       aria-label={props.label}
       aria-expanded={props.expanded}
       aria-pressed={props.pressed}
-      title={props.title}
       onClick={(event) => {
         if (busy) event.preventDefault()
         else onClick?.()
       }}
     >
-      {children}
+      {text}
     </button>
   )
 }
@@ -63,8 +83,8 @@ const tones: Record<string, Tone> = {
   expired: 'warn',
 }
 
-/** A status as a word with a colour; the word says it all. */
-export function Badge({ children, tone }: { children: string; tone?: Tone }): JSX.Element {
+/** A status as a word with a colour. The word alone is enough to read it. */
+export function Badge({ children, tone }: { children: string; tone?: Tone }) {
   return (
     <span class="badge" data-tone={tone ?? tones[children] ?? 'neutral'}>
       {shown(children)}
@@ -72,8 +92,8 @@ export function Badge({ children, tone }: { children: string; tone?: Tone }): JS
   )
 }
 
-/** `3 min ago`, the exact time on hover. */
-export function Time({ at }: { at: string }): JSX.Element {
+/** `3 min ago`, with the exact time on hover. */
+export function Time({ at }: { at: string }) {
   const place = useSignal(at)
   place.value = at
   const text = useComputed(() => relative(Date.parse(place.value), now.value))
@@ -84,8 +104,8 @@ export function Time({ at }: { at: string }): JSX.Element {
   )
 }
 
-/** Time left until then, by the second. */
-export function Countdown({ until, over }: { until: string; over: string }): JSX.Element {
+/** The time left until then, by the second. */
+export function Countdown({ until, over }: { until: string; over: string }) {
   const place = useSignal(until)
   place.value = until
   const text = useComputed(() => {
@@ -100,17 +120,17 @@ export function Countdown({ until, over }: { until: string; over: string }): JSX
 }
 
 /** Stored text, isolated from what stands around it. */
-export function Text({ children }: { children: string }): JSX.Element {
+export function Text({ children }: { children: string }) {
   return <bdi>{shown(children)}</bdi>
 }
 
 /** An id or another piece of machine text. */
-export function Code({ children }: { children: string }): JSX.Element {
+export function Code({ children }: { children: string }) {
   return <code class="code">{shown(children)}</code>
 }
 
 /** A link when the text is an http or https URL, otherwise the text. */
-export function ExternalLink({ url }: { url: string }): JSX.Element {
+export function ExternalLink({ url }: { url: string }) {
   const href = linkable(url)
   if (href === null) return <Text>{url}</Text>
   return (
@@ -121,7 +141,7 @@ export function ExternalLink({ url }: { url: string }): JSX.Element {
 }
 
 /** Copies the text as it is. */
-export function Copy({ text, what }: { text: string; what: string }): JSX.Element {
+export function Copy({ text, what }: { text: string; what: string }) {
   const done = useSignal(false)
   const timer = useRef(0)
   useEffect(() => () => clearTimeout(timer.current), [])
@@ -134,11 +154,7 @@ export function Copy({ text, what }: { text: string; what: string }): JSX.Elemen
       done.value = false
     }, 2_000)
   }
-  return (
-    <Button kind="quiet" onClick={copy} label={`Copy ${what}`}>
-      {done.value ? 'Copied' : 'Copy'}
-    </Button>
-  )
+  return <Button text={done.value ? 'Copied' : 'Copy'} kind="quiet" onClick={copy} label={`Copy ${what}`} />
 }
 
 async function copyText(text: string): Promise<boolean> {
@@ -150,7 +166,7 @@ async function copyText(text: string): Promise<boolean> {
   }
 }
 
-/** Where there is no clipboard: pages that came by http from another host than this one. */
+/** For pages without a clipboard: those that came by http from another host than this one. */
 function copyBySelection(text: string): boolean {
   const area = document.createElement('textarea')
   const focused = document.activeElement
@@ -164,29 +180,75 @@ function copyBySelection(text: string): boolean {
   return copied
 }
 
-/** A command to run elsewhere, for what this page may not do itself. */
-export function Command({ children, what }: { children: string; what: string }): JSX.Element {
+/** An id with a button that copies it. */
+export function CopiedCode({ text, what }: { text: string; what: string }) {
+  return (
+    <span class="copied-code">
+      <Code>{text}</Code>
+      <Copy text={text} what={what} />
+    </span>
+  )
+}
+
+interface ScrollBoxProps {
+  label: string
+  kind: string
+  children: ComponentChildren
+  hex?: boolean
+  place?: RefObject<HTMLElement | null>
+  onScroll?: () => void
+}
+
+/** A box that scrolls, also by keyboard. */
+export function ScrollBox({ label, kind, place, hex, ...props }: ScrollBoxProps) {
+  const named = { ref: place ?? null, class: kind, 'aria-label': label, 'data-hex': hex }
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard
+  return <section tabIndex={0} {...named} {...props} />
+}
+
+/** A command for a terminal. */
+export function Command({ children, what }: { children: string; what: string }) {
   return (
     <div class="command">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
-      <section tabIndex={0} aria-label={what}>
+      <ScrollBox kind="command-text" label={what}>
         <pre>{shown(children)}</pre>
-      </section>
+      </ScrollBox>
       <Copy text={children} what="the command" />
     </div>
   )
 }
 
-export interface Fact {
-  name: string
-  value: ComponentChildren
+interface CommandsProps {
+  title: string
+  lead: string
+  /** Each with its name, and true where the name is shown above it. */
+  commands: [what: string, command: string, shown?: boolean][]
 }
 
-/** Names with their values. */
-export function Facts({ facts }: { facts: Fact[] }): JSX.Element {
+/** The commands for changes that only agents may make, folded away. */
+export function Commands({ title, lead, commands }: CommandsProps) {
+  return (
+    <details class="elsewhere">
+      <summary>{title}</summary>
+      <p class="muted">{lead}</p>
+      <div class="commands stack">
+        {commands.map(([what, command, is_shown]) => (
+          <div key={what}>
+            {is_shown && <p class="label">{what}</p>}
+            <Command what={is_shown ? `Command: ${what}` : what}>{command}</Command>
+          </div>
+        ))}
+      </div>
+    </details>
+  )
+}
+
+/** Names with their values. Null, undefined and false are left out. */
+export function Facts({ facts }: { facts: Record<string, ComponentChildren> }) {
+  const given = Object.entries(facts).filter(([, value]) => value != null && value !== false)
   return (
     <dl class="facts">
-      {facts.map(({ name, value }) => (
+      {given.map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>
           <dd>{value}</dd>

@@ -1,7 +1,12 @@
-// A question in front of the page: the browser keeps the focus inside, and it returns to where it was.
+// Dialogs: a modal window, a question with two answers, a form.
 
 import type { ComponentChildren, JSX } from 'preact'
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
+import { type Action, useAction } from '../api/action.ts'
+import type { Problem, Result } from '../api/client.ts'
+import { Button, type ButtonKind, Text } from './basics.tsx'
+import { Form } from './form.tsx'
+import { ErrorBox } from './page.tsx'
 import { dialogs, Toast } from './toast.tsx'
 
 const fields = 'input, textarea, select'
@@ -9,12 +14,12 @@ const fields = 'input, textarea, select'
 interface DialogProps {
   title: string
   children: ComponentChildren
-  /** Escape, a click beside it, or one of its own buttons. */
+  /** Called by Escape, by a click beside the dialog, and by its own buttons. */
   onClose: () => void
 }
 
-/** Open as long as it is rendered. What stands in `data-focus` gets the focus, otherwise the first field. */
-export function Dialog({ title, children, onClose }: DialogProps): JSX.Element {
+/** Open while it is rendered. The element in `data-focus` gets the focus, otherwise the first field. */
+export function Dialog({ title, children, onClose }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null)
   const id = useId()
   useLayoutEffect(() => {
@@ -41,15 +46,101 @@ export function Dialog({ title, children, onClose }: DialogProps): JSX.Element {
         event.preventDefault()
         onClose()
       }}
-      // Chromium lets a second Escape close it without asking: as long as it is rendered it is open.
+      // In Chromium a second Escape closes the dialog without an event that can be cancelled.
       onClose={() => element.current?.isConnected && !element.current.open && element.current.showModal()}
       onPointerDown={(event) => event.target === element.current && onClose()}
     >
-      <div class="dialog-inside">
+      <div class="dialog-inside stack">
         <h2 id={id}>{title}</h2>
         {children}
       </div>
       <Toast in_dialog />
     </dialog>
+  )
+}
+
+interface QuestionProps extends DialogProps {
+  /** The label of the button that confirms. */
+  verb: string
+  /** The label of the other one. */
+  back?: string
+  kind?: ButtonKind
+  action: Pick<Action, 'busy' | 'problem'>
+  onConfirm: () => void
+}
+
+/** A question before a change. "Back" has the focus; while the change is under way the dialog stays open. */
+export function Question(props: QuestionProps) {
+  const { title, verb, back = 'Go back', kind = 'danger', action, onConfirm, onClose, children } = props
+  return (
+    <Dialog title={title} onClose={() => action.busy || onClose()}>
+      {action.problem && <ErrorBox problem={action.problem} />}
+      {children}
+      <div class="dialog-buttons parts">
+        <span data-focus>
+          <Button text={back} onClick={onClose} />
+        </span>
+        <Button text={verb} kind={kind} busy={action.busy} onClick={onConfirm} />
+      </div>
+    </Dialog>
+  )
+}
+
+/** The record that a question is about. */
+export function Emphasis({ children }: { children: string | JSX.Element }) {
+  return (
+    <p class="emphasis">
+      <strong>{typeof children === 'string' ? <Text>{children}</Text> : children}</strong>
+    </p>
+  )
+}
+
+interface ConfirmProps extends Pick<QuestionProps, 'title' | 'verb' | 'back' | 'onClose' | 'children'> {
+  work: () => Promise<Result<unknown>>
+  onDone: () => void
+}
+
+/** The question before a removal. */
+export function Confirm({ work, onDone, ...question }: ConfirmProps) {
+  const action = useAction()
+  const confirm = async () => {
+    // A record that is gone already counts as removed. An empty answer is undefined, so `true` stands for it.
+    const done = await action.run(async () => {
+      const result = await work()
+      return result.ok || isGone(result.problem) ? { ok: true, value: true, text: '' } : result
+    })
+    if (done) onDone()
+  }
+  return <Question {...question} {...{ action }} onConfirm={() => void confirm()} />
+}
+
+/** True for a 404 of the service itself. One of something in front of it says nothing about the record. */
+function isGone({ code }: Problem): boolean {
+  return code.endsWith('_NOT_FOUND') && code !== 'ROUTE_NOT_FOUND'
+}
+
+interface FormDialogProps extends DialogProps {
+  action: Pick<Action, 'busy' | 'problem'>
+  /** The label of the button that leaves. */
+  back?: string
+  own_checks?: boolean
+  onSubmit: () => void
+}
+
+/** A form that creates a record. Its first child gets the focus. */
+export function FormDialog(props: FormDialogProps) {
+  const { title, action, back = 'Go back', own_checks = false, onSubmit, onClose, children } = props
+  const close = () => action.busy || onClose()
+  return (
+    <Dialog title={title} onClose={close}>
+      <Form kind="stack" {...{ own_checks, onSubmit }}>
+        {children}
+        {action.problem && <ErrorBox problem={action.problem} />}
+        <div class="dialog-buttons parts">
+          <Button text={back} onClick={close} />
+          <Button text="Create" kind="primary" type="submit" busy={action.busy} />
+        </div>
+      </Form>
+    </Dialog>
   )
 }

@@ -1,11 +1,11 @@
-// Nobody loses their place: when what has the focus goes away, what it stood in takes it.
+// Focus: when the focused element goes away, its container gets the focus.
 
 import type { RefObject } from 'preact'
 import { useLayoutEffect } from 'preact/hooks'
 
 /**
- * For a component that takes rows or buttons away as it renders. `place` gets the focus when an element in it, or
- * beside it under the same parent, had it and is gone. It must be focusable.
+ * For a component that removes rows or buttons as it renders. `place` gets the focus when an element in it, or beside
+ * it under the same parent, had it and is gone. It must be focusable.
  */
 export function useKeptFocus(place: RefObject<HTMLElement | null>): void {
   const focused = document.activeElement

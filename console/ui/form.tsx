@@ -1,54 +1,52 @@
-// Fields with their labels, tabs, meters.
+// Forms, fields with their labels, tabs, and the searches above a list.
 
-import type { JSX } from 'preact'
-import { useId, useLayoutEffect, useRef } from 'preact/hooks'
-import { count } from '../text.ts'
+import { useSignal } from '@preact/signals'
+import type { ComponentChildren, JSX } from 'preact'
+import { useEffect, useId, useLayoutEffect, useRef } from 'preact/hooks'
+import { Button } from './basics.tsx'
 
-interface FieldProps {
-  label: string
-  value: string
-  onInput: (value: string) => void
-  hint?: string | undefined
-  error?: string | undefined
-  type?: 'text' | 'password' | 'search' | 'number' | 'datetime-local'
-  /** More than one: an area to write in. */
-  rows?: number
-  characters_max?: number
-  required?: boolean
-  autocomplete?: AutoFill
-  placeholder?: string
+interface FormProps {
+  kind: 'filters' | 'stack'
+  onSubmit: () => void
+  /** Fields are checked by `onSubmit` instead of by the browser. */
+  own_checks?: boolean
+  children: ComponentChildren
 }
 
-type AutoFill = 'off' | 'username' | 'current-password'
+export function Form({ kind, onSubmit, own_checks = false, children }: FormProps) {
+  return (
+    <form
+      class={kind}
+      noValidate={own_checks}
+      onSubmit={(event) => {
+        event.preventDefault()
+        onSubmit()
+      }}
+    >
+      {children}
+    </form>
+  )
+}
 
-export function Field(props: FieldProps): JSX.Element {
-  const { label, value, onInput, hint, error, type = 'text', rows = 1, characters_max } = props
+interface LabelledProps {
+  label: string
+  hint?: string | undefined
+  error?: string | undefined
+}
+
+/** A label with its control, and the hint or the error below. */
+function Labelled({
+  label,
+  hint,
+  error,
+  control,
+}: LabelledProps & { control: (attributes: object) => JSX.Element }) {
   const id = useId()
   const hint_id = hint || error ? `${id}-hint` : undefined
-  const shared = {
-    id,
-    value,
-    maxLength: characters_max,
-    required: props.required,
-    placeholder: props.placeholder,
-    'aria-describedby': hint_id,
-    'aria-invalid': error ? true : undefined,
-    spellcheck: rows > 1,
-  }
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      {rows > 1 ? (
-        <textarea {...shared} rows={rows} onInput={(event) => onInput(event.currentTarget.value)} />
-      ) : (
-        <input
-          {...shared}
-          // The types of this attribute know each kind of field apart, not any of several.
-          type={type as 'text'}
-          autocomplete={props.autocomplete ?? 'off'}
-          onInput={(event) => onInput(event.currentTarget.value)}
-        />
-      )}
+      {control({ id, 'aria-describedby': hint_id, 'aria-invalid': error ? true : undefined })}
       {hint_id && (
         <p id={hint_id} class={error ? 'field-error' : 'muted small'}>
           {error ?? hint}
@@ -58,60 +56,91 @@ export function Field(props: FieldProps): JSX.Element {
   )
 }
 
-interface SelectProps<T extends string> {
-  label: string
-  value: T
-  options: readonly { value: T; label: string }[]
-  onChange: (value: T) => void
+interface FieldProps extends LabelledProps {
+  value: string
+  onInput: (value: string) => void
+  type?: 'text' | 'password' | 'search' | 'number' | 'datetime-local'
+  /** More than one makes a text area. */
+  rows?: number
+  characters_max?: number
+  required?: boolean
+  autocomplete?: 'off' | 'username' | 'current-password'
+  placeholder?: string
 }
 
-export function Select<T extends string>({ label, value, options, onChange }: SelectProps<T>): JSX.Element {
-  const id = useId()
-  return (
-    <div class="field">
-      <label for={id}>{label}</label>
-      <select id={id} value={value} onChange={(event) => onChange(event.currentTarget.value as T)}>
-        {options.map((option) => (
-          <option key={option.value} value={option.value}>
-            {option.label}
-          </option>
-        ))}
-      </select>
-    </div>
+export function Field(props: FieldProps) {
+  const { label, hint, error, onInput, type = 'text', characters_max, rows = 1, ...input } = props
+  const shared = { maxLength: characters_max, spellcheck: rows > 1 }
+  const control = (attributes: object) =>
+    rows > 1 ? (
+      <textarea
+        {...{ ...shared, ...attributes, rows }}
+        value={input.value}
+        onInput={(event) => onInput(event.currentTarget.value)}
+      />
+    ) : (
+      <input
+        // The types of JSX know each kind of field, but not a union of them.
+        type={type as 'text'}
+        {...{ autocomplete: 'off', ...input, ...shared, ...attributes }}
+        onInput={(event) => onInput(event.currentTarget.value)}
+      />
+    )
+  return <Labelled {...{ label, hint, error, control }} />
+}
+
+interface SelectProps<T extends string> extends LabelledProps {
+  value: T
+  options: readonly { value: T; label: string }[]
+  onInput: (value: T) => void
+}
+
+export function Select<T extends string>({ value, options, onInput, ...labelled }: SelectProps<T>) {
+  const control = (attributes: object) => (
+    <select {...attributes} value={value} onChange={(event) => onInput(event.currentTarget.value as T)}>
+      {options.map((option) => (
+        <option key={option.value} value={option.value}>
+          {option.label}
+        </option>
+      ))}
+    </select>
   )
+  return <Labelled {...labelled} {...{ control }} />
 }
 
 interface TabsProps<T extends string> {
   label: string
-  tabs: readonly { id: T; title: string }[]
+  /** The titles of all tabs, in their order. */
+  titles: Partial<Record<T, string>>
   current: T
   onChange: (id: T) => void
   /** The id of the element that the tabs change. */
   panel: string
 }
 
-/** Arrow keys move between them, as in every tab list. */
-export function Tabs<T extends string>({ label, tabs, current, onChange, panel }: TabsProps<T>): JSX.Element {
+/** Arrow keys move between the tabs. */
+export function Tabs<T extends string>({ label, titles, current, onChange, panel }: TabsProps<T>) {
   const list = useRef<HTMLDivElement>(null)
+  const tabs = Object.entries(titles) as [T, string][]
   useLayoutEffect(() => {
-    // On a narrow screen it may be beyond the edge. The page itself stays where it is.
-    const [tabs_of, tab] = [list.current, list.current?.querySelector<HTMLElement>('[aria-selected=true]')]
-    if (!tabs_of || !tab) return
-    const beyond_px = tab.getBoundingClientRect().right - tabs_of.getBoundingClientRect().right
-    if (beyond_px > 0) tabs_of.scrollLeft += beyond_px
+    // On a narrow screen the tab may be beyond the edge. Only the tabs scroll, not the page.
+    const tab = list.current?.querySelector<HTMLElement>('[aria-selected=true]')
+    if (!list.current || !tab) return
+    const beyond_px = tab.getBoundingClientRect().right - list.current.getBoundingClientRect().right
+    if (beyond_px > 0) list.current.scrollLeft += beyond_px
   }, [current])
   const move = (event: KeyboardEvent) => {
-    const at = tabs.findIndex(({ id }) => id === current)
+    const at = tabs.findIndex(([id]) => id === current)
     const next = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[event.key]
     if (next === undefined) return
     event.preventDefault()
     const index = (next + tabs.length) % tabs.length
-    onChange(tabs[index]!.id)
+    onChange(tabs[index]![0])
     list.current?.querySelectorAll<HTMLElement>('[role=tab]')[index]?.focus()
   }
   return (
     <div ref={list} class="tabs" role="tablist" aria-label={label}>
-      {tabs.map(({ id, title }) => (
+      {tabs.map(([id, title]) => (
         <button
           key={id}
           type="button"
@@ -129,41 +158,62 @@ export function Tabs<T extends string>({ label, tabs, current, onChange, panel }
   )
 }
 
-/** How much of a limit is used; `limit` null is none. */
-export function Meter({
-  label,
-  used,
-  limit,
-  format = count,
-}: {
+interface SearchProps {
+  /** The name of the list, for screen readers. */
   label: string
-  used: number
-  limit: number | null
-  /** How numbers are shown. */
-  format?: (value: number) => string
-}): JSX.Element {
-  const share = limit === null ? 0 : limit === 0 ? 1 : Math.min(1, used / limit)
-  const tone = share >= 1 ? 'bad' : share >= 0.8 ? 'warn' : 'accent'
+  onSearch: () => void
+  /** Beside the search button. */
+  buttons?: ComponentChildren
+  /** Without a button: the form searches as its fields change. */
+  live?: boolean
+  children: ComponentChildren
+}
+
+export function Search({ label, onSearch, buttons, live = false, children }: SearchProps) {
   return (
-    <div class="meter">
-      <div class="meter-head">
-        <span>{label}</span>
-        <span class="digits">
-          {format(used)} <span class="muted">/ {limit === null ? 'no limit' : format(limit)}</span>
-        </span>
-      </div>
-      {/* biome-ignore lint/a11y/useSemanticElements: engines draw <meter> each in its own way */}
-      <div
-        class="meter-bar"
-        role="meter"
-        aria-label={label}
-        aria-valuemin={0}
-        aria-valuemax={limit ?? Math.max(used, 1)}
-        aria-valuenow={limit === null ? used : Math.min(used, limit)}
-        aria-valuetext={`${format(used)} of ${limit === null ? 'no limit' : format(limit)}`}
-      >
-        <span data-tone={tone} style={{ transform: `scaleX(${share})` }} />
-      </div>
-    </div>
+    <search aria-label={label}>
+      <Form kind="filters" onSubmit={onSearch}>
+        {children}
+        {!live && (
+          <div class="parts">
+            <Button text="Search" type="submit" />
+            {buttons}
+          </div>
+        )}
+      </Form>
+    </search>
+  )
+}
+
+interface PrefixProps {
+  label: string
+  /** The label of the field. */
+  title: string
+  prefix: string
+  onSearch: (prefix: string) => void
+  /** Searches this long after the last letter, without a button. */
+  live_ms?: number
+}
+
+export function PrefixSearch({ label, title, prefix, onSearch, live_ms = 0 }: PrefixProps) {
+  const draft = useSignal(prefix)
+  const timer = useRef(0)
+  useEffect(() => () => clearTimeout(timer.current), [])
+  useEffect(() => {
+    draft.value = prefix
+  }, [prefix])
+  const search = () => {
+    clearTimeout(timer.current)
+    onSearch(draft.value)
+  }
+  const onInput = (value: string) => {
+    draft.value = value
+    clearTimeout(timer.current)
+    if (live_ms > 0) timer.current = window.setTimeout(search, live_ms)
+  }
+  return (
+    <Search {...{ label }} live={live_ms > 0} onSearch={search}>
+      <Field label={title} type="search" value={draft.value} {...{ onInput }} />
+    </Search>
   )
 }

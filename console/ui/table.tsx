@@ -1,8 +1,9 @@
-// Rows of records. On a narrow screen the columns that matter less are left out, and the rest may be scrolled.
+// Tables of records. A narrow screen leaves out the less important columns and scrolls the others.
 
-import type { ComponentChildren, JSX } from 'preact'
+import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
-import { Button } from './basics.tsx'
+import type { List } from '../api/load.ts'
+import { Button, Code, ScrollBox, Text, Time } from './basics.tsx'
 import { useKeptFocus } from './focus.ts'
 
 export interface Column<T> {
@@ -10,63 +11,122 @@ export interface Column<T> {
   cell: (row: T) => ComponentChildren
   /** Left out below 720 px. */
   wide?: boolean
-  /** Digits under digits. */
+  /** Aligns the digits. */
   number?: boolean
-  /** Takes the room that is left, and is cut off with an ellipsis. */
+  /** Takes the width that is left; long text ends in an ellipsis. */
   grow?: boolean
+  /** The cells are headers of their rows. */
+  header?: boolean
+  /** Columns of a WindowTable keep their widths; those without one share the rest. */
+  width_px?: number
 }
 
-interface TableProps<T> {
-  /** What the table shows, for screen readers. */
-  caption: string
+/** The first column: the name of a record, which opens it. Names of machines are shown as code. */
+export function linkColumn<T>(
+  title: string,
+  linkOf: (row: T) => [href: string, text: string],
+  Name: typeof Text | typeof Code = Text,
+): Column<T> {
+  const cell = (row: T) => {
+    const [href, text] = linkOf(row)
+    return (
+      <a href={href}>
+        <Name>{text}</Name>
+      </a>
+    )
+  }
+  return { title, grow: true, cell }
+}
+
+export function codeColumn<T>(title: string, codeOf: (row: T) => string | null): Column<T> {
+  return { title, wide: true, cell: (row) => codeOf(row) && <Code>{codeOf(row)!}</Code> }
+}
+
+export function timeColumn<T>(title: string, timeOf: (row: T) => string | null, wide = false): Column<T> {
+  return { title, wide, cell: (row) => timeOf(row) && <Time at={timeOf(row)!} /> }
+}
+
+export interface RowsProps<T> {
   columns: Column<T>[]
   rows: readonly T[]
   id: (row: T) => string
   /** The row that is open beside the table. */
   current?: string | undefined
-  more?: boolean
-  onMore?: () => void
+  /** The number of rows before these. Without it all rows are drawn. */
+  from?: number
 }
 
-export function Table<T>(props: TableProps<T>): JSX.Element {
-  const { caption, columns, rows, id, current, more, onMore } = props
+interface TableProps<T> extends RowsProps<T> {
+  /** The name of the table, for screen readers. */
+  caption: string
+  /** The list that the rows belong to, when it has more pages. */
+  list?: Pick<List<T>, 'more' | 'showMore'>
+}
+
+export function Table<T>({ caption, list, ...props }: TableProps<T>) {
   const scroll = useRef<HTMLElement>(null)
   useKeptFocus(scroll)
   return (
     <>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
-      <section ref={scroll} class="table-scroll" tabIndex={0} aria-label={caption}>
+      <ScrollBox place={scroll} kind="table-scroll" label={caption}>
         <table class="table">
           <caption class="offscreen">{caption}</caption>
-          <thead>
-            <tr>
-              {columns.map((column) => (
-                <th key={column.title} scope="col" {...marks(column)}>
-                  {column.title}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map((row) => (
-              <tr key={id(row)} aria-current={current === id(row) || undefined}>
-                {columns.map((column) => (
-                  <td key={column.title} {...marks(column)}>
-                    {column.cell(row)}
-                  </td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
+          <Head {...props} />
+          <Rows {...props} />
         </table>
-      </section>
-      <More more={more ?? false} onMore={() => onMore?.()} />
+      </ScrollBox>
+      {list && <More {...{ list }} />}
     </>
   )
 }
 
-/** The button below a list. When it goes with the last page, the focus goes to the words in its place. */
-export function More({ more, onMore }: { more: boolean; onMore: () => void }): JSX.Element | null {
+export function Head<T>({ columns, from }: RowsProps<T>) {
+  return (
+    <thead>
+      <tr aria-rowindex={from === undefined ? undefined : 1}>
+        {columns.map((column) => (
+          <th key={column.title} scope="col" {...marks(column)} style={widthOf(column)}>
+            {column.title}
+          </th>
+        ))}
+      </tr>
+    </thead>
+  )
+}
+
+export function Rows<T>({ columns, rows, id, current, from }: RowsProps<T>) {
+  return (
+    <tbody>
+      {rows.map((row, i) => (
+        <tr
+          key={id(row)}
+          aria-rowindex={from === undefined ? undefined : from + i + 2}
+          aria-current={current === id(row) || undefined}
+        >
+          {columns.map((column) => {
+            const Cell = column.header ? 'th' : 'td'
+            return (
+              <Cell key={column.title} scope={column.header ? 'row' : undefined} {...marks(column)}>
+                {column.cell(row)}
+              </Cell>
+            )
+          })}
+        </tr>
+      ))}
+    </tbody>
+  )
+}
+
+function widthOf({ width_px }: { width_px?: number }) {
+  return width_px === undefined ? undefined : { width: `${width_px}px` }
+}
+
+function marks({ wide, number, grow }: Pick<Column<never>, 'wide' | 'number' | 'grow'>) {
+  return { 'data-wide': wide || undefined, 'data-number': number, 'data-grow': grow || undefined }
+}
+
+/** The button below a list. After the last page its text takes the place of the button, and the focus. */
+export function More({ list: { more, showMore } }: { list: Pick<List<unknown>, 'more' | 'showMore'> }) {
   const place = useRef<HTMLDivElement>(null)
   const end = useRef<HTMLParagraphElement>(null)
   const pressed = useRef(false)
@@ -75,17 +135,14 @@ export function More({ more, onMore }: { more: boolean; onMore: () => void }): J
     if (focused && !more) end.current?.focus({ preventScroll: true })
   }, [more])
   if (!more && !pressed.current) return null
+  const press = () => {
+    pressed.current = true
+    showMore()
+  }
   return (
     <div ref={place} class="more">
       {more ? (
-        <Button
-          onClick={() => {
-            pressed.current = true
-            onMore()
-          }}
-        >
-          Show more
-        </Button>
+        <Button text="Show more" onClick={press} />
       ) : (
         <p ref={end} tabIndex={-1} class="muted small">
           That is all.
@@ -93,8 +150,4 @@ export function More({ more, onMore }: { more: boolean; onMore: () => void }): J
       )}
     </div>
   )
-}
-
-export function marks({ wide, number, grow }: Pick<Column<never>, 'wide' | 'number' | 'grow'>) {
-  return { 'data-wide': wide, 'data-number': number, 'data-grow': grow }
 }

@@ -1,14 +1,13 @@
-// What just happened, said once: on the screen for a while, and to screen readers.
+// Short messages: on the screen for a while, and read once by screen readers.
 
 import { signal } from '@preact/signals'
-import type { JSX } from 'preact'
 
 const message = signal('')
 const shown_ms = 5_000
 let timer = 0
 
 export function announce(text: string): void {
-  // The same words twice are only said again when the place was empty in between.
+  // A screen reader reads the same words again only when the element was empty in between.
   message.value = ''
   clearTimeout(timer)
   queueMicrotask(() => {
@@ -19,10 +18,10 @@ export function announce(text: string): void {
   }, shown_ms)
 }
 
-/** Open now. What stands outside of a dialog is inert: it is behind it, and no screen reader says it. */
+/** The number of open dialogs. Elements outside a dialog are inert: screen readers do not read them. */
 export const dialogs = signal(0)
 
-export function Toast({ in_dialog = false }: { in_dialog?: boolean }): JSX.Element {
+export function Toast({ in_dialog = false }: { in_dialog?: boolean }) {
   const text = in_dialog || dialogs.value === 0 ? message.value : ''
   return (
     <div class="toast" role="status" aria-live="polite" data-empty={text === ''}>

@@ -1,4 +1,4 @@
-// Is a callback really from the service? Standard Webhooks 1.0.0, symmetric signatures (v1).
+// Verifies that a callback is from the service. Standard Webhooks 1.0.0, symmetric signatures (v1).
 
 import { webCrypto } from './platform.ts'
 
@@ -8,7 +8,7 @@ export type VerificationFailure =
   /** Its time is further away than tolerated: a replay, or a clock that is wrong. */
   | 'too_old'
   | 'too_new'
-  /** None of its signatures fits any of the secrets. */
+  /** None of its signatures matches any of the secrets. */
   | 'no_match'
   | 'too_large'
 
@@ -16,7 +16,7 @@ export class CallbackVerificationError extends Error {
   override readonly name = 'CallbackVerificationError'
 
   constructor(readonly reason: VerificationFailure) {
-    super(`The callback is not to be trusted: ${reason}.`)
+    super(`The callback must not be trusted: ${reason}.`)
   }
 }
 
@@ -25,7 +25,7 @@ export interface VerifiedCallback<T = unknown> {
   id: string
   /**
    * `schedule.fired`, `checkpoint.approved` or `checkpoint.rejected`; null when the header was not there. It is not
-   * signed, as `attempt` is not: what a checkpoint has come to is in the body, too.
+   * signed, and neither is `attempt`: the decision of a checkpoint is in the body, too.
    */
   event: string | null
   /** 1, 2 or 3; null when the header was not there. */
@@ -80,7 +80,7 @@ export async function verifyCallback<T = unknown>(
   }
   const timestamp_seconds = Number(timestamp)
   const age_seconds = Math.floor((now ?? Date.now()) / 1_000) - timestamp_seconds
-  // So put, a limit that is no number lets nothing pass.
+  // Written this way, a limit of NaN refuses everything.
   if (!(age_seconds <= tolerance_seconds)) throw new CallbackVerificationError('too_old')
   if (!(-age_seconds <= tolerance_seconds)) throw new CallbackVerificationError('too_new')
 
@@ -101,22 +101,22 @@ export async function verifyCallback<T = unknown>(
   }
 }
 
-/** Every pair is compared to its end, so that time tells nothing of which one fitted where. */
+/** Compares every pair to its end, so that the time does not depend on which one matches. */
 async function isSigned(
   signed: Uint8Array,
   signatures: string[],
   secrets: readonly string[],
 ): Promise<boolean> {
   const { subtle } = await webCrypto()
-  let fits = false
+  let matches = false
   for (const secret of secrets) {
     const algorithm = { name: 'HMAC', hash: 'SHA-256' }
     const key = await subtle.importKey('raw', secretBytes(secret), algorithm, false, ['sign'])
     const digest = new Uint8Array(await subtle.sign('HMAC', key, signed as Uint8Array<ArrayBuffer>))
     const expected = btoa(String.fromCharCode(...digest))
-    for (const signature of signatures) fits = areEqual(signature, expected) || fits
+    for (const signature of signatures) matches = areEqual(signature, expected) || matches
   }
-  return fits
+  return matches
 }
 
 /** In a time that depends on the lengths alone. */
@@ -128,7 +128,7 @@ function areEqual(given: string, expected: string): boolean {
   return difference === 0
 }
 
-/** Throws TypeError for what is no secret: that is a mistake of set-up, not of the caller. */
+/** Throws TypeError for a secret in the wrong form: a mistake of set-up, not of the sender. */
 function secretBytes(secret: string): Uint8Array<ArrayBuffer> {
   const base64 = secret.startsWith(secret_prefix) ? secret.slice(secret_prefix.length) : secret
   try {
@@ -160,7 +160,7 @@ function isHeaders(headers: CallbackRequest['headers']): headers is Headers {
   return typeof headers.get === 'function'
 }
 
-/** Throws TypeError for what is no exact body: another mistake of set-up. */
+/** Throws TypeError when the exact body is not there: another mistake of set-up. */
 async function bytesOf(request: CallbackRequest, bytes_max: number): Promise<Uint8Array> {
   const { body } = request
   if (isRequest(request)) {

@@ -1,8 +1,14 @@
-// What can go wrong with a call: refused by the service, no answer, no answer in time.
+// The errors of a call: refused by the service, no answer, no answer in time.
 
-import type { ErrorCode } from './types.ts'
+import { type ErrorCode, type ExitClass, error_rows } from './types.ts'
 
-/** What the service, or something in front of it, answered instead of success. */
+/** Of an answer that was not the service's. */
+const unexpected_answer = {
+  next: 'Check the address of the service, and what stands between here and the service.',
+  exit: 'unexpected',
+} as const
+
+/** The service, or something in front of it, refused the call. */
 export class WaystationError extends Error {
   override readonly name = 'WaystationError'
 
@@ -11,15 +17,30 @@ export class WaystationError extends Error {
     readonly code: ErrorCode | 'UNEXPECTED_ANSWER',
     message: string,
     readonly status: number,
-    /** What belongs to the code, e.g. `current_version` of VERSION_MISMATCH; undefined where it has none. */
+    /** Details of the code, e.g. `current_version` of VERSION_MISMATCH; undefined where it has none. */
     readonly details: Readonly<Record<string, unknown>> | undefined,
     /** Finds the request in the service's log; null when the answer named none. */
     readonly request_id: string | null,
-    /** Of the Retry-After header; undefined when there was none. */
+    /** The Retry-After header; undefined without one. */
     readonly retry_after_seconds: number | undefined,
   ) {
     super(`${code}: ${message}`)
   }
+
+  /** What the caller does next, in a sentence or two. */
+  get next(): string {
+    return rowOf(this.code).next
+  }
+
+  /** The kind of failure, for scripts: the command line exits by it. */
+  get exit(): ExitClass {
+    return rowOf(this.code).exit
+  }
+}
+
+/** A service that is newer than this package may have other codes. */
+function rowOf(code: string): { next: string; exit: ExitClass } {
+  return Object.hasOwn(error_rows, code) ? error_rows[code as ErrorCode] : unexpected_answer
 }
 
 /** No answer: the connection was refused, lost or not possible. `cause` is what fetch threw. */
@@ -47,7 +68,7 @@ export class WaystationTimeoutError extends Error {
   }
 }
 
-/** Whether it is a refusal with this code: `catch (error) { if (!hasCode(error, 'KEY_NOT_FOUND')) throw error }`. */
+/** True for a refusal with this code: `catch (error) { if (!hasCode(error, 'KEY_NOT_FOUND')) throw error }`. */
 export function hasCode<C extends WaystationError['code']>(
   error: unknown,
   code: C,

@@ -1,16 +1,10 @@
 // client.inboxes
 
+import * as generated from './generated-resources.ts'
 import { split } from './options.ts'
-import { type Page, Pages } from './pages.ts'
-import { type CallOptions, type CreateOptions, retries_max, type Transport } from './transport.ts'
-import type {
-  InboxDetail as AnyInboxDetail,
-  Message as AnyMessage,
-  CreatedInbox,
-  Inbox,
-  ListedInbox,
-  Operations,
-} from './types.ts'
+import type { Page } from './pages.ts'
+import { type CallOptions, retries_max } from './transport.ts'
+import type { InboxDetail as AnyInboxDetail, Message as AnyMessage, Inbox } from './types.ts'
 
 export interface Message extends AnyMessage {
   headers: Record<string, string>
@@ -28,56 +22,25 @@ export interface MessagesOptions extends CallOptions {
   /** Messages a request, at most 100; default 50. */
   limit?: number | undefined
   /**
-   * Waits for more at the end, until the inbox expires or `signal` is aborted. A service that is away is asked again
+   * Waits for more at the end, until the inbox expires or `signal` is aborted. An unavailable service is tried again
    * for about a minute, unless `retries` says otherwise.
    */
   follow?: boolean | undefined
-  /** How long the service is asked to hold a request that waits, at most 55; default 50. */
+  /** How long the service holds a request that waits, at most 55; default 50. */
   wait_seconds?: number | undefined
 }
 
 const wait_seconds_default = 50
-/** A service on which too many wait answers at once; then this long, and a little more, is waited here. */
+/** A service with too many waiting requests answers at once. The next request then follows after this, and a little more. */
 const look_again_ms = 1_000
 
-export class Inboxes {
-  readonly #transport: Transport
-
-  /** @internal */
-  constructor(transport: Transport) {
-    this.#transport = transport
-  }
-
-  /** Throws QUOTA_EXCEEDED. */
-  create(given: Operations['createInbox']['body'] & CreateOptions = {}): Promise<CreatedInbox> {
-    const [body, options] = split(given)
-    return this.#transport.call('createInbox', { body }, options)
-  }
-
-  /** Those that have not expired, newest first. Its cursor is the number of items before the page. */
-  list(
-    given: { limit?: number | undefined; offset?: number | undefined } & CallOptions = {},
-  ): Pages<ListedInbox> {
-    const [{ limit, offset }, options] = split(given)
-    return new Pages<ListedInbox>(offset === undefined ? undefined : String(offset), async (cursor) => {
-      const from = Number(cursor ?? 0)
-      const query = { limit, offset: from }
-      const { items, total } = await this.#transport.call('listInboxes', { query }, options)
-      const next = from + items.length
-      return { items, next_cursor: items.length > 0 && next < total ? String(next) : null }
-    })
-  }
-
+export class Inboxes extends generated.Inboxes {
   /** The inbox, and its latest 50 messages, newest first. */
-  async get(id: string, options: CallOptions = {}): Promise<InboxDetail> {
-    return (await this.#transport.call('getInbox', { params: { id } }, options)) as InboxDetail
+  override get(id: string, options: CallOptions = {}): Promise<InboxDetail> {
+    return super.get(id, options) as Promise<InboxDetail>
   }
 
-  delete(id: string, options: CallOptions = {}): Promise<{ deleted: boolean }> {
-    return this.#transport.call('deleteInbox', { params: { id } }, options)
-  }
-
-  /** Whether it has not expired, by the clock of the service: ours may be wrong. */
+  /** True until it has expired by the clock of the service: the one here may be wrong. */
   async #isListed(id: string, options: CallOptions): Promise<boolean> {
     for await (const inbox of this.list({ ...options, limit: 100 })) if (inbox.id === id) return true
     return false
@@ -85,16 +48,16 @@ export class Inboxes {
 
   /**
    * All messages, oldest first. With `follow` the iteration waits for more and ends once the inbox has expired and
-   * everything was read. `page()` answers what is there now; its `next_cursor` is the `after` of the next time.
+   * everything was read. `page()` reads what is there now; its `next_cursor` is the `after` of the next call.
    */
   messages(id: string, given: MessagesOptions = {}): Messages {
-    const [{ after, limit, follow = false, wait_seconds = wait_seconds_default }, asked] = split(given)
-    const { now, sleep, random } = this.#transport.platform
-    const options = follow ? { retries: retries_max, ...asked } : asked
+    const [{ after, limit, follow = false, wait_seconds = wait_seconds_default }, call] = split(given)
+    const { now, sleep, random } = this.transport.platform
+    const options = follow ? { retries: retries_max, ...call } : call
     const read = async (from: string | undefined, wait: number): Promise<Page<Message>> => {
       const query = { after: from, limit, ...(wait > 0 ? { wait } : {}) }
       const input = { params: { id }, query, held_ms: wait * 1_000 }
-      const { items, nextAfter } = await this.#transport.call('listMessages', input, options)
+      const { items, nextAfter } = await this.transport.call('listMessages', input, options)
       return { items: items as Message[], next_cursor: nextAfter }
     }
     let expires_ms: number | undefined
@@ -145,7 +108,7 @@ export class Messages implements AsyncIterable<Message> {
       yield* items
       after = next_cursor ?? after
       if (items.length > 0) continue
-      // A message may have come between the empty page and the end, so one more look follows.
+      // A message may have come between the empty page and the end, so one more read follows.
       if (!follow || over) return
       over = await isOver()
       if (!over) await pause(asked_at)

@@ -1,4 +1,4 @@
-// The package's one door.
+// The exports of the package.
 
 // biome-ignore-start lint/performance/noBarrelFile: a package has one entry, and this is it
 export {
@@ -18,44 +18,6 @@ export type { Page, Pages } from './pages.ts'
 export type { Fetch } from './platform.ts'
 export type { RateLimitResult, RateLimitRule, RateLimitWaitOptions } from './rate-limit.ts'
 export type { CallOptions, CreateOptions } from './transport.ts'
-export type {
-  Agent,
-  Approval,
-  ApprovalKey,
-  Attempt,
-  AuditEntry,
-  Checkpoint,
-  CheckpointCallback,
-  ClaimedDeadLetter,
-  CreatedApprovalKey,
-  CreatedInbox,
-  CreatedTenant,
-  DeadLetter,
-  DeletedTenant,
-  ErrorCode,
-  ExtendedDeadLetter,
-  Forward,
-  Inbox,
-  ListedDeadLetter,
-  ListedInbox,
-  ListedKey,
-  Liveness,
-  Namespace,
-  Operations,
-  PutResult,
-  Quota,
-  RateLimitCounter,
-  RateLimitReset,
-  RateLimitStatus,
-  Readiness,
-  RotatedAgent,
-  RotatedTenant,
-  Schedule,
-  Tenant,
-  TenantWithSecret,
-  TickSummary,
-  Usage,
-  UsageStep,
-} from './types.ts'
+export type * from './types.ts'
 export { GiveUp, type WorkContext, type WorkOptions, type WorkSummary } from './work.ts'
 // biome-ignore-end lint/performance/noBarrelFile: a package has one entry, and this is it

@@ -11,7 +11,7 @@ export class RawJson {
 /** As JSON.stringify, save that RawJson is written as its text and a bigint with all its digits. */
 export function encodeJson(value: unknown): string {
   const text = textOf(value)
-  if (text === undefined) throw new TypeError('undefined is no JSON value')
+  if (text === undefined) throw new TypeError('undefined is not a JSON value')
   return text
 }
 
@@ -36,45 +36,72 @@ function isBoxed(value: object): boolean {
 /** The exact text of a member of a JSON object, of the last one of that name; undefined when it has none. */
 export function memberText(object: string, name: string): string | undefined {
   let found: string | undefined
-  let at = skipSpace(object, object.indexOf('{') + 1)
-  while (object[at] === '"') {
-    const name_end = endOfString(object, at)
-    const start = skipSpace(object, skipSpace(object, name_end) + 1)
-    const end = endOfValue(object, start)
-    if (JSON.parse(object.slice(at, name_end)) === name) found = object.slice(start, end)
-    at = skipSpace(object, skipSpace(object, end) + 1)
-  }
+  for (const member of membersOf(object.trim())) if (member.name === name) found = member.text
   return found
+}
+
+export interface JsonMember {
+  /** The member's name, or its index in an array. */
+  name: string
+  /** Its value, as JSON text. */
+  text: string
+}
+
+/** The members of an object, the items of an array, in their order. `text` is valid JSON without space around it. */
+export function membersOf(text: string): JsonMember[] {
+  const is_object = text[0] === '{'
+  const members: JsonMember[] = []
+  let at = skipSpace(text, 1)
+  while (at < text.length - 1) {
+    let name = String(members.length)
+    if (is_object) {
+      const end = endOfString(text, at)
+      name = JSON.parse(text.slice(at, end)) as string
+      at = skipSpace(text, skipSpace(text, end) + 1)
+    }
+    const end = endOfValue(text, at)
+    members.push({ name, text: text.slice(at, end) })
+    at = skipSpace(text, skipSpace(text, end) + 1)
+  }
+  return members
 }
 
 function skipSpace(text: string, from: number): number {
   let at = from
-  while (' \t\r\n'.includes(text[at] ?? '-')) at += 1
+  while (at < text.length && text.charCodeAt(at) <= 32) at += 1
   return at
 }
 
-/** Past the closing quote of the string that begins here. */
+const [quote, backslash, comma, open_list, close_list, open_object, close_object] = [...'"\\,[]{}'].map((c) =>
+  c.charCodeAt(0),
+) as [number, number, number, number, number, number, number]
+
+/** The position after the closing quote of the string that begins here. */
 function endOfString(text: string, from: number): number {
   let at = from + 1
-  while (at < text.length && text[at] !== '"') at += text[at] === '\\' ? 2 : 1
-  return at + 1
+  for (;;) {
+    const character = text.charCodeAt(at)
+    if (character === quote || at >= text.length) return at + 1
+    at += character === backslash ? 2 : 1
+  }
 }
 
 function endOfValue(text: string, from: number): number {
   let depth = 0
   let at = from
   while (at < text.length) {
-    const character = text[at]!
-    if (character === '"') {
+    const character = text.charCodeAt(at)
+    if (character === quote) {
       at = endOfString(text, at)
       if (depth === 0) return at
       continue
     }
-    if (depth === 0 && ',}] \t\r\n'.includes(character)) return at
-    if ('{['.includes(character)) depth += 1
-    if ('}]'.includes(character)) depth -= 1
+    const closes = character === close_list || character === close_object
+    if (depth === 0 && (closes || character === comma || character <= 32)) return at
+    if (character === open_list || character === open_object) depth += 1
+    if (closes) depth -= 1
     at += 1
-    if (depth === 0 && '}]'.includes(character)) return at
+    if (depth === 0 && closes) return at
   }
   return at
 }

@@ -1,11 +1,11 @@
-// client.kv
+// client.kv and client.namespaces: values with a type, exact values, and updates.
 
 import { hasCode } from './errors.ts'
+import * as generated from './generated-resources.ts'
 import { memberText } from './json.ts'
-import { listOf, split } from './options.ts'
-import type { Pages } from './pages.ts'
-import { type CallOptions, limited, type Transport } from './transport.ts'
-import type { Entry as AnyEntry, ListedKey, Operations, PutResult } from './types.ts'
+import { ifMatch } from './options.ts'
+import { type CallOptions, limited } from './transport.ts'
+import type { Entry as AnyEntry, PutResult } from './types.ts'
 
 export interface Entry<T = unknown> extends AnyEntry {
   value: T
@@ -20,30 +20,20 @@ export interface PutOptions extends CallOptions {
 
 export interface UpdateOptions extends CallOptions {
   ttl_seconds?: number | undefined
-  /** How often it begins anew because somebody else was faster; default 10. */
+  /** The number of tries when other writers are faster; default 10. */
   tries?: number | undefined
 }
 
-/** The wait after a try of an update that came too late is at most this, after each further one twice as much. */
+/** The wait after the first conflict of an update is at most this, and at most twice as long after each further one. */
 const contention_ms_first = 100
 const contention_ms_max = 3_000
 
-export class Kv {
-  readonly #transport: Transport
+type IfVersion = CallOptions & { if_version?: number | undefined }
 
-  /** @internal */
-  constructor(transport: Transport) {
-    this.#transport = transport
-  }
-
+export class Kv extends generated.Kv {
   /** Throws KEY_NOT_FOUND; with `if_version`, VERSION_MISMATCH when the stored version is another one. */
-  async get<T = unknown>(
-    namespace: string,
-    key: string,
-    { if_version, ...options }: CallOptions & { if_version?: number | undefined } = {},
-  ): Promise<Entry<T>> {
-    const input = { params: { namespace, key }, headers: ifMatch(if_version) }
-    return (await this.#transport.call('getValue', input, options)) as Entry<T>
+  override get<T = unknown>(namespace: string, key: string, options: IfVersion = {}): Promise<Entry<T>> {
+    return super.get(namespace, key, options) as Promise<Entry<T>>
   }
 
   /** Null when there is no such key. */
@@ -68,48 +58,35 @@ export class Kv {
     options: CallOptions = {},
   ): Promise<Entry<T> | null> {
     const input = { params: { namespace, key }, headers: { 'if-none-match': `"${version}"` } }
-    const answer = await this.#transport.send('getValue', input, options)
-    return answer.status === 304 ? null : (this.#transport.parse('getValue', answer) as Entry<T>)
+    const answer = await this.transport.send('getValue', input, options)
+    return answer.status === 304 ? null : (this.transport.parse('getValue', answer) as Entry<T>)
   }
 
   /** As `get`, with the value as the exact JSON text that was put: no digit of a long number is lost. */
   async getText(
     namespace: string,
     key: string,
-    { if_version, ...options }: CallOptions & { if_version?: number | undefined } = {},
+    { if_version, ...options }: IfVersion = {},
   ): Promise<Entry<string>> {
     const input = { params: { namespace, key }, headers: ifMatch(if_version) }
-    const { text } = await this.#transport.send('getValue', input, options)
-    return { ...(JSON.parse(text) as AnyEntry), value: memberText(text, 'value')! }
+    return withText(await this.transport.send('getValue', input, options))
   }
 
   /** `value` is any JSON; RawJson and bigints keep all digits. Throws VERSION_MISMATCH, NAMESPACE_FORBIDDEN. */
-  async put(namespace: string, key: string, value: unknown, given: PutOptions = {}): Promise<PutResult> {
-    if (value === undefined) throw new TypeError('undefined is no value; delete the key, or put null')
-    const [fields, options] = split(given)
-    const input = { params: { namespace, key }, body: { ...fields, value } }
-    return this.#transport.call('putValue', input, options)
-  }
-
-  /** Throws KEY_NOT_FOUND; with `if_version`, VERSION_MISMATCH. */
-  delete(
+  override async put(
     namespace: string,
     key: string,
-    { if_version, ...options }: CallOptions & { if_version?: number | undefined } = {},
-  ): Promise<undefined> {
-    const input = { params: { namespace, key }, headers: ifMatch(if_version) }
-    return this.#transport.call('deleteValue', input, options)
-  }
-
-  /** Keys in the order of their bytes, without values. */
-  list(namespace: string, query: Operations['listKeys']['query'] & CallOptions = {}): Pages<ListedKey> {
-    return listOf(this.#transport, 'listKeys', { namespace }, query)
+    value: unknown,
+    given: PutOptions = {},
+  ): Promise<PutResult> {
+    if (value === undefined) throw new TypeError('undefined is not a value; delete the key, or put null')
+    return super.put(namespace, key, value, given)
   }
 
   /**
-   * Puts what `next` makes of the value, unless somebody else wrote meanwhile: then `next` is asked again with the
-   * new value. It gets undefined for a key that is absent; when it answers undefined, nothing is written and the
-   * entry as it was is answered, null when there is none. Throws VERSION_MISMATCH after `tries`.
+   * Puts what `next` makes of the value, unless another writer was faster: then `next` is called again with the
+   * new value. It gets undefined for a key that is absent. When it returns undefined, nothing is written, and the result
+   * is the entry as it was, null when there is none. Throws VERSION_MISMATCH after `tries`.
    */
   async update<T = unknown>(
     namespace: string,
@@ -117,7 +94,7 @@ export class Kv {
     next: (value: T | undefined, entry: Entry<T> | null) => T | undefined | Promise<T | undefined>,
     { ttl_seconds, tries = 10, ...options }: UpdateOptions = {},
   ): Promise<PutResult | Entry<T> | null> {
-    const { sleep, random } = this.#transport.platform
+    const { sleep, random } = this.transport.platform
     limited('tries', tries, 1, Number.POSITIVE_INFINITY)
     for (let tried = 1; ; tried += 1) {
       const entry = await this.find<T>(namespace, key, options)
@@ -135,6 +112,19 @@ export class Kv {
   }
 }
 
-function ifMatch(version: number | undefined): Record<string, string> | undefined {
-  return version === undefined ? undefined : { 'if-match': `"${version}"` }
+/** With the admin key: every agent's keys and values, to be read. */
+export class Namespaces extends generated.Namespaces {
+  /** Throws KEY_NOT_FOUND. */
+  override get<T = unknown>(namespace: string, key: string, options: IfVersion = {}): Promise<Entry<T>> {
+    return super.get(namespace, key, options) as Promise<Entry<T>>
+  }
+
+  /** As `get`, with the value as the exact JSON text that was put. */
+  async getText(namespace: string, key: string, options: CallOptions = {}): Promise<Entry<string>> {
+    return withText(await this.transport.send('getNamespaceKey', { params: { namespace, key } }, options))
+  }
+}
+
+function withText({ text }: { text: string }): Entry<string> {
+  return { ...(JSON.parse(text) as AnyEntry), value: memberText(text, 'value')! }
 }

@@ -1,23 +1,23 @@
-// The lock of a dead letter while somebody works on it.
+// The lock of a dead letter while its handler runs.
 
 import type { Dlq } from './dlq.ts'
 import { WaystationError, WaystationTimeoutError } from './errors.ts'
-import { isLasting } from './outcome.ts'
+import { isPermanent } from './outcome.ts'
 import type { Platform } from './platform.ts'
 import type { ClaimedDeadLetter } from './types.ts'
 
-/** An extension is a small thing: who takes longer than this, or than a quarter of the lock, is asked again. */
+/** An extension without an answer for this long, or for a quarter of the lock, is tried again. */
 const extend_ms_max = 10_000
 
 export interface KeptLock {
-  /** Extends it no more. Answers whether it was lost. */
-  leave(): Promise<boolean>
+  /** Stops the extensions. True when the lock was lost. */
+  stop(): Promise<boolean>
 }
 
 /**
- * Extends a lock that was just taken at every half of its time, and ten times as often while nobody answers. `onLost`
- * is called when it is refused for good, and when its time is over here without an extension: whatever the service
- * says later, somebody else may have the item from then on.
+ * Extends a new lock at every half of its time, and at every tenth while the service does not answer. `on.lost` is called
+ * when an extension is refused for good, and when the time is over here without one: whatever the service answers
+ * later, another agent may have the item from then on.
  */
 export function keepLock(
   dlq: Dlq,
@@ -29,10 +29,10 @@ export function keepLock(
   const timeout_ms = Math.min(extend_ms_max, lock_ms / 4)
   const over = new AbortController()
   let lost = false
-  let stopTimer = timer(lock_ms, lapse)
+  let stopTimer = timer(lock_ms, expire)
   const keeping = keep()
   return {
-    async leave() {
+    async stop() {
       stopTimer()
       over.abort()
       await keeping
@@ -49,20 +49,20 @@ export function keepLock(
       const ask = { lock_token, lock_seconds, timeout_ms, retries: 0, signal: over.signal }
       const failed = await caught(() => dlq.extend(id, ask))
       if (over.signal.aborted) return
-      if (failed && isLasting(failed.error)) return lose(failed.error)
+      if (failed && isPermanent(failed.error)) return lose(failed.error)
       if (failed) {
         on.error(failed.error)
         wait_ms = Math.max(lock_ms / 10, retryAfterMs(failed.error))
         continue
       }
       stopTimer()
-      stopTimer = timer(Math.max(0, asked_at + lock_ms - now()), lapse)
+      stopTimer = timer(Math.max(0, asked_at + lock_ms - now()), expire)
       wait_ms = lock_ms / 2
     }
   }
 
-  function lapse(): void {
-    lose(new WaystationTimeoutError(lock_ms, 'The lock ran out: nobody answered in time to extend it.'))
+  function expire(): void {
+    lose(new WaystationTimeoutError(lock_ms, 'The lock expired: there was no answer in time to extend it.'))
   }
 
   function lose(reason: unknown): void {
@@ -74,7 +74,7 @@ export function keepLock(
   }
 }
 
-/** What the service asked to wait for; 0 when it asked for nothing. */
+/** The wait that the service asked for, 0 without one. */
 export function retryAfterMs(error: unknown): number {
   return error instanceof WaystationError ? (error.retry_after_seconds ?? 0) * 1_000 : 0
 }
@@ -83,7 +83,7 @@ interface Thrown {
   error: unknown
 }
 
-/** What was thrown; null when nothing was. */
+/** Returns the error that was thrown, null without one. */
 export async function caught(act: () => unknown): Promise<Thrown | null> {
   try {
     await act()

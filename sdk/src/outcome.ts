@@ -1,4 +1,4 @@
-// What a try has come to: a success, or an error and whether another try makes sense and is safe.
+// The outcome of a try: a success, or an error, with the reasons for and against another try.
 
 import { WaystationError, WaystationNetworkError, WaystationTimeoutError } from './errors.ts'
 import type { ErrorCode } from './types.ts'
@@ -28,27 +28,27 @@ export function answerOf(response: Response, text: string, now: number): Answer 
   return refusal(response, { code: 'UNEXPECTED_ANSWER', message }, now)
 }
 
-/** Whether it may be otherwise in a moment. */
-export function isPassing(error: FailedTry): boolean {
+/** True when another try may succeed. */
+export function isTransient(error: FailedTry): boolean {
   if (!(error instanceof WaystationError)) return true
-  return isAway(error.status) || error.status === 429 || error.code === 'IDEMPOTENCY_IN_PROGRESS'
+  return isUnavailable(error.status) || error.status === 429 || error.code === 'IDEMPOTENCY_IN_PROGRESS'
 }
 
-/** Whether it will be refused for as long as nobody changes something: the key, the item, the request. */
-export function isLasting(error: unknown): error is WaystationError {
-  if (!(error instanceof WaystationError) || isPassing(error)) return false
+/** True when every try will be refused until the key, the item or the request changes. */
+export function isPermanent(error: unknown): error is WaystationError {
+  if (!(error instanceof WaystationError) || isTransient(error)) return false
   return error.status < 500 && error.code !== 'REQUEST_TIMEOUT'
 }
 
-/** Whether the request may have had its effect although nobody said so. */
-export function mayHaveHappened(error: FailedTry): boolean {
+/** True when the request may have had its effect without an answer. */
+export function isOutcomeUnknown(error: FailedTry): boolean {
   if (error instanceof WaystationNetworkError) return error.may_have_arrived
   if (error instanceof WaystationTimeoutError) return true
-  return isAway(error.status) && error.code !== 'UNAVAILABLE'
+  return isUnavailable(error.status) && error.code !== 'UNAVAILABLE'
 }
 
 /** 503 of the service or 502, 503, 504 of something before it, whose errors may look like ours. */
-function isAway(status: number): boolean {
+function isUnavailable(status: number): boolean {
   return status >= 502 && status <= 504
 }
 
@@ -82,11 +82,11 @@ function retryAfter(headers: Headers, now: number): number | undefined {
   return Math.max(0, Math.ceil((until - (Number.isNaN(sent_at) ? now : sent_at)) / 1_000))
 }
 
-/** The first broken rules of VALIDATION_FAILED, for whoever reads the message. */
+/** The first broken rules of VALIDATION_FAILED, for the message. */
 function issuesOf(details: unknown): string {
   const issues = isObject(details) && Array.isArray(details.issues) ? details.issues : []
-  const told = issues.slice(0, 3).map(({ path, message }) => `${path} ${message}`)
-  return told.length > 0 ? ` (${told.join('; ')})` : ''
+  const texts = issues.slice(0, 3).map(({ path, message }) => `${path} ${message}`)
+  return texts.length > 0 ? ` (${texts.join('; ')})` : ''
 }
 
 function parsed(text: string): unknown {

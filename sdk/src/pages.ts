@@ -1,4 +1,4 @@
-// Lists: item by item, or page by page. Nothing is asked before somebody reads.
+// Lists: item by item, or page by page. The first request is made when the first item is read.
 
 export interface Page<T> {
   items: T[]

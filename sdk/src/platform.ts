@@ -1,4 +1,4 @@
-// What the client takes from where it runs. Tests give their own.
+// The environment of the client: fetch, clock, timers, randomness. Tests give their own.
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
@@ -12,11 +12,11 @@ export interface Platform {
   uuid(): Promise<string>
   /** Rejects with the signal's reason when it is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
-  /** Calls back once, unless what it answers is called before. */
+  /** Calls back once, unless the function that it returns is called before. */
   timer(ms: number, callback: () => void): () => void
 }
 
-/** A timer that is set for longer rings at once. */
+/** A timer that is set for longer fires at once. */
 export const timer_ms_max = 2 ** 31 - 1
 
 export const platform: Platform = {
@@ -33,8 +33,8 @@ export const platform: Platform = {
   },
   async sleep(ms, signal) {
     let left_ms = ms
-    for (; left_ms > timer_ms_max; left_ms -= timer_ms_max) await rest(timer_ms_max, signal)
-    await rest(left_ms, signal)
+    for (; left_ms > timer_ms_max; left_ms -= timer_ms_max) await sleepOnce(timer_ms_max, signal)
+    await sleepOnce(left_ms, signal)
   },
   timer(ms, callback) {
     const timer = setTimeout(callback, ms)
@@ -42,7 +42,7 @@ export const platform: Platform = {
   },
 }
 
-function rest(ms: number, signal: AbortSignal | undefined): Promise<void> {
+function sleepOnce(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason)
     const onAbort = () => {

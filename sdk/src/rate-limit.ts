@@ -1,17 +1,9 @@
 // client.rateLimit
 
 import { WaystationTimeoutError } from './errors.ts'
-import { split } from './options.ts'
-import { Pages } from './pages.ts'
-import type { CallOptions, Transport } from './transport.ts'
-import type {
-  Operations,
-  RateLimitAllowed,
-  RateLimitBlocked,
-  RateLimitCounter,
-  RateLimitReset,
-  RateLimitStatus,
-} from './types.ts'
+import * as generated from './generated-resources.ts'
+import type { CallOptions } from './transport.ts'
+import type { RateLimitAllowed, RateLimitBlocked } from './types.ts'
 
 export interface RateLimitRule {
   /** Most hits in a window; at least 1. */
@@ -28,37 +20,26 @@ export type RateLimitResult =
   | (RateLimitBlocked & { allowed: false })
 
 export interface RateLimitWaitOptions extends CallOptions {
-  /** Rather than waiting for longer than this in all, it throws WaystationTimeoutError. */
+  /** Throws WaystationTimeoutError instead of waiting for longer than this in all. */
   max_wait_ms?: number | undefined
 }
 
-/** Those who wait for the same window do not all come back in the same moment. */
+/** Spreads the callers that wait for the same window. */
 const spread_ms_max = 1_000
 
-export class RateLimit {
-  readonly #transport: Transport
-
-  /** @internal */
-  constructor(transport: Transport) {
-    this.#transport = transport
+export class RateLimit extends generated.RateLimit {
+  /** Counts a hit. A blocked check is a result, not an error. */
+  override check(key: string, rule: RateLimitRule, options: CallOptions = {}): Promise<RateLimitResult> {
+    return super.check(key, rule, options) as Promise<RateLimitResult>
   }
 
-  /** Counts a hit. That it is blocked is a result, not an error. */
-  async check(key: string, rule: RateLimitRule, options: CallOptions = {}): Promise<RateLimitResult> {
-    return (await this.#transport.call(
-      'checkRateLimit',
-      { body: { key, ...rule } },
-      options,
-    )) as RateLimitResult
-  }
-
-  /** Checks until it is allowed, and waits as long as it is told to in between. */
+  /** Checks until it is allowed, and waits for `retryAfter` in between. */
   async wait(
     key: string,
     rule: RateLimitRule,
     { max_wait_ms = Number.POSITIVE_INFINITY, ...options }: RateLimitWaitOptions = {},
   ): Promise<RateLimitResult & { allowed: true }> {
-    const { sleep, random } = this.#transport.platform
+    const { sleep, random } = this.transport.platform
     let waited_ms = 0
     for (;;) {
       const result = await this.check(key, rule, options)
@@ -70,27 +51,5 @@ export class RateLimit {
       await sleep(wait_ms, options.signal)
       waited_ms += wait_ms
     }
-  }
-
-  /** Where the counter stands, without counting. One that is named `check` cannot be asked for. */
-  status(key: string, options: CallOptions = {}): Promise<RateLimitStatus> {
-    return this.#transport.call('getRateLimit', { params: { key } }, options)
-  }
-
-  /** Counters whose window is running, the one that ends first first; the service shows about 10,000 at most. */
-  list(given: Operations['listRateLimits']['query'] & CallOptions = {}): Pages<RateLimitCounter> {
-    const [{ limit, offset, prefix }, options] = split(given)
-    return new Pages<RateLimitCounter>(offset === undefined ? undefined : String(offset), async (cursor) => {
-      const from = Number(cursor ?? 0)
-      const query = { limit, offset: from, prefix }
-      const { items, total } = await this.#transport.call('listRateLimits', { query }, options)
-      const next = from + items.length
-      return { items, next_cursor: items.length > 0 && next < total ? String(next) : null }
-    })
-  }
-
-  /** Ends the window of the counter. */
-  reset(key: string, options: CallOptions = {}): Promise<RateLimitReset> {
-    return this.#transport.call('resetRateLimit', { body: { key } }, options)
   }
 }

@@ -1,8 +1,15 @@
-// One call: the request, its tries, and what its answer means.
+// One call: the request, its tries and its answer.
 
 import { hasCode, WaystationError, WaystationNetworkError, WaystationTimeoutError } from './errors.ts'
 import { encodeJson } from './json.ts'
-import { type Answer, answerOf, type FailedTry, isPassing, mayHaveHappened, wasRefused } from './outcome.ts'
+import {
+  type Answer,
+  answerOf,
+  type FailedTry,
+  isOutcomeUnknown,
+  isTransient,
+  wasRefused,
+} from './outcome.ts'
 import { type Platform, timer_ms_max } from './platform.ts'
 import { repeats } from './repeats.ts'
 import { type Operations, operations } from './types.ts'
@@ -26,9 +33,9 @@ export interface CreateOptions extends CallOptions {
 /** The wait before a second try is between 0 and this, before each further one twice as much. */
 const backoff_ms_first = 250
 const backoff_ms_max = 8_000
-/** Whoever is asked to wait for longer gets the error instead. */
+/** When Retry-After is longer than this, the error is thrown instead of waiting. */
 const retry_after_seconds_max = 60
-/** Also what a verb that waits for hours takes, to outlive about a minute without the service. */
+/** Also the default of methods that wait for hours: enough for about a minute without the service. */
 export const retries_max = 20
 const idempotency_key_characters_max = 255
 
@@ -47,7 +54,7 @@ export interface Input<K extends keyof Operations> {
   query?: Operations[K]['query'] | undefined
   body?: Operations[K]['body']
   headers?: Record<string, string> | undefined
-  /** The answer is held back for up to this long, on purpose. */
+  /** The service holds the answer back for up to this long. */
   held_ms?: number
 }
 
@@ -58,9 +65,9 @@ interface Request {
   body: string | undefined
   timeout_ms: number
   signal: AbortSignal | undefined
-  /** Whether it may be sent again when it may have had its effect. */
+  /** May be sent again although it may have had its effect. */
   repeatable: boolean
-  /** Whether a repeat would not even be noticed. */
+  /** A repeat changes nothing at all. */
   harmless: boolean
 }
 
@@ -106,12 +113,12 @@ export class Transport {
       if (!(outcome instanceof Error)) return outcome
       const settled = unknown ? this.#settled(name, input, options, outcome) : undefined
       if (settled) return settled
-      const lost = mayHaveHappened(outcome)
-      if (lost) unknown = outcome
+      const is_unknown = isOutcomeUnknown(outcome)
+      if (is_unknown) unknown = outcome
       const wait_ms = this.#waitAfter(outcome, tried)
-      if (tried >= retries || wait_ms === undefined || (lost && !repeatable)) {
-        // That the last try had no effect is not to hide that an earlier one may have had it.
-        throw request.method !== 'GET' && isPassing(outcome) ? (unknown ?? outcome) : outcome
+      if (tried >= retries || wait_ms === undefined || (is_unknown && !repeatable)) {
+        // The last try had no effect, but an earlier one may have had it: its error counts.
+        throw request.method !== 'GET' && isTransient(outcome) ? (unknown ?? outcome) : outcome
       }
       await sleep(wait_ms, options.signal)
     }
@@ -150,7 +157,7 @@ export class Transport {
     }
   }
 
-  /** What failed is answered as its error, except that an aborted call throws. */
+  /** Returns the error of a failed try; an aborted call throws. */
   async #try(request: Request): Promise<Answer | FailedTry> {
     const { method, url, headers, body, timeout_ms, signal, harmless } = request
     signal?.throwIfAborted()
@@ -164,14 +171,14 @@ export class Transport {
       controller.abort()
     })
     try {
-      // A browser's fetch is nobody's method.
+      // The fetch of a browser must not be called as a method.
       const { fetch } = platform
       const response = await fetch(url, {
         method,
         headers,
         ...(body === undefined ? {} : { body }),
         signal: controller.signal,
-        // The service never redirects, and a key is not to be carried elsewhere.
+        // The service never redirects, and the key must not be sent elsewhere.
         redirect: 'manual',
         // Bun sends a PUT or DELETE again by itself when a connection that it kept turns out to be closed. On one of its
         // own it does not; elsewhere this is the default and says something else.
@@ -190,14 +197,14 @@ export class Transport {
 
   /** Ms; undefined when another try makes no sense. Full jitter, never earlier than Retry-After. */
   #waitAfter(error: FailedTry, tried: number): number | undefined {
-    if (!isPassing(error)) return undefined
-    const asked = error instanceof WaystationError ? (error.retry_after_seconds ?? 0) : 0
-    if (asked > retry_after_seconds_max) return undefined
+    if (!isTransient(error)) return undefined
+    const least_seconds = error instanceof WaystationError ? (error.retry_after_seconds ?? 0) : 0
+    if (least_seconds > retry_after_seconds_max) return undefined
     const backoff_ms = Math.min(backoff_ms_max, backoff_ms_first * 2 ** tried)
-    return asked * 1_000 + Math.floor(this.#settings.platform.random() * backoff_ms)
+    return least_seconds * 1_000 + Math.floor(this.#settings.platform.random() * backoff_ms)
   }
 
-  /** The answer that an earlier try would have given, when the repeat's refusal says that it had its effect. */
+  /** Returns the answer of the earlier try when the refusal of the repeat shows that it had its effect. */
   #settled<K extends keyof Operations>(
     name: K,
     { params }: Input<K>,
@@ -209,7 +216,7 @@ export class Transport {
     if (done.status !== undefined && error.details?.status !== done.status) return undefined
     if (done.read) {
       return this.send(done.read, { params: params as { id: string } }, options).catch((failed) => {
-        // An approval key settles what it may not read; the refusal tells how it is settled.
+        // An approval key may settle a checkpoint that it may not read; the refusal has its status.
         throw hasCode(failed, 'FORBIDDEN') ? error : failed
       })
     }

@@ -3,87 +3,41 @@
 /** Why a request was refused. */
 export type ErrorCode =
   | 'DELETE_REQUIRES_CONFIRM'
-  | 'VALIDATION_FAILED'
   | 'INVALID_JSON'
+  | 'VALIDATION_FAILED'
   | 'UNAUTHORIZED'
   | 'QUOTA_EXCEEDED'
   | 'FORBIDDEN'
   | 'NAMESPACE_FORBIDDEN'
   | 'TENANT_PENDING_DELETION'
-  | 'ROUTE_NOT_FOUND'
-  | 'KEY_NOT_FOUND'
   | 'AGENT_NOT_FOUND'
-  | 'AUDIT_ENTRY_NOT_FOUND'
   | 'APPROVAL_KEY_NOT_FOUND'
-  | 'DLQ_NOT_FOUND'
-  | 'SCHEDULE_NOT_FOUND'
+  | 'AUDIT_ENTRY_NOT_FOUND'
   | 'CHECKPOINT_NOT_FOUND'
+  | 'DLQ_NOT_FOUND'
   | 'INBOX_NOT_FOUND'
+  | 'KEY_NOT_FOUND'
+  | 'ROUTE_NOT_FOUND'
+  | 'SCHEDULE_NOT_FOUND'
   | 'METHOD_NOT_ALLOWED'
   | 'REQUEST_TIMEOUT'
-  | 'TENANT_NAME_TAKEN'
   | 'AGENT_ID_TAKEN'
-  | 'VERSION_MISMATCH'
   | 'ALREADY_CLAIMED'
-  | 'LOCK_NOT_HELD'
   | 'CHECKPOINT_ALREADY_RESOLVED'
-  | 'INVALID_STATE'
   | 'IDEMPOTENCY_IN_PROGRESS'
+  | 'INVALID_STATE'
+  | 'LOCK_NOT_HELD'
+  | 'TENANT_NAME_TAKEN'
+  | 'VERSION_MISMATCH'
   | 'INBOX_EXPIRED'
   | 'PAYLOAD_TOO_LARGE'
   | 'UNSUPPORTED_MEDIA_TYPE'
   | 'IDEMPOTENCY_KEY_REUSED'
   | 'RATE_LIMITED'
   | 'INTERNAL'
-  | 'UNAVAILABLE'
   | 'OUTCOME_UNKNOWN'
+  | 'UNAVAILABLE'
   | 'STORAGE_FULL'
-
-export interface Usage {
-  used: number
-  limit: number | null
-}
-
-export interface Quota {
-  agents: Usage
-  kv_keys: Usage
-  dlq_items: Usage
-  active_schedules: Usage
-  inboxes: Usage
-  api_calls_per_month: Usage
-  storage_bytes: Usage
-}
-
-export interface CheckpointCallback {
-  status: 'none' | 'pending' | 'delivered' | 'failed'
-  attempts: number
-  last_error: string | null
-}
-
-export interface Inbox {
-  id: string
-  /** The secret part of the URL. */
-  token: string
-  /** Where anybody may send to, without a key. */
-  url: string
-  /** Empty when none was given. */
-  label: string
-  forwardUrl: string | null
-  /** Messages that are kept. */
-  messageCount: number
-  /** When it was created. */
-  createdAt: string
-  /** From then on it takes no messages. */
-  expiresAt: string
-}
-
-export interface Forward {
-  status: 'pending' | 'delivered' | 'failed'
-  statusCode: number | null
-  error: string | null
-  durationMs: number | null
-  attemptedAt: string | null
-}
 
 export interface CreatedTenant {
   tenant_id: string
@@ -101,6 +55,27 @@ export interface CreatedTenant {
   signing_secret: string
 }
 
+export interface Quota {
+  agents: Usage
+  kv_keys: Usage
+  dlq_items: Usage
+  active_schedules: Usage
+  inboxes: Usage
+  api_calls_per_month: Usage
+  storage_bytes: Usage
+}
+
+export interface Usage {
+  used: number
+  limit: number | null
+}
+
+export interface DeletedTenant {
+  tenant_id: string
+  status: 'active' | 'pending_deletion'
+  purge_at: string | null
+}
+
 export interface Tenant {
   tenant_id: string
   name: string
@@ -113,10 +88,33 @@ export interface Tenant {
   created_at: string
 }
 
-export interface DeletedTenant {
+export interface TenantWithSecret {
   tenant_id: string
+  name: string
+  plan: string
+  quota: Quota
+  owner_email: string
   status: 'active' | 'pending_deletion'
   purge_at: string | null
+  /** When it was created. */
+  created_at: string
+  /** Standard Webhooks secret that signs callbacks. Shown in this answer only. */
+  signing_secret: string
+}
+
+export interface RotatedTenant {
+  tenant_id: string
+  name: string
+  plan: string
+  quota: Quota
+  owner_email: string
+  status: 'active' | 'pending_deletion'
+  purge_at: string | null
+  /** When it was created. */
+  created_at: string
+  /** Shown in this answer only. */
+  admin_key: string
+  previous_key_expires_at: string | null
 }
 
 export interface UsageStep {
@@ -143,35 +141,6 @@ export interface UsageStep {
     /** Those that were answered 4xx or 5xx. */
     failures: number
   }>
-}
-
-export interface RotatedTenant {
-  tenant_id: string
-  name: string
-  plan: string
-  quota: Quota
-  owner_email: string
-  status: 'active' | 'pending_deletion'
-  purge_at: string | null
-  /** When it was created. */
-  created_at: string
-  /** Shown in this answer only. */
-  admin_key: string
-  previous_key_expires_at: string | null
-}
-
-export interface TenantWithSecret {
-  tenant_id: string
-  name: string
-  plan: string
-  quota: Quota
-  owner_email: string
-  status: 'active' | 'pending_deletion'
-  purge_at: string | null
-  /** When it was created. */
-  created_at: string
-  /** Standard Webhooks secret that signs callbacks. Shown in this answer only. */
-  signing_secret: string
 }
 
 export interface Agent {
@@ -269,26 +238,6 @@ export interface AuditEntry {
   created_at: string
 }
 
-export interface ListedDeadLetter {
-  id: string
-  status: 'failed' | 'claimed' | 'resolved' | 'archived'
-  error: string
-  workflow_id: string | null
-  source: 'agent' | 'schedule' | 'checkpoint'
-  source_id: string | null
-  agent_id: string | null
-  lock_seconds: number
-  locked_by: string | null
-  locked_until: string | null
-  /** How often it was claimed. */
-  claims: number
-  /** When it was captured. */
-  created_at: string
-  /** When it last changed. */
-  updated_at: string
-  resolved_at: string | null
-}
-
 export interface DeadLetter {
   id: string
   status: 'failed' | 'claimed' | 'resolved' | 'archived'
@@ -309,6 +258,26 @@ export interface DeadLetter {
   resolved_at: string | null
   /** The exact text that was sent. */
   payload: unknown
+}
+
+export interface ListedDeadLetter {
+  id: string
+  status: 'failed' | 'claimed' | 'resolved' | 'archived'
+  error: string
+  workflow_id: string | null
+  source: 'agent' | 'schedule' | 'checkpoint'
+  source_id: string | null
+  agent_id: string | null
+  lock_seconds: number
+  locked_by: string | null
+  locked_until: string | null
+  /** How often it was claimed. */
+  claims: number
+  /** When it was captured. */
+  created_at: string
+  /** When it last changed. */
+  updated_at: string
+  resolved_at: string | null
 }
 
 export interface ClaimedDeadLetter {
@@ -414,6 +383,12 @@ export interface Checkpoint {
   updated_at: string
 }
 
+export interface CheckpointCallback {
+  status: 'none' | 'pending' | 'delivered' | 'failed'
+  attempts: number
+  last_error: string | null
+}
+
 export interface Approval {
   checkpoint_id: string
   title: string
@@ -433,27 +408,6 @@ export interface Approval {
   reason: string | null
   resolved_by: string | null
   resolved_at: string | null
-}
-
-export interface Message {
-  id: string
-  method: string
-  /** What follows the token in the URL, empty when nothing does. */
-  path: string
-  /** Names in lower case; repeats are joined by a comma. */
-  headers: unknown
-  /** Name to value, or to an array of them when the name came more than once. */
-  query: unknown
-  /** JSON as it came, else a string, else (when the bytes are no UTF-8) null. */
-  body: unknown
-  /** The exact bytes. */
-  bodyBase64: string
-  /** Empty when none was sent. */
-  contentType: string
-  sourceIp: string
-  /** When it came. */
-  createdAt: string
-  forward: Forward | null
 }
 
 export interface CreatedInbox {
@@ -487,19 +441,50 @@ export interface InboxDetail {
   messages: Message[]
 }
 
-export interface RateLimitCounter {
-  key: string
-  algorithm: 'fixed_window' | 'sliding_window'
-  /** As it was sent with the last check; 0 when that is not known. */
-  limit: number
-  /** Hits of the window. */
-  count: number
-  /** Hits that the limit still allows. */
-  remaining: number
-  /** The end of the window. */
-  resetAt: string
-  /** Length of the window. */
-  windowSeconds: number
+export interface Inbox {
+  id: string
+  /** The secret part of the URL. */
+  token: string
+  /** Where anybody may send to, without a key. */
+  url: string
+  /** Empty when none was given. */
+  label: string
+  forwardUrl: string | null
+  /** Messages that are kept. */
+  messageCount: number
+  /** When it was created. */
+  createdAt: string
+  /** From then on it takes no messages. */
+  expiresAt: string
+}
+
+export interface Message {
+  id: string
+  method: string
+  /** What follows the token in the URL, empty when nothing does. */
+  path: string
+  /** Names in lower case; repeats are joined by a comma. */
+  headers: unknown
+  /** Name to value, or to an array of them when the name came more than once. */
+  query: unknown
+  /** JSON as it came, else a string, else (when the bytes are no UTF-8) null. */
+  body: unknown
+  /** The exact bytes. */
+  bodyBase64: string
+  /** Empty when none was sent. */
+  contentType: string
+  sourceIp: string
+  /** When it came. */
+  createdAt: string
+  forward: Forward | null
+}
+
+export interface Forward {
+  status: 'pending' | 'delivered' | 'failed'
+  statusCode: number | null
+  error: string | null
+  durationMs: number | null
+  attemptedAt: string | null
 }
 
 export interface RateLimitAllowed {
@@ -547,6 +532,21 @@ export interface RateLimitReset {
   reset: boolean
 }
 
+export interface RateLimitCounter {
+  key: string
+  algorithm: 'fixed_window' | 'sliding_window'
+  /** As it was sent with the last check; 0 when that is not known. */
+  limit: number
+  /** Hits of the window. */
+  count: number
+  /** Hits that the limit still allows. */
+  remaining: number
+  /** The end of the window. */
+  resetAt: string
+  /** Length of the window. */
+  windowSeconds: number
+}
+
 export interface TickSummary {
   schedules: { due: number; fired: number; retrying: number; failed: number }
   checkpoints: { rejected: number; expired: number; callbacks: number }
@@ -568,7 +568,7 @@ export interface Readiness {
   durability?: Record<string, unknown>
 }
 
-/** What each operation takes, and what it answers. */
+/** Parameters, body and answer of each operation. */
 export interface Operations {
   createTenant: {
     params: object
@@ -1413,4 +1413,104 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   livez: { method: 'GET', path: '/livez' },
   openapi: { method: 'GET', path: '/openapi.json' },
   readyz: { method: 'GET', path: '/readyz' },
+}
+
+/** The kind of failure that a code is, for scripts: the command line has an exit code for each. */
+export type ExitClass =
+  | 'conflict'
+  | 'forbidden'
+  | 'limited'
+  | 'not_found'
+  | 'unavailable'
+  | 'unexpected'
+  | 'usage'
+
+export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; readonly exit: ExitClass }>> = {
+  DELETE_REQUIRES_CONFIRM: { next: 'Send exactly the body {"confirm": "DELETE ALL DATA"}.', exit: 'usage' },
+  INVALID_JSON: { next: 'Check what the client really sends, and send valid JSON.', exit: 'usage' },
+  VALIDATION_FAILED: {
+    next: 'Correct what details.issues names, then send the request again.',
+    exit: 'usage',
+  },
+  UNAUTHORIZED: {
+    next: 'Use a valid key, or ask the operator. The same request fails again.',
+    exit: 'forbidden',
+  },
+  QUOTA_EXCEEDED: {
+    next: 'Remove what is not needed, or ask the operator for a larger plan. A monthly quota starts again with the next month.',
+    exit: 'limited',
+  },
+  FORBIDDEN: {
+    next: 'Use a key of the kind that may do this, or ask the operator. The same request fails again.',
+    exit: 'forbidden',
+  },
+  NAMESPACE_FORBIDDEN: { next: 'Choose a namespace or key that does not begin with __.', exit: 'forbidden' },
+  TENANT_PENDING_DELETION: {
+    next: 'Restore the tenant with its admin key, or stop: nothing else will work.',
+    exit: 'forbidden',
+  },
+  AGENT_NOT_FOUND: { next: 'List the agents to find the right name.', exit: 'not_found' },
+  APPROVAL_KEY_NOT_FOUND: { next: 'List the approval keys to find the right id.', exit: 'not_found' },
+  AUDIT_ENTRY_NOT_FOUND: { next: 'List the entries to find the right id.', exit: 'not_found' },
+  CHECKPOINT_NOT_FOUND: { next: 'List the checkpoints to find the right id.', exit: 'not_found' },
+  DLQ_NOT_FOUND: { next: 'List the dead letters to find the right id.', exit: 'not_found' },
+  INBOX_NOT_FOUND: { next: 'List the inboxes to find the right id, or create a new one.', exit: 'not_found' },
+  KEY_NOT_FOUND: {
+    next: 'Treat the key as absent, put a first value, or list the keys that exist.',
+    exit: 'not_found',
+  },
+  ROUTE_NOT_FOUND: {
+    next: 'Check the path and the address of the service, and that the service is as new as the client.',
+    exit: 'not_found',
+  },
+  SCHEDULE_NOT_FOUND: { next: 'List the schedules to find the right id.', exit: 'not_found' },
+  METHOD_NOT_ALLOWED: {
+    next: 'Use a method that the Allow header lists, and check that the service is as new as the client.',
+    exit: 'unexpected',
+  },
+  REQUEST_TIMEOUT: {
+    next: 'Send the request again, over a faster connection or with a smaller body.',
+    exit: 'unavailable',
+  },
+  AGENT_ID_TAKEN: { next: 'Choose another name, or rotate the key of the existing agent.', exit: 'conflict' },
+  ALREADY_CLAIMED: { next: 'Claim another one, or wait until locked_until.', exit: 'conflict' },
+  CHECKPOINT_ALREADY_RESOLVED: {
+    next: 'Read the checkpoint to see who decided what, and act on that.',
+    exit: 'conflict',
+  },
+  IDEMPOTENCY_IN_PROGRESS: {
+    next: 'Wait for Retry-After seconds, then repeat the same request to get its answer.',
+    exit: 'conflict',
+  },
+  INVALID_STATE: { next: 'Read it again, and decide by the status that it has now.', exit: 'conflict' },
+  LOCK_NOT_HELD: {
+    next: 'Stop working on it: somebody else is. Claim it again when its lock is free.',
+    exit: 'conflict',
+  },
+  TENANT_NAME_TAKEN: { next: 'Choose another name.', exit: 'conflict' },
+  VERSION_MISMATCH: {
+    next: 'Read the value again, decide by what it says now, and write with the version that you read.',
+    exit: 'conflict',
+  },
+  INBOX_EXPIRED: { next: 'Create a new inbox, and send to its URL.', exit: 'not_found' },
+  PAYLOAD_TOO_LARGE: {
+    next: 'Send less: store large data elsewhere, and send a reference to it.',
+    exit: 'usage',
+  },
+  UNSUPPORTED_MEDIA_TYPE: {
+    next: 'Send JSON without compression, and check that nothing on the way changes the request.',
+    exit: 'unexpected',
+  },
+  IDEMPOTENCY_KEY_REUSED: { next: 'Use a new Idempotency-Key for a new request.', exit: 'usage' },
+  RATE_LIMITED: { next: 'Wait for Retry-After seconds, then send the request again.', exit: 'limited' },
+  INTERNAL: {
+    next: 'Repeat it once, a creation with the same Idempotency-Key. If it fails again, report the request id to the operator.',
+    exit: 'unexpected',
+  },
+  OUTCOME_UNKNOWN: {
+    next: 'It may or may not have happened. Repeat it with the same Idempotency-Key, or read the current state first.',
+    exit: 'unavailable',
+  },
+  UNAVAILABLE: { next: 'Wait for Retry-After seconds, then send the request again.', exit: 'unavailable' },
+  STORAGE_FULL: { next: 'Ask the operator to free disk space. Reads still work.', exit: 'unavailable' },
 }

@@ -1,8 +1,8 @@
-// dlq.work: a loop that claims, hands over, keeps the lock alive, and says what came of it.
+// dlq.work: a loop that claims items, calls the handler, extends the lock and settles the item.
 
 import type { Dlq } from './dlq.ts'
 import { caught, keepLock, retryAfterMs } from './lock.ts'
-import { isLasting } from './outcome.ts'
+import { isPermanent } from './outcome.ts'
 import type { Platform } from './platform.ts'
 import { limited } from './transport.ts'
 import type { ClaimedDeadLetter } from './types.ts'
@@ -14,18 +14,18 @@ export interface WorkOptions {
   lock_seconds?: number | undefined
   /** Ends the work: nothing more is claimed, and the handlers' signals are aborted. */
   signal?: AbortSignal | undefined
-  /** An item that was claimed this often and still fails is given up; default 10. */
+  /** An item that was claimed this often and still fails is archived; default 10. */
   claims_max?: number | undefined
   /** The longest wait while there is nothing to do, or nothing succeeds; default 30,000. */
   idle_ms_max?: number | undefined
   /** Ends the work once nothing is left to claim. */
   stop_when_empty?: boolean | undefined
-  /** Told of everything that went wrong; `item` is null when it was the claim. */
+  /** Called with every error; `item` is null when the claim failed. */
   on_error?: ((error: unknown, item: ClaimedDeadLetter | null) => unknown) | undefined
 }
 
 export interface WorkContext {
-  /** Aborted when the lock was lost (do not go on then: somebody else may have the item) or the work ends. */
+  /** Aborted when the lock was lost (stop then: another agent may have the item) or when the work ends. */
   signal: AbortSignal
 }
 
@@ -33,13 +33,13 @@ export interface WorkContext {
 export interface WorkSummary {
   resolved: number
   released: number
-  /** Given up: archived. */
+  /** Archived. */
   failed: number
-  /** Nobody could be told, or the lock was somebody else's by then. */
+  /** The service could not be reached, or another agent had the lock by then. */
   lost: number
 }
 
-/** Thrown by a handler: trying again makes no sense, the item is archived. */
+/** Thrown by a handler to archive the item: another try makes no sense. */
 export class GiveUp extends Error {
   override readonly name = 'GiveUp'
 }
@@ -48,7 +48,7 @@ const concurrency_max = 100
 const idle_ms_first = 1_000
 const idle_ms_max_default = 30_000
 const claims_max_default = 10
-/** A claim that is under way at the end may take this much longer: given up, it could leave an item locked. */
+/** A claim in progress at the end may take this much longer: cut off, it could leave an item locked. */
 const claim_grace_ms = 5_000
 
 type Handler = (item: ClaimedDeadLetter, context: WorkContext) => unknown
@@ -76,10 +76,10 @@ export async function workOn(
   }
   ended.signal.addEventListener('abort', onEnd, { once: true })
   const worker = new Worker(dlq, platform, handler, options, ended, late.signal, summary)
-  const places = await Promise.allSettled(Array.from({ length: concurrency }, () => worker.run()))
+  const workers = await Promise.allSettled(Array.from({ length: concurrency }, () => worker.run()))
   options.signal?.removeEventListener('abort', onAbort)
   stopTimer()
-  for (const place of places) if (place.status === 'rejected') throw place.reason
+  for (const ended of workers) if (ended.status === 'rejected') throw ended.reason
   return summary
 }
 
@@ -95,20 +95,20 @@ class Worker {
     private readonly summary: WorkSummary,
   ) {}
 
-  /** One place: item after item, with growing pauses while nothing succeeds. */
+  /** One worker: item after item, with growing pauses while nothing succeeds. */
   async run(): Promise<void> {
     const { stop_when_empty = false } = this.options
-    let fruitless = 0
+    let failures = 0
     while (!this.ended.signal.aborted) {
       const { item, retry_after_ms } = await this.#claim()
       if (item === null && stop_when_empty) return
       const succeeded = item ? await this.#handle(item) : false
-      fruitless = succeeded ? 0 : fruitless + 1
-      if (!succeeded) await this.#pause(fruitless, retry_after_ms)
+      failures = succeeded ? 0 : failures + 1
+      if (!succeeded) await this.#pause(failures, retry_after_ms)
     }
   }
 
-  /** An item, null when there is none, undefined when nobody knows. A refusal that will stay ends all the work. */
+  /** Returns an item, null when there is none, undefined when the outcome is unknown. A permanent error ends the work. */
   async #claim(): Promise<{ item?: ClaimedDeadLetter | null; retry_after_ms: number }> {
     const { lock_seconds } = this.options
     try {
@@ -117,17 +117,17 @@ class Worker {
       return { item, retry_after_ms: 0 }
     } catch (error) {
       if (!this.ended.signal.aborted) {
-        if (isLasting(error)) {
+        if (isPermanent(error)) {
           this.ended.abort(error)
           throw error
         }
-        this.#tell(error, null)
+        this.#report(error, null)
       }
       return { retry_after_ms: retryAfterMs(error) }
     }
   }
 
-  /** Whether the item was resolved. */
+  /** True when the item was resolved. */
   async #handle(item: ClaimedDeadLetter): Promise<boolean> {
     const { signal: ended } = this.ended
     if (ended.aborted) return this.#settle(item, 'release')
@@ -140,44 +140,44 @@ class Worker {
       this.platform,
       { ...item, lock_seconds },
       {
-        error: (error) => this.#tell(error, item),
+        error: (error) => this.#report(error, item),
         lost: (reason) => stop.abort(reason),
       },
     )
     const thrown = await caught(() => this.handler(item, { signal: stop.signal }))
-    const lost = await lock.leave()
+    const lost = await lock.stop()
     ended.removeEventListener('abort', onEnd)
-    if (thrown) this.#tell(thrown.error, item)
+    if (thrown) this.#report(thrown.error, item)
     if (lost) {
       this.summary.lost += 1
       return false
     }
     if (!thrown) return this.#settle(item, 'resolve')
     const { claims_max = claims_max_default } = this.options
-    const gives_up = thrown.error instanceof GiveUp || item.claims >= claims_max
-    return this.#settle(item, gives_up ? 'fail' : 'release')
+    const is_final = thrown.error instanceof GiveUp || item.claims >= claims_max
+    return this.#settle(item, is_final ? 'fail' : 'release')
   }
 
-  async #settle(item: ClaimedDeadLetter, verb: 'resolve' | 'fail' | 'release'): Promise<boolean> {
-    const failed = await caught(() => this.dlq[verb](item.id, { lock_token: item.lock_token }))
+  async #settle(item: ClaimedDeadLetter, action: 'resolve' | 'fail' | 'release'): Promise<boolean> {
+    const failed = await caught(() => this.dlq[action](item.id, { lock_token: item.lock_token }))
     if (failed) {
       this.summary.lost += 1
-      this.#tell(failed.error, item)
+      this.#report(failed.error, item)
       return false
     }
-    this.summary[({ resolve: 'resolved', fail: 'failed', release: 'released' } as const)[verb]] += 1
-    return verb === 'resolve'
+    this.summary[({ resolve: 'resolved', fail: 'failed', release: 'released' } as const)[action]] += 1
+    return action === 'resolve'
   }
 
-  async #pause(fruitless: number, least_ms: number): Promise<void> {
+  async #pause(failures: number, least_ms: number): Promise<void> {
     const { idle_ms_max = idle_ms_max_default } = this.options
-    const most_ms = Math.min(idle_ms_max, idle_ms_first * 2 ** Math.min(fruitless - 1, 20))
+    const most_ms = Math.min(idle_ms_max, idle_ms_first * 2 ** Math.min(failures - 1, 20))
     const ms = least_ms + Math.floor(this.platform.random() * most_ms)
     await caught(() => this.platform.sleep(ms, this.ended.signal))
   }
 
-  /** What a listener throws, at once or later, must not end the work. */
-  #tell(error: unknown, item: ClaimedDeadLetter | null): void {
+  /** A listener that throws, at once or later, must not end the work. */
+  #report(error: unknown, item: ClaimedDeadLetter | null): void {
     void caught(() => this.options.on_error?.(error, item))
   }
 }

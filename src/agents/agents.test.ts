@@ -6,7 +6,7 @@ import { type Answer, forEachService, type TestService } from '../../test/suppor
 import { iso, second_ms } from '../base/clock.ts'
 import { hashKey, keyKind } from '../base/keys.ts'
 import { unnamed } from '../db/db.ts'
-import { default_plans } from '../quotas/plans.ts'
+import { default_plans } from '../features.ts'
 
 function refusal({ status, body }: Answer) {
   return [status, body?.error?.code, body?.error?.details]

@@ -1,8 +1,9 @@
 // Agents: one function per verb. An agent's id is its name.
 
+import './errors.ts'
 import { ApiError, invalid } from '../base/errors.ts'
 import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
-import type { KeyCache, Plans } from '../contract/services.ts'
+import type { KeyCache, Plans, Urls } from '../contract/dependencies.ts'
 import * as credentials from '../credentials/service.ts'
 import type { Db, Tx } from '../db/db.ts'
 import { row_bytes, rowBytes } from '../db/stored.ts'
@@ -19,10 +20,10 @@ export async function create(
   agent: store.NewAgent,
 ): Promise<string> {
   const { agent_id, description, callback_base_url } = agent
-  quotas.takeBytes(tx, caller, plans, rowBytes(agent_id, description, callback_base_url))
+  quotas.reserveBytes(tx, caller, plans, rowBytes(agent_id, description, callback_base_url))
   const inserted = await store.insert(tx, caller.tenant_id, agent)
   if (!inserted) throw new ApiError('AGENT_ID_TAKEN')
-  await quotas.take(tx, caller, plans, 'agents')
+  await quotas.reserve(tx, caller, plans, 'agents')
   return credentials.issue(tx, agentOf(caller.tenant_id, agent.agent_id))
 }
 
@@ -32,27 +33,27 @@ export async function create(
  */
 export async function callbackUrl(
   db: Db,
-  services: Guarded,
+  dependencies: Guarded,
   caller: AgentCaller,
   given: string,
 ): Promise<string> {
   const url = given.startsWith('/') ? await resolved(db, caller, given) : given
-  await mustBeCallable(services, caller.tenant_id, '/callback_url', url)
+  await requireCallable(dependencies, caller.tenant_id, '/callback_url', url)
   return url
 }
 
 interface Guarded {
-  callbackRefusal(tenant_id: string, url: string): Promise<string | null>
+  urls: Pick<Urls, 'callbackRefusal'>
 }
 
 /** Throws VALIDATION_FAILED for a URL that may not be called. `path` is the body's member that holds it. */
-export async function mustBeCallable(
-  services: Guarded,
+export async function requireCallable(
+  dependencies: Guarded,
   tenant_id: string,
   path: string,
   url: string | undefined,
 ): Promise<undefined> {
-  const refusal = url === undefined ? null : await services.callbackRefusal(tenant_id, url)
+  const refusal = url === undefined ? null : await dependencies.urls.callbackRefusal(tenant_id, url)
   if (refusal !== null) throw invalid({ path, message: refusal })
 }
 
@@ -98,7 +99,7 @@ export function remove(db: Db, key_cache: KeyCache, tenant_id: string, agent_id:
     if (!removed) throw new ApiError('AGENT_NOT_FOUND')
     tx.stores(tenant_id, -removed.bytes - row_bytes)
     await credentials.revoke(tx, key_cache, agentOf(tenant_id, agent_id))
-    await quotas.giveBack(tx, tenant_id, 'agents', 1)
+    await quotas.release(tx, tenant_id, 'agents', 1)
   })
 }
 

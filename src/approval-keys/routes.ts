@@ -3,6 +3,7 @@
 import { Type } from 'typebox'
 import { iso } from '../base/clock.ts'
 import { maskedKey } from '../base/keys.ts'
+import { v1 } from '../contract/group.ts'
 import { pageOf, pageRequest } from '../contract/page.ts'
 import { route } from '../contract/route.ts'
 import {
@@ -31,68 +32,102 @@ const fields = {
   }),
   created_at: Time('When it was created.'),
 }
-const ApprovalKey = Shape(fields)
+const ApprovalKey = Shape('ApprovalKey', fields)
 
 export const createApprovalKey = route({
+  group: v1,
   method: 'POST',
   path: '/v1/approval-keys',
   tag,
   summary: 'Create a key that may approve and reject checkpoints, and nothing else',
+  description:
+    'With `checkpoint_id` the key decides that checkpoint alone, and the answer has the address of a page for it. The key is shown in this answer only.',
+  sdk: { name: 'approvalKeys.create' },
+  cli: {
+    usage: 'key create',
+    about: 'Create an approval key; it is shown only once',
+    group: 'Approval keys, for the people who decide checkpoints',
+    examples: [
+      'waystation key create --label "on call" --save approver',
+      'waystation key create --checkpoint chk_01m7yjrz37hxnv52px0106nehd',
+    ],
+    options: { checkpoint_id: ['--checkpoint <id>', 'for this checkpoint only'] },
+    key: 'approval_key',
+  },
   auth: ['admin'],
   body: Type.Object({
     checkpoint_id: Type.Optional(Type.String({ description: 'Binds the key to this checkpoint.' })),
     label: Type.Optional(Text(label_characters_max, 'For people.')),
   }),
   replies: {
-    201: Shape({
-      ...fields,
-      approval_url: Nullable(
-        Type.String({
-          description: 'Of a key that is bound: a page that decides the checkpoint, the key in its fragment.',
-        }),
-      ),
-    }),
+    201: {
+      body: Shape('CreatedApprovalKey', {
+        ...fields,
+        approval_url: Nullable(
+          Type.String({
+            description:
+              'Of a key that is bound: a page that decides the checkpoint, the key in its fragment.',
+          }),
+        ),
+      }),
+    },
   },
   errors: ['CHECKPOINT_NOT_FOUND', 'QUOTA_EXCEEDED'],
-  async create(tx, { caller, services }, { body }) {
-    const { row, key } = await approvalKeys.create(tx, caller, services.plans, {
+  async create(tx, { caller, dependencies }, { body }) {
+    const { row, key } = await approvalKeys.create(tx, caller, dependencies.plans, {
       checkpoint_id: body.checkpoint_id ?? null,
       label: body.label ?? null,
     })
     const approval_url =
-      row.checkpoint_id === null ? null : approvalUrl(services.public_url(), row.checkpoint_id, key)
+      row.checkpoint_id === null ? null : approvalUrl(dependencies.urls.public_url(), row.checkpoint_id, key)
     return { ...approvalKeyOf({ ...row, created_at: tx.now }, key), approval_url }
   },
 })
 
 export const listApprovalKeys = route({
+  group: v1,
   method: 'GET',
   path: '/v1/approval-keys',
   tag,
   summary: 'List approval keys, newest first, masked',
+  sdk: { name: 'approvalKeys.list' },
+  cli: {
+    usage: 'key list',
+    columns: ['approval_key_id', 'label', 'checkpoint_id', 'approval_key', 'created_at'],
+  },
   auth: ['admin'],
   query: Type.Object(PageQuery),
-  replies: { 200: Page(ApprovalKey) },
+  replies: { 200: { body: Page(ApprovalKey) } },
   errors: [],
   async handle(context, { query }) {
     const request = pageRequest(context, query)
     const rows = await store.list(context.db, context.caller.tenant_id, request.rows_max, request.after)
-    return pageOf(context, request, rows, masked, (row) => [row.approval_key_id])
+    return pageOf(context, request, { rows, itemOf: masked, positionOf: (row) => [row.approval_key_id] })
   },
 })
 
 export const deleteApprovalKey = route({
+  group: v1,
   method: 'DELETE',
   path: '/v1/approval-keys/:approval_key_id',
   tag,
   summary: 'Revoke an approval key',
+  sdk: {
+    name: 'approvalKeys.delete',
+    retry: {
+      safe: true,
+      why: 'an id is used once; a deleted key stays deleted',
+      done: { code: 'APPROVAL_KEY_NOT_FOUND' },
+    },
+  },
+  cli: { usage: 'key delete <approval_key_id>' },
   auth: ['admin'],
   destructive: true,
   params: { approval_key_id: idParam('The approval key, apk_….') },
-  replies: { 204: null },
+  replies: { 204: { body: null } },
   errors: ['APPROVAL_KEY_NOT_FOUND'],
-  handle: ({ db, caller, services }, { params }) =>
-    approvalKeys.remove(db, services.key_cache, caller.tenant_id, params.approval_key_id),
+  handle: ({ db, caller, dependencies }, { params }) =>
+    approvalKeys.remove(db, dependencies.keys.cache, caller.tenant_id, params.approval_key_id),
 })
 
 /** A browser keeps the fragment to itself: the key is in no request line, log or referrer. */

@@ -1,10 +1,11 @@
 // Approval keys: what a human, or a proxy for one, needs to decide a checkpoint.
 
+import './errors.ts'
 import { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import * as checkpoints from '../checkpoints/service.ts'
 import type { AdminCaller } from '../contract/caller.ts'
-import type { KeyCache, Plans } from '../contract/services.ts'
+import type { KeyCache, Plans } from '../contract/dependencies.ts'
 import * as credentials from '../credentials/service.ts'
 import type { Db, Tx } from '../db/db.ts'
 import { row_bytes, rowBytes } from '../db/stored.ts'
@@ -28,7 +29,7 @@ export async function create(
   const { tenant_id } = caller
   if (input.checkpoint_id !== null) await checkpoints.read(tx, tenant_id, input.checkpoint_id)
   const row = { approval_key_id: newId('apk', tx.now), ...input }
-  quotas.takeBytes(tx, caller, plans, rowBytes(row.label))
+  quotas.reserveBytes(tx, caller, plans, rowBytes(row.label))
   await store.insert(tx, tenant_id, row)
   return {
     row,

@@ -2,6 +2,7 @@
 
 import { Type } from 'typebox'
 import { iso, parseTime } from '../base/clock.ts'
+import { v1 } from '../contract/group.ts'
 import { looked_max, pageOf, pageRequest } from '../contract/page.ts'
 import { route } from '../contract/route.ts'
 import {
@@ -24,7 +25,7 @@ import * as store from './store.ts'
 
 const tag = 'Audit log'
 
-const Entry = Shape({
+const Entry = Shape('AuditEntry', {
   id: Type.String(),
   seq: Type.Integer({ description: 'Starts at 1, rises by 1, without gaps, per tenant.' }),
   action: Type.String(),
@@ -37,10 +38,19 @@ const Entry = Shape({
 })
 
 export const appendEntry = route({
+  group: v1,
   method: 'POST',
   path: '/v1/audit',
   tag,
   summary: 'Append an entry',
+  sdk: { name: 'audit.append' },
+  cli: {
+    usage: 'audit append <action> [metadata]',
+    about: 'Append an entry, with metadata as a JSON object',
+    group: 'The audit log: append and read',
+    examples: [`waystation audit append import.finished '{"rows": 42}' --workflow night-17`],
+    options: { actor: ['--actor <name>', 'who did it; default the agent'] },
+  },
   auth: ['agent', 'admin'],
   body: Type.Object({
     action: Text(action_characters_max, 'What was done.', { minLength: 1 }),
@@ -50,11 +60,11 @@ export const appendEntry = route({
       AnyJsonObject(metadata_bytes_max, 'At most 64 KiB; comes back as the same text.'),
     ),
   }),
-  replies: { 201: Entry },
+  replies: { 201: { body: Entry } },
   errors: ['QUOTA_EXCEEDED'],
   row: 'audit head',
-  async create(tx, { caller, request_id, services }, { body }) {
-    const entry = await audit.append(tx, caller, services.plans, request_id, {
+  async create(tx, { caller, request_id, dependencies }, { body }) {
+    const entry = await audit.append(tx, caller, dependencies.plans, request_id, {
       action: body.action,
       workflow_id: body.workflow_id ?? null,
       actor: body.actor ?? null,
@@ -65,10 +75,27 @@ export const appendEntry = route({
 })
 
 export const listEntries = route({
+  group: v1,
   method: 'GET',
   path: '/v1/audit',
   tag,
   summary: 'List entries, newest first',
+  sdk: { name: 'audit.list' },
+  cli: {
+    usage: 'audit list',
+    examples: [
+      'waystation audit list --limit 10',
+      'waystation audit list --actor worker-1 --from 2026-01-01T00:00:00Z --all --json | head -1',
+    ],
+    options: {
+      workflow_id: ['--workflow <id>', 'only of this workflow'],
+      action: ['--action <action>', 'only this action'],
+      actor: ['--actor <name>', 'only by this actor'],
+      from: ['--from <time>', 'not before this time, RFC 3339'],
+      to: ['--to <time>', 'only before this time, RFC 3339'],
+    },
+    columns: ['seq', 'created_at', 'actor', 'action', 'workflow_id', 'metadata', 'id'],
+  },
   auth: ['agent', 'admin'],
   heavy: true,
   query: Type.Object({
@@ -79,7 +106,7 @@ export const listEntries = route({
     from: Type.Optional(Time('Entries from this instant on.')),
     to: Type.Optional(Time('Entries before this instant.')),
   }),
-  replies: { 200: Page(Entry) },
+  replies: { 200: { body: Page(Entry) } },
   errors: [],
   async handle(context, { query }) {
     const { limit: _, cursor, from, to, ...filters } = query
@@ -90,18 +117,26 @@ export const listEntries = route({
     if (request.after) range.before_seq = Number(request.after[0])
     const { tenant_id } = context.caller
     const { rows, reached } = await store.list(context.db, tenant_id, range, { ...request, looked_max })
-    return pageOf(context, request, rows, entryOf, (row) => [row.seq], reached === null ? null : [reached])
+    return pageOf(context, request, {
+      rows,
+      itemOf: entryOf,
+      positionOf: (row) => [row.seq],
+      reached: reached === null ? null : [reached],
+    })
   },
 })
 
 export const getEntry = route({
+  group: v1,
   method: 'GET',
   path: '/v1/audit/:id',
   tag,
   summary: 'Read an entry',
+  sdk: { name: 'audit.get' },
+  cli: { usage: 'audit get <id>', examples: ['waystation audit get log_01m7yjrz37hxnv52px0106nehd'] },
   auth: ['agent', 'admin'],
   params: { id: idParam('The entry, log_….') },
-  replies: { 200: Entry },
+  replies: { 200: { body: Entry } },
   errors: ['AUDIT_ENTRY_NOT_FOUND'],
   async handle({ db, caller }, { params }) {
     return entryOf(await audit.read(db, caller.tenant_id, params.id))

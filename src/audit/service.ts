@@ -1,9 +1,10 @@
 // Audit log: append and read. Nothing changes or removes an entry.
 
+import './errors.ts'
 import { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import { type AdminCaller, type AgentCaller, actorOf } from '../contract/caller.ts'
-import type { Plans } from '../contract/services.ts'
+import type { Plans } from '../contract/dependencies.ts'
 import type { Db, Tx } from '../db/db.ts'
 import { rowBytes } from '../db/stored.ts'
 import * as quotas from '../quotas/service.ts'
@@ -31,7 +32,7 @@ export async function append(
   const { action, workflow_id, metadata } = input
   const actor = input.actor ?? actorOf(caller)
   const agent_id = caller.kind === 'agent' ? caller.agent_id : null
-  quotas.takeBytes(tx, caller, plans, rowBytes(action, workflow_id, actor, metadata, agent_id, request_id))
+  quotas.reserveBytes(tx, caller, plans, rowBytes(action, workflow_id, actor, metadata, agent_id, request_id))
   const { seq, last_at } = await store.next(tx, caller.tenant_id)
   const entry: store.EntryRow = {
     id: newId('log', last_at),

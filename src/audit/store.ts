@@ -51,7 +51,7 @@ export function begin(tx: Tx, tenant_id: string) {
   return tx.run(BEGIN, { tenant_id })
 }
 
-/** The next number of this tenant's log, gap-free because it is given back when the transaction fails. */
+/** The next number of this tenant's log, gap-free because it is rolled back when the transaction fails. */
 export async function next(tx: Tx, tenant_id: string) {
   return (await tx.one(NEXT, { tenant_id, now: tx.now }))!
 }
@@ -64,7 +64,7 @@ export function find(q: Reader, tenant_id: string, id: string) {
   return q.one(FIND, { tenant_id, id })
 }
 
-/** What an entry may be asked to be, each with an index of its own. */
+/** The filters of the log, each with an index of its own. */
 const filter_names = ['workflow_id', 'action', 'actor'] as const
 type FilterName = (typeof filter_names)[number]
 export type Filters = Partial<Record<FilterName, string>>

@@ -21,6 +21,11 @@ describe('a time', () => {
     expect(isoOrNull(0)).toBe('1970-01-01T00:00:00.000Z')
   })
 
+  test('is written as Date writes it', () => {
+    const years_0_to_9999 = fc.integer({ min: -62_167_219_200_000, max: last_instant_ms })
+    fc.assert(fc.property(years_0_to_9999, (at) => iso(at) === new Date(at).toISOString()))
+  })
+
   test('that was written is read as the same instant', () => {
     fc.assert(fc.property(fc.integer({ min: 0, max: last_instant_ms }), (at) => parseTime(iso(at)) === at))
   })

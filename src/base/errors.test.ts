@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { ApiError, type ErrorCode, errors, invalid } from './errors.ts'
+import '../features.ts'
+import { ApiError, declareErrors, type ErrorCode, errorCodes, errors, invalid, statusesOf } from './errors.ts'
 
 /** The API contract's table, as far as this release answers its codes. */
 const contract: Record<ErrorCode, number> = {
@@ -63,8 +64,28 @@ describe('an error', () => {
   })
 
   test('VERSION_MISMATCH alone has two: 409, and 412 for If-Match', () => {
+    expect(codes.filter((code) => statusesOf(code).length > 1)).toEqual(['VERSION_MISMATCH'])
     expect(new ApiError('VERSION_MISMATCH').status).toBe(409)
-    expect(new ApiError('VERSION_MISMATCH', { status: 412 }).status).toBe(412)
+    expect(new ApiError('VERSION_MISMATCH', { precondition: true }).status).toBe(412)
+  })
+
+  test.each(codes)('%s says in a sentence or two what the caller does next', (code) => {
+    expect(errors[code].next).toMatch(/^[A-Z][^\n]{15,120}\.$/)
+    expect(errors[code].when).toMatch(/^[A-Z][^\n]{15,}\.$/)
+  })
+
+  test('is declared once', () => {
+    const again = { DLQ_NOT_FOUND: errors.DLQ_NOT_FOUND }
+    expect(() => declareErrors(again)).toThrow('the error DLQ_NOT_FOUND is declared twice')
+  })
+
+  test('stands in the list of codes, by status and then by name', () => {
+    expect(errorCodes().toSorted()).toEqual(codes.toSorted())
+    const statuses = errorCodes().map((code) => errors[code].status)
+    expect(statuses).toEqual(statuses.toSorted((one, other) => one - other))
+    expect(errorCodes().filter((code) => errors[code].status === 400)).toEqual([
+      ...['DELETE_REQUIRES_CONFIRM', 'INVALID_JSON', 'VALIDATION_FAILED'],
+    ] as ErrorCode[])
   })
 
   test('of validation lists every issue it was given', () => {

@@ -11,7 +11,7 @@ export const turn_ms_max = limit(
   'How long requests may begin in one turn of the event loop; the next wait for another, so that connections that are open already are served between new ones.',
 )
 
-/** Whether a turn goes on is looked at for one request in so many. */
+/** One request in so many checks whether the turn goes on. */
 const looked_at_every = 16
 
 const begun_a_turn_max = limit(

@@ -1,4 +1,4 @@
-// Shares a fixed number of permits out between keys: whoever holds fewest of those that wait is next.
+// Shares a fixed number of permits out between keys: of the keys that wait, the one that holds fewest is next.
 
 export interface FairLimits {
   /** Permits that are out at once. */
@@ -115,7 +115,7 @@ export class FairQueue {
     else this.#waiting_of_group.set(group, waiting)
   }
 
-  /** Behind whoever has waited since an earlier permit: a key that comes back again and again overtakes nobody. */
+  /** Behind the keys that have waited since an earlier permit: a key that comes back again and again overtakes nobody. */
   #newLine(): Line {
     return { running: 0, waiting: 0, ready: new Set(), served: this.#served - 0.5 }
   }
@@ -181,7 +181,7 @@ export class FairQueue {
   }
 }
 
-/** Whoever has fewest, and of those who waited longest since the last. */
+/** The key with fewest, and of those the one that waited longest since its last. */
 function isBefore(one: Line, other: Line): boolean {
   return one.running < other.running || (one.running === other.running && one.served < other.served)
 }

@@ -47,7 +47,7 @@ export const wait_ms_max = limit(
   'How long a heavy read waits for a permit; past it 503 UNAVAILABLE.',
 )
 
-/** What one tenant has. */
+/** The permits of one tenant. */
 interface Line {
   running: number
   /** Each starts a request that waits, in the order in which they came. */
@@ -97,7 +97,7 @@ export class HeavyReads {
     this.#startAll()
   }
 
-  /** What is left after `releaseOfNode`. */
+  /** Releases the rest after `releaseOfNode`. */
   releaseOfTenant(tenant_id: string): void {
     this.#lines.get(tenant_id)!.running -= 1
     this.#forget(tenant_id)

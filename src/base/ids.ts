@@ -3,7 +3,8 @@
 
 import type { Millis } from './clock.ts'
 
-export type IdPrefix = 'ten' | 'apk' | 'log' | 'req' | 'dlq' | 'lck' | 'sch' | 'chk' | 'evt' | 'inb' | 'msg'
+/** Three small letters that name the kind: `sch`. */
+export type IdPrefix = string
 
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 const pairs = Array.from({ length: 1024 }, (_, n) => alphabet[n >> 5]! + alphabet[n & 31]!)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { decodeUtf8, levels_max, type Members, scanObject } from './json.ts'
+import { decodeUtf8, levels_max, type Members, quoted, scanObject } from './json.ts'
 
 describe('a document', () => {
   test('is accepted and refused exactly as JSON.parse does, for generated documents', () => {
@@ -560,3 +560,24 @@ function nestBoth(levels: number, inner: string): string {
   const core = levels % 2 ? `[${inner}]` : inner || '0'
   return '[{"a":'.repeat(pairs) + core + '}]'.repeat(pairs)
 }
+
+describe('a string', () => {
+  test.each([
+    '',
+    'plain',
+    'a"b',
+    'a\\b',
+    'tab\t',
+    'nul\0',
+    'é',
+    '€',
+    '\u2028',
+    '\ud800',
+    '\u007f',
+    'x'.repeat(200),
+  ])('%j is written as JSON.stringify writes it', (text) => expect(quoted(text)).toBe(JSON.stringify(text)))
+
+  test('of any characters is written as JSON.stringify writes it', () => {
+    fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => quoted(text) === JSON.stringify(text)))
+  })
+})

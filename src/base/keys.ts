@@ -23,7 +23,7 @@ export function keyKind(key: string): KeyKind | null {
   return key.startsWith(prefixes.admin) ? 'admin' : key.startsWith(prefixes.agent) ? 'agent' : 'approval'
 }
 
-/** Whether this looks like a key of ours at all, whatever its checksum says. */
+/** True for text in the form of a key of ours, with any checksum. */
 export function looksLikeKey(text: string): boolean {
   return text.startsWith('svc_adm_') || text.startsWith('svc_agt_') || text.startsWith('svc_apr_')
 }
@@ -35,14 +35,19 @@ export function newToken(): string {
 
 const token_form = /^[0-9A-Za-z]{32}$/
 
-/** Whether this could be a token of ours at all. */
+/** True for text in the form of a token of ours. */
 export function looksLikeToken(text: string): boolean {
   return token_form.test(text)
 }
 
-/** What is stored instead of a key: SHA-256, hexadecimal. Keys hold 190 random bits, so no slow hash is needed. */
+/** The text that is stored instead of a key: SHA-256, hexadecimal. Keys hold 190 random bits, so no slow hash is needed. */
 export function hashKey(key: string): string {
-  return new Bun.CryptoHasher('sha256').update(key).digest('hex')
+  return hashOf(key)
+}
+
+/** SHA-256, hexadecimal. */
+export function hashOf(text: string): string {
+  return Bun.SHA256.hash(text, 'hex')
 }
 
 export function lastFour(key: string): string {
@@ -54,7 +59,7 @@ export function maskedKey(kind: KeyKind, last_four: string): string {
   return `${prefixes[kind]}****${last_four}`
 }
 
-/** Uniform: a byte of 248 or more is thrown away, because 256 is no multiple of 62. */
+/** Uniform: a byte of 248 or more is thrown away, because 256 is not a multiple of 62. */
 function randomBase62(length: number): string {
   let text = ''
   while (text.length < length) {

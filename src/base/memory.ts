@@ -43,7 +43,7 @@ const address_percent = limit(
   'The part of MEMORY_BUDGET that one client address may use: what it holds leaves memory for the others.',
 )
 
-/** Whoever made progress this recently is not cut off. */
+/** A holder that made progress this recently is not cut off. */
 const progress_ms = limit(
   'memory.progress_ms',
   1_000,
@@ -75,7 +75,7 @@ export interface Hold {
   /** Gives everything back. May be called again. */
   release(): void
   readonly bytes: number
-  /** Whether it was cut off. It holds nothing then. */
+  /** True once it was cut off: it holds nothing then. */
   readonly is_cut: boolean
 }
 
@@ -121,7 +121,7 @@ export class MemoryBudget {
     return new BudgetHold(this, owner, cut)
   }
 
-  /** Counts a small body without an object: whoever gets true calls `releaseSmall` with the same number. */
+  /** Counts a small body without an object: a caller that gets true calls `releaseSmall` with the same number. */
   takeSmall(bytes: number): boolean {
     if (this.#small_bytes + bytes > this.#small_bytes_max) return false
     this.#small_bytes += bytes
@@ -171,7 +171,7 @@ class BudgetHold implements Hold {
     const accounts = this.bytes > 0 ? this.#accounts : this.budget.accountsOf(this.#owner)
     const found = this.#makeRoom(accounts, bytes)
     if (found && bytes > 0) {
-      // Whoever was cut off meanwhile may have been the last of an account.
+      // The holder that was cut off meanwhile may have been the last of an account.
       if (this.bytes === 0) this.#enter(this.budget.accountsOf(this.#owner))
       this.bytes += bytes
       for (const account of this.#accounts) account.bytes += bytes
@@ -245,7 +245,7 @@ class BudgetHold implements Hold {
     return true
   }
 
-  /** Whether there is room without those that made no progress. */
+  /** True when there is room without those that made no progress. */
   #couldHaveRoom({ bytes: used, bytes_max, cuttable }: Account, bytes: number): boolean {
     const before = this.budget.clock.monotonic() - progress_ms
     let missing = used + bytes - bytes_max
@@ -263,7 +263,7 @@ class BudgetHold implements Hold {
   }
 }
 
-/** What is answered when there is no room: 503 UNAVAILABLE with Retry-After. */
+/** The answer when there is no room: 503 UNAVAILABLE with Retry-After. */
 export function outOfMemory(close = false): ApiError {
   return new ApiError('UNAVAILABLE', { retry_after_seconds: 1, close })
 }

@@ -9,7 +9,7 @@ const reserve_parts = 8
  * as long as it holds less than an eighth of those that are free, and one in any case. So the last fifteen go only to
  * accounts that hold nothing, and such an account finds a permit while any is free.
  *
- * From seventeen accounts on that hold all they may, none may be free. Then accounts wait, and whoever hands out permits
+ * From seventeen accounts on that hold all they may, none may be free. Then accounts wait, and the code that hands out permits
  * has to serve the one that holds least first, and of those that hold the same the one that was served longest ago: then
  * each gets its fair share as permits are released, even where as many accounts as there are permits ask without end.
  */
@@ -28,12 +28,12 @@ export class Permits {
     return this.#free
   }
 
-  /** Whether permits are free beyond the reserve. */
+  /** True while permits are free beyond the reserve. */
   get hasBeyondReserve(): boolean {
     return this.#free > this.reserve
   }
 
-  /** Whether some of the reserve is held. */
+  /** True while some of the reserve is held. */
   get isReserveInUse(): boolean {
     return this.#free < this.reserve
   }
@@ -42,7 +42,7 @@ export class Permits {
     return this.#held.get(account) ?? 0
   }
 
-  /** Whether the account may acquire one more permit now. */
+  /** True when the account may acquire one more permit now. */
   mayAcquire(account: string): boolean {
     if (this.#free <= 0) return false
     return (

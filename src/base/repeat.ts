@@ -11,7 +11,7 @@ export class Repeat {
     private readonly work: () => Promise<void>,
   ) {}
 
-  /** A failure is told, and the work goes on. */
+  /** A failure is reported, and the work goes on. */
   start(onError: (error: unknown) => void): void {
     this.#timer = setTimeout(async () => {
       await this.work().catch(onError)

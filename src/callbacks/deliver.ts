@@ -210,7 +210,7 @@ const methods_without_body = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS'])
 /** Throws, here or in `http.request`, on what cannot be written as HTTP/1.1. */
 function requestOptions(outgoing: Outgoing, url: URL, pool: Pool, dial: Dial): http.RequestOptions {
   const { method, body } = outgoing
-  if (method.toUpperCase() === 'CONNECT') throw new Error('a tunnel is no request')
+  if (method.toUpperCase() === 'CONNECT') throw new Error('a tunnel is not a request')
   const headers = ['host', url.host]
   for (const [name, value] of Object.entries(outgoing.headers)) {
     if (!connection_headers.has(name.toLowerCase())) headers.push(name, value)

@@ -448,7 +448,7 @@ describe('CALLBACK_ALLOW', () => {
   ])('%p is refused in one line that shows the item', (text) => {
     const item = text.split(',').find((part) => part === '' || !part.startsWith('10.0.0.0/8')) ?? text
     expect(() => parseAllow(text)).toThrow(
-      `"${text.includes(',') ? item : text}" is no range such as 10.0.0.0/8, 10.0.0.0/8:8080 or [fd00::]/8:8443`,
+      `"${text.includes(',') ? item : text}" is not a range such as 10.0.0.0/8, 10.0.0.0/8:8080 or [fd00::]/8:8443`,
     )
   })
 

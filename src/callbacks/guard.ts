@@ -47,7 +47,7 @@ export type Judged = { ok: true; target: Target } | { ok: false; why: Refusal; m
 /** `untried`: it was not this name's turn to be looked up. */
 type Refusal = 'blocked' | 'dns' | 'untried'
 
-/** What is known before a look-up. */
+/** The verdict before a look-up. */
 export type UrlJudged = { ok: false; message: string } | { ok: true; candidate: Candidate }
 
 interface Candidate {
@@ -106,7 +106,7 @@ export function parseAllow(text: string): AllowRange[] {
   return text.split(',').map((part) => {
     const range = parseRange(part.trim())
     if (range) return range
-    throw new Error(`"${part.trim()}" is no range such as 10.0.0.0/8, 10.0.0.0/8:8080 or [fd00::]/8:8443`)
+    throw new Error(`"${part.trim()}" is not a range such as 10.0.0.0/8, 10.0.0.0/8:8080 or [fd00::]/8:8443`)
   })
 }
 
@@ -210,7 +210,7 @@ function addressesRefusal(policy: EgressPolicy, candidate: Candidate, answers: s
 
 const refused_as_own = 'must not be a path of this service other than /hook/'
 
-/** The address itself is never told: that would make the service a window into the operator's network. */
+/** The address itself is never shown: that would make the service a window into the operator's network. */
 function addressRefusal(policy: EgressPolicy, candidate: Candidate, address: Address | null): string | null {
   const { port, hook_path, direct_hook_path, own_hook, restriction } = candidate
   if (!address) return 'must lead to a public address'
@@ -237,7 +237,7 @@ function portRestriction(port: number): string | null {
   return isPublicPort(port) ? null : 'must use port 80, 443 or one from 1024 that serves HTTP'
 }
 
-/** What PUBLIC_URL says about ourselves. */
+/** Our own address as PUBLIC_URL has it. */
 interface Own {
   public_url: string
   origin: string

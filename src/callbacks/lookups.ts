@@ -1,4 +1,4 @@
-// How many names are looked up at once. Whoever owns a name decides how long its DNS server takes, so a look-up needs a
+// How many names are looked up at once. The owner of a name decides how long its DNS server takes, so a look-up needs a
 // permit, and a tenant whose look-ups hang leaves permits for the others.
 
 import { limit } from '../base/limit.ts'
@@ -73,7 +73,7 @@ export interface LookupTimes {
 }
 
 interface Waiting {
-  tell(granted: boolean): void
+  answer(granted: boolean): void
 }
 
 export class Lookups {
@@ -105,7 +105,7 @@ export class Lookups {
     return purpose === 'attempt' ? this.#forAttempt(tenant_id, name) : this.#atCreation(tenant_id, name)
   }
 
-  /** Whoever creates a URL does not wait for a permit: the attempt is where it counts. */
+  /** The creation of a URL does not wait for a permit: the attempt is where it counts. */
   async #atCreation(tenant_id: string, name: string): Promise<string[] | null> {
     if (!this.#creations.mayAcquire(tenant_id)) return null
     this.#creations.acquire(tenant_id)
@@ -133,14 +133,14 @@ export class Lookups {
     }
     return new Promise((resolve) => {
       const waiting: Waiting = {
-        tell: (granted) => {
+        answer: (granted) => {
           clearTimeout(timer)
           resolve(granted)
         },
       }
       const timer = setTimeout(() => {
         this.#forget(tenant_id, waiting)
-        waiting.tell(false)
+        waiting.answer(false)
       }, this.#times.permit_wait_ms_max)
       const queue = this.#waiting.get(tenant_id)
       if (queue) queue.push(waiting)
@@ -160,7 +160,7 @@ export class Lookups {
       this.#serve(next)
       const waiting = this.#waiting.get(next)![0]!
       this.#forget(next, waiting)
-      waiting.tell(true)
+      waiting.answer(true)
     }
   }
 

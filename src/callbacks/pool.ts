@@ -81,7 +81,7 @@ export class Pool extends http.Agent {
     })
   }
 
-  /** Whoever has an answer now is to close its connection. */
+  /** True once answers have to close their connections. */
   isFull(): boolean {
     const { totalSocketCount } = this as unknown as { totalSocketCount: number }
     return totalSocketCount > this.settings.connections_kept_max

@@ -23,7 +23,7 @@ export function parseAddress(text: string): Address | null {
 }
 
 /**
- * Whether an address is one that the public internet routes to a single host. A list of what is private forgets
+ * True for an address that the public internet routes to a single host. A list of what is private forgets
  * something, so this names what is public: `unicast` of ipaddr.js, which subtracts the IANA special-purpose
  * registries (RFC 6890), and for IPv6 only the block that IANA hands out at all, 2000::/3 (RFC 4291 section 2.4).
  */
@@ -37,7 +37,7 @@ export function isLocal(address: Address): boolean {
   return plain(address).range() === 'loopback' || isUnspecified(address)
 }
 
-/** 0.0.0.0 and ::, which is every interface to whoever listens there. */
+/** 0.0.0.0 and ::, which stand for every interface. */
 export function isUnspecified(address: Address): boolean {
   return plain(address).range() === 'unspecified'
 }

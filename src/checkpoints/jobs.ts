@@ -1,7 +1,8 @@
 // The jobs of a checkpoint: its timeout, and the signed callback of a decision.
 
-import { iso, type Millis } from '../base/clock.ts'
+import { iso } from '../base/clock.ts'
 import { newId } from '../base/ids.ts'
+import type { Jobs } from '../contract/dependencies.ts'
 import { encode } from '../contract/encode.ts'
 import { RawJson } from '../contract/schemas.ts'
 import type { Tx } from '../db/db.ts'
@@ -21,11 +22,11 @@ export const timeout_job: LocalKind = {
   starts_at_once: false,
   logged_as: null,
   message: null,
-  async settle(tx, services, job) {
+  async settle(tx, dependencies, job) {
     const { tenant_id, source_id: id } = job
     const checkpoint = await store.find(tx, tenant_id, id)
     const to_dlq = checkpoint?.timeout_action === 'dlq'
-    const resolved = await resolve(tx, tenant_id, services, id, {
+    const resolved = await resolve(tx, tenant_id, dependencies, id, {
       status: to_dlq ? 'expired' : 'rejected',
       reason: null,
       resolved_by: 'timeout',
@@ -51,10 +52,10 @@ export const callback_job: SendingKind = {
       const checkpoint = await store.find(context.db, job.tenant_id, job.source_id)
       return checkpoint && decisionOf(checkpoint)
     }),
-  async settle(tx, services, job, result) {
+  async settle(tx, dependencies, job, result) {
     const { tenant_id, source_id: id } = job
     const tried = { attempts: attemptNumber(job), last_error: errorText(result) }
-    const ended = await jobs.endAttempt(tx, services, callback_job, job, result)
+    const ended = await jobs.endAttempt(tx, dependencies.jobs, callback_job, job, result)
     if (ended === 'lost') return null
     if (ended === 'retrying') {
       await store.called(tx, tenant_id, id, { callback_status: 'pending', ...tried })
@@ -85,15 +86,15 @@ function decisionOf(checkpoint: CheckpointRow) {
 }
 
 export interface Resolving {
-  wake(due_at: Millis): void
-  waiters: { tell(key: string): void }
+  jobs: Pick<Jobs, 'wake'>
+  shared: { notifier: { notify(key: string): void } }
 }
 
 /** Decision, callback job and dead letter are one transaction. Null unless it was pending. */
 export async function resolve(
   tx: Tx,
   tenant_id: string,
-  services: Resolving,
+  dependencies: Resolving,
   id: string,
   resolution: store.Resolution,
 ): Promise<CheckpointRow | null> {
@@ -102,7 +103,7 @@ export async function resolve(
   tx.stores(tenant_id, textBytes(resolution.reason))
   await jobs.cancel(tx, jobs.keyOf({ tenant_id }, timeout_job, id))
   if (resolution.callback_status === 'pending') {
-    await jobs.enqueue(tx, services, {
+    await jobs.enqueue(tx, dependencies.jobs, {
       tenant_id,
       kind: callback_job,
       source_id: id,
@@ -114,7 +115,7 @@ export async function resolve(
   if (resolved.status !== 'approved' && resolved.timeout_action === 'dlq') {
     await deadLetter(tx, tenant_id, resolved, `checkpoint ${id} was ${resolved.status}`)
   }
-  tx.afterCommit(() => services.waiters.tell(waitKey(tenant_id, id)))
+  tx.afterCommit(() => dependencies.shared.notifier.notify(waitKey(tenant_id, id)))
   return resolved
 }
 

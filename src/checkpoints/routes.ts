@@ -5,6 +5,7 @@ import * as agents from '../agents/service.ts'
 import { iso, isoOrNull, parseTime, second_ms } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import type { TenantFacts } from '../contract/caller.ts'
+import { v1 } from '../contract/group.ts'
 import { pageOf, pageOfIds, pageRequest } from '../contract/page.ts'
 import { type Context, route } from '../contract/route.ts'
 import {
@@ -20,11 +21,11 @@ import {
   Shape,
   Text,
   Time,
-  url_characters_max,
+  Url,
   value_bytes_max,
 } from '../contract/schemas.ts'
 import { waitFor } from '../contract/wait.ts'
-import { AttemptPage, attemptPage } from '../jobs/attempts.ts'
+import { AttemptPage, attempt_columns, attemptPage } from '../jobs/attempts.ts'
 import {
   type CheckpointRow,
   callback_statuses,
@@ -41,6 +42,7 @@ import * as store from './store.ts'
 
 const tag = 'Checkpoints'
 const id = idParam('The checkpoint, chk_….')
+const example = 'chk_01m7yjrz37hxnv52px0106nehd'
 const prompt_bytes_max = limit(
   'checkpoints.prompt_bytes',
   32 * kib,
@@ -54,7 +56,7 @@ const reason_characters_max = limit(
   'The reason of a decision. Past it 400.',
 )
 
-const Checkpoint = Shape({
+const Checkpoint = Shape('Checkpoint', {
   id: Type.String(),
   status: Type.Enum([...statuses]),
   title: Type.String(),
@@ -67,7 +69,7 @@ const Checkpoint = Shape({
   reason: Nullable(Type.String()),
   resolved_by: Nullable(Type.String({ description: 'admin, approval_key:<id>, timeout or agent:<id>.' })),
   resolved_at: Nullable(Time('When it was settled.')),
-  callback: Shape({
+  callback: Shape('CheckpointCallback', {
     status: Type.Enum([...callback_statuses]),
     attempts: Type.Integer(),
     last_error: Nullable(Type.String()),
@@ -76,7 +78,7 @@ const Checkpoint = Shape({
   updated_at: Time('When it last changed.'),
 })
 
-const Approval = Shape({
+const Approval = Shape('Approval', {
   checkpoint_id: Type.String(),
   title: Type.String(),
   prompt: Nullable(Type.String()),
@@ -106,18 +108,36 @@ const DecisionBody = Type.Object({
 })
 
 export const createCheckpoint = route({
+  group: v1,
   method: 'POST',
   path: '/v1/checkpoints',
   tag,
   summary: 'Ask a human',
+  sdk: { name: 'checkpoints.create' },
+  cli: {
+    usage: 'checkpoint create <title> [callback_payload]',
+    about: 'Ask a human; the decision is sent to the callback',
+    group: 'Questions that a human approves or rejects',
+    examples: [
+      'waystation checkpoint create "Deploy v2?" --callback https://example.com/decided --expires-in 2h',
+      `waystation checkpoint create "Refund?" '{"order": 7}' --callback /decided --prompt-file refund.txt`,
+    ],
+    options: {
+      callback_url: ['--callback <url>', 'where the decision is sent'],
+      prompt: ['--prompt <text>', 'what else the human should know'],
+      timeout_action: ['--on-timeout <action>', 'default auto_reject'],
+      timeout_seconds: ['--expires-in <duration>', 'how long it waits; default 24h'],
+      expires_at: ['--expires-at <time>', 'until when it waits, RFC 3339'],
+    },
+    or: { prompt: ['--prompt-file <path>', 'the same from a file'] },
+  },
   auth: ['agent'],
   body: Type.Object({
     title: Text(label_characters_max, 'What is asked.', { minLength: 1 }),
     prompt: Type.Optional(
       Type.String({ 'x-bytes-max': prompt_bytes_max, description: 'At most 32 KiB of plain text.' }),
     ),
-    callback_url: Text(
-      url_characters_max,
+    callback_url: Url(
       "An http or https URL, or a path that is resolved against the agent's callback_base_url.",
     ),
     callback_payload: Type.Optional(
@@ -133,13 +153,13 @@ export const createCheckpoint = route({
       Time('With timeout_seconds, the earlier of both; without either, 24 hours from now.'),
     ),
   }),
-  replies: { 201: Checkpoint },
+  replies: { 201: { body: Checkpoint } },
   errors: ['QUOTA_EXCEEDED'],
-  prepare: ({ db, services, caller }, { body }) =>
-    agents.callbackUrl(db, services, caller, body.callback_url),
-  async create(tx, { caller, services }, { body }, callback_url) {
+  prepare: ({ db, dependencies, caller }, { body }) =>
+    agents.callbackUrl(db, dependencies, caller, body.callback_url),
+  async create(tx, { caller, dependencies }, { body }, callback_url) {
     const expires_at = body.expires_at === undefined ? undefined : parseTime(body.expires_at)!
-    const checkpoint = await checkpoints.create(tx, caller, services, {
+    const checkpoint = await checkpoints.create(tx, caller, dependencies, {
       title: body.title,
       prompt: body.prompt ?? null,
       callback_url,
@@ -152,32 +172,43 @@ export const createCheckpoint = route({
 })
 
 export const listCheckpoints = route({
+  group: v1,
   method: 'GET',
   path: '/v1/checkpoints',
   tag,
   summary: 'List checkpoints, newest first',
+  sdk: { name: 'checkpoints.list' },
+  cli: {
+    usage: 'checkpoint list',
+    examples: ['waystation checkpoint list --status pending'],
+    columns: ['id', 'status', 'title', 'agent_id', 'expires_at', 'resolved_by', 'callback.status'],
+  },
   auth: ['agent', 'admin'],
   heavy: true,
   query: Type.Object({ ...PageQuery, status: Type.Optional(Type.Enum([...statuses])) }),
-  replies: { 200: Page(Checkpoint) },
+  replies: { 200: { body: Page(Checkpoint) } },
   errors: [],
   async handle(context, { query }) {
     const request = pageRequest(context, query)
     const { db, caller } = context
     const rows = await store.list(db, caller.tenant_id, query.status, pageOfIds(request))
-    return pageOf(context, request, rows, checkpointOf, (row) => [row.id])
+    return pageOf(context, request, { rows, itemOf: checkpointOf, positionOf: (row) => [row.id] })
   },
 })
 
 export const getCheckpoint = route({
+  group: v1,
   method: 'GET',
   path: '/v1/checkpoints/:id',
   tag,
   summary: 'Read a checkpoint, or wait until it is settled',
+  description: 'With `wait`, in seconds, the answer comes once it is settled, and by then in any case.',
+  sdk: { name: 'checkpoints.get' },
+  cli: { usage: 'checkpoint get <id>', about: 'Read a checkpoint' },
   auth: ['agent', 'admin'],
   params: { id },
   query: Type.Object({ wait: Wait }),
-  replies: { 200: Checkpoint },
+  replies: { 200: { body: Checkpoint } },
   errors: ['CHECKPOINT_NOT_FOUND'],
   async handle(context, { params, query }) {
     const { tenant_id } = context.caller
@@ -187,14 +218,18 @@ export const getCheckpoint = route({
 })
 
 export const getApproval = route({
+  group: v1,
   method: 'GET',
   path: '/v1/approvals/:checkpoint_id',
   tag,
   summary: 'Read what an approval key is to decide, or wait until it is settled',
+  description: 'With `wait`, in seconds, the answer comes once it is settled, and by then in any case.',
+  sdk: { name: 'approvals.get' },
+  cli: { usage: 'approval <checkpoint_id>', about: 'Show what is to be decided, with an approval key' },
   auth: ['approval'],
   params: { checkpoint_id: id },
   query: Type.Object({ wait: Wait }),
-  replies: { 200: Approval },
+  replies: { 200: { body: Approval } },
   errors: ['CHECKPOINT_NOT_FOUND'],
   async handle(context, { params, query }) {
     const look = () => checkpoints.readFor(context.db, context.caller, params.checkpoint_id)
@@ -209,65 +244,110 @@ function settled(
   look: () => Promise<CheckpointRow>,
 ): Promise<CheckpointRow> {
   const key = waitKey(context.caller.tenant_id, id)
-  return waitFor(context, key, (wait_seconds ?? 0) * second_ms, look, ({ status }) => status !== 'pending')
+  const wait_ms = (wait_seconds ?? 0) * second_ms
+  return waitFor(context, { key, wait_ms, look, isDone: ({ status }) => status !== 'pending' })
 }
 
 export const cancelCheckpoint = route({
+  group: v1,
   method: 'DELETE',
   path: '/v1/checkpoints/:id',
   tag,
   summary: 'Cancel a checkpoint; its creator only',
+  sdk: {
+    name: 'checkpoints.cancel',
+    retry: {
+      safe: true,
+      why: 'a cancelled checkpoint stays cancelled',
+      done: { code: 'CHECKPOINT_ALREADY_RESOLVED', status: 'cancelled' },
+    },
+  },
+  cli: { usage: 'checkpoint cancel <id>', about: 'Cancel a checkpoint of your own', done: 'cancelled' },
   auth: ['agent'],
   destructive: true,
   params: { id },
-  replies: { 204: null },
+  replies: { 204: { body: null } },
   errors: ['CHECKPOINT_NOT_FOUND', 'CHECKPOINT_ALREADY_RESOLVED'],
-  handle: ({ db, caller, services }, { params }) => checkpoints.cancel(db, caller, services, params.id),
+  handle: ({ db, caller, dependencies }, { params }) =>
+    checkpoints.cancel(db, caller, dependencies, params.id),
 })
 
 export const approveCheckpoint = route({
+  group: v1,
   method: 'POST',
   path: '/v1/checkpoints/:id/approve',
   tag,
   summary: 'Approve; the agent is called back',
+  description: 'With the admin key or an approval key.',
+  sdk: {
+    name: 'checkpoints.approve',
+    retry: {
+      safe: true,
+      why: 'approving it again changes nothing',
+      done: { code: 'CHECKPOINT_ALREADY_RESOLVED', status: 'approved', read: 'getCheckpoint' },
+    },
+  },
+  cli: {
+    usage: 'approve <id>',
+    about: 'Approve a checkpoint, with an admin or approval key',
+    examples: [`waystation approve ${example} --reason "seen by Kim"`],
+  },
   auth: ['admin', 'approval'],
   params: { id },
   body: DecisionBody,
-  replies: { 200: Checkpoint },
+  replies: { 200: { body: Checkpoint } },
   errors: ['CHECKPOINT_NOT_FOUND', 'CHECKPOINT_ALREADY_RESOLVED'],
-  async handle({ db, caller, services }, { params, body }) {
+  async handle({ db, caller, dependencies }, { params, body }) {
     return checkpointOf(
-      await checkpoints.decide(db, caller, services, params.id, 'approved', body.reason ?? null),
+      await checkpoints.decide(db, caller, dependencies, params.id, 'approved', body.reason ?? null),
     )
   },
 })
 
 export const rejectCheckpoint = route({
+  group: v1,
   method: 'POST',
   path: '/v1/checkpoints/:id/reject',
   tag,
   summary: 'Reject; the agent is called back',
+  description: 'With the admin key or an approval key.',
+  sdk: {
+    name: 'checkpoints.reject',
+    retry: {
+      safe: true,
+      why: 'rejecting it again changes nothing',
+      done: { code: 'CHECKPOINT_ALREADY_RESOLVED', status: 'rejected', read: 'getCheckpoint' },
+    },
+  },
+  cli: {
+    usage: 'reject <id>',
+    about: 'Reject a checkpoint, with an admin or approval key',
+    examples: [`waystation reject ${example} --reason "seen by Kim"`],
+  },
   auth: ['admin', 'approval'],
   params: { id },
   body: DecisionBody,
-  replies: { 200: Checkpoint },
+  replies: { 200: { body: Checkpoint } },
   errors: ['CHECKPOINT_NOT_FOUND', 'CHECKPOINT_ALREADY_RESOLVED'],
-  async handle({ db, caller, services }, { params, body }) {
+  async handle({ db, caller, dependencies }, { params, body }) {
     return checkpointOf(
-      await checkpoints.decide(db, caller, services, params.id, 'rejected', body.reason ?? null),
+      await checkpoints.decide(db, caller, dependencies, params.id, 'rejected', body.reason ?? null),
     )
   },
 })
 
 export const listCheckpointAttempts = route({
+  group: v1,
   method: 'GET',
   path: '/v1/checkpoints/:id/attempts',
   tag,
-  summary: 'List what was tried to tell the agent, newest first',
+  summary: 'List the attempts to send the decision, newest first',
+  sdk: { name: 'checkpoints.attempts' },
+  cli: { usage: 'checkpoint attempts <id>', columns: attempt_columns },
   auth: ['agent', 'admin'],
   params: { id },
   query: Type.Object(PageQuery),
-  replies: { 200: AttemptPage },
+  replies: { 200: { body: AttemptPage } },
   errors: ['CHECKPOINT_NOT_FOUND'],
   handle: (context, { params, query }) =>
     attemptPage(context, query, 'checkpoint', () =>

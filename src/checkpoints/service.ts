@@ -1,9 +1,10 @@
 // Checkpoints: one function per verb. Their jobs are in jobs.ts.
 
+import './errors.ts'
 import { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import type { AdminCaller, AgentCaller, ApprovalCaller } from '../contract/caller.ts'
-import type { Plans } from '../contract/services.ts'
+import type { Plans } from '../contract/dependencies.ts'
 import type { Db, Reader, Tx } from '../db/db.ts'
 import { rowBytes } from '../db/stored.ts'
 import * as jobs from '../jobs/service.ts'
@@ -22,14 +23,14 @@ interface Creating extends Resolving {
 export async function create(
   tx: Tx,
   caller: AgentCaller,
-  services: Creating,
+  dependencies: Creating,
   input: Omit<store.NewCheckpoint, 'id' | 'agent_id'>,
 ): Promise<CheckpointRow> {
   const { tenant_id, agent_id } = caller
   const { title, prompt, callback_url, callback_payload } = input
-  quotas.takeBytes(tx, caller, services.plans, rowBytes(title, prompt, callback_url, callback_payload))
+  quotas.reserveBytes(tx, caller, dependencies.plans, rowBytes(title, prompt, callback_url, callback_payload))
   const checkpoint = await store.insert(tx, tenant_id, { ...input, id: newId('chk', tx.now), agent_id })
-  await jobs.enqueue(tx, services, {
+  await jobs.enqueue(tx, dependencies.jobs, {
     tenant_id,
     kind: timeout_job,
     source_id: checkpoint.id,
@@ -58,7 +59,7 @@ export async function readFor(q: Reader, caller: ApprovalCaller, id: string): Pr
 export function decide(
   db: Db,
   caller: AdminCaller | ApprovalCaller,
-  services: Resolving,
+  dependencies: Resolving,
   id: string,
   status: 'approved' | 'rejected',
   reason: string | null,
@@ -72,14 +73,14 @@ export function decide(
       resolved_by: resolverOf(caller),
       callback_status: 'pending' as const,
     }
-    const resolved = await resolve(tx, caller.tenant_id, services, id, resolution)
+    const resolved = await resolve(tx, caller.tenant_id, dependencies, id, resolution)
     if (!resolved) throw alreadyResolved(await read(tx, caller.tenant_id, id))
     return resolved
   })
 }
 
 /** By the agent that created it; no callback. Throws CHECKPOINT_NOT_FOUND, FORBIDDEN, CHECKPOINT_ALREADY_RESOLVED. */
-export function cancel(db: Db, caller: AgentCaller, services: Resolving, id: string): Promise<void> {
+export function cancel(db: Db, caller: AgentCaller, dependencies: Resolving, id: string): Promise<void> {
   const { tenant_id, agent_id } = caller
   return db.write(tenant_id, async (tx) => {
     const cancelled = await store.cancel(tx, tenant_id, id, agent_id)
@@ -88,7 +89,7 @@ export function cancel(db: Db, caller: AgentCaller, services: Resolving, id: str
       throw checkpoint.agent_id === agent_id ? alreadyResolved(checkpoint) : new ApiError('FORBIDDEN')
     }
     await jobs.cancel(tx, jobs.keyOf(caller, timeout_job, id))
-    tx.afterCommit(() => services.waiters.tell(waitKey(tenant_id, id)))
+    tx.afterCommit(() => dependencies.shared.notifier.notify(waitKey(tenant_id, id)))
   })
 }
 

@@ -1,10 +1,10 @@
-// Who is asking. Derived by the server from the presented key; a client never names its tenant.
+// The caller of a request. Derived by the server from the presented key; a client never names its tenant.
 
 export interface TenantFacts {
   tenant_id: string
   plan: string
   status: 'active' | 'pending_deletion'
-  /** What the tenant stored when it was looked up, at most a second ago. Absent: nothing. */
+  /** Stored bytes of the tenant when it was looked up, at most a second ago. Absent: none. */
   stored_bytes?: number
   /** The operator's limit for this tenant alone. Null or absent: the plan's. */
   storage_bytes_max?: number | null
@@ -29,7 +29,7 @@ export interface ApprovalCaller extends TenantFacts {
 export type Caller = AdminCaller | AgentCaller | ApprovalCaller
 export type CallerKind = Caller['kind']
 
-/** What records name as their author: `admin`, or the agent's id. */
+/** The author in records: `admin`, or the agent's id. */
 export function actorOf(caller: AdminCaller | AgentCaller): string {
   return caller.kind === 'agent' ? caller.agent_id : 'admin'
 }

@@ -3,65 +3,115 @@
 
 import type { Millis } from '../base/clock.ts'
 import type { Awaitable, Db, Reader, Tx } from '../db/db.ts'
-import type { NamedRoute } from './route.ts'
+import type { Migration } from '../db/migrate.ts'
+import type { StoredTable } from '../db/recount.ts'
+import type { NamedRoute, Route } from './route.ts'
 
 /** Plans that the service comes with; a PLANS_FILE may have others. */
-export type PlanName = 'free' | 'builder' | 'pro' | 'enterprise'
+export const plan_names = ['free', 'builder', 'pro', 'enterprise'] as const
+export type PlanName = (typeof plan_names)[number]
 
 /** A number per plan that a feature asks for. `null` is unlimited. */
 export interface PlanLimit {
   /** `kv_keys`: the name in plans, in the quota object and in errors. */
   name: string
-  /** What a plan has that does not name it; a plan of another name than these has what `free` has. */
+  /** The limit in a plan that does not name it; a plan of another name than these has that of `free`. */
   defaults: Readonly<Record<PlanName, number | null>>
 }
 
 /** A limit whose use is counted in the database, exactly. The counter is made when it is first used. */
 export interface CountedQuota extends PlanLimit {
-  /** What is counted but has expired, so that a caller sees what is there. Looks at a bounded number of rows. */
-  expired?(q: Reader, tenant_id: string, now: Millis): Promise<number>
+  /** Returns how much is counted but has expired, so that a caller sees what is there. Looks at a bounded number of rows. */
+  countExpired?(q: Reader, tenant_id: string, now: Millis): Promise<number>
 }
+
+/** Numbers that a tick reports, by group: `{ dlq: ['locks_released'] }`. Each is raised as `dlq.locks_released`. */
+export type Counters = Readonly<Record<string, readonly string[]>>
 
 /** One bounded step that removes, or releases, what has expired. */
-export interface SweepStep {
-  run(db: Db, now: Millis): Promise<{ counts?: Readonly<Record<string, number>>; more: boolean }>
+export interface Sweep {
+  counters?: Counters
+  /** `rows_max` and `bytes_max` bound a step that has no bounds of its own. */
+  run(db: Db, now: Millis, rows_max: number, bytes_max: number): Promise<Swept>
 }
 
-/** Removes rows of a tenant that is being purged, a bounded number a call; answers how many. */
+export interface Swept {
+  /** By `group.name`. */
+  counts?: Readonly<Record<string, number>>
+  /** Another step would find more. */
+  more: boolean
+}
+
+/** Removes rows of a tenant that is being purged, a bounded number a call; returns how many. */
 export type Purge = (tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) => Awaitable<number>
 
-/** A numbered step of a feature's tables. A released one is never edited: a test holds its hash. */
-export interface Migration {
-  /** `kv/0001`. */
-  name: string
-  sql: string
+/** The rows that a purge is about: each is locked first in every step, and removed last. */
+export interface Purgeable {
+  due(q: Reader, now: Millis, rows_max: number): Awaitable<{ tenant_id: string }[]>
+  /** False when the tenant was restored, or is gone. */
+  lock(tx: Tx, tenant_id: string): Promise<boolean>
+  remove(tx: Tx, tenant_id: string): Awaitable<unknown>
 }
 
 export interface DocsPage {
   /** `kv.md`, in docs/. */
   file: string
-  title: string
-  /** One line for lists of pages. */
-  summary: string
+  /** Loaded when a page is first asked for: the start of the service does not wait for it. */
+  load(): Promise<{ default: string }>
 }
 
 export interface Feature {
   /** The folder in src/. */
   name: string
   routes?: readonly NamedRoute[]
-  /** What its calls count as in the usage of a tenant; without it they are not counted by feature. */
+  /** The name under which its calls are counted in the usage of a tenant; without it they are not counted. */
   usage?: string
   quotas?: readonly CountedQuota[]
-  /** Limits of a plan that count nothing. */
+  /** Limits of a plan that are not counted by `quotas`. */
   plan_limits?: readonly PlanLimit[]
   migrations?: readonly Migration[]
-  sweep?: SweepStep
-  purge?: Purge
-  /** Features whose rows its own point to: they are purged after it, and migrated before it. */
+  stored?: readonly StoredTable[]
+  /** Features whose rows its own point to: they are migrated before it and purged after it. */
   points_to?: readonly string[]
-  /** Kinds of jobs that it runs. */
-  jobs?: readonly unknown[]
-  /** Group and names of what a tick reports: `{ dlq: ['locks_released'] }`. */
-  counts?: Readonly<Record<string, readonly string[]>>
+  sweep?: Sweep
+  purge?: Purge
+  purgeable?: Purgeable
+  /** Numbers that its jobs raise; the kinds of jobs are added to this type by `jobs/kind.ts`. */
+  counters?: Counters
   docs?: DocsPage
+}
+
+/** The routes among the exports of a module, by name. */
+export function routesOf(exports: object): NamedRoute[] {
+  return Object.entries(exports)
+    .flatMap(([name, value]) => (isRoute(value) ? [{ name, route: value }] : []))
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+function isRoute(value: unknown): value is Route {
+  return (
+    typeof value === 'object' && value !== null && 'method' in value && 'path' in value && 'replies' in value
+  )
+}
+
+/**
+ * In an order in which every feature comes after those that its rows point to, and otherwise in the given one. Throws for a
+ * name that no feature has, and for a circle.
+ */
+export function inOrder(features: readonly Feature[]): Feature[] {
+  const by_name = new Map(features.map((feature) => [feature.name, feature]))
+  const ordered: Feature[] = []
+  const visit = (feature: Feature, path: readonly string[]): void => {
+    if (ordered.includes(feature)) return
+    if (path.includes(feature.name))
+      throw new Error(`rows point in a circle: ${[...path, feature.name].join(' -> ')}`)
+    for (const name of feature.points_to ?? []) {
+      const target = by_name.get(name)
+      if (!target) throw new Error(`${feature.name} points to ${name}, which is not a feature`)
+      visit(target, [...path, feature.name])
+    }
+    ordered.push(feature)
+  }
+  for (const feature of features) visit(feature, [])
+  return ordered
 }

@@ -1,12 +1,12 @@
 import { expect, test } from 'bun:test'
 import { limits } from '../base/limit.ts'
 import { cursorKeyUnder } from '../secrets/service.ts'
-import '../routes.ts'
+import '../features.ts'
 import { page_bytes_max, pageOf } from './page.ts'
 
 const context = {
   caller: { tenant_id: 'ten_a' },
-  services: { cursor_key: cursorKeyUnder('the secret of these tests') },
+  dependencies: { keys: { cursor: cursorKeyUnder('the secret of these tests') } },
   path: () => '/v1/list',
 } as unknown as Parameters<typeof pageOf>[0]
 
@@ -14,13 +14,11 @@ const context = {
 function page(...bytes: number[]) {
   const rows = bytes.map((bytes, id) => ({ id, bytes }))
   const request = { rows_max: 51, bytes_max: page_bytes_max + 1, after: null }
-  const { items, next_cursor } = pageOf(
-    context,
-    request,
+  const { items, next_cursor } = pageOf(context, request, {
     rows,
-    ({ id }) => id,
-    ({ id }) => [id],
-  )
+    itemOf: ({ id }) => id,
+    positionOf: ({ id }) => [id],
+  })
   return [items, next_cursor !== null]
 }
 

@@ -31,7 +31,7 @@ export interface PageRequest {
   after: Position | null
 }
 
-type PageContext = Pick<Context<TenantFacts>, 'caller' | 'services' | 'path'>
+type PageContext = Pick<Context<TenantFacts>, 'caller' | 'dependencies' | 'path'>
 
 /** Throws VALIDATION_FAILED for a cursor that this path did not give to this tenant. */
 export function pageRequest(context: PageContext, query: { limit?: number; cursor?: string }): PageRequest {
@@ -50,17 +50,21 @@ export function pageOfIds({ rows_max, bytes_max, after }: PageRequest) {
 
 export type PageOfIds = ReturnType<typeof pageOfIds>
 
-/**
- * `{items, next_cursor}` from the rows that `pageRequest` asked for. Where they tell their `bytes`, no more of them are
- * shown than fit. `reached`: where a look that ended before the page was full has to go on; null: at the end.
- */
+/** The rows that `pageRequest` asked for, and how they are shown. */
+interface Found<Row, Item> {
+  /** Where they have `bytes`, no more of them are shown than fit. */
+  rows: Row[]
+  itemOf: (row: Row) => Item
+  positionOf: (row: Row) => Position
+  /** The position from which a look goes on that ended before the page was full; null: it reached the end. */
+  reached?: Position | null
+}
+
+/** A page of what was found, `{items, next_cursor}`. */
 export function pageOf<Row extends object, Item>(
   context: PageContext,
   request: PageRequest,
-  rows: Row[],
-  itemOf: (row: Row) => Item,
-  positionOf: (row: Row) => Position,
-  reached: Position | null = null,
+  { rows, itemOf, positionOf, reached = null }: Found<Row, Item>,
 ): { items: Item[]; next_cursor: string | null } {
   const shown = rows.slice(0, fitting(rows, request.rows_max - 1))
   const more = shown.length < rows.length || endedByBytes(rows)
@@ -88,6 +92,6 @@ export function pageUpTo<Item>(context: PageContext, items: Item[], next: Positi
   return { items, next_cursor: next && encodeCursor(scopeOf(context), next) }
 }
 
-function scopeOf({ caller, services, path }: PageContext) {
-  return { key: services.cursor_key, tenant_id: caller.tenant_id, path: path() }
+function scopeOf({ caller, dependencies, path }: PageContext) {
+  return { key: dependencies.keys.cursor, tenant_id: caller.tenant_id, path: path() }
 }

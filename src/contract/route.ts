@@ -6,7 +6,9 @@ import type { Millis } from '../base/clock.ts'
 import type { ErrorCode } from '../base/errors.ts'
 import type { Awaitable, Db, Tx } from '../db/db.ts'
 import type { Caller, CallerKind } from './caller.ts'
-import type { Services } from './services.ts'
+import type { CliCommand, SdkMethod } from './clients.ts'
+import type { Dependencies } from './dependencies.ts'
+import type { Group } from './group.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
@@ -20,21 +22,21 @@ export interface Param {
 
 type Params = Readonly<Record<string, Param>>
 
-/** What a handler gets besides the request's own input. */
+/** The part of a handler's arguments that is not the request's own input. */
 export interface Context<C> {
   db: Db
   caller: C
-  services: Services
+  dependencies: Dependencies
   /** Read once when the request arrived. */
   now: Millis
   request_id: string
   /** The path as called, e.g. `/v1/kv/state`: cursors are bound to it. */
   path(): string
   /** The answer will take up to this long: the connection is kept open meanwhile. */
-  hold(ms: number): void
-  /** Aborted when whoever asked is gone, and nobody will read the answer. */
-  gone(): AbortSignal
-  /** Waits for something else than the database: a heavy read gives its permit back meanwhile. */
+  extendTimeout(ms: number): void
+  /** Aborted when the client is gone, and nobody will read the answer. */
+  signal(): AbortSignal
+  /** Waits for something else than the database: a heavy read releases its permit meanwhile. */
   pause<T>(waiting: Promise<T>): Promise<T>
 }
 
@@ -58,7 +60,17 @@ export interface RawRequest {
   address: string
 }
 
-/** An answer with a status or headers of its own; a handler that returns anything else gets the route's first reply. */
+/** An answer, as a route declares it. */
+export interface Declared {
+  /** Null: there is no body. */
+  body: TSchema | null
+  /** Headers of this answer, beside those of every answer. */
+  headers?: Readonly<Record<string, TSchema>>
+  /** Default: what the status means. */
+  description?: string
+}
+
+/** An answer with a status, or headers besides those of every answer; a handler that returns anything else gets the route's first reply. */
 export class Reply {
   constructor(
     readonly status: number,
@@ -73,11 +85,16 @@ export class Streamed {
 }
 
 interface Common<A extends readonly CallerKind[], P extends Params, Q extends TObject, B extends TObject> {
+  group: Group
   method: Method
   /** Bun's form: `/v1/kv/:namespace/:key`; a `*` at the end stands for any further segments. */
   path: string
   tag: string
   summary: string
+  /** More than the summary says, for readers of the document and of the SDK. */
+  description?: string
+  sdk?: SdkMethod
+  cli?: CliCommand
   /** Kinds of key that may call; empty means that no key is read. */
   auth: A
   params?: P
@@ -85,8 +102,8 @@ interface Common<A extends readonly CallerKind[], P extends Params, Q extends TO
   body?: B
   /** Header name to one line of description. */
   headers?: Readonly<Record<string, string>>
-  /** Status to the shape of the body; null is an answer without one. The first is what a plain result gets. */
-  replies: Readonly<Record<number, TSchema | null>>
+  /** By status. The first is what a plain result gets. */
+  replies: Readonly<Record<number, Declared>>
   /** Codes that this route itself answers, beside those that every route of its kind may. */
   errors: readonly ErrorCode[]
   /** Asked of an admin key even while its tenant waits for deletion. */
@@ -123,7 +140,7 @@ interface Handling<A extends readonly CallerKind[], P extends Params, Q extends 
 /** A route that creates: it takes an Idempotency-Key, whose row shares the transaction of the effect. */
 interface Creating<A extends readonly CallerKind[], P extends Params, Q extends TObject, B extends TObject, R>
   extends Common<A, P, Q, B> {
-  /** What has to be found out before the transaction, such as whether an address may be called. */
+  /** Finds out before the transaction what it needs, such as whether an address may be called. */
   prepare?(context: Context<CallerOf<A>>, input: Input<P, Q, B>): Awaitable<R>
   create(tx: Tx, context: Context<CallerOf<A>>, input: Input<P, Q, B>, prepared: R): Awaitable<unknown>
   /** A row that every call of a tenant changes first, by a name: see `Turn`. */
@@ -168,4 +185,6 @@ export function successStatus(route: Route): number {
 export interface NamedRoute {
   name: string
   route: Route
+  /** The name under which its calls are counted in the usage of a tenant; without it they are not counted. */
+  usage?: string
 }

@@ -60,13 +60,25 @@ export function Nullable<S extends TSchema>(schema: S) {
   return Type.Unsafe<Static<S> | null>({ anyOf: [schema, { type: 'null' }] })
 }
 
-/** An object of an answer: every field is always there. */
-export function Shape<P extends TProperties>(properties: P): TObject<P> {
-  return Type.Object(properties)
+/** An object of an answer: every field is always there. Its name is that of the type in generated clients. */
+export function Shape<P extends TProperties>(properties: P): TObject<P>
+export function Shape<P extends TProperties>(name: string, properties: P): TObject<P>
+export function Shape<P extends TProperties>(name_or: string | P, properties?: P): TObject<P> {
+  return typeof name_or === 'string' ? Type.Object(properties!, named(name_or)) : Type.Object(name_or)
+}
+
+/** The mark of a schema whose type has a name in generated clients. */
+export function named(name: string): { 'x-name': string } {
+  return { 'x-name': name }
 }
 
 export function Text(characters_max: number, description: string, options: object = {}) {
   return Type.String({ maxLength: characters_max, description, ...options })
+}
+
+/** What is sent to. The example says what no JSON Schema can: which text is a URL that may be called. */
+export function Url(description: string) {
+  return Text(url_characters_max, description, { examples: ['https://example.com/callbacks'] })
 }
 
 /** RFC 3339 date-time with an offset; answers are UTC with milliseconds. */

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, jest, test } from 'bun:test'
 import { TestClock } from '../../test/support/clock.ts'
-import { Waiters, waiting_of_tenant_max } from '../base/waiters.ts'
-import type { Services } from './services.ts'
+import { Notifier, waiting_of_tenant_max } from '../base/notifier.ts'
+import type { Dependencies } from './dependencies.ts'
 import { waitFor } from './wait.ts'
 
 beforeEach(() => {
@@ -13,7 +13,7 @@ afterEach(() => {
 
 /** Something that changes, and a request of tenant `ten_a` that may wait for it. */
 class Watched {
-  readonly waiters = new Waiters()
+  readonly notifier = new Notifier()
   readonly held: number[] = []
   readonly clock = new TestClock()
   readonly asker = new AbortController()
@@ -23,22 +23,27 @@ class Watched {
   waitFor(wait_ms: number, look = async () => this.state): Promise<string> {
     const context = {
       caller: { tenant_id: 'ten_a', plan: 'free', status: 'active' as const },
-      services: { waiters: this.waiters, clock: this.clock } as unknown as Services,
-      hold: (ms: number) => this.held.push(ms),
+      dependencies: { shared: { notifier: this.notifier }, clock: this.clock } as unknown as Dependencies,
+      extendTimeout: (ms: number) => this.held.push(ms),
       pause: (waiting: Promise<unknown>) => waiting as never,
-      gone: () => this.asker.signal,
+      signal: () => this.asker.signal,
     }
     const counted = () => {
       this.looks++
       return look()
     }
-    return waitFor(context, 'ten_a/chk_1', wait_ms, counted, (state) => state !== 'pending')
+    return waitFor(context, {
+      key: 'ten_a/chk_1',
+      wait_ms,
+      look: counted,
+      isDone: (state) => state !== 'pending',
+    })
   }
 
   /** Changes and tells, as whoever changes it does after the commit. */
   change(state: string): void {
     this.state = state
-    this.waiters.tell('ten_a/chk_1')
+    this.notifier.notify('ten_a/chk_1')
   }
 
   /** Time passes for timers and for the clock. */
@@ -51,8 +56,8 @@ class Watched {
   /** How many places of the tenant are free. */
   free(): number {
     let free = 0
-    while (this.waiters.enter('ten_a')) free++
-    for (let i = 0; i < free; i++) this.waiters.leave('ten_a')
+    while (this.notifier.enter('ten_a')) free++
+    for (let i = 0; i < free; i++) this.notifier.leave('ten_a')
     return free
   }
 }
@@ -141,7 +146,7 @@ test.each([
 
 test('who finds no place is answered at once, with what is there', async () => {
   const watched = new Watched()
-  for (let i = 1; i < waiting_of_tenant_max; i++) watched.waiters.enter('ten_a')
+  for (let i = 1; i < waiting_of_tenant_max; i++) watched.notifier.enter('ten_a')
   const last = watched.waitFor(55_000)
   expect(await stateOf(last)).toBe('waiting')
   const beyond = watched.waitFor(55_000)
@@ -156,7 +161,7 @@ test('a node that drains lets everybody go, also who comes later', async () => {
   const watched = new Watched()
   const answer = watched.waitFor(55_000)
   await settle()
-  watched.waiters.drain()
+  watched.notifier.drain()
   expect(await stateOf(answer)).toBe('pending')
   expect(await stateOf(watched.waitFor(55_000))).toBe('pending')
   expect(watched.free()).toBe(waiting_of_tenant_max)

@@ -3,46 +3,49 @@
 import type { TenantFacts } from './caller.ts'
 import type { Context } from './route.ts'
 
+/** A wait for something. */
+export interface Wait<T> {
+  /** The name that a change notifies; it holds the tenant, so that nobody is woken by another's. */
+  key: string
+  wait_ms: number
+  look: () => Promise<T>
+  isDone: (seen: T) => boolean
+}
+
 /**
- * What `look` finds once `isDone` says so of it, or as it is when the time is over, the asker is gone, the node drains,
- * or too many wait already. Whoever changes what is looked at tells `services.waiters` of `key` after the commit; the key holds the
- * tenant, so that nobody is woken by another's.
+ * The result of `look` once `isDone` accepts it, or as it is when the time is over, the client is gone, the node drains,
+ * or too many wait already. A change of it has to tell `dependencies.shared.notifier` of `key` after its commit.
  */
 export async function waitFor<T>(
-  {
-    caller,
-    services,
-    hold,
-    gone,
-    pause,
-  }: Pick<Context<TenantFacts>, 'caller' | 'services' | 'hold' | 'gone' | 'pause'>,
-  key: string,
-  wait_ms: number,
-  look: () => Promise<T>,
-  isDone: (seen: T) => boolean,
+  context: Pick<Context<TenantFacts>, 'caller' | 'dependencies' | 'extendTimeout' | 'signal' | 'pause'>,
+  { key, wait_ms, look, isDone }: Wait<T>,
 ): Promise<T> {
-  const { waiters, clock } = services
-  if (wait_ms <= 0 || !waiters.enter(caller.tenant_id)) return look()
-  hold(wait_ms)
-  const asker = gone()
+  const { caller, dependencies } = context
+  const {
+    clock,
+    shared: { notifier },
+  } = dependencies
+  if (wait_ms <= 0 || !notifier.enter(caller.tenant_id)) return look()
+  context.extendTimeout(wait_ms)
+  const signal = context.signal()
   const until = clock.monotonic() + wait_ms
   try {
     for (;;) {
       const left_ms = until - clock.monotonic()
-      if (left_ms <= 0 || asker.aborted || waiters.draining) return await look()
+      if (left_ms <= 0 || signal.aborted || notifier.draining) return await look()
       // Waiting begins before looking, so that a change in between is not missed.
-      const waiting = waiters.wait(key, Math.min(left_ms, waiters.look_again_ms))
-      asker.addEventListener('abort', waiting.stop)
+      const waiting = notifier.wait(key, Math.min(left_ms, notifier.look_again_ms))
+      signal.addEventListener('abort', waiting.stop)
       try {
         const seen = await look()
         if (isDone(seen)) return seen
-        await pause(waiting.told)
+        await context.pause(waiting.notified)
       } finally {
-        asker.removeEventListener('abort', waiting.stop)
+        signal.removeEventListener('abort', waiting.stop)
         waiting.stop()
       }
     }
   } finally {
-    waiters.leave(caller.tenant_id)
+    notifier.leave(caller.tenant_id)
   }
 }

@@ -3,7 +3,7 @@ import { TestClock } from '../../test/support/clock.ts'
 import { forEachService } from '../../test/support/service.ts'
 import { day_ms } from '../base/clock.ts'
 import type { AdminCaller } from '../contract/caller.ts'
-import type { KeyCache } from '../contract/services.ts'
+import type { KeyCache } from '../contract/dependencies.ts'
 import { openDb } from '../db/open.ts'
 import * as tenants from '../tenants/service.ts'
 import { keyCache } from './cache.ts'
@@ -127,7 +127,12 @@ forEachService('Keys on several nodes', (service) => {
     expect(await status(api_key)).toBe(200)
     const admin: AdminCaller = { kind: 'admin', tenant_id, plan: 'free', status: 'active' }
     await elsewhere((db) =>
-      tenants.remove(db, { key_cache: keyCache(service.clock), pauseOrResume() {} }, admin, tenant_id),
+      tenants.remove(
+        db,
+        { keys: { cache: keyCache(service.clock) }, jobs: { pauseOrResume() {} } },
+        admin,
+        tenant_id,
+      ),
     )
     service.clock.advance(1_000)
     expect(await status(api_key)).toBe(403)

@@ -3,7 +3,7 @@
 import type { Clock } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import type { Caller } from '../contract/caller.ts'
-import type { KeyCache } from '../contract/services.ts'
+import type { KeyCache } from '../contract/dependencies.ts'
 
 /** Another node may have ended a key: nothing is believed for longer than this. */
 const fresh_ms = 1_000

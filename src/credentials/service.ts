@@ -3,7 +3,7 @@
 import { type Millis, second_ms } from '../base/clock.ts'
 import { hashKey, lastFour, newKey } from '../base/keys.ts'
 import type { Caller } from '../contract/caller.ts'
-import type { KeyCache } from '../contract/services.ts'
+import type { KeyCache } from '../contract/dependencies.ts'
 import type { Db, Tx } from '../db/db.ts'
 import * as store from './store.ts'
 

@@ -139,7 +139,7 @@ describe('a damaged file', () => {
   test('without its first page is refused in one line that names it', async () => {
     await filled()
     flip(0, 1)
-    expect(() => open()).toThrow(new Error(`${path} is no SQLite database, or its first page is damaged`))
+    expect(() => open()).toThrow(new Error(`${path} is not a SQLite database, or its first page is damaged`))
   })
 })
 

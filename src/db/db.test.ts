@@ -4,6 +4,7 @@ import { SQL } from 'bun'
 import '../app.ts' // every store registers its statements
 import type { TestClock } from '../../test/support/clock.ts'
 import { forEachDatabase } from '../../test/support/databases.ts'
+import { migrations } from '../features.ts'
 import {
   bind,
   type Db,
@@ -18,7 +19,6 @@ import {
   unnamed,
 } from './db.ts'
 import { postgresText, render, sqliteText } from './dialect.ts'
-import { migrations } from './migrate.ts'
 import { sqlitePath } from './open.ts'
 
 const service_statements = [...statements.values()]

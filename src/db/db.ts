@@ -1,4 +1,4 @@
-// What the rest of the service knows of a database: named statements, reads and durable writes.
+// The database as the rest of the service knows it: named statements, reads and durable writes.
 
 import type { Clock, Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
@@ -35,17 +35,17 @@ export interface Tx extends Reader {
   afterCommit(effect: () => void): void
   /** Counts that the tenant stores so many bytes more, or fewer (stored.ts). */
   stores(tenant_id: string, bytes: number): void
-  /** What the tenant stores, this transaction included. `told`: its counter, read at most a second ago. */
-  stored(tenant_id: string, told: number): number
-  /** Whether the disk has no room for what grows (disk.ts). Deletes, and what the service must write, go on. */
+  /** The bytes that the tenant stores, this transaction included. `counted`: its counter, read at most a second ago. */
+  stored(tenant_id: string, counted: number): number
+  /** True when the disk has no room for what grows (disk.ts). Deletes, and what the service must write, go on. */
   readonly disk_full: boolean
 }
 
-/** Whose work something is: connections and places in the queue are shared out by it. */
+/** The owner of a transaction: connections and places in the queue are shared out by it. */
 export interface Turn {
   /** A tenant, or a kind of work of the service itself. */
   key: string
-  /** What all the work that names it changes first. On PostgreSQL few of one row run at once: the others would wait for its lock, each with a connection. */
+  /** A row that all transactions that name it change first. On PostgreSQL few of one row run at once: the others would wait for its lock, each with a connection. */
   row?: string
   /** Of keys that strangers may make up: together they take three quarters of the queue, one of them half. */
   group?: string
@@ -56,7 +56,7 @@ export interface Turn {
 /** A tenant's id stands for its requests. */
 export type Owner = string | Turn
 
-/** What no request waits for: sweeps and purges. */
+/** The turn of sweeps and purges, for which no request waits. */
 export const upkeep: Turn = {
   key: 'upkeep',
   ms_max: limit(
@@ -67,7 +67,7 @@ export const upkeep: Turn = {
   ),
 }
 
-/** What the service does for a tenant by itself, apart from what the tenant asks for meanwhile. */
+/** The turn of a tenant's due work, apart from the tenant's own calls. */
 export function dueWork(tenant_id: string): Turn {
   return { key: `work ${tenant_id}` }
 }
@@ -90,7 +90,7 @@ export function turnOfStatement({ name }: Statement<unknown>, { tenant_id, hash,
 /** A single `one` or `all` on the Db itself is a consistent read of its own. */
 export interface Db extends Reader {
   readonly engine: 'sqlite' | 'postgres'
-  /** What every node of this database takes for now. */
+  /** The time that every node of this database takes for now. */
   readonly clock: Clock
   /** Several statements that see one state of the database. */
   read<T>(work: (q: Reader) => Awaitable<T>): Promise<T>
@@ -103,7 +103,7 @@ export interface Db extends Reader {
   write<T>(owner: Owner, work: (tx: Tx) => Awaitable<T>): Promise<T>
   /** The settings that durability rests on, as the engine reports them. */
   durability(): Awaitable<Record<string, string | number>>
-  /** What of the tenant's stored bytes is committed and not in its counter yet. */
+  /** The tenant's stored bytes that are committed and not in its counter yet. */
   unwrittenBytes(tenant_id: string): number
   /** Once a second: writes stored bytes that wait, and looks at the disk. */
   maintain(): Promise<void>
@@ -164,7 +164,7 @@ export function bind(statement: Statement<unknown>, params: Params): Value[] {
  */
 export type DbErrorKind = 'unique' | 'busy' | 'full' | 'lost' | 'outcome_unknown' | 'damaged'
 
-/** A failure of the database that callers tell apart. Everything else is thrown as it came. */
+/** A failure of the database that callers distinguish. Everything else is thrown as it came. */
 export class DbError extends Error {
   override name = 'DbError'
   constructor(
@@ -176,7 +176,7 @@ export class DbError extends Error {
   }
 }
 
-/** What `afterCommit` collected. An effect that throws is a bug, and must not leave other callers unanswered. */
+/** Runs the effects that `afterCommit` collected. An effect that throws is a bug, and must not leave other callers unanswered. */
 export function runEffects(effects: (() => void)[]): void {
   for (const effect of effects) {
     try {

@@ -30,7 +30,7 @@ export function postgresText(text: string): string {
 }
 
 /**
- * Tokens of statements. Differs because SQLite is told by name which index to walk, where `postgres_session` keeps
+ * Tokens of statements. Differs because SQLite gets the index to walk by name, where `postgres_session` keeps
  * PostgreSQL to them; SQLite has no rows that others have locked; and rows that were chosen are found again by their
  * primary key there, which PostgreSQL does for certain only by their places.
  */
@@ -67,7 +67,7 @@ const words: Record<Engine, Record<string, string>> = {
 const log_pages = 4_000
 export const log_bytes = log_pages * (4_096 + 24)
 
-/** How every SQLite connection is set up; what durability rests on is read back and judged by `unsafeSqlite`. */
+/** How every SQLite connection is set up; the settings that durability depends on are read back and judged by `unsafeSqlite`. */
 export const sqlite_pragmas = [
   'pragma busy_timeout = 5000',
   'pragma journal_mode = wal',
@@ -119,7 +119,7 @@ export const postgres_session = {
   default_transaction_isolation: 'read committed',
 }
 
-/** A driver's error as one of ours, or as it came when callers need not tell it apart. */
+/** A driver's error as one of ours, or as it came when callers need not distinguish it. */
 export function translate(engine: Engine, error: unknown): unknown {
   if (!(error instanceof Error)) return error
   const kind = engine === 'sqlite' ? sqliteKind(error) : postgresKind(error)
@@ -204,7 +204,7 @@ export function olderThan(version: string, least: string): boolean {
   const have = version.split('.').map(Number)
   const need = least.split('.').map(Number)
   for (let i = 0; i < need.length; i++) {
-    if ((have[i] ?? 0) !== need[i]) return !((have[i] ?? 0) > need[i]!) // what is no number counts as older
+    if ((have[i] ?? 0) !== need[i]) return !((have[i] ?? 0) > need[i]!) // a part that is not a number counts as older
   }
   return false
 }

@@ -102,7 +102,7 @@ export class Disk {
     this.#grown_since_look += bytes
   }
 
-  /** Whether so much grew since the last look that another one is due. */
+  /** True when so much grew since the last look that another one is due. */
   get look_due(): boolean {
     const enough = Math.max(mib, (this.#reserve_bytes - this.#file_bytes) / 4)
     return this.#reserve_bytes > 0 && this.#grown_since_look > enough
@@ -171,14 +171,14 @@ export function releaseReserve(database: string): void {
   removed(reserveOf(database))
 }
 
-/** Whether a file beside the database could not be made or written because the disk is full. */
+/** True when a file beside the database could not be made or written because the disk is full. */
 export function isForWantOfRoom(error: unknown, database: string, space: DiskOptions['space']): boolean {
   const code = String((error as { code?: string }).code ?? '')
   if (code === 'ENOSPC' || code === 'SQLITE_FULL') return true
   return /^SQLITE_(IOERR|CANTOPEN)/.test(code) && space(dirname(database)).free < start_bytes_min
 }
 
-/** Whether no such file is there any more. */
+/** True when there is no such file any more. */
 function removed(file: string): boolean {
   try {
     rmSync(file, { force: true })
@@ -193,7 +193,7 @@ export function sizeOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0
 }
 
-/** Bytes that no file system stores in fewer. Nothing rests on their being hard to guess (Marsaglia's xorshift32). */
+/** Bytes that no file system stores in fewer. They need not be hard to guess (Marsaglia's xorshift32). */
 function noise(bytes: number): Uint8Array {
   const words = new Uint32Array(bytes / 4)
   let state = 2_463_534_242
@@ -213,7 +213,7 @@ export function explained(error: unknown, path: string): unknown {
   if (/^SQLITE_(READONLY|CANTOPEN|PERM)|^E(ACCES|ROFS|PERM)$/.test(code))
     return new Error(`cannot write to ${path}: ${message}`)
   if (code === 'SQLITE_NOTADB')
-    return new Error(`${path} is no SQLite database, or its first page is damaged`)
+    return new Error(`${path} is not a SQLite database, or its first page is damaged`)
   if (isForWantOfRoom(error, path, spaceOf))
     return new Error(`the disk of ${path} is full: make room and start again (${message})`)
   return code.startsWith('SQLITE_') ? new Error(`cannot open ${path}: ${message} (${code})`) : error

@@ -1,59 +1,91 @@
-import { expect, test } from 'bun:test'
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { SQL } from 'bun'
 import { TestClock } from '../../test/support/clock.ts'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
+import { hashOf } from '../base/keys.ts'
+import { features, migrations } from '../features.ts'
 import { type Awaitable, type Db, type Owner, type Tx, unnamed } from './db.ts'
-import { type Migration, migrate, migrations } from './migrate.ts'
+import { type Migration, migrate, requireCurrent } from './migrate.ts'
 import { openDb } from './open.ts'
 
 const first: Migration = {
-  version: 1,
   name: 'first',
   text: `-- a comment
     create table notes (id {text} primary key, n {integer} not null) {keyed};
     create index notes_n on notes (n);`,
 }
 const second: Migration = {
-  version: 2,
   name: 'second',
   text: `insert into notes (id, n) values ('from the second', 2);
 alter table notes add column extra {text};
 `,
 }
 const third: Migration = {
-  version: 3,
   name: 'third',
   text: `insert into notes (id, n, extra) values ('from the third', 3, 'x; y');`,
 }
+const third_without_notes: Migration = {
+  name: 'third',
+  text: 'create table others (id {text} primary key) {keyed}',
+}
 const failing: Migration = {
-  version: 3,
   name: 'failing',
   text: `insert into notes (id, n) values ('from the failing', 3);
 create table leftover (id {text} primary key) {keyed};
 insert into notes (id, n) values ('from the second', 4);`,
 }
 
-const APPLIED = unnamed<{ version: number; name: string; applied_at: number }>(
+const APPLIED = unnamed<{ name: string; hash: string; applied_at: number }>(
   'test.applied',
-  'select version, name, applied_at from schema_migrations order by version',
+  'select name, hash, applied_at from applied_migrations order by name',
 )
 const NOTES = unnamed<{ id: string }>('test.notes', 'select id from notes order by n')
 const LEFTOVER = unnamed('test.leftover', 'select id from leftover')
 
-const versionsOf = async (db: Db) => (await db.all(APPLIED, {})).map(({ version }) => version)
+const namesOf = async (db: Db) => (await db.all(APPLIED, {})).map(({ name }) => name)
 const notesOf = async (db: Db) => (await db.all(NOTES, {})).map(({ id }) => id)
 
-test('the list of migrations is the folder of migrations, numbered without gaps', () => {
-  const files = readdirSync(join(import.meta.dir, 'migrations')).toSorted()
-  const listed = migrations.map(({ version, name }) => `${String(version).padStart(4, '0')}_${name}.sql`)
-  expect(listed).toEqual(files)
-  expect(migrations.map(({ version }) => version)).toEqual(migrations.map((_, i) => i + 1))
-  for (const [i, { text }] of migrations.entries()) {
-    expect(text).toBe(readFileSync(join(import.meta.dir, 'migrations', files[i]!), 'utf8'))
-  }
+/** Name to hash of every migration that was released: none of them is ever changed, and a release adds its own. */
+const released: Record<string, string> = {
+  'agents/0001': 'de2c609667f4e6252e0d49b8ac2327f42eb27f2c65dddcd02353c3fb2b58431b',
+  'approval-keys/0001': '4e23118fe2e9d353167f36bc7857e8a746985e4ed9b29b2e7e4ab1d8de662126',
+  'audit/0001': '2f937e264f79a07e44c9700c04eac47945faba8e3de1af9a5d9bd8ec15c12e46',
+  'checkpoints/0001': 'b801a99299f87f5ad17397de92a7a31ca66b35dcf88a307b3b25ef8d623fbf64',
+  'credentials/0001': 'b15cd0dc112c1b8dad8196347109b64693999e6adc98f382c2fcb20ae81fa74e',
+  'dlq/0001': 'ae42e3802b5320d03e72c31dc43f911806b0a54c7bedda333941e69f9e2762bc',
+  'idempotency/0001': '87d2427db28fd2d25cc4b3e2db58d876e00d3dd1f2abdeb1b8323e2b18be1bc3',
+  'inbox/0001': '3b3fca006c0afee2735202892bedbb42dfdf4f9c3d6311111dd611c55f0a6a3d',
+  'jobs/0001': 'f06b2e6444cfecfc9e83f7c79a0d4912da69ccac9e90c56119cfe12626da0615',
+  'kv/0001': 'ea9121d22e4ed60f9f8ca4ebfa4bfaac2914d9475b0c27c11c032d9d83c1a28e',
+  'quotas/0001': 'e3da4b860567b542dbc2edd095598faf7508b8d66e789ce7c6f022e1ef9b91df',
+  'schedules/0001': 'b30d1b9473a5b20641428fbbb618343630c4b3688a8fc48563e9b0352fd9708f',
+  'secrets/0001': '9c891d793f51f367d9014111f44f43ae3a7bfaf3fb51cd9eb565a570d3f64f9f',
+  'tenants/0001': 'c6736cd3d215bed10ce3e6922d432ab0c59a5afd2c4f83de0f588f955e9650b4',
+  'usage/0001': '421ab07195d20f146dc6d5f823d9f4f82aed0031f48a090090e9418a1a6ea96d',
+}
+
+describe('the list of migrations', () => {
+  test('is that of the features: a schema.sql each, under the name of its folder', () => {
+    const files = [...new Bun.Glob('*/schema.sql').scanSync(join(import.meta.dir, '..'))].toSorted()
+    const first = migrations.filter(({ name }) => name.endsWith('/0001'))
+    expect(first.map(({ name }) => `${dirname(name)}/schema.sql`).toSorted()).toEqual(files)
+    for (const { name, text } of first) {
+      expect(text).toBe(readFileSync(join(import.meta.dir, '..', dirname(name), 'schema.sql'), 'utf8'))
+    }
+    for (const { name: folder, migrations = [] } of features) {
+      const numbered = migrations.map((_, i) => `${folder}/${String(i + 1).padStart(4, '0')}`)
+      expect(migrations.map(({ name }) => name)).toEqual(numbered)
+    }
+  })
+
+  test('has every released one as it was', () => {
+    const hashes = new Map(migrations.map(({ name, text }) => [name, hashOf(text)]))
+    const now = Object.keys(released).map((name) => [name, hashes.get(name)])
+    expect(Object.fromEntries(now)).toEqual(released)
+  })
 })
 
 /** Why the table of the failed migration cannot be read. */
@@ -107,9 +139,9 @@ forEachDatabase('migrations', (databases) => {
     expect(await migrate(db, [first, second, third])).toBe(3)
     expect(await migrate(db, [first, second, third])).toBe(3)
     expect([...(await db.all(APPLIED, {}))]).toEqual([
-      { version: 1, name: 'first', applied_at },
-      { version: 2, name: 'second', applied_at },
-      { version: 3, name: 'third', applied_at: applied_at + 1_000 },
+      { name: 'first', hash: hashOf(first.text), applied_at },
+      { name: 'second', hash: hashOf(second.text), applied_at },
+      { name: 'third', hash: hashOf(third.text), applied_at: applied_at + 1_000 },
     ])
     expect(await notesOf(db)).toEqual(['from the second', 'from the third'])
     await closeAll()
@@ -119,7 +151,7 @@ forEachDatabase('migrations', (databases) => {
     const { dbs } = await blank()
     const [db] = dbs as [Db]
     await expect(migrate(db, [first, second, failing])).rejects.toThrow(/unique/i)
-    expect(await versionsOf(db)).toEqual([1, 2])
+    expect(await namesOf(db)).toEqual(['first', 'second'])
     expect(await notesOf(db)).toEqual(['from the second'])
     expect(await refusalOf(db)).toMatch(/leftover/)
     expect(await migrate(db, [first, second, third])).toBe(3)
@@ -135,7 +167,56 @@ forEachDatabase('migrations', (databases) => {
       'the database has schema version 3, this release knows 2: run a newer release',
     )
     await expect(migrate(db, [])).rejects.toThrow('this release knows 0')
-    expect(await versionsOf(db)).toEqual([1, 2, 3])
+    expect(await namesOf(db)).toEqual(['first', 'second', 'third'])
+    await closeAll()
+  })
+
+  test('a new one of a feature is applied, wherever it stands in the list', async () => {
+    const { dbs } = await blank()
+    const [db] = dbs as [Db]
+    await migrate(db, [first, third_without_notes])
+    expect(await migrate(db, [first, second, third_without_notes])).toBe(3)
+    expect(await notesOf(db)).toEqual(['from the second'])
+    await closeAll()
+  })
+
+  test('a schema that was made with another text is refused, and stays as it is', async () => {
+    const { dbs } = await blank()
+    const [db] = dbs as [Db]
+    await migrate(db, [first])
+    const changed = { ...first, text: `${first.text} ` }
+    const refusal =
+      'the database was made with another first than this release has: run the release that made it'
+    await expect(migrate(db, [changed, second])).rejects.toThrow(refusal)
+    await expect(requireCurrent(db, [changed])).rejects.toThrow(refusal)
+    expect(await namesOf(db)).toEqual(['first'])
+    await closeAll()
+  })
+
+  test('a database from before the first release is refused in one line, and stays as it is', async () => {
+    const { dbs } = await blank()
+    const [db] = dbs as [Db]
+    const older =
+      'create table schema_migrations (version integer primary key, name text, applied_at integer)'
+    await db.write((tx) => tx.run(unnamed('test.older', older), {}))
+    const refusal = 'the database was made before release 0.1.0 and cannot be read: use a new one'
+    await expect(migrate(db, [first])).rejects.toThrow(new Error(refusal))
+    await expect(requireCurrent(db, [first])).rejects.toThrow(new Error(refusal))
+    await expect((async () => namesOf(db))()).rejects.toThrow(/applied_migrations/)
+    await closeAll()
+  })
+
+  test('a command beside the service asks for the schema of its release, and writes nothing', async () => {
+    const { dbs } = await blank()
+    const [db] = dbs as [Db]
+    const refusal = (has: number) => `the database has schema version ${has}, this release has 2`
+    await expect(requireCurrent(db, [first, second])).rejects.toThrow(refusal(0))
+    await migrate(db, [first])
+    await expect(requireCurrent(db, [first, second])).rejects.toThrow(refusal(1))
+    await migrate(db, [first, second, third])
+    await expect(requireCurrent(db, [first, second])).rejects.toThrow(
+      'the database has schema version 3, this release knows 2: run a newer release',
+    )
     await closeAll()
   })
 
@@ -143,7 +224,7 @@ forEachDatabase('migrations', (databases) => {
     const { dbs } = await blank(4)
     const answers = await Promise.all(dbs.map((db) => migrate(db, [first, second, third])))
     expect(answers).toEqual([3, 3, 3, 3])
-    expect(await versionsOf(dbs[0]!)).toEqual([1, 2, 3])
+    expect(await namesOf(dbs[0]!)).toEqual(['first', 'second', 'third'])
     expect(await notesOf(dbs[0]!)).toEqual(['from the second', 'from the third'])
     await closeAll()
   })
@@ -186,9 +267,12 @@ forEachDatabase('migrations', (databases) => {
   test('the schema of this release comes about on a blank database, and again changes nothing', async () => {
     const { dbs } = await blank()
     const [db] = dbs as [Db]
-    expect(await migrate(db)).toBe(migrations.length)
-    expect(await migrate(db)).toBe(migrations.length)
-    expect(await versionsOf(db)).toEqual(migrations.map(({ version }) => version))
+    expect(await migrate(db, migrations)).toBe(migrations.length)
+    const applied = await db.all(APPLIED, {})
+    expect(await migrate(db, migrations)).toBe(migrations.length)
+    expect(await db.all(APPLIED, {})).toEqual(applied)
+    expect(applied.map(({ name }) => name)).toEqual(migrations.map(({ name }) => name).toSorted())
+    expect(await requireCurrent(db, migrations)).toBe(migrations.length)
     await closeAll()
   })
 })
@@ -206,8 +290,8 @@ test('a node waits longer than one lock time-out while another one migrates', as
     tries += 1
     if (tries === 2) released = Promise.resolve(other.unsafe('commit').simple())
   })
-  expect(await migrate(db)).toBe(migrations.length)
-  expect(tries).toBeGreaterThan(2)
+  expect(await migrate(db, migrations)).toBe(migrations.length)
+  expect(tries).toBe(2)
   await released
   await other.close()
   await db.close()

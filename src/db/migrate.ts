@@ -1,52 +1,47 @@
-// Brings the schema to the version of this code: each file once, in order, one transaction each.
+// Brings the schema to that of this code: each migration once, in order, one transaction each.
 
+import { hashOf } from '../base/keys.ts'
 import { limit } from '../base/limit.ts'
-import { type Db, DbError, type Turn, type Tx, unnamed } from './db.ts'
+import { type Db, DbError, type Reader, type Turn, type Tx, unnamed } from './db.ts'
 import { render } from './dialect.ts'
-import init from './migrations/0001_init.sql' with { type: 'text' }
-import work from './migrations/0002_work.sql' with { type: 'text' }
-import rest from './migrations/0003_rest.sql' with { type: 'text' }
-import lost_and_ended from './migrations/0004_lost_and_ended.sql' with { type: 'text' }
-import edge from './migrations/0005_edge.sql' with { type: 'text' }
-import usage from './migrations/0006_usage.sql' with { type: 'text' }
-import rate_list from './migrations/0007_rate_list.sql' with { type: 'text' }
 
+/** A step of the schema. A released one is never edited: a test holds its hash. */
 export interface Migration {
-  version: number
+  /** Unique: `kv/0001`. */
   name: string
   text: string
 }
 
-export const migrations: Migration[] = [
-  { version: 1, name: 'init', text: init },
-  { version: 2, name: 'work', text: work },
-  { version: 3, name: 'rest', text: rest },
-  { version: 4, name: 'lost_and_ended', text: lost_and_ended },
-  { version: 5, name: 'edge', text: edge },
-  { version: 6, name: 'usage', text: usage },
-  { version: 7, name: 'rate_list', text: rate_list },
-]
+/** Name to hash of what a database has. */
+type Applied = ReadonlyMap<string, string>
 
 // Differs because PostgreSQL may be shared by nodes that start at the same time; SQLite has one writer.
 const LOCK_POSTGRES = unnamed<{ locked: unknown }>(
   'migrate.lock',
   'select pg_advisory_xact_lock(8420) as locked',
 )
-const CREATE = unnamed(
-  'migrate.create',
-  'create table if not exists schema_migrations (version bigint primary key, name text not null, applied_at bigint not null)',
+// Differs because each engine lists its tables elsewhere.
+const TABLES = unnamed<{ name: string }>(
+  'migrate.tables',
+  `select tablename as name from pg_tables
+    where schemaname = current_schema() and tablename in ('applied_migrations', 'schema_migrations')`,
 )
-const CREATE_SQLITE = unnamed(
-  'migrate.create',
-  'create table if not exists schema_migrations (version integer primary key, name text not null, applied_at integer not null) strict',
+const TABLES_SQLITE = unnamed<{ name: string }>(
+  'migrate.tables',
+  `select name from sqlite_master where name in ('applied_migrations', 'schema_migrations')`,
 )
-const VERSION = unnamed<{ version: number | null }>(
-  'migrate.version',
-  'select max(version) as version from schema_migrations',
-)
-const APPLIED = unnamed(
+const CREATE = `create table applied_migrations (
+  name {text} primary key,
+  hash {text} not null,
+  applied_at {integer} not null
+) {keyed}`
+const APPLIED = unnamed<{ name: string; hash: string }>(
   'migrate.applied',
-  'insert into schema_migrations (version, name, applied_at) values (:version, :name, :now)',
+  'select name, hash from applied_migrations',
+)
+const KEEP = unnamed(
+  'migrate.keep',
+  'insert into applied_migrations (name, hash, applied_at) values (:name, :hash, :now)',
 )
 
 /** An index on a large table takes its time. */
@@ -60,51 +55,72 @@ const tries_max = limit(
   'How often a node asks again while another one migrates. Past it the service does not start.',
 )
 
-/**
- * Answers the schema version that now holds. Throws when the database was made by newer code.
- */
-export async function migrate(db: Db, list: Migration[] = migrations): Promise<number> {
-  const newest = list.at(-1)?.version ?? 0
-  let version = await withPatience(() => db.write(migration_turn, (tx) => prepare(db, tx)))
-  mustNotBeNewer(version, newest)
+/** Returns the schema version that now holds, the number of migrations. Throws when the database was made by other code. */
+export async function migrate(db: Db, list: readonly Migration[]): Promise<number> {
+  let applied = await withPatience(() => db.write(migration_turn, (tx) => prepare(db, tx)))
+  requireKnown(applied, list)
   for (const migration of list) {
-    version = await withPatience(() => db.write(migration_turn, (tx) => apply(db, tx, migration)))
-    mustNotBeNewer(version, newest) // a newer release may have come in between
+    if (applied.has(migration.name)) continue
+    applied = await withPatience(() => db.write(migration_turn, (tx) => apply(db, tx, migration)))
+    requireKnown(applied, list) // a newer release may have come in between
   }
-  return version
+  return applied.size
 }
 
-function mustNotBeNewer(version: number, newest: number): void {
-  if (version <= newest) return
-  throw new Error(
-    `the database has schema version ${version}, this release knows ${newest}: run a newer release`,
-  )
+function requireKnown(applied: Applied, list: readonly Migration[]): void {
+  const known = new Map(list.map(({ name, text }) => [name, hashOf(text)]))
+  for (const [name, hash] of applied) {
+    if (!known.has(name)) {
+      throw new Error(
+        `the database has schema version ${applied.size}, this release knows ${list.length}: run a newer release`,
+      )
+    }
+    if (known.get(name) !== hash) {
+      throw new Error(
+        `the database was made with another ${name} than this release has: run the release that made it`,
+      )
+    }
+  }
 }
 
-/** The schema of a database that a server has opened before; throws when it is not this release's. Writes nothing. */
-export async function mustBeCurrent(db: Db): Promise<number> {
-  const newest = migrations.at(-1)!.version
-  const version = (await db.one(VERSION, {}))?.version ?? 0
-  if (version !== newest)
-    throw new Error(`the database has schema version ${version}, this release has ${newest}`)
-  return version
+/** Returns the schema version of a database that a service has opened before; throws when it is not this release's. Writes nothing. */
+export async function requireCurrent(db: Db, list: readonly Migration[]): Promise<number> {
+  const applied = (await hasBookkeeping(db, db)) ? await appliedOf(db) : new Map<string, string>()
+  requireKnown(applied, list)
+  if (applied.size < list.length)
+    throw new Error(`the database has schema version ${applied.size}, this release has ${list.length}`)
+  return applied.size
 }
 
-async function prepare(db: Db, tx: Tx): Promise<number> {
+async function prepare(db: Db, tx: Tx): Promise<Applied> {
   if (db.engine === 'postgres') await tx.one(LOCK_POSTGRES, {})
-  await tx.run(db.engine === 'postgres' ? CREATE : CREATE_SQLITE, {})
-  return (await tx.one(VERSION, {}))?.version ?? 0
+  if (await hasBookkeeping(db, tx)) return appliedOf(tx)
+  await tx.run(unnamed('migrate.create', render(db.engine, CREATE)), {})
+  return new Map()
 }
 
-async function apply(db: Db, tx: Tx, migration: Migration): Promise<number> {
-  const version = await prepare(db, tx)
-  if (version >= migration.version) return version
-  for (const text of render(db.engine, migration.text).split(/;\s*$/m)) {
-    const statement = text.replace(/^\s*--.*$/gm, '').trim()
-    if (statement) await tx.run(unnamed(`migrate.${migration.name}`, statement), {})
+/** False for an empty database. Throws for one from before there was a release. */
+async function hasBookkeeping(db: Db, q: Reader): Promise<boolean> {
+  const tables = await q.all(db.engine === 'postgres' ? TABLES : TABLES_SQLITE, {})
+  if (tables.some(({ name }) => name === 'schema_migrations'))
+    throw new Error('the database was made before release 0.1.0 and cannot be read: use a new one')
+  return tables.length > 0
+}
+
+async function appliedOf(q: Reader): Promise<Applied> {
+  return new Map((await q.all(APPLIED, {})).map(({ name, hash }) => [name, hash]))
+}
+
+async function apply(db: Db, tx: Tx, { name, text }: Migration): Promise<Applied> {
+  const applied = await prepare(db, tx)
+  if (applied.has(name)) return applied
+  for (const part of render(db.engine, text).split(/;\s*$/m)) {
+    const statement = part.replace(/^\s*--.*$/gm, '').trim()
+    if (statement) await tx.run(unnamed(`migrate.${name}`, statement), {})
   }
-  await tx.run(APPLIED, { version: migration.version, name: migration.name, now: tx.now })
-  return migration.version
+  const hash = hashOf(text)
+  await tx.run(KEEP, { name, hash, now: tx.now })
+  return new Map([...applied, [name, hash]])
 }
 
 async function withPatience<T>(action: () => Promise<T>): Promise<T> {

@@ -86,7 +86,7 @@ const silent_looks_max = limit(
 
 export interface PostgresOptions {
   clock: Clock
-  /** Whether now is the database's, so that nodes whose clocks disagree agree. Tests move a clock of their own. */
+  /** True to take the time from the database, so that nodes with different clocks agree. Tests move a clock of their own. */
   database_time?: boolean
   /** Connections in the pool. */
   connections_max?: number
@@ -109,7 +109,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
   }
 }
 
-/** What the pool and a transaction's connection have in common. */
+/** The common part of the pool and of a transaction's connection. */
 interface Runner {
   unsafe(text: string, values: unknown[]): PromiseLike<unknown>
 }
@@ -119,7 +119,7 @@ async function allowTime(connection: Runner, ms_max: number | null): Promise<voi
   await connection.unsafe(`set local statement_timeout = ${ms_max ?? 0}`, [])
 }
 
-/** What is told of every statement. */
+/** Options of every statement. */
 interface Traffic {
   listener: ((name: string) => void) | null
   /** How often the server has answered anything at all. */
@@ -270,7 +270,7 @@ class PostgresDb implements Db {
     throw new Error('PostgreSQL is checked with its own tools: pg_amcheck, and data checksums')
   }
 
-  /** What cannot be written waits on; the others are written all the same. Throws the last failure. */
+  /** Counts that cannot be written wait on; the others are written all the same. Throws the last failure. */
   async maintain(): Promise<void> {
     const waiting = this.#stored.waiting()
     let failure: unknown = null
@@ -322,7 +322,7 @@ class PostgresDb implements Db {
     }
   }
 
-  /** What the caller is told. Unless COMMIT was sent, nothing was done, and nothing of it will be. */
+  /** The error for the caller. Unless COMMIT was sent, nothing was done, and nothing of it will be. */
   #abandon(call: Call): DbError {
     call.abandoned = true
     if (call.committing) return new DbError('outcome_unknown', silent)
@@ -332,7 +332,7 @@ class PostgresDb implements Db {
   }
 
   /**
-   * A server that says nothing at all keeps its connections open, and whoever asks through them waits for ever. They are
+   * A server that says nothing at all keeps its connections open, and callers that ask through them wait for ever. They are
    * given up, which ends what runs on them, and others are opened.
    */
   #watched(): Timer {
@@ -475,8 +475,8 @@ class PostgresTx extends Queries implements Tx {
     this.changes.add(tenant_id, bytes)
   }
 
-  stored(tenant_id: string, told: number): number {
-    return this.known.used(tenant_id, told) + this.changes.of(tenant_id)
+  stored(tenant_id: string, counted: number): number {
+    return this.known.used(tenant_id, counted) + this.changes.of(tenant_id)
   }
 
   protected override async query(statement: Statement<unknown>, params: Params): Promise<unknown> {

@@ -1,60 +1,18 @@
-// Counts anew what a tenant stores. This list is what storage_bytes means: of each row of these tables the texts that
-// it names, and row_bytes.
+// Counts again what a tenant stores: the tables and texts that features declare are what storage_bytes means.
 
 import { limit } from '../base/limit.ts'
 import { type Db, type Reader, type Statement, sql, type Turn } from './db.ts'
 import { add, row_bytes } from './stored.ts'
 
-interface Counted {
+/** A table whose rows count as stored bytes: the texts of each row, and row_bytes for the row itself. */
+export interface StoredTable {
   table: string
   /** The primary key after tenant_id, and a value before the first of each column. */
-  key: [column: string, before: string | number][]
-  texts: string[]
+  key: readonly (readonly [column: string, before: string | number])[]
+  texts: readonly string[]
+  /** A column that already holds the bytes of the row's texts. */
+  size?: string
 }
-
-export const counted: readonly Counted[] = [
-  {
-    table: 'kv_entries',
-    key: [
-      ['namespace', ''],
-      ['key', ''],
-    ],
-    texts: ['namespace', 'key', 'value'],
-  },
-  {
-    table: 'audit_entries',
-    key: [['seq', 0]],
-    texts: ['action', 'workflow_id', 'actor', 'metadata', 'agent_id', 'request_id'],
-  },
-  { table: 'dlq_items', key: [['id', '']], texts: ['payload', 'error', 'workflow_id'] },
-  { table: 'schedules', key: [['id', '']], texts: ['callback_url', 'callback_payload'] },
-  {
-    table: 'checkpoints',
-    key: [['id', '']],
-    texts: ['title', 'prompt', 'callback_url', 'callback_payload', 'reason'],
-  },
-  {
-    table: 'attempts',
-    key: [
-      ['source', ''],
-      ['source_id', ''],
-      ['seq', -1],
-    ],
-    texts: [],
-  },
-  { table: 'inboxes', key: [['id', '']], texts: ['label', 'forward_url'] },
-  {
-    table: 'inbox_messages',
-    key: [
-      ['inbox_id', ''],
-      ['seq', 0],
-    ],
-    texts: [],
-  },
-  { table: 'idempotency_keys', key: [['key_hash', '']], texts: ['answer'] },
-  { table: 'agents', key: [['agent_id', '']], texts: ['agent_id', 'description', 'callback_base_url'] },
-  { table: 'approval_keys', key: [['approval_key_id', '']], texts: ['label'] },
-]
 
 const rows_max = limit(
   'storage.recounted_rows',
@@ -65,16 +23,20 @@ const rows_max = limit(
 
 type Row = { bytes: number } & Record<string, string | number>
 
-const pages = counted.map((item) => ({ ...item, statement: pageOf(item) }))
+/** The tables with the statements that read them; made once. */
+export type Recounted = readonly { key: StoredTable['key']; statement: Statement<Row> }[]
 
-/** The bytes of a row's texts, in SQL: without reading them, on both engines. An inbox's message tells its size itself. */
-export function bytesIn({ table, texts }: Counted): string {
-  const own =
-    table === 'inbox_messages' ? ['size'] : texts.map((text) => `coalesce(octet_length(${text}), 0)`)
-  return ['0', ...own].join(' + ')
+export function recounted(tables: readonly StoredTable[]): Recounted {
+  return tables.map((item) => ({ key: item.key, statement: pageOf(item) }))
 }
 
-function pageOf(item: Counted): Statement<Row> {
+/** The bytes of a row's texts, in SQL: without reading them, on both engines. */
+export function bytesIn({ texts, size }: StoredTable): string {
+  const own = texts.map((text) => `coalesce(octet_length(${text}), 0)`)
+  return ['0', ...own, ...(size === undefined ? [] : [size])].join(' + ')
+}
+
+function pageOf(item: StoredTable): Statement<Row> {
   const columns = item.key.map(([column]) => column)
   return sql<Row>(
     `recount.${item.table}`,
@@ -95,11 +57,11 @@ const MAKE = sql(
    on conflict (tenant_id, quota) do nothing`,
 )
 
-/** What all rows of the tenant come to. */
-async function countAll(q: Reader, tenant_id: string): Promise<number> {
+/** Returns the bytes of all rows of the tenant. */
+async function countAll(q: Reader, tables: Recounted, tenant_id: string): Promise<number> {
   let bytes = 0
-  for (const { key, statement } of pages) {
-    let after = Object.fromEntries(key)
+  for (const { key, statement } of tables) {
+    let after: Record<string, string | number> = Object.fromEntries(key)
     for (;;) {
       const rows = await q.all(statement, { tenant_id, ...after, rows_max })
       for (const row of rows) bytes += row.bytes + row_bytes
@@ -119,27 +81,28 @@ const turn: Turn = { key: 'recount', ms_max: null }
  * the counter changes by the difference. On PostgreSQL what nodes have not written yet makes it that much wrong.
  * Answers what the counter was off by.
  */
-export async function recount(db: Db, tenant_id: string): Promise<number> {
+export async function recount(db: Db, tables: Recounted, tenant_id: string): Promise<number> {
   await db.write(turn, (tx) => tx.run(MAKE, { tenant_id }))
   const missing = await db.read(turn, async (q) => {
     const known = (await q.one(COUNTER, { tenant_id }))?.used ?? 0
-    return (await countAll(q, tenant_id)) - known
+    return (await countAll(q, tables, tenant_id)) - known
   })
   if (missing !== 0) await db.write(turn, (tx) => add(tx, tenant_id, missing))
   return missing
 }
 
-/** One after the other; one that fails is told, and the others are counted all the same. Answers how many failed. */
+/** One after the other; one that fails is reported, and the others are counted all the same. Returns how many failed. */
 export async function recountEach<Tenant extends { tenant_id: string }>(
   db: Db,
+  tables: Recounted,
   tenants: readonly Tenant[],
-  tell: (tenant: Tenant, missing: number | Error) => void,
+  report: (tenant: Tenant, missing: number | Error) => void,
 ): Promise<number> {
   let failed = 0
   for (const tenant of tenants) {
-    const missing = await recount(db, tenant.tenant_id).catch((error: Error) => error)
+    const missing = await recount(db, tables, tenant.tenant_id).catch((error: Error) => error)
     if (missing instanceof Error) failed += 1
-    tell(tenant, missing)
+    report(tenant, missing)
   }
   return failed
 }

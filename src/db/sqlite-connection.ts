@@ -84,11 +84,51 @@ export class Connection implements Reader {
 
   /** After a failure SQLite may have rolled back by itself; versions differ in when they do. */
   rollback(): void {
-    if (this.#db.inTransaction) this.#db.run('rollback')
+    if (this.#db.inTransaction) this.exec('rollback')
   }
 
   close(): void {
     for (const prepared of [...this.#prepared.values(), ...this.#plain.values()]) prepared.finalize()
     this.#db.close()
+  }
+}
+
+/**
+ * Taking and releasing SQLite's read lock is half the cost of a small read, so the reads of one turn of the event loop
+ * share it. Whoever commits ends the turn before: what is acknowledged is seen by every read that begins after it, and
+ * the log can be checkpointed.
+ */
+export class TurnConnection extends Connection {
+  #reading = false
+
+  /** `atEndOfTurn` calls its argument once this turn of the event loop is over. */
+  constructor(
+    path: string,
+    private readonly atEndOfTurn: (end: () => void) => void,
+  ) {
+    super(path)
+  }
+
+  override one<Row>(statement: Statement<Row>, params: Params): Row | null {
+    this.#begin()
+    return super.one(statement, params)
+  }
+
+  override all<Row>(statement: Statement<Row>, params: Params): Row[] {
+    this.#begin()
+    return super.all(statement, params)
+  }
+
+  endTurn(): void {
+    if (!this.#reading) return
+    this.#reading = false
+    this.rollback()
+  }
+
+  #begin(): void {
+    if (this.#reading) return
+    this.exec('begin')
+    this.#reading = true
+    this.atEndOfTurn(() => this.endTurn())
   }
 }

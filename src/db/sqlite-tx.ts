@@ -1,4 +1,4 @@
-// What one job of a SQLite commit is given.
+// The transaction that one write of a SQLite commit works with.
 
 import type { Millis } from '../base/clock.ts'
 import type { Params, Statement, Tx } from './db.ts'
@@ -26,21 +26,21 @@ export class SqliteTx implements Tx {
   ) {}
 
   one<Row>(statement: Statement<Row>, params: Params): Row | null {
-    this.#mustBeOpen(statement)
+    this.#requireOpen(statement)
     const row = this.connection.one(statement, params)
     if (statement.writes && row !== null) this.wrote = true
     return row
   }
 
   all<Row>(statement: Statement<Row>, params: Params): Row[] {
-    this.#mustBeOpen(statement)
+    this.#requireOpen(statement)
     const rows = this.connection.all(statement, params)
     if (statement.writes && rows.length > 0) this.wrote = true
     return rows
   }
 
   run(statement: Statement, params: Params): number {
-    this.#mustBeOpen(statement)
+    this.#requireOpen(statement)
     const changed = this.connection.run(statement, params)
     if (changed > 0) this.wrote = true
     return changed
@@ -55,11 +55,11 @@ export class SqliteTx implements Tx {
     this.changes.add(tenant_id, bytes)
   }
 
-  stored(tenant_id: string, told: number): number {
-    return this.known.used(tenant_id, told) + this.before.of(tenant_id) + this.changes.of(tenant_id)
+  stored(tenant_id: string, counted: number): number {
+    return this.known.used(tenant_id, counted) + this.before.of(tenant_id) + this.changes.of(tenant_id)
   }
 
-  #mustBeOpen(statement: Statement<unknown>): void {
+  #requireOpen(statement: Statement<unknown>): void {
     if (this.finished) throw new Error(`${statement.name} on a finished transaction`)
   }
 }

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { TestClock } from '../../test/support/clock.ts'
 import { type Db, DbError, type Tx, unnamed } from './db.ts'
-import { sqlite_pragmas } from './dialect.ts'
+import { log_bytes, sqlite_pragmas } from './dialect.ts'
 import { openSqlite, type SqliteOptions } from './sqlite.ts'
 
 const CREATE = unnamed(
@@ -359,6 +359,37 @@ describe('one server per file', () => {
   })
 })
 
+describe('reads of one turn of the event loop', () => {
+  test('see what was acknowledged before them, however little time lies between', async () => {
+    const db = await counters()
+    for (let n = 1; n <= 20; n++) {
+      expect(await nOf(db)).toBe(n - 1)
+      const seen = db.write((tx) => tx.run(ADD, { id: 'a', n: 1 })).then(() => nOf(db))
+      expect(await nOf(db)).toBe(n - 1)
+      expect(await seen).toBe(n)
+    }
+  })
+
+  test('see what another process wrote before the turn', async () => {
+    const db = await counters()
+    await nOf(db)
+    const beside = open(path, { exclusive: false })
+    await beside.write((tx) => tx.run(ADD, { id: 'a', n: 1 }))
+    expect(await nOf(db)).toBe(1)
+  })
+
+  test('do not keep the write-ahead log from being used again', async () => {
+    const db = await counters()
+    for (let n = 0; n < 60; n++) {
+      await db.write((tx) => {
+        tx.run(INSERT, { id: `${n}`.padEnd(1_000_000), n: 0 })
+        return nOf(db) as Promise<number | undefined>
+      })
+    }
+    expect(statSync(`${path}-wal`).size).toBeLessThan(2 * log_bytes)
+  })
+})
+
 describe('in memory', () => {
   test('reads that come while a transaction is open wait for its end', async () => {
     const db = await counters(':memory:')
@@ -509,7 +540,7 @@ describe('opening', () => {
   test('a file that is no database is refused and left as it was', () => {
     const text = 'This is no database. '.repeat(100)
     writeFileSync(path, text)
-    expect(() => open()).toThrow(new Error(`${path} is no SQLite database, or its first page is damaged`))
+    expect(() => open()).toThrow(new Error(`${path} is not a SQLite database, or its first page is damaged`))
     expect(readFileSync(path, 'utf8')).toBe(text)
   })
 

@@ -30,7 +30,7 @@ import {
   sizeOf,
   spaceOf,
 } from './disk.ts'
-import { Connection } from './sqlite-connection.ts'
+import { Connection, TurnConnection } from './sqlite-connection.ts'
 import { SqliteTx } from './sqlite-tx.ts'
 import { add, Changes, StoredBytes } from './stored.ts'
 
@@ -58,7 +58,7 @@ const faults_told_max = limit(
 
 export interface SqliteOptions {
   clock: Clock
-  /** Whether to take the lock that only one server may have. */
+  /** True to take the lock that only one server may have. */
   exclusive: boolean
   /** The disk failed under a write: the process must stop serving and exit. */
   onFatal: (error: unknown) => void
@@ -142,6 +142,8 @@ class SqliteDb implements Db {
   readonly #writer: Connection
   /** Single statements: each sees the last commit, never an open transaction. */
   readonly #reader: Connection
+  /** The same; null in memory. */
+  readonly #turn_reader: TurnConnection | null
   /** Reads of several statements, one after the other, each in a transaction of its own. */
   readonly #snapshot: Connection
   #reads: Promise<unknown> = Promise.resolve()
@@ -165,7 +167,8 @@ class SqliteDb implements Db {
     this.#onDamaged = onDamaged
     this.#onDiskUnknown = onDiskUnknown
     this.#writer = new Connection(path)
-    this.#reader = in_memory ? this.#writer : new Connection(path)
+    this.#turn_reader = in_memory ? null : new TurnConnection(path, setImmediate)
+    this.#reader = this.#turn_reader ?? this.#writer
     this.#snapshot = in_memory ? this.#writer : new Connection(path)
     if (in_memory) return
     for (const connection of [this.#writer, this.#reader, this.#snapshot]) {
@@ -212,7 +215,7 @@ class SqliteDb implements Db {
   }
 
   /**
-   * What the database has free within its files, less what they will still take of the disk: a checkpoint makes the
+   * The free room within the database's files, less what they will still take of the disk: a checkpoint makes the
    * file as large as its pages, and the log grows to the size at which it is checkpointed.
    */
   #reusableBytes(): number {
@@ -326,7 +329,7 @@ class SqliteDb implements Db {
     this.#lookWhenDue()
   }
 
-  /** Once everybody is answered: what was committed is no failure, whatever the disk says. */
+  /** After all callers are answered: a commit is not a failure, no matter what the disk says. */
   #lookWhenDue(): void {
     if (!this.#disk?.look_due) return
     try {
@@ -346,10 +349,11 @@ class SqliteDb implements Db {
     } catch (error) {
       if (!this.#disk || (translate('sqlite', error) as DbError).kind !== 'full') throw error
       this.#disk.exhausted()
+      this.#turn_reader?.endTurn()
       try {
         this.#writer.exec('pragma wal_checkpoint(passive)')
       } catch {
-        // The jobs are told what the second attempt says.
+        // The second attempt decides what the callers get.
       }
       return this.#attemptAll(jobs, now)
     }
@@ -392,6 +396,7 @@ class SqliteDb implements Db {
         if (savepoints) writer.exec('release job')
       }
       const used = await this.#count(changes)
+      this.#turn_reader?.endTurn()
       writer.exec('commit')
       for (const [tenant_id, bytes] of used) this.#stored.written(tenant_id, 0, bytes)
       this.#disk?.grew(changes.grown)
@@ -446,6 +451,7 @@ class SqliteDb implements Db {
     while (this.#flushing) await this.#flushing
     await this.#reads
     if (!this.#in_memory) {
+      this.#turn_reader?.endTurn()
       this.#snapshot.close()
       this.#reader.close()
       this.#writer.exec('pragma wal_checkpoint(truncate)')

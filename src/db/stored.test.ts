@@ -3,9 +3,9 @@ import { TestClock } from '../../test/support/clock.ts'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { second_ms } from '../base/clock.ts'
 import { limits } from '../base/limit.ts'
+import { counted_quotas, default_plans, recounted_tables } from '../features.ts'
 import { lease_ms } from '../jobs/job.ts'
 import * as jobs from '../jobs/store.ts'
-import { default_plans } from '../quotas/plans.ts'
 import * as quotas from '../quotas/service.ts'
 import { schedule_job } from '../schedules/jobs.ts'
 import { secretsUnder } from '../secrets/service.ts'
@@ -15,17 +15,22 @@ import { recount, recountEach } from './recount.ts'
 import { LateCount, rowBytes, StoredBytes } from './stored.ts'
 
 const kib = 1_024
-const services = { plans: default_plans, secrets: secretsUnder('the secret of these tests') }
+const dependencies = {
+  plans: default_plans,
+  keys: { secrets: secretsUnder('the secret of these tests') },
+  counts: { quotas: counted_quotas },
+}
 
 async function newTenant(db: Db): Promise<string> {
   const name = crypto.randomUUID().slice(0, 20)
   const input = { name, owner_email: 'owner@example.com', plan: 'free' }
-  return (await db.write((tx) => tenants.create(tx, services, input))).tenant.tenant_id
+  return (await db.write((tx) => tenants.create(tx, dependencies, input))).tenant.tenant_id
 }
 
 async function counterOf(db: Db, tenant_id: string): Promise<number> {
   const nothing = { calls: 0, unwritten_bytes: 0 }
-  return (await quotas.usage(db, { tenant_id, plan: 'free' }, default_plans, nothing)).storage_bytes!.used
+  const viewed = { plans: default_plans, quotas: counted_quotas }
+  return (await quotas.usage(db, { tenant_id, plan: 'free' }, nothing, viewed)).storage_bytes!.used
 }
 
 /** How often a counter is written while the work runs. */
@@ -100,8 +105,10 @@ forEachDatabase('stored bytes', (databases) => {
     expect(await counterOf(db, tenant_id)).toBe(0)
     await db.write((tx) => tx.stores(tenant_id, 999))
     await db.maintain()
-    expect([await recount(db, tenant_id), await counterOf(db, tenant_id)]).toEqual([-999, 0])
-    expect(await recount(db, tenant_id)).toBe(0)
+    expect([await recount(db, recounted_tables, tenant_id), await counterOf(db, tenant_id)]).toEqual([
+      -999, 0,
+    ])
+    expect(await recount(db, recounted_tables, tenant_id)).toBe(0)
   })
 
   test('are recounted for as long as that takes, and not by the tenant’s own turn', async () => {
@@ -110,7 +117,7 @@ forEachDatabase('stored bytes', (databases) => {
     await db.write((tx) => tx.stores(tenant_id, 999))
     await db.maintain()
     const spies = [spyOn(db, 'read'), spyOn(db, 'write')]
-    await recount(db, tenant_id)
+    await recount(db, recounted_tables, tenant_id)
     const turns = spies.flatMap(({ mock }) => mock.calls.map(([turn]) => turn as unknown as Turn))
     for (const spy of spies) spy.mockRestore()
     expect(turns).toEqual(Array(3).fill({ key: 'recount', ms_max: null }))
@@ -123,7 +130,9 @@ forEachDatabase('stored bytes', (databases) => {
     await db.maintain()
     const spy = spyOn(db, 'read').mockImplementationOnce(() => Promise.reject(new Error('too slow')))
     const told: unknown[] = []
-    expect(await recountEach(db, two, (tenant, missing) => told.push([tenant, missing]))).toBe(1)
+    expect(
+      await recountEach(db, recounted_tables, two, (tenant, missing) => told.push([tenant, missing])),
+    ).toBe(1)
     spy.mockRestore()
     expect(told).toEqual([
       [two[0], new Error('too slow')],
@@ -168,7 +177,10 @@ forEachDatabase('stored bytes', (databases) => {
       { seq: 1, event_id: 'evt_a', attempt: 1, ...came },
     ])
     await db.maintain()
-    expect([await counterOf(db, tenant_id), await recount(db, tenant_id)]).toEqual([rowBytes(), 0])
+    expect([await counterOf(db, tenant_id), await recount(db, recounted_tables, tenant_id)]).toEqual([
+      rowBytes(),
+      0,
+    ])
   })
 
   test('are known within a transaction: the counter, what waits, its neighbours and its own', async () => {

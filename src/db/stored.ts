@@ -7,10 +7,10 @@ import { type Clock, type Millis, second_ms } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import { sql, type Tx } from './db.ts'
 
-/** What a row counts besides its texts: ids, numbers and its places in indexes. */
+/** The bytes that a row counts besides its texts: ids, numbers and its places in indexes. */
 export const row_bytes = 256
 
-/** What a row with these texts counts. */
+/** The bytes of a row with these texts. */
 export function rowBytes(...texts: (string | null)[]): number {
   let bytes = row_bytes
   for (const text of texts) bytes += textBytes(text)
@@ -57,20 +57,20 @@ interface Entry {
   writing: number
 }
 
-/** What this process knows of the counters. */
+/** The counters as this process knows them. */
 export class StoredBytes {
   readonly #entries = new Map<string, Entry>()
 
   constructor(private readonly clock: Clock) {}
 
-  /** `told`: the counter as the caller's look-up found it, which was at most a second ago. */
-  used(tenant_id: string, told: number): number {
+  /** `counted`: the counter as the caller's look-up found it, which was at most a second ago. */
+  used(tenant_id: string, counted: number): number {
     const entry = this.#entries.get(tenant_id)
-    if (!entry) return told
-    return (this.#isFresh(entry) ? entry.known! : told) + entry.unwritten + entry.writing
+    if (!entry) return counted
+    return (this.#isFresh(entry) ? entry.known! : counted) + entry.unwritten + entry.writing
   }
 
-  /** What the counter does not hold yet. */
+  /** The bytes that the counter does not hold yet. */
   unwritten(tenant_id: string): number {
     const entry = this.#entries.get(tenant_id)
     return entry ? entry.unwritten + entry.writing : 0
@@ -86,7 +86,7 @@ export class StoredBytes {
     this.#entryOf(tenant_id).unwritten += bytes
   }
 
-  /** What waited is on its way: `written` or `failed` must follow. */
+  /** The waiting bytes are on their way: `written` or `failed` must follow. */
   take(tenant_id: string): number {
     const entry = this.#entryOf(tenant_id)
     const { unwritten } = entry
@@ -133,7 +133,7 @@ export class StoredBytes {
 
 const nothing: [string, number][] = []
 
-/** What one transaction, or one commit of several, changes. */
+/** The changes of one transaction, or of one commit of several. */
 export class Changes {
   /** Made when it is needed: most writes of a busy service change no length. */
   #bytes: Map<string, number> | null = null
@@ -148,7 +148,7 @@ export class Changes {
   }
 
   addAll(other: Changes): void {
-    for (const [tenant_id, bytes] of other.all()) this.add(tenant_id, bytes)
+    if (other.#bytes) for (const [tenant_id, bytes] of other.#bytes) this.add(tenant_id, bytes)
   }
 
   all(): Iterable<[tenant_id: string, bytes: number]> {

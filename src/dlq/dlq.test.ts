@@ -7,7 +7,7 @@ import { type Answer, forEachService, type TestService, type TestTenant } from '
 import { day_ms, iso } from '../base/clock.ts'
 import { type ErrorCode, errors } from '../base/errors.ts'
 import { unnamed } from '../db/db.ts'
-import { default_plans } from '../quotas/plans.ts'
+import { default_plans } from '../features.ts'
 import { type DlqStatus, moves, statuses } from './item.ts'
 
 const body_bytes_max = 1_048_576

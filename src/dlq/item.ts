@@ -1,5 +1,6 @@
 // What a dead letter may do. No imports from db or http.
 
+import './errors.ts'
 import { day_ms, type Millis } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
 import { limit } from '../base/limit.ts'

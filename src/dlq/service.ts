@@ -6,7 +6,7 @@ import { newId } from '../base/ids.ts'
 import { hashKey } from '../base/keys.ts'
 import { limit } from '../base/limit.ts'
 import type { AgentCaller } from '../contract/caller.ts'
-import type { Plans } from '../contract/services.ts'
+import type { Plans } from '../contract/dependencies.ts'
 import { type Db, type Tx, upkeep } from '../db/db.ts'
 import { bytesOf, row_bytes, rowBytes } from '../db/stored.ts'
 import * as quotas from '../quotas/service.ts'
@@ -49,10 +49,10 @@ export interface Capture {
 
 /** Throws QUOTA_EXCEEDED. */
 export async function capture(tx: Tx, caller: AgentCaller, plans: Plans, input: Capture): Promise<ItemRow> {
-  quotas.takeBytes(tx, caller, plans, itemBytes(input))
+  quotas.reserveBytes(tx, caller, plans, itemBytes(input))
   const item = { ...input, source: 'agent' as const, source_id: null, agent_id: caller.agent_id }
   const id = await insert(tx, caller.tenant_id, item)
-  await quotas.take(tx, caller, plans, 'dlq_items')
+  await quotas.reserve(tx, caller, plans, 'dlq_items')
   return (await store.find(tx, caller.tenant_id, id))!
 }
 
@@ -185,7 +185,7 @@ export function fail(
 ): Promise<ItemRow> {
   return db.write(caller.tenant_id, async (tx) => {
     const item = await leave(tx, caller, id, lock_token, 'fail')
-    await quotas.giveBack(tx, caller.tenant_id, 'dlq_items', 1)
+    await quotas.release(tx, caller.tenant_id, 'dlq_items', 1)
     return item
   })
 }
@@ -225,7 +225,7 @@ export function resolve(
       if (!isToken(lock_token, item.lock_token_hash)) throw moveRefusal(item, 'resolve')
       const resolved = await store.resolve(tx, caller.tenant_id, found)
       if (!resolved) continue
-      if (isOpen(item.status)) await quotas.giveBack(tx, caller.tenant_id, 'dlq_items', 1)
+      if (isOpen(item.status)) await quotas.release(tx, caller.tenant_id, 'dlq_items', 1)
       return resolved
     }
   })
@@ -237,7 +237,7 @@ export function remove(db: Db, caller: AgentCaller, id: string): Promise<void> {
     const removed = await store.remove(tx, caller.tenant_id, id)
     if (!removed) throw new ApiError('DLQ_NOT_FOUND')
     tx.stores(caller.tenant_id, -removed.bytes - row_bytes)
-    if (isOpen(removed.status)) await quotas.giveBack(tx, caller.tenant_id, 'dlq_items', 1)
+    if (isOpen(removed.status)) await quotas.release(tx, caller.tenant_id, 'dlq_items', 1)
   })
 }
 

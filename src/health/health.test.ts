@@ -3,8 +3,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
 import { type Answer, forEachService, TestService, type TestTenant } from '../../test/support/service.ts'
 import { openapiOf } from '../contract/openapi.ts'
-import { migrations } from '../db/migrate.ts'
-import { routes } from '../routes.ts'
+import { migrations, routes } from '../features.ts'
 import { version } from '../version.ts'
 
 function refusal({ status, body }: Answer) {
@@ -53,7 +52,7 @@ forEachService('Health', (service) => {
         status: 'ready',
         version,
         engine: service.engine,
-        schema_version: migrations.at(-1)!.version,
+        schema_version: migrations.length,
         durability: durability[service.engine],
       })
     },

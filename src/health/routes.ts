@@ -2,58 +2,84 @@
 
 import { Type } from 'typebox'
 import { ApiError } from '../base/errors.ts'
+import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
-import { RawJson, Shape } from '../contract/schemas.ts'
+import { named, RawJson, Shape } from '../contract/schemas.ts'
 
 const tag = 'Service'
 
 export const livez = route({
+  group: v1,
   method: 'GET',
   path: '/livez',
   tag,
   summary: 'Whether the process answers; asks nothing else',
+  sdk: { name: 'health.live' },
   auth: [],
-  replies: { 200: Shape({ status: Type.Literal('alive') }) },
+  replies: { 200: { body: Shape('Liveness', { status: Type.Literal('alive') }) } },
   errors: [],
   handle: () => ({ status: 'alive' }),
 })
 
 export const readyz = route({
+  group: v1,
   method: 'GET',
   path: '/readyz',
   tag,
   summary:
     'Whether requests should be sent here: the database answers, the schema is right, no drain has begun',
+  sdk: { name: 'health.ready' },
+  cli: {
+    usage: 'health',
+    about: 'Ask whether the service can do its work',
+    examples: ['waystation health', 'waystation health --verbose --json'],
+    options: { verbose: ['--verbose', 'with version, engine, schema version and durability settings'] },
+  },
   auth: [],
   query: Type.Object({
     verbose: Type.Optional(
-      Type.String({ description: 'Adds version, engine, schema version and durability settings.' }),
+      Type.String({
+        description: 'Adds version, engine, schema version and durability settings.',
+        'x-flag': true,
+      }),
     ),
   }),
   replies: {
-    200: Type.Object({
-      status: Type.Literal('ready'),
-      version: Type.Optional(Type.String()),
-      engine: Type.Optional(Type.Enum(['sqlite', 'postgres'])),
-      schema_version: Type.Optional(Type.Integer()),
-      durability: Type.Optional(Type.Record(Type.String(), Type.Union([Type.String(), Type.Number()]))),
-    }),
+    200: {
+      body: Type.Object(
+        {
+          status: Type.Literal('ready'),
+          version: Type.Optional(Type.String()),
+          engine: Type.Optional(Type.Enum(['sqlite', 'postgres'])),
+          schema_version: Type.Optional(Type.Integer()),
+          durability: Type.Optional(Type.Record(Type.String(), Type.Union([Type.String(), Type.Number()]))),
+        },
+        named('Readiness'),
+      ),
+    },
   },
   errors: ['UNAVAILABLE'],
-  async handle({ services }, { query }) {
-    const { reason, ...facts } = await services.readiness()
+  async handle({ dependencies }, { query }) {
+    const { reason, ...facts } = await dependencies.service.readiness()
     if (reason) throw new ApiError('UNAVAILABLE', { details: { reason }, retry_after_seconds: 1 })
     return query.verbose === undefined ? { status: 'ready' } : { status: 'ready', ...facts }
   },
 })
 
 export const openapi = route({
+  group: v1,
   method: 'GET',
   path: '/openapi.json',
   tag,
   summary: 'This API as an OpenAPI 3.1 document',
+  sdk: { name: 'openapi' },
+  cli: {
+    usage: 'openapi',
+    about: 'Print the description of the API, OpenAPI 3.1',
+    examples: ['waystation openapi > openapi.json'],
+  },
   auth: [],
-  replies: { 200: Type.Unsafe<RawJson>({ type: 'object' }) },
+  replies: { 200: { body: Type.Unsafe<RawJson>({ type: 'object' }) } },
   errors: [],
-  handle: ({ services }) => new RawJson(services.openapi_text()),
+  handle: ({ dependencies }) => new RawJson(dependencies.service.openapi_text()),
 })

@@ -39,6 +39,7 @@ export function clientAddress(peer: string, forwarded_for: string | null, truste
  * RFC 5952, both without port, brackets and zone. Null for whatever is no address, such as 0313.0.113.11 or 127.1.
  */
 export function normalAddress(text: string): string | null {
+  if (normal_ipv4.test(text)) return text
   const ipv4 = /^(\d{1,3}(?:\.\d{1,3}){3})(?::\d{1,5})?$/.exec(text)?.[1]
   if (ipv4 !== undefined) return ipaddr.IPv4.isValidFourPartDecimal(ipv4) ? ipv4 : null
   const bracketed = /^\[([^\]]*)\](?::\d{1,5})?$/.exec(text)?.[1]
@@ -48,6 +49,9 @@ export function normalAddress(text: string): string | null {
     return null
   return ipaddr.process(ipv6).toString()
 }
+
+/** Four decimals without leading zeros: nearly every peer is one, and reading it takes ten times as long. */
+const normal_ipv4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/
 
 /** The networks that a client is counted by. */
 export interface Networks {

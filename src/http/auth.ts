@@ -5,64 +5,55 @@ import { ApiError, invalid } from '../base/errors.ts'
 import { hashKey, keyKind, looksLikeKey, prefixes } from '../base/keys.ts'
 import { equalBytes } from '../base/seal.ts'
 import type { Caller, CallerKind } from '../contract/caller.ts'
-import type { KeyCache } from '../contract/services.ts'
+import type { KeyCache } from '../contract/dependencies.ts'
+import type { Group } from '../contract/group.ts'
 import * as credentials from '../credentials/service.ts'
-import type { Db } from '../db/db.ts'
+import type { Awaitable, Db } from '../db/db.ts'
+import type { ServerOptions } from './exchange.ts'
 
 interface Presented {
   key: string
-  /** The prefixes that this header takes; null for Authorization, which takes every kind. */
-  takes: readonly string[] | null
+  /** The kinds that this header takes; null for Authorization, which takes every kind. */
+  takes: readonly CallerKind[] | null
 }
 
-/** No key at all is told from a bad one only for the count of failed keys; the answer is the same. */
+/** A missing key and a bad one differ only in the count of failed keys; the answer is the same. */
 export type Refusal = 'no_key' | 'bad_key'
 
 /**
- * The caller, or why there is none. Throws VALIDATION_FAILED when two different keys of ours are sent at once.
+ * The caller, or why there is none; at once for a key that was valid a moment ago. Throws VALIDATION_FAILED when two
+ * different keys of ours are sent at once.
  */
-export async function authenticate(
-  db: Db,
-  key_cache: KeyCache,
+export function authenticate(
+  { db, dependencies }: Pick<ServerOptions, 'db' | 'dependencies'>,
+  group: Group,
   headers: Headers,
   now: Millis,
-  surface: 'v1' | 'api' = 'v1',
-): Promise<Caller | Refusal> {
-  const presented = presentedKey(headers, surface)
+): Awaitable<Caller | Refusal> {
+  const presented = presentedKey(headers, group)
   if (typeof presented === 'string') return presented
   const { key, takes } = presented
-  if (takes !== null && !takes.some((prefix) => key.startsWith(prefix))) return 'bad_key'
-  const caller = cached(key_cache, key, now) ?? (await lookUp(db, key_cache, key, now))
+  if (takes !== null && !takes.some((kind) => key.startsWith(prefixes[kind]))) return 'bad_key'
+  const id_needed = takes !== null && group.requires_agent_id
+  const caller = cached(dependencies.keys.cache, key, now)
+  if (caller) return agreed(caller, headers, id_needed)
+  return lookUp(db, dependencies.keys.cache, key, now).then((found) => agreed(found, headers, id_needed))
+}
+
+function agreed(caller: Caller | null, headers: Headers, id_needed: boolean): Caller | 'bad_key' {
   if (!caller) return 'bad_key'
-  const id_needed = takes !== null && surface === 'v1'
   return caller.kind !== 'agent' || agentIdAgrees(headers, caller.agent_id, id_needed) ? caller : 'bad_key'
 }
 
-const taken = {
-  v1: {
-    'x-api-key': [prefixes.agent],
-    'x-admin-key': [prefixes.admin],
-    'x-approval-key': [prefixes.approval],
-  },
-  api: {
-    'x-api-key': [prefixes.agent, prefixes.admin],
-    'x-admin-key': [prefixes.admin],
-    'x-approval-key': [prefixes.approval],
-  },
-} as const
-
-function presentedKey(headers: Headers, surface: 'v1' | 'api'): Presented | Refusal {
+function presentedKey(headers: Headers, { key_headers }: Group): Presented | Refusal {
   let found: Presented | null = null
   let others = false
   const authorization = headers.get('authorization')
   if (authorization !== null) consider(/^bearer +(\S+)$/i.exec(authorization)?.[1] ?? '', null)
-  const takes = taken[surface]
-  consider(headers.get('x-api-key'), takes['x-api-key'])
-  consider(headers.get('x-admin-key'), takes['x-admin-key'])
-  consider(headers.get('x-approval-key'), takes['x-approval-key'])
+  for (const { name, takes } of key_headers) consider(headers.get(name), takes)
   return found ?? (others ? 'bad_key' : 'no_key')
 
-  function consider(key: string | null, takes: readonly string[] | null): void {
+  function consider(key: string | null, takes: readonly CallerKind[] | null): void {
     if (key === null) return
     if (!looksLikeKey(key)) others = true
     else if (!found) found = { key, takes }
@@ -81,17 +72,14 @@ async function lookUp(db: Db, key_cache: KeyCache, key: string, now: Millis): Pr
   return keyKind(key) ? credentials.identify(db, key_cache, key, now) : null
 }
 
-/**
- * The x-api-key form needs x-agent-id under /v1; with Bearer and under /api it may be left out; when sent it must be
- * the key's agent.
- */
+/** With Bearer, and in a group that does not require it, x-agent-id may be left out; when sent it must be the key's agent. */
 function agentIdAgrees(headers: Headers, agent_id: string, id_needed: boolean): boolean {
   const sent = headers.get('x-agent-id')
   return sent === null ? !id_needed : sent === agent_id
 }
 
-/** POST /v1/tick: the cron secret as Bearer; whatever else is sent is not looked at. Throws UNAUTHORIZED. */
-export function mustBeCron(headers: Headers, cron_secret: string): void {
+/** The cron secret as Bearer; whatever else is sent is not looked at. Throws UNAUTHORIZED. */
+export function requireCron(headers: Headers, cron_secret: string): void {
   const sent = /^bearer +(.+)$/i.exec(headers.get('authorization') ?? '')?.[1] ?? ''
   if (sent === '' || !equalBytes(digestOf(sent), digestOf(cron_secret))) throw new ApiError('UNAUTHORIZED')
 }
@@ -102,7 +90,7 @@ function digestOf(text: string): Uint8Array {
 }
 
 /** Throws FORBIDDEN for a key of another kind, TENANT_PENDING_DELETION for nearly everything of such a tenant. */
-export function mustBeAllowed(
+export function requireAllowed(
   caller: Caller,
   route: { auth: readonly CallerKind[]; while_pending_deletion?: boolean },
 ): void {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { Type } from 'typebox'
 import { ApiError } from '../base/errors.ts'
 import { AnyJson, AnyJsonObject, RawJson } from '../contract/schemas.ts'
-import { mustBeJson, Reader } from './body.ts'
+import { Reader, requireJson } from './body.ts'
 import { IgnoredNames } from './ignored.ts'
 
 /** The code of what was thrown; what was answered when nothing was. */
@@ -27,7 +27,7 @@ describe('A content type', () => {
     'application/cloudevents+json',
     'application/vnd.api+json; version=1',
   ])('%j is taken for JSON', (type) => {
-    expect(() => mustBeJson(headersOf({ 'content-type': type }))).not.toThrow()
+    expect(() => requireJson(headersOf({ 'content-type': type }))).not.toThrow()
   })
 
   test.each([
@@ -44,7 +44,9 @@ describe('A content type', () => {
     'application/json, text/html',
     '*/*',
   ])('%j is UNSUPPORTED_MEDIA_TYPE', async (type) => {
-    expect(await codeOf(() => mustBeJson(headersOf({ 'content-type': type })))).toBe('UNSUPPORTED_MEDIA_TYPE')
+    expect(await codeOf(() => requireJson(headersOf({ 'content-type': type })))).toBe(
+      'UNSUPPORTED_MEDIA_TYPE',
+    )
   })
 
   test.each([
@@ -56,7 +58,7 @@ describe('A content type', () => {
     ['identity, gzip', 'UNSUPPORTED_MEDIA_TYPE'],
   ])('beside Content-Encoding %j answers %p', async (encoding, expected) => {
     const headers = headersOf({ 'content-type': 'application/json', 'content-encoding': encoding })
-    expect(await codeOf(() => mustBeJson(headers))).toBe(expected)
+    expect(await codeOf(() => requireJson(headers))).toBe(expected)
   })
 })
 

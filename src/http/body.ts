@@ -9,7 +9,7 @@ import { RawJson } from '../contract/schemas.ts'
 import type { IgnoredNames } from './ignored.ts'
 
 /** `application/json`, `*+json`, `text/plain` or nothing; no encoding but identity. Throws UNSUPPORTED_MEDIA_TYPE. */
-export function mustBeJson(headers: Headers): void {
+export function requireJson(headers: Headers): void {
   const type = headers.get('content-type')
   if (type !== null && type !== 'application/json' && !isJsonType(type))
     throw new ApiError('UNSUPPORTED_MEDIA_TYPE')
@@ -35,18 +35,25 @@ async function compiler() {
   return Compile
 }
 
+/** A body or query, as far as it was read. */
+interface Read {
+  value: Record<string, unknown>
+  issues: Issue[]
+}
+
 interface AnyJsonMember {
   bytes_max: number
   object_only: boolean
 }
 
-/** What is known of a route's body or query once its schema was compiled. */
+/** Reads the body or query of a route, by its schema. */
 export class Reader<S extends TObject> {
   readonly #any_json = new Map<string, AnyJsonMember>()
   readonly #typed = new Map<string, TSchema & Marks & { type?: string; maxLength?: number }>()
   readonly #required: readonly string[]
   readonly #schema: TObject
-  #validator: Promise<Validator> | Validator | null = null
+  #validator: Validator | null = null
+  #compiling: Promise<Validator> | null = null
 
   constructor(schema: S) {
     this.#required = (schema as TSchema & { required?: string[] }).required ?? []
@@ -66,11 +73,11 @@ export class Reader<S extends TObject> {
 
   /** Loads and compiles ahead of the first request. */
   async prepare(): Promise<Validator> {
-    this.#validator ??= compiler().then((Compile) => {
+    this.#compiling ??= compiler().then((Compile) => {
       this.#validator = Compile(this.#schema)
       return this.#validator
     })
-    return this.#validator
+    return this.#compiling
   }
 
   /**
@@ -84,14 +91,13 @@ export class Reader<S extends TObject> {
       ignored.add(name)
       return false
     })
-    const value: Record<string, unknown> = {}
-    const issues: Issue[] = []
+    const read: Read = { value: {}, issues: [] }
     for (const [name, text] of members) {
       const any_json = this.#any_json.get(name)
-      if (any_json) readAnyJson(value, name, text, any_json, issues)
-      else readTyped(value, name, text, this.#typed.get(name)!, issues)
+      if (any_json) readAnyJson(read, name, text, any_json)
+      else readTyped(read, name, text, this.#typed.get(name)!)
     }
-    return this.#checked(value, issues, (name) => `/${name}`)
+    return this.#checked(this.#validator ?? (await this.prepare()), read, (name) => `/${name}`)
   }
 
   /** The typed value of a query string (without its `?`). A repeated name counts once, the last. */
@@ -110,21 +116,19 @@ export class Reader<S extends TObject> {
       else if (schema.type === 'number') value[name] = number_form.test(decoded) ? Number(decoded) : decoded
       else value[name] = decoded
     }
-    return this.#checked(value, issues, (name) => `query.${name}`)
+    return this.#checked(
+      this.#validator ?? (await this.prepare()),
+      { value, issues },
+      (name) => `query.${name}`,
+    )
   }
 
-  async #checked(
-    value: Record<string, unknown>,
-    issues: Issue[],
-    pathOf: (name: string) => string,
-  ): Promise<Static<S>> {
-    const validator =
-      this.#validator instanceof Promise || !this.#validator ? await this.prepare() : this.#validator
+  #checked(validator: Validator, { value, issues }: Read, pathOf: (name: string) => string): Static<S> {
     if (issues.length === 0 && validator.Check(value)) return value as Static<S>
-    const told = new Set(issues.map(({ path }) => path))
+    const named = new Set(issues.map(({ path }) => path))
     for (const issue of issuesOf(validator, value, pathOf)) {
-      if (!told.has(issue.path)) issues.push(issue) // the first of a field says it: 1.5 is no integer, whatever its minimum
-      told.add(issue.path)
+      if (!named.has(issue.path)) issues.push(issue) // the first of a field is enough: 1.5 is not an integer, with any minimum
+      named.add(issue.path)
     }
     throw invalid(...issues)
   }
@@ -151,11 +155,10 @@ function membersOf(bytes: Uint8Array, isWanted: (name: string) => boolean): Memb
 }
 
 function readAnyJson(
-  value: Record<string, unknown>,
+  { value, issues }: Read,
   name: string,
   text: string,
   { bytes_max, object_only }: AnyJsonMember,
-  issues: Issue[],
 ): void {
   if (object_only && text === 'null') return
   if (object_only && text[0] !== '{') {
@@ -168,11 +171,10 @@ function readAnyJson(
 }
 
 function readTyped(
-  value: Record<string, unknown>,
+  { value, issues }: Read,
   name: string,
   text: string,
   schema: Marks & { maxLength?: number },
-  issues: Issue[],
 ): void {
   const parsed: unknown = JSON.parse(text)
   if (parsed === null) return // in an optional field null counts as absent; a required one is then missing

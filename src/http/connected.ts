@@ -1,4 +1,4 @@
-// A request's database: it writes only while whoever asked is still there to be answered.
+// A request's database: it writes only while the client is still there to be answered.
 
 import { ApiError } from '../base/errors.ts'
 import {
@@ -18,7 +18,7 @@ import {
  * once with the request: then there is no effect either.
  */
 export class ConnectedDb implements Db {
-  /** What has begun is carried through, whoever leaves. */
+  /** A transaction that has begun is completed, also when the client leaves. */
   #begun = false
 
   constructor(

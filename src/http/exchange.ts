@@ -1,27 +1,28 @@
 // One request and its answer: the state and the steps that routes and pages share.
 
 import type { BunRequest, Server } from 'bun'
-import type { Clock } from '../base/clock.ts'
+import type { Clock, Millis } from '../base/clock.ts'
 import { ApiError, invalid } from '../base/errors.ts'
 import type { TurnBudget } from '../base/event-loop.ts'
 import type { HeavyReads, Permit } from '../base/heavy-reads.ts'
 import { newId } from '../base/ids.ts'
 import { limit } from '../base/limit.ts'
 import type { Caller } from '../contract/caller.ts'
-import type { Services } from '../contract/services.ts'
+import type { Dependencies } from '../contract/dependencies.ts'
 import type { Db } from '../db/db.ts'
 import { clientAddress, clientKey, type Range } from './address.ts'
-import { type Failing, failure, type Log } from './answers.ts'
+import type { Log } from './answers.ts'
+import type { Deliveries } from './deliveries.ts'
 import type { KnownHosts } from './host.ts'
+import type { IgnoredNames } from './ignored.ts'
 import type { AddressLimit } from './limits.ts'
-import { type Deliveries, LargeAnswer, type Outgoing, undivided } from './outgoing.ts'
 import { type RequestsUnderWay, requests_max, uncounted_max } from './under-way.ts'
 import { Upload } from './upload.ts'
 
 export interface ServerOptions {
   db: Db
   clock: Clock
-  services: Services
+  dependencies: Dependencies
   log: Log
   /** Every request is logged; costs time, so only at level debug. */
   log_requests: boolean
@@ -48,32 +49,82 @@ export const idle_timeout_seconds = limit(
   'seconds',
   'How long a connection may be idle, or send or read nothing; past it the connection is closed.',
 )
-/** A held answer gets this much on top of its time. */
-const hold_margin_seconds = 10
+/** An answer that takes long gets this much on top of its time. */
+const extension_margin_seconds = 10
 
 /** The part of Bun's server that a request needs. */
 export interface Connection extends Pick<Server<undefined>, 'requestIP' | 'timeout' | 'pendingRequests'> {
-  /** The request that came on the connection, when another is answered in process for it. */
-  outer?: { request: Request; asking: Asking }
+  /** The exchange on whose connection this request is answered in process. */
+  outer?: Exchange
 }
 
 export type Handler = (request: BunRequest, server: Connection) => Promise<Response>
 
-/** What is known of a request so far: also when what follows fails. */
-export interface Asking {
-  caller: Caller | null
+/** A request, and what is known of it so far; also when what follows fails. */
+export class Exchange {
+  readonly now: Millis
+  readonly request_id: string
+  caller: Caller | null = null
   /** The memory that its body takes. */
-  upload: Upload | null
+  upload: Upload | null = null
+  /** The names in its body that its route does not know. */
+  ignored: IgnoredNames | null = null
   /** Of a heavy read, until its answer was sent. */
-  permit: Permit | null
-  /** Whether the connection may be idle for longer than usual until the answer is there. */
-  held: boolean
-  /** Gives back the place of its client; null while nobody is counted. */
-  leave: (() => void) | null
-}
+  permit: Permit | null = null
+  /** The connection may be idle for longer than usual until the answer is there. */
+  is_extended = false
+  /** Its client, while requests are counted by client. */
+  counted_client: string | null = null
 
-export function newAsking(): Asking {
-  return { caller: null, upload: null, permit: null, held: false, leave: null }
+  constructor(
+    readonly options: Running,
+    readonly request: BunRequest,
+    readonly server: Connection,
+  ) {
+    this.now = options.clock.now()
+    this.request_id = requestId(request.headers, this.now)
+  }
+
+  /** The request that came on the connection; this one, unless it is answered in process for another. */
+  get connection(): Request {
+    return this.server.outer?.request ?? this.request
+  }
+
+  /** The client's, behind trusted proxies. */
+  get address(): string {
+    const peer = this.server.requestIP(this.request)?.address ?? 'unknown'
+    return clientAddress(peer, this.request.headers.get('x-forwarded-for'), this.options.trusted_proxies)
+  }
+
+  /** Throws UNAVAILABLE when too many requests are under way. Costs nothing while they are few. */
+  requireRoom(): void {
+    const { pendingRequests } = this.server
+    if (pendingRequests <= uncounted_max) return
+    const client = clientKey(this.address)
+    if (pendingRequests > requests_max || !this.options.under_way.enter(client))
+      throw new ApiError('UNAVAILABLE', { retry_after_seconds: 1, close: true })
+    this.counted_client = client
+  }
+
+  /** Takes up the body. Throws UNAVAILABLE when there is no room for a large one. */
+  expectBody(): void {
+    this.upload = new Upload(this.request, this.options.dependencies.shared.memory, () =>
+      clientKey(this.address),
+    )
+  }
+
+  /** Keeps the connection open although nothing is sent for this long. */
+  extendTimeout(ms: number): void {
+    this.is_extended = true
+    this.server.timeout(this.request, Math.ceil(ms / 1_000) + extension_margin_seconds)
+  }
+
+  /** The answer is there, maybe long before the connection's time is over. */
+  settle(): void {
+    this.upload?.release()
+    if (this.counted_client !== null) this.options.under_way.leave(this.counted_client)
+    if (this.is_extended) this.server.timeout(this.request, idle_timeout_seconds)
+  }
 }
 
 const request_id_form = /^[A-Za-z0-9_.-]{8,64}$/
@@ -90,92 +141,8 @@ export function requireOneHost(headers: Headers): void {
     throw invalid({ path: 'header.Host', message: 'was sent more than once' })
 }
 
-/** Costs nothing while few requests are under way. */
-export function requireRoom(options: Running, request: BunRequest, server: Connection, asking: Asking): void {
-  const { pendingRequests } = server
-  if (pendingRequests <= uncounted_max) return
-  const { under_way } = options
-  const client = clientKey(addressOf(options, request, server))
-  if (pendingRequests > requests_max || !under_way.enter(client))
-    throw new ApiError('UNAVAILABLE', { retry_after_seconds: 1, close: true })
-  asking.leave = () => under_way.leave(client)
-}
-
-/** Nothing is done for a client that went away meanwhile: the answer is for nobody. */
+/** Nothing is done for a client that went away meanwhile: nobody reads the answer. */
 export async function untilNextTurn(waiting: Promise<void>, { signal }: Request): Promise<void> {
   await waiting
   if (signal.aborted) throw new ApiError('REQUEST_TIMEOUT')
-}
-
-export function addressOf(options: ServerOptions, request: BunRequest, server: Connection): string {
-  const peer = server.requestIP(request)?.address ?? 'unknown'
-  return clientAddress(peer, request.headers.get('x-forwarded-for'), options.trusted_proxies)
-}
-
-/** Throws UNAVAILABLE when there is no room for a large body. */
-export function newUpload(options: ServerOptions, request: BunRequest, server: Connection): Upload {
-  return new Upload(request, options.services.memory, () => clientKey(addressOf(options, request, server)))
-}
-
-/** Keeps the connection open although nothing is sent for this long. */
-export function hold(asking: Asking, request: Request, server: Connection, ms: number): void {
-  asking.held = true
-  server.timeout(request, Math.ceil(ms / 1_000) + hold_margin_seconds)
-}
-
-/** The answer is there, maybe long before the connection's time is over. */
-export function settle({ upload, held, leave }: Asking, request: Request, server: Connection): void {
-  upload?.release()
-  leave?.()
-  if (held) server.timeout(request, idle_timeout_seconds)
-}
-
-/** What Bun gets. Throws UNAVAILABLE when a large answer has no room. */
-export function responseOf(
-  answered: Outgoing,
-  options: ServerOptions,
-  request: BunRequest,
-  server: Connection,
-  asking: Asking,
-  route: Failing,
-  request_id: string,
-): Response {
-  if (server.outer) {
-    // What is made of it is sent by the outer request, which may have asked for more than one.
-    if (asking.permit) {
-      server.outer.asking.permit?.release()
-      server.outer.asking.permit = asking.permit
-      asking.permit.releaseSoon()
-    }
-    return answered instanceof LargeAnswer ? undivided(answered) : answered
-  }
-  if (!(answered instanceof LargeAnswer)) {
-    asking.permit?.release()
-    return answered
-  }
-  asking.permit?.releaseSoon()
-  return options.deliveries.send(answered, {
-    request,
-    address: clientKey(addressOf(options, request, server)),
-    tenant_id: asking.caller?.tenant_id ?? null,
-    closeAfter: (seconds) => server.timeout(request, seconds),
-    onBroken: (error) => void failure(error, request_id, options.log, route),
-    onEnd: () => asking.permit?.release(),
-  })
-}
-
-/** Only what is known to be harmless: the route's pattern, never a path, a header or a body. */
-export function logRequest(
-  { log, clock }: ServerOptions,
-  route: Failing,
-  request: Request,
-  response: Response,
-  began: number,
-  request_id: string,
-): void {
-  const duration_ms = clock.now() - began
-  log.debug(
-    { request_id, method: request.method, route: route.path, status: response.status, duration_ms },
-    'request',
-  )
 }

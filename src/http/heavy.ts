@@ -1,22 +1,22 @@
 // Reads of large rows, under a permit of the tenant.
 
-import type { HeavyReads, Permit } from '../base/heavy-reads.ts'
+import type { Permit } from '../base/heavy-reads.ts'
 import { type Context, type Input, type Route, Streamed } from '../contract/route.ts'
-import type { Asking } from './exchange.ts'
+import type { Exchange } from './exchange.ts'
+import { no_raw } from './input.ts'
 
 /** The handler's result. It, and each piece that is read later, is read under a permit. */
 export async function readHeavy(
   route: Route,
-  heavy_reads: HeavyReads,
-  asking: Asking,
+  exchange: Exchange,
   context: Context<never>,
   input: Input<never, never, never>,
-  { signal }: Request,
 ): Promise<unknown> {
-  const permit = await heavy_reads.enter(asking.caller!.tenant_id, signal)
-  asking.permit = permit
+  const { options, caller, connection } = exchange
+  const permit = await options.heavy_reads.enter(caller!.tenant_id, connection.signal)
+  exchange.permit = permit
   const pausing: Context<never> = { ...context, pause: (waiting) => permit.pause(waiting) }
-  const result = await route.handle!(pausing, input, null as never)
+  const result = await route.handle!(pausing, input, no_raw)
   if (!(result instanceof Streamed)) return result
   permit.release()
   return new Streamed(underPermit(permit, result.pieces))

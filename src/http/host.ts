@@ -1,9 +1,10 @@
 // By which names a service that only this machine can reach may be asked.
 
 import { ApiError } from '../base/errors.ts'
+import type { Group } from '../contract/group.ts'
 import { failure } from './answers.ts'
 import { type Handler, requestId, type ServerOptions } from './exchange.ts'
-import { pathSegments } from './params.ts'
+import { groupOf, type KnownPath } from './unrouted.ts'
 
 /**
  * While everything is loopback, a Host of any other name comes from a web page whose DNS leads here (DNS rebinding):
@@ -46,22 +47,42 @@ function unknownHost(): ApiError {
   return new ApiError('FORBIDDEN', { details: { issues: [{ path: 'header.Host', message }] } })
 }
 
-/**
- * Refuses what names a host that we are not, before anything else. Senders to /hook may name us as they like.
- * `path` is null for whatever no route takes.
- */
-export function forKnownHosts(options: ServerOptions, path: string | null, handler: Handler): Handler {
-  const { hosts, clock, log } = options
-  if (!hosts || (path !== null && isHook(path))) return handler
+/** Refuses what names a host that we are not, before anything else. */
+export function forKnownHosts(
+  options: ServerOptions,
+  { path, group }: { path: string; group: Group | null },
+  handler: Handler,
+): Handler {
+  const { hosts } = options
+  if (!hosts || group?.any_host) return handler
+  return (request, server) =>
+    hosts.isKnown(request.headers)
+      ? handler(request, server)
+      : Promise.resolve(refusal(options, request, path, group))
+}
+
+/** The same for what no route takes. */
+export function unroutedForKnownHosts(
+  options: ServerOptions,
+  known: readonly KnownPath[],
+  handler: Handler,
+): Handler {
+  const { hosts } = options
+  if (!hosts) return handler
   return (request, server) => {
     if (hosts.isKnown(request.headers)) return handler(request, server)
-    const asked = path ?? pathSegments(request.url).join('/')
-    if (isHook(asked)) return handler(request, server)
-    const request_id = requestId(request.headers, clock.now())
-    return Promise.resolve(failure(unknownHost(), request_id, log, { method: request.method, path: asked }))
+    const group = groupOf(known, request.url)
+    return group?.any_host
+      ? handler(request, server)
+      : Promise.resolve(refusal(options, request, 'unrouted', group))
   }
 }
 
-function isHook(path: string): boolean {
-  return path.startsWith('/hook/')
+function refusal(
+  { clock, log }: ServerOptions,
+  { method, headers }: Request,
+  path: string,
+  group: Group | null,
+): Response {
+  return failure(unknownHost(), requestId(headers, clock.now()), log, { method, path, group })
 }

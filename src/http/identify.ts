@@ -1,55 +1,30 @@
-// Who asks, and how often an address may fail to say so or may sign up.
+// The caller of a request, and how often an address may send a wrong key.
 
 import { ApiError } from '../base/errors.ts'
+import type { Caller } from '../contract/caller.ts'
 import type { Route } from '../contract/route.ts'
-import { isApi } from '../contract/surface.ts'
-import { authenticate, mustBeAllowed } from './auth.ts'
-import type { Asking, ServerOptions } from './exchange.ts'
-import type { AddressLimit, Counted } from './limits.ts'
+import type { Awaitable } from '../db/db.ts'
+import { authenticate, type Refusal, requireAllowed } from './auth.ts'
+import type { Exchange } from './exchange.ts'
+import { requireLeft } from './limits.ts'
+
+/** A route, or a page, that asks for a key. */
+type Asking = Pick<Route, 'group' | 'auth' | 'while_pending_deletion'>
 
 /** Throws UNAUTHORIZED, or RATE_LIMITED past the failed keys of this address; then what the kind of key decides. */
-export async function identify(
-  asking: Asking,
-  route: Pick<Route, 'path' | 'auth' | 'while_pending_deletion'>,
-  options: ServerOptions,
-  headers: Headers,
-  address: () => string,
-  now: number,
-): Promise<void> {
-  const surface = isApi(route.path) ? 'api' : 'v1'
-  const found = await authenticate(options.db, options.services.key_cache, headers, now, surface)
+export function identify(exchange: Exchange, route: Asking, headers: Headers): Awaitable<void> {
+  const found = authenticate(exchange.options, route.group, headers, exchange.now)
+  if (found instanceof Promise) return found.then((late) => admit(exchange, route, late))
+  admit(exchange, route, found)
+}
+
+function admit(exchange: Exchange, route: Asking, found: Caller | Refusal): void {
   if (typeof found !== 'string') {
-    asking.caller = found
-    mustBeAllowed(found, route)
+    exchange.caller = found
+    requireAllowed(found, route)
     return
   }
-  if (found === 'bad_key' && options.limits) {
-    requireLeft(options.limits.failed_keys, address())
-  }
+  const { limits } = exchange.options
+  if (found === 'bad_key' && limits) requireLeft(limits.failed_keys, exchange.address)
   throw new ApiError('UNAUTHORIZED')
-}
-
-function requireLeft(limit: AddressLimit, address: string): Counted {
-  const counted = limit.take(address)
-  if (counted) return counted
-  throw new ApiError('RATE_LIMITED', { retry_after_seconds: limit.retryAfter(address) })
-}
-
-/** One sign-up: counted once before its effect, however often the driver runs it, and not at all when it fails. */
-export class Admission {
-  #counted: Counted | null = null
-
-  constructor(
-    private readonly limit: AddressLimit,
-    private readonly address: string,
-  ) {}
-
-  take(): void {
-    this.#counted ??= requireLeft(this.limit, this.address)
-  }
-
-  giveBack(): void {
-    if (this.#counted) this.limit.giveBack(this.#counted)
-    this.#counted = null
-  }
 }

@@ -224,7 +224,7 @@ forEachService(
 )
 
 describe('A limit per address', () => {
-  const takes = (limit: AddressLimit, address: string) => limit.take(address) !== null
+  const takes = (limit: AddressLimit, address: string) => limit.acquire(address) !== null
 
   test('takes its number in a window that begins with the first', () => {
     const clock = new TestClock()
@@ -253,13 +253,13 @@ describe('A limit per address', () => {
   test('gives back what did not count, never below none', () => {
     const clock = new TestClock()
     const limit = new AddressLimit(clock, 1, 1_000)
-    const counted = limit.take('a')!
+    const counted = limit.acquire('a')!
     expect(takes(limit, 'a')).toBe(false)
-    limit.giveBack(counted)
-    const early = limit.take('a')!
+    limit.release(counted)
+    const early = limit.acquire('a')!
     clock.advance(1_000)
     expect(takes(limit, 'a')).toBe(true)
-    limit.giveBack(early)
+    limit.release(early)
     expect(takes(limit, 'a')).toBe(false)
   })
 
@@ -269,15 +269,15 @@ describe('A limit per address', () => {
     fill(limit, 9_999, ipv4(10))
     clock.advance(500)
     fill(limit, 1, ipv4(11))
-    const counted = limit.take('198.51.0.1')!
+    const counted = limit.acquire('198.51.0.1')!
     expect(Array.from({ length: 10 }, (_, i) => takes(limit, `198.51.1.${i}`))).toEqual([
       ...Array(9).fill(true),
       false,
     ])
     clock.advance(500)
-    const own = limit.take('198.51.0.1')!
+    const own = limit.acquire('198.51.0.1')!
     expect(own).not.toBeNull()
-    limit.giveBack(counted)
+    limit.release(counted)
     expect(takes(limit, '198.51.0.1')).toBe(false)
   })
 
@@ -317,12 +317,12 @@ describe('A limit per address', () => {
   test('counts IPv6 by the /48 as well, at ten times the number, and says when that ends', () => {
     const clock = new TestClock()
     const limit = new AddressLimit(clock, 2, 5_000)
-    const counted = limit.take('2001:db8:7::1')!
+    const counted = limit.acquire('2001:db8:7::1')!
     const taken = Array.from({ length: 20 }, (_, i) => takes(limit, `2001:db8:7:${(i + 1).toString(16)}::1`))
     expect([true, ...taken]).toEqual([...Array(20).fill(true), false])
     expect(limit.retryAfter('2001:db8:7:99::1')).toBe(5)
     expect(takes(limit, '2001:db8:8::1')).toBe(true)
-    limit.giveBack(counted)
+    limit.release(counted)
     expect([takes(limit, '2001:db8:7:99::1'), takes(limit, '2001:db8:7:98::1')]).toEqual([true, false])
     clock.advance(5_000)
     expect(takes(limit, '2001:db8:7:98::1')).toBe(true)
@@ -343,14 +343,14 @@ describe('A limit per address', () => {
     const limit = new AddressLimit(clock, 2, 1_000)
     fill(limit, 9_999, ipv4(10))
     expect(takes(limit, '192.0.2.1')).toBe(true)
-    const counted = limit.take('198.51.0.1')!
+    const counted = limit.acquire('198.51.0.1')!
     const taken = Array.from({ length: 20 }, (_, i) => takes(limit, `198.51.${i + 1}.1`))
     expect([true, ...taken]).toEqual([...Array(20).fill(true), false])
     expect(limit.retryAfter('198.51.99.1')).toBe(1)
     expect([takes(limit, '198.52.0.1'), takes(limit, '192.0.2.1'), takes(limit, '192.0.2.1')]).toEqual([
       ...[true, true, false],
     ])
-    limit.giveBack(counted)
+    limit.release(counted)
     expect([takes(limit, '198.51.98.1'), takes(limit, '198.51.97.1')]).toEqual([true, false])
     clock.advance(1_000)
     expect(takes(limit, '198.51.97.1')).toBe(true)

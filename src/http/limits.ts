@@ -1,6 +1,7 @@
 // The service's own limits per client: fixed windows in memory, one set per node.
 
 import type { Clock } from '../base/clock.ts'
+import { ApiError } from '../base/errors.ts'
 import { limit } from '../base/limit.ts'
 import { networksOf } from './address.ts'
 
@@ -18,13 +19,13 @@ interface Window {
   ends: number
 }
 
-/** Where one was counted: what `take` counted, `giveBack` takes back. */
+/** The windows in which one was counted by `acquire`, for `release`. */
 export type Counted = readonly Window[]
 
 /**
  * So many in a window: of an IPv4 address, of a /64 of IPv6, and ten times as many of a /48. When more clients come than
  * are remembered, those that are stay: new ones are counted together with their neighbours, so nobody is forgotten
- * because others are many. What is refused is not remembered.
+ * because others are many. A refused client is not remembered.
  */
 export class AddressLimit {
   readonly #clients: Windows
@@ -42,7 +43,7 @@ export class AddressLimit {
   }
 
   /** Counts one; null when the address, or its network, has used up its number. In its normal spelling. */
-  take(address: string): Counted | null {
+  acquire(address: string): Counted | null {
     const now = this.clock.monotonic()
     if (this.#usedUpOf(address, now).length > 0) return null
     const { client, site, provider } = networksOf(address)
@@ -54,8 +55,8 @@ export class AddressLimit {
     return windows
   }
 
-  /** Takes one back that did not count in the end. Once for each that was taken. */
-  giveBack(counted: Counted): void {
+  /** Counts one less: it had no effect. Once for each that was acquired. */
+  release(counted: Counted): void {
     for (const window of counted) window.used -= 1
   }
 
@@ -82,6 +83,13 @@ export class AddressLimit {
   get size(): { clients: number; sites: number; providers: number } {
     return { clients: this.#clients.size, sites: this.#sites.size, providers: this.#providers.size }
   }
+}
+
+/** Counts one. Throws RATE_LIMITED when the address, or its network, has used up its number. */
+export function requireLeft(limit: AddressLimit, address: string): Counted {
+  const counted = limit.acquire(address)
+  if (counted) return counted
+  throw new ApiError('RATE_LIMITED', { retry_after_seconds: limit.retryAfter(address) })
 }
 
 /** In the order in which they end, because all are of one length. */
@@ -112,7 +120,7 @@ class Windows {
     return this.#begin(key, now)
   }
 
-  /** Whether a window of this key runs, or could begin. */
+  /** True when a window of this key runs, or could begin. */
   canRemember(key: string, now: number): boolean {
     this.#forgetEnded(now)
     return this.#windows.has(key) || this.#windows.size < windows_max

@@ -7,7 +7,7 @@ import { ApiError } from '../base/errors.ts'
  * reach, such as a service on the same machine. Programs send no Origin. `null`, the origin of a page that has none,
  * is another site (RFC 6454 section 7.3).
  */
-export function mustBeAllowedOrigin(
+export function requireAllowedOrigin(
   headers: Headers,
   public_url: () => string,
   cors_origins: readonly string[],

@@ -5,16 +5,8 @@ import { connect, type Socket } from 'node:net'
 import { TestClock } from '../../test/support/clock.ts'
 import { forEachService, type TestService, type TestTenant } from '../../test/support/service.ts'
 import { MemoryBudget, memory_bytes_min } from '../base/memory.ts'
-import {
-  Deliveries,
-  LargeAnswer,
-  type Outgoing,
-  outgoing,
-  piece_bytes_max,
-  sending_max,
-  sending_of_address_max,
-  undivided,
-} from './outgoing.ts'
+import { Deliveries, sending_max, sending_of_address_max } from './deliveries.ts'
+import { LargeAnswer, type Outgoing, outgoing, piece_bytes_max, undivided } from './outgoing.ts'
 
 const kib = 1_024
 const unread = {

@@ -2,12 +2,14 @@ import { afterAll, expect, test } from 'bun:test'
 import { Type } from 'typebox'
 import { TestClock } from '../../test/support/clock.ts'
 import { MemoryBudget, memory_bytes_default } from '../base/memory.ts'
+import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
 import type { ServerOptions } from './exchange.ts'
+import { requestHandlers } from './handlers.ts'
 import type { Page } from './pages.ts'
-import { requestHandlers } from './server.ts'
 
 const echo = route({
+  group: v1,
   method: 'POST',
   path: '/v1/echo/:name',
   tag: 'Test',
@@ -21,7 +23,7 @@ const echo = route({
     },
   },
   body: Type.Object({ n: Type.Integer() }),
-  replies: { 200: Type.Object({ name: Type.String(), n: Type.Integer() }) },
+  replies: { 200: { body: Type.Object({ name: Type.String(), n: Type.Integer() }) } },
   errors: ['VALIDATION_FAILED'],
   handle: (_, { params, body }) => ({ name: params.name, n: body.n }),
 })
@@ -58,9 +60,9 @@ const log = { debug() {}, info() {}, error: (_: object, message: string) => logg
 const clock = new TestClock()
 const memory = new MemoryBudget(clock, memory_bytes_default)
 const handlers = requestHandlers(
-  [echo],
+  [{ name: 'echo', route: echo }],
   {
-    ...{ clock, services: { memory }, log, log_requests: false, limits: null },
+    ...{ clock, dependencies: { shared: { memory }, urls: {} }, log, log_requests: false, limits: null },
     ...{ trusted_proxies: [], cors_origins: [] },
   } as unknown as ServerOptions,
   pages,

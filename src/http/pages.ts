@@ -1,4 +1,4 @@
-// What is served beside the API: documents, files, protocol endpoints. Each page makes its own responses.
+// Pages, served beside the API: documents, files, protocol endpoints. Each page makes its own responses.
 
 import type { BunRequest } from 'bun'
 import type { CallerKind } from '../contract/caller.ts'
@@ -15,16 +15,16 @@ export interface Page {
 
 export interface Visit {
   request_id: string
-  /** Throws what the API answers when a route for these kinds of key is asked with these headers. Not a call: it counts as none. */
-  mustBe(kinds: readonly CallerKind[], headers: Headers): Promise<void>
+  /** Throws what the API answers when a route for these kinds of key is asked with these headers. It is not counted as a call. */
+  requireKey(kinds: readonly CallerKind[], headers: Headers): Promise<void>
   /** The body, within its limits. Throws PAYLOAD_TOO_LARGE, REQUEST_TIMEOUT, UNAVAILABLE. To be asked for once. */
   bytes(): Promise<Uint8Array>
-  /** A call of the API by whoever asks for this page, without a connection: same keys, limits and answers. */
+  /** A call of the API by the client of this page, without a connection: same keys, limits and answers. */
   api(request: Request): Promise<Response>
   /** Resolves when a page that takes long may begin, in a later turn of the event loop. */
   turn(): Promise<void>
   /** Keeps the connection open while nothing is sent. */
-  hold(ms: number): void
+  extendTimeout(ms: number): void
 }
 
 /** A page that needs more says so itself. */
@@ -35,7 +35,7 @@ const page_headers = {
   'x-content-type-options': 'nosniff',
 } as const
 
-export function withPageHeaders(response: Outgoing, request_id: string): void {
+export function withPageHeaders(response: Response, request_id: string): void {
   for (const [name, value] of Object.entries(page_headers)) {
     if (!response.headers.has(name)) response.headers.set(name, value)
   }

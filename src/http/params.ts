@@ -3,6 +3,9 @@
 import { ApiError } from '../base/errors.ts'
 import type { Param, Route } from '../contract/route.ts'
 
+/** Name to value. */
+export type Params = Record<string, string>
+
 export type ParamList = [name: string, param: Param][]
 
 /** Bun turns a bad escape into U+FFFD; where one shows, the raw segments tell it from a real one. */

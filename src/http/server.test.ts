@@ -5,11 +5,12 @@ import { TestClock } from '../../test/support/clock.ts'
 import { forEachService, TestService } from '../../test/support/service.ts'
 import { ApiError, type ErrorCode, errors } from '../base/errors.ts'
 import { MemoryBudget, memory_bytes_default } from '../base/memory.ts'
+import { v1 } from '../contract/group.ts'
 import { Reply, type Route, route } from '../contract/route.ts'
 import { DbError, type DbErrorKind } from '../db/db.ts'
 import type { ServerOptions } from './exchange.ts'
+import { requestHandlers } from './handlers.ts'
 import type { Page } from './pages.ts'
-import { requestHandlers } from './server.ts'
 import { requests_max, requests_of_address_max, uncounted_max } from './under-way.ts'
 
 forEachService('Every answer', (service) => {
@@ -113,9 +114,10 @@ describe('A route', () => {
     const memory = new MemoryBudget(new TestClock(), memory_bytes_default)
     let counted = 0
     const taking = route({
+      group: v1,
       ...{ method: 'POST', path: '/v1/take', tag: '', summary: '', auth: [], errors: [] },
       body: Type.Object({ text: Type.Optional(Type.String()) }),
-      replies: { 200: Type.Object({}) },
+      replies: { 200: { body: Type.Object({}) } },
       handle: () => {
         counted = memory.bytes
         return {}
@@ -127,7 +129,7 @@ describe('A route', () => {
       ['large', `{"text":"${'x'.repeat(100_000)}"}`, 200, 100_011],
       ['broken', `{"text":${'x'.repeat(100_000)}"}`, 400, 0],
     ])('that is %s counts it until it has answered', async (_, body, status, bytes) => {
-      const { ask } = served([taking], { memory })
+      const { ask } = served([taking], { shared: { memory } })
       counted = 0
       const response = await ask('POST', '/v1/take', body)
       expect([response.status, counted, memory.bytes, memory.owners]).toEqual([status, bytes, 0, 0])
@@ -136,23 +138,24 @@ describe('A route', () => {
 
   test('that was held for a wait is idle as long as any other once it is answered', async () => {
     const waiting = route({
+      group: v1,
       ...{ method: 'GET', path: '/v1/wait', tag: '', summary: '', auth: [], errors: [] },
-      replies: { 200: Type.Object({}) },
-      handle: ({ hold }) => {
-        hold(50_000)
+      replies: { 200: { body: Type.Object({}) } },
+      handle: ({ extendTimeout }) => {
+        extendTimeout(50_000)
         return {}
       },
     })
     const page: Page = {
       path: '/page',
       methods: ['GET'],
-      answer: (_, { hold }) => {
-        hold(50_000)
+      answer: (_, { extendTimeout }) => {
+        extendTimeout(50_000)
         return new Response('')
       },
     }
-    const options = { clock: new TestClock(), services: {}, cors_origins: [] } as unknown as ServerOptions
-    const { routes } = requestHandlers([waiting], options, [page])
+    const options = { clock: new TestClock(), dependencies: {}, cors_origins: [] } as unknown as ServerOptions
+    const { routes } = requestHandlers([{ name: 'wait', route: waiting }], options, [page])
     const seconds: number[] = []
     const timeout = (_: Request, set: number) => seconds.push(set)
     const connection = { pendingRequests: 0, requestIP: () => null, timeout }
@@ -164,21 +167,24 @@ describe('A route', () => {
   })
 
   /** These routes alone, served on a free port, with everything that was logged. */
-  function served(routes: Route[], services = {}) {
+  function served(routes: Route[], dependencies = {}) {
     const logged: [string, Record<string, unknown>, string][] = []
     const record = (level: string) => (fields: object, message: string) => {
       logged.push([level, fields as Record<string, unknown>, message])
     }
     const options = {
       clock: new TestClock(),
-      services,
+      dependencies: { urls: {}, shared: {}, ...dependencies },
       log: { debug: record('debug'), info: record('info'), error: record('error') },
       log_requests: false,
       trusted_proxies: [],
       cors_origins: [],
       limits: null,
     } as unknown as ServerOptions
-    const handlers = requestHandlers(routes, options)
+    const handlers = requestHandlers(
+      routes.map((route, i) => ({ name: `route${i}`, route })),
+      options,
+    )
     const server = Bun.serve({
       hostname: '127.0.0.1',
       port: 0,
@@ -200,12 +206,13 @@ describe('A route', () => {
 
   function thatThrows(error: unknown): Route {
     return route({
+      group: v1,
       method: 'GET',
       path: '/broken',
       tag: 'Test',
       summary: 'Throws',
       auth: [],
-      replies: { 200: null },
+      replies: { 200: { body: null } },
       errors: [],
       handle: () => {
         throw error
@@ -283,7 +290,7 @@ describe('A route', () => {
   )
 
   test('VERSION_MISMATCH has two statuses', async () => {
-    const { ask } = served([thatThrows(new ApiError('VERSION_MISMATCH', { status: 412 }))])
+    const { ask } = served([thatThrows(new ApiError('VERSION_MISMATCH', { precondition: true }))])
     expect((await ask('GET', '/broken')).status).toBe(412)
   })
 
@@ -325,13 +332,14 @@ describe('A route', () => {
   test('answers its first reply, or a Reply of its own, or nothing', async () => {
     const of = (path: string, result: unknown) =>
       route({
+        group: v1,
         method: 'POST',
         path,
         tag: 'Test',
         summary: 'Answers',
         auth: [],
         body: Type.Object({}),
-        replies: { 202: Type.Object({}), 418: null },
+        replies: { 202: { body: Type.Object({}) }, 418: { body: null } },
         errors: [],
         handle: () => result,
       })

@@ -1,45 +1,78 @@
 // Whatever Bun's router did not match: unknown paths, other methods, OPTIONS.
 
 import { ApiError } from '../base/errors.ts'
-import type { Route } from '../contract/route.ts'
-import { empty, failure, type Log } from './answers.ts'
+import type { Group } from '../contract/group.ts'
+import type { Method, Route } from '../contract/route.ts'
+import { empty, failure } from './answers.ts'
+import { corsHeaders } from './cors.ts'
+import { type Handler, requestId, requireOneHost, type ServerOptions } from './exchange.ts'
 import { pathSegments } from './params.ts'
+
+/** Handlers by path and method. */
+export type RoutedHandlers = Record<string, Partial<Record<Method, Handler>>>
 
 export interface KnownPath {
   path: string
   segments: string[]
   methods: ReadonlySet<string>
   allow: string
+  /** Null for a page. */
+  group: Group | null
 }
 
-export function knownPaths(list: readonly Pick<Route, 'path' | 'method'>[]): KnownPath[] {
-  const by_path = new Map<string, Set<string>>()
-  for (const { path, method } of list) {
-    const methods = by_path.get(path) ?? new Set(['OPTIONS'])
-    by_path.set(path, methods.add(method))
-    if (method === 'GET') methods.add('HEAD')
+interface Known extends Pick<Route, 'path' | 'method'> {
+  group: Group | null
+}
+
+export function knownPaths(list: readonly Known[]): KnownPath[] {
+  const by_path = new Map<string, { methods: Set<string>; group: Group | null }>()
+  for (const { path, method, group } of list) {
+    const known = by_path.get(path) ?? { methods: new Set(['OPTIONS']), group }
+    by_path.set(path, known)
+    known.methods.add(method)
+    if (method === 'GET') known.methods.add('HEAD')
   }
-  const paths = [...by_path].map(([path, methods]) => ({
+  const paths = [...by_path].map(([path, { methods, group }]) => ({
     path,
     segments: path.split('/'),
     methods,
     allow: [...methods].sort().join(', '),
+    group,
   }))
   return paths.sort((one, other) => parameters(one) - parameters(other)) // /v1/dlq/claim before /v1/dlq/:id
 }
 
 /** 404, 405 with Allow, or the 204 of OPTIONS. */
-export function answerUnrouted(
+export function unroutedHandler(options: ServerOptions, known: readonly KnownPath[]): Handler {
+  return async ({ method, url, headers }) => {
+    const found = findPath(known, url)
+    const request_id = requestId(headers, options.clock.now())
+    let response: Response
+    try {
+      requireOneHost(headers)
+      if (found && method === 'OPTIONS') response = empty(204, request_id, { allow: found.allow })
+      else response = refusal(found, method, request_id, options)
+    } catch (error) {
+      response = failure(error, request_id, options.log, null)
+    }
+    if (options.cors_origins.length > 0) {
+      corsHeaders(options.cors_origins, headers, response.headers, found?.allow)
+    }
+    return response
+  }
+}
+
+function refusal(
   found: KnownPath | undefined,
   method: string,
   request_id: string,
-  log: Log,
+  { log }: ServerOptions,
 ): Response {
-  if (found && method === 'OPTIONS') return empty(204, request_id, { allow: found.allow })
   // A known method that was not routed came by a path such as /v1/../v1/agents, which only looks like this one.
   const code = found && !found.methods.has(method) ? 'METHOD_NOT_ALLOWED' : 'ROUTE_NOT_FOUND'
   if (!found || code === 'ROUTE_NOT_FOUND') return failure(new ApiError(code), request_id, log, null)
-  const response = failure(new ApiError(code), request_id, log, { method, path: found.path })
+  const { path, group } = found
+  const response = failure(new ApiError(code), request_id, log, { method, path, group })
   response.headers.set('allow', found.allow)
   return response
 }
@@ -48,6 +81,14 @@ export function answerUnrouted(
 export function findPath(known: readonly KnownPath[], url: string): KnownPath | undefined {
   const path = pathSegments(url)
   return known.find(({ segments }) => matches(segments, path))
+}
+
+/** Also of a path that no route takes: it goes with the routes beside it. */
+export function groupOf(known: readonly KnownPath[], url: string): Group | null {
+  const found = findPath(known, url)
+  if (found) return found.group
+  const path = pathSegments(url)
+  return (path.length > 2 && known.find(({ segments }) => segments[1] === path[1])?.group) || null
 }
 
 function matches(pattern: string[], path: string[]): boolean {

@@ -29,7 +29,7 @@ const progress_bytes_min = limit(
   'http.progress_bytes',
   1_024,
   'bytes',
-  'What has to arrive of a large body to count as progress: who sends a byte a second is cut off like who sends none.',
+  'Bytes of a large body that have to arrive to count as progress: a sender of a byte a second is cut off like one of none.',
 )
 
 /** Of the whole process: every request is served by its one thread. */
@@ -42,7 +42,7 @@ const large_bodies = new BytePace(
   ),
 )
 
-/** What is counted for a body without a length while it is not known who sends it. */
+/** Counted for a body without a length while its sender is not known. */
 const chunked_bytes = 65_536
 const buffer_bytes_min = limit(
   'http.buffer_bytes',
@@ -53,6 +53,8 @@ const buffer_bytes_min = limit(
 const no_bytes = new Uint8Array(0)
 
 export class Upload {
+  /** True when the request says how long its body is. */
+  readonly has_length: boolean
   /** Null for a body without a length. */
   readonly #length: number | null
   #small_bytes = 0
@@ -69,6 +71,7 @@ export class Upload {
     private readonly address: () => string,
   ) {
     const length = request.headers.get('content-length')
+    this.has_length = length !== null
     this.#length = length === null ? (request.body === null ? 0 : null) : lengthOf(length)
     if (!this.is_large) return
     const expected = Math.min(this.#length ?? chunked_bytes, body_bytes_max)
@@ -85,22 +88,27 @@ export class Upload {
    * The raw bytes, empty when there is no body. Throws PAYLOAD_TOO_LARGE, REQUEST_TIMEOUT, and UNAVAILABLE when there
    * is no room or the body was cut off in favour of others.
    */
-  async read(tenant_id: string | null): Promise<Uint8Array> {
+  read(tenant_id: string | null): Promise<Uint8Array> {
     const length = this.#length
-    if (length === 0) return no_bytes
-    if (length === null) mustHaveNoTrailers(this.request.headers)
-    else if (length > body_bytes_max)
-      throw new ApiError('PAYLOAD_TOO_LARGE', { close: length > drained_bytes_max })
+    if (length === 0) return Promise.resolve(no_bytes)
     if (length !== null && length <= small_bytes_max && this.memory.takeSmall(length)) {
       this.#small_bytes = length
-      return received(this.request.bytes())
+      return this.request.bytes().catch(throwReceived)
     }
+    return this.#readCounted(tenant_id)
+  }
+
+  async #readCounted(tenant_id: string | null): Promise<Uint8Array> {
+    const length = this.#length
+    if (length === null) requireNoTrailers(this.request.headers)
+    else if (length > body_bytes_max)
+      throw new ApiError('PAYLOAD_TOO_LARGE', { close: length > drained_bytes_max })
     this.#hold ??= this.#newHold()
     const hold = this.#hold
     hold.shrink(hold.bytes)
     if (hold.is_cut) throw outOfMemory(true)
     if (tenant_id !== null) hold.assign(tenant_id)
-    const bytes = await received(this.#readStream(this.request.body!, hold))
+    const bytes = await this.#readStream(this.request.body!, hold).catch(throwReceived)
     hold.pin()
     if (bytes.length > small_bytes_max) await large_bodies.pass(bytes.length)
     return bytes
@@ -141,7 +149,7 @@ export class Upload {
         if (done) return buffer.subarray(0, bytes)
         const end = bytes + value.length
         if (end > body_bytes_max) throw new ApiError('PAYLOAD_TOO_LARGE', { close: true })
-        if (end > buffer.length) buffer = grown(buffer, bytes, end, bytes_max, hold)
+        if (end > buffer.length) buffer = grown(buffer, bytes, sizeFor(end, buffer, bytes_max), hold)
         buffer.set(value, bytes)
         bytes = end
         if (bytes - progressed < progress_bytes_min) continue
@@ -158,15 +166,18 @@ export class Upload {
   }
 }
 
-/** A larger buffer with the same bytes; what it takes is counted. Throws UNAVAILABLE. */
+/** The next size of a buffer for so many bytes: twice what it is. */
+function sizeFor(bytes: number, buffer: Uint8Array, bytes_max: number): number {
+  return Math.max(bytes, Math.min(Math.max(buffer.length * 2, buffer_bytes_min), bytes_max))
+}
+
+/** A larger buffer with the same bytes; its growth is counted. Throws UNAVAILABLE. */
 function grown(
   buffer: Uint8Array<ArrayBuffer>,
   bytes: number,
-  bytes_min: number,
-  bytes_max: number,
+  size: number,
   hold: Hold,
 ): Uint8Array<ArrayBuffer> {
-  const size = Math.max(bytes_min, Math.min(Math.max(buffer.length * 2, buffer_bytes_min), bytes_max))
   if (!hold.grow(size - buffer.length)) throw outOfMemory()
   const larger = new Uint8Array(size)
   larger.set(buffer.subarray(0, bytes))
@@ -180,18 +191,14 @@ function lengthOf(header: string): number {
 }
 
 /** Bun ends the body before it looks at trailers, and refuses them then: what was announced is refused before. */
-function mustHaveNoTrailers(headers: Headers): void {
+function requireNoTrailers(headers: Headers): void {
   if (!headers.has('trailer')) return
   throw invalid({ path: 'header.Trailer', message: 'announces trailers, which are not taken' })
 }
 
 /** A sender that went away rejects with AbortError: nobody reads the answer, but it is no fault of ours. */
-async function received(reading: Promise<Uint8Array>): Promise<Uint8Array> {
-  try {
-    return await reading
-  } catch (error) {
-    throw error instanceof DOMException ? new ApiError('REQUEST_TIMEOUT') : error
-  }
+function throwReceived(error: unknown): never {
+  throw error instanceof DOMException ? new ApiError('REQUEST_TIMEOUT') : error
 }
 
 function nothing(): void {}

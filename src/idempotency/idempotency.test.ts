@@ -4,7 +4,7 @@ import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/po
 import { type Answer, forEachService, TestService } from '../../test/support/service.ts'
 import { day_ms } from '../base/clock.ts'
 import { deriveKey, open } from '../base/seal.ts'
-import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
+import type { AdminCaller, AgentCaller, Caller } from '../contract/caller.ts'
 import { unnamed } from '../db/db.ts'
 import { claimOf, sweep } from './service.ts'
 
@@ -30,6 +30,10 @@ const facts = { tenant_id: 'ten_1', plan: 'free', status: 'active' } as const
 const admin: AdminCaller = { kind: 'admin', ...facts }
 const agent: AgentCaller = { kind: 'agent', agent_id: 'one', ...facts }
 const no_body = new Uint8Array(0)
+
+function claimBy(key: string, caller: Caller | null, address: string, route: string, body: Uint8Array) {
+  return claimOf({ key, caller: caller ?? address, route, body })
+}
 
 forEachService('Idempotency-Key', (service) => {
   const addAgent = (key: string, name: string, idempotency_key: string) =>
@@ -163,12 +167,12 @@ forEachService('Idempotency-Key', (service) => {
       expect(at_rest).not.toContain(secret)
     }
     const caller: AdminCaller = { ...admin, tenant_id }
-    const claim = claimOf(key, caller, '', 'POST /v1/agents', Buffer.from('{"name":"abc"}'))
+    const claim = claimBy(key, caller, '', 'POST /v1/agents', Buffer.from('{"name":"abc"}'))
     expect([claim.key_hash, claim.fingerprint]).toEqual([row!.key_hash, row!.fingerprint])
     expect(open(claim.sealing_key, row!.fingerprint, row!.answer!)).toBe(made.text)
     const wrong_keys = [
-      claimOf('another-key', caller, '', 'POST /v1/agents', no_body).sealing_key,
-      claimOf(key, agent, '', 'POST /v1/agents', no_body).sealing_key,
+      claimBy('another-key', caller, '', 'POST /v1/agents', no_body).sealing_key,
+      claimBy(key, agent, '', 'POST /v1/agents', no_body).sealing_key,
       deriveKey(row!.key_hash, 'idempotency', 'admin\nPOST /v1/agents\n'),
       deriveKey(service.app.secret_key.value, 'idempotency', 'admin\nPOST /v1/agents\n'),
       deriveKey(service.app.secret_key.value, 'secrets'),
@@ -300,7 +304,7 @@ describe('Idempotency-Key whose first request is still running (postgres)', () =
   test('is 409 IDEMPOTENCY_IN_PROGRESS with Retry-After, and works once the first has failed', async () => {
     const { tenant_id, admin_key } = await service.signUp()
     const body = JSON.stringify({ name: 'abc' })
-    const { key_hash, fingerprint } = claimOf(
+    const { key_hash, fingerprint } = claimBy(
       'key-1',
       { ...admin, tenant_id },
       '',
@@ -337,13 +341,13 @@ describe('A claim', () => {
 
   test('has another hash for another key, principal, method and path, or address', () => {
     const claims = [
-      claimOf(key, admin, '', route, no_body),
-      claimOf(`${key}x`, admin, '', route, no_body),
-      claimOf(key, agent, '', route, no_body),
-      claimOf(key, { ...agent, agent_id: 'two' }, '', route, no_body),
-      claimOf(key, admin, '', 'POST /v1/audit', no_body),
-      claimOf(key, null, '192.0.2.1', route, no_body),
-      claimOf(key, null, '192.0.2.2', route, no_body),
+      claimBy(key, admin, '', route, no_body),
+      claimBy(`${key}x`, admin, '', route, no_body),
+      claimBy(key, agent, '', route, no_body),
+      claimBy(key, { ...agent, agent_id: 'two' }, '', route, no_body),
+      claimBy(key, admin, '', 'POST /v1/audit', no_body),
+      claimBy(key, null, '192.0.2.1', route, no_body),
+      claimBy(key, null, '192.0.2.2', route, no_body),
     ]
     expect(hashes(claims)).toBe(claims.length)
     expect(new Set(claims.map(({ sealing_key }) => sealing_key.toString('hex'))).size).toBe(claims.length)
@@ -352,8 +356,8 @@ describe('A claim', () => {
   test('has the same hash whatever the body, save a short key on the public route', () => {
     const [one, other] = [Buffer.from('one'), Buffer.from('other')]
     const pairs = (text: string, caller: AdminCaller | null) => [
-      claimOf(text, caller, '192.0.2.1', route, one),
-      claimOf(text, caller, '192.0.2.1', route, other),
+      claimBy(text, caller, '192.0.2.1', route, one),
+      claimBy(text, caller, '192.0.2.1', route, other),
     ]
     expect(hashes(pairs('k'.repeat(15), admin))).toBe(1)
     expect(hashes(pairs('k'.repeat(16), null))).toBe(1)

@@ -7,10 +7,10 @@ import { ApiError, invalid } from '../base/errors.ts'
 import { limit } from '../base/limit.ts'
 import { deriveKey, open, seal } from '../base/seal.ts'
 import type { Caller } from '../contract/caller.ts'
-import { inChunk } from '../db/chunk.ts'
-import { type Db, DbError, type Reader, sql, type Tx } from '../db/db.ts'
+import { type Db, DbError, type Reader, type Tx } from '../db/db.ts'
 import { isRetryable } from '../db/dialect.ts'
 import { row_bytes, textBytes } from '../db/stored.ts'
+import * as store from './store.ts'
 
 const kept_ms = limit(
   'idempotency.kept',
@@ -26,63 +26,7 @@ const public_key_characters_min = limit(
   'An Idempotency-Key on a public route that is shorter counts only together with the same body, because it could be guessed.',
 )
 
-// The insert is the claim. It also takes over a row whose 24 hours are past. On PostgreSQL it waits for another
-// transaction that is inserting the same row.
-const CLAIM = sql<{ grew: number }>(
-  'idempotency.claim',
-  `insert into idempotency_keys (tenant_id, key_hash, fingerprint, status, grew, answer, expires_at)
-   values (:tenant_id, :key_hash, :fingerprint, null, :bytes, null, :expires_at)
-   on conflict (tenant_id, key_hash) do update
-      set fingerprint = excluded.fingerprint, status = null, answer = null, expires_at = excluded.expires_at,
-          grew = 0 - coalesce(octet_length(idempotency_keys.answer), 0)
-    where idempotency_keys.expires_at <= :now
-   returning grew`,
-)
-
-const KEEP = sql(
-  'idempotency.keep',
-  'update idempotency_keys set status = :status, answer = :answer where tenant_id = :tenant_id and key_hash = :key_hash',
-)
-
-const FIND = sql<{ fingerprint: string; status: number; answer: string }>(
-  'idempotency.find',
-  'select fingerprint, status, answer from idempotency_keys where tenant_id = :tenant_id and key_hash = :key_hash',
-)
-
-const FIND_LIVE = sql<{ status: number }>(
-  'idempotency.find_live',
-  `select status from idempotency_keys
-    where tenant_id = :tenant_id and key_hash = :key_hash and expires_at > :now`,
-)
-
-const table = { table: 'idempotency_keys', key: 'tenant_id, key_hash', texts: ['answer'] }
-
-const SWEEP = sql<{ tenant_id: string; bytes: number }>(
-  'idempotency.sweep',
-  `delete from idempotency_keys where ${inChunk({
-    ...{ ...table, index: 'idempotency_keys_expiring', order: 'expires_at', skip_locked: true },
-    where: 'expires_at <= :now',
-  })}
-   returning tenant_id, coalesce(octet_length(answer), 0) as bytes`,
-)
-
-const ANY_EXPIRED = sql<{ status: number }>(
-  'idempotency.any_expired',
-  `select status from idempotency_keys {by idempotency_keys_expiring}
-    where expires_at <= :now order by expires_at limit 1`,
-)
-
-const PURGE = sql(
-  'idempotency.purge',
-  `delete from idempotency_keys
-    where ${inChunk({ ...table, index: null, order: table.key, where: 'tenant_id = :tenant_id' })}`,
-)
-
-export interface Claim {
-  /** '' for the public route. */
-  tenant_id: string
-  key_hash: string
-  fingerprint: string
+export interface Claim extends store.KeyRow {
   sealing_key: Buffer
 }
 
@@ -95,25 +39,29 @@ export interface Answer {
 
 const key_form = /^[\x21-\x7e]{1,255}$/
 
+interface Asked {
+  key: string
+  /** The address of the client on the public route. */
+  caller: Caller | string
+  /** Method and path. */
+  route: string
+  body: Uint8Array
+}
+
 /**
- * What this request claims. Scope: principal, method and path; on the public route the client address.
+ * The claim that this request makes. Scope: principal, method and path; on the public route the client address.
  * Throws VALIDATION_FAILED for a key that is not 1 to 255 visible ASCII characters.
  */
-export function claimOf(
-  key: string,
-  caller: Caller | null,
-  address: string,
-  route: string,
-  body: Uint8Array,
-): Claim {
+export function claimOf({ key, caller, route, body }: Asked): Claim {
   if (!key_form.test(key)) {
     throw invalid({ path: 'header.Idempotency-Key', message: 'must be 1 to 255 visible ASCII characters' })
   }
+  const is_public = typeof caller === 'string'
   const fingerprint = createHash('sha256').update(body).digest('hex')
-  const with_body = caller === null && key.length < public_key_characters_min ? fingerprint : ''
-  const scope = [caller ? principalOf(caller) : address, route, with_body].join('\n')
+  const with_body = is_public && key.length < public_key_characters_min ? fingerprint : ''
+  const scope = [is_public ? caller : principalOf(caller), route, with_body].join('\n')
   return {
-    tenant_id: caller?.tenant_id ?? '',
+    tenant_id: is_public ? '' : caller.tenant_id,
     key_hash: createHash('sha256').update(`${scope}\n${key}`).digest('hex'),
     fingerprint,
     sealing_key: deriveKey(key, 'idempotency', scope),
@@ -135,25 +83,22 @@ export async function once(
   claim: Claim,
   effect: () => Promise<{ status: number; text: string }>,
 ): Promise<Answer> {
-  const { tenant_id, key_hash, fingerprint } = claim
   for (;;) {
     if (await claimed(tx, claim)) break
-    const known = await tx.one(FIND, { tenant_id, key_hash })
+    const known = await store.find(tx, claim)
     if (known) return replay(claim, known)
   }
   const { status, text } = await effect()
-  const answer = seal(claim.sealing_key, fingerprint, text)
-  await tx.run(KEEP, { tenant_id, key_hash, status, answer })
-  tx.stores(tenant_id, textBytes(answer))
+  const answer = seal(claim.sealing_key, claim.fingerprint, text)
+  await store.keep(tx, claim, status, answer)
+  tx.stores(claim.tenant_id, textBytes(answer))
   return { status, text, replayed: false }
 }
 
-async function claimed(tx: Tx, { tenant_id, key_hash, fingerprint }: Claim): Promise<boolean> {
+async function claimed(tx: Tx, claim: Claim): Promise<boolean> {
   try {
-    const expires_at = tx.now + kept_ms
-    const params = { tenant_id, key_hash, fingerprint, bytes: row_bytes, now: tx.now, expires_at }
-    const row = await tx.one(CLAIM, params)
-    if (row) tx.stores(tenant_id, row.grew)
+    const row = await store.claim(tx, claim, tx.now + kept_ms)
+    if (row) tx.stores(claim.tenant_id, row.grew)
     return row !== null
   } catch (error) {
     if (!(error instanceof DbError && error.kind === 'busy') || isRetryable(error)) throw error
@@ -161,9 +106,9 @@ async function claimed(tx: Tx, { tenant_id, key_hash, fingerprint }: Claim): Pro
   }
 }
 
-/** Whether this claim was answered within its 24 hours, so that nothing needs to be found out for it again. */
-export async function isAnswered(db: Db, { tenant_id, key_hash }: Claim, now: Millis): Promise<boolean> {
-  return (await db.one(FIND_LIVE, { tenant_id, key_hash, now })) !== null
+/** True when this claim was answered within its 24 hours, so that nothing needs to be found out for it again. */
+export async function isAnswered(db: Db, claim: Claim, now: Millis): Promise<boolean> {
+  return (await store.findLive(db, claim, now)) !== null
 }
 
 function replay(claim: Claim, known: { fingerprint: string; status: number; answer: string }): Answer {
@@ -177,17 +122,17 @@ function replay(claim: Claim, known: { fingerprint: string; status: number; answ
 
 /** Removes rows whose 24 hours are past, at most this many and this much. */
 export async function sweep(tx: Tx, rows_max: number, bytes_max: number): Promise<number> {
-  const gone = await tx.all(SWEEP, { now: tx.now, rows_max, bytes_max })
-  for (const { tenant_id, bytes } of gone) tx.stores(tenant_id, -bytes - row_bytes)
-  return gone.length
+  const removed = await store.sweep(tx, rows_max, bytes_max)
+  for (const { tenant_id, bytes } of removed) tx.stores(tenant_id, -bytes - row_bytes)
+  return removed.length
 }
 
-/** Whether there is more to sweep. */
+/** True when there is more to sweep. */
 export async function anyExpired(q: Reader, now: Millis): Promise<boolean> {
-  return (await q.one(ANY_EXPIRED, { now })) !== null
+  return (await store.anyExpired(q, now)) !== null
 }
 
-/** Removes rows of a tenant that is being purged; answers how many. */
+/** Removes rows of a tenant that is being purged; returns how many. */
 export function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) {
-  return tx.run(PURGE, { tenant_id, rows_max, bytes_max })
+  return store.purge(tx, tenant_id, rows_max, bytes_max)
 }

@@ -232,17 +232,17 @@ forEachDatabase('A forward as work', (databases) => {
   async function inboxOf(plan: string, forward_url = 'http://receiver.test/') {
     const caller = await bench.tenant(plan)
     const inbox = await bench.db.write((tx) =>
-      inboxes.create(tx, caller, bench.services, { label: '', forward_url, ttl_seconds: 86_400 }),
+      inboxes.create(tx, caller, bench.dependencies, { label: '', forward_url, ttl_seconds: 86_400 }),
     )
     return {
       caller,
       inbox,
-      receive: () => inboxes.receive(bench.db, bench.services, inbox.token, request),
+      receive: () => inboxes.receive(bench.db, bench.dependencies, inbox.token, request),
     }
   }
 
   async function forwards(caller: AgentCaller, { id }: { id: string }) {
-    const { messages } = await inboxes.read(bench.db, caller, bench.services, bench.clock.now(), id)
+    const { messages } = await inboxes.read(bench.db, caller, bench.dependencies, bench.clock.now(), id)
     const shown = []
     for await (const { forward_status, forward_error } of messages)
       shown.push([forward_status, forward_error])
@@ -275,7 +275,7 @@ forEachDatabase('A forward as work', (databases) => {
     await bench.dispatch(bench.worker())
     bench.clock.advance(3_600_000)
     await bench.dispatch(bench.worker())
-    const { messages } = await inboxes.read(bench.db, caller, bench.services, bench.clock.now(), inbox.id)
+    const { messages } = await inboxes.read(bench.db, caller, bench.dependencies, bench.clock.now(), inbox.id)
     const shown: object[] = []
     for await (const { forward_error, forward_attempted_at } of messages) {
       shown.push({ forward_error, forward_attempted_at })
@@ -321,7 +321,7 @@ forEachDatabase('A forward as work', (databases) => {
     ],
     [
       'was deleted with its inbox',
-      ({ caller, inbox }) => inboxes.remove(bench.db, caller, bench.services, inbox.id),
+      ({ caller, inbox }) => inboxes.remove(bench.db, caller, bench.dependencies, inbox.id),
     ],
     [
       'was swept',
@@ -348,20 +348,23 @@ forEachDatabase('A forward as work', (databases) => {
   test('of a message that is gone sends nothing', async () => {
     const { caller, inbox, receive } = await inboxOf('free')
     await receive()
-    await inboxes.remove(bench.db, caller, bench.services, inbox.id)
+    await inboxes.remove(bench.db, caller, bench.dependencies, inbox.id)
     await bench.dispatch(bench.worker())
     expect(bench.network.sent).toEqual([])
     expect(await bench.jobs(caller.tenant_id)).toEqual([])
   })
 
   describe('to the published SSRF cases', () => {
-    const services = {
-      callbackRefusal: (tenant_id: string, url: string) => refusalAtCreation(strictPolicy(), tenant_id, url),
+    const dependencies = {
+      urls: {
+        callbackRefusal: (tenant_id: string, url: string) =>
+          refusalAtCreation(strictPolicy(), tenant_id, url),
+      },
     }
     test.each(ssrf_urls)('at creation: $name', async ({ name, url, allowed }) => {
       const input = { body: { forwardUrl: url } } as never
       const prepared = (async () =>
-        createInbox.prepare!({ services, caller: { tenant_id: 'ten_1' } } as never, input))()
+        createInbox.prepare!({ dependencies, caller: { tenant_id: 'ten_1' } } as never, input))()
       if (allowed || told_at_delivery.test(name)) expect(await prepared).toBeUndefined()
       else {
         await expect(prepared).rejects.toMatchObject({
@@ -380,9 +383,9 @@ forEachDatabase('A forward as work', (databases) => {
       const receiver = await newReceiver()
       receiver.answer = ({ target }) => ({ status: Number(/^\/redir\/(\d+)\?to=/.exec(target)?.[1] ?? 200) })
       const { sender, peers } = strictSender(receiver.port)
-      const { db, clock, services } = bench
+      const { db, clock, dependencies } = bench
       const worker = new JobWorker({
-        ...{ db, clock, services, internal: true, kinds: [forward_job] },
+        ...{ db, clock, dependencies, internal: true, kinds: [forward_job] },
         onStragglers: async () => {},
         onError: (error) => bench.errors.push(error),
         send: (tenant_id, request) => sender.send(tenant_id, request),

@@ -3,6 +3,7 @@
 import { Type } from 'typebox'
 import { ApiError } from '../base/errors.ts'
 import { looksLikeToken } from '../base/keys.ts'
+import { hook as hook_group } from '../contract/group.ts'
 import { type Method, type Param, route } from '../contract/route.ts'
 import { Shape } from '../contract/schemas.ts'
 import * as inboxes from './service.ts'
@@ -29,6 +30,7 @@ export const receiveDeleteBelow = hook('DELETE', '/hook/:token/*')
 
 function hook(method: Method, path: string) {
   return route({
+    group: hook_group,
     method,
     path,
     tag: 'Webhook inbox',
@@ -36,15 +38,15 @@ function hook(method: Method, path: string) {
     auth: [],
     raw: true,
     params: { token },
-    replies: { 200: Shape({ received: Type.Boolean() }) },
+    replies: { 200: { body: Shape({ received: Type.Boolean() }) } },
     errors: ['INBOX_NOT_FOUND', 'INBOX_EXPIRED'],
-    async admit(db, { token }, is_large) {
+    admit(db, { token }, is_large) {
       if (token === no_token) throw new ApiError('INBOX_NOT_FOUND')
       return is_large ? inboxes.mustReceive(db, token!) : null
     },
-    async handle({ db, services }, { params }, raw) {
+    async handle({ db, dependencies }, { params }, raw) {
       if (raw.method === 'HEAD') await inboxes.mustReceive(db, params.token)
-      else await inboxes.receive(db, services, params.token, raw)
+      else await inboxes.receive(db, dependencies, params.token, raw)
       return received
     },
   })

@@ -4,11 +4,11 @@ import { rowsOf } from '../../test/support/job-bench.ts'
 import { type Answer, forEachService, type TestService, type TestTenant } from '../../test/support/service.ts'
 import { day_ms, hour_ms, iso, second_ms } from '../base/clock.ts'
 import { type ErrorCode, errors } from '../base/errors.ts'
-import { Gate } from '../base/gate.ts'
+import { KeyedSemaphore } from '../base/keyed-semaphore.ts'
 import { hashKey, newToken } from '../base/keys.ts'
 import type { AdminCaller } from '../contract/caller.ts'
 import type { Db, Turn } from '../db/db.ts'
-import { default_plans } from '../quotas/plans.ts'
+import { default_plans } from '../features.ts'
 import * as tenants from '../tenants/service.ts'
 import { droppedUpTo, expiryOf, type InboxRow, messageCount } from './inbox.ts'
 import * as inboxes from './service.ts'
@@ -401,10 +401,14 @@ forEachService('Inboxes', (service) => {
         address: '192.0.2.1',
       }
       const { db } = service.app
-      const gate = new Gate(service.clock)
-      const services = { plans: default_plans, wake() {}, waiters: { tell() {} }, gate }
+      const semaphore = new KeyedSemaphore(service.clock)
+      const dependencies = {
+        plans: default_plans,
+        jobs: { wake() {} },
+        shared: { notifier: { notify() {} }, semaphore },
+      }
       await Promise.all(
-        Array.from({ length: 501 }, () => inboxes.receive(db, services, inbox.token, request)),
+        Array.from({ length: 501 }, () => inboxes.receive(db, dependencies, inbox.token, request)),
       )
       await service.ask('DELETE', `/api/webhook/${inbox.id}`, { key: tenant.api_key })
       const left = async () => {
@@ -498,12 +502,16 @@ test('messages wait in a line for each inbox, so that those of one do not keep o
       return true
     },
   } as unknown as Db
-  const gate = new Gate(new TestClock())
-  const services = { plans: default_plans, wake() {}, waiters: { tell() {} }, gate }
+  const semaphore = new KeyedSemaphore(new TestClock())
+  const dependencies = {
+    plans: default_plans,
+    jobs: { wake() {} },
+    shared: { notifier: { notify() {} }, semaphore },
+  }
   const request = { method: 'POST', headers: new Headers(), bytes: Buffer.from('x'), url: '/hook/t' }
   const [one, other] = [newToken(), newToken()]
   for (const token of [one, other, one])
-    await inboxes.receive(db, services, token, { ...request, address: '192.0.2.1' })
+    await inboxes.receive(db, dependencies, token, { ...request, address: '192.0.2.1' })
   expect(lines[0]).toBe(lines[2]!)
   expect(lines[0]).not.toBe(lines[1]!)
 })

@@ -1,7 +1,7 @@
 // A message: what is kept of a request, and how it is shown. No imports from db or http.
 
 import { iso, isoOrNull, type Millis } from '../base/clock.ts'
-import { decodeUtf8, levels_max, scanObject } from '../base/json.ts'
+import { decodeUtf8, levels_max, quoted, scanObject } from '../base/json.ts'
 import { limit } from '../base/limit.ts'
 import type { RawRequest } from '../contract/route.ts'
 import { RawJson } from '../contract/schemas.ts'
@@ -89,9 +89,9 @@ function headersText(headers: Headers): string {
     if (name === dropped_header) continue
     // The only name that comes once for each time it was sent.
     if (name === 'set-cookie') cookies += cookies === '' ? value : `, ${value}`
-    else text += `${text === '' ? '{' : ','}${JSON.stringify(name)}:${JSON.stringify(value)}`
+    else text += `${text === '' ? '{' : ','}${quoted(name)}:${quoted(value)}`
   }
-  if (cookies !== '') text += `${text === '' ? '{' : ','}"set-cookie":${JSON.stringify(cookies)}`
+  if (cookies !== '') text += `${text === '' ? '{' : ','}"set-cookie":${quoted(cookies)}`
   return text === '' ? '{}' : `${text}}`
 }
 

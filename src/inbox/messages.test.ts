@@ -379,14 +379,14 @@ forEachDatabase('A detail that is sent one by one', (databases) => {
     const bench = await Bench.open(databases)
     const caller = await bench.tenant('free')
     const { id, token } = await bench.db.write((tx) =>
-      inboxes.create(tx, caller, bench.services, { label: '', forward_url: null, ttl_seconds: 86_400 }),
+      inboxes.create(tx, caller, bench.dependencies, { label: '', forward_url: null, ttl_seconds: 86_400 }),
     )
     const request = { method: 'POST', headers: new Headers(), url: '/hook/t', address: '192.0.2.1' }
     for (let n = 1; n <= 5; n++) {
       const bytes = Buffer.alloc(mib, `${n}`)
-      await inboxes.receive(bench.db, bench.services, token, { ...request, bytes })
+      await inboxes.receive(bench.db, bench.dependencies, token, { ...request, bytes })
     }
-    const { messages } = await inboxes.read(bench.db, caller, bench.services, bench.clock.now(), id)
+    const { messages } = await inboxes.read(bench.db, caller, bench.dependencies, bench.clock.now(), id)
     await bench.write('delete from inbox_messages where inbox_id = :id and seq <= 2', { id })
     const seen: string[] = []
     for await (const { body } of messages) seen.push(body[0]!)

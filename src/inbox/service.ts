@@ -1,16 +1,17 @@
 // Webhook inboxes: one function per verb, and what is received. The job of a forward is in jobs.ts.
 
+import './errors.ts'
 import type { Millis } from '../base/clock.ts'
 import { ApiError, invalid } from '../base/errors.ts'
-import type { Gate } from '../base/gate.ts'
 import { newId, newSequencedId, sequenceOf } from '../base/ids.ts'
+import type { KeyedSemaphore } from '../base/keyed-semaphore.ts'
 import { hashKey, looksLikeToken, newToken } from '../base/keys.ts'
 import { limit } from '../base/limit.ts'
 import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
+import type { Jobs, Plans, Secrets } from '../contract/dependencies.ts'
 import { page_bytes_max } from '../contract/page.ts'
 import type { RawRequest } from '../contract/route.ts'
-import type { Plans, Secrets } from '../contract/services.ts'
-import { type Db, type Reader, type Tx, upkeep } from '../db/db.ts'
+import { type Db, type Reader, type Turn, type Tx, upkeep } from '../db/db.ts'
 import { bytesOf, row_bytes, rowBytes } from '../db/stored.ts'
 import { destinationOf } from '../jobs/job.ts'
 import * as jobs from '../jobs/service.ts'
@@ -34,9 +35,9 @@ export const countExpired = store.countExpired
 
 type InboxCaller = AdminCaller | AgentCaller
 
-interface Using {
+interface Needs {
   plans: Plans
-  secrets: Secrets
+  keys: { secrets: Secrets }
 }
 
 /** An inbox with its token in clear. */
@@ -48,17 +49,17 @@ export interface Inbox extends InboxRow {
 export async function create(
   tx: Tx,
   caller: InboxCaller,
-  { plans, secrets }: Using,
+  { plans, keys }: Needs,
   input: { label: string; forward_url: string | null; ttl_seconds: number },
 ): Promise<Inbox> {
   const { tenant_id } = caller
   const { label, forward_url, ttl_seconds } = input
   const expires_at = expiryOf(tx.now, ttl_seconds, quotas.limitOf(plans, caller.plan, 'inbox_ttl_seconds'))
-  quotas.takeBytes(tx, caller, plans, rowBytes(label, forward_url))
+  quotas.reserveBytes(tx, caller, plans, rowBytes(label, forward_url))
   const id = newId('inb', tx.now)
   const token = newToken()
-  const sealed = secrets.seal(tokenContext(tenant_id, id), token)
-  const ends = { expires_at, clear_at: expires_at + readable_ms, forget_at: expires_at + told_expired_ms }
+  const sealed = keys.secrets.seal(tokenContext(tenant_id, id), token)
+  const ends = { expires_at, clear_at: expires_at + readable_ms, delete_at: expires_at + told_expired_ms }
   await store.insert(tx, tenant_id, {
     id,
     token_hash: hashKey(token),
@@ -67,7 +68,7 @@ export async function create(
     forward_url,
     ...ends,
   })
-  await quotas.take(tx, caller, plans, 'inboxes', () => expire(tx, tenant_id))
+  await quotas.reserve(tx, caller, plans, 'inboxes', () => expire(tx, tenant_id))
   const row = { id, token, label, forward_url, last_seq: 0, first_seq: null, expires_at, created_at: tx.now }
   return { ...row, message_count: 0 }
 }
@@ -76,14 +77,14 @@ export async function create(
 export function list(
   db: Db,
   caller: InboxCaller,
-  services: Using,
+  dependencies: Needs,
   now: Millis,
   skipped: number,
   rows_max: number,
 ): Promise<{ items: Inbox[]; total: number }> {
   return db.read(caller.tenant_id, async (q) => {
     const rows = await store.list(q, caller.tenant_id, now, skipped, rows_max)
-    const items = rows.map((row) => inboxOf(caller, services, row))
+    const items = rows.map((row) => inboxOf(caller, dependencies, row))
     const counted = await quotas.usedOf(q, caller.tenant_id, 'inboxes')
     return { items, total: counted - (await store.countExpired(q, caller.tenant_id, now)) }
   })
@@ -93,15 +94,15 @@ export function list(
 export function read(
   db: Db,
   caller: InboxCaller,
-  services: Using,
+  dependencies: Needs,
   now: Millis,
   id: string,
 ): Promise<{ inbox: Inbox; messages: MessageRow[] | AsyncGenerator<MessageRow> }> {
   const key = { tenant_id: caller.tenant_id, inbox_id: id }
   return db.read(caller.tenant_id, async (q) => {
     const row = await found(q, caller, id, now)
-    const inbox = inboxOf(caller, services, row)
-    const dropped = droppedUpTo(row.last_seq, keptMax(services.plans, caller.plan))
+    const inbox = inboxOf(caller, dependencies, row)
+    const dropped = droppedUpTo(row.last_seq, keptMax(dependencies.plans, caller.plan))
     const sizes = await store.latestSizes(q, key, dropped, messages_shown_max)
     const bytes = sizes.reduce((sum, { size }) => sum + size, 0)
     if (bytes > page_bytes_max) return { inbox, messages: inParts(db, key, sizes) }
@@ -174,14 +175,14 @@ async function placeOf(
 export function remove(
   db: Db,
   { tenant_id }: InboxCaller,
-  services: Pick<Receiving, 'waiters'>,
+  dependencies: Pick<Receiving, 'shared'>,
   id: string,
 ): Promise<void> {
   return db.write(tenant_id, async (tx) => {
     const counted = await store.uncount(tx, tenant_id, id)
     if (!(await store.remove(tx, tenant_id, id))) throw new ApiError('INBOX_NOT_FOUND')
-    if (counted) await quotas.giveBack(tx, tenant_id, 'inboxes', 1)
-    tx.afterCommit(() => services.waiters.tell(waitKey(tenant_id, id)))
+    if (counted) await quotas.release(tx, tenant_id, 'inboxes', 1)
+    tx.afterCommit(() => dependencies.shared.notifier.notify(waitKey(tenant_id, id)))
   })
 }
 
@@ -191,8 +192,8 @@ async function found(q: Reader, { tenant_id }: InboxCaller, id: string, now: Mil
   return inbox
 }
 
-function inboxOf({ tenant_id, plan }: InboxCaller, { plans, secrets }: Using, row: InboxRow): Inbox {
-  const token = secrets.open(tokenContext(tenant_id, row.id), row.token)
+function inboxOf({ tenant_id, plan }: InboxCaller, { plans, keys }: Needs, row: InboxRow): Inbox {
+  const token = keys.secrets.open(tokenContext(tenant_id, row.id), row.token)
   return { ...row, token, message_count: messageCount(row, keptMax(plans, plan)) }
 }
 
@@ -207,9 +208,8 @@ function tokenContext(tenant_id: string, id: string): string {
 
 interface Receiving {
   plans: Plans
-  wake(due_at: Millis): void
-  waiters: { tell(key: string): void }
-  gate: Gate
+  jobs: Pick<Jobs, 'wake'>
+  shared: { notifier: { notify(key: string): void }; semaphore: KeyedSemaphore }
 }
 
 /** How many of the messages that a smaller plan no longer keeps go with each that comes. */
@@ -223,32 +223,40 @@ const dropped_rows_max = limit(
 /** Resolves once the message is durable. Throws INBOX_NOT_FOUND, INBOX_EXPIRED. */
 export async function receive(
   db: Db,
-  services: Receiving,
+  dependencies: Receiving,
   token: string,
   request: RawRequest,
 ): Promise<void> {
   const token_hash = tokenHash(token)
   const incoming = incomingOf(request)
-  const received = await services.gate.run(`hook ${token_hash}`, () =>
-    keep(db, services, token_hash, incoming),
+  const turn = { key: `hook ${token_hash}`, row: token_hash, group: 'hook' }
+  const received = await dependencies.shared.semaphore.run(turn.key, () =>
+    keep(db, dependencies, turn, incoming),
   )
   if (!received) throw await refusal(db, token_hash)
 }
 
 /** False when nothing may be received here. */
-function keep(db: Db, services: Receiving, token_hash: string, incoming: Incoming): Promise<boolean> {
-  return db.write({ key: `hook ${token_hash}`, row: token_hash, group: 'hook' }, async (tx) => {
-    if (tx.disk_full && (await isOpen(tx, token_hash))) quotas.mustHaveDisk(tx)
+function keep(
+  db: Db,
+  dependencies: Receiving,
+  turn: Turn & { row: string },
+  incoming: Incoming,
+): Promise<boolean> {
+  const token_hash = turn.row
+  return db.write(turn, async (tx) => {
+    if (tx.disk_full && (await isOpen(tx, token_hash))) quotas.requireDisk(tx)
     const inbox = await store.receive(tx, token_hash)
     if (!inbox) return false
     const id = newSequencedId('msg', tx.now, inbox.seq)
-    await store.add(tx, inbox, { ...incoming, id, ...firstForward(inbox, incoming) })
-    const dropped = droppedUpTo(inbox.seq, keptMax(services.plans, inbox.plan))
+    const { forward_status, forward_error } = firstForward(inbox, incoming)
+    await store.add(tx, inbox, { id, incoming, forward_status, forward_error })
+    const dropped = droppedUpTo(inbox.seq, keptMax(dependencies.plans, inbox.plan))
     // The job before the messages, as its settlement does: otherwise the two would wait for each other.
-    if (inbox.forward_url !== null) await enqueueForward(tx, services, inbox, incoming, id, dropped)
+    if (inbox.forward_url !== null) await enqueueForward(tx, dependencies, inbox, incoming, id, dropped)
     if (dropped > 0) await drop(tx, inbox, dropped)
-    await makeRoom(tx, services.plans, inbox, row_bytes + incoming.size)
-    tx.afterCommit(() => services.waiters.tell(waitKey(inbox.tenant_id, inbox.id)))
+    await makeRoom(tx, dependencies.plans, inbox, row_bytes + incoming.size)
+    tx.afterCommit(() => dependencies.shared.notifier.notify(waitKey(inbox.tenant_id, inbox.id)))
     return true
   })
 }
@@ -280,7 +288,7 @@ const room_bytes_max = limit(
 async function makeRoom(tx: Tx, plans: Plans, inbox: store.Received, bytes: number): Promise<void> {
   const { tenant_id, plan, storage_bytes_max } = inbox
   const tenant = { tenant_id, plan, storage_bytes_max, stored_bytes: inbox.stored_bytes ?? 0 }
-  const over = quotas.overBy(tx, { ...tenant, status: 'active' }, plans, bytes)
+  const over = quotas.overBy(tx, tenant, plans, bytes)
   tx.stores(tenant_id, bytes)
   if (!over) return
   let missing = Math.min(over.used + bytes - over.limit, Math.max(bytes, room_bytes_max))
@@ -292,10 +300,10 @@ async function makeRoom(tx: Tx, plans: Plans, inbox: store.Received, bytes: numb
   }
   if (going.length === 0) return
   if (inbox.forward_url !== null) for (const seq of going) await cancelForward(tx, inbox, seq)
-  forgetMessages(tx, tenant_id, await store.dropUpTo(tx, inbox, going.at(-1)!, room_rows_max))
+  deductMessages(tx, tenant_id, await store.dropUpTo(tx, inbox, going.at(-1)!, room_rows_max))
 }
 
-function forgetMessages(tx: Tx, tenant_id: string, gone: { bytes: number }[]): number {
+function deductMessages(tx: Tx, tenant_id: string, gone: { bytes: number }[]): number {
   tx.stores(tenant_id, -bytesOf(gone) - gone.length * row_bytes)
   return gone.length
 }
@@ -331,13 +339,13 @@ async function drop(tx: Tx, inbox: store.Received, dropped: number): Promise<voi
     inbox.first_seq < dropped
       ? await store.dropUpTo(tx, inbox, dropped, dropped_rows_max)
       : await store.drop(tx, inbox, dropped)
-  forgetMessages(tx, inbox.tenant_id, gone)
+  deductMessages(tx, inbox.tenant_id, gone)
 }
 
 /** A forward waits no longer than its message is kept, so that a dead receiver fills nothing. */
 async function enqueueForward(
   tx: Tx,
-  services: Receiving,
+  dependencies: Receiving,
   { tenant_id, id: inbox_id, seq, forward_url }: store.Received,
   { hops }: Incoming,
   message_id: string,
@@ -345,7 +353,7 @@ async function enqueueForward(
 ): Promise<void> {
   if (dropped > 0) await cancelForward(tx, { tenant_id, id: inbox_id }, dropped)
   if (hops >= hops_max) return
-  await jobs.enqueue(tx, services, {
+  await jobs.enqueue(tx, dependencies.jobs, {
     tenant_id,
     kind: forward_job,
     source_id: sourceOf(inbox_id, seq),
@@ -392,30 +400,30 @@ export async function sweep(db: Db, now: Millis): Promise<{ expired: number; mor
   const clearable = await store.clearable(db, now, inboxes_a_step_max)
   let cleared = 0
   for (const key of clearable) cleared += (await db.write(upkeep, (tx) => clear(tx, key))) ? 1 : 0
-  const forgettable = await store.forgettable(db, now, inboxes_a_step_max)
-  for (const key of forgettable) await db.write(upkeep, (tx) => forget(tx, key))
+  const deletable = await store.deletable(db, now, inboxes_a_step_max)
+  for (const key of deletable) await db.write(upkeep, (tx) => deleteRow(tx, key))
   const more =
     expired >= expired_rows_max ||
     cleared < clearable.length ||
-    [clearable, forgettable].some(({ length }) => length === inboxes_a_step_max)
+    [clearable, deletable].some(({ length }) => length === inboxes_a_step_max)
   return { expired, more }
 }
 
 async function expire(tx: Tx, tenant_id: string): Promise<number> {
   await quotas.lock(tx, tenant_id, 'inboxes')
   const expired = await store.expire(tx, tenant_id, expired_rows_max)
-  if (expired > 0) await quotas.giveBack(tx, tenant_id, 'inboxes', expired)
+  if (expired > 0) await quotas.release(tx, tenant_id, 'inboxes', expired)
   return expired
 }
 
-async function forget(tx: Tx, key: store.InboxKey): Promise<void> {
-  const gone = await store.forget(tx, key)
+async function deleteRow(tx: Tx, key: store.InboxKey): Promise<void> {
+  const gone = await store.deleteRow(tx, key)
   if (gone) tx.stores(key.tenant_id, -gone.bytes - row_bytes)
 }
 
 /** True when nothing is left to clear. */
 async function clear(tx: Tx, key: store.InboxKey): Promise<boolean> {
-  forgetMessages(tx, key.tenant_id, await store.clear(tx, key, cleared_rows_max, cleared_bytes_max))
+  deductMessages(tx, key.tenant_id, await store.clear(tx, key, cleared_rows_max, cleared_bytes_max))
   return store.cleared(tx, key)
 }
 

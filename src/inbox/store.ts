@@ -1,7 +1,7 @@
 // Every statement on inboxes and inbox_messages.
 //
 // An inbox lives until it expires, is readable for a day after that, loses its messages then (clear_at), and its row
-// a week after it expired (forget_at). A deleted one is gone at once, and the sweep removes what is left of it.
+// a week after it expired (delete_at). A deleted one is gone at once, and the sweep removes what is left of it.
 
 import type { Millis } from '../base/clock.ts'
 import { inChunk } from '../db/chunk.ts'
@@ -18,10 +18,10 @@ const table = { table: 'inboxes', key: 'tenant_id, id' }
 const INSERT = sql(
   'inbox.insert',
   `insert into inboxes
-     (tenant_id, id, token_hash, token, label, forward_url, last_seq, counted, deleted, expires_at, clear_at, forget_at,
+     (tenant_id, id, token_hash, token, label, forward_url, last_seq, counted, deleted, expires_at, clear_at, delete_at,
       created_at)
    values
-     (:tenant_id, :id, :token_hash, :token, :label, :forward_url, 0, 1, 0, :expires_at, :clear_at, :forget_at, :now)`,
+     (:tenant_id, :id, :token_hash, :token, :label, :forward_url, 0, 1, 0, :expires_at, :clear_at, :delete_at, :now)`,
 )
 
 const columns = `id, token, label, forward_url, last_seq, expires_at, created_at,
@@ -51,7 +51,7 @@ const UNCOUNT = sql(
 
 const DELETE = sql(
   'inbox.delete',
-  `update inboxes set deleted = 1, clear_at = :now, forget_at = :now
+  `update inboxes set deleted = 1, clear_at = :now, delete_at = :now
     where ${here} and deleted = 0 and expires_at > :expired_after`,
 )
 
@@ -73,7 +73,7 @@ const RECEIVE = sql<Received>(
 const BY_TOKEN = sql<{ tenant_id: string; expires_at: Millis }>(
   'inbox.by_token',
   `select tenant_id, expires_at from inboxes
-    where token_hash = :token_hash and deleted = 0 and forget_at > :now
+    where token_hash = :token_hash and deleted = 0 and delete_at > :now
       and exists (select 1 from tenants where tenants.tenant_id = inboxes.tenant_id and tenants.status = 'active')`,
 )
 
@@ -205,14 +205,14 @@ const CLEARED = sql(
       and not exists (select 1 from inbox_messages m where m.tenant_id = :tenant_id and m.inbox_id = :inbox_id)`,
 )
 
-const FORGETTABLE = sql<InboxKey>(
-  'inbox.forgettable',
-  `select tenant_id, id as inbox_id from inboxes {by inboxes_forgetting}
-    where clear_at is null and forget_at <= :now order by forget_at limit :rows_max`,
+const DELETABLE = sql<InboxKey>(
+  'inbox.deletable',
+  `select tenant_id, id as inbox_id from inboxes {by inboxes_deleting}
+    where clear_at is null and delete_at <= :now order by delete_at limit :rows_max`,
 )
 
-const FORGET = sql<Sized>(
-  'inbox.forget',
+const DELETE_ROW = sql<Sized>(
+  'inbox.delete_row',
   `delete from inboxes where tenant_id = :tenant_id and id = :inbox_id
    returning octet_length(label) + coalesce(octet_length(forward_url), 0) as bytes`,
 )
@@ -258,7 +258,7 @@ export interface NewInbox {
   forward_url: string | null
   expires_at: Millis
   clear_at: Millis
-  forget_at: Millis
+  delete_at: Millis
 }
 
 export function insert(tx: Tx, tenant_id: string, inbox: NewInbox) {
@@ -296,14 +296,21 @@ export function byToken(q: Reader, token_hash: string, now: Millis) {
   return q.one(BY_TOKEN, { token_hash, now })
 }
 
-interface NewMessage extends Incoming {
+interface NewMessage {
   id: string
+  incoming: Incoming
   forward_status: MessageRow['forward_status']
   forward_error: string | null
 }
 
-export function add(tx: Tx, { tenant_id, id: inbox_id, seq }: Received, { hops: _, ...message }: NewMessage) {
-  return tx.run(ADD, { tenant_id, inbox_id, seq, ...message, now: tx.now })
+export function add(tx: Tx, { tenant_id, id: inbox_id, seq }: Received, message: NewMessage) {
+  const { id, incoming, forward_status, forward_error } = message
+  const { size, method, kind, encoding, source_ip, content_type, path, query, headers, body } = incoming
+  // biome-ignore format: as the columns of the statement
+  return tx.run(ADD, {
+    tenant_id, inbox_id, seq, size, id, method, kind, encoding, forward_status, forward_error, source_ip,
+    content_type, now: tx.now, path, query, headers, body,
+  })
 }
 
 /** Removes this message. Without a subquery, which would cost ten times as much: it runs with almost every message. */
@@ -418,12 +425,12 @@ export async function cleared(tx: Tx, { tenant_id, inbox_id }: InboxKey): Promis
 }
 
 /** Inboxes without messages whose time to be told of is over. */
-export function forgettable(q: Reader, now: Millis, rows_max: number) {
-  return q.all(FORGETTABLE, { now, rows_max })
+export function deletable(q: Reader, now: Millis, rows_max: number) {
+  return q.all(DELETABLE, { now, rows_max })
 }
 
-export function forget(tx: Tx, { tenant_id, inbox_id }: InboxKey) {
-  return tx.one(FORGET, { tenant_id, inbox_id })
+export function deleteRow(tx: Tx, { tenant_id, inbox_id }: InboxKey) {
+  return tx.one(DELETE_ROW, { tenant_id, inbox_id })
 }
 
 /** An inbox of this tenant that has messages; null when none has. */

@@ -8,8 +8,11 @@ import { Nullable, Page, Shape, Time } from '../contract/schemas.ts'
 import { attemptOf } from './job.ts'
 import * as jobs from './service.ts'
 
+/** Of the table that the CLI prints. */
+export const attempt_columns = ['attempt', 'started_at', 'duration_ms', 'status_code', 'error', 'webhook_id']
+
 export const AttemptPage = Page(
-  Shape({
+  Shape('Attempt', {
     attempt: Type.Integer({ description: '1, 2 or 3.' }),
     webhook_id: Type.String({ description: 'The webhook-id header, the same on every retry.' }),
     started_at: Time('When it began.'),
@@ -35,5 +38,5 @@ export async function attemptPage(
   const before_seq = request.after ? Number(request.after[0]) : Number.MAX_SAFE_INTEGER
   const key = { tenant_id: context.caller.tenant_id, source, source_id: id }
   const rows = await jobs.attempts(context.db, key, before_seq, request.rows_max)
-  return pageOf(context, request, rows, attemptOf, (row) => [row.seq])
+  return pageOf(context, request, { rows, itemOf: attemptOf, positionOf: (row) => [row.seq] })
 }

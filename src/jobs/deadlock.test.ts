@@ -74,10 +74,10 @@ describe('On PostgreSQL no deadlock comes of', () => {
   async function fullInbox() {
     const caller = await bench.tenant('free')
     const settings = { label: '', forward_url: 'http://receiver.test/', ttl_seconds: 86_400 }
-    const { token } = await bench.db.write((tx) => inboxes.create(tx, caller, bench.services, settings))
+    const { token } = await bench.db.write((tx) => inboxes.create(tx, caller, bench.dependencies, settings))
     const bytes = Buffer.from('x')
     const request = { method: 'POST', headers: new Headers(), bytes, url: '/hook/t', address: '192.0.2.1' }
-    const receive = () => inboxes.receive(bench.db, bench.services, token, request)
+    const receive = () => inboxes.receive(bench.db, bench.dependencies, token, request)
     for (let n = 0; n < 100; n++) await receive()
     return { caller, receive }
   }
@@ -117,7 +117,7 @@ describe('On PostgreSQL no deadlock comes of', () => {
         paused.resolve()
         return lockWaited(bench)
       })
-      return forward_job.settle(pausing, bench.services, leased, delivered())
+      return forward_job.settle(pausing, bench.dependencies, leased, delivered())
     })
     await paused.promise
     await Promise.all([settling, receive()])
@@ -154,7 +154,7 @@ describe('On PostgreSQL no deadlock comes of', () => {
     [
       'schedule',
       (caller) => schedule(bench, caller),
-      (tx, leased) => schedule_job.settle(tx, bench.services, leased, delivered()),
+      (tx, leased) => schedule_job.settle(tx, bench.dependencies, leased, delivered()),
       'schedules.fired',
     ],
     [
@@ -163,7 +163,7 @@ describe('On PostgreSQL no deadlock comes of', () => {
         const made = await checkpoint(bench, caller)
         return approve(bench, caller, made.id)
       },
-      (tx, leased) => callback_job.settle(tx, bench.services, leased, delivered()),
+      (tx, leased) => callback_job.settle(tx, bench.dependencies, leased, delivered()),
       'checkpoints.callbacks',
     ],
   ]

@@ -3,14 +3,14 @@
 
 import type { Millis } from '../base/clock.ts'
 import type { Outgoing } from '../callbacks/deliver.ts'
-import type { Services } from '../contract/services.ts'
+import type { Dependencies } from '../contract/dependencies.ts'
 import type { Db, Tx } from '../db/db.ts'
 import type { AttemptResult, LeasedJob } from './job.ts'
 
 /** The worker hands this to a kind, beside the job. */
 export interface MessageContext {
   db: Db
-  services: Services
+  dependencies: Dependencies
   /** When the attempt began. */
   started_at: Millis
 }
@@ -34,16 +34,23 @@ export interface SendingKind extends Facts {
   begun: Counter
   /** The request of an attempt. Null: nothing is left to send. `paused`: the tenant's jobs are paused. */
   message(context: MessageContext, job: LeasedJob): Promise<Outgoing | 'paused' | null>
-  settle(tx: Tx, services: Services, job: LeasedJob, result: AttemptResult): Promise<Counter>
+  settle(tx: Tx, dependencies: Dependencies, job: LeasedJob, result: AttemptResult): Promise<Counter>
 }
 
 /** Sends nothing: the job is settled when it is due. */
 export interface LocalKind extends Facts {
   message: null
-  settle(tx: Tx, services: Services, job: LeasedJob): Promise<Counter>
+  settle(tx: Tx, dependencies: Dependencies, job: LeasedJob): Promise<Counter>
 }
 
 export type JobKind = SendingKind | LocalKind
+
+declare module '../contract/feature.ts' {
+  interface Feature {
+    /** Kinds of jobs that it runs. */
+    jobs?: readonly JobKind[]
+  }
+}
 
 export type JobKinds = ReadonlyMap<string, JobKind>
 

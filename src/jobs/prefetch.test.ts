@@ -151,7 +151,7 @@ forEachDatabase('jobs that are prefetched', (databases) => {
     const { caller, worker } = await quickLane(84)
     const [row] = await waiting(caller)
     const callback_url = 'http://new.test/x'
-    await schedules.update(bench.db, caller, bench.services, row!.source_id, { callback_url })
+    await schedules.update(bench.db, caller, bench.dependencies, row!.source_id, { callback_url })
     bench.network.answer = () => 204
     await bench.drain()
     while ((await fired(caller)) < lane_max + 84) {
@@ -206,7 +206,7 @@ forEachDatabase('jobs that are prefetched', (databases) => {
   test('is signed with the secrets of the time when it is sent', async () => {
     const { caller } = await quickLane(84)
     const admin = { ...caller, kind: 'admin' as const }
-    await tenants.rotateSigningSecret(bench.db, bench.services, admin, caller.tenant_id)
+    await tenants.rotateSigningSecret(bench.db, bench.dependencies, admin, caller.tenant_id)
     await bench.drain()
     const signatures = bench.network.sent.map(
       ({ headers }) => headers['webhook-signature']!.split(' ').length,
@@ -217,12 +217,12 @@ forEachDatabase('jobs that are prefetched', (databases) => {
   test('is not sent when its tenant is deleted meanwhile, and was no attempt', async () => {
     const { caller, worker } = await quickLane(84)
     const admin = { ...caller, kind: 'admin' as const }
-    await tenants.remove(bench.db, bench.services, admin, caller.tenant_id)
+    await tenants.remove(bench.db, bench.dependencies, admin, caller.tenant_id)
     await bench.drain()
     while ((await fired(caller)) < 2 * lane_max) await bench.db.quiet()
     expect(bench.network.sent).toHaveLength(lane_max)
     expect((await bench.jobs(caller.tenant_id)).filter(isUntried)).toHaveLength(prefetch_max)
-    await tenants.restore(bench.db, bench.services, admin, caller.tenant_id)
+    await tenants.restore(bench.db, bench.dependencies, admin, caller.tenant_id)
     bench.network.answer = () => 204
     bench.clock.advance(1_000)
     await bench.dispatch(worker)

@@ -20,20 +20,20 @@ interface Wakeable {
 }
 
 /** Adds a job and, once that is durable, wakes the worker for it. */
-export async function enqueue(tx: Tx, services: Wakeable, job: store.NewJob): Promise<void> {
+export async function enqueue(tx: Tx, wakeable: Wakeable, job: store.NewJob): Promise<void> {
   await store.enqueue(tx, job)
-  tx.afterCommit(() => services.wake(job.next_at))
+  tx.afterCommit(() => wakeable.wake(job.next_at))
 }
 
 /** Moves a job to another time. False when it is gone. */
 export async function reschedule(
   tx: Tx,
-  services: Wakeable,
+  wakeable: Wakeable,
   job: store.Rescheduled,
   again_at: Millis = job.next_at,
 ): Promise<boolean> {
   const rescheduled = await store.reschedule(tx, job, again_at)
-  if (rescheduled) tx.afterCommit(() => services.wake(job.next_at))
+  if (rescheduled) tx.afterCommit(() => wakeable.wake(job.next_at))
   return rescheduled
 }
 
@@ -43,7 +43,7 @@ export async function reschedule(
  */
 export async function endAttempt(
   tx: Tx,
-  services: Wakeable,
+  wakeable: Wakeable,
   kind: JobKind,
   job: LeasedJob,
   result: AttemptResult,
@@ -53,7 +53,7 @@ export async function endAttempt(
   await store.log(tx, kind, job, result)
   if (!held) return 'lost'
   if (next_at === null) return 'done'
-  tx.afterCommit(() => services.wake(next_at))
+  tx.afterCommit(() => wakeable.wake(next_at))
   return 'retrying'
 }
 

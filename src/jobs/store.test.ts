@@ -219,7 +219,7 @@ forEachDatabase('jobs', (databases) => {
 
     test('is not given while the tenant waits for deletion, even on work that came in at the last moment', async () => {
       const caller = await bench.tenant()
-      await tenants.remove(bench.db, bench.services, { ...caller, kind: 'admin' }, caller.tenant_id)
+      await tenants.remove(bench.db, bench.dependencies, { ...caller, kind: 'admin' }, caller.tenant_id)
       expect(await lease(await plan(caller.tenant_id))).toEqual([])
     })
   })

@@ -431,10 +431,12 @@ forEachDatabase('a tick', (databases) => {
       const forwarding = async (url: string, count: number) => {
         const caller = await bench.tenant()
         const settings = { label: '', forward_url: url, ttl_seconds: 86_400 }
-        const { token } = await bench.db.write((tx) => inboxes.create(tx, caller, bench.services, settings))
+        const { token } = await bench.db.write((tx) =>
+          inboxes.create(tx, caller, bench.dependencies, settings),
+        )
         const bytes = Buffer.from('x')
         const request = { method: 'POST', headers: new Headers(), bytes, url: '/hook/t', address: '' }
-        const receive = () => inboxes.receive(bench.db, bench.services, token, request)
+        const receive = () => inboxes.receive(bench.db, bench.dependencies, token, request)
         for (let n = 0; n < count; n += 50) await Promise.all(Array.from({ length: 50 }, receive))
         return receive
       }
@@ -535,7 +537,7 @@ forEachDatabase('a tick', (databases) => {
       { tenant_id: deleted.tenant_id, next_at: bench.clock.now() + day_ms },
     )
     await manySchedules(bench, other, 20, (i) => ({ callback_url: `http://h-${i}.test/` }))
-    await tenants.remove(bench.db, bench.services, { ...deleted, kind: 'admin' }, deleted.tenant_id)
+    await tenants.remove(bench.db, bench.dependencies, { ...deleted, kind: 'admin' }, deleted.tenant_id)
     bench.network.answer = () => 204
     const began = bench.clock.monotonic()
     let looked_after: number | null = null

@@ -59,7 +59,7 @@ forEachDatabase('work whose name could not be looked up yet', (databases) => {
     const { id } = await schedule(bench, caller)
     await bench.dispatch(bench.worker())
     const fire_at = bench.clock.now() + 3_600_000
-    await schedules.update(bench.db, caller, bench.services, id, { fire_at })
+    await schedules.update(bench.db, caller, bench.dependencies, id, { fire_at })
     await bench.settle('untried')
     const [row] = await bench.jobs(caller.tenant_id)
     expect([row!.next_at, row!.attempts]).toEqual([fire_at, 0])

@@ -124,7 +124,7 @@ forEachDatabase('a database that fails', (databases) => {
   test('may hold due work that nobody may lease: it is not asked for again and again, and keeps no tick waiting', async () => {
     const caller = await bench.tenant()
     const admin = { ...caller, kind: 'admin' as const }
-    await tenants.remove(bench.db, bench.services, admin, caller.tenant_id)
+    await tenants.remove(bench.db, bench.dependencies, admin, caller.tenant_id)
     // Accepted on another node just before it learnt of the deletion.
     await schedule(bench, caller)
     const other = await bench.tenant()

@@ -55,7 +55,12 @@ forEachDatabase('due work', (databases) => {
       bench.clock.advance(1)
       await bench.dispatch(worker)
       const [row] = await bench.jobs(caller.tenant_id)
-      const secrets = await tenants.signingSecrets(bench.db, bench.services.secrets, caller.tenant_id, now())
+      const secrets = await tenants.signingSecrets(
+        bench.db,
+        bench.dependencies.keys.secrets,
+        caller.tenant_id,
+        now(),
+      )
       const signed = {
         id: row!.event_id,
         timestamp_seconds: now() / 1_000,
@@ -258,7 +263,7 @@ forEachDatabase('due work', (databases) => {
       const worker = bench.worker()
       await bench.dispatch(worker)
       const fire_at = now() + 60_000
-      await schedules.update(bench.db, caller, bench.services, id, { fire_at })
+      await schedules.update(bench.db, caller, bench.dependencies, id, { fire_at })
       await bench.settle(204)
       expect(await read(caller, id)).toMatchObject({ status: 'pending', attempts: 0, next_at: fire_at })
       bench.clock.advance(60_000)
@@ -280,7 +285,7 @@ forEachDatabase('due work', (databases) => {
         const { id } = await schedule(bench, caller)
         const worker = bench.worker()
         await bench.dispatch(worker)
-        await schedules.update(bench.db, caller, bench.services, id, change)
+        await schedules.update(bench.db, caller, bench.dependencies, id, change)
         await bench.settle(204)
         expect(await read(caller, id)).toMatchObject({ status: 'pending' })
         bench.clock.advance(1_000)
@@ -295,7 +300,7 @@ forEachDatabase('due work', (databases) => {
       const caller = await bench.tenant()
       const { id } = await schedule(bench, caller)
       for (let i = 0; i < 3; i++) await diesAfterLease(caller, 'schedule', id)
-      await schedules.update(bench.db, caller, bench.services, id, { callback_url: 'http://new.test/x' })
+      await schedules.update(bench.db, caller, bench.dependencies, id, { callback_url: 'http://new.test/x' })
       await bench.dispatch(bench.worker())
       expect(urls(bench.network.held)).toEqual(['http://new.test/x'])
       await bench.settle(200)
@@ -312,7 +317,7 @@ forEachDatabase('due work', (databases) => {
         bench.clock.advance(wait_ms)
       }
       await bench.dispatch(worker)
-      await schedules.update(bench.db, caller, bench.services, id, { callback_url: 'http://new.test/x' })
+      await schedules.update(bench.db, caller, bench.dependencies, id, { callback_url: 'http://new.test/x' })
       await bench.settle(500)
       bench.clock.advance(1_000)
       await bench.dispatch(worker)
@@ -354,7 +359,7 @@ forEachDatabase('due work', (databases) => {
       const { id } = await schedule(bench, caller)
       const [before] = await bench.jobs(caller.tenant_id)
       const change = { callback_payload: '{"n": 2}' }
-      beforeRead(() => schedules.update(bench.db, caller, bench.services, id, change))
+      beforeRead(() => schedules.update(bench.db, caller, bench.dependencies, id, change))
       const worker = bench.worker()
       await bench.dispatch(worker)
       expect(bench.network.sent).toEqual([])
@@ -402,7 +407,7 @@ forEachDatabase('due work', (databases) => {
         bench.db.write((tx) => store.lease(tx, caller.tenant_id, timeout_job, [id], tx.now + lease_ms))
       const [leased] = await lease()
       await approve(bench, caller, id)
-      const settled = await bench.db.write((tx) => timeout_job.settle(tx, bench.services, leased!))
+      const settled = await bench.db.write((tx) => timeout_job.settle(tx, bench.dependencies, leased!))
       expect(settled).toBeNull()
       expect(await readCheckpoint(caller, id)).toMatchObject({ status: 'approved', resolved_by: 'admin' })
       expect((await bench.jobs(caller.tenant_id)).map(({ kind }) => kind)).toEqual(['callback'])
@@ -526,7 +531,7 @@ forEachDatabase('due work', (databases) => {
       const rows = await bench.jobs(caller.tenant_id)
       const waiting = rows.find(({ event_id }) => event_id !== first!.headers['webhook-id'])!.source_id
       const callback_url = 'http://new.test/x'
-      await schedules.update(bench.db, caller, bench.services, waiting, { callback_url })
+      await schedules.update(bench.db, caller, bench.dependencies, waiting, { callback_url })
       await bench.settle(200)
       await bench.drain(200)
       expect(urls(bench.network.sent)).toEqual([`${hook}/path`, callback_url])
@@ -608,13 +613,13 @@ forEachDatabase('due work', (databases) => {
       const admin = { ...caller, kind: 'admin' as const }
       const { id } = await schedule(bench, caller, { fire_at: now() + 1_000 })
       const waiting = await checkpoint(bench, caller, { expires_at: now() + 1_000 })
-      await tenants.remove(bench.db, bench.services, admin, caller.tenant_id)
+      await tenants.remove(bench.db, bench.dependencies, admin, caller.tenant_id)
       bench.clock.advance(60_000)
       const worker = bench.worker()
       await bench.dispatch(worker)
       expect(bench.network.sent).toEqual([])
       expect(await readCheckpoint(caller, waiting.id)).toMatchObject({ status: 'pending' })
-      await tenants.restore(bench.db, bench.services, admin, caller.tenant_id)
+      await tenants.restore(bench.db, bench.dependencies, admin, caller.tenant_id)
       expect(bench.woken).toContain(now())
       bench.network.answer = () => 204
       await bench.dispatch(worker)
@@ -628,7 +633,7 @@ forEachDatabase('due work', (databases) => {
       const worker = bench.worker()
       await bench.dispatch(worker)
       const admin = { ...caller, kind: 'admin' as const }
-      await tenants.remove(bench.db, bench.services, admin, caller.tenant_id)
+      await tenants.remove(bench.db, bench.dependencies, admin, caller.tenant_id)
       await bench.settle(500)
       bench.clock.advance(60_000)
       await bench.dispatch(worker)

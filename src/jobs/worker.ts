@@ -4,7 +4,7 @@
 import type { Clock } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import type { Outcome, Outgoing } from '../callbacks/deliver.ts'
-import type { Services } from '../contract/services.ts'
+import type { Dependencies } from '../contract/dependencies.ts'
 import { type Db, dueWork } from '../db/db.ts'
 import { Coalescer } from './coalesce.ts'
 import { ConcurrencyLimiter, node_max } from './concurrency.ts'
@@ -45,7 +45,7 @@ const look_again_ms = 50
 export interface WorkerOptions {
   db: Db
   clock: Clock
-  services: Services
+  dependencies: Dependencies
   kinds: readonly JobKind[]
   /** True when due jobs start by themselves (TICK=internal), false when at ticks only. */
   internal: boolean
@@ -238,20 +238,20 @@ export class JobWorker {
   }
 
   async #settleLocal(job: LeasedJob, kind: LocalKind): Promise<undefined> {
-    const { db, services } = this.options
-    this.#count(await db.write(dueWork(job.tenant_id), (tx) => kind.settle(tx, services, job)))
+    const { db, dependencies } = this.options
+    this.#count(await db.write(dueWork(job.tenant_id), (tx) => kind.settle(tx, dependencies, job)))
   }
 
   /** One request. Null when none was sent: the lease is too old, nothing is left to send, or the tenant is paused. */
   async #attempt(running: Running<SendingKind>): Promise<AttemptResult | null> {
-    const { db, clock, send, services } = this.options
+    const { db, clock, send, dependencies } = this.options
     const { job, kind, leased_at } = running
     const started_at = clock.now()
     // The node that made the last attempt died before it wrote the outcome.
     if (job.attempts > kind.attempts_max) {
       return { ok: false, status_code: null, error: 'interrupted', started_at, duration_ms: 0 }
     }
-    const request = await kind.message({ db, services, started_at }, job)
+    const request = await kind.message({ db, dependencies, started_at }, job)
     if (request === null) {
       await db.write(dueWork(job.tenant_id), (tx) => store.complete(tx, job))
       return null
@@ -277,22 +277,22 @@ export class JobWorker {
 
   /** Nothing was tried for want of a permit; not due at once, since it would be leased again for nothing. */
   async #releaseUntried(running: Running): Promise<void> {
-    const { db, services } = this.options
+    const { db, dependencies } = this.options
     await this.#writeWithRetry(running, () =>
       db.write(dueWork(running.job.tenant_id), async (tx) => {
         const again_at = tx.now + untried_again_ms
         await store.release(tx, running.job, again_at)
-        tx.afterCommit(() => services.wake(again_at))
+        tx.afterCommit(() => dependencies.jobs.wake(again_at))
       }),
     )
     this.#dispatchAgain()
   }
 
   async #settle(running: Running<SendingKind>, result: AttemptResult): Promise<void> {
-    const { db, services } = this.options
+    const { db, dependencies } = this.options
     const { job, kind } = running
     const counter = await this.#writeWithRetry(running, () =>
-      db.write(dueWork(job.tenant_id), (tx) => kind.settle(tx, services, job, result)),
+      db.write(dueWork(job.tenant_id), (tx) => kind.settle(tx, dependencies, job, result)),
     )
     this.#count(counter)
   }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Answer, forEachService, type TestService } from '../../test/support/service.ts'
 import { day_ms, iso } from '../base/clock.ts'
-import { default_plans } from '../quotas/plans.ts'
+import { default_plans } from '../features.ts'
 import * as kv from './service.ts'
 
 function refusal({ status, body }: Answer) {

@@ -6,7 +6,7 @@ import * as kv from './service.ts'
 
 const INSERT = unnamed(
   'test.insert',
-  `insert into kv_entries (tenant_id, namespace, key, value, version, born, counted, expires_at, updated_at)
+  `insert into kv_entries (tenant_id, namespace, key, value, version, created_version, counted, expires_at, updated_at)
    values (:tenant_id, :namespace, :key, :value, 1, 1, :counted, :expires_at, 0)`,
 )
 
@@ -145,7 +145,7 @@ forEachService('GET /v1/namespaces', (service) => {
     const { namespaces } = viewOf(service, tenant)
     await namespaces()
     const names: string[] = []
-    service.app.db.onStatement((name) => name === 'kv.walk' && names.push(name))
+    service.app.db.onStatement((name) => name === 'kv.scan' && names.push(name))
     expect(namesOf(await namespaces())).toEqual(['n0', 'n1', 'n2'])
     service.app.db.onStatement(null)
     expect(names).toHaveLength(4)

@@ -1,11 +1,12 @@
 // Key-value store: one function per verb.
 
+import './errors.ts'
 import type { Millis } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
 import { limit } from '../base/limit.ts'
 import type { AdminCaller, AgentCaller, TenantFacts } from '../contract/caller.ts'
+import type { Plans } from '../contract/dependencies.ts'
 import { looked_max } from '../contract/page.ts'
-import type { Plans } from '../contract/services.ts'
 import { type Db, type Reader, type Tx, upkeep } from '../db/db.ts'
 import { bytesOf, row_bytes } from '../db/stored.ts'
 import * as quotas from '../quotas/service.ts'
@@ -51,7 +52,7 @@ export async function read(
   if_match: string | null,
   now: Millis,
 ): Promise<EntryRow> {
-  mustBeAllowed(caller, ref)
+  requireAllowed(caller, ref)
   const entry = await store.find(db, caller.tenant_id, ref, now)
   if (!entry) throw new ApiError('KEY_NOT_FOUND')
   if (if_match !== null && !ifMatchHolds(if_match, entry.version)) throw preconditionFailed(entry)
@@ -74,7 +75,7 @@ export interface Put {
 
 /** Throws NAMESPACE_FORBIDDEN, VERSION_MISMATCH (409 for cas_version, 412 for If-Match), QUOTA_EXCEEDED. */
 export function put(db: Db, caller: AgentCaller, plans: Plans, ref: KeyRef, input: PutInput): Promise<Put> {
-  mustBeAllowed(caller, ref)
+  requireAllowed(caller, ref)
   return db.write(caller.tenant_id, async (tx) => {
     const expires_at = expiryOf(tx.now, input.ttl_seconds)
     const write = store.writeOf(ref, input.value, expires_at)
@@ -84,14 +85,16 @@ export function put(db: Db, caller: AgentCaller, plans: Plans, ref: KeyRef, inpu
       // What does not grow is never refused; what does hears of its precondition first.
       const bytes = await store.growth(tx, caller.tenant_id, write)
       if (bytes > 0 && !unconditional) mustHold(await store.find(tx, caller.tenant_id, write, tx.now), input)
-      quotas.mustFit(tx, caller, plans, bytes)
+      quotas.requireRoom(tx, caller, plans, bytes)
     }
     const written = unconditional
       ? (await store.put(tx, caller.tenant_id, write))!
       : await putIf(tx, caller.tenant_id, write, input)
     tx.stores(caller.tenant_id, written.grew)
     const version =
-      written.version === written.born ? await count(tx, caller, plans, ref, written) : written.version
+      written.version === written.created_version
+        ? await count(tx, caller, plans, ref, written)
+        : written.version
     return { version, expires_at }
   })
 }
@@ -132,7 +135,7 @@ async function count(
   ref: KeyRef,
   made: store.Written,
 ): Promise<number> {
-  const { version_floor } = await take(tx, caller, plans, made.version > 1)
+  const { version_floor } = await reserve(tx, caller, plans, made.version > 1)
   if (made.version > 1 || version_floor === 0) return made.version
   await store.raiseVersion(tx, caller.tenant_id, ref, version_floor + 1)
   return version_floor + 1
@@ -143,32 +146,32 @@ const tombstones_max = limit(
   'kv.tombstones',
   10_000,
   'rows',
-  'The database, and lists that pass them: beyond it, or the plan’s kv_keys where these are more, the oldest are forgotten before their 24 hours are over.',
+  'The database, and lists that pass them: beyond it, or the plan’s kv_keys where these are more, the oldest are deleted before their 24 hours are over.',
 )
 const forgotten_early_rows_max = limit(
   'kv.forgotten_early_rows',
   100,
   'rows',
-  'Tombstones past the plan’s number that are forgotten at once, so that they need not be with every key.',
+  'Tombstones past the plan’s number that are deleted at once, so that they need not be with every key.',
 )
 
 /**
  * Counts one key more, whatever it is a key of; `revived`: it was a tombstone. Only a new key can become one more
  * tombstone, so this is where their number is kept down. Throws QUOTA_EXCEEDED.
  */
-export async function take(tx: Tx, tenant: TenantFacts, plans: Plans, revived: boolean) {
+export async function reserve(tx: Tx, tenant: TenantFacts, plans: Plans, revived: boolean) {
   const { tenant_id } = tenant
-  const sweepExpired = () => bury(tx, tenant_id)
-  const taken = await quotas.take(tx, tenant, plans, 'kv_keys', sweepExpired, revived ? 1 : 0)
+  const sweepExpired = () => tombstone(tx, tenant_id)
+  const taken = await quotas.reserve(tx, tenant, plans, 'kv_keys', sweepExpired, revived ? 1 : 0)
   const keys_max = quotas.limitOf(plans, tenant.plan, 'kv_keys')
   if (keys_max !== null && taken.tombstones > Math.max(keys_max, tombstones_max))
-    await forget(tx, tenant_id, tx.now, forgotten_early_rows_max)
+    await deleteTombstones(tx, tenant_id, tx.now, forgotten_early_rows_max)
   return taken
 }
 
 /** Throws KEY_NOT_FOUND, VERSION_MISMATCH (412). */
 export function remove(db: Db, caller: AgentCaller, ref: KeyRef, if_match: string | null): Promise<void> {
-  mustBeAllowed(caller, ref)
+  requireAllowed(caller, ref)
   return db.write(caller.tenant_id, async (tx) => {
     const removed =
       if_match === null
@@ -176,7 +179,7 @@ export function remove(db: Db, caller: AgentCaller, ref: KeyRef, if_match: strin
         : await removeIf(tx, caller.tenant_id, ref, if_match)
     if (!removed) throw new ApiError('KEY_NOT_FOUND')
     tx.stores(caller.tenant_id, removed.bytes)
-    await quotas.giveBack(tx, caller.tenant_id, 'kv_keys', 1, 1)
+    await quotas.release(tx, caller.tenant_id, 'kv_keys', 1, 1)
   })
 }
 
@@ -198,28 +201,36 @@ export async function sweep(db: Db, now: Millis): Promise<{ expired: number; mor
   let expired = 0
   let left = 0
   for (const { tenant_id, keys } of await store.tenantsWithExpired(db, now, sweep_rows_max)) {
-    const buried = await db.write(upkeep, (tx) => bury(tx, tenant_id))
-    expired += buried
-    left += Math.max(0, keys - buried)
+    const tombstoned = await db.write(upkeep, (tx) => tombstone(tx, tenant_id))
+    expired += tombstoned
+    left += Math.max(0, keys - tombstoned)
   }
-  let forgotten = 0
+  let deleted = 0
   for (const { tenant_id } of await store.tenantsWithTombstones(db, now - tombstone_ms, sweep_rows_max)) {
-    forgotten += await db.write(upkeep, (tx) => forget(tx, tenant_id, tx.now - tombstone_ms, sweep_rows_max))
+    deleted += await db.write(upkeep, (tx) =>
+      deleteTombstones(tx, tenant_id, tx.now - tombstone_ms, sweep_rows_max),
+    )
   }
-  return { expired, more: left > 0 || expired >= sweep_rows_max || forgotten >= sweep_rows_max }
+  return { expired, more: left > 0 || expired >= sweep_rows_max || deleted >= sweep_rows_max }
 }
 
-async function bury(tx: Tx, tenant_id: string): Promise<number> {
+async function tombstone(tx: Tx, tenant_id: string): Promise<number> {
   await quotas.lock(tx, tenant_id, 'kv_keys')
-  const buried = await store.buryExpired(tx, tenant_id, sweep_rows_max, sweep_bytes_max)
-  if (buried.length > 0) await quotas.giveBack(tx, tenant_id, 'kv_keys', buried.length, buried.length)
-  tx.stores(tenant_id, bytesOf(buried))
-  return buried.length
+  const tombstoned = await store.tombstoneExpired(tx, tenant_id, sweep_rows_max, sweep_bytes_max)
+  if (tombstoned.length > 0)
+    await quotas.release(tx, tenant_id, 'kv_keys', tombstoned.length, tombstoned.length)
+  tx.stores(tenant_id, bytesOf(tombstoned))
+  return tombstoned.length
 }
 
 /** The oldest tombstones that died before this go; the versions of keys that are made anew start above theirs. */
-async function forget(tx: Tx, tenant_id: string, dead_before: Millis, rows_max: number): Promise<number> {
-  const gone = await store.forget(tx, tenant_id, dead_before, rows_max)
+async function deleteTombstones(
+  tx: Tx,
+  tenant_id: string,
+  dead_before: Millis,
+  rows_max: number,
+): Promise<number> {
+  const gone = await store.deleteTombstones(tx, tenant_id, dead_before, rows_max)
   const highest = Math.max(0, ...gone.map(({ version }) => version))
   await quotas.raiseFloor(tx, tenant_id, 'kv_keys', highest, gone.length)
   tx.stores(tenant_id, -bytesOf(gone) - gone.length * row_bytes)
@@ -227,7 +238,7 @@ async function forget(tx: Tx, tenant_id: string, dead_before: Millis, rows_max: 
 }
 
 /** Rows that are read at once where keys have gone. */
-const walked_rows_max = limit('kv.namespaces_passed', 500, 'rows', 'Rows that one page of namespaces reads.')
+const scanned_rows_max = limit('kv.namespaces_passed', 500, 'rows', 'Rows that one page of namespaces reads.')
 
 export interface ListRange {
   prefix: string
@@ -251,16 +262,16 @@ export async function list(
   let place: string = after ?? prefix
   let begins: 'from' | 'after' = after === null ? 'from' : 'after'
   let looked = 0
-  for (let step = rows_max; looked < looked_max; step = walked_rows_max) {
-    const walked = await store.walk(q, tenant_id, begins, { namespace, key: place }, now, step)
-    for (const row of walked) {
+  for (let step = rows_max; looked < looked_max; step = scanned_rows_max) {
+    const scanned = await store.scan(q, tenant_id, begins, { namespace, key: place }, now, step)
+    for (const row of scanned) {
       if (row.namespace !== namespace || !row.key.startsWith(prefix)) return { rows, reached: null }
       if (row.live === 1 && !isReservedKey(row.key)) rows.push(row)
       if (rows.length === rows_max) return { rows, reached: null }
     }
-    if (walked.length < step) return { rows, reached: null }
-    looked += walked.length
-    place = walked.at(-1)!.key
+    if (scanned.length < step) return { rows, reached: null }
+    looked += scanned.length
+    place = scanned.at(-1)!.key
     begins = 'after'
   }
   return { rows, reached: place }
@@ -282,13 +293,13 @@ export async function namespaces(
   let dead = 0
   let rows_max = 1
   while (dead < looked_max) {
-    const rows = await store.walk(q, tenant_id, 'after', place, now, rows_max)
+    const rows = await store.scan(q, tenant_id, 'after', place, now, rows_max)
     const found = rows.findIndex(({ namespace, live }) => live === 1 || isSystemNamespace(namespace))
     if (found === -1) {
       if (rows.length < rows_max) return { names, next: null }
       dead += rows.length
       place = rows.at(-1)!
-      rows_max = walked_rows_max
+      rows_max = scanned_rows_max
       continue
     }
     const { namespace } = rows[found]!
@@ -305,7 +316,7 @@ export async function namespaces(
 }
 
 /** Asked before anything is looked up, so that a reserved name tells nothing. */
-export function mustBeAllowed(caller: AgentCaller | AdminCaller, { namespace, key }: KeyRef): void {
+export function requireAllowed(caller: AgentCaller | AdminCaller, { namespace, key }: KeyRef): void {
   if (isForbiddenNamespace(namespace, caller) || isReservedKey(key)) throw new ApiError('NAMESPACE_FORBIDDEN')
 }
 
@@ -315,7 +326,7 @@ function casFailed(current: EntryRow | null): ApiError {
 
 function preconditionFailed(current: EntryRow | null): ApiError {
   return new ApiError('VERSION_MISMATCH', {
-    status: 412,
+    precondition: true,
     details: { current_version: current?.version ?? null },
   })
 }

@@ -20,11 +20,11 @@ const FIND = sql<EntryRow>(
 )
 
 const upsert = `insert into kv_entries
-     (tenant_id, namespace, key, value, version, born, counted, grew, expires_at, updated_at)
+     (tenant_id, namespace, key, value, version, created_version, counted, grew, expires_at, updated_at)
    values (:tenant_id, :namespace, :key, :value, 1, 1, 1, :bytes, :expires_at, :now)
    on conflict (tenant_id, namespace, key) do update
       set value = excluded.value, version = kv_entries.version + 1,
-          born = case when kv_entries.counted = 1 then kv_entries.born else kv_entries.version + 1 end,
+          created_version = case when kv_entries.counted = 1 then kv_entries.created_version else kv_entries.version + 1 end,
           counted = 1, grew = octet_length(excluded.value) - coalesce(octet_length(kv_entries.value), 0),
           expires_at = excluded.expires_at, updated_at = excluded.updated_at`
 
@@ -33,16 +33,16 @@ export interface Written {
   /** By how many bytes the row grew; negative when it shrank. */
   grew: number
   /** The version at which the key began to count; equal to `version` when this write made it. */
-  born: number
+  created_version: number
 }
 
-const PUT = sql<Written>('kv.put', `${upsert} returning version, born, grew`)
+const PUT = sql<Written>('kv.put', `${upsert} returning version, created_version, grew`)
 
 const PUT_IF_ABSENT = sql<Written>(
   'kv.put_if_absent',
   `${upsert}
     where kv_entries.value is null or kv_entries.expires_at <= :now
-   returning version, born, grew`,
+   returning version, created_version, grew`,
 )
 
 const PUT_IF_VERSION = sql<Written>(
@@ -50,25 +50,25 @@ const PUT_IF_VERSION = sql<Written>(
   `update kv_entries
       set value = :value, version = version + 1, grew = :value_bytes - octet_length(value), expires_at = :expires_at, updated_at = :now
     where ${here} and version = :version and ${live}
-   returning version, born, grew`,
+   returning version, created_version, grew`,
 )
 
 const RAISE_VERSION = sql(
   'kv.raise_version',
-  `update kv_entries set version = :version, born = :version where ${here}`,
+  `update kv_entries set version = :version, created_version = :version where ${here}`,
 )
 
-const bury = 'value = null, counted = 0, grew = 0 - octet_length(value)'
+const tombstone = 'value = null, counted = 0, grew = 0 - octet_length(value)'
 
 const DELETE = sql<{ bytes: number }>(
   'kv.delete',
-  `update kv_entries set ${bury}, expires_at = :now, updated_at = :now where ${here} and ${live}
+  `update kv_entries set ${tombstone}, expires_at = :now, updated_at = :now where ${here} and ${live}
    returning grew as bytes`,
 )
 
 const DELETE_IF_VERSION = sql<{ bytes: number }>(
   'kv.delete_if_version',
-  `update kv_entries set ${bury}, expires_at = :now, updated_at = :now
+  `update kv_entries set ${tombstone}, expires_at = :now, updated_at = :now
     where ${here} and version = :version and ${live}
    returning grew as bytes`,
 )
@@ -94,8 +94,8 @@ const COUNT_EXPIRED = sql<{ expired: number }>(
 )
 
 const BURY_EXPIRED = sql<{ bytes: number }>(
-  'kv.bury_expired',
-  `update kv_entries set ${bury}
+  'kv.tombstone_expired',
+  `update kv_entries set ${tombstone}
     where ${inChunk({
       ...{ ...table, index: 'kv_entries_tenant_expiring', order: 'tenant_id, expires_at', texts: ['value'] },
       where: `counted = 1 and expires_at is not null and ${ofTenantUntil(':now')}`,
@@ -119,8 +119,8 @@ const TENANTS_FORGOTTEN = sql<{ tenant_id: string }>(
        where counted = 0 and expires_at <= :dead_before order by expires_at limit :rows_max) as due`,
 )
 
-const FORGET = sql<{ version: number; bytes: number }>(
-  'kv.forget',
+const DELETE_TOMBSTONES = sql<{ version: number; bytes: number }>(
+  'kv.delete_tombstones',
   `delete from kv_entries
     where ${inChunk({
       ...{ ...table, index: 'kv_entries_tenant_tombstones', order: 'tenant_id, expires_at' },
@@ -146,8 +146,8 @@ export function writeOf({ namespace, key }: KeyRef, value: string, expires_at: M
   return { namespace, key, value, expires_at, bytes: rowBytes(namespace, key, value) }
 }
 
-export function put(tx: Tx, tenant_id: string, write: Write) {
-  return tx.one(PUT, { tenant_id, ...write, now: tx.now })
+export function put(tx: Tx, tenant_id: string, { namespace, key, value, expires_at, bytes }: Write) {
+  return tx.one(PUT, { tenant_id, namespace, key, value, expires_at, bytes, now: tx.now })
 }
 
 /** Null when the key is there. */
@@ -188,7 +188,7 @@ export async function countExpired(q: Reader, tenant_id: string, now: Millis): P
 }
 
 /** Turns expired keys into tombstones; answers a row for each, with the bytes that it grew, which are negative. */
-export function buryExpired(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) {
+export function tombstoneExpired(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) {
   return tx.all(BURY_EXPIRED, { tenant_id, now: tx.now, rows_max, bytes_max })
 }
 
@@ -203,8 +203,8 @@ export function tenantsWithTombstones(q: Reader, dead_before: Millis, rows_max: 
 }
 
 /** Removes tombstones; answers their bytes and versions, 0 for those of rate counters, whose versions nobody sees. */
-export function forget(tx: Tx, tenant_id: string, dead_before: Millis, rows_max: number) {
-  return tx.all(FORGET, { tenant_id, dead_before, rows_max })
+export function deleteTombstones(tx: Tx, tenant_id: string, dead_before: Millis, rows_max: number) {
+  return tx.all(DELETE_TOMBSTONES, { tenant_id, dead_before, rows_max })
 }
 
 export interface ListedRow {
@@ -220,11 +220,11 @@ export interface WalkedRow extends ListedRow {
   live: number
 }
 
-const WALK = { from: walkStatement('walk_from', '>='), after: walkStatement('walk', '>') }
+const SCAN = { from: scanStatement('walk_from', '>='), after: scanStatement('walk', '>') }
 
 // The index has no end here, and the value is not looked at: where a range has one, SQLite reads each row whole, value
 // included, to compare its key.
-function walkStatement(name: string, begins: '>' | '>='): Statement<WalkedRow> {
+function scanStatement(name: string, begins: '>' | '>='): Statement<WalkedRow> {
   return sql<WalkedRow>(
     `kv.${name}`,
     `select namespace, key, version, expires_at, updated_at,
@@ -238,7 +238,7 @@ function walkStatement(name: string, begins: '>' | '>='): Statement<WalkedRow> {
 }
 
 /** The next keys in bytewise order, over all namespaces, dead ones as well. */
-export function walk(
+export function scan(
   q: Reader,
   tenant_id: string,
   begins: 'from' | 'after',
@@ -246,7 +246,7 @@ export function walk(
   now: Millis,
   rows_max: number,
 ) {
-  return q.all(WALK[begins], { tenant_id, ...boundOf(place), now, rows_max })
+  return q.all(SCAN[begins], { tenant_id, ...boundOf(place), now, rows_max })
 }
 
 const PURGE = sql(

@@ -27,15 +27,17 @@ forEachService('Tombstones', (service) => {
     service.app.db.write((tx) => tx.run(unnamed('test.run', text), params))
 
   /** The oldest is `k1`, each of the version of its number. */
-  async function bury(tenant_id: string, count: number) {
+  async function tombstone(tenant_id: string, count: number) {
     await run(
-      `insert into kv_entries (tenant_id, namespace, key, value, version, born, counted, expires_at, updated_at)
+      `insert into kv_entries (tenant_id, namespace, key, value, version, created_version, counted, expires_at, updated_at)
        with recursive numbers (i) as (select 1 union all select i + 1 from numbers where i < ${count})
        select :tenant_id, 'graves', 'k' || i, null, i, 1, 0, :now - ${count} + i, 0 from numbers`,
       { tenant_id, now: service.clock.now() },
     )
     await run(
-      `update quota_usage set tombstones = tombstones + ${count} where tenant_id = :tenant_id and quota = 'kv_keys'`,
+      `insert into quota_usage (tenant_id, quota, used, version_floor, tombstones)
+       values (:tenant_id, 'kv_keys', 0, 0, ${count})
+       on conflict (tenant_id, quota) do update set tombstones = quota_usage.tombstones + excluded.tombstones`,
       { tenant_id },
     )
   }
@@ -75,7 +77,7 @@ forEachService('Tombstones', (service) => {
   test('of as many as the bound are all kept; of one more the oldest go with the next new key', async () => {
     const tenant = await service.signUp()
     const { tenant_id } = tenant
-    await bury(tenant_id, kept_max)
+    await tombstone(tenant_id, kept_max)
     await put(tenant, 'one')
     expect(await counted(service, tenant_id)).toBe(kept_max)
     await remove(tenant, 'one')
@@ -94,7 +96,7 @@ forEachService('Tombstones', (service) => {
 
   test('that went early leave their versions behind: a key made anew starts above them', async () => {
     const tenant = await service.signUp()
-    await bury(tenant.tenant_id, kept_max + 1)
+    await tombstone(tenant.tenant_id, kept_max + 1)
     await put(tenant, 'one')
     expect((await put(tenant, 'two')).body.version).toBe(gone_at_once + 1)
   })

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { exampleBody } from '../../test/support/contract-examples.ts'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { Bench, rowsOf } from '../../test/support/job-bench.ts'
+import { purgeStep } from '../../test/support/maintenance.ts'
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts'
 import { type Answer, forEachService, type TestService, type TestTenant } from '../../test/support/service.ts'
 import * as audit from '../audit/service.ts'
@@ -8,12 +10,11 @@ import { day_ms, iso } from '../base/clock.ts'
 import * as checkpoints from '../checkpoints/service.ts'
 import { type Tx, unnamed } from '../db/db.ts'
 import * as dlq from '../dlq/service.ts'
+import { default_plans, features } from '../features.ts'
 import * as inboxes from '../inbox/service.ts'
 import * as kv from '../kv/service.ts'
-import { default_plans } from '../quotas/plans.ts'
 import * as schedules from '../schedules/service.ts'
 import { secretsUnder } from '../secrets/service.ts'
-import { purgeStep } from './purge.ts'
 
 const cron_secret = 'the cron secret of the tests'
 const grace_ms = 30 * day_ms
@@ -77,6 +78,12 @@ forEachService(
     async function settled(): Promise<TestTenant> {
       const tenant = await service.signUp('pro')
       await fill(service, receiver, tenant)
+      const empty = Object.entries(await rowsPerTable(tenant.tenant_id)).filter(([, count]) => count === 0)
+      await fillByExamples(
+        service,
+        tenant,
+        empty.map(([table]) => table),
+      )
       await tick()
       const counts = await rowsPerTable(tenant.tenant_id)
       expect(Object.entries(counts).filter(([, count]) => count === 0)).toEqual([])
@@ -235,6 +242,19 @@ forEachService(
   { CRON_SECRET: cron_secret },
 )
 
+/** Tables that no call above fills: by an example of each route of their feature that creates. */
+async function fillByExamples(service: TestService, tenant: TestTenant, tables: string[]): Promise<void> {
+  const owners = features.filter(({ migrations = [] }) =>
+    migrations.some(({ text }) => tables.some((table) => text.includes(`create table ${table} (`))),
+  )
+  for (const { route } of owners.flatMap(({ routes = [] }) => routes)) {
+    if (!route.create || route.auth.length === 0) continue
+    const key = route.auth.includes('agent') ? tenant.api_key : tenant.admin_key
+    const answer = await service.ask(route.method, route.path, { key, body: exampleBody(route) })
+    expect([route.path, Math.floor(answer.status / 100)]).toEqual([route.path, 2])
+  }
+}
+
 async function fill(service: TestService, receiver: Receiver, tenant: TestTenant): Promise<void> {
   const { admin_key, api_key, agent_id } = tenant
   const callback_url = `${receiver.url}/hook`
@@ -269,9 +289,9 @@ async function fill(service: TestService, receiver: Receiver, tenant: TestTenant
 /** Not through /api, whose calls are counted, and written when their second is over. */
 async function fillEdge({ app, url }: TestService, { tenant_id }: TestTenant): Promise<void> {
   const caller = { kind: 'admin', tenant_id, plan: 'pro', status: 'active' } as const
-  const services = { plans: default_plans, secrets: secretsUnder('a key of the test') }
+  const dependencies = { plans: default_plans, keys: { secrets: secretsUnder('a key of the test') } }
   const input = { label: '', forward_url: null, ttl_seconds: day_ms / 1_000 }
-  const { token } = await app.db.write((tx) => inboxes.create(tx, caller, services, input))
+  const { token } = await app.db.write((tx) => inboxes.create(tx, caller, dependencies, input))
   for (let n = 0; n < 2; n++)
     expect((await fetch(`${url}/hook/${token}`, { method: 'POST' })).status).toBe(200)
   const CALLS = unnamed(
@@ -318,7 +338,7 @@ forEachDatabase('A chunk of a purge', (databases) => {
     ],
     [
       'kv_entries',
-      'namespace, key, value, version, born, counted, updated_at',
+      'namespace, key, value, version, created_version, counted, updated_at',
       "'n', :id, :text, 1, 1, 1, 0",
       kv.purge,
     ],

@@ -1,33 +1,57 @@
 // POST /v1/tick
 
 import { Type } from 'typebox'
+import type { Counters } from '../contract/feature.ts'
+import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
 import { Shape } from '../contract/schemas.ts'
 import { tick_ms_max } from './tick.ts'
 
 const Count = Type.Integer()
 
-export const tick = route({
-  method: 'POST',
-  path: '/v1/tick',
-  tag: 'Tick',
-  summary: 'Do all that is due, and answer when it is done',
-  auth: [],
-  cron: true,
-  body: Type.Object({}),
-  replies: {
-    200: Shape({
-      schedules: Shape({ due: Count, fired: Count, retrying: Count, failed: Count }),
-      checkpoints: Shape({ rejected: Count, expired: Count, callbacks: Count }),
-      dlq: Shape({ locks_released: Count }),
-      expired: Shape({ kv_keys: Count, inboxes: Count, idempotency_keys: Count }),
-      tenants_purged: Count,
-      duration_ms: Count,
-    }),
-  },
-  errors: ['UNAUTHORIZED'],
-  handle({ services, hold }) {
-    hold(tick_ms_max)
-    return services.tick()
-  },
-})
+/** `counters`: the numbers that the answer has, by group. */
+export function tickRoutes(counters: Counters) {
+  const groups = Object.entries(counters)
+  const shapes = groups.map(([group, names]) => {
+    return [group, Shape(Object.fromEntries(names.map((name) => [name, Count])))] as const
+  })
+  const tick = route({
+    group: v1,
+    method: 'POST',
+    path: '/v1/tick',
+    tag: 'Tick',
+    summary: 'Do all that is due, and answer when it is done',
+    sdk: {
+      name: 'tick',
+      retry: { safe: true, why: 'a second tick does nothing twice; its counts leave out what the first did' },
+    },
+    cli: {
+      usage: 'tick',
+      about: 'Do all that is due, with the cron secret as key',
+      examples: ['WAYSTATION_KEY="$(cat data/cron_secret)" waystation tick'],
+    },
+    auth: [],
+    cron: true,
+    body: Type.Object({}),
+    replies: {
+      200: {
+        body: Shape('TickSummary', {
+          ...Object.fromEntries(shapes),
+          tenants_purged: Count,
+          duration_ms: Count,
+        }),
+      },
+    },
+    errors: ['UNAUTHORIZED'],
+    async handle({ dependencies, extendTimeout }) {
+      extendTimeout(tick_ms_max)
+      const { counts, tenants_purged, duration_ms } = await dependencies.jobs.tick()
+      const reported = groups.map(([group, names]) => [
+        group,
+        Object.fromEntries(names.map((name) => [name, counts[`${group}.${name}`] ?? 0])),
+      ])
+      return { ...Object.fromEntries(reported), tenants_purged, duration_ms }
+    },
+  })
+  return { tick }
+}

@@ -1,21 +1,23 @@
 import { afterEach, describe, expect, jest, test } from 'bun:test'
 import { TestClock } from '../../test/support/clock.ts'
+import { sweep } from '../../test/support/maintenance.ts'
 import { forEachService, type TestService } from '../../test/support/service.ts'
 import { day_ms } from '../base/clock.ts'
 import { hashKey } from '../base/keys.ts'
 import { type Db, unnamed } from '../db/db.ts'
-import { startSweeper, sweep } from './sweep.ts'
+import { startSweeper } from './sweep.ts'
 
 const rows_max = 500
 
 const INSERT_EXPIRED = unnamed(
   'test.insert_expired',
-  `insert into kv_entries (tenant_id, namespace, key, value, version, born, counted, expires_at, updated_at)
+  `insert into kv_entries (tenant_id, namespace, key, value, version, created_version, counted, expires_at, updated_at)
    values (:tenant_id, 'swept', :key, '1', :version, 1, 1, :expires_at, 0)`,
 )
 const USE_QUOTA = unnamed(
   'test.use_quota',
-  `update quota_usage set used = used + :count where tenant_id = :tenant_id and quota = 'kv_keys'`,
+  `insert into quota_usage (tenant_id, quota, used, version_floor) values (:tenant_id, 'kv_keys', :count, 0)
+   on conflict (tenant_id, quota) do update set used = quota_usage.used + excluded.used`,
 )
 const QUOTA = unnamed<{ used: number; version_floor: number }>(
   'test.quota',
@@ -42,7 +44,16 @@ async function fill(service: TestService, tenant_id: string, count: number): Pro
 }
 
 forEachService('The sweep', (service) => {
-  const step = () => sweep(service.app.db, service.clock)
+  const step = async () => {
+    const { counts, more } = await sweep(service.app.db, service.clock)
+    return {
+      kv_keys: counts['expired.kv_keys'],
+      inboxes: counts['expired.inboxes'],
+      idempotency_keys: counts['expired.idempotency_keys'],
+      locks_released: counts['dlq.locks_released'],
+      more,
+    }
+  }
   const quotaOf = (tenant_id: string) => service.app.db.one(QUOTA, { tenant_id })
   const rowsOf = (tenant_id: string) => service.app.db.all(ROWS, { tenant_id })
 
@@ -229,12 +240,11 @@ describe('The sweeper', () => {
   /** A database that counts the steps asked of it, and refuses them. */
   function refusing(): { db: Db; steps: () => number } {
     let steps = 0
-    const db = {
-      all() {
-        steps += 1
-        throw new Error('away')
-      },
+    const refuse = () => {
+      steps += 1
+      throw new Error('away')
     }
+    const db = { all: refuse, write: refuse }
     return { db: db as unknown as Db, steps: () => steps }
   }
 
@@ -278,7 +288,7 @@ describe('The sweeper', () => {
           now: 0,
           run: () => 0,
           all: ({ name }: { name: string }) => {
-            if (name !== 'kv.bury_expired') return []
+            if (name !== 'kv.tombstone_expired') return []
             steps += 1
             return Array(expired[steps - 1]).fill({ bytes: 0 })
           },

@@ -1,17 +1,11 @@
 // Removes what has expired, in bounded steps. Nothing depends on when it runs: what has expired is absent at once.
 
-import { type Clock, day_ms } from '../base/clock.ts'
+import type { Clock } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
-import * as credentials from '../credentials/service.ts'
-import { type Db, upkeep } from '../db/db.ts'
-import * as dlq from '../dlq/service.ts'
-import * as idempotency from '../idempotency/service.ts'
-import * as inbox from '../inbox/service.ts'
-import * as kv from '../kv/service.ts'
-import * as quotas from '../quotas/service.ts'
-import * as usage from '../usage/service.ts'
+import type { Feature, Swept } from '../contract/feature.ts'
+import type { Db } from '../db/db.ts'
 
-/** Rows of each kind that one step removes. */
+/** Rows of each kind that one step removes, where a feature has no bound of its own. */
 const rows_max = limit(
   'sweep.rows',
   500,
@@ -26,42 +20,21 @@ const bytes_max = limit(
   'Bytes that one step of the sweep removes where rows may be large.',
 )
 
-/** The counts of past months are kept for a year. */
-const months_kept_ms = 400 * day_ms
-
-export interface Swept {
-  kv_keys: number
-  inboxes: number
-  idempotency_keys: number
-  locks_released: number
-  /** Whether another step would find more. */
-  more: boolean
-}
-
-/** One bounded step over every kind. */
-export async function sweep(db: Db, clock: Clock): Promise<Swept> {
-  const keys = await kv.sweep(db, clock.now())
-  const inboxes = await inbox.sweep(db, clock.now())
-  const letters = await dlq.sweep(db, clock.now())
-  const idempotency_keys = await db.write(upkeep, (tx) => idempotency.sweep(tx, rows_max, bytes_max))
-  const more_answers = await idempotency.anyExpired(db, clock.now())
-  const months = await db.write(upkeep, (tx) => quotas.sweepCalls(tx, tx.now - months_kept_ms, rows_max))
-  const hours = await db.write(upkeep, (tx) => usage.sweep(tx, tx.now, rows_max))
-  const ended_keys = await db.write(upkeep, (tx) => credentials.sweep(tx, rows_max))
-  return {
-    kv_keys: keys.expired,
-    inboxes: inboxes.expired,
-    idempotency_keys,
-    locks_released: letters.locks_released,
-    more:
-      keys.more ||
-      inboxes.more ||
-      letters.more ||
-      more_answers ||
-      ended_keys === rows_max ||
-      months === rows_max ||
-      hours === rows_max,
+/** One bounded step of every feature. */
+export async function sweep(
+  db: Db,
+  clock: Clock,
+  features: readonly Feature[],
+): Promise<Swept & { counts: Record<string, number> }> {
+  const counts: Record<string, number> = {}
+  let more = false
+  for (const { sweep } of features) {
+    if (!sweep) continue
+    const swept = await sweep.run(db, clock.now(), rows_max, bytes_max)
+    for (const [name, count] of Object.entries(swept.counts ?? {})) counts[name] = (counts[name] ?? 0) + count
+    more ||= swept.more
   }
+  return { counts, more }
 }
 
 const idle_ms = 5_000
@@ -73,7 +46,7 @@ export interface Sweeper {
   stop(): Promise<void>
 }
 
-/** Runs a step now and then until stopped. A failed one is told and tried again later. */
+/** Runs a step now and then until stopped. A failed one is reported and tried again later. */
 export function startSweeper(
   step: () => Promise<{ more: boolean }>,
   onError: (error: unknown) => void,

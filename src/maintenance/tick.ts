@@ -2,6 +2,8 @@
 
 import type { Clock } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
+import type { TickReport } from '../contract/dependencies.ts'
+import type { Feature } from '../contract/feature.ts'
 import type { Db } from '../db/db.ts'
 import type { JobTimer } from '../jobs/timer.ts'
 import type { JobWorker } from '../jobs/worker.ts'
@@ -23,14 +25,6 @@ const tick_sweep_ms_max = limit(
   'How long a tick begins further steps of its sweep.',
 )
 
-/** The counters of a tick's answer, by group. Jobs and steps of the sweep raise them by `group.name`. */
-const reported = {
-  schedules: ['due', 'fired', 'retrying', 'failed'],
-  checkpoints: ['rejected', 'expired', 'callbacks'],
-  dlq: ['locks_released'],
-  expired: ['kv_keys', 'inboxes', 'idempotency_keys'],
-}
-
 export interface MaintenanceOptions {
   db: Db
   clock: Clock
@@ -40,6 +34,7 @@ export interface MaintenanceOptions {
   internal: boolean
   onError: (error: unknown) => void
   onPurged: (tenant_id: string) => void
+  features: readonly Feature[]
 }
 
 export class Maintenance {
@@ -61,14 +56,11 @@ export class Maintenance {
   }
 
   async #sweepStep(): Promise<{ more: boolean }> {
-    const { db, clock, onPurged } = this.options
-    const swept = await sweep(db, clock)
-    const purge = await purgeStep(db, clock.now())
+    const { db, clock, onPurged, features } = this.options
+    const swept = await sweep(db, clock, features)
+    const purge = await purgeStep(db, clock.now(), features)
     for (const tenant_id of purge.purged) onPurged(tenant_id)
-    this.#count('expired.kv_keys', swept.kv_keys)
-    this.#count('expired.inboxes', swept.inboxes)
-    this.#count('expired.idempotency_keys', swept.idempotency_keys)
-    this.#count('dlq.locks_released', swept.locks_released)
+    for (const [counter, by] of Object.entries(swept.counts)) this.#count(counter, by)
     this.#tenants_purged += purge.purged.length
     return { more: swept.more || purge.more }
   }
@@ -88,7 +80,7 @@ export class Maintenance {
   }
 
   /** All that is due now, a share of the sweep meanwhile, and the counts since the answer before. */
-  async tick(): Promise<object> {
+  async tick(): Promise<TickReport> {
     const { worker, timer, clock } = this.options
     const began = clock.monotonic()
     // First, so that what fell due while a restored tenant was pending deletion is due now.
@@ -98,18 +90,14 @@ export class Maintenance {
     const counts = this.#takeCounts()
     const tenants_purged = this.#tenants_purged
     this.#tenants_purged = 0
-    return { ...counts, tenants_purged, duration_ms: Math.round(clock.monotonic() - began) }
+    return { counts, tenants_purged, duration_ms: Math.round(clock.monotonic() - began) }
   }
 
-  #takeCounts(): object {
+  #takeCounts(): Record<string, number> {
     for (const [counter, by] of this.options.worker.takeCounts()) this.#count(counter, by)
     const counts = this.#counts
     this.#counts = new Map()
-    const groups = Object.entries(reported).map(([group, names]) => [
-      group,
-      Object.fromEntries(names.map((name) => [name, counts.get(`${group}.${name}`) ?? 0])),
-    ])
-    return Object.fromEntries(groups)
+    return Object.fromEntries(counts)
   }
 
   /** Nothing more is started; resolves when no step is running. */

@@ -3,9 +3,9 @@ import { TestClock } from '../../test/support/clock.ts'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { type Answer, forEachService, TestService } from '../../test/support/service.ts'
 import { day_ms, minute_ms } from '../base/clock.ts'
+import { default_plans } from '../features.ts'
 import * as tenants from '../tenants/service.ts'
 import { type CallCounts, Calls } from './calls.ts'
-import { default_plans } from './plans.ts'
 import * as quotas from './service.ts'
 
 const free_limit = 500
@@ -64,7 +64,7 @@ function heldCalls() {
   const clock = new TestClock()
   const counts = new Held()
   const calls = new Calls(clock, counts)
-  const take = () => calls.take(free, default_plans, clock.now())
+  const take = () => calls.count(free, default_plans, clock.now())
   return { clock, counts, calls, take }
 }
 
@@ -205,7 +205,7 @@ describe('the calls of a month', () => {
 
   test('of a plan without a limit are counted without ever asking first', async () => {
     const { clock, counts, calls } = heldCalls()
-    for (let i = 0; i < 3; i++) expect(calls.take(pro, default_plans, clock.now())).toBeUndefined()
+    for (let i = 0; i < 3; i++) expect(calls.count(pro, default_plans, clock.now())).toBeUndefined()
     const flushed = calls.flush()
     await counts.answer()
     await flushed
@@ -251,7 +251,7 @@ forEachDatabase('the calls of two nodes', (databases) => {
   test('are known to the other one once they are written and a second has gone by', async () => {
     const { db, clock } = await databases.open()
     const [one, two] = [quotas.monthlyCalls(db, clock), quotas.monthlyCalls(db, clock)]
-    const callOn = (node: Calls) => tried(() => node.take(free, default_plans, clock.now()))
+    const callOn = (node: Calls) => tried(() => node.count(free, default_plans, clock.now()))
     for (let i = 0; i < free_limit - 1; i++) expect(await callOn(one)).toBe('counted')
     expect(await callOn(two)).toBe('counted')
     await one.flush()
@@ -272,7 +272,7 @@ forEachDatabase('the calls of two nodes', (databases) => {
       Array.from({ length: 2 * free_limit }, async (_, i) => {
         if (i % 50 === 0) void calls.flush()
         if (i % 70 === 0) await calls.used(free.tenant_id, clock.now())
-        return tried(() => calls.take(free, default_plans, clock.now()))
+        return tried(() => calls.count(free, default_plans, clock.now()))
       }),
     )
     expect(results.filter((result) => result === 'counted')).toHaveLength(free_limit)
@@ -283,7 +283,7 @@ forEachDatabase('the calls of two nodes', (databases) => {
   test('of past months are swept after a year or so', async () => {
     const { db, clock } = await databases.open()
     const calls = quotas.monthlyCalls(db, clock)
-    await calls.take(pro, default_plans, clock.now())
+    await calls.count(pro, default_plans, clock.now())
     await calls.flush()
     const january = clock.now()
     expect(await db.write((tx) => quotas.sweepCalls(tx, january, 10))).toBe(0)

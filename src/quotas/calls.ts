@@ -5,8 +5,8 @@ import type { Clock, Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import { Repeat } from '../base/repeat.ts'
 import type { TenantFacts } from '../contract/caller.ts'
-import type { MonthlyCalls, Plans } from '../contract/services.ts'
-import { exceeded, monthOf, planOf } from './quota.ts'
+import type { MonthlyCalls, Plans } from '../contract/dependencies.ts'
+import { exceeded, limitOf, monthOf } from './quota.ts'
 
 /** How often counts are written. */
 const write_every_ms = 1_000
@@ -20,7 +20,7 @@ const writes_max = limit('quotas.calls_written', 16, 'rows', 'Tenants whose call
 interface Entry {
   tenant_id: string
   month: string
-  /** What the database had when it was last looked at. */
+  /** The number in the database when it was last read. */
   known: number
   /** Counted here since; `writing` is on its way. */
   unwritten: number
@@ -63,9 +63,9 @@ export class Calls implements MonthlyCalls {
     return this.#writes.stop()
   }
 
-  take(caller: TenantFacts, plans: Plans, now: Millis): Promise<void> | undefined {
+  count(caller: TenantFacts, plans: Plans, now: Millis): Promise<void> | undefined {
     const entry = this.#entryOf(caller.tenant_id, now)
-    const limit = planOf(plans, caller.plan).api_calls_per_month
+    const limit = limitOf(plans, caller.plan, 'api_calls_per_month')
     if (limit !== null && !this.#isFresh(entry)) return this.#refresh(entry).then(() => count(entry, limit))
     count(entry, limit)
     return undefined
@@ -169,7 +169,7 @@ export class Calls implements MonthlyCalls {
   }
 }
 
-/** Whoever began it hears of its failure. */
+/** The caller that began it gets the failure. */
 function nothing(): void {}
 
 /** Throws QUOTA_EXCEEDED; a call that is refused is not counted. */

@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'bun:test'
-import type { Plan } from '../contract/services.ts'
-import { default_plans, parsePlans } from './plans.ts'
+import type { Plan } from '../contract/dependencies.ts'
+import { default_plans, plan_limits } from '../features.ts'
+import { defaultPlans, parsePlans as parsePlansOf } from './plans.ts'
 
 const day_seconds = 86_400
 const gib = 1_073_741_824
-const limits = Object.keys(default_plans.free!) as (keyof Plan)[]
+const limits = Object.keys(default_plans.free!)
+const parsePlans = (text: string) => parsePlansOf(text, plan_limits)
 
 describe('the built-in plans', () => {
   test('are those of the API contract', () => {
@@ -21,7 +23,7 @@ describe('the built-in plans', () => {
     }
     expect(Object.keys(default_plans)).toEqual(['free', 'builder', 'pro', 'enterprise'])
     const table = Object.fromEntries(
-      limits.map((limit) => [limit, Object.values(default_plans).map((plan) => plan[limit])]),
+      Object.keys(rows).map((limit) => [limit, Object.values(default_plans).map((plan) => plan[limit])]),
     )
     expect(table).toEqual(rows)
   })
@@ -53,15 +55,26 @@ describe('a table of plans', () => {
   test.each(limits)(
     'that does not name %s takes the default of the plan of that name, else of free',
     (limit) => {
-      const { [limit]: _left_out, ...rest } = { ...free, inboxes: 7, storage_bytes: 8, inbox_messages: 9 }
+      const given: Plan = { ...free, inboxes: 7, storage_bytes: 8, inbox_messages: 9 }
+      const { [limit]: _left_out, ...rest } = given
       const { pro, enterprise, own } = parsePlans(
         JSON.stringify({ free, pro: rest, enterprise: rest, own: rest }),
       )
-      expect(pro).toEqual({ ...rest, [limit]: default_plans.pro![limit] } as Plan)
+      expect(pro).toEqual({ ...rest, [limit]: default_plans.pro![limit]! })
       expect(enterprise![limit]).toBe(default_plans.enterprise![limit])
       expect(own![limit]).toBe(free[limit])
     },
   )
+
+  test('from before a limit was there goes on with the default that its feature declares', () => {
+    const places = { name: 'places', defaults: { free: 2, builder: 20, pro: 200, enterprise: null } }
+    const with_places = [...plan_limits, places]
+    const table = parsePlansOf(JSON.stringify({ free, pro: free, enterprise: free, own: free }), with_places)
+    expect(Object.values(table).map(({ places }) => places)).toEqual([2, 200, null, 2])
+    expect(table.free).toEqual({ ...free, places: 2 })
+    expect(defaultPlans(with_places).builder).toEqual({ ...default_plans.builder, places: 20 })
+    expect(() => parsePlans(JSON.stringify(table))).toThrow(new Error('"free.places" is no limit'))
+  })
 
   test('of no limits at all is that of the defaults', () => {
     expect(parsePlans('{"free": {}, "pro": {}}')).toEqual({ free, pro: default_plans.pro! })

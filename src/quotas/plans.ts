@@ -1,58 +1,18 @@
-// The table of plans of the API contract, or the file that PLANS_FILE names.
+// The table of plans: the defaults that features declare, or the file that PLANS_FILE names.
 
-import type { Plan, Plans } from '../contract/services.ts'
+import type { Plan, Plans } from '../contract/dependencies.ts'
+import { type PlanLimit, type PlanName, plan_names } from '../contract/feature.ts'
 
-const day_seconds = 86_400
-const gib = 1_073_741_824
-
-export const default_plans: Plans = {
-  free: {
-    agents: 25,
-    kv_keys: 5_000,
-    dlq_items: 500,
-    active_schedules: 100,
-    inboxes: 3,
-    api_calls_per_month: 500,
-    storage_bytes: gib,
-    inbox_messages: 100,
-    inbox_ttl_seconds: 7 * day_seconds,
-  },
-  builder: {
-    agents: 100,
-    kv_keys: 50_000,
-    dlq_items: 5_000,
-    active_schedules: 1_000,
-    inboxes: 10,
-    api_calls_per_month: null,
-    storage_bytes: 10 * gib,
-    inbox_messages: 500,
-    inbox_ttl_seconds: 30 * day_seconds,
-  },
-  pro: {
-    agents: 500,
-    kv_keys: 1_000_000,
-    dlq_items: 50_000,
-    active_schedules: 50_000,
-    inboxes: 50,
-    api_calls_per_month: null,
-    storage_bytes: 100 * gib,
-    inbox_messages: 1_000,
-    inbox_ttl_seconds: 30 * day_seconds,
-  },
-  enterprise: {
-    agents: null,
-    kv_keys: null,
-    dlq_items: null,
-    active_schedules: null,
-    inboxes: null,
-    api_calls_per_month: null,
-    storage_bytes: null,
-    inbox_messages: 10_000,
-    inbox_ttl_seconds: 365 * day_seconds,
-  },
+/** The table of plans of the API contract. */
+export function defaultPlans(limits: readonly PlanLimit[]): Plans {
+  return Object.fromEntries(plan_names.map((plan) => [plan, defaultsOf(limits, plan)]))
 }
 
-const names = Object.keys(default_plans.free!) as (keyof Plan)[]
+/** Those of `free` for a plan of another name. */
+function defaultsOf(limits: readonly PlanLimit[], plan: string): Plan {
+  const name = (plan_names as readonly string[]).includes(plan) ? (plan as PlanName) : 'free'
+  return Object.fromEntries(limits.map((limit) => [limit.name, limit.defaults[name]]))
+}
 
 /**
  * Reads a JSON object of plan name -> limits; a limit is a whole number of 0 or more, or null for unlimited. One that a
@@ -60,24 +20,25 @@ const names = Object.keys(default_plans.free!) as (keyof Plan)[]
  * a file from before a limit was there goes on working, and nothing becomes unlimited by being left out. `free` and
  * `pro`, which sign-up offers, must be among the plans. Throws with one line that says what is wrong.
  */
-export function parsePlans(text: string): Plans {
+export function parsePlans(text: string, limits: readonly PlanLimit[]): Plans {
   const table = JSON.parse(text) as Record<string, Record<string, unknown>>
   if (!isObject(table)) throw new Error('it is no JSON object')
   for (const required of ['free', 'pro']) {
     if (!Object.hasOwn(table, required)) throw new Error(`plan "${required}" is missing`)
   }
-  return Object.fromEntries(Object.entries(table).map(([plan, limits]) => [plan, parsePlan(plan, limits)]))
+  return Object.fromEntries(
+    Object.entries(table).map(([plan, given]) => [plan, parsePlan(plan, given, limits)]),
+  )
 }
 
-function parsePlan(plan: string, limits: Record<string, unknown>): Plan {
-  if (!isObject(limits)) throw new Error(`"${plan}" is no JSON object`)
-  for (const [name, limit] of Object.entries(limits)) {
-    if (!names.includes(name as keyof Plan)) throw new Error(`"${plan}.${name}" is no limit`)
+function parsePlan(plan: string, given: Record<string, unknown>, limits: readonly PlanLimit[]): Plan {
+  if (!isObject(given)) throw new Error(`"${plan}" is no JSON object`)
+  for (const [name, limit] of Object.entries(given)) {
+    if (!limits.some((known) => known.name === name)) throw new Error(`"${plan}.${name}" is no limit`)
     if (limit !== null && (!Number.isSafeInteger(limit) || (limit as number) < 0))
       throw new Error(`"${plan}.${name}" must be a whole number of 0 or more, or null`)
   }
-  const defaults = Object.hasOwn(default_plans, plan) ? default_plans[plan] : default_plans.free
-  return { ...defaults!, ...limits }
+  return { ...defaultsOf(limits, plan), ...(given as Plan) }
 }
 
 function isObject(value: unknown): boolean {

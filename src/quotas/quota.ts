@@ -1,26 +1,24 @@
-// What a plan counts. No imports from db or http.
+// The limits of a plan. No imports from db or http.
 
 import { day_ms, iso, type Millis } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
-import type { Plan, Plans } from '../contract/services.ts'
-
-/** Counted in the database, exactly. */
-export const counted = ['agents', 'kv_keys', 'dlq_items', 'active_schedules', 'inboxes'] as const
-export type Quota = (typeof counted)[number]
+import type { Plan, Plans } from '../contract/dependencies.ts'
 
 /** The limit of this plan; null is unlimited. */
-export function limitOf(plans: Plans, plan: string, quota: keyof Plan): number | null {
-  return planOf(plans, plan)[quota]
+export function limitOf(plans: Plans, plan: string, name: string): number | null {
+  const limit = planOf(plans, plan)[name]
+  if (limit === undefined) throw new Error(`${name} is not a limit of plans`)
+  return limit
 }
 
-export function planOf(plans: Plans, plan: string): Plan {
+function planOf(plans: Plans, plan: string): Plan {
   const found = plans[plan]
   if (!found) throw new Error(`plan ${plan} is not in the table of plans`)
   return found
 }
 
 /** 402: nothing was changed. */
-export function exceeded(quota: keyof Plan, used: number, limit: number): ApiError {
+export function exceeded(quota: string, used: number, limit: number): ApiError {
   return new ApiError('QUOTA_EXCEEDED', { details: { quota, used, limit } })
 }
 

@@ -6,15 +6,16 @@ import type { Clock, Millis } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
 import { limit } from '../base/limit.ts'
 import type { TenantFacts } from '../contract/caller.ts'
-import type { Plans } from '../contract/services.ts'
+import type { Plans } from '../contract/dependencies.ts'
+import type { CountedQuota } from '../contract/feature.ts'
 import { type Db, DbError, dueWork, type Reader, type Tx } from '../db/db.ts'
 import { Calls } from './calls.ts'
-import { counted, exceeded, limitOf, monthOf, planOf, type Quota } from './quota.ts'
+import { exceeded, limitOf, monthOf } from './quota.ts'
 import * as store from './store.ts'
 
 export const add = store.add
 export const create = store.create
-export const giveBack = store.giveBack
+export const release = store.release
 export const lock = store.lock
 export const purge = store.purge
 export const raiseFloor = store.raiseFloor
@@ -41,29 +42,31 @@ export function sweepCalls(tx: Tx, at: Millis, rows_max: number) {
 }
 
 /**
- * Counts one more. At the limit, what has expired is swept first; if that frees nothing, throws QUOTA_EXCEEDED.
+ * Counts one more; the counter is made when it is first used. At the limit, what has expired is swept first; if that frees nothing, throws QUOTA_EXCEEDED.
  * `revived`: tombstones that are keys again by this.
  */
-export async function take(
+export async function reserve(
   tx: Tx,
   tenant: TenantFacts,
   plans: Plans,
-  quota: Quota,
+  quota: string,
   sweepExpired: () => Promise<unknown> = async () => {},
   revived = 0,
-): Promise<store.Taken> {
+): Promise<store.Reserved> {
   const limit = limitOf(plans, tenant.plan, quota)
   const ceiling = limit ?? Number.MAX_SAFE_INTEGER
-  const taken = await store.take(tx, tenant.tenant_id, quota, ceiling, revived)
+  const taken =
+    (await store.reserve(tx, tenant.tenant_id, quota, ceiling, revived)) ??
+    (ceiling > 0 ? await store.start(tx, tenant.tenant_id, quota) : null)
   if (taken) return taken
   await sweepExpired()
   // Even when nothing was left to sweep: another caller may have done it a moment ago.
-  const second = await store.take(tx, tenant.tenant_id, quota, ceiling, revived)
+  const second = await store.reserve(tx, tenant.tenant_id, quota, ceiling, revived)
   if (second) return second
   throw exceeded(quota, await usedOf(tx, tenant.tenant_id, quota), ceiling)
 }
 
-/** What has expired and was not swept yet is left out of what is used, as far as it is counted. */
+/** Rows that have expired and were not swept yet are left out of the number used, up to this many. */
 export const expired_counted_max = limit(
   'quotas.expired_counted',
   10_000,
@@ -71,7 +74,7 @@ export const expired_counted_max = limit(
   'The time that others wait for the quota of one tenant: past it, what has expired counts until it is swept.',
 )
 
-export async function usedOf(q: Reader, tenant_id: string, quota: Quota): Promise<number> {
+export async function usedOf(q: Reader, tenant_id: string, quota: string): Promise<number> {
   return (await store.usedOne(q, tenant_id, quota))?.used ?? 0
 }
 
@@ -80,13 +83,13 @@ export async function usedOf(q: Reader, tenant_id: string, quota: Quota): Promis
  * refusal undoes nothing. Fewer bytes are never refused. Throws QUOTA_EXCEEDED, and STORAGE_FULL when the disk has no
  * room for what grows.
  */
-export function takeBytes(tx: Tx, tenant: TenantFacts, plans: Plans, bytes: number): void {
-  mustFit(tx, tenant, plans, bytes)
+export function reserveBytes(tx: Tx, tenant: TenantFacts, plans: Plans, bytes: number): void {
+  requireRoom(tx, tenant, plans, bytes)
   tx.stores(tenant.tenant_id, bytes)
 }
 
-/** Throws as takeBytes does, and counts nothing. */
-export function mustFit(tx: Tx, tenant: TenantFacts, plans: Plans, bytes: number): void {
+/** Throws as reserveBytes does, and counts nothing. */
+export function requireRoom(tx: Tx, tenant: TenantFacts, plans: Plans, bytes: number): void {
   const over = overBy(tx, tenant, plans, bytes)
   if (over) throw exceeded('storage_bytes', over.used, over.limit)
 }
@@ -94,12 +97,12 @@ export function mustFit(tx: Tx, tenant: TenantFacts, plans: Plans, bytes: number
 /** Null when so many bytes more may be stored; else what is stored now, and the limit. Throws STORAGE_FULL. */
 export function overBy(
   tx: Tx,
-  tenant: TenantFacts,
+  tenant: Omit<TenantFacts, 'status'>,
   plans: Plans,
   bytes: number,
 ): { used: number; limit: number } | null {
   if (bytes <= 0) return null
-  mustHaveDisk(tx)
+  requireDisk(tx)
   const limit = tenant.storage_bytes_max ?? limitOf(plans, tenant.plan, 'storage_bytes')
   if (limit === null) return null
   const used = tx.stored(tenant.tenant_id, tenant.stored_bytes ?? 0)
@@ -107,41 +110,68 @@ export function overBy(
 }
 
 /** Throws STORAGE_FULL when the disk has no room for what grows. */
-export function mustHaveDisk(tx: Tx): void {
+export function requireDisk(tx: Tx): void {
   if (tx.disk_full) throw new ApiError('STORAGE_FULL', { retry_after_seconds: 1 })
 }
 
 export type QuotaObject = Record<string, { used: number; limit: number | null }>
 
-/** What this node has counted for a tenant in memory. */
+/** Counts of a tenant that this node has in memory. */
 export interface InMemory {
   calls: number
   unwritten_bytes: number
 }
 
+const calls_name = 'api_calls_per_month'
+const bytes_name = 'storage_bytes'
+
+/** The members of the `quota` object, in order. */
+export function quotasShown(quotas: readonly CountedQuota[]): string[] {
+  return [...quotas.map(({ name }) => name), calls_name, bytes_name]
+}
+
+interface Viewed {
+  plans: Plans
+  quotas: readonly CountedQuota[]
+  /** Rows that are counted but have expired, by quota. */
+  expired?: Readonly<Record<string, number>>
+}
+
 /**
  * The `quota` object of the API contract. `calls`: of /api in this month; `unwritten_bytes`: stored and not yet in the
- * counter. `expired` is what is counted but no longer there.
+ * counter.
  */
 export async function usage(
   q: Reader,
   tenant: Pick<TenantFacts, 'tenant_id' | 'plan' | 'storage_bytes_max'>,
-  plans: Plans,
   { calls, unwritten_bytes }: InMemory,
-  expired: Partial<Record<Quota, number>> = {},
+  { plans, quotas, expired = {} }: Viewed,
 ): Promise<QuotaObject> {
-  const plan = planOf(plans, tenant.plan)
   const rows = await store.used(q, tenant.tenant_id)
   const usedOf = (name: string) => rows.find((row) => row.quota === name)?.used ?? 0
   const quota: QuotaObject = {}
-  for (const name of counted) {
-    const used = usedOf(name)
-    quota[name] = { used: Math.max(0, used - (expired[name] ?? 0)), limit: plan[name] }
+  for (const { name } of quotas) {
+    const used = Math.max(0, usedOf(name) - (expired[name] ?? 0))
+    quota[name] = { used, limit: limitOf(plans, tenant.plan, name) }
   }
-  quota.api_calls_per_month = { used: calls, limit: plan.api_calls_per_month }
-  quota.storage_bytes = {
-    used: Math.max(0, usedOf('storage_bytes') + unwritten_bytes),
-    limit: tenant.storage_bytes_max ?? plan.storage_bytes,
+  quota[calls_name] = { used: calls, limit: limitOf(plans, tenant.plan, calls_name) }
+  quota[bytes_name] = {
+    used: Math.max(0, usedOf(bytes_name) + unwritten_bytes),
+    limit: tenant.storage_bytes_max ?? limitOf(plans, tenant.plan, bytes_name),
   }
   return quota
+}
+
+/** Rows that are counted but have expired, by quota. */
+export async function expiredOf(
+  q: Reader,
+  quotas: readonly CountedQuota[],
+  tenant_id: string,
+  now: Millis,
+): Promise<Record<string, number>> {
+  const expired: Record<string, number> = {}
+  for (const { name, countExpired } of quotas) {
+    if (countExpired) expired[name] = await countExpired(q, tenant_id, now)
+  }
+  return expired
 }

@@ -1,25 +1,38 @@
-// Every statement on quota_usage.
+// Every statement on quota_usage and api_calls. No counter is a counter of 0.
 
 import { inChunk } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
-import { counted, type Quota } from './quota.ts'
 
+// The driver counts stored bytes with every commit, for tenants that have this counter.
 const CREATE = sql(
   'quotas.create',
-  `insert into quota_usage (tenant_id, quota, used, version_floor)
-   values ${[...counted, 'storage_bytes'].map((quota) => `(:tenant_id, '${quota}', 0, 0)`).join(', ')}`,
+  `insert into quota_usage (tenant_id, quota, used, version_floor) values (:tenant_id, 'storage_bytes', 0, 0)`,
 )
 
-const TAKE = sql<Taken>(
-  'quotas.take',
+// Of several callers one makes it; the others find it with their update.
+const START = sql<Reserved>(
+  'quotas.start',
+  `insert into quota_usage (tenant_id, quota, used, version_floor) values (:tenant_id, :quota, 1, 0)
+   on conflict do nothing
+   returning version_floor, tombstones`,
+)
+
+const ADD = sql(
+  'quotas.add',
+  `insert into quota_usage (tenant_id, quota, used, version_floor) values (:tenant_id, :quota, :count, 0)
+   on conflict (tenant_id, quota) do update set used = quota_usage.used + excluded.used`,
+)
+
+const RESERVE = sql<Reserved>(
+  'quotas.reserve',
   `update quota_usage set used = used + 1, tombstones = tombstones - :revived
     where tenant_id = :tenant_id and quota = :quota and used < :ceiling
    returning version_floor, tombstones`,
 )
 
-const GIVE_BACK = sql(
-  'quotas.give_back',
-  `update quota_usage set used = used - :count, tombstones = tombstones + :buried
+const RELEASE = sql(
+  'quotas.release',
+  `update quota_usage set used = used - :count, tombstones = tombstones + :tombstoned
     where tenant_id = :tenant_id and quota = :quota`,
 )
 
@@ -32,11 +45,11 @@ const RAISE_FLOOR = sql(
   'quotas.raise_floor',
   `update quota_usage
       set version_floor = case when version_floor < :version_floor then :version_floor else version_floor end,
-          tombstones = tombstones - :forgotten
+          tombstones = tombstones - :deleted
     where tenant_id = :tenant_id and quota = :quota`,
 )
 
-const USED = sql<{ quota: Quota | 'storage_bytes'; used: number }>(
+const USED = sql<{ quota: string; used: number }>(
   'quotas.used',
   'select quota, used from quota_usage where tenant_id = :tenant_id',
 )
@@ -51,47 +64,46 @@ export function create(tx: Tx, tenant_id: string) {
 }
 
 /** Counts what the service writes itself, whatever the limit. */
-export function add(tx: Tx, tenant_id: string, quota: Quota, count: number) {
-  return tx.run(GIVE_BACK, { tenant_id, quota, count: -count, buried: 0 })
+export function add(tx: Tx, tenant_id: string, quota: string, count: number) {
+  return tx.run(ADD, { tenant_id, quota, count })
 }
 
 /** Used by kv_keys alone. */
-export interface Taken {
+export interface Reserved {
   version_floor: number
   tombstones: number
 }
 
-/** Null when `limit` is reached. `revived`: tombstones that are keys again, 1 or 0. */
-export function take(tx: Tx, tenant_id: string, quota: Quota, limit: number, revived: number) {
-  return tx.one(TAKE, { tenant_id, quota, ceiling: limit, revived })
+/** Null when `limit` is reached, and when there is no counter yet. `revived`: tombstones that are keys again, 1 or 0. */
+export function reserve(tx: Tx, tenant_id: string, quota: string, limit: number, revived: number) {
+  return tx.one(RESERVE, { tenant_id, quota, ceiling: limit, revived })
+}
+
+/** Makes the counter, with one used; null when it is there. */
+export function start(tx: Tx, tenant_id: string, quota: string) {
+  return tx.one(START, { tenant_id, quota })
 }
 
 /** Holds the counter until the transaction ends. */
-export function lock(tx: Tx, tenant_id: string, quota: Quota) {
+export function lock(tx: Tx, tenant_id: string, quota: string) {
   return tx.run(LOCK, { tenant_id, quota })
 }
 
-/** `buried`: how many of them are tombstones from now on. */
-export function giveBack(tx: Tx, tenant_id: string, quota: Quota, count: number, buried = 0) {
-  return tx.run(GIVE_BACK, { tenant_id, quota, count, buried })
+/** `tombstoned`: how many of them are tombstones from now on. */
+export function release(tx: Tx, tenant_id: string, quota: string, count: number, tombstoned = 0) {
+  return tx.run(RELEASE, { tenant_id, quota, count, tombstoned })
 }
 
-/** `forgotten` tombstones are gone, none of a higher version than this. */
-export function raiseFloor(
-  tx: Tx,
-  tenant_id: string,
-  quota: Quota,
-  version_floor: number,
-  forgotten: number,
-) {
-  return tx.run(RAISE_FLOOR, { tenant_id, quota, version_floor, forgotten })
+/** `deleted` tombstones are gone, none of a higher version than this. */
+export function raiseFloor(tx: Tx, tenant_id: string, quota: string, version_floor: number, deleted: number) {
+  return tx.run(RAISE_FLOOR, { tenant_id, quota, version_floor, deleted })
 }
 
 export function used(q: Reader, tenant_id: string) {
   return q.all(USED, { tenant_id })
 }
 
-export function usedOne(q: Reader, tenant_id: string, quota: Quota) {
+export function usedOne(q: Reader, tenant_id: string, quota: string) {
   return q.one(USED_ONE, { tenant_id, quota })
 }
 

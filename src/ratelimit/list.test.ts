@@ -122,7 +122,7 @@ forEachService('GET /api/rate-limit', (service) => {
     const INSERT = unnamed(
       'test.counter',
       `insert into kv_entries
-         (tenant_id, namespace, key, value, version, born, counted, expires_at, updated_at,
+         (tenant_id, namespace, key, value, version, created_version, counted, expires_at, updated_at,
           rl_window_ms, rl_limit, rl_hits, rl_previous, rl_taken)
        values (:tenant_id, '__rl', :key, '{}', 1, 1, 1, :expires_at, 0, 60000, '3', 1, null, 1)`,
     )

@@ -2,10 +2,10 @@ import { afterAll, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { sweep } from '../../test/support/maintenance.ts'
 import { forEachService } from '../../test/support/service.ts'
 import { day_ms } from '../base/clock.ts'
-import { sweep } from '../maintenance/sweep.ts'
-import { default_plans } from '../quotas/plans.ts'
+import { default_plans } from '../features.ts'
 
 const keys_max = 20
 const folder = mkdtempSync(join(tmpdir(), 'waystation-plans-'))

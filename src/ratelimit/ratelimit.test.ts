@@ -6,9 +6,9 @@ import fc from 'fast-check'
 import { type Asked, RateModel } from '../../test/support/rate-model.ts'
 import { type Answer, forEachService, type TestService, type TestTenant } from '../../test/support/service.ts'
 import { day_ms, iso } from '../base/clock.ts'
-import { Gate } from '../base/gate.ts'
+import { KeyedSemaphore } from '../base/keyed-semaphore.ts'
+import { default_plans } from '../features.ts'
 import * as kv from '../kv/service.ts'
-import { default_plans } from '../quotas/plans.ts'
 import * as limiter from './service.ts'
 
 const max = Number.MAX_SAFE_INTEGER
@@ -587,7 +587,7 @@ forEachService('the rate limiter', (service) => {
           const { allowed, count, remaining, reset_at, now } = await limiter.check(
             db,
             caller,
-            { plans: default_plans, gate: new Gate(service.clock) },
+            { plans: default_plans, shared: { semaphore: new KeyedSemaphore(service.clock) } },
             {
               key,
               ...check,
@@ -623,7 +623,7 @@ forEachService('the rate limiter', (service) => {
           const { allowed, reset_at, now } = await limiter.check(
             db,
             caller,
-            { plans: default_plans, gate: new Gate(service.clock) },
+            { plans: default_plans, shared: { semaphore: new KeyedSemaphore(service.clock) } },
             asked,
           )
           expect(reset_at).toBeGreaterThan(now)

@@ -5,6 +5,7 @@ import { iso, type Millis, second_ms } from '../base/clock.ts'
 import { type Issue, invalid } from '../base/errors.ts'
 import { limit } from '../base/limit.ts'
 import type { TenantFacts } from '../contract/caller.ts'
+import { api } from '../contract/group.ts'
 import { type Context, type Param, Reply, route } from '../contract/route.ts'
 import { Shape, Time } from '../contract/schemas.ts'
 import * as limiter from './service.ts'
@@ -71,7 +72,7 @@ const Count = Type.Number({ description: 'Hits of the window, this check include
 const Remaining = Type.Number({ description: 'Hits that the limit still allows.' })
 const Limit = Type.Number({ description: 'As it was sent with the last check; 0 when that is not known.' })
 
-const Allowed = Shape({
+const Allowed = Shape('RateLimitAllowed', {
   allowed: Type.Boolean(),
   count: Count,
   remaining: Remaining,
@@ -79,7 +80,7 @@ const Allowed = Shape({
   limit: Limit,
 })
 
-const Blocked = Shape({
+const Blocked = Shape('RateLimitBlocked', {
   allowed: Type.Boolean(),
   count: Count,
   remaining: Remaining,
@@ -88,7 +89,7 @@ const Blocked = Shape({
   limit: Limit,
 })
 
-const Status = Shape({
+const Status = Shape('RateLimitStatus', {
   key: Type.String(),
   count: Type.Number({ description: 'Hits of the window; 0 when it is over.' }),
   remaining: Remaining,
@@ -97,7 +98,7 @@ const Status = Shape({
   limit: Limit,
 })
 
-const Counter = Shape({
+const Counter = Shape('RateLimitCounter', {
   key: Type.String(),
   algorithm: Type.Enum(['fixed_window', 'sliding_window']),
   limit: Limit,
@@ -106,6 +107,12 @@ const Counter = Shape({
   resetAt: Time('The end of the window.'),
   windowSeconds: Type.Number({ description: 'Length of the window.' }),
 })
+
+const rate_headers = { RateLimit: Type.String(), 'RateLimit-Policy': Type.String() }
+const check_replies = {
+  200: { body: Allowed, headers: rate_headers },
+  429: { body: Blocked, headers: { ...rate_headers, 'Retry-After': Type.Integer() }, description: 'Blocked' },
+}
 
 const list_limit_default = 50
 const list_limit_max = limit(
@@ -118,10 +125,19 @@ const list_limit_max = limit(
 type Limiting = Context<TenantFacts>
 
 export const listRateLimits = route({
+  group: api,
   method: 'GET',
   path: '/api/rate-limit',
   tag,
   summary: 'List the counters whose window is running; what ends first comes first',
+  sdk: { name: 'rateLimit.list' },
+  cli: {
+    usage: 'rate list',
+    about: 'List the counters whose window is running',
+    examples: ['waystation rate list --prefix openai'],
+    options: { prefix: ['--prefix <text>', 'only keys that start with it'] },
+    columns: ['key', 'count', 'limit', 'remaining', 'resetAt', 'algorithm'],
+  },
   auth: ['agent', 'admin'],
   heavy: true,
   query: Type.Object({
@@ -139,10 +155,12 @@ export const listRateLimits = route({
     ),
   }),
   replies: {
-    200: Shape({
-      items: Type.Array(Counter),
-      total: Type.Integer({ description: 'How many there are, counted to 10,000.' }),
-    }),
+    200: {
+      body: Shape({
+        items: Type.Array(Counter),
+        total: Type.Integer({ description: 'How many there are, counted to 10,000.' }),
+      }),
+    },
   },
   errors: [],
   async handle({ db, caller, now }, { query }) {
@@ -154,42 +172,75 @@ export const listRateLimits = route({
 })
 
 export const checkRateLimit = route({
+  group: api,
   method: 'POST',
   path: '/api/rate-limit/check',
   tag,
   summary: 'Count a hit and say whether it is within the limit',
+  sdk: {
+    name: 'rateLimit.check',
+    arguments: ['key'],
+    retry: { safe: false, why: 'a repeat would count twice' },
+  },
+  cli: {
+    usage: 'rate check <key>',
+    about: 'Count a hit: exit code 0 when it is allowed, 6 when it is blocked',
+    group: 'Rate limits that all agents of a tenant share',
+    examples: [
+      'waystation rate check openai --limit 60 --window 1m && ./call',
+      'waystation rate check openai --limit 60 --window 1m --wait 10m && ./call',
+    ],
+    options: {
+      limit: ['--limit <n>', 'most hits in a window'],
+      windowSeconds: ['--window <duration>', 'length of the window'],
+      window: false,
+      algorithm: ['--algorithm <name>', 'default fixed_window'],
+      cost: ['--cost <n>', 'how many hits this is; default 1'],
+    },
+  },
   auth: ['agent', 'admin'],
   body: CheckInput,
-  replies: { 200: Allowed, 429: Blocked },
+  replies: check_replies,
   errors: [],
   handle: (context, { body }) => answered(context, body, '/'),
 })
 
 export const checkRateLimitByQuery = route({
+  group: api,
   method: 'GET',
   path: '/api/rate-limit/check',
   tag,
   summary: 'The same check with its fields in the query; it counts, too',
   auth: ['agent', 'admin'],
   query: CheckInput,
-  replies: { 200: Allowed, 429: Blocked },
+  replies: check_replies,
   errors: ['OUTCOME_UNKNOWN', 'STORAGE_FULL'],
   handle: (context, { query }) => answered(context, query, 'query.'),
 })
 
 export const resetRateLimit = route({
+  group: api,
   method: 'POST',
   path: '/api/rate-limit/reset',
   tag,
   summary: 'End the window of a counter',
+  sdk: {
+    name: 'rateLimit.reset',
+    arguments: ['key'],
+    retry: { safe: true, why: 'a window that has ended stays ended; `reset` then describes the repeat' },
+  },
+  cli: { usage: 'rate reset <key>', examples: ['waystation rate reset openai'] },
   auth: ['agent', 'admin'],
   destructive: true,
   body: Type.Pick(CheckInput, ['key']),
   replies: {
-    200: Shape({
-      key: Type.String(),
-      reset: Type.Boolean({ description: 'False when no window was running.' }),
-    }),
+    200: {
+      body: Shape('RateLimitReset', {
+        key: Type.String(),
+        reset: Type.Boolean({ description: 'False when no window was running.' }),
+      }),
+      headers: rate_headers,
+    },
   },
   errors: [],
   async handle({ db, caller }, { body }) {
@@ -201,35 +252,44 @@ export const resetRateLimit = route({
 
 /** The path of POST …/reset is a counter's, too. */
 export const getRateLimitNamedReset = route({
+  group: api,
   method: 'GET',
   path: '/api/rate-limit/reset',
   tag,
   summary: 'Where the counter named reset stands',
   auth: ['agent', 'admin'],
-  replies: { 200: Status },
+  replies: { 200: { body: Status, headers: rate_headers } },
   errors: [],
   handle: (context) => standing(context, 'reset'),
 })
 
 export const getRateLimit = route({
+  group: api,
   method: 'GET',
   path: '/api/rate-limit/:key',
   tag,
   summary: 'Where a counter stands, without counting',
+  description: 'A counter named `check` or `reset` cannot be read here: those are other paths.',
+  sdk: { name: 'rateLimit.status' },
+  cli: {
+    usage: 'rate status <key>',
+    about: 'Show a counter without counting',
+    examples: ['waystation rate status openai'],
+  },
   auth: ['agent', 'admin'],
   params: { key },
-  replies: { 200: Status },
+  replies: { 200: { body: Status, headers: rate_headers } },
   errors: [],
   handle: (context, { params }) => standing(context, params.key),
 })
 
 async function answered(
-  { db, caller, services }: Limiting,
+  { db, caller, dependencies }: Limiting,
   input: Static<typeof CheckInput>,
   place: string,
 ): Promise<Reply> {
   const check = checkOf(input, place)
-  const { now, allowed, count, remaining, reset_at } = await limiter.check(db, caller, services, check)
+  const { now, allowed, count, remaining, reset_at } = await limiter.check(db, caller, dependencies, check)
   const { limit, window_ms } = check
   const seconds = secondsUntil(reset_at, now)
   const resetAt = iso(reset_at)

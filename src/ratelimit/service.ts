@@ -1,10 +1,10 @@
 // Rate limiter: one function per verb. A counter is a row of the key-value store and counts as one of its keys.
 
 import type { Millis } from '../base/clock.ts'
-import type { Gate } from '../base/gate.ts'
+import type { KeyedSemaphore } from '../base/keyed-semaphore.ts'
 import { limit } from '../base/limit.ts'
 import type { TenantFacts } from '../contract/caller.ts'
-import type { Plans } from '../contract/services.ts'
+import type { Plans } from '../contract/dependencies.ts'
 import type { Db, Tx } from '../db/db.ts'
 import * as kv from '../kv/service.ts'
 import * as quotas from '../quotas/service.ts'
@@ -29,11 +29,11 @@ export interface Checked extends Decision {
 export function check(
   db: Db,
   caller: TenantFacts,
-  { plans, gate }: { plans: Plans; gate: Gate },
+  { plans, shared }: { plans: Plans; shared: { semaphore: KeyedSemaphore } },
   asked: Check,
 ): Promise<Checked> {
   const counter = `rate ${caller.tenant_id} ${asked.key}`
-  return gate.run(counter, () =>
+  return shared.semaphore.run(counter, () =>
     db.write({ key: caller.tenant_id, row: counter }, (tx) => checkIn(tx, caller, plans, asked)),
   )
 }
@@ -85,20 +85,20 @@ async function begin(
 ): Promise<Decision | null> {
   const fixed = asked.algorithm === 'fixed_window'
   const expires_at = expiryOf(asked.algorithm, asked.window_ms, tx.now)
-  await mustFit(tx, caller, plans, row, asked.key)
+  await requireRoom(tx, caller, plans, row, asked.key)
   const made = await store.start(tx, caller.tenant_id, row, asked, expires_at)
   if (!made) return null
   tx.stores(caller.tenant_id, made.grew)
-  if (made.version === made.born) await kv.take(tx, caller, plans, made.version > 1)
+  if (made.version === made.created_version) await kv.reserve(tx, caller, plans, made.version > 1)
   const counted = { hits: asked.cost, previous: 0, taken: asked.cost, expires_at }
   return fixed ? decideFixed(asked, counted) : decideSliding(asked, counted, tx.now)
 }
 
 /** Past the limit of stored bytes only a counter that was there before may begin a window. */
-async function mustFit(tx: Tx, caller: TenantFacts, plans: Plans, row: Row, key: string): Promise<void> {
+async function requireRoom(tx: Tx, caller: TenantFacts, plans: Plans, row: Row, key: string): Promise<void> {
   const bytes = store.counterBytes(row)
   const fits = !tx.disk_full && !quotas.overBy(tx, caller, plans, bytes)
-  if (!fits && !(await store.find(tx, caller.tenant_id, key))) quotas.mustFit(tx, caller, plans, bytes)
+  if (!fits && !(await store.find(tx, caller.tenant_id, key))) quotas.requireRoom(tx, caller, plans, bytes)
 }
 
 /** Where the counter stands; a counter that is not there is one that has expired. */
@@ -127,7 +127,7 @@ export function list(
 ): Promise<{ counters: Counter[]; total: number }> {
   return db.read(tenant_id, async (q) => {
     // Without a prefix no counter is passed that is not found as well: a page may go on past the last that is counted.
-    const span = { prefix, now, walked_max: prefix === '' ? total_max + rows_max : total_max }
+    const span = { prefix, now, scanned_max: prefix === '' ? total_max + rows_max : total_max }
     const found = await store.count(q, tenant_id, span)
     const last_place = Math.min(found, skipped + rows_max)
     const counters =
@@ -148,7 +148,7 @@ export function reset(
       const known = kept(await store.find(tx, tenant_id, key), tx.now)
       return { reset: false, standing: standingOf(known, tx.now), now: tx.now }
     }
-    await quotas.giveBack(tx, tenant_id, 'kv_keys', 1, 1)
+    await quotas.release(tx, tenant_id, 'kv_keys', 1, 1)
     tx.stores(tenant_id, ended.bytes)
     const tombstone = { ...ended, value: null, hits: 0, previous: null, expires_at: tx.now }
     return { reset: true, standing: standingOf(tombstone, tx.now), now: tx.now }

@@ -55,23 +55,23 @@ const BEGIN_NOW = sql(
   `update kv_entries set expires_at = :latest where ${here} and value = :value and expires_at > :latest`,
 )
 
-const START = sql<{ version: number; born: number; grew: number }>(
+const START = sql<{ version: number; created_version: number; grew: number }>(
   'ratelimit.start',
   `insert into kv_entries
-     (tenant_id, namespace, key, value, version, born, counted, grew, expires_at, updated_at,
+     (tenant_id, namespace, key, value, version, created_version, counted, grew, expires_at, updated_at,
       rl_window_ms, rl_limit, rl_hits, rl_previous, rl_taken)
    values (:tenant_id, '__rl', :key, :value, 1, 1, 1, :bytes, :expires_at, :now,
       :window_ms, :limit, :cost, :previous, :cost)
    on conflict (tenant_id, namespace, key) do update
       set value = excluded.value, version = kv_entries.version + 1,
-          born = case when kv_entries.counted = 1 then kv_entries.born else kv_entries.version + 1 end,
+          created_version = case when kv_entries.counted = 1 then kv_entries.created_version else kv_entries.version + 1 end,
           counted = 1, grew = octet_length(excluded.value) - coalesce(octet_length(kv_entries.value), 0),
           expires_at = excluded.expires_at, updated_at = excluded.updated_at,
           rl_window_ms = excluded.rl_window_ms, rl_limit = excluded.rl_limit, rl_hits = excluded.rl_hits,
           rl_previous = excluded.rl_previous, rl_taken = excluded.rl_taken
     where kv_entries.value is null or kv_entries.value <> excluded.value
        or kv_entries.expires_at <= excluded.updated_at
-   returning version, born, grew`,
+   returning version, created_version, grew`,
 )
 
 const FIND = sql<Omit<Known, 'limit'> & { limit: string }>(
@@ -82,11 +82,11 @@ const FIND = sql<Omit<Known, 'limit'> & { limit: string }>(
 
 const in_order = 'expires_at, key'
 
-/** Of the counters that end first, `:walked_max` at most: those of a prefix. */
+/** Of the counters that end first, `:scanned_max` at most: those of a prefix. */
 const of_prefix = `(select {place} tenant_id, namespace, key, expires_at from kv_entries {by kv_entries_counters}
             where tenant_id = :tenant_id and namespace = '__rl' and counted = 1 and rl_window_ms is not null
               and expires_at > :now
-            order by ${in_order} limit :walked_max) as walked
+            order by ${in_order} limit :scanned_max) as scanned
      where key >= :from_key and key < :end_key`
 
 // The last of the first: those before them are passed in the index alone.
@@ -160,7 +160,7 @@ export function nextBucket(tx: Tx, tenant_id: string, row: CheckRow, check: Chec
 }
 
 /**
- * Begins a window with this check. Null when another check has begun it meanwhile. Where version and born are
+ * Begins a window with this check. Null when another check has begun it meanwhile. Where version and created_version are
  * equal, the key began to be counted.
  */
 export function start(tx: Tx, tenant_id: string, row: CheckRow, check: Check, expires_at: Millis) {
@@ -190,11 +190,11 @@ export interface Running extends Known {
   key: string
 }
 
-/** Windows that run at `now`, of keys that start with `prefix`, among the `walked_max` that end first. */
+/** Windows that run at `now`, of keys that start with `prefix`, among the `scanned_max` that end first. */
 interface Span {
   prefix: string
   now: Millis
-  walked_max: number
+  scanned_max: number
 }
 
 /** What ends first comes first: the last `rows_max` of the first `last_place`, of which there are so many. */
@@ -216,9 +216,9 @@ export async function count(q: Reader, tenant_id: string, span: Span): Promise<n
   return (await q.one(COUNT, { tenant_id, ...boundsOf(span) }))!.total
 }
 
-function boundsOf({ prefix, now, walked_max }: Span) {
+function boundsOf({ prefix, now, scanned_max }: Span) {
   const from_key = keyOf(prefix)
-  return { now, walked_max, from_key, end_key: prefixEnd(from_key)! }
+  return { now, scanned_max, from_key, end_key: prefixEnd(from_key)! }
 }
 
 /** Ends the window; null when none was running. */

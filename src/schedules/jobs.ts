@@ -24,14 +24,14 @@ export const schedule_job: SendingKind = {
       const found = await store.deliverable(context.db, job)
       return found && { url: found.callback_url, event: 'schedule.fired', body: found.callback_payload }
     }),
-  async settle(tx, services, job, result) {
+  async settle(tx, dependencies, job, result) {
     const { tenant_id, source_id: id } = job
     const tried = {
       attempts: attemptNumber(job),
       last_error: errorText(result),
       last_status_code: result.status_code,
     }
-    const ended = await jobs.endAttempt(tx, services, schedule_job, job, result)
+    const ended = await jobs.endAttempt(tx, dependencies.jobs, schedule_job, job, result)
     if (ended === 'lost') return null
     if (ended === 'retrying') {
       await store.retrying(tx, tenant_id, id, tried)
@@ -39,7 +39,7 @@ export const schedule_job: SendingKind = {
     }
     if (result.ok) await store.fired(tx, tenant_id, id, tried)
     else await fail(tx, tenant_id, id, tried)
-    await quotas.giveBack(tx, tenant_id, 'active_schedules', 1)
+    await quotas.release(tx, tenant_id, 'active_schedules', 1)
     return result.ok ? 'schedules.fired' : 'schedules.failed'
   },
 }

@@ -3,6 +3,7 @@
 import { Type } from 'typebox'
 import * as agents from '../agents/service.ts'
 import { iso, isoOrNull, parseTime } from '../base/clock.ts'
+import { v1 } from '../contract/group.ts'
 import { pageOf, pageOfIds, pageRequest } from '../contract/page.ts'
 import { route } from '../contract/route.ts'
 import {
@@ -14,21 +15,20 @@ import {
   PageQuery,
   RawJson,
   Shape,
-  Text,
   Time,
-  url_characters_max,
+  Url,
   value_bytes_max,
 } from '../contract/schemas.ts'
-import { AttemptPage, attemptPage } from '../jobs/attempts.ts'
+import { AttemptPage, attempt_columns, attemptPage } from '../jobs/attempts.ts'
 import { type ScheduleRow, statuses } from './schedule.ts'
 import * as schedules from './service.ts'
 import * as store from './store.ts'
 
 const tag = 'Schedules'
 const id = idParam('The schedule, sch_….')
+const example = 'sch_01m7yjrz37hxnv52px0106nehd'
 
-const CallbackUrl = Text(
-  url_characters_max,
+const CallbackUrl = Url(
   "An http or https URL, or a path that is resolved against the agent's callback_base_url.",
 )
 const CallbackPayload = AnyJson(value_bytes_max, 'Any JSON, at most 256 KiB; sent byte for byte.')
@@ -37,7 +37,7 @@ const DlqOnFailure = Type.Boolean({
   description: 'Default false. True: after the last failure a dead letter is kept.',
 })
 
-const Schedule = Shape({
+const Schedule = Shape('Schedule', {
   id: Type.String(),
   status: Type.Enum([...statuses]),
   callback_url: Type.String(),
@@ -55,10 +55,27 @@ const Schedule = Shape({
 })
 
 export const createSchedule = route({
+  group: v1,
   method: 'POST',
   path: '/v1/schedules',
   tag,
   summary: 'Schedule one signed callback',
+  sdk: { name: 'schedules.create' },
+  cli: {
+    usage: 'schedule create <callback_url> [callback_payload]',
+    about: 'Schedule a callback with a payload as JSON; default null',
+    group: 'One signed callback at one time',
+    examples: [
+      `waystation schedule create https://example.com/wake '{"job": 7}' --in 10m`,
+      'waystation schedule create /wake --file job.json --at 2027-01-01T00:00:00Z --dlq',
+    ],
+    options: {
+      fire_at: ['--at <time>', 'when, RFC 3339; in the past means now'],
+      dlq_on_failure: ['--dlq', 'keep a dead letter after the last failure'],
+    },
+    or: { fire_at: ['--in <duration>', 'or: how long from now, by the clock of this machine'] },
+    defaults: { callback_payload: null },
+  },
   auth: ['agent'],
   body: Type.Object({
     callback_url: CallbackUrl,
@@ -66,12 +83,12 @@ export const createSchedule = route({
     fire_at: FireAt,
     dlq_on_failure: Type.Optional(DlqOnFailure),
   }),
-  replies: { 201: Schedule },
+  replies: { 201: { body: Schedule } },
   errors: ['QUOTA_EXCEEDED'],
-  prepare: ({ db, services, caller }, { body }) =>
-    agents.callbackUrl(db, services, caller, body.callback_url),
-  async create(tx, { caller, services }, { body }, callback_url) {
-    const schedule = await schedules.create(tx, caller, services, {
+  prepare: ({ db, dependencies, caller }, { body }) =>
+    agents.callbackUrl(db, dependencies, caller, body.callback_url),
+  async create(tx, { caller, dependencies }, { body }, callback_url) {
+    const schedule = await schedules.create(tx, caller, dependencies, {
       callback_url,
       callback_payload: body.callback_payload.text,
       fire_at: parseTime(body.fire_at)!,
@@ -82,31 +99,41 @@ export const createSchedule = route({
 })
 
 export const listSchedules = route({
+  group: v1,
   method: 'GET',
   path: '/v1/schedules',
   tag,
   summary: 'List schedules, newest first',
+  sdk: { name: 'schedules.list' },
+  cli: {
+    usage: 'schedule list',
+    examples: ['waystation schedule list --status pending'],
+    columns: ['id', 'status', 'fire_at', 'attempts', 'callback_url', 'last_error', 'agent_id'],
+  },
   auth: ['agent', 'admin'],
   heavy: true,
   query: Type.Object({ ...PageQuery, status: Type.Optional(Type.Enum([...statuses])) }),
-  replies: { 200: Page(Schedule) },
+  replies: { 200: { body: Page(Schedule) } },
   errors: [],
   async handle(context, { query }) {
     const request = pageRequest(context, query)
     const { db, caller } = context
     const rows = await store.list(db, caller.tenant_id, query.status, pageOfIds(request))
-    return pageOf(context, request, rows, scheduleOf, (row) => [row.id])
+    return pageOf(context, request, { rows, itemOf: scheduleOf, positionOf: (row) => [row.id] })
   },
 })
 
 export const getSchedule = route({
+  group: v1,
   method: 'GET',
   path: '/v1/schedules/:id',
   tag,
   summary: 'Read a schedule',
+  sdk: { name: 'schedules.get' },
+  cli: { usage: 'schedule get <id>' },
   auth: ['agent', 'admin'],
   params: { id },
-  replies: { 200: Schedule },
+  replies: { 200: { body: Schedule } },
   errors: ['SCHEDULE_NOT_FOUND'],
   async handle({ db, caller }, { params }) {
     return scheduleOf(await schedules.read(db, caller.tenant_id, params.id))
@@ -114,10 +141,32 @@ export const getSchedule = route({
 })
 
 export const updateSchedule = route({
+  group: v1,
   method: 'PATCH',
   path: '/v1/schedules/:id',
   tag,
   summary: 'Change a pending schedule; a new fire_at starts the attempts anew',
+  sdk: {
+    name: 'schedules.update',
+    retry: {
+      safe: { without: ['fire_at'] },
+      why: 'the same fields are set again; a new fire_at would start its attempts again',
+    },
+  },
+  cli: {
+    usage: 'schedule update <id> [callback_payload]',
+    about: 'Change a pending schedule; a new time starts its attempts again',
+    examples: [`waystation schedule update ${example} --in 1h`],
+    options: {
+      callback_url: ['--callback <url>', 'where it calls'],
+      fire_at: ['--at <time>', 'when, RFC 3339'],
+      dlq_on_failure: ['--dlq', 'keep a dead letter after the last failure'],
+    },
+    or: {
+      fire_at: ['--in <duration>', 'or: how long from now'],
+      dlq_on_failure: ['--no-dlq', 'keep none', false],
+    },
+  },
   auth: ['agent'],
   params: { id },
   body: Type.Object({
@@ -126,42 +175,55 @@ export const updateSchedule = route({
     fire_at: Type.Optional(FireAt),
     dlq_on_failure: Type.Optional(DlqOnFailure),
   }),
-  replies: { 200: Schedule },
+  replies: { 200: { body: Schedule } },
   errors: ['SCHEDULE_NOT_FOUND', 'INVALID_STATE', 'QUOTA_EXCEEDED'],
-  async handle({ db, caller, services }, { params, body }) {
+  async handle({ db, caller, dependencies }, { params, body }) {
     const { callback_url, callback_payload, fire_at, dlq_on_failure } = body
     const change: Partial<store.Settings> = {}
     if (callback_url !== undefined)
-      change.callback_url = await agents.callbackUrl(db, services, caller, callback_url)
+      change.callback_url = await agents.callbackUrl(db, dependencies, caller, callback_url)
     if (callback_payload !== undefined) change.callback_payload = callback_payload.text
     if (fire_at !== undefined) change.fire_at = parseTime(fire_at)!
     if (dlq_on_failure !== undefined) change.dlq_on_failure = dlq_on_failure ? 1 : 0
-    return scheduleOf(await schedules.update(db, caller, services, params.id, change))
+    return scheduleOf(await schedules.update(db, caller, dependencies, params.id, change))
   },
 })
 
 export const cancelSchedule = route({
+  group: v1,
   method: 'DELETE',
   path: '/v1/schedules/:id',
   tag,
   summary: 'Cancel a pending schedule',
+  sdk: {
+    name: 'schedules.cancel',
+    retry: {
+      safe: true,
+      why: 'a cancelled schedule stays cancelled',
+      done: { code: 'INVALID_STATE', status: 'cancelled' },
+    },
+  },
+  cli: { usage: 'schedule cancel <id>', done: 'cancelled' },
   auth: ['agent'],
   destructive: true,
   params: { id },
-  replies: { 204: null },
+  replies: { 204: { body: null } },
   errors: ['SCHEDULE_NOT_FOUND', 'INVALID_STATE'],
   handle: ({ db, caller }, { params }) => schedules.cancel(db, caller, params.id),
 })
 
 export const listScheduleAttempts = route({
+  group: v1,
   method: 'GET',
   path: '/v1/schedules/:id/attempts',
   tag,
-  summary: 'List what was tried, newest first',
+  summary: 'List the attempts to call it, newest first',
+  sdk: { name: 'schedules.attempts' },
+  cli: { usage: 'schedule attempts <id>', columns: attempt_columns },
   auth: ['agent', 'admin'],
   params: { id },
   query: Type.Object(PageQuery),
-  replies: { 200: AttemptPage },
+  replies: { 200: { body: AttemptPage } },
   errors: ['SCHEDULE_NOT_FOUND'],
   handle: (context, { params, query }) =>
     attemptPage(context, query, 'schedule', () =>

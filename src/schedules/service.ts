@@ -1,10 +1,11 @@
 // Schedules: one function per verb. Their jobs are in jobs.ts.
 
-import { type Millis, second_ms } from '../base/clock.ts'
+import './errors.ts'
+import { second_ms } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import type { AgentCaller } from '../contract/caller.ts'
-import type { Plans } from '../contract/services.ts'
+import type { Jobs, Plans } from '../contract/dependencies.ts'
 import type { Db, Reader, Tx } from '../db/db.ts'
 import { rowBytes, textBytes } from '../db/stored.ts'
 import { destinationOf } from '../jobs/job.ts'
@@ -16,23 +17,28 @@ import * as store from './store.ts'
 
 export const purge = store.purge
 
-interface Using {
+interface Needs {
   plans: Plans
-  wake(due_at: Millis): void
+  jobs: Pick<Jobs, 'wake'>
 }
 
 /** Throws QUOTA_EXCEEDED. A fire_at in the past means now. */
 export async function create(
   tx: Tx,
   caller: AgentCaller,
-  services: Using,
+  dependencies: Needs,
   settings: store.Settings,
 ): Promise<ScheduleRow> {
-  quotas.takeBytes(tx, caller, services.plans, rowBytes(settings.callback_url, settings.callback_payload))
+  quotas.reserveBytes(
+    tx,
+    caller,
+    dependencies.plans,
+    rowBytes(settings.callback_url, settings.callback_payload),
+  )
   const id = newId('sch', tx.now)
   await store.insert(tx, caller.tenant_id, { ...settings, id, agent_id: caller.agent_id })
-  await quotas.take(tx, caller, services.plans, 'active_schedules')
-  await jobs.enqueue(tx, services, jobOf(tx, caller.tenant_id, id, settings))
+  await quotas.reserve(tx, caller, dependencies.plans, 'active_schedules')
+  await jobs.enqueue(tx, dependencies.jobs, jobOf(tx, caller.tenant_id, id, settings))
   return (await store.find(tx, caller.tenant_id, id))!
 }
 
@@ -64,13 +70,13 @@ const changed_again_ms = second_ms
 export function update(
   db: Db,
   caller: AgentCaller,
-  services: Using,
+  dependencies: Needs,
   id: string,
   change: Partial<store.Settings>,
 ): Promise<ScheduleRow> {
   return db.write(caller.tenant_id, async (tx) => {
     const { callback_url, fire_at } = change
-    await mustFit(tx, caller, services.plans, id, change)
+    await requireRoom(tx, caller, dependencies.plans, id, change)
     const key = jobs.keyOf(caller, schedule_job, id)
     const event_id = newId('evt', tx.now)
     const destination = callback_url === undefined ? null : destinationOf(callback_url)
@@ -78,14 +84,14 @@ export function update(
     if (fire_at !== undefined) {
       const next_at = Math.max(fire_at, tx.now)
       const job = { ...key, event_id, destination, next_at }
-      const rescheduled = await jobs.reschedule(tx, services, job, again_at)
+      const rescheduled = await jobs.reschedule(tx, dependencies.jobs, job, again_at)
       if (!rescheduled) throw await notPending(tx, caller.tenant_id, id)
     } else {
       const retargeted = await jobs.retarget(tx, key, destination, again_at)
       if (!retargeted) throw await notPending(tx, caller.tenant_id, id)
       if (await isOther(tx, caller.tenant_id, id, change)) await jobs.changeEvent(tx, key, event_id)
     }
-    tx.afterCommit(() => services.wake(again_at))
+    tx.afterCommit(() => dependencies.jobs.wake(again_at))
     const changed = await store.update(tx, caller.tenant_id, id, change)
     tx.stores(caller.tenant_id, changed?.grew ?? 0)
     return read(tx, caller.tenant_id, id)
@@ -93,7 +99,7 @@ export function update(
 }
 
 /** Before anything is written, so that a refusal undoes nothing. What is not pending is refused for that. */
-async function mustFit(
+async function requireRoom(
   tx: Tx,
   caller: AgentCaller,
   plans: Plans,
@@ -107,7 +113,7 @@ async function mustFit(
   const replaced =
     (callback_url === undefined ? 0 : textBytes(before.callback_url)) +
     (callback_payload === undefined ? 0 : textBytes(before.callback_payload))
-  quotas.mustFit(tx, caller, plans, bytes - replaced)
+  quotas.requireRoom(tx, caller, plans, bytes - replaced)
 }
 
 /** True when another payload is sent, or to another URL. Nobody else changes it meanwhile: the job's row is locked. */
@@ -124,7 +130,7 @@ export function cancel(db: Db, caller: AgentCaller, id: string): Promise<void> {
     const cancelled = await jobs.cancel(tx, jobs.keyOf(caller, schedule_job, id))
     if (!cancelled) throw await notPending(tx, caller.tenant_id, id)
     await store.cancel(tx, caller.tenant_id, id)
-    await quotas.giveBack(tx, caller.tenant_id, 'active_schedules', 1)
+    await quotas.release(tx, caller.tenant_id, 'active_schedules', 1)
   })
 }
 

@@ -14,7 +14,7 @@ import {
 import { join } from 'node:path'
 import { limit } from '../base/limit.ts'
 import { deriveKey, mac, newServiceSecret, open, seal } from '../base/seal.ts'
-import type { Secrets } from '../contract/services.ts'
+import type { Secrets } from '../contract/dependencies.ts'
 import type { Db } from '../db/db.ts'
 import * as store from './store.ts'
 
@@ -63,7 +63,7 @@ function writeNew(data_dir: string, file: string, value: string): void {
 }
 
 /** The database remembers a check value of the key that seals it. Throws when this node has another key. */
-export async function mustBeTheKey(db: Db, secret_key: string): Promise<void> {
+export async function requireKey(db: Db, secret_key: string): Promise<void> {
   const value = mac(deriveKey(secret_key, 'check'), 'secret_key_check').toString('hex')
   const kept = (await store.checkValue(db)) ?? (await db.write((tx) => store.keepCheckValue(tx, value)))
   if (kept?.value !== value) {

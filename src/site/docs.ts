@@ -80,7 +80,7 @@ async function document(path: string): Promise<Made> {
   return () => texts[file]!
 }
 
-const documents = async () => (await import('./documents.ts')).documents
+const documents = async () => (await import('./documents.ts')).documents()
 const assets = async () => (await import('./assets.ts')).assets
 
 /** Each path is made once, at the first request for it. */

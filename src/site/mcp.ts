@@ -5,7 +5,7 @@ import { ApiError, invalid } from '../base/errors.ts'
 import { decodeUtf8, levels_max, type Members, scanObject } from '../base/json.ts'
 import { looksLikeKey } from '../base/keys.ts'
 import { limit } from '../base/limit.ts'
-import { mustBeAllowedOrigin } from '../http/origin.ts'
+import { requireAllowedOrigin } from '../http/origin.ts'
 import { LargeAnswer, type Outgoing, outgoing } from '../http/outgoing.ts'
 import type { Page } from '../http/pages.ts'
 
@@ -18,12 +18,12 @@ export function mcpPage({ public_url, cors_origins }: McpSources): Page {
   return {
     path: '/mcp',
     methods: ['POST'],
-    async answer(request, { api, bytes, mustBe, turn, request_id }) {
-      mustBeAllowedOrigin(request.headers, public_url, cors_origins)
+    async answer(request, { api, bytes, requireKey, turn, request_id }) {
+      requireAllowedOrigin(request.headers, public_url, cors_origins)
       const read_only = isReadOnly(request)
       const key_headers = keyOf(request.headers)
       const headers = () => new Headers([...key_headers, ['x-request-id', request_id]])
-      await mustBe(['agent'], headers())
+      await requireKey(['agent'], headers())
       const body = await bytes()
       await turn()
       if (request.signal.aborted) throw new ApiError('REQUEST_TIMEOUT')

@@ -2,11 +2,11 @@ import { afterEach, beforeAll, describe, expect, jest, test } from 'bun:test'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { Bench, kindOf, type TestNode } from '../../test/support/job-bench.ts'
 import { checkpoint, manySchedules, schedule } from '../../test/support/job-features.ts'
+import { purgeStep } from '../../test/support/maintenance.ts'
 import { randomFrom } from '../../test/support/random.ts'
 import type { AgentCaller } from '../contract/caller.ts'
 import { lease_ms } from '../jobs/job.ts'
 import * as store from '../jobs/store.ts'
-import { purgeStep } from '../maintenance/purge.ts'
 import * as schedules from '../schedules/service.ts'
 import * as tenants from './service.ts'
 import { purge_grace_ms } from './tenant.ts'
@@ -31,9 +31,9 @@ forEachDatabase('the jobs of a tenant that is pending deletion', (databases) => 
   const now = () => bench.clock.now()
   const adminOf = (caller: AgentCaller) => ({ ...caller, kind: 'admin' as const })
   const remove = (caller: AgentCaller) =>
-    tenants.remove(bench.db, bench.services, adminOf(caller), caller.tenant_id)
+    tenants.remove(bench.db, bench.dependencies, adminOf(caller), caller.tenant_id)
   const restore = (caller: AgentCaller) =>
-    tenants.restore(bench.db, bench.services, adminOf(caller), caller.tenant_id)
+    tenants.restore(bench.db, bench.dependencies, adminOf(caller), caller.tenant_id)
 
   /** Work that falls due one millisecond after the other, from `now` on. */
   function fill({ tenant_id }: AgentCaller, count: number): Promise<number> {
@@ -360,7 +360,7 @@ forEachDatabase('the jobs of a tenant that is pending deletion', (databases) => 
     test('and that a restore comes before, is simply due', async () => {
       const { caller, id } = await late()
       await restore(caller)
-      await tenants.pauseStragglers(bench.db, bench.services, [caller.tenant_id])
+      await tenants.pauseStragglers(bench.db, bench.dependencies, [caller.tenant_id])
       expect([bench.pauses, (await stateOf(caller)).pending]).toEqual([0, 0])
       bench.network.answer = () => 204
       await bench.dispatch(bench.worker())

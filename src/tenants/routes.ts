@@ -3,156 +3,249 @@
 import { Type } from 'typebox'
 import { iso, isoOrNull } from '../base/clock.ts'
 import { invalid } from '../base/errors.ts'
+import type { CountedQuota } from '../contract/feature.ts'
+import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
 import { idParam, Nullable, PreviousKey, RotateBody, Shape, Time } from '../contract/schemas.ts'
+import { quotasShown } from '../quotas/service.ts'
 import * as tenants from './service.ts'
 import { hasControls } from './tenant.ts'
 
 const tag = 'Tenants'
 const tenantId = idParam('The tenant that the admin key belongs to; any other answers 403.')
 
-const QuotaUse = Shape({ used: Type.Integer(), limit: Nullable(Type.Integer()) })
-const Quota = Shape({
-  agents: QuotaUse,
-  kv_keys: QuotaUse,
-  dlq_items: QuotaUse,
-  active_schedules: QuotaUse,
-  inboxes: QuotaUse,
-  api_calls_per_month: QuotaUse,
-  storage_bytes: QuotaUse,
-})
+const QuotaUse = Shape('Usage', { used: Type.Integer(), limit: Nullable(Type.Integer()) })
 
-const tenant_fields = {
-  tenant_id: Type.String(),
-  name: Type.String(),
-  plan: Type.String(),
-  quota: Quota,
-  owner_email: Type.String(),
-  status: Type.Enum(['active', 'pending_deletion']),
-  purge_at: Nullable(Time('When everything of this tenant is purged; null while it is active.')),
-  created_at: Time('When it was created.'),
+function tenantFields(quotas: readonly CountedQuota[]) {
+  return {
+    tenant_id: Type.String(),
+    name: Type.String(),
+    plan: Type.String(),
+    quota: Shape('Quota', Object.fromEntries(quotasShown(quotas).map((name) => [name, QuotaUse]))),
+    owner_email: Type.String(),
+    status: Type.Enum(['active', 'pending_deletion']),
+    purge_at: Nullable(Time('When everything of this tenant is purged; null while it is active.')),
+    created_at: Time('When it was created.'),
+  }
 }
+
+type Fields = ReturnType<typeof tenantFields>
+
 const AdminKey = Type.String({ description: 'Shown in this answer only.' })
 const SigningSecret = Type.String({
   description: 'Standard Webhooks secret that signs callbacks. Shown in this answer only.',
 })
-export const Tenant = Shape(tenant_fields)
 
-export const createTenant = route({
-  method: 'POST',
-  path: '/v1/tenants',
-  tag,
-  summary: 'Create a tenant',
-  auth: [],
-  sign_up: true,
-  body: Type.Object({
-    name: Type.String({
-      minLength: 3,
-      maxLength: 40,
-      'x-trim': true,
-      description: 'Unique regardless of case; no control characters; counted after trimming.',
+/** The routes, for tenants with these quotas. */
+export function tenantRoutes(quotas: readonly CountedQuota[]) {
+  const fields = tenantFields(quotas)
+  return {
+    createTenant: createTenant(fields),
+    getTenant: getTenant(fields),
+    deleteTenant: deleteTenant(fields),
+    restoreTenant: restoreTenant(fields),
+    rotateTenantKey: rotateTenantKey(fields),
+    rotateSigningSecret: rotateSigningSecret(fields),
+  }
+}
+
+const createTenant = (fields: Fields) =>
+  route({
+    group: v1,
+    method: 'POST',
+    path: '/v1/tenants',
+    tag,
+    summary: 'Create a tenant',
+    description: 'Needs no key. The admin key and the signing secret are shown in this answer only.',
+    sdk: { name: 'tenants.create' },
+    cli: {
+      usage: 'tenant create <name>',
+      about: 'Sign up a tenant; its admin key and signing secret are shown only once',
+      group: 'Tenants: sign up, look, rotate keys, delete, restore',
+      examples: ['waystation tenant create acme --email you@example.com --save admin'],
+      options: {
+        owner_email: ['--email <address>', "the owner's address"],
+        plan: ['--plan <plan>', 'default free'],
+      },
+      key: 'admin_key',
+    },
+    auth: [],
+    sign_up: true,
+    body: Type.Object({
+      name: Type.String({
+        minLength: 3,
+        maxLength: 40,
+        'x-trim': true,
+        description: 'Unique regardless of case; no control characters; counted after trimming.',
+      }),
+      owner_email: Type.String({ format: 'email', maxLength: 254 }),
+      plan: Type.Optional(Type.Enum(['free', 'pro'], { description: 'Default free.' })),
     }),
-    owner_email: Type.String({ format: 'email', maxLength: 254 }),
-    plan: Type.Optional(Type.Enum(['free', 'pro'], { description: 'Default free.' })),
-  }),
-  replies: { 201: Shape({ ...tenant_fields, admin_key: AdminKey, signing_secret: SigningSecret }) },
-  errors: ['TENANT_NAME_TAKEN', 'FORBIDDEN', 'RATE_LIMITED'],
-  async create(tx, { services }, { body }) {
-    if (hasControls(body.name)) throw invalid({ path: '/name', message: 'must hold no control characters' })
-    const created = await tenants.create(tx, services, { ...body, plan: body.plan ?? 'free' })
-    const { admin_key, signing_secret } = created
-    return { ...tenantOf(created), admin_key, signing_secret }
-  },
-})
+    replies: {
+      201: {
+        body: Shape('CreatedTenant', { ...fields, admin_key: AdminKey, signing_secret: SigningSecret }),
+      },
+    },
+    errors: ['TENANT_NAME_TAKEN', 'FORBIDDEN', 'RATE_LIMITED'],
+    async create(tx, { dependencies }, { body }) {
+      if (hasControls(body.name)) throw invalid({ path: '/name', message: 'must hold no control characters' })
+      const created = await tenants.create(tx, dependencies, { ...body, plan: body.plan ?? 'free' })
+      const { admin_key, signing_secret } = created
+      return { ...tenantOf(created), admin_key, signing_secret }
+    },
+  })
 
-export const getTenant = route({
-  method: 'GET',
-  path: '/v1/tenants/:tenant_id',
-  tag,
-  summary: 'Read the tenant and what it uses of its quotas',
-  auth: ['admin'],
-  while_pending_deletion: true,
-  params: { tenant_id: idParam('The tenant that the admin key belongs to, or me; any other answers 403.') },
-  replies: { 200: Tenant },
-  errors: [],
-  async handle({ db, now, caller, services }, { params }) {
-    return tenantOf(await tenants.read(db, now, caller, params.tenant_id, services))
-  },
-})
+const getTenant = (fields: Fields) =>
+  route({
+    group: v1,
+    method: 'GET',
+    path: '/v1/tenants/:tenant_id',
+    tag,
+    summary: 'Read the tenant and what it uses of its quotas',
+    description: '`me` is the tenant of the key.',
+    sdk: { name: 'tenants.get' },
+    cli: { usage: 'tenant get [tenant_id]', about: 'Show a tenant and how much of its plan is used' },
+    auth: ['admin'],
+    while_pending_deletion: true,
+    params: { tenant_id: idParam('The tenant that the admin key belongs to, or me; any other answers 403.') },
+    replies: { 200: { body: Shape('Tenant', fields) } },
+    errors: [],
+    async handle({ db, now, caller, dependencies }, { params }) {
+      return tenantOf(await tenants.read(db, now, caller, params.tenant_id, dependencies))
+    },
+  })
 
-export const deleteTenant = route({
-  method: 'DELETE',
-  path: '/v1/tenants/:tenant_id',
-  tag,
-  summary: 'Schedule the tenant for deletion, 30 days from now',
-  auth: ['admin'],
-  while_pending_deletion: true,
-  destructive: true,
-  params: { tenant_id: tenantId },
-  body: Type.Object({ confirm: Type.Enum(['DELETE ALL DATA']) }),
-  body_error: 'DELETE_REQUIRES_CONFIRM',
-  replies: {
-    202: Shape({ tenant_id: Type.String(), status: tenant_fields.status, purge_at: tenant_fields.purge_at }),
-  },
-  errors: ['DELETE_REQUIRES_CONFIRM'],
-  async handle({ db, caller, services }, { params }) {
-    const tenant = await tenants.remove(db, services, caller, params.tenant_id)
-    return { tenant_id: tenant.tenant_id, status: tenant.status, purge_at: isoOrNull(tenant.purge_at) }
-  },
-})
+const deleteTenant = (fields: Fields) =>
+  route({
+    group: v1,
+    method: 'DELETE',
+    path: '/v1/tenants/:tenant_id',
+    tag,
+    summary: 'Schedule the tenant for deletion, 30 days from now',
+    description: 'Needs `confirm: "DELETE ALL DATA"`. Everything of the tenant is removed after 30 days.',
+    sdk: { name: 'tenants.delete', retry: { safe: true, why: 'deleting it again answers the same' } },
+    cli: {
+      usage: 'tenant delete [tenant_id]',
+      about: 'Delete a tenant; it can be restored for 30 days',
+      examples: ["waystation tenant delete --confirm 'DELETE ALL DATA'"],
+      options: { confirm: false },
+    },
+    auth: ['admin'],
+    while_pending_deletion: true,
+    destructive: true,
+    params: { tenant_id: tenantId },
+    body: Type.Object({ confirm: Type.Enum(['DELETE ALL DATA']) }),
+    body_error: 'DELETE_REQUIRES_CONFIRM',
+    replies: {
+      202: {
+        body: Shape('DeletedTenant', {
+          tenant_id: Type.String(),
+          status: fields.status,
+          purge_at: fields.purge_at,
+        }),
+      },
+    },
+    errors: ['DELETE_REQUIRES_CONFIRM'],
+    async handle({ db, caller, dependencies }, { params }) {
+      const tenant = await tenants.remove(db, dependencies, caller, params.tenant_id)
+      return { tenant_id: tenant.tenant_id, status: tenant.status, purge_at: isoOrNull(tenant.purge_at) }
+    },
+  })
 
-export const restoreTenant = route({
-  method: 'POST',
-  path: '/v1/tenants/:tenant_id/restore',
-  tag,
-  summary: 'Take back the deletion',
-  auth: ['admin'],
-  while_pending_deletion: true,
-  params: { tenant_id: tenantId },
-  body: Type.Object({}),
-  replies: { 200: Tenant },
-  errors: ['INVALID_STATE'],
-  async handle({ db, caller, services }, { params }) {
-    return tenantOf(await tenants.restore(db, services, caller, params.tenant_id))
-  },
-})
+const restoreTenant = (fields: Fields) =>
+  route({
+    group: v1,
+    method: 'POST',
+    path: '/v1/tenants/:tenant_id/restore',
+    tag,
+    summary: 'Take back the deletion',
+    sdk: {
+      name: 'tenants.restore',
+      retry: { safe: false, why: 'a tenant that is active already is refused' },
+    },
+    cli: { usage: 'tenant restore [tenant_id]', about: 'Restore a tenant that waits for its deletion' },
+    auth: ['admin'],
+    while_pending_deletion: true,
+    params: { tenant_id: tenantId },
+    body: Type.Object({}),
+    replies: { 200: { body: Shape('Tenant', fields) } },
+    errors: ['INVALID_STATE'],
+    async handle({ db, caller, dependencies }, { params }) {
+      return tenantOf(await tenants.restore(db, dependencies, caller, params.tenant_id))
+    },
+  })
 
-export const rotateTenantKey = route({
-  method: 'POST',
-  path: '/v1/tenants/:tenant_id/rotate-key',
-  tag,
-  summary: 'Get a new admin key',
-  auth: ['admin'],
-  destructive: true,
-  params: { tenant_id: tenantId },
-  body: RotateBody,
-  replies: { 200: Shape({ ...tenant_fields, admin_key: AdminKey, previous_key_expires_at: PreviousKey }) },
-  errors: [],
-  async handle({ db, caller, services }, { params, body }) {
-    const rotated = await tenants.rotateKey(db, services, caller, params.tenant_id, body.grace_seconds ?? 0)
-    return {
-      ...tenantOf(rotated),
-      admin_key: rotated.key,
-      previous_key_expires_at: isoOrNull(rotated.previous_key_expires_at),
-    }
-  },
-})
+const rotateTenantKey = (fields: Fields) =>
+  route({
+    group: v1,
+    method: 'POST',
+    path: '/v1/tenants/:tenant_id/rotate-key',
+    tag,
+    summary: 'Get a new admin key',
+    description: 'The old key ends at once, or after `grace_seconds`.',
+    sdk: {
+      name: 'tenants.rotateKey',
+      retry: { safe: false, why: 'a repeat would end the key of the answer that was lost' },
+    },
+    cli: {
+      usage: 'tenant rotate-key [tenant_id]',
+      about: 'Make a new admin key; a profile that has the old one gets it',
+      examples: ['waystation tenant rotate-key --grace 10m'],
+      options: { grace_seconds: ['--grace <duration>', 'how long the old key still works; default 0'] },
+    },
+    auth: ['admin'],
+    destructive: true,
+    params: { tenant_id: tenantId },
+    body: RotateBody,
+    replies: {
+      200: {
+        body: Shape('RotatedTenant', {
+          ...fields,
+          admin_key: AdminKey,
+          previous_key_expires_at: PreviousKey,
+        }),
+      },
+    },
+    errors: [],
+    async handle({ db, caller, dependencies }, { params, body }) {
+      const rotated = await tenants.rotateKey(
+        db,
+        dependencies,
+        caller,
+        params.tenant_id,
+        body.grace_seconds ?? 0,
+      )
+      return {
+        ...tenantOf(rotated),
+        admin_key: rotated.key,
+        previous_key_expires_at: isoOrNull(rotated.previous_key_expires_at),
+      }
+    },
+  })
 
-export const rotateSigningSecret = route({
-  method: 'POST',
-  path: '/v1/tenants/:tenant_id/rotate-signing-secret',
-  tag,
-  summary: 'Get a new signing secret; the old one signs beside it for 24 hours',
-  auth: ['admin'],
-  params: { tenant_id: tenantId },
-  body: Type.Object({}),
-  replies: { 200: Shape({ ...tenant_fields, signing_secret: SigningSecret }) },
-  errors: [],
-  async handle({ db, caller, services }, { params }) {
-    const rotated = await tenants.rotateSigningSecret(db, services, caller, params.tenant_id)
-    return { ...tenantOf(rotated), signing_secret: rotated.signing_secret }
-  },
-})
+const rotateSigningSecret = (fields: Fields) =>
+  route({
+    group: v1,
+    method: 'POST',
+    path: '/v1/tenants/:tenant_id/rotate-signing-secret',
+    tag,
+    summary: 'Get a new signing secret; the old one signs beside it for 24 hours',
+    description: 'Both secrets sign for 24 hours: verify callbacks with both.',
+    sdk: { name: 'tenants.rotateSigningSecret', retry: { safe: false, why: 'a repeat would rotate twice' } },
+    cli: {
+      usage: 'tenant rotate-signing-secret [tenant_id]',
+      about: 'Make a new signing secret; both sign for 24 hours',
+    },
+    auth: ['admin'],
+    params: { tenant_id: tenantId },
+    body: Type.Object({}),
+    replies: { 200: { body: Shape('TenantWithSecret', { ...fields, signing_secret: SigningSecret }) } },
+    errors: [],
+    async handle({ db, caller, dependencies }, { params }) {
+      const rotated = await tenants.rotateSigningSecret(db, dependencies, caller, params.tenant_id)
+      return { ...tenantOf(rotated), signing_secret: rotated.signing_secret }
+    },
+  })
 
 function tenantOf({ tenant, quota }: tenants.TenantView) {
   return {

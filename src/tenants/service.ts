@@ -1,5 +1,6 @@
 // Tenants: one function per verb.
 
+import './errors.ts'
 import * as audit from '../audit/service.ts'
 import type { Millis } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
@@ -9,14 +10,13 @@ import { newSigningSecret } from '../base/seal.ts'
 import type { Outgoing } from '../callbacks/deliver.ts'
 import { type Callback, signedRequest } from '../callbacks/message.ts'
 import type { AdminCaller } from '../contract/caller.ts'
-import type { KeyCache, MonthlyCalls, Plans, Secrets } from '../contract/services.ts'
+import type { Counts, Jobs, Keys, MonthlyCalls, Plans, Secrets } from '../contract/dependencies.ts'
+import type { CountedQuota } from '../contract/feature.ts'
 import * as credentials from '../credentials/service.ts'
 import { type Db, type Reader, type Tx, upkeep } from '../db/db.ts'
-import * as inbox from '../inbox/service.ts'
 import type { LeasedJob } from '../jobs/job.ts'
 import type { MessageContext } from '../jobs/kind.ts'
 import * as jobs from '../jobs/service.ts'
-import * as kv from '../kv/service.ts'
 import * as quotas from '../quotas/service.ts'
 import * as store from './store.ts'
 import { nameKey, previous_secret_ms, purge_grace_ms, type TenantRow } from './tenant.ts'
@@ -55,20 +55,26 @@ export interface Created {
   quota: quotas.QuotaObject
 }
 
+interface Creating {
+  plans: Plans
+  keys: { secrets: Secrets }
+  counts: { quotas: readonly CountedQuota[] }
+}
+
 /** Throws TENANT_NAME_TAKEN. `name` is already trimmed. */
 export async function create(
   tx: Tx,
-  { plans, secrets }: { plans: Plans; secrets: Secrets },
+  { plans, keys, counts }: Creating,
   input: { name: string; owner_email: string; plan: string },
 ): Promise<Created> {
-  quotas.mustHaveDisk(tx)
+  quotas.requireDisk(tx)
   const tenant_id = newId('ten', tx.now)
   const signing_secret = newSigningSecret()
   const inserted = await store.insert(tx, {
     ...input,
     tenant_id,
     name_key: nameKey(input.name),
-    signing_secret: secrets.seal(signingContext(tenant_id), signing_secret),
+    signing_secret: keys.secrets.seal(signingContext(tenant_id), signing_secret),
   })
   if (!inserted) throw new ApiError('TENANT_NAME_TAKEN')
   await quotas.create(tx, tenant_id)
@@ -78,13 +84,18 @@ export async function create(
     ...{ ...input, tenant_id, status: 'active', purge_at: null },
     ...{ storage_bytes_max: null, created_at: tx.now },
   }
-  const nothing = { calls: 0, unwritten_bytes: 0 }
-  return { tenant, admin_key, signing_secret, quota: await quotas.usage(tx, tenant, plans, nothing) }
+  const quota = await quotas.usage(
+    tx,
+    tenant,
+    { calls: 0, unwritten_bytes: 0 },
+    { plans, quotas: counts.quotas },
+  )
+  return { tenant, admin_key, signing_secret, quota }
 }
 
 interface Viewing {
   plans: Plans
-  calls: MonthlyCalls
+  counts: Pick<Counts, 'calls' | 'quotas'>
 }
 
 export interface TenantView {
@@ -98,11 +109,11 @@ export async function read(
   now: Millis,
   caller: AdminCaller,
   tenant_id: string,
-  { plans, calls }: Viewing,
+  dependencies: Viewing,
 ): Promise<TenantView> {
-  mustBeOwnOrMe(caller, tenant_id)
-  const counted = await inMemory(db, calls, caller.tenant_id, now)
-  return db.read(caller.tenant_id, (q) => view(q, caller.tenant_id, plans, now, counted))
+  requireOwnOrMe(caller, tenant_id)
+  const counted = await inMemory(db, dependencies.counts.calls, caller.tenant_id, now)
+  return db.read(caller.tenant_id, (q) => view(q, caller.tenant_id, dependencies, now, counted))
 }
 
 /** What this node has counted and the database does not hold yet. Not within a transaction. */
@@ -118,73 +129,68 @@ async function inMemory(
 async function view(
   q: Reader,
   tenant_id: string,
-  plans: Plans,
+  { plans, counts }: Viewing,
   now: Millis,
   counted: quotas.InMemory,
 ): Promise<TenantView> {
   const tenant = await store.find(q, tenant_id)
   if (!tenant) throw new ApiError('UNAUTHORIZED')
-  const expired = {
-    kv_keys: await kv.countExpired(q, tenant_id, now),
-    inboxes: await inbox.countExpired(q, tenant_id, now),
-  }
-  return { tenant, quota: await quotas.usage(q, tenant, plans, counted, expired) }
+  const expired = await quotas.expiredOf(q, counts.quotas, tenant_id, now)
+  return { tenant, quota: await quotas.usage(q, tenant, counted, { plans, quotas: counts.quotas, expired }) }
 }
 
 /** From now on only the admin key may look, delete again or restore; the purge comes 30 days later. */
 export function remove(
   db: Db,
-  services: Pick<Changing, 'key_cache' | 'pauseOrResume'>,
+  dependencies: { keys: Pick<Keys, 'cache'>; jobs: Pick<Jobs, 'pauseOrResume'> },
   caller: AdminCaller,
   tenant_id: string,
 ): Promise<TenantRow> {
-  mustBeOwn(caller, tenant_id)
+  requireOwn(caller, tenant_id)
   return db.write(tenant_id, async (tx) => {
     const tenant = await store.markDeleted(tx, caller.tenant_id, tx.now + purge_grace_ms)
     if (!tenant) throw new ApiError('UNAUTHORIZED')
-    await beginPause(tx, services, tenant)
-    tx.afterCommit(() => services.key_cache.clear())
+    await beginPause(tx, dependencies, tenant)
+    tx.afterCommit(() => dependencies.keys.cache.clear())
     return tenant
   })
 }
 
 interface Changing extends Viewing {
-  key_cache: KeyCache
-  secrets: Secrets
-  wake(due_at: Millis): void
-  pauseOrResume(): void
+  keys: Pick<Keys, 'cache' | 'secrets'>
+  jobs: Pick<Jobs, 'wake' | 'pauseOrResume'>
 }
 
 /** Throws INVALID_STATE when it is active, or when its purge may have begun. */
 export async function restore(
   db: Db,
-  services: Changing,
+  dependencies: Changing,
   caller: AdminCaller,
   tenant_id: string,
 ): Promise<TenantView> {
-  mustBeOwn(caller, tenant_id)
-  const counted = await inMemory(db, services.calls, caller.tenant_id, db.clock.now())
+  requireOwn(caller, tenant_id)
+  const counted = await inMemory(db, dependencies.counts.calls, caller.tenant_id, db.clock.now())
   return db.write(tenant_id, async (tx) => {
     const restored = await store.restore(tx, caller.tenant_id)
     if (!restored) throw await restoreRefusal(tx, caller.tenant_id)
-    await beginPause(tx, services, restored)
+    await beginPause(tx, dependencies, restored)
     tx.afterCommit(() => {
-      services.key_cache.clear()
-      services.wake(tx.now)
+      dependencies.keys.cache.clear()
+      dependencies.jobs.wake(tx.now)
     })
-    return view(tx, caller.tenant_id, services.plans, tx.now, counted)
+    return view(tx, caller.tenant_id, dependencies, tx.now, counted)
   })
 }
 
 /** The first part of a tenant's jobs follows its status at once, which is all of them for nearly everybody. */
 async function beginPause(
   tx: Tx,
-  services: Pick<Changing, 'pauseOrResume'>,
+  dependencies: { jobs: Pick<Jobs, 'pauseOrResume'> },
   { tenant_id, status }: TenantRow,
 ): Promise<void> {
   if (await jobs.setPaused(tx, tenant_id, status !== 'active', pause_rows_max)) return
   await store.markPausePending(tx, tenant_id)
-  tx.afterCommit(() => services.pauseOrResume())
+  tx.afterCommit(() => dependencies.jobs.pauseOrResume())
 }
 
 /**
@@ -217,11 +223,11 @@ function pauseChunk(db: Db, tenant_id: string): Promise<boolean> {
 /** Due jobs of tenants that are pending deletion were found: they were enqueued after the deletion. */
 export async function pauseStragglers(
   db: Db,
-  services: Pick<Changing, 'pauseOrResume'>,
+  dependencies: { jobs: Pick<Jobs, 'pauseOrResume'> },
   tenant_ids: readonly string[],
 ): Promise<void> {
   for (const tenant_id of tenant_ids) {
-    if (await db.write(upkeep, (tx) => store.markStragglers(tx, tenant_id))) services.pauseOrResume()
+    if (await db.write(upkeep, (tx) => store.markStragglers(tx, tenant_id))) dependencies.jobs.pauseOrResume()
   }
 }
 
@@ -234,39 +240,39 @@ async function restoreRefusal(tx: Tx, tenant_id: string): Promise<ApiError> {
 
 export async function rotateKey(
   db: Db,
-  services: Changing,
+  dependencies: Changing,
   caller: AdminCaller,
   tenant_id: string,
   grace_seconds: number,
 ): Promise<TenantView & credentials.Rotation> {
-  mustBeOwn(caller, tenant_id)
-  const counted = await inMemory(db, services.calls, caller.tenant_id, db.clock.now())
+  requireOwn(caller, tenant_id)
+  const counted = await inMemory(db, dependencies.counts.calls, caller.tenant_id, db.clock.now())
   return db.write(tenant_id, async (tx) => {
     await store.markRotated(tx, caller.tenant_id)
     const rotation = await credentials.rotate(
       tx,
-      services.key_cache,
+      dependencies.keys.cache,
       adminOf(caller.tenant_id),
       grace_seconds,
     )
-    return { ...(await view(tx, caller.tenant_id, services.plans, tx.now, counted)), ...rotation }
+    return { ...(await view(tx, caller.tenant_id, dependencies, tx.now, counted)), ...rotation }
   })
 }
 
 /** The new secret, shown once; the one before signs beside it for 24 h. */
 export async function rotateSigningSecret(
   db: Db,
-  services: Changing,
+  dependencies: Changing,
   caller: AdminCaller,
   tenant_id: string,
 ): Promise<TenantView & { signing_secret: string }> {
-  mustBeOwn(caller, tenant_id)
-  const counted = await inMemory(db, services.calls, caller.tenant_id, db.clock.now())
+  requireOwn(caller, tenant_id)
+  const counted = await inMemory(db, dependencies.counts.calls, caller.tenant_id, db.clock.now())
   const signing_secret = newSigningSecret()
-  const sealed = services.secrets.seal(signingContext(caller.tenant_id), signing_secret)
+  const sealed = dependencies.keys.secrets.seal(signingContext(caller.tenant_id), signing_secret)
   return db.write(tenant_id, async (tx) => {
     await store.rotateSigningSecret(tx, caller.tenant_id, sealed, tx.now + previous_secret_ms)
-    return { ...(await view(tx, caller.tenant_id, services.plans, tx.now, counted)), signing_secret }
+    return { ...(await view(tx, caller.tenant_id, dependencies, tx.now, counted)), signing_secret }
   })
 }
 
@@ -295,11 +301,11 @@ export async function signingSecrets(
  * sent under the old event. Null when it finds none.
  */
 export async function signedCallback(
-  { db, services, started_at }: MessageContext,
+  { db, dependencies, started_at }: MessageContext,
   job: LeasedJob,
   find: () => Promise<Callback | null>,
 ): Promise<Outgoing | 'paused' | null> {
-  const secrets = await signingSecrets(db, services.secrets, job.tenant_id, started_at)
+  const secrets = await signingSecrets(db, dependencies.keys.secrets, job.tenant_id, started_at)
   if (!secrets) return 'paused'
   const callback = await find()
   return (
@@ -318,13 +324,13 @@ export function setStorage(db: Db, tenant_id: string, storage_bytes_max: number 
 }
 
 /** Every id but the caller's own answers alike, existing or not. */
-function mustBeOwn(caller: AdminCaller, tenant_id: string): void {
+function requireOwn(caller: AdminCaller, tenant_id: string): void {
   if (tenant_id !== caller.tenant_id) throw new ApiError('FORBIDDEN')
 }
 
 /** The same where nothing is changed: there `me` is the own id, for whoever has nothing but the key. */
-export function mustBeOwnOrMe(caller: AdminCaller, tenant_id: string): void {
-  if (tenant_id !== 'me') mustBeOwn(caller, tenant_id)
+export function requireOwnOrMe(caller: AdminCaller, tenant_id: string): void {
+  if (tenant_id !== 'me') requireOwn(caller, tenant_id)
 }
 
 function adminOf(tenant_id: string): credentials.Subject {

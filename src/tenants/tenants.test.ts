@@ -3,12 +3,19 @@ import { type Answer, forEachService, type TestService } from '../../test/suppor
 import { day_ms, hour_ms, iso, second_ms } from '../base/clock.ts'
 import { hashKey, keyKind } from '../base/keys.ts'
 import { unnamed } from '../db/db.ts'
+import { counted_quotas, default_plans } from '../features.ts'
 import { secretsUnder } from '../secrets/service.ts'
 import { hasControls, moves, nameKey } from './tenant.ts'
 
-function quotaOf(limits: Record<string, number | null>, used: Record<string, number> = {}) {
+/** Those of the API contract as they are here, and others as their features declare them. */
+function quotaOf(limits: typeof free | typeof pro, used: Record<string, number> = {}) {
+  const plan = default_plans[limits === free ? 'free' : 'pro']!
+  const declared = Object.fromEntries(counted_quotas.map(({ name }) => [name, plan[name]!]))
   return Object.fromEntries(
-    Object.entries(limits).map(([name, limit]) => [name, { used: used[name] ?? 0, limit }]),
+    Object.entries({ ...declared, ...limits }).map(([name, limit]) => [
+      name,
+      { used: used[name] ?? 0, limit },
+    ]),
   )
 }
 

@@ -1,7 +1,7 @@
 // Usage over time.
 
 import type { Millis } from '../base/clock.ts'
-import type { UsageCounts } from '../contract/services.ts'
+import type { UsageCounts } from '../contract/dependencies.ts'
 import { type Db, DbError, type Tx } from '../db/db.ts'
 import * as store from './store.ts'
 import { kept_ms, type Range, type Step, stepsOf, Usage, type UsageStep } from './usage.ts'
@@ -16,23 +16,29 @@ export function usageCounts(db: Db): Usage {
         for (const count of counts) await store.add(tx, count)
       })
     } catch (error) {
-      // Whether they were added is not known: better a second's calls too few than too many.
+      // It is not known whether they were added: better a second's calls too few than too many.
       if (!(error instanceof DbError && error.kind === 'outcome_unknown')) throw error
     }
   })
 }
 
-/** What was counted, on this node to the call and on others to the second. */
+interface Asked {
+  tenant_id: string
+  step: Step
+  range: Range
+  /** The order within a step. */
+  groups: readonly string[]
+}
+
+/** Returns the counts, of this node to the call and of others to the second. */
 export async function read(
   db: Db,
   usage: UsageCounts,
-  tenant_id: string,
-  step: Step,
-  range: Range,
+  { tenant_id, step, range, groups }: Asked,
 ): Promise<UsageStep[]> {
   // Where nothing can be written, what was written before can still be read.
   await usage.flush().catch(() => {})
-  return stepsOf(step, range, await store.list(db, tenant_id, range.from, range.to))
+  return stepsOf(step, range, groups, await store.list(db, tenant_id, range.from, range.to))
 }
 
 /** Removes hours that are no longer kept at `now`, at most `rows_max`; answers how many. */

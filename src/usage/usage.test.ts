@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import { forEachDatabase } from '../../test/support/databases.ts'
+import { sweep } from '../../test/support/maintenance.ts'
 import { forEachService, TestService } from '../../test/support/service.ts'
 import { day_ms, hour_ms, iso } from '../base/clock.ts'
 import { unnamed } from '../db/db.ts'
-import { sweep } from '../maintenance/sweep.ts'
-import { routes } from '../routes.ts'
-import { type Count, featureOf, features, kept_ms, rangeOf, stepsOf, Usage } from './usage.ts'
+import { routes } from '../features.ts'
+import { type Count, kept_ms, rangeOf, stepsOf, Usage } from './usage.ts'
 
 const noon = Date.UTC(2026, 0, 15, 12)
 
@@ -24,10 +24,10 @@ describe('the counts of a node', () => {
 
   test('are one row for each tenant, hour and feature, in one order', async () => {
     const { usage, written } = held()
-    usage.count('ten_b', '/v1/kv/:namespace/:key', false, noon)
-    usage.count('ten_a', '/v1/kv/:namespace', true, noon + hour_ms - 1)
-    usage.count('ten_a', '/v1/audit', false, noon + hour_ms)
-    usage.count('ten_a', '/v1/kv/:namespace/:key', false, noon)
+    usage.count('ten_b', 'kv', false, noon)
+    usage.count('ten_a', 'kv', true, noon + hour_ms - 1)
+    usage.count('ten_a', 'audit', false, noon + hour_ms)
+    usage.count('ten_a', 'kv', false, noon)
     await usage.flush()
     expect(written).toEqual([
       { tenant_id: 'ten_a', hour: noon, feature: 'kv', calls: 2, failures: 1 },
@@ -40,9 +40,9 @@ describe('the counts of a node', () => {
 
   test('are kept when the database refuses them, and written with what came since', async () => {
     const { usage, written } = held(1)
-    usage.count('ten_a', '/v1/kv/:namespace', true, noon)
+    usage.count('ten_a', 'kv', true, noon)
     const refused = usage.flush()
-    usage.count('ten_a', '/v1/kv/:namespace', false, noon)
+    usage.count('ten_a', 'kv', false, noon)
     await expect(refused).rejects.toThrow('refused')
     expect(usage.size).toBe(1)
     await usage.flush()
@@ -51,9 +51,9 @@ describe('the counts of a node', () => {
 
   test('that come during a write are in the next one, whoever asks for it', async () => {
     const { usage, written } = held()
-    usage.count('ten_a', '/v1/dlq', false, noon)
+    usage.count('ten_a', 'dlq', false, noon)
     const first = usage.flush()
-    usage.count('ten_a', '/v1/dlq', false, noon)
+    usage.count('ten_a', 'dlq', false, noon)
     await Promise.all([first, usage.flush(), usage.flush()])
     expect(written.map(({ calls }) => calls)).toEqual([1, 1])
     expect(usage.size).toBe(0)
@@ -61,18 +61,21 @@ describe('the counts of a node', () => {
 
   test('are written a hundred at a time, and bounded while they cannot be', async () => {
     const { usage, written, batches } = held()
-    for (let n = 0; n < 250; n++) usage.count(`ten_${n}`, '/v1/kv/:namespace', false, noon)
+    for (let n = 0; n < 250; n++) usage.count(`ten_${n}`, 'kv', false, noon)
     await usage.flush()
     expect([written.length, batches()]).toEqual([250, 3])
-    for (let n = 0; n < 100_001; n++) usage.count(`ten_${n}`, '/v1/kv/:namespace', false, noon)
+    for (let n = 0; n < 100_001; n++) usage.count(`ten_${n}`, 'kv', false, noon)
     expect(usage.size).toBe(100_000)
   })
 
   test('know the feature of every route that takes a key', () => {
-    const found = routes
-      .filter(({ route }) => route.auth.length > 0)
-      .map(({ route }) => featureOf(route.path))
-    expect([...new Set(found)].toSorted()).toEqual([...features].toSorted())
+    const found = routes.filter(({ route }) => route.auth.length > 0).map(({ usage }) => usage)
+    const of_contract = [
+      ...['tenants', 'agents', 'approval_keys', 'kv', 'audit', 'dlq', 'schedules', 'checkpoints', 'inboxes'],
+      'rate_limits',
+    ]
+    expect(found).not.toContain(undefined)
+    expect([...new Set(found)].slice(0, of_contract.length)).toEqual(of_contract)
   })
 })
 
@@ -98,7 +101,7 @@ describe('a range', () => {
   })
 
   test('that is empty, or the wrong way round, has no step', () => {
-    for (const from of [noon, noon + hour_ms]) expect(stepsOf('hour', { from, to: noon }, [])).toEqual([])
+    for (const from of [noon, noon + hour_ms]) expect(stepsOf('hour', { from, to: noon }, [], [])).toEqual([])
   })
 
   test('has every step, adds hours up to days, and orders features', () => {
@@ -108,7 +111,7 @@ describe('a range', () => {
       { hour: noon - day_ms + hour_ms, feature: 'audit', calls: 4, failures: 2 },
     ]
     const midnight = noon - (noon % day_ms)
-    expect(stepsOf('day', { from: midnight - day_ms, to: noon }, counts)).toEqual([
+    expect(stepsOf('day', { from: midnight - day_ms, to: noon }, ['kv', 'audit'], counts)).toEqual([
       {
         start_at: midnight - day_ms,
         calls: 7,

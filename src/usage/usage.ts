@@ -4,12 +4,8 @@
 import { day_ms, hour_ms, type Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import { Repeat } from '../base/repeat.ts'
-import type { UsageCounts } from '../contract/services.ts'
+import type { UsageCounts } from '../contract/dependencies.ts'
 
-export const features = [
-  ...['tenants', 'agents', 'approval_keys', 'kv', 'audit', 'dlq', 'schedules', 'checkpoints', 'inboxes'],
-  'rate_limits',
-] as const
 export const steps = ['hour', 'day'] as const
 export type Step = (typeof steps)[number]
 
@@ -38,33 +34,13 @@ export interface Count {
   failures: number
 }
 
-/** The first segment of a path after /v1 or /api, where the feature has another name. */
-const names: Readonly<Record<string, string>> = {
-  'approval-keys': 'approval_keys',
-  approvals: 'checkpoints',
-  namespaces: 'kv',
-  webhook: 'inboxes',
-  'rate-limit': 'rate_limits',
-}
-
-const features_by_path = new Map<string, string>()
-
-/** Of a route's path: `kv` for `/v1/kv/:namespace/:key`. */
-export function featureOf(path: string): string {
-  let feature = features_by_path.get(path)
-  if (feature === undefined) {
-    const segment = path.split('/')[2] ?? ''
-    feature = names[segment] ?? segment
-    features_by_path.set(path, feature)
-  }
-  return feature
-}
-
 /** Adds counts to those of the other nodes, in one transaction. */
 export type AddCounts = (counts: readonly Count[]) => Promise<void>
 
 export class Usage implements UsageCounts {
   #waiting = new Map<string, Count>()
+  /** By feature and tenant, of those that wait the one counted last: most calls find theirs here, without a text for its key. */
+  #recent = new Map<string, Map<string, Count>>()
   #writing: Promise<void> | null = null
   readonly #writes = new Repeat(write_every_ms, () => this.flush())
 
@@ -75,18 +51,27 @@ export class Usage implements UsageCounts {
     return this.#waiting.size
   }
 
-  count(tenant_id: string, path: string, failed: boolean, now: Millis): void {
-    const hour = now - (now % hour_ms)
-    const feature = featureOf(path)
+  count(tenant_id: string, feature: string, failed: boolean, now: Millis): void {
+    const recent = this.#recent.get(feature)?.get(tenant_id)
+    const is_this_hour = recent !== undefined && now >= recent.hour && now < recent.hour + hour_ms
+    const count = is_this_hour ? recent : this.#countOf(tenant_id, feature, now - (now % hour_ms))
+    if (!count) return
+    count.calls += 1
+    if (failed) count.failures += 1
+  }
+
+  /** Null when too many wait already. */
+  #countOf(tenant_id: string, feature: string, hour: Millis): Count | null {
     const key = `${tenant_id} ${hour} ${feature}`
     let count = this.#waiting.get(key)
     if (!count) {
-      if (this.#waiting.size >= waiting_max) return
+      if (this.#waiting.size >= waiting_max) return null
       count = { tenant_id, hour, feature, calls: 0, failures: 0 }
       this.#waiting.set(key, count)
     }
-    count.calls += 1
-    if (failed) count.failures += 1
+    const of_feature = this.#recent.get(feature) ?? new Map<string, Count>()
+    this.#recent.set(feature, of_feature.set(tenant_id, count))
+    return count
   }
 
   /** Writes what was counted since the last time. Rejects when the database refused; the counts are kept then. */
@@ -107,6 +92,7 @@ export class Usage implements UsageCounts {
       .sort(([one], [other]) => (one < other ? -1 : 1))
       .map(([, count]) => count)
     this.#waiting = new Map()
+    this.#recent.clear()
     for (let at = 0; at < counts.length; at += writes_max) {
       try {
         await this.add(counts.slice(at, at + writes_max))
@@ -168,10 +154,11 @@ export interface UsageStep {
   features: { feature: string; calls: number; failures: number }[]
 }
 
-/** Every step of the range, oldest first; one in which nothing was called has zeros. */
+/** Every step of the range, oldest first; one in which nothing was called has zeros. `groups`: the order within a step. */
 export function stepsOf(
   step: Step,
   { from, to }: Range,
+  groups: readonly string[],
   counts: readonly Omit<Count, 'tenant_id'>[],
 ): UsageStep[] {
   const found = new Map<Millis, UsageStep>()
@@ -190,10 +177,6 @@ export function stepsOf(
     } else of_step.features.push({ feature, calls, failures })
   }
   for (const { features: called } of found.values())
-    called.sort((one, other) => placeOf(one) - placeOf(other))
+    called.sort((one, other) => groups.indexOf(one.feature) - groups.indexOf(other.feature))
   return [...found.values()]
-}
-
-function placeOf({ feature }: { feature: string }): number {
-  return (features as readonly string[]).indexOf(feature)
 }

@@ -5,7 +5,7 @@ import { readdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { boundsOf, holds, type Line, lineText, percentile, spreadOf, statusOf } from './lib/figures.ts'
 import { Lab } from './lib/lab.ts'
-import { mustHaveMade } from './lib/statuses.ts'
+import { expectMade } from './lib/statuses.ts'
 import { requestBytes, Wire } from './lib/wire.ts'
 import { attacks } from './list.ts'
 
@@ -144,8 +144,8 @@ describe('an attack', () => {
     }
     const none = { ...served, least: 0 }
     await expect(lab.load(closed, { ...load, manner: 'answers', served: none })).rejects.toThrow('not 200')
-    expect(() => mustHaveMade(new Map([[201, 9]]), 9)).not.toThrow()
-    expect(() => mustHaveMade(new Map([[429, 9]]), 1)).toThrow('fewer than 1 schedules were made: 9 x 429')
+    expect(() => expectMade(new Map([[201, 9]]), 9)).not.toThrow()
+    expect(() => expectMade(new Map([[429, 9]]), 1)).toThrow('fewer than 1 schedules were made: 9 x 429')
     await lab.end()
     await Promise.all([open.stop(), closed.stop()])
   })

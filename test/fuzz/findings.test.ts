@@ -1,8 +1,19 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
-import { routes } from '../../src/routes.ts'
-import { distinct, type Excuse, excusesFor, type Finding, findingsOf, groups, Report } from './findings.ts'
+import { routes } from '../../src/features.ts'
+import type { Tenant } from '../attacks/lib/service.ts'
+import {
+  distinct,
+  type Excuse,
+  excusesFor,
+  type Finding,
+  findingsOf,
+  groups,
+  Report,
+  unmetOf,
+} from './findings.ts'
 import { onlyLoopback } from './network.ts'
+import { settingsFor } from './settings.ts'
 
 const excuses = JSON.parse(readFileSync(new URL('excused.json', import.meta.url), 'utf8')) as Excuse[]
 
@@ -59,7 +70,7 @@ describe('a finding', () => {
     expect(findingsOf('{"PhaseStarted": {"id": "1"}}')).toEqual([])
   })
 
-  test('is told once for each check, operation and answer', () => {
+  test('is reported once for each check, operation and answer', () => {
     const finding = findingsOf(lineOf({}, {}))[0]!
     expect(distinct([finding, { ...finding, request: 'another' }])).toEqual([finding])
   })
@@ -86,8 +97,8 @@ describe('a report', () => {
     unanswered.ScenarioFinished.recorder.interactions = { a: { request: null, response: null } }
     expect(failureOf(1, JSON.stringify(unanswered), end)).toBe('nothing was tested')
     for (const event of ['NonFatalError', 'FatalError', 'Interrupted']) {
-      const told = failureOf(1, lineOf({}, {}), JSON.stringify({ [event]: { label: 'x' } }), end)
-      expect(told).toBe(`schemathesis met errors: ${event} {"label":"x"}`)
+      const failure = failureOf(1, lineOf({}, {}), JSON.stringify({ [event]: { label: 'x' } }), end)
+      expect(failure).toBe(`schemathesis met errors: ${event} {"label":"x"}`)
     }
   })
 
@@ -105,6 +116,30 @@ describe('a run', () => {
     expect(onlyLoopback([])).toBe(false)
   })
 })
+
+describe('the configuration of Schemathesis', () => {
+  const { paths } = JSON.parse(readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8')) as {
+    paths: Record<string, Record<string, { parameters?: { in: string; name: string }[] }>>
+  }
+
+  test('has the key, and a value only for parameters that there are', async () => {
+    const tenant = { admin_key: 'wsk_admin', agent_key: 'wsk_agent' } as Tenant
+    for (const [kind, key] of [['admin', 'wsk_admin'], ['agent', 'wsk_agent'], ['none']] as const) {
+      const settings = Bun.TOML.parse(await settingsFor(kind, tenant)) as unknown as Settings
+      expect(settings.auth?.openapi.bearer.bearer).toBe(key)
+      for (const { 'include-name': name, parameters } of settings.operations) {
+        const [method = '', path = ''] = name.split(' ')
+        const there = paths[path]?.[method.toLowerCase()]?.parameters?.map((one) => `${one.in}.${one.name}`)
+        expect([name, there]).toEqual([name, expect.arrayContaining(Object.keys(parameters))])
+      }
+    }
+  })
+})
+
+interface Settings {
+  auth?: { openapi: { bearer: { bearer: string } } }
+  operations: { 'include-name': string; parameters: Record<string, string> }[]
+}
 
 describe('an excuse', () => {
   const finding: Finding = {
@@ -142,6 +177,11 @@ describe('an excuse', () => {
       },
     )
     expect(found).toEqual([[operation], [operation], [], [['POST /v1/dlq', 'GET /x']]])
+  })
+
+  test('is unmet when a whole run did not use it, unless it depends on time', () => {
+    const [met, unmet] = [excuse('b'), excuse('c')]
+    expect(unmetOf([met, unmet, { ...excuse('d'), timed: true }], new Set([met]))).toEqual([unmet])
   })
 
   test('has a reason, an operation that there is, and never excuses an answer of 500', () => {

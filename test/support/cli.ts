@@ -3,8 +3,8 @@
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Io } from '../../cli/io.ts'
 import { run } from '../../cli/run.ts'
-import type { World } from '../../cli/world.ts'
 
 export const root = join(import.meta.dir, '..', '..')
 export const cli_command = [process.execPath, join(root, 'cli/main.ts')]
@@ -140,7 +140,7 @@ export async function runInside(
   {
     answer = () => new Response('{}', { headers: { 'content-type': 'application/json' } }),
     ...world
-  }: Partial<World> & { answer?: (path: string) => Response } = {},
+  }: Partial<Io> & { answer?: (path: string) => Response } = {},
 ): Promise<Inside> {
   const ended: Inside = { code: 0, stdout: '', stderr: '', asked: [] }
   async function* nothing() {}

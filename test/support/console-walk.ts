@@ -9,14 +9,15 @@ export interface Entry {
   title: string
 }
 
-const nav = new URL('../../console/nav.ts', import.meta.url)
+const pages = new URL('../../console/pages.ts', import.meta.url)
 
 /** Read as text: what it imports needs a browser. */
 export function entries(): Entry[] {
-  const text = readFileSync(nav, 'utf8')
-  return [...text.matchAll(/pattern: '([^']+)',\s*path: '([^']+)'[\s}]*,[\s.{]*title: '([^']+)'/g)].map(
-    ([, pattern, path, title]) => ({ pattern: pattern!, path: path!, title: title! }),
-  )
+  const text = readFileSync(pages, 'utf8')
+  return [...text.matchAll(/title: '([^']+)', pattern: '([^']+)'/g)].map(([, title, pattern]) => ({
+    ...{ title: title!, pattern: pattern! },
+    path: pattern!.replace(/\/:.*/, ''),
+  }))
 }
 
 /** Goes there without loading the page anew, and waits until what it asks for is shown. */

@@ -2,8 +2,8 @@
 
 import { hashKey, newKey, prefixes } from '../../src/base/keys.ts'
 import type { CallerKind } from '../../src/contract/caller.ts'
+import { api } from '../../src/contract/group.ts'
 import type { Route } from '../../src/contract/route.ts'
-import { isApi } from '../../src/contract/surface.ts'
 import { bearer, caller_kinds, type Keyring, newKeyring, ownHeaders } from './contract.ts'
 import type { TestService } from './service.ts'
 
@@ -31,14 +31,14 @@ export async function withDeadKeys(service: TestService): Promise<Dead> {
     'the key of a removed agent': { kind: 'agent', key: removed.api_key, agent_id: removed.agent_id },
     'a revoked approval key': { kind: 'approval', key: keyring.keys.approval },
   }
-  for (const { key } of Object.values(dead)) await mustBeKnown(service, key)
+  for (const { key } of Object.values(dead)) await requireKnown(service, key)
   const as_admin = async (method: string, path: string) => {
     const answer = await service.ask(method, path, { key: keyring.keys.admin })
     if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.text}`)
     return answer.body
   }
   // Each is dead at once, whatever ends after it.
-  const ended = (name: string) => mustBeEnded(service, name, dead[name]!.key)
+  const ended = (name: string) => requireEnded(service, name, dead[name]!.key)
   await as_admin('DELETE', `/v1/approval-keys/${keyring.approval_key_id}`)
   await ended('a revoked approval key')
   const { approval_key_id, approval_key } = await as_admin('POST', '/v1/approval-keys')
@@ -54,12 +54,12 @@ export async function withDeadKeys(service: TestService): Promise<Dead> {
 }
 
 /** A known key is never 401; which of the other answers it gets is the route's business. */
-export async function mustBeKnown(service: TestService, key: string): Promise<void> {
+export async function requireKnown(service: TestService, key: string): Promise<void> {
   const answer = await service.ask('GET', '/v1/agents/-', { key })
   if (answer.status === 401) throw new Error(`a key that should work does not: ${hashKey(key)}`)
 }
 
-async function mustBeEnded(service: TestService, name: string, key: string): Promise<void> {
+async function requireEnded(service: TestService, name: string, key: string): Promise<void> {
   const answer = await service.ask('GET', '/v1/agents/-', { key })
   if (answer.status !== 401) throw new Error(`${name} still works: ${answer.status}`)
 }
@@ -67,12 +67,12 @@ async function mustBeEnded(service: TestService, name: string, key: string): Pro
 /** Under /api the key says it all: these are good keys there. */
 const good_under_api = ['x-api-key without x-agent-id', 'an admin key in x-api-key']
 
-/** Name of the fault to headers: each of them is answered 401, by this route and by every other of its surface. */
-export function unusable(all: Dead, { path }: Pick<Route, 'path'>): Record<string, Record<string, string>> {
+/** Name of the fault to headers: each of them is answered 401, by this route and by every other of its group. */
+export function unusable(all: Dead, { group }: Pick<Route, 'group'>): Record<string, Record<string, string>> {
   const rows = Object.entries(unusableRows(all))
   const known = good_under_api.filter((name) => rows.some(([other]) => other === name))
   if (known.length !== good_under_api.length) throw new Error('a row that is good under /api is gone')
-  return Object.fromEntries(rows.filter(([name]) => !(isApi(path) && good_under_api.includes(name))))
+  return Object.fromEntries(rows.filter(([name]) => !(group === api && good_under_api.includes(name))))
 }
 
 function unusableRows({ keyring, dead }: Dead): Record<string, Record<string, string>> {

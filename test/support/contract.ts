@@ -6,10 +6,10 @@ import { Value } from 'typebox/value'
 import { type ErrorCode, errors } from '../../src/base/errors.ts'
 import { newId } from '../../src/base/ids.ts'
 import type { CallerKind } from '../../src/contract/caller.ts'
-import { errorCodesOf } from '../../src/contract/openapi.ts'
+import type { Group } from '../../src/contract/group.ts'
+import { errorCodesOf } from '../../src/contract/responses.ts'
 import { type NamedRoute, type Route, successStatus } from '../../src/contract/route.ts'
-import { isApi, isWrapped } from '../../src/contract/surface.ts'
-import { routes } from '../../src/routes.ts'
+import { routes } from '../../src/features.ts'
 import * as tenants from '../../src/tenants/service.ts'
 import {
   exampleBody,
@@ -122,12 +122,15 @@ export function mustKeepContract(route: Route, answer: Answer): void {
   const request_id = answer.headers.get('x-request-id')
   expect(request_id).toMatch(/^[A-Za-z0-9_.-]{8,64}$/)
   if (answer.status >= 400 && !(route.replies[answer.status] && answer.body.data)) {
-    mustBeEnvelope(answer, route)
+    expectEnvelope(answer, route)
     expect(errorCodesOf(route)).toContain(answer.body.error.code)
     return
   }
-  const schema = route.replies[answer.status]
-  if (schema === undefined) throw new Error(`${route.method} ${route.path} declares no ${answer.status}`)
+  const reply = route.replies[answer.status]
+  if (reply === undefined) throw new Error(`${route.method} ${route.path} declares no ${answer.status}`)
+  for (const name of Object.keys(reply.headers ?? {}))
+    expect([name, answer.headers.has(name)]).toEqual([name, true])
+  const schema = reply.body
   if (schema === null) {
     expect(answer.text).toBe('')
     expect(answer.headers.get('content-type')).toBeNull()
@@ -136,21 +139,21 @@ export function mustKeepContract(route: Route, answer: Answer): void {
   expect(answer.headers.get('content-type')).toBe('application/json')
   expect(answer.headers.get('cache-control')).toBe('no-store')
   const data = dataOf(route, answer)
-  if (isApi(route.path)) expect(answer.body).toEqual({ success: answer.status < 400, data })
+  if (route.group.wraps_data) expect(answer.body).toEqual({ success: answer.status < 400, data })
   expect([...Value.Errors(schema, data)]).toEqual([])
   expect(undeclared(schema as Schema, data, '')).toEqual([])
 }
 
 /** What an answer is about: under /api it lies in an envelope. */
 // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of an answer's shape
-function dataOf({ path }: Route, { body }: Answer): any {
-  return isApi(path) ? body.data : body
+function dataOf({ group }: Route, { body }: Answer): any {
+  return group.wraps_data ? body.data : body
 }
 
-type OfSurface = Pick<Route, 'path'>
+type OfGroup = { group: Group | null }
 
 /** The error envelope of the API contract, byte for byte, with the status of the code. */
-export function mustBeEnvelope(answer: Answer, route: OfSurface): void {
+export function expectEnvelope(answer: Answer, route: OfGroup): void {
   const { code, details } = answer.body.error as { code: ErrorCode; details?: unknown }
   expect(Object.keys(errors)).toContain(code)
   expect(answer.text).toBe(envelopeText(route, code, answer.headers.get('x-request-id')!, details))
@@ -160,10 +163,10 @@ export function mustBeEnvelope(answer: Answer, route: OfSurface): void {
   expect(answer.headers.get('cache-control')).toBe('no-store')
 }
 
-function envelopeText({ path }: OfSurface, code: ErrorCode, request_id: string, details?: unknown): string {
+function envelopeText({ group }: OfGroup, code: ErrorCode, request_id: string, details?: unknown): string {
   const { message } = errors[code]
   const error = details ? { code, message, details, request_id } : { code, message, request_id }
-  return JSON.stringify(isWrapped(path) ? { success: false, error } : { error })
+  return JSON.stringify(group?.marks_errors ? { success: false, error } : { error })
 }
 
 /** Status and body with the request id taken out, to compare answers byte for byte. */
@@ -173,12 +176,12 @@ export function bytesButId(answer: Answer): string {
 }
 
 /** The answer that `bytesButId` shows for an error without details. */
-export function errorBytes(code: ErrorCode, route: OfSurface = unknown_route): string {
+export function errorBytes(code: ErrorCode, route: OfGroup = unknown_route): string {
   return `${errors[code].status} ${envelopeText(route, code, '<request id>')}`
 }
 
 /** Answers as /v1 does. */
-const unknown_route: OfSurface = { path: '/' }
+const unknown_route: OfGroup = { group: null }
 
 /** What a tenant can see of itself: the answer of every list and of its own record. */
 export async function seenBy(service: TestService, keyring: Keyring, also: string[] = []): Promise<string[]> {
@@ -268,7 +271,7 @@ async function newObject(
     makers.find((other) => other.route.path === collection) ??
     noun ??
     makers.find((other) =>
-      fieldsOf(other.route.replies[successStatus(other.route)]).some(([n]) => n === name),
+      fieldsOf(other.route.replies[successStatus(other.route)]!.body).some(([n]) => n === name),
     )
   if (!maker) throw new Error(`${route.path}: nothing makes a :${name}, there is no POST ${collection}`)
   const made = await mustSucceed(service, maker, await newTarget(service, maker.route, keyring))

@@ -156,7 +156,12 @@ function hashOf(key: string, what: Creation, tenant: LoadTenant, path: string, b
     'approval-keys': { kind: 'admin', ...facts },
     audit: { kind: 'agent', agent_id: tenant.agent_id, ...facts },
   }
-  return claimOf(key, callers[what], '127.0.0.1', `POST ${path}`, Buffer.from(body)).key_hash
+  return claimOf({
+    key,
+    caller: callers[what] ?? '127.0.0.1',
+    route: `POST ${path}`,
+    body: Buffer.from(body),
+  }).key_hash
 }
 
 function settle(call: KvCall | CreateCall, outcome: Outcome | 'refused'): Outcome | 'refused' {

@@ -3,7 +3,7 @@
 
 import { Database } from 'bun:sqlite'
 
-const honest_commits = 20
+const honest_commits = 40
 const dishonest_ms = 100
 
 const prepare = Database.prototype.prepare

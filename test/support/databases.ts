@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import type { Db } from '../../src/db/db.ts'
 import { migrate } from '../../src/db/migrate.ts'
 import { openDb } from '../../src/db/open.ts'
+import { migrations } from '../../src/features.ts'
 import { TestClock } from './clock.ts'
 import { databaseFolder } from './folders.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from './postgres.ts'
@@ -42,7 +43,7 @@ export function forEachDatabase(name: string, block: (databases: TestDatabases) 
         async open(clock = new TestClock()) {
           const url = await newUrl()
           const db = await openDb(url, { clock, exclusive: true, onFatal: failTest })
-          await migrate(db)
+          await migrate(db, migrations)
           closing.push(() => db.close())
           return { db, clock, url }
         },

@@ -1,23 +1,22 @@
 // One node's worker on a database of its own: its clock moves when told, its receivers answer when told, and the test
 // knows when nothing is in flight any more. So nothing here sleeps, and nothing depends on how fast a machine is.
 
-import { Gate } from '../../src/base/gate.ts'
+import { KeyedSemaphore } from '../../src/base/keyed-semaphore.ts'
 import { MemoryBudget, memory_bytes_default } from '../../src/base/memory.ts'
-import { Waiters } from '../../src/base/waiters.ts'
+import { Notifier } from '../../src/base/notifier.ts'
 import type { Failure, Outcome, Outgoing } from '../../src/callbacks/deliver.ts'
 import type { AgentCaller } from '../../src/contract/caller.ts'
-import type { Services } from '../../src/contract/services.ts'
+import type { Dependencies } from '../../src/contract/dependencies.ts'
 import { keyCache } from '../../src/credentials/cache.ts'
 import type { Awaitable, Db, Owner, Params, Reader, Statement, Tx, Value } from '../../src/db/db.ts'
 import { turnOf, unnamed } from '../../src/db/db.ts'
+import { counted_quotas, default_plans, features, job_kinds } from '../../src/features.ts'
 import type { JobKind } from '../../src/jobs/kind.ts'
 import * as store from '../../src/jobs/store.ts'
 import { JobTimer } from '../../src/jobs/timer.ts'
 import { JobWorker } from '../../src/jobs/worker.ts'
 import { Maintenance } from '../../src/maintenance/tick.ts'
-import { default_plans } from '../../src/quotas/plans.ts'
 import * as quotas from '../../src/quotas/service.ts'
-import { job_kinds } from '../../src/routes.ts'
 import { cursorKeyUnder, secretsUnder } from '../../src/secrets/service.ts'
 import * as tenants from '../../src/tenants/service.ts'
 import { usageCounts } from '../../src/usage/service.ts'
@@ -236,8 +235,18 @@ export class TestNode {
     this.maintenance.start()
   }
 
-  tick(): Promise<object> {
-    return this.maintenance.tick()
+  /** As its route answers. */
+  async tick(): Promise<object> {
+    const { counts, ...rest } = await this.maintenance.tick()
+    const groups = features
+      .flatMap(({ counters = {}, sweep }) => [counters, sweep?.counters ?? {}])
+      .flatMap((counters) => Object.entries(counters))
+    const answer: Record<string, Record<string, number>> = {}
+    for (const [group, names] of groups) {
+      answer[group] ??= {}
+      for (const name of names) answer[group][name] = counts[`${group}.${name}`] ?? 0
+    }
+    return { ...answer, ...rest }
   }
 
   stop(): Promise<void> {
@@ -245,7 +254,7 @@ export class TestNode {
   }
 }
 
-/** A database with what workers need: their services, their clock, and a network that the test answers for. */
+/** A database with what workers need: their dependencies, their clock, and a network that the test answers for. */
 export class Bench {
   readonly network = new Network()
   readonly woken: number[] = []
@@ -257,49 +266,59 @@ export class Bench {
   private constructor(
     readonly db: QuietDb,
     readonly clock: TestClock,
-    readonly services: Services,
+    readonly dependencies: Dependencies,
   ) {}
 
   static async open(databases: TestDatabases): Promise<Bench> {
     const { db, clock } = await databases.open(new TestClock())
     const bench: Bench = new Bench(new QuietDb(db), clock, {
-      plans: default_plans,
-      secrets: secretsUnder(secret_key),
-      key_cache: keyCache(clock),
-      calls: quotas.monthlyCalls(db, clock),
-      usage: usageCounts(db),
-      cursor_key: cursorKeyUnder(secret_key),
-      signup_open: true,
-      public_url: () => 'http://127.0.0.1:8420',
-      callbackRefusal: async () => null,
-      waiters: new Waiters(),
-      gate: new Gate(clock),
-      memory: new MemoryBudget(clock, memory_bytes_default),
       clock,
-      wake: (due_at) => bench.woken.push(due_at),
-      pauseOrResume: () => {
-        bench.pauses += 1
+      plans: default_plans,
+      keys: {
+        secrets: secretsUnder(secret_key),
+        cache: keyCache(clock),
+        cursor: cursorKeyUnder(secret_key),
       },
-      readiness: async () => ({
-        reason: null,
-        version: '',
-        engine: db.engine,
-        schema_version: 0,
-        durability: {},
-      }),
-      openapi_text: () => '',
-      tick: async () => ({}),
+      counts: {
+        calls: quotas.monthlyCalls(db, clock),
+        usage: usageCounts(db),
+        quotas: counted_quotas,
+      },
+      urls: { public_url: () => 'http://127.0.0.1:8420', callbackRefusal: async () => null },
+      shared: {
+        notifier: new Notifier(),
+        semaphore: new KeyedSemaphore(clock),
+        memory: new MemoryBudget(clock, memory_bytes_default),
+      },
+      jobs: {
+        wake: (due_at) => bench.woken.push(due_at),
+        pauseOrResume: () => {
+          bench.pauses += 1
+        },
+        tick: async () => ({ counts: {}, tenants_purged: 0, duration_ms: 0 }),
+      },
+      service: {
+        signup_open: true,
+        readiness: async () => ({
+          reason: null,
+          version: '',
+          engine: db.engine,
+          schema_version: 0,
+          durability: {},
+        }),
+        openapi_text: () => '',
+      },
     })
     return bench
   }
 
   /** The worker of one more node. */
   worker({ internal = true }: { internal?: boolean } = {}): JobWorker {
-    const { db, clock, services } = this
+    const { db, clock, dependencies } = this
     const worker = new JobWorker({
-      ...{ db, clock, services, internal, kinds: job_kinds },
+      ...{ db, clock, dependencies, internal, kinds: job_kinds },
       send: (_, request) => this.network.send(request),
-      onStragglers: (tenant_ids) => tenants.pauseStragglers(db, services, tenant_ids),
+      onStragglers: (tenant_ids) => tenants.pauseStragglers(db, dependencies, tenant_ids),
       onError: (error) => this.errors.push(error),
     })
     this.#workers.push(worker)
@@ -313,7 +332,16 @@ export class Bench {
     const worker = this.worker({ internal })
     const pauseStep = (after_tenant_id: string) => tenants.pauseStep(db, after_tenant_id)
     const timer = new JobTimer({ db, clock, worker, internal, pauseStep, onError })
-    const maintenance = new Maintenance({ db, clock, worker, timer, internal, onError, onPurged: () => {} })
+    const maintenance = new Maintenance({
+      db,
+      clock,
+      worker,
+      timer,
+      internal,
+      onError,
+      features,
+      onPurged: () => {},
+    })
     return new TestNode(worker, timer, maintenance)
   }
 
@@ -363,7 +391,7 @@ export class Bench {
   async tenant(plan = 'enterprise'): Promise<AgentCaller> {
     const name = `t-${crypto.randomUUID().slice(0, 13)}`
     const { tenant } = await this.db.write((tx) =>
-      tenants.create(tx, this.services, { name, owner_email: 'owner@example.com', plan }),
+      tenants.create(tx, this.dependencies, { name, owner_email: 'owner@example.com', plan }),
     )
     return { kind: 'agent', tenant_id: tenant.tenant_id, plan, status: 'active', agent_id: 'agent-one' }
   }

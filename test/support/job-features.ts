@@ -12,7 +12,7 @@ export const hook = 'http://hook.test'
 
 /** Due now, unless told otherwise. */
 export function schedule(
-  { db, services, clock }: Bench,
+  { db, dependencies, clock }: Bench,
   caller: AgentCaller,
   over: Partial<Parameters<typeof schedules.create>[3]> = {},
 ): Promise<ScheduleRow> {
@@ -25,19 +25,19 @@ export function schedule(
     },
     ...over,
   }
-  return db.write((tx) => schedules.create(tx, caller, services, settings))
+  return db.write((tx) => schedules.create(tx, caller, dependencies, settings))
 }
 
 /** All in one transaction. */
 export function manySchedules(
-  { db, services, clock }: Bench,
+  { db, dependencies, clock }: Bench,
   caller: AgentCaller,
   count: number,
   over: (i: number) => Partial<Parameters<typeof schedules.create>[3]> = () => ({}),
 ): Promise<void> {
   return db.write(upkeep, async (tx) => {
     for (let i = 0; i < count; i++) {
-      await schedules.create(tx, caller, services, { ...settings(clock.now()), ...over(i) })
+      await schedules.create(tx, caller, dependencies, { ...settings(clock.now()), ...over(i) })
     }
   })
 }
@@ -48,7 +48,7 @@ function settings(fire_at: number) {
 
 /** Times out in an hour, unless told otherwise. */
 export function checkpoint(
-  { db, services, clock }: Bench,
+  { db, dependencies, clock }: Bench,
   caller: AgentCaller,
   over: Partial<Parameters<typeof checkpoints.create>[3]> = {},
 ): Promise<CheckpointRow> {
@@ -57,15 +57,22 @@ export function checkpoint(
     ...{ timeout_action: 'auto_reject' as const, expires_at: clock.now() + 3_600_000 },
     ...over,
   }
-  return db.write((tx) => checkpoints.create(tx, caller, services, input))
+  return db.write((tx) => checkpoints.create(tx, caller, dependencies, input))
 }
 
 export function approve(
-  { db, services }: Bench,
+  { db, dependencies }: Bench,
   { tenant_id, plan, status }: AgentCaller,
   id: string,
 ): Promise<CheckpointRow> {
-  return checkpoints.decide(db, { kind: 'admin', tenant_id, plan, status }, services, id, 'approved', null)
+  return checkpoints.decide(
+    db,
+    { kind: 'admin', tenant_id, plan, status },
+    dependencies,
+    id,
+    'approved',
+    null,
+  )
 }
 
 export interface DeadLetter {

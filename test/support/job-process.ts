@@ -155,6 +155,12 @@ const halves: Record<string, string> = {
           where s.tenant_id = u.tenant_id and s.status = 'pending')) or
       (quota = 'dlq_items' and used <> (select count(*) from dlq_items d
           where d.tenant_id = u.tenant_id and d.status in ('failed', 'claimed')))`,
+  'rows are counted by no counter': `
+    select 'active_schedules' from schedules s where status = 'pending' and not exists
+      (select 1 from quota_usage u where u.tenant_id = s.tenant_id and u.quota = 'active_schedules')
+    union all
+    select 'dlq_items' from dlq_items d where status in ('failed', 'claimed') and not exists
+      (select 1 from quota_usage u where u.tenant_id = d.tenant_id and u.quota = 'dlq_items')`,
   'more attempts are kept than there may be': `
     select source_id from attempts group by tenant_id, source, source_id having count(*) > 4`,
 }

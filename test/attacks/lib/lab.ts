@@ -145,7 +145,7 @@ export class Lab {
     const heard = spec.manner === 'answers' || spec.manner === 'opens'
     if (served && (!heard || served.least === 0)) await mustServe(spec, served.status)
     const result = await runLoad(spec)
-    if (served && heard) mustHaveServed(result, served)
+    if (served && heard) expectServed(result, served)
     return result
   }
 
@@ -284,7 +284,7 @@ async function mustServe({ port, from, requests }: LoadSpec, status: number): Pr
   }
 }
 
-function mustHaveServed(result: LoadResult, { status, least }: Served): void {
+function expectServed(result: LoadResult, { status, least }: Served): void {
   if ((result.answers[status] ?? 0) < least)
     throw new Error(`the attacker got fewer than ${least} answers of ${status}: ${shown(result)}`)
 }

@@ -1,7 +1,7 @@
 // Statuses that an attacker got, and how often.
 
 /** Throws when fewer than `least` schedules were made: an attacker that is refused shows nothing. */
-export function mustHaveMade(counts: ReadonlyMap<number, number>, least: number): void {
+export function expectMade(counts: ReadonlyMap<number, number>, least: number): void {
   if ((counts.get(201) ?? 0) < least)
     throw new Error(`fewer than ${least} schedules were made: ${statusesText(counts)}`)
 }

@@ -1,0 +1,28 @@
+// The process as the CLI sees it: environment, streams, clock. Tests give their own.
+
+import type { Fetch } from '../sdk/src/index.ts'
+
+export interface Sink {
+  write(text: string): unknown
+  isTTY?: boolean | undefined
+  columns?: number | undefined
+}
+
+export interface Source extends AsyncIterable<Uint8Array | string> {
+  isTTY?: boolean | undefined
+}
+
+export interface Io {
+  env: Readonly<Record<string, string | undefined>>
+  /** As process.platform says. */
+  platform: string
+  home: string
+  stdin: Source
+  stdout: Sink
+  stderr: Sink
+  /** Wall clock, ms. */
+  now(): number
+  fetch?: Fetch | undefined
+  /** From now on the command itself says what signals do. */
+  leaveSignals(): void
+}

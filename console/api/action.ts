@@ -1,0 +1,95 @@
+// Changes that a page makes: one at a time, with the answer or the problem.
+
+import { useSignal } from '@preact/signals'
+import type { Problem, Result } from './client.ts'
+import { ask } from './session.ts'
+
+export interface Action {
+  busy: boolean
+  problem: Problem | null
+  /** Removes the problem, once its cause is being changed. */
+  clear: () => void
+  /** Answers null when the change was refused; `problem` then says why. */
+  run: <T>(work: () => Promise<Result<T>>) => Promise<T | null>
+}
+
+export function useAction(): Action {
+  const busy = useSignal(false)
+  const problem = useSignal<Problem | null>(null)
+  return {
+    busy: busy.value,
+    problem: problem.value,
+    clear: () => {
+      problem.value = null
+    },
+    run: async (work) => {
+      if (busy.peek()) return null
+      busy.value = true
+      const result = await work()
+      busy.value = false
+      problem.value = result.ok ? null : result.problem
+      return result.ok ? result.value : null
+    },
+  }
+}
+
+/** A form that creates a record. */
+export interface Creation<T, F extends Record<string, string>> extends Pick<Action, 'busy' | 'problem'> {
+  values: F
+  /** For a field of the form: its value, its problem, and its changes. */
+  field: <N extends keyof F>(
+    name: N,
+  ) => { value: F[N]; error: string | undefined; onInput: (value: F[N]) => void }
+  created: T | null
+  create: (body: unknown) => Promise<T | null>
+}
+
+/**
+ * A repeat of the same form has the same Idempotency-Key: when an answer was lost, the repeat gets the record that the
+ * first one created. `problem` is null when a field shows it; `known` has the sentences for other codes.
+ */
+export function useCreation<T, F extends Record<string, string>>(
+  path: string,
+  initial: F,
+  known: { [code in Problem['code']]?: [field: keyof F, error: string] } = {},
+): Creation<T, F> {
+  const values = useSignal(initial)
+  const created = useSignal<T | null>(null)
+  const idempotency_key = useSignal(newKey())
+  const { busy, problem, clear, run } = useAction()
+  const [known_field, known_error] = (problem && known[problem.code]) ?? []
+  const errorOf = (name: keyof F) =>
+    name === known_field ? known_error : issueOf(problem, `/${String(name)}`)
+  return {
+    busy,
+    problem: Object.keys(initial).some(errorOf) ? null : problem,
+    values: values.value,
+    field: (name) => ({
+      value: values.value[name],
+      error: errorOf(name),
+      onInput: (value) => {
+        values.value = { ...values.value, [name]: value }
+        idempotency_key.value = newKey()
+        clear()
+      },
+    }),
+    created: created.value,
+    create: async (body) => {
+      const headers = { 'idempotency-key': idempotency_key.peek() }
+      created.value = await run(() => ask<T>('POST', path, { body, headers }))
+      return created.value
+    },
+  }
+}
+
+/** Pages that are not served over HTTPS have no crypto.randomUUID. */
+function newKey(): string {
+  return crypto.getRandomValues(new Uint32Array(4)).join('-')
+}
+
+/** The problem of a field, by its JSON pointer. */
+function issueOf(problem: Problem | null, path: string): string | undefined {
+  const issues = problem?.details.issues
+  if (!Array.isArray(issues)) return undefined
+  return issues.find((issue) => issue?.path === path)?.message
+}

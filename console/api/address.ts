@@ -1,0 +1,36 @@
+// Addresses: the base path of the service, queries, and the stored text that may become a link.
+
+/** The path of PUBLIC_URL, `` or `/agents`: written into the page by the service. */
+export const base = document.querySelector('meta[name=base]')?.getAttribute('content') ?? ''
+
+export type Query = Record<string, string | number | undefined>
+
+/** A path with its query. Undefined and empty values are left out. */
+export function withQuery(path: string, query: Query = {}): string {
+  const search = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined && value !== '') search.set(name, String(value))
+  }
+  return search.size > 0 ? `${path}?${search}` : path
+}
+
+/** Joins parts of a path: `pathOf('/v1/dlq', id)`. Stored text is encoded; undefined parts are left out. */
+export function pathOf(path: string, ...parts: (string | undefined)[]): string {
+  return [path, ...parts.filter((part) => part !== undefined).map(encodeURIComponent)].join('/')
+}
+
+/** Null unless the whole text is one http or https URL: `javascript:` and its like never become links. */
+export function linkable(text: string): string | null {
+  if (!/^https?:\/\/\S+$/i.test(text)) return null
+  const url = URL.canParse(text) ? new URL(text) : null
+  return url?.protocol === 'http:' || url?.protocol === 'https:' ? url.href : null
+}
+
+/** A decoded part of a path. An invalid encoding stays as it is. */
+export function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
+}

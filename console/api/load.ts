@@ -1,0 +1,226 @@
+// Data of a page: loaded once, again when its name changes, and repeatedly while the page is visible.
+
+import { type Signal, useSignal } from '@preact/signals'
+import { useEffect, useMemo, useRef } from 'preact/hooks'
+import { exactMember } from '../text/json.ts'
+import type { Query } from './address.ts'
+import { isSame, type PageOf, type Problem, type Result } from './client.ts'
+import { ask } from './session.ts'
+
+export interface Loaded<T> {
+  /** Null until the first answer. It stays while a later try fails. */
+  value: T | null
+  /** The answer as it came. */
+  text: string
+  /** The failure of the latest try. */
+  problem: Problem | null
+  reload: () => void
+}
+
+interface State<T> extends Omit<Loaded<T>, 'reload'> {
+  /** The name of what was loaded. */
+  of: string
+}
+
+export interface LoadOptions {
+  /** The interval of repeats, which stop while the tab is hidden. 0 loads once. */
+  every_ms?: number
+}
+
+/**
+ * Loads under a name, `of`, such as the path with its query. Another name loads again and hides the old value. Leaving
+ * the page aborts the call.
+ */
+export function useLoad<T>(
+  of: string,
+  load: (signal: AbortSignal) => Promise<Result<T>>,
+  { every_ms = 0 }: LoadOptions = {},
+): Loaded<T> {
+  const empty: State<T> = { value: null, text: '', problem: null, of }
+  const state = useSignal(empty)
+  const again = useRef(() => {})
+  const latest = useRef(load)
+  latest.current = load
+  useEffect(() => {
+    const run = async (signal: AbortSignal, by_hand: boolean) => {
+      const result = await latest.current(signal)
+      if (!signal.aborted) note(state, of, result, by_hand)
+    }
+    const failing = () => state.value.of === of && state.value.problem !== null
+    const { start, stop } = repeated(run, every_ms, failing)
+    again.current = () => start(true)
+    start()
+    return stop
+  }, [of, every_ms])
+  const { value, text, problem } = state.value.of === of ? state.value : empty
+  return { value, text, problem, reload: () => again.current() }
+}
+
+function note<T>(state: Signal<State<T>>, of: string, result: Result<T>, by_hand: boolean): void {
+  if (result.ok) {
+    state.value = { value: result.value, text: result.text, problem: null, of }
+    return
+  }
+  const old = state.value.of === of ? state.value : { value: null, text: '', problem: null }
+  // A repeat that fails alike keeps the problem: a screen reader would read out a new one every time.
+  const same = !by_hand && isSame(old.problem, result.problem)
+  state.value = { ...old, problem: same ? old.problem : result.problem, of }
+}
+
+/** Runs one at a time, every so often while the tab is visible, and when the device is online again. */
+function repeated(
+  run: (signal: AbortSignal, by_hand: boolean) => Promise<void>,
+  every_ms: number,
+  failing: () => boolean,
+) {
+  let running = new AbortController()
+  let timer = 0
+  const start = async (by_hand = false) => {
+    clearTimeout(timer)
+    running.abort()
+    running = new AbortController()
+    const { signal } = running
+    await run(signal, by_hand)
+    if (signal.aborted) return
+    if (every_ms > 0 && !document.hidden) timer = window.setTimeout(() => void start(), every_ms)
+  }
+  const onVisible = () => {
+    if (!document.hidden && every_ms > 0) void start()
+  }
+  // A list that is too long to repeat loads again only after a failure.
+  const onOnline = () => {
+    if (every_ms > 0 || failing()) void start()
+  }
+  document.addEventListener('visibilitychange', onVisible)
+  addEventListener('online', onOnline)
+  const stop = () => {
+    document.removeEventListener('visibilitychange', onVisible)
+    removeEventListener('online', onOnline)
+    clearTimeout(timer)
+    running.abort()
+  }
+  return { start: (by_hand?: boolean) => void start(by_hand), stop }
+}
+
+/** A GET with the admin key. */
+export function useGet<T>(path: string, query: Query = {}, options: LoadOptions = {}): Loaded<T> {
+  const of = `${path} ${JSON.stringify(query)}`
+  return useLoad<T>(of, (signal) => ask<T>('GET', path, { query, signal }), options)
+}
+
+/** The exact text of a member of the answer; null when its value is JSON null. */
+export function useMember({ text }: Loaded<unknown>, name: string): string | null {
+  return useMemo(() => exactMember(text || '{}', name), [text, name])
+}
+
+export interface List<T> extends Loaded<T[]> {
+  /** There are more items than those loaded. */
+  more: boolean
+  showMore: () => void
+}
+
+export interface CountedList<T> extends List<T> {
+  /** The number of items in all. */
+  total: number
+}
+
+interface Held<T> {
+  of: string
+  items: T[]
+  pages: number
+  /** Null after the last page of a list by cursor. */
+  cursor: string | null
+  total: number
+  /** The next load takes the next page only. */
+  next: boolean
+}
+
+/** Loads a list and keeps what it holds between loads. */
+function useHeld<T>(
+  of: string,
+  load: (old: Held<T>, signal: AbortSignal) => Promise<Result<Held<T>>>,
+  options: (held: Held<T>) => LoadOptions,
+): { loaded: Loaded<Held<T>>; showMore: () => void } {
+  const empty: Held<T> = { of, items: [], pages: 0, cursor: null, total: 0, next: false }
+  const held = useRef(empty)
+  if (held.current.of !== of) held.current = empty
+  const loaded = useLoad<Held<T>>(
+    of,
+    async (signal) => {
+      const old = { ...held.current }
+      held.current.next = false
+      const result = await load(old, signal)
+      if (result.ok) held.current = result.value
+      return result
+    },
+    options(held.current),
+  )
+  const showMore = () => {
+    held.current.next = true
+    loaded.reload()
+  }
+  return { loaded, showMore }
+}
+
+interface PagesOptions<T> extends LoadOptions {
+  /** Reduces an item to what is shown, for long lists of large items. */
+  keep?: (item: T) => T
+}
+
+/** A list that is longer than this is no longer repeated. */
+const pages_repeated_max = 4
+
+/** A list of /v1. "Show more" asks for the next page alone; a repeat loads all pages that are shown. */
+export function usePages<T>(path: string, query: Query = {}, options: PagesOptions<T> = {}): List<T> {
+  const { keep = (item: T) => item, every_ms = 0 } = options
+  const { loaded, showMore } = useHeld<T>(
+    `${path} ${JSON.stringify(query)}`,
+    async (old, signal) => {
+      const pages = old.next ? old.pages + 1 : Math.max(1, old.pages)
+      const fresh: Held<T> = old.next
+        ? { ...old, items: [...old.items], pages, next: false }
+        : { ...old, items: [], cursor: null, pages }
+      for (let page = old.next ? old.pages : 0; page < pages; page += 1) {
+        const cursor = fresh.cursor ?? undefined
+        const result = await ask<PageOf<T>>('GET', path, { query: { ...query, cursor }, signal })
+        if (!result.ok) return result
+        fresh.items.push(...result.value.items.map(keep))
+        fresh.cursor = result.value.next_cursor
+        if (fresh.cursor === null) break
+      }
+      return { ok: true, value: fresh, text: '' }
+    },
+    ({ pages }) => ({ every_ms: pages > pages_repeated_max ? 0 : every_ms }),
+  )
+  const { value } = loaded
+  const more = value !== null && value.cursor !== null
+  // A page may be empty and not the last: the service reads a bounded number of rows, whether they match or not.
+  const continues = value?.items.length === 0 && more && !loaded.problem
+  useEffect(() => {
+    if (continues) showMore()
+  }, [value])
+  return { ...loaded, value: value?.items ?? null, more, showMore }
+}
+
+const rows_a_page = 50
+
+/** A list of /api. Every page is a call that counts against the plan, so nothing is loaded twice or on a timer. */
+export function useOffsets<T>(path: string, idOf: (item: T) => string, query: Query = {}): CountedList<T> {
+  const { loaded, showMore } = useHeld<T>(
+    `${path} ${JSON.stringify(query)}`,
+    async ({ items: all, next, ...old }, signal) => {
+      const known = next ? all : []
+      const page = { ...query, limit: rows_a_page, offset: known.length }
+      const result = await ask<{ items: T[]; total: number }>('GET', path, { query: page, signal })
+      if (!result.ok) return result
+      // Items that appeared or left in the meantime shift the others: a page may begin with the end of the one before.
+      const ids = new Set(known.map(idOf))
+      const items = [...known, ...result.value.items.filter((item) => !ids.has(idOf(item)))]
+      return { ok: true, value: { ...old, items, total: result.value.total, next: false }, text: '' }
+    },
+    () => ({}),
+  )
+  const { value } = loaded
+  const total = value?.total ?? 0
+  return { ...loaded, value: value?.items ?? null, total, more: (value?.items.length ?? 0) < total, showMore }
+}

@@ -1,0 +1,93 @@
+// The session: the admin key, kept in this tab only, until 30 minutes without activity.
+
+import { signal } from '@preact/signals'
+import { type Ask, call, failed, type Method, type Result } from './client.ts'
+
+const idle_ms_max = 30 * 60_000
+/** The interval of idle checks, and the least time between two noted activities. */
+const idle_check_ms = 5_000
+
+const key_place = 'waystation.admin_key'
+const active_place = 'waystation.active_at'
+/** The same in a tab and its duplicates. */
+const session_place = 'waystation.session'
+
+export const admin_key = signal<string | null>(null)
+/** The reason for the latest sign-out, shown beside the form. */
+export const sign_out_reason = signal<string | null>(null)
+/** Counts up with every sign-in. */
+export const sign_ins = signal(0)
+
+/** A duplicate of a tab holds the same key: signing out in one of them signs out all. */
+const copies = new BroadcastChannel('waystation.signed_out')
+
+let noted_at = 0
+
+export function startSession(): void {
+  admin_key.value = sessionStorage.getItem(key_place)
+  endIfIdle()
+  noteActivity()
+  for (const event of ['pointerdown', 'keydown', 'wheel', 'touchstart']) {
+    addEventListener(event, noteActivity, { passive: true, capture: true })
+  }
+  setInterval(endIfIdle, idle_check_ms)
+  document.addEventListener('visibilitychange', endIfIdle)
+  copies.addEventListener('message', ({ data }) => {
+    const here = admin_key.value !== null && sessionStorage.getItem(session_place)
+    if (here && data === here) end('You signed out in another tab.')
+  })
+}
+
+export function signIn(key: string): void {
+  sign_ins.value += 1
+  sessionStorage.setItem(session_place, `${Date.now()} ${Math.random()}`)
+  keepKey(key)
+}
+
+/** Replaces the key after a rotation. The page stays as it is. */
+export function keepKey(key: string): void {
+  sessionStorage.setItem(key_place, key)
+  sessionStorage.setItem(active_place, String(Date.now()))
+  sign_out_reason.value = null
+  admin_key.value = key
+}
+
+export function signOut(): void {
+  copies.postMessage(sessionStorage.getItem(session_place))
+  end(null)
+}
+
+function end(reason: string | null): void {
+  for (const place of [key_place, active_place, session_place]) sessionStorage.removeItem(place)
+  sign_out_reason.value = reason
+  admin_key.value = null
+}
+
+function endIfIdle(): void {
+  if (admin_key.value === null) return
+  const active_at = Number(sessionStorage.getItem(active_place))
+  // The clock was put back: the 30 minutes start again.
+  if (active_at > Date.now()) sessionStorage.setItem(active_place, String(Date.now()))
+  if (Date.now() - active_at >= idle_ms_max) end('You were signed out after 30 minutes without activity.')
+}
+
+function noteActivity(): void {
+  // An event after too long a pause signs out. It does not count as activity.
+  endIfIdle()
+  if (admin_key.value === null || Math.abs(Date.now() - noted_at) < idle_check_ms) return
+  noted_at = Date.now()
+  sessionStorage.setItem(active_place, String(noted_at))
+}
+
+/** A call with the admin key. A key that is no longer valid ends the session. */
+export async function ask<T>(method: Method, path: string, options: Ask = {}): Promise<Result<T>> {
+  // After a device wakes up, timers of pages may run before the idle check.
+  endIfIdle()
+  const key = admin_key.value
+  if (key === null) return failed('ABORTED', 'Signed out.')
+  const result = await call<T>(key, method, path, options)
+  if (!result.ok && result.problem.code === 'UNAUTHORIZED' && admin_key.value === key) {
+    end('This admin key is no longer valid.')
+  }
+  return result
+}

@@ -1,0 +1,24 @@
+// Waits that end early when their signal aborts.
+
+/** Resolves after so many milliseconds, or with the first of these events. */
+export function pause(ms: number, signal: AbortSignal, events: [EventTarget, string][] = []): Promise<void> {
+  return new Promise((resolve) => {
+    const all: [EventTarget, string][] = [[signal, 'abort'], ...events]
+    const done = () => {
+      clearTimeout(timer)
+      for (const [target, event] of all) target.removeEventListener(event, done)
+      resolve()
+    }
+    const timer = setTimeout(done, ms)
+    for (const [target, event] of all) target.addEventListener(event, done)
+  })
+}
+
+/** Resolves once the tab is visible. */
+export function visible(signal: AbortSignal): Promise<void> {
+  if (!document.hidden) return Promise.resolve()
+  return new Promise((resolve) => {
+    document.addEventListener('visibilitychange', () => resolve(), { once: true, signal })
+    signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+}

@@ -1,0 +1,106 @@
+// One request for approval, decided in the console.
+
+import { useSignal } from '@preact/signals'
+import { useLayoutEffect } from 'preact/hooks'
+import type { Checkpoint } from '../../sdk/src/types.ts'
+import { pathOf } from '../api/address.ts'
+import type { Result } from '../api/client.ts'
+import { useGet, useMember } from '../api/load.ts'
+import { ask } from '../api/session.ts'
+import { agentCurl } from '../text/curl.ts'
+import { Badge, Code, Commands, Countdown, ExternalLink, Facts, Text, Time } from '../ui/basics.tsx'
+import { Detail, DetailTitle, type OpenProps } from '../ui/list.tsx'
+import { announce } from '../ui/toast.tsx'
+import { Content, Decide, Outcome, type Verb } from './request.tsx'
+
+const every_ms = 3_000
+
+export function ApprovalDetail({ id, onChange }: OpenProps) {
+  const { loaded, own, decide, onEnd } = useCheckpoint(id, onChange)
+  const payload = useMember(loaded, 'callback_payload')
+  return (
+    <Detail
+      {...{ loaded }}
+      what="the request"
+      title="Request"
+      actions={({ status }) => <Badge>{status}</Badge>}
+    >
+      {(checkpoint) => (
+        <>
+          <DetailTitle>{checkpoint.title}</DetailTitle>
+          <CheckpointFacts {...{ checkpoint }} />
+          <Outcome of={checkpoint} own={own} />
+          <Content prompt={checkpoint.prompt} {...{ payload }} />
+          {checkpoint.status === 'pending' && (
+            <>
+              <Decide title={checkpoint.title} agent={checkpoint.agent_id} {...{ decide, onEnd }} />
+              <Commands
+                title="Withdraw the request"
+                lead="Only the agent that asked can withdraw it, with its own key:"
+                commands={[
+                  ['Command that withdraws the request', agentCurl('DELETE', pathOf('/v1/checkpoints', id))],
+                ]}
+              />
+            </>
+          )}
+        </>
+      )}
+    </Detail>
+  )
+}
+
+function useCheckpoint(id: string, onChange: () => void) {
+  const path = pathOf('/v1/checkpoints', id)
+  const final = useSignal(false)
+  const own = useSignal(false)
+  const loaded = useGet<Checkpoint>(path, {}, { every_ms: final.value ? 0 : every_ms })
+  const { value } = loaded
+  useLayoutEffect(() => {
+    // A decided request still changes while its callback is under way.
+    if (value) final.value = value.status !== 'pending' && value.callback.status !== 'pending'
+  }, [value])
+  const decide = (verb: Verb, reason: string) =>
+    ask<Checkpoint>('POST', `${path}/${verb}`, { body: reason === '' ? {} : { reason } })
+  const onEnd = (result: Result<Checkpoint>) => {
+    if (result.ok) {
+      own.value = true
+      announce(result.value.status === 'approved' ? 'Approved.' : 'Rejected.')
+    } else if (result.problem.code === 'CHECKPOINT_ALREADY_RESOLVED') announce('Somebody else was faster.')
+    loaded.reload()
+    onChange()
+  }
+  return { loaded, own: own.value, decide, onEnd }
+}
+
+function CheckpointFacts({ checkpoint }: { checkpoint: Checkpoint }) {
+  const { agent_id, created_at, expires_at, status, timeout_action, callback_url } = checkpoint
+  return (
+    <Facts
+      facts={{
+        Agent: <Code>{agent_id}</Code>,
+        Asked: <Time at={created_at} />,
+        'Time left': status === 'pending' && <Countdown until={expires_at} over="time is up" />,
+        'If nobody decides': timeout_action === 'dlq' ? 'expires, leaves a dead letter' : 'is rejected',
+        'Answer goes to': <ExternalLink url={callback_url} />,
+        Delivery: <Delivery {...checkpoint} />,
+      }}
+    />
+  )
+}
+
+function Delivery({ callback: { status, attempts, last_error } }: Checkpoint) {
+  return (
+    <>
+      <Badge>{status}</Badge>
+      {attempts > 0 && (
+        <span class="muted"> {attempts === 1 ? 'at the first try' : `after ${attempts} tries`}</span>
+      )}
+      {last_error && (
+        <span class="muted">
+          {': '}
+          <Text>{last_error}</Text>
+        </span>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,126 @@
+// An inbox with its latest messages, and the new ones as they arrive. The service holds each poll until a message
+// arrives, because calls of /api count against the plan.
+
+import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import type { InboxDetail, Message } from '../../sdk/src/types.ts'
+import { pathOf } from '../api/address.ts'
+import type { Problem } from '../api/client.ts'
+import { ask } from '../api/session.ts'
+import { pause, visible } from '../api/wait.ts'
+import { now } from '../text/time.ts'
+
+interface State {
+  value: InboxDetail | null
+  problem: Problem | null
+  state: 'loading' | 'following' | 'paused' | 'expired' | 'failed'
+  /** The number of calls that this page made. */
+  calls: number
+}
+
+export interface FollowedInbox extends State {
+  /** Loads everything again, and follows again. */
+  reload: () => void
+}
+
+const wait_seconds = 55
+/** Polls without a message until following is paused: about 20 minutes. */
+const quiet_polls_max = 20
+/** Messages that come faster than this make each poll wait longer. */
+const soon_ms = 10_000
+const pause_ms_max = 60_000
+const failures_max = 3
+/** The messages kept on the page; the inbox itself may keep more. */
+export const messages_max = 200
+/** The size of their bodies in base64: 200 messages may have as many megabytes. The newest message is always kept. */
+const body_characters_max = 32 * 1_048_576
+
+const beginning: State = { value: null, problem: null, state: 'loading', calls: 0 }
+
+export function useInbox(id: string, onMessages: (count: number) => void): FollowedInbox {
+  const state = useSignal(beginning)
+  const reloads = useSignal(0)
+  useEffect(() => {
+    const controller = new AbortController()
+    const { signal } = controller
+    const set = (change: (old: State) => Partial<State>) => {
+      if (!signal.aborted) state.value = { ...state.value, ...change(state.value) }
+    }
+    void follow({ path: pathOf('/api/webhook', id), signal, set, onMessages })
+    return () => controller.abort()
+  }, [id, reloads.value])
+  const reload = () => {
+    reloads.value += 1
+  }
+  return { ...state.value, reload }
+}
+
+interface Following {
+  path: string
+  signal: AbortSignal
+  set: (change: (old: State) => Partial<State>) => void
+  onMessages: (count: number) => void
+}
+
+async function follow({ path, signal, set, onMessages }: Following): Promise<void> {
+  const countCall = ({ calls }: State) => ({ calls: calls + 1 })
+  set(countCall)
+  const first = await ask<InboxDetail>('GET', path, { signal })
+  if (!first.ok) return set(() => ({ problem: first.problem, state: 'failed' }))
+  set(() => ({ value: first.value, problem: null, state: 'following' }))
+  const expires_ms = Date.parse(first.value.inbox.expiresAt)
+  let after = first.value.messages[0]?.id
+  let [quiet, soon, failures] = [0, 0, 0]
+  while (!signal.aborted) {
+    await visible(signal)
+    // After the expiry every poll is answered at once.
+    if (now.peek() >= expires_ms) return set(() => ({ state: 'expired' }))
+    if (quiet >= quiet_polls_max) return set(() => ({ state: 'paused' }))
+    const asked_at = performance.now()
+    const query = { after, wait: wait_seconds }
+    set(countCall)
+    const next = await ask<NextMessages>('GET', `${path}/messages`, { query, signal })
+    if (next.ok) {
+      const { items, nextAfter } = next.value
+      failures = 0
+      quiet = items.length === 0 ? quiet + 1 : 0
+      after = nextAfter ?? undefined
+      set((old) => ({ problem: null, value: withMessages(old.value!, items) }))
+      if (items.length > 0) onMessages(items.length)
+    } else {
+      failures += 1
+      const { problem } = next
+      if (!isTransient(problem) || failures >= failures_max) return set(() => ({ problem, state: 'failed' }))
+    }
+    soon = next.ok && performance.now() - asked_at >= soon_ms ? 0 : soon + 1
+    // The first message is shown at once. Many messages are shown together, by longer and longer pauses.
+    if (soon > 1) await pause(Math.min(pause_ms_max, 1_000 * 2 ** (soon - 2)), signal)
+  }
+}
+
+interface NextMessages {
+  items: Message[]
+  nextAfter: string | null
+}
+
+function isTransient({ code, status }: Problem): boolean {
+  return code === 'OFFLINE' || status >= 500
+}
+
+/** Newest first. */
+function withMessages({ inbox, messages }: InboxDetail, items: Message[]): InboxDetail {
+  if (items.length === 0) return { inbox, messages }
+  return {
+    inbox: { ...inbox, messageCount: inbox.messageCount + items.length },
+    messages: latest([...items.toReversed(), ...messages]),
+  }
+}
+
+function latest(messages: Message[]): Message[] {
+  let characters = 0
+  const over = messages.findIndex(({ bodyBase64 }, i) => {
+    characters += bodyBase64.length
+    return i >= messages_max || (i > 0 && characters > body_characters_max)
+  })
+  return over === -1 ? messages : messages.slice(0, over)
+}

@@ -1,0 +1,205 @@
+// One inbox: its address, and its messages as they arrive.
+
+import { useSignal } from '@preact/signals'
+import { useMemo } from 'preact/hooks'
+import type { Inbox, Message } from '../../sdk/src/types.ts'
+import { pathOf } from '../api/address.ts'
+import { ask } from '../api/session.ts'
+import { navigate, to } from '../router.ts'
+import { quoted } from '../text/curl.ts'
+import { count, counted } from '../text/words.ts'
+import {
+  Badge,
+  Button,
+  Code,
+  Command,
+  Copy,
+  Countdown,
+  ExternalLink,
+  Facts,
+  setTo,
+  Text,
+  Time,
+} from '../ui/basics.tsx'
+import { Confirm, Emphasis } from '../ui/dialog.tsx'
+import { Crumbs, Split } from '../ui/list.tsx'
+import { Empty, LoadedView, Page } from '../ui/page.tsx'
+import { type Column, linkColumn, Table, timeColumn } from '../ui/table.tsx'
+import { announce } from '../ui/toast.tsx'
+import { type FollowedInbox, messages_max, useInbox } from './follow.ts'
+import { MessageView } from './message.tsx'
+
+export function InboxPage({ id, message_id }: { id: string; message_id: string | undefined }) {
+  const followed = useInbox(id, (messages) =>
+    announce(messages === 1 ? 'A message arrived.' : `${count(messages)} messages arrived.`),
+  )
+  const deleting = useSignal(false)
+  const inbox = followed.value?.inbox
+  return (
+    <Page
+      title="Inbox"
+      lead={inbox?.label ? <Text>{inbox.label}</Text> : 'A URL that accepts any request.'}
+      actions={<Button text="Delete…" kind="danger" disabled={!inbox} onClick={setTo(deleting, true)} />}
+    >
+      <Crumbs href={to('/console/inboxes')} all="All inboxes">
+        <Code>{id}</Code>
+      </Crumbs>
+      <LoadedView loaded={followed} what="the inbox" lines={12}>
+        {(value) => (
+          <>
+            <InboxFacts {...value.inbox} />
+            <Messages {...value} {...{ followed, message_id }} />
+          </>
+        )}
+      </LoadedView>
+      {deleting.value && inbox && <Delete {...{ inbox }} onClose={setTo(deleting, false)} />}
+    </Page>
+  )
+}
+
+/** The label, or the id of an inbox without one. */
+export function InboxName({ id, label }: Pick<Inbox, 'id' | 'label'>) {
+  return label === '' ? <Code>{id}</Code> : <Text>{label}</Text>
+}
+
+function InboxFacts({ url, expiresAt, createdAt, forwardUrl, messageCount }: Inbox) {
+  return (
+    <div class="inbox-facts stack">
+      <p class="label">Anybody who has this URL can send to it</p>
+      <p class="address">
+        <Code>{url}</Code>
+        <Copy text={url} what="the URL" />
+      </p>
+      <Facts
+        facts={{
+          'Messages kept': <span class="digits">{count(messageCount)}</span>,
+          'Expires in': <Countdown until={expiresAt} over="expired" />,
+          Created: <Time at={createdAt} />,
+          'Sends on to': forwardUrl !== null && <ExternalLink url={forwardUrl} />,
+        }}
+      />
+    </div>
+  )
+}
+
+interface MessagesProps {
+  inbox: Inbox
+  messages: Message[]
+  followed: FollowedInbox
+  message_id: string | undefined
+}
+
+function Messages({ inbox, messages, followed, message_id }: MessagesProps) {
+  const columns = useMemo(() => columnsOf(inbox), [inbox.id, inbox.forwardUrl])
+  const message = messages.find(({ id }) => id === message_id)
+  const detail = message_id && (
+    <div class="split-detail">
+      {message ? (
+        <MessageView key={message.id} {...{ inbox, message }} />
+      ) : (
+        <Empty title="This message is not here">It was dropped, or is not among the latest.</Empty>
+      )}
+    </div>
+  )
+  return (
+    <Split {...{ detail }}>
+      <Following {...followed} />
+      {messages.length === 0 ? (
+        <Empty title="No message yet">
+          Send one:
+          <Command what="Command that sends a message">
+            {`curl ${quoted(inbox.url)} --json '{"hello": "world"}'`}
+          </Command>
+        </Empty>
+      ) : (
+        <Table caption="Messages" rows={messages} id={({ id }) => id} current={message_id} {...{ columns }} />
+      )}
+      {inbox.messageCount > messages.length && (
+        <p class="list-note muted small">
+          The latest {count(messages.length)} are shown, {count(messages_max)} at most, fewer when they are
+          large. {'GET /api/webhook/{id}/messages'} reads all that are kept.
+        </p>
+      )}
+    </Split>
+  )
+}
+
+function columnsOf(inbox: Inbox): Column<Message>[] {
+  const forward: Column<Message> = {
+    title: 'Sent on',
+    wide: true,
+    cell: (message) => message.forward && <Badge>{message.forward.status}</Badge>,
+  }
+  return [
+    linkColumn(
+      'Message',
+      ({ id, method, path }) => [to(pathOf('/console/inboxes', inbox.id, id)), `${method} ${path || '/'}`],
+      Code,
+    ),
+    {
+      title: 'Type',
+      wide: true,
+      cell: ({ contentType }) => (
+        <span class="muted">
+          <Text>{contentType.split(';')[0]!.trim().slice(0, 40)}</Text>
+        </span>
+      ),
+    },
+    { title: 'Bytes', wide: true, number: true, cell: ({ bodyBase64 }) => count(sizeOf(bodyBase64)) },
+    ...(inbox.forwardUrl === null ? [] : [forward]),
+    timeColumn('Arrived', ({ createdAt }) => createdAt),
+  ]
+}
+
+/** The number of bytes, without decoding them. */
+function sizeOf(base64: string): number {
+  const padding = base64.endsWith('==') ? 2 : base64.endsWith('=') ? 1 : 0
+  return (base64.length / 4) * 3 - padding
+}
+
+const states: Record<FollowedInbox['state'], string> = {
+  loading: 'Loading',
+  following: 'Following: messages appear as they arrive',
+  paused: 'Paused: no message arrived for a while',
+  expired: 'Expired: it accepts no more messages',
+  failed: 'Not following',
+}
+
+function Following({ state, calls, reload }: FollowedInbox) {
+  return (
+    <div class="live bar" data-wrap>
+      <span>
+        {states[state]} <span class="muted small digits">{counted(calls, 'call')} of /api</span>
+      </span>
+      <Button
+        text={state === 'paused' || state === 'failed' ? 'Follow again' : 'Reload'}
+        kind="quiet"
+        onClick={reload}
+      />
+    </div>
+  )
+}
+
+function Delete({ inbox, onClose }: { inbox: Inbox; onClose: () => void }) {
+  return (
+    <Confirm
+      title="Delete this inbox?"
+      verb="Yes, delete"
+      back="Keep it"
+      work={() => ask('DELETE', pathOf('/api/webhook', inbox.id))}
+      onDone={() => {
+        announce('The inbox is deleted.')
+        navigate('/console/inboxes')
+      }}
+      {...{ onClose }}
+    >
+      <Emphasis>
+        <InboxName {...inbox} />
+      </Emphasis>
+      <p>
+        Its {counted(inbox.messageCount, 'message')} {inbox.messageCount === 1 ? 'is' : 'are'} deleted at
+        once, and later requests to its URL get the answer that there is no such inbox. This cannot be undone.
+      </p>
+    </Confirm>
+  )
+}

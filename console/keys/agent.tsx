@@ -1,0 +1,101 @@
+// One agent: its key is rotated and its deletion confirmed here.
+
+import { useSignal } from '@preact/signals'
+import type { Agent, RotatedAgent } from '../../sdk/src/types.ts'
+import { pathOf } from '../api/address.ts'
+import { useGet } from '../api/load.ts'
+import { ask } from '../api/session.ts'
+import { navigate } from '../router.ts'
+import { Button, Code, ExternalLink, Facts, setTo, Text, Time } from '../ui/basics.tsx'
+import { Confirm } from '../ui/dialog.tsx'
+import { Detail, DetailTitle, type OpenProps } from '../ui/list.tsx'
+import { announce } from '../ui/toast.tsx'
+import { Rotate } from './rotate.tsx'
+
+export function AgentDetail({ id, onChange }: OpenProps) {
+  const path = pathOf('/v1/agents', id)
+  const loaded = useGet<Agent>(path)
+  return (
+    <Detail {...{ loaded }} what="the agent" title="Agent">
+      {(agent) => (
+        <>
+          <DetailTitle>{agent.name}</DetailTitle>
+          {agent.description && (
+            <p class="prompt">
+              <Text>{agent.description}</Text>
+            </p>
+          )}
+          <Facts
+            facts={{
+              Key: <Code>{agent.api_key}</Code>,
+              Created: <Time at={agent.created_at} />,
+              'Callbacks resolve against': agent.callback_base_url ? (
+                <ExternalLink url={agent.callback_base_url} />
+              ) : (
+                <span class="muted">nothing</span>
+              ),
+            }}
+          />
+          <Changes
+            {...{ id, path }}
+            onRotated={() => {
+              loaded.reload()
+              onChange()
+            }}
+            onDeleted={onChange}
+          />
+        </>
+      )}
+    </Detail>
+  )
+}
+
+interface ChangesProps {
+  id: string
+  path: string
+  onRotated: () => void
+  onDeleted: () => void
+}
+
+function Changes({ id, path, onRotated, onDeleted }: ChangesProps) {
+  const open = useSignal<'rotate' | 'delete' | null>(null)
+  const onClose = setTo(open, null)
+  return (
+    <div class="detail-actions parts">
+      <Button text="Rotate the key…" onClick={setTo(open, 'rotate')} />
+      <Button text="Delete…" kind="danger" onClick={setTo(open, 'delete')} />
+      {open.value === 'rotate' && (
+        <Rotate<RotatedAgent>
+          title={`Rotate the key of ${id}?`}
+          rotate={(grace_seconds) => ask('POST', `${path}/rotate-key`, { body: { grace_seconds } })}
+          keyOf={({ api_key }) => api_key}
+          {...{ onRotated, onClose }}
+        >
+          <p>
+            The agent needs the new key before the old one ends. An earlier grace period, if there is one,
+            ends at once.
+          </p>
+        </Rotate>
+      )}
+      {open.value === 'delete' && (
+        <Confirm
+          title={`Delete ${id}?`}
+          verb="Yes, delete"
+          work={() => ask('DELETE', path)}
+          onDone={() => {
+            onClose()
+            onDeleted()
+            announce(`Deleted ${id}.`)
+            navigate('/console/keys')
+          }}
+          {...{ onClose }}
+        >
+          <p>
+            Its keys end at once. The data that it wrote stays, its schedules still fire, and its approvals
+            can still be decided. A new agent of that name sees its private keys and values.
+          </p>
+        </Confirm>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,84 @@
+// One stored value, and the commands that change it.
+
+import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import type { Entry } from '../../sdk/src/types.ts'
+import { pathOf } from '../api/address.ts'
+import { useGet, useMember } from '../api/load.ts'
+import { agentCurl } from '../text/curl.ts'
+import { now } from '../text/time.ts'
+import { count } from '../text/words.ts'
+import { Commands, Copy, Countdown, Facts, Time } from '../ui/basics.tsx'
+import { Detail, DetailTitle } from '../ui/list.tsx'
+import { Tree } from '../ui/tree.tsx'
+
+const every_ms = 5_000
+/** A larger value is loaded once, and again by a button. */
+const repeated_characters_max = 65_536
+/** A larger value is not part of the command that replaces it. */
+const command_characters_max = 4_096
+
+export function Value({ namespace, stored_key }: { namespace: string; stored_key: string }) {
+  const large = useSignal(false)
+  const path = pathOf(`${pathOf('/v1/namespaces', namespace)}/keys`, stored_key)
+  const loaded = useGet<Entry>(path, {}, { every_ms: large.value ? 0 : every_ms })
+  const value = useMember(loaded, 'value') ?? 'null'
+  useEffect(() => {
+    large.value = loaded.text.length > repeated_characters_max
+  }, [loaded.text])
+  return (
+    <Detail
+      {...{ loaded }}
+      what="the value"
+      title="Value"
+      actions={() => <Copy text={stored_key} what="the key" />}
+    >
+      {(entry) => (
+        <>
+          <DetailTitle>{stored_key}</DetailTitle>
+          <Facts
+            facts={{
+              Version: <span class="digits">{count(entry.version)}</span>,
+              Written: <Time at={entry.updated_at} />,
+              Expires: <Expiry at={entry.expires_at} />,
+            }}
+          />
+          <div class="detail-part">
+            <Tree text={value} what="the value" />
+          </div>
+          <Changes path={pathOf('/v1/kv', namespace, stored_key)} {...{ entry, value }} />
+        </>
+      )}
+    </Detail>
+  )
+}
+
+interface ChangesProps {
+  path: string
+  entry: Entry
+  /** JSON text. */
+  value: string
+}
+
+function Changes({ path, entry: { version, expires_at }, value }: ChangesProps) {
+  const new_value = value.length > command_characters_max ? '"the new value"' : value
+  // A put without a time to live would keep the key for ever. The time is not followed: the command does not tick.
+  const left_ms = expires_at === null ? 0 : Date.parse(expires_at) - now.peek()
+  const ttl = left_ms > 0 ? `, "ttl_seconds": ${Math.ceil(left_ms / 1_000)}` : ''
+  const json = `{"value": ${new_value}, "cas_version": ${version}${ttl}}`
+  return (
+    <Commands
+      title="Change or delete it"
+      lead="Only agents write, each with its own key; a private namespace belongs to its agent alone. Both commands do nothing when the value has changed in the meantime."
+      commands={[
+        ['Command that puts a value', agentCurl('PUT', path, { json })],
+        ['Command that deletes the key', agentCurl('DELETE', path, { headers: [`if-match: "${version}"`] })],
+      ]}
+    />
+  )
+}
+
+export function Expiry({ at }: { at: string | null }) {
+  if (at === null) return <span class="muted">never</span>
+  return <Countdown until={at} over="expired" />
+}

@@ -1,0 +1,166 @@
+// One schedule: its times, its attempts, the reason of a failure, and its payload.
+
+import { useSignal } from '@preact/signals'
+import { useLayoutEffect, useRef } from 'preact/hooks'
+import type { Attempt, Schedule } from '../../sdk/src/types.ts'
+import { pathOf } from '../api/address.ts'
+import { type List, type Loaded, useGet, useMember, usePages } from '../api/load.ts'
+import { agentCurl } from '../text/curl.ts'
+import { count } from '../text/words.ts'
+import { Badge, Code, Commands, CopiedCode, Countdown, ExternalLink, Facts, Time } from '../ui/basics.tsx'
+import { Detail, DetailTitle, History, type Moment, type OpenProps } from '../ui/list.tsx'
+import { LoadedView, Part, Skeleton } from '../ui/page.tsx'
+import { More } from '../ui/table.tsx'
+import { Tree } from '../ui/tree.tsx'
+import { LeftLetter } from './left-letter.tsx'
+import { reasonOf } from './reason.ts'
+
+const every_ms = 3_000
+
+export function ScheduleDetail({ id, onChange }: OpenProps) {
+  const path = pathOf('/v1/schedules', id)
+  const final = useSignal(false)
+  const options = { every_ms: final.value ? 0 : every_ms }
+  const loaded = useGet<Schedule>(path, {}, options)
+  const attempts = usePages<Attempt>(`${path}/attempts`, {}, options)
+  const status = loaded.value?.status
+  const before = useRef<string | undefined>(undefined)
+  useLayoutEffect(() => {
+    if (status === undefined) return
+    if (before.current === 'pending' && status !== 'pending') onChange()
+    before.current = status
+    final.value = status !== 'pending'
+  }, [status])
+  return (
+    <Detail
+      {...{ loaded }}
+      what="the schedule"
+      title="Schedule"
+      actions={(schedule) => <Badge>{schedule.status}</Badge>}
+    >
+      {(schedule) => (
+        <>
+          <DetailTitle>
+            <ExternalLink url={schedule.callback_url} />
+          </DetailTitle>
+          <ScheduleFacts schedule={schedule} event={attempts.value?.[0]?.webhook_id} />
+          <WhyFailed schedule={schedule} />
+          <Attempts attempts={attempts} />
+          <Payload loaded={loaded} />
+          <Changes schedule={schedule} path={path} />
+        </>
+      )}
+    </Detail>
+  )
+}
+
+function ScheduleFacts({ schedule, event }: { schedule: Schedule; event: string | undefined }) {
+  const { id, agent_id, created_at, fire_at, next_attempt_at, fired_at, dlq_on_failure } = schedule
+  return (
+    <Facts
+      facts={{
+        Agent: <Code>{agent_id}</Code>,
+        Due: <Time at={fire_at} />,
+        'Next attempt': next_attempt_at && <Countdown until={next_attempt_at} over="now" />,
+        Fired: fired_at && <Time at={fired_at} />,
+        Created: <Time at={created_at} />,
+        'If it fails': dlq_on_failure ? 'leaves a dead letter' : 'leaves nothing',
+        Id: <CopiedCode text={id} what="the id" />,
+        'webhook-id': event && <CopiedCode text={event} what="the webhook-id" />,
+      }}
+    />
+  )
+}
+
+/** The reason of the latest failure, also between two attempts. */
+function WhyFailed({ schedule }: { schedule: Schedule }) {
+  const { last_error, last_status_code, status, attempts, next_attempt_at } = schedule
+  if (last_error === null || status === 'fired') return null
+  const { what, advice } = reasonOf(last_error, last_status_code)
+  const failed = status === 'failed'
+  const title = failed
+    ? `Gave up after ${attempts === 1 ? 'one attempt' : `${attempts} attempts`}`
+    : `Failed ${attempts === 1 ? 'once' : `${attempts} times`} so far`
+  return (
+    <section class="outcome" data-status={failed ? 'rejected' : status} aria-label="Why it failed">
+      <p class="outcome-title">{title}</p>
+      <p>{what}</p>
+      {advice && <p class="muted">{advice}</p>}
+      {failed && <LeftLetter schedule={schedule} />}
+      {!failed && next_attempt_at && (
+        <p>
+          The next attempt is in <Countdown until={next_attempt_at} over="a moment" />.
+        </p>
+      )}
+    </section>
+  )
+}
+
+function Attempts({ attempts }: { attempts: List<Attempt> }) {
+  return (
+    <Part title="Attempts">
+      <LoadedView loaded={attempts} what="attempts" lines={2}>
+        {(all) =>
+          all.length === 0 ? (
+            <p class="muted">None yet.</p>
+          ) : (
+            <>
+              <History what="Attempts, newest first" moments={all.map(momentOf)} />
+              <More list={attempts} />
+            </>
+          )
+        }
+      </LoadedView>
+    </Part>
+  )
+}
+
+function momentOf({ attempt, started_at, duration_ms, status_code, error, webhook_id }: Attempt): Moment {
+  return {
+    id: `${webhook_id} ${attempt} ${started_at}`,
+    tone: error === null ? 'good' : error === 'interrupted' ? 'warn' : 'bad',
+    title: `Attempt ${attempt}`,
+    at: started_at,
+    note:
+      error === null
+        ? `Delivered: the receiver answered ${status_code} after ${count(duration_ms)} ms.`
+        : `${reasonOf(error, status_code).what}${error === 'interrupted' ? '' : ` After ${count(duration_ms)} ms.`}`,
+  }
+}
+
+function Payload({ loaded }: { loaded: Loaded<Schedule> }) {
+  const payload = useMember(loaded, 'callback_payload') ?? 'null'
+  return (
+    <Part title="Payload">
+      {loaded.text === '' ? (
+        <Skeleton lines={1} what="the payload" />
+      ) : (
+        <Tree text={payload} what="the payload" />
+      )}
+    </Part>
+  )
+}
+
+function Changes({ schedule, path }: { schedule: Schedule; path: string }) {
+  const { status, callback_url, fire_at } = schedule
+  if (status === 'pending') {
+    return (
+      <Commands
+        title="Change or cancel it"
+        lead="Only agents can do this. Use any agent key of this tenant:"
+        commands={[
+          ['Command that changes its time', agentCurl('PATCH', path, { json: `{"fire_at": "${fire_at}"}` })],
+          ['Command that cancels the schedule', agentCurl('DELETE', path)],
+        ]}
+      />
+    )
+  }
+  const json = `{"callback_url": ${JSON.stringify(callback_url)},\n    "callback_payload": …, "fire_at": "${fire_at}"}`
+  return (
+    <Commands
+      title="Call it once more"
+      lead="This one is final. Only an agent's key creates another, with the payload in place of the dots. A time in the past means now:"
+      commands={[['Command that schedules the call again', agentCurl('POST', '/v1/schedules', { json })]]}
+    />
+  )
+}

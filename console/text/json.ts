@@ -1,0 +1,21 @@
+// JSON as it is stored. It is opened one level at a time and never parsed as a whole: numbers keep their digits, members
+// their order and their repeats, and a megabyte costs only the part that is shown.
+
+import { memberText } from '../../sdk/src/json.ts'
+
+export type JsonKind = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null'
+
+export function kindOf(text: string): JsonKind {
+  const first = text[0]
+  if (first === '{') return 'object'
+  if (first === '[') return 'array'
+  if (first === '"') return 'string'
+  if (first === 'n') return 'null'
+  return first === 't' || first === 'f' ? 'boolean' : 'number'
+}
+
+/** The exact text of a member of an answer; null when its value is JSON null. */
+export function exactMember(answer: string, name: string): string | null {
+  const text = memberText(answer, name)
+  return text === undefined || text === 'null' ? null : text
+}

@@ -1,0 +1,74 @@
+// Times in words, which tick once a second while the tab is visible.
+
+import { signal } from '@preact/signals'
+
+const second_ms = 1_000
+export const minute_ms = 60 * second_ms
+export const hour_ms = 60 * minute_ms
+export const day_ms = 24 * hour_ms
+
+/** The time by which the service's clock is ahead of this device's. */
+let ahead_ms = 0
+/** A smaller difference comes from the network and from the whole seconds of the Date header. */
+const ahead_ms_min = 5 * second_ms
+
+/** The service's time, in milliseconds. */
+export const now = signal(Date.now())
+
+setInterval(() => document.hidden || tick(), second_ms)
+document.addEventListener('visibilitychange', () => document.hidden || tick())
+
+function tick(): void {
+  now.value = Date.now() + ahead_ms
+}
+
+/** Takes the time from the Date header of an answer, so that a device with a wrong clock counts down correctly. */
+export function learnTime(date: string | null): void {
+  const difference_ms = Date.parse(date ?? '') - Date.now()
+  if (Number.isNaN(difference_ms)) return
+  const before_ms = ahead_ms
+  ahead_ms = Math.abs(difference_ms) < ahead_ms_min ? 0 : difference_ms
+  // The view of this answer has the right time at once, not a second later.
+  if (Math.abs(ahead_ms - before_ms) >= ahead_ms_min) tick()
+}
+
+/** `3 min ago`, `in 2 h`, a date when it is further away than 30 days. */
+export function relative(at_ms: number, now_ms: number): string {
+  const away_ms = Math.abs(at_ms - now_ms)
+  if (away_ms < 5 * second_ms) return 'just now'
+  if (away_ms > 30 * day_ms) return dates.format(at_ms)
+  const amount = rough(away_ms)
+  return at_ms > now_ms ? `in ${amount}` : `${amount} ago`
+}
+
+function rough(ms: number): string {
+  if (ms < minute_ms) return `${Math.floor(ms / second_ms)} s`
+  if (ms < hour_ms) return `${Math.floor(ms / minute_ms)} min`
+  if (ms < 2 * day_ms) return `${Math.floor(ms / hour_ms)} h`
+  return `${Math.floor(ms / day_ms)} d`
+}
+
+/** `1 d 3 h`, `2 h 14 min`, `4 min 09 s`, `38 s`. Never below zero. */
+export function duration(ms: number): string {
+  const left = Math.max(0, ms)
+  const two = (value: number) => String(value).padStart(2, '0')
+  const [days, hours] = [Math.floor(left / day_ms), Math.floor((left % day_ms) / hour_ms)]
+  const [minutes, seconds] = [
+    Math.floor((left % hour_ms) / minute_ms),
+    Math.floor((left % minute_ms) / second_ms),
+  ]
+  if (days > 0) return `${days} d ${hours} h`
+  if (hours > 0) return `${hours} h ${two(minutes)} min`
+  return minutes > 0 ? `${minutes} min ${two(seconds)} s` : `${seconds} s`
+}
+
+/** In the reader's time zone, and as it is stored. */
+export function exact(iso: string): string {
+  return `${moments.format(Date.parse(iso))}\n${iso}`
+}
+
+const dates = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric' })
+const moments = new Intl.DateTimeFormat('en-GB', {
+  ...{ weekday: 'short', day: 'numeric', month: 'short', year: 'numeric' },
+  ...{ hour: '2-digit', minute: '2-digit', second: '2-digit', timeZoneName: 'short' },
+})

@@ -1,0 +1,191 @@
+// Lists with the record that is open beside them.
+
+import type { ComponentChildren, JSX } from 'preact'
+import { useRef } from 'preact/hooks'
+import type { List, Loaded } from '../api/load.ts'
+import { address, setQuery } from '../router.ts'
+import { shown } from '../text/words.ts'
+import { Time, type Tone } from './basics.tsx'
+import { useKeptFocus } from './focus.ts'
+import { Tabs } from './form.tsx'
+import { Card, LoadedView } from './page.tsx'
+import { type Column, Table } from './table.tsx'
+
+interface SplitProps {
+  /** The record that is open. */
+  detail?: ComponentChildren
+  /** The tab panel that this is. */
+  panel?: { id: string; 'aria-label': string }
+  /** The name of the list, for screen readers. */
+  label?: string
+  children: ComponentChildren
+}
+
+/** A list, and the open record beside it. */
+export function Split({ detail, panel, label, children }: SplitProps) {
+  const place = useRef<HTMLElement>(null)
+  useKeptFocus(place)
+  return (
+    <div class="split" data-open={Boolean(detail)} {...panel} role={panel && 'tabpanel'}>
+      <section class="split-list" ref={place} tabIndex={-1} aria-label={label}>
+        {children}
+      </section>
+      {detail}
+    </div>
+  )
+}
+
+interface ListViewProps<T> {
+  list: List<T>
+  /** The rows, in words: "approvals". */
+  what: string
+  /** The height of the skeleton. */
+  lines?: number
+  empty: ComponentChildren
+  children: (rows: T[]) => ComponentChildren
+}
+
+/** The states of a list. */
+export function ListView<T>({ list, what, lines = 8, empty, children }: ListViewProps<T>) {
+  return (
+    <LoadedView loaded={list} {...{ what, lines }}>
+      {(rows) => (rows.length === 0 && !list.more ? empty : children(rows))}
+    </LoadedView>
+  )
+}
+
+interface TableListProps<T> extends Omit<ListViewProps<T>, 'lines' | 'children'> {
+  caption: string
+  columns: Column<T>[]
+  id: (row: T) => string
+  current?: string | undefined
+}
+
+/** A list as a table. */
+export function TableList<T>({ list, what, empty, ...table }: TableListProps<T>) {
+  return <ListView {...{ list, what, empty }}>{(rows) => <Table {...{ rows, list }} {...table} />}</ListView>
+}
+
+interface Statuses<S extends string> {
+  status: S
+  /** The status in the query of an address: undefined for the first one. */
+  query: string | undefined
+  tabs: JSX.Element
+  panel: { id: string; 'aria-label': string }
+}
+
+/** Tabs by status. The status is in the address; the first one needs no query. */
+export function useStatuses<S extends string>(titles: Record<S, string>, panel: string): Statuses<S> {
+  const all = Object.keys(titles) as S[]
+  const queryOf = (name: S) => (name === all[0] ? undefined : name)
+  const wanted = address.value.query.get('status')
+  const status = all.find((name) => name === wanted) ?? all[0]!
+  const tabs = (
+    <Tabs
+      label="Status"
+      {...{ panel, titles }}
+      current={status}
+      onChange={(name) => setQuery({ status: queryOf(name) })}
+    />
+  )
+  return { status, query: queryOf(status), tabs, panel: { id: panel, 'aria-label': titles[status] } }
+}
+
+/** The props of an open record. */
+export interface OpenProps {
+  id: string
+  /** Called when the list beside it has to be loaded again. */
+  onChange: () => void
+}
+
+interface DetailProps<T> {
+  loaded: Pick<Loaded<T>, 'value' | 'problem' | 'reload'>
+  /** The record, in words: "the request". */
+  what: string
+  title: string | ((value: T) => string)
+  actions?: (value: T) => ComponentChildren
+  children: (value: T) => ComponentChildren
+}
+
+/** The open record, as a card. */
+export function Detail<T>({ loaded, what, title, actions, children }: DetailProps<T>) {
+  return (
+    <div class="split-detail">
+      <LoadedView {...{ loaded, what }} lines={12}>
+        {(value) => (
+          <Card title={typeof title === 'string' ? title : title(value)} actions={actions?.(value)}>
+            <div class="card-body">{children(value)}</div>
+          </Card>
+        )}
+      </LoadedView>
+    </div>
+  )
+}
+
+export function DetailTitle({ children }: { children: string | JSX.Element }) {
+  return (
+    <h3 class="detail-title">{typeof children === 'string' ? <bdi>{shown(children)}</bdi> : children}</h3>
+  )
+}
+
+interface CrumbsProps {
+  href: string
+  /** The list that this is part of. */
+  all: string
+  children: ComponentChildren
+}
+
+/** The way back to the list of lists. */
+export function Crumbs({ href, all, children }: CrumbsProps) {
+  return (
+    <nav class="crumbs parts" aria-label="Where this is">
+      <a href={href}>{all}</a>
+      <span aria-hidden="true">/</span>
+      {children}
+    </nav>
+  )
+}
+
+interface RowProps {
+  href: string
+  text: string
+  current?: boolean
+  /** At the end of the row. */
+  children: ComponentChildren
+}
+
+/** A row of a list without columns. */
+export function Row({ href, text, current = false, children }: RowProps) {
+  return (
+    <li aria-current={current || undefined}>
+      <a href={href}>
+        <bdi>{shown(text)}</bdi>
+      </a>
+      <span class="rows-side">{children}</span>
+    </li>
+  )
+}
+
+export interface Moment {
+  id: string
+  tone: Tone
+  title: ComponentChildren
+  at: string
+  note?: ComponentChildren
+}
+
+export function History({ what, moments }: { what: string; moments: Moment[] }) {
+  return (
+    <ol class="history" aria-label={what}>
+      {moments.map(({ id, tone, title, at, note }) => (
+        <li key={id} data-tone={tone}>
+          <div class="history-head bar" data-wrap>
+            <span class="history-title">{title}</span>
+            <Time at={at} />
+          </div>
+          {note && <p class="muted small">{note}</p>}
+        </li>
+      ))}
+    </ol>
+  )
+}

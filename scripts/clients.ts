@@ -1,0 +1,49 @@
+// Writes what the clients have of the contract: the resources of the SDK, the commands of the CLI, and the tables about
+// them in the documentation. A test fails when the files in git are not this.
+
+import { readFileSync, writeFileSync } from 'node:fs'
+import { commandRows, commandsText } from './clients/cli.ts'
+import { type Document, operationsOf } from './clients/model.ts'
+import { formatted } from './clients/print.ts'
+import { methodRows, resourcesText, retriesText, retryRows } from './clients/sdk.ts'
+import { sdkTypesText } from './sdk-types.ts'
+
+const root = new URL('../', import.meta.url)
+
+/** File to text. */
+export function clientFiles(): Record<string, string> {
+  const operations = operationsOf(JSON.parse(textOf('openapi.json')) as Document)
+  const types = sdkTypesText()
+  const code = {
+    'sdk/src/generated-resources.ts': resourcesText(operations, types),
+    'sdk/src/generated-retries.ts': retriesText(operations),
+    'cli/generated.ts': commandsText(operations),
+  }
+  return {
+    'sdk/src/types.ts': types,
+    ...Object.fromEntries(Object.entries(code).map(([file, text]) => [file, formatted(text, file)])),
+    'docs/sdk.md': withRows(textOf('docs/sdk.md'), {
+      '| Resource | Methods |': methodRows(operations),
+      '| Call | Again | Why |': retryRows(operations),
+    }),
+    'docs/cli.md': withRows(textOf('docs/cli.md'), {
+      '| Command | Subcommands | For |': commandRows(operations),
+    }),
+  }
+}
+
+/** A page with other rows under the heads of some of its tables. */
+function withRows(page: string, tables: Record<string, string>): string {
+  return Object.entries(tables).reduce((text, [heads, rows]) => {
+    const start = text.indexOf('\n', text.indexOf(`\n${heads}\n|---`) + heads.length + 2) + 1
+    return text.slice(0, start) + rows + text.slice(text.indexOf('\n\n', start - 1) + 1)
+  }, page)
+}
+
+function textOf(file: string): string {
+  return readFileSync(new URL(file, root), 'utf8')
+}
+
+if (import.meta.main) {
+  for (const [file, text] of Object.entries(clientFiles())) writeFileSync(new URL(file, root), text)
+}

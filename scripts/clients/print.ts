@@ -1,0 +1,34 @@
+// How generated code is written down.
+
+export const header = '// Made from openapi.json by scripts/clients.ts: do not edit.\n'
+
+const columns_max = 100
+
+/** A comment of one line or more; nothing for an empty text. */
+export function commentOf(text: string, indent: string): string {
+  if (text === '') return ''
+  const lines: string[] = []
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1)
+    if (last === undefined || last.length + word.length >= columns_max) lines.push(word)
+    else lines[lines.length - 1] = `${last} ${word}`
+  }
+  if (lines.length === 1) return `${indent}/** ${text} */\n`
+  return `${indent}/**\n${lines.map((line) => `${indent} * ${line}\n`).join('')}${indent} */\n`
+}
+
+/** The name of a member, quoted where it must be. */
+export function identifier(name: string): string {
+  return /^[A-Za-z_]\w*$/.test(name) ? name : `'${name}'`
+}
+
+/** As the linter of the project wants it. */
+export function formatted(text: string, file: string): string {
+  const biome = new URL('../../node_modules/.bin/biome', import.meta.url).pathname
+  const { stdout, stderr, exitCode } = Bun.spawnSync(
+    [biome, 'check', '--write', `--stdin-file-path=${file}`],
+    { stdin: new TextEncoder().encode(text), cwd: new URL('../..', import.meta.url).pathname },
+  )
+  if (exitCode !== 0) throw new Error(`${file}: ${stderr}\n${text}`)
+  return stdout.toString()
+}

@@ -1,0 +1,538 @@
+// Made from openapi.json by scripts/clients.ts: do not edit.
+
+import { type Body, ifMatch, listOf, offsetListOf, type Query, split } from './options.ts'
+import type { Pages } from './pages.ts'
+import type { CallOptions, CreateOptions, Transport } from './transport.ts'
+import type {
+  Agent,
+  Approval,
+  ApprovalKey,
+  Attempt,
+  AuditEntry,
+  Checkpoint,
+  ClaimedDeadLetter,
+  CreatedApprovalKey,
+  CreatedInbox,
+  CreatedTenant,
+  DeadLetter,
+  DeletedTenant,
+  Entry,
+  ExtendedDeadLetter,
+  InboxDetail,
+  ListedDeadLetter,
+  ListedInbox,
+  ListedKey,
+  Liveness,
+  Namespace,
+  Operations,
+  PutResult,
+  RateLimitAllowed,
+  RateLimitBlocked,
+  RateLimitCounter,
+  RateLimitReset,
+  RateLimitStatus,
+  Readiness,
+  RotatedAgent,
+  RotatedTenant,
+  Schedule,
+  Tenant,
+  TenantWithSecret,
+  TickSummary,
+} from './types.ts'
+
+class Resource {
+  /** @internal */
+  protected readonly transport: Transport
+
+  /** @internal */
+  constructor(transport: Transport) {
+    this.transport = transport
+  }
+}
+
+export class Tenants extends Resource {
+  /**
+   * Create a tenant. Needs no key. The admin key and the signing secret are shown in this answer only.
+   * Throws TENANT_NAME_TAKEN, FORBIDDEN, RATE_LIMITED.
+   */
+  create(body: Body<'createTenant'>, options: CreateOptions = {}): Promise<CreatedTenant> {
+    return this.transport.call('createTenant', { body }, options)
+  }
+
+  /** Read the tenant and what it uses of its quotas. `me` is the tenant of the key. */
+  get(tenant_id: string, options: CallOptions = {}): Promise<Tenant> {
+    return this.transport.call('getTenant', { params: { tenant_id } }, options)
+  }
+
+  /**
+   * Schedule the tenant for deletion, 30 days from now. Needs `confirm: "DELETE ALL DATA"`. Everything
+   * of the tenant is removed after 30 days. Throws DELETE_REQUIRES_CONFIRM.
+   */
+  delete(tenant_id: string, body: Body<'deleteTenant'>, options: CallOptions = {}): Promise<DeletedTenant> {
+    return this.transport.call('deleteTenant', { params: { tenant_id }, body }, options)
+  }
+
+  /** Take back the deletion. Throws INVALID_STATE. */
+  restore(tenant_id: string, options: CallOptions = {}): Promise<Tenant> {
+    return this.transport.call('restoreTenant', { params: { tenant_id } }, options)
+  }
+
+  /**
+   * Get a new signing secret; the old one signs beside it for 24 hours. Both secrets sign for 24 hours:
+   * verify callbacks with both.
+   */
+  rotateSigningSecret(tenant_id: string, options: CallOptions = {}): Promise<TenantWithSecret> {
+    return this.transport.call('rotateSigningSecret', { params: { tenant_id } }, options)
+  }
+
+  /** Get a new admin key. The old key ends at once, or after `grace_seconds`. */
+  rotateKey(tenant_id: string, given: Body<'rotateTenantKey'> & CallOptions = {}): Promise<RotatedTenant> {
+    const [body, options] = split(given)
+    return this.transport.call('rotateTenantKey', { params: { tenant_id }, body }, options)
+  }
+
+  /**
+   * Count the calls of each hour or day, by feature. Calls and failures of each step, by feature. Every
+   * step of the range is there, with zeros if need be.
+   */
+  usage(tenant_id: string, given: Query<'getUsage'> = {}): Promise<Operations['getUsage']['answer']> {
+    const [query, options] = split(given)
+    return this.transport.call('getUsage', { params: { tenant_id }, query }, options)
+  }
+}
+
+export class Agents extends Resource {
+  /**
+   * Create an agent and its key. The key is shown in this answer only. Throws AGENT_ID_TAKEN,
+   * QUOTA_EXCEEDED.
+   */
+  create(body: Body<'createAgent'>, options: CreateOptions = {}): Promise<Agent> {
+    return this.transport.call('createAgent', { body }, options)
+  }
+
+  /** List agents, newest first. */
+  list(query: Query<'listAgents'> = {}): Pages<Agent> {
+    return listOf(this.transport, 'listAgents', {}, query)
+  }
+
+  /** Read an agent, its key masked. Throws AGENT_NOT_FOUND. */
+  get(agent_id: string, options: CallOptions = {}): Promise<Agent> {
+    return this.transport.call('getAgent', { params: { agent_id } }, options)
+  }
+
+  /** Remove an agent; its keys end, its records stay. Throws AGENT_NOT_FOUND. */
+  delete(agent_id: string, options: CallOptions = {}): Promise<undefined> {
+    return this.transport.call('deleteAgent', { params: { agent_id } }, options)
+  }
+
+  /**
+   * Get a new key for an agent. The old key ends at once, or after `grace_seconds`. Throws
+   * AGENT_NOT_FOUND.
+   */
+  rotateKey(agent_id: string, given: Body<'rotateAgentKey'> & CallOptions = {}): Promise<RotatedAgent> {
+    const [body, options] = split(given)
+    return this.transport.call('rotateAgentKey', { params: { agent_id }, body }, options)
+  }
+}
+
+export class ApprovalKeys extends Resource {
+  /**
+   * Create a key that may approve and reject checkpoints, and nothing else. With `checkpoint_id` the key
+   * decides that checkpoint alone, and the answer has the address of a page for it. The key is shown in
+   * this answer only. Throws CHECKPOINT_NOT_FOUND, QUOTA_EXCEEDED.
+   */
+  create(given: Body<'createApprovalKey'> & CreateOptions = {}): Promise<CreatedApprovalKey> {
+    const [body, options] = split(given)
+    return this.transport.call('createApprovalKey', { body }, options)
+  }
+
+  /** List approval keys, newest first, masked. */
+  list(query: Query<'listApprovalKeys'> = {}): Pages<ApprovalKey> {
+    return listOf(this.transport, 'listApprovalKeys', {}, query)
+  }
+
+  /** Revoke an approval key. Throws APPROVAL_KEY_NOT_FOUND. */
+  delete(approval_key_id: string, options: CallOptions = {}): Promise<undefined> {
+    return this.transport.call('deleteApprovalKey', { params: { approval_key_id } }, options)
+  }
+}
+
+export class Kv extends Resource {
+  /** Read a value and its version. Throws KEY_NOT_FOUND, VERSION_MISMATCH, NAMESPACE_FORBIDDEN. */
+  get(
+    namespace: string,
+    key: string,
+    { if_version, ...options }: CallOptions & { if_version?: number | undefined } = {},
+  ): Promise<Entry> {
+    return this.transport.call(
+      'getValue',
+      { params: { namespace, key }, headers: ifMatch(if_version) },
+      options,
+    )
+  }
+
+  /**
+   * Write a value, or only if its version is the expected one. Throws VERSION_MISMATCH,
+   * NAMESPACE_FORBIDDEN, QUOTA_EXCEEDED.
+   */
+  put(
+    namespace: string,
+    key: string,
+    value: Body<'putValue'>['value'],
+    given: Omit<Body<'putValue'>, 'value'> & CallOptions = {},
+  ): Promise<PutResult> {
+    const [body, options] = split(given)
+    return this.transport.call('putValue', { params: { namespace, key }, body: { value, ...body } }, options)
+  }
+
+  /** Remove a key. Throws KEY_NOT_FOUND, VERSION_MISMATCH, NAMESPACE_FORBIDDEN. */
+  delete(
+    namespace: string,
+    key: string,
+    { if_version, ...options }: CallOptions & { if_version?: number | undefined } = {},
+  ): Promise<undefined> {
+    return this.transport.call(
+      'deleteValue',
+      { params: { namespace, key }, headers: ifMatch(if_version) },
+      options,
+    )
+  }
+
+  /** List the keys of a namespace in bytewise order. Throws NAMESPACE_FORBIDDEN. */
+  list(namespace: string, query: Query<'listKeys'> = {}): Pages<ListedKey> {
+    return listOf(this.transport, 'listKeys', { namespace }, query)
+  }
+}
+
+export class Namespaces extends Resource {
+  /**
+   * Read a value and its version in any namespace. Throws KEY_NOT_FOUND, VERSION_MISMATCH,
+   * NAMESPACE_FORBIDDEN.
+   */
+  get(
+    namespace: string,
+    key: string,
+    { if_version, ...options }: CallOptions & { if_version?: number | undefined } = {},
+  ): Promise<Entry> {
+    return this.transport.call(
+      'getNamespaceKey',
+      { params: { namespace, key }, headers: ifMatch(if_version) },
+      options,
+    )
+  }
+
+  /** List the keys of any namespace, in bytewise order. Throws NAMESPACE_FORBIDDEN. */
+  keys(namespace: string, query: Query<'listNamespaceKeys'> = {}): Pages<ListedKey> {
+    return listOf(this.transport, 'listNamespaceKeys', { namespace }, query)
+  }
+
+  /** List the namespaces that hold a key, private ones included, in bytewise order. */
+  list(query: Query<'listNamespaces'> = {}): Pages<Namespace> {
+    return listOf(this.transport, 'listNamespaces', {}, query)
+  }
+}
+
+export class Audit extends Resource {
+  /** Append an entry. Throws QUOTA_EXCEEDED. */
+  append(body: Body<'appendEntry'>, options: CreateOptions = {}): Promise<AuditEntry> {
+    return this.transport.call('appendEntry', { body }, options)
+  }
+
+  /** List entries, newest first. */
+  list(query: Query<'listEntries'> = {}): Pages<AuditEntry> {
+    return listOf(this.transport, 'listEntries', {}, query)
+  }
+
+  /** Read an entry. Throws AUDIT_ENTRY_NOT_FOUND. */
+  get(id: string, options: CallOptions = {}): Promise<AuditEntry> {
+    return this.transport.call('getEntry', { params: { id } }, options)
+  }
+}
+
+export class Dlq extends Resource {
+  /** Park a failure. Throws QUOTA_EXCEEDED. */
+  create(body: Body<'captureItem'>, options: CreateOptions = {}): Promise<DeadLetter> {
+    return this.transport.call('captureItem', { body }, options)
+  }
+
+  /** List dead letters, newest first, without payloads. */
+  list(query: Query<'listItems'> = {}): Pages<ListedDeadLetter> {
+    return listOf(this.transport, 'listItems', {}, query)
+  }
+
+  /** Take the lock on a failed item. Throws DLQ_NOT_FOUND, ALREADY_CLAIMED, INVALID_STATE. */
+  claim(id: string, given: Body<'claimItem'> & CallOptions = {}): Promise<ClaimedDeadLetter> {
+    const [body, options] = split(given)
+    return this.transport.call('claimItem', { params: { id }, body }, options)
+  }
+
+  /** Take the lock on the oldest failed item; 204 when there is none. */
+  async claimOldest(given: Body<'claimOldestItem'> & CallOptions = {}): Promise<ClaimedDeadLetter | null> {
+    const [body, options] = split(given)
+    return (await this.transport.call('claimOldestItem', { body }, options)) ?? null
+  }
+
+  /** Read a dead letter. Throws DLQ_NOT_FOUND. */
+  get(id: string, options: CallOptions = {}): Promise<DeadLetter> {
+    return this.transport.call('getItem', { params: { id } }, options)
+  }
+
+  /** Remove a dead letter for good. Throws DLQ_NOT_FOUND. */
+  delete(id: string, options: CallOptions = {}): Promise<undefined> {
+    return this.transport.call('deleteItem', { params: { id } }, options)
+  }
+
+  /**
+   * Keep the lock, for lock_seconds from now. The lock then ends `lock_seconds` from now. Throws
+   * DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD.
+   */
+  extend(id: string, given: Body<'extendItem'> & CallOptions = {}): Promise<ExtendedDeadLetter> {
+    const [body, options] = split(given)
+    return this.transport.call('extendItem', { params: { id }, body }, options)
+  }
+
+  /** Give the item up; it is archived. Throws DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD. */
+  fail(id: string, given: Body<'failItem'> & CallOptions = {}): Promise<DeadLetter> {
+    const [body, options] = split(given)
+    return this.transport.call('failItem', { params: { id }, body }, options)
+  }
+
+  /** Give the lock back; the item is failed again. Throws DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD. */
+  release(id: string, given: Body<'releaseItem'> & CallOptions = {}): Promise<DeadLetter> {
+    const [body, options] = split(given)
+    return this.transport.call('releaseItem', { params: { id }, body }, options)
+  }
+
+  /**
+   * Mark the item as mended. From any status; a repeat changes nothing. Throws DLQ_NOT_FOUND,
+   * INVALID_STATE, LOCK_NOT_HELD.
+   */
+  resolve(id: string, given: Body<'resolveItem'> & CallOptions = {}): Promise<DeadLetter> {
+    const [body, options] = split(given)
+    return this.transport.call('resolveItem', { params: { id }, body }, options)
+  }
+}
+
+export class Schedules extends Resource {
+  /** Schedule one signed callback. Throws QUOTA_EXCEEDED. */
+  create(body: Body<'createSchedule'>, options: CreateOptions = {}): Promise<Schedule> {
+    return this.transport.call('createSchedule', { body }, options)
+  }
+
+  /** List schedules, newest first. */
+  list(query: Query<'listSchedules'> = {}): Pages<Schedule> {
+    return listOf(this.transport, 'listSchedules', {}, query)
+  }
+
+  /** Read a schedule. Throws SCHEDULE_NOT_FOUND. */
+  get(id: string, options: CallOptions = {}): Promise<Schedule> {
+    return this.transport.call('getSchedule', { params: { id } }, options)
+  }
+
+  /**
+   * Change a pending schedule; a new fire_at starts the attempts anew. Throws SCHEDULE_NOT_FOUND,
+   * INVALID_STATE, QUOTA_EXCEEDED.
+   */
+  update(id: string, body: Body<'updateSchedule'>, options: CallOptions = {}): Promise<Schedule> {
+    return this.transport.call('updateSchedule', { params: { id }, body }, options)
+  }
+
+  /** Cancel a pending schedule. Throws SCHEDULE_NOT_FOUND, INVALID_STATE. */
+  cancel(id: string, options: CallOptions = {}): Promise<undefined> {
+    return this.transport.call('cancelSchedule', { params: { id } }, options)
+  }
+
+  /** List the attempts to call it, newest first. Throws SCHEDULE_NOT_FOUND. */
+  attempts(id: string, query: Query<'listScheduleAttempts'> = {}): Pages<Attempt> {
+    return listOf(this.transport, 'listScheduleAttempts', { id }, query)
+  }
+}
+
+export class Checkpoints extends Resource {
+  /** Ask a human. Throws QUOTA_EXCEEDED. */
+  create(body: Body<'createCheckpoint'>, options: CreateOptions = {}): Promise<Checkpoint> {
+    return this.transport.call('createCheckpoint', { body }, options)
+  }
+
+  /** List checkpoints, newest first. */
+  list(query: Query<'listCheckpoints'> = {}): Pages<Checkpoint> {
+    return listOf(this.transport, 'listCheckpoints', {}, query)
+  }
+
+  /**
+   * Approve; the agent is called back. With the admin key or an approval key. Throws
+   * CHECKPOINT_NOT_FOUND, CHECKPOINT_ALREADY_RESOLVED.
+   */
+  approve(id: string, given: Body<'approveCheckpoint'> & CallOptions = {}): Promise<Checkpoint> {
+    const [body, options] = split(given)
+    return this.transport.call('approveCheckpoint', { params: { id }, body }, options)
+  }
+
+  /**
+   * Read a checkpoint, or wait until it is settled. With `wait`, in seconds, the answer comes once it is
+   * settled, and by then in any case. Throws CHECKPOINT_NOT_FOUND.
+   */
+  get(id: string, given: Query<'getCheckpoint'> = {}): Promise<Checkpoint> {
+    const [query, options] = split(given)
+    return this.transport.call(
+      'getCheckpoint',
+      { params: { id }, query, held_ms: (query.wait ?? 0) * 1_000 },
+      options,
+    )
+  }
+
+  /** Cancel a checkpoint; its creator only. Throws CHECKPOINT_NOT_FOUND, CHECKPOINT_ALREADY_RESOLVED. */
+  cancel(id: string, options: CallOptions = {}): Promise<undefined> {
+    return this.transport.call('cancelCheckpoint', { params: { id } }, options)
+  }
+
+  /** List the attempts to send the decision, newest first. Throws CHECKPOINT_NOT_FOUND. */
+  attempts(id: string, query: Query<'listCheckpointAttempts'> = {}): Pages<Attempt> {
+    return listOf(this.transport, 'listCheckpointAttempts', { id }, query)
+  }
+
+  /**
+   * Reject; the agent is called back. With the admin key or an approval key. Throws
+   * CHECKPOINT_NOT_FOUND, CHECKPOINT_ALREADY_RESOLVED.
+   */
+  reject(id: string, given: Body<'rejectCheckpoint'> & CallOptions = {}): Promise<Checkpoint> {
+    const [body, options] = split(given)
+    return this.transport.call('rejectCheckpoint', { params: { id }, body }, options)
+  }
+}
+
+export class Approvals extends Resource {
+  /**
+   * Read what an approval key is to decide, or wait until it is settled. With `wait`, in seconds, the
+   * answer comes once it is settled, and by then in any case. Throws CHECKPOINT_NOT_FOUND.
+   */
+  get(checkpoint_id: string, given: Query<'getApproval'> = {}): Promise<Approval> {
+    const [query, options] = split(given)
+    return this.transport.call(
+      'getApproval',
+      { params: { checkpoint_id }, query, held_ms: (query.wait ?? 0) * 1_000 },
+      options,
+    )
+  }
+}
+
+export class Inboxes extends Resource {
+  /** Create an inbox. Throws QUOTA_EXCEEDED. */
+  create(given: Body<'createInbox'> & CreateOptions = {}): Promise<CreatedInbox> {
+    const [body, options] = split(given)
+    return this.transport.call('createInbox', { body }, options)
+  }
+
+  /** List inboxes that have not expired, newest first. Only those that have not expired. */
+  list(query: Query<'listInboxes'> = {}): Pages<ListedInbox> {
+    return offsetListOf(this.transport, 'listInboxes', {}, query)
+  }
+
+  /** Read an inbox and its latest 50 messages, newest first. Throws INBOX_NOT_FOUND. */
+  get(id: string, options: CallOptions = {}): Promise<InboxDetail> {
+    return this.transport.call('getInbox', { params: { id } }, options)
+  }
+
+  /** Delete an inbox and its messages. Throws INBOX_NOT_FOUND. */
+  delete(id: string, options: CallOptions = {}): Promise<Operations['deleteInbox']['answer']> {
+    return this.transport.call('deleteInbox', { params: { id } }, options)
+  }
+}
+
+export class RateLimit extends Resource {
+  /** Count a hit and say whether it is within the limit. */
+  check(
+    key: Body<'checkRateLimit'>['key'],
+    body: Omit<Body<'checkRateLimit'>, 'key'>,
+    options: CallOptions = {},
+  ): Promise<RateLimitAllowed | RateLimitBlocked> {
+    return this.transport.call('checkRateLimit', { body: { key, ...body } }, options)
+  }
+
+  /**
+   * Where a counter stands, without counting. A counter named `check` or `reset` cannot be read here:
+   * those are other paths.
+   */
+  status(key: string, options: CallOptions = {}): Promise<RateLimitStatus> {
+    return this.transport.call('getRateLimit', { params: { key } }, options)
+  }
+
+  /** End the window of a counter. */
+  reset(key: Body<'resetRateLimit'>['key'], options: CallOptions = {}): Promise<RateLimitReset> {
+    return this.transport.call('resetRateLimit', { body: { key } }, options)
+  }
+
+  /** List the counters whose window is running; what ends first comes first. */
+  list(query: Query<'listRateLimits'> = {}): Pages<RateLimitCounter> {
+    return offsetListOf(this.transport, 'listRateLimits', {}, query)
+  }
+}
+
+export class Health extends Resource {
+  /** Whether the process answers; asks nothing else. */
+  live(options: CallOptions = {}): Promise<Liveness> {
+    return this.transport.call('livez', {}, options)
+  }
+
+  /**
+   * Whether requests should be sent here: the database answers, the schema is right, no drain has begun.
+   * Throws UNAVAILABLE.
+   */
+  ready(
+    given: Omit<Query<'readyz'>, 'verbose'> & { verbose?: boolean | undefined } = {},
+  ): Promise<Readiness> {
+    const [query, options] = split(given)
+    return this.transport.call(
+      'readyz',
+      { query: { ...query, verbose: query.verbose ? 'true' : undefined } },
+      options,
+    )
+  }
+}
+
+/** The client with its resources. */
+export class Resources {
+  readonly tenants: Tenants
+  readonly agents: Agents
+  readonly approvalKeys: ApprovalKeys
+  readonly kv: Kv
+  readonly namespaces: Namespaces
+  readonly audit: Audit
+  readonly dlq: Dlq
+  readonly schedules: Schedules
+  readonly checkpoints: Checkpoints
+  readonly approvals: Approvals
+  readonly inboxes: Inboxes
+  readonly rateLimit: RateLimit
+  readonly health: Health
+
+  readonly #transport: Transport
+
+  /** @internal */
+  constructor(transport: Transport) {
+    this.#transport = transport
+    this.tenants = new Tenants(transport)
+    this.agents = new Agents(transport)
+    this.approvalKeys = new ApprovalKeys(transport)
+    this.kv = new Kv(transport)
+    this.namespaces = new Namespaces(transport)
+    this.audit = new Audit(transport)
+    this.dlq = new Dlq(transport)
+    this.schedules = new Schedules(transport)
+    this.checkpoints = new Checkpoints(transport)
+    this.approvals = new Approvals(transport)
+    this.inboxes = new Inboxes(transport)
+    this.rateLimit = new RateLimit(transport)
+    this.health = new Health(transport)
+  }
+
+  /** Do all that is due, and answer when it is done. Throws UNAUTHORIZED. */
+  tick(options: CallOptions = {}): Promise<TickSummary> {
+    return this.#transport.call('tick', {}, options)
+  }
+
+  /** This API as an OpenAPI 3.1 document. */
+  openapi(options: CallOptions = {}): Promise<Record<string, unknown>> {
+    return this.#transport.call('openapi', {}, options)
+  }
+}

@@ -1,0 +1,84 @@
+// Made from openapi.json by scripts/clients.ts: do not edit.
+
+import type { Retry } from './repeats.ts'
+import type { Operations } from './types.ts'
+
+export const retries: { readonly [K in keyof Operations]?: Retry } = {
+  deleteTenant: { safe: true, why: 'deleting it again answers the same' },
+  restoreTenant: { safe: false, why: 'a tenant that is active already is refused' },
+  rotateSigningSecret: { safe: false, why: 'a repeat would rotate twice' },
+  rotateTenantKey: { safe: false, why: 'a repeat would end the key of the answer that was lost' },
+  deleteAgent: { safe: false, why: 'its name may be in use again by then' },
+  rotateAgentKey: { safe: false, why: 'a repeat would end the key of the answer that was lost' },
+  deleteApprovalKey: {
+    safe: true,
+    why: 'an id is used once; a deleted key stays deleted',
+    done: { code: 'APPROVAL_KEY_NOT_FOUND' },
+  },
+  putValue: {
+    safe: { without: ['cas_version', 'if-match', 'if-none-match'] },
+    why: 'without a condition the same value is put again; with one, the repeat could not tell its own write from another',
+  },
+  deleteValue: {
+    safe: { without: ['if-match'] },
+    why: 'without a condition; absent is absent',
+    done: { code: 'KEY_NOT_FOUND' },
+  },
+  claimItem: { safe: false, why: 'nobody would have the token of the lock; it runs out by itself' },
+  claimOldestItem: {
+    safe: false,
+    why: 'a repeat would claim another item; the lock of the first runs out by itself',
+  },
+  deleteItem: {
+    safe: true,
+    why: 'an id is used once; a deleted item stays deleted',
+    done: { code: 'DLQ_NOT_FOUND' },
+  },
+  extendItem: { safe: { with: 'lock_token' }, why: 'the token names one lock' },
+  failItem: {
+    safe: { with: 'lock_token' },
+    why: 'the token names one lock; an archived item stays archived',
+    done: { code: 'INVALID_STATE', status: 'archived', read: 'getItem' },
+  },
+  releaseItem: {
+    safe: { with: 'lock_token' },
+    why: 'the token names one lock; a released item is failed again',
+    done: { code: 'INVALID_STATE', status: 'failed', read: 'getItem' },
+  },
+  resolveItem: { safe: true, why: 'resolving a resolved item answers the same' },
+  updateSchedule: {
+    safe: { without: ['fire_at'] },
+    why: 'the same fields are set again; a new fire_at would start its attempts again',
+  },
+  cancelSchedule: {
+    safe: true,
+    why: 'a cancelled schedule stays cancelled',
+    done: { code: 'INVALID_STATE', status: 'cancelled' },
+  },
+  approveCheckpoint: {
+    safe: true,
+    why: 'approving it again changes nothing',
+    done: { code: 'CHECKPOINT_ALREADY_RESOLVED', status: 'approved', read: 'getCheckpoint' },
+  },
+  cancelCheckpoint: {
+    safe: true,
+    why: 'a cancelled checkpoint stays cancelled',
+    done: { code: 'CHECKPOINT_ALREADY_RESOLVED', status: 'cancelled' },
+  },
+  rejectCheckpoint: {
+    safe: true,
+    why: 'rejecting it again changes nothing',
+    done: { code: 'CHECKPOINT_ALREADY_RESOLVED', status: 'rejected', read: 'getCheckpoint' },
+  },
+  deleteInbox: {
+    safe: true,
+    why: 'an id is used once; a deleted inbox stays deleted',
+    done: { code: 'INBOX_NOT_FOUND', answer: { deleted: true } },
+  },
+  tick: { safe: true, why: 'a second tick does nothing twice; its counts leave out what the first did' },
+  checkRateLimit: { safe: false, why: 'a repeat would count twice' },
+  resetRateLimit: {
+    safe: true,
+    why: 'a window that has ended stays ended; `reset` then describes the repeat',
+  },
+}

@@ -1,0 +1,18 @@
+import { type Feature, routesOf } from '../contract/feature.ts'
+import * as routes from './routes.ts'
+import schema from './schema.sql' with { type: 'text' }
+import { purge } from './service.ts'
+
+export const agents: Feature = {
+  name: 'agents',
+  routes: routesOf(routes),
+  usage: 'agents',
+  quotas: [{ name: 'agents', defaults: { free: 25, builder: 100, pro: 500, enterprise: null } }],
+  migrations: [{ name: 'agents/0001', text: schema }],
+  stored: [
+    { table: 'agents', key: [['agent_id', '']], texts: ['agent_id', 'description', 'callback_base_url'] },
+  ],
+  points_to: ['tenants'],
+  purge,
+  docs: { file: 'agents.md', load: () => import('../../docs/agents.md', { with: { type: 'text' } }) },
+}

@@ -1,0 +1,187 @@
+// The parts of the service: the dependencies of handlers, the workers of due jobs, the request handlers.
+
+import { HeavyReads } from '../base/heavy-reads.ts'
+import { KeyedSemaphore } from '../base/keyed-semaphore.ts'
+import { MemoryBudget } from '../base/memory.ts'
+import { Notifier } from '../base/notifier.ts'
+import { Sender } from '../callbacks/deliver.ts'
+import { type EgressPolicy, type Listening, refusalAtCreation, systemInterfaces } from '../callbacks/guard.ts'
+import { Lookups } from '../callbacks/lookups.ts'
+import { SystemResolver } from '../callbacks/resolver.ts'
+import type { Config } from '../config.ts'
+import type { Dependencies, Jobs } from '../contract/dependencies.ts'
+import { openapiOf } from '../contract/openapi.ts'
+import { keyCache } from '../credentials/cache.ts'
+import { type Db, DbError } from '../db/db.ts'
+import { counted_quotas, features, job_kinds, routes } from '../features.ts'
+import type { Log } from '../http/answers.ts'
+import { Deliveries } from '../http/deliveries.ts'
+import { type RequestHandlers, requestHandlers } from '../http/handlers.ts'
+import { KnownHosts } from '../http/host.ts'
+import { JobTimer } from '../jobs/timer.ts'
+import { JobWorker } from '../jobs/worker.ts'
+import { Maintenance } from '../maintenance/tick.ts'
+import * as quotas from '../quotas/service.ts'
+import { cursorKeyUnder, secretsUnder } from '../secrets/service.ts'
+import { pagesOf } from '../site/pages.ts'
+import * as tenants from '../tenants/service.ts'
+import { usageCounts } from '../usage/service.ts'
+import { version } from '../version.ts'
+import { addressLimits } from './admission.ts'
+import { readinessOf } from './readiness.ts'
+
+/** Facts that change while the service runs. */
+export interface State {
+  draining: boolean
+  /** Known in full once the service listens. */
+  public_url: string
+  listening: Listening | null
+}
+
+export interface Facts {
+  secret_key: string
+  cron_secret: string
+  schema_version: number
+}
+
+export function egressOf(config: Config, db: Db, state: State) {
+  const lookups = new Lookups(new SystemResolver(db.clock))
+  const policy: EgressPolicy = {
+    allow: config.callback_allow,
+    https_only: config.callback_https_only,
+    get public_url() {
+      return state.public_url
+    },
+    get listening() {
+      return state.listening
+    },
+    interfaces: systemInterfaces,
+    resolve: (tenant_id, name, purpose) => lookups.addresses(tenant_id, name, purpose),
+  }
+  return { policy, sender: new Sender(policy, db.clock) }
+}
+
+/** The dependencies of handlers, and what of them is started and stopped. */
+export function dependenciesOf(
+  { config, db, state, facts }: { config: Config; db: Db; state: State; facts: Facts },
+  policy: EgressPolicy,
+  jobs: Jobs,
+) {
+  const { clock } = db
+  const openapiText = openapiTexts()
+  const calls = quotas.monthlyCalls(db, clock)
+  const usage = usageCounts(db)
+  const notifier = new Notifier()
+  const dependencies: Dependencies = {
+    clock,
+    plans: config.plans,
+    keys: {
+      secrets: secretsUnder(facts.secret_key),
+      cache: keyCache(clock),
+      cursor: cursorKeyUnder(facts.secret_key),
+    },
+    counts: { calls, usage, quotas: counted_quotas },
+    urls: {
+      public_url: () => state.public_url,
+      callbackRefusal: (tenant_id, url) => refusalAtCreation(policy, tenant_id, url),
+    },
+    shared: {
+      notifier,
+      semaphore: new KeyedSemaphore(clock),
+      memory: new MemoryBudget(clock, config.memory_bytes_max),
+    },
+    jobs,
+    service: {
+      signup_open: config.signup_open,
+      readiness: () => readinessOf(db, facts.schema_version, state.draining),
+      openapi_text: () => openapiText(state.public_url),
+    },
+  }
+  return { dependencies, calls, usage, notifier }
+}
+
+export interface Background {
+  db: Db
+  log: Log
+  internal: boolean
+  onError(error: unknown): void
+}
+
+export function backgroundOf(config: Config, db: Db, log: Log): Background {
+  return {
+    db,
+    log,
+    internal: config.tick === 'internal',
+    onError(error) {
+      const reported_before = error instanceof DbError && error.kind === 'damaged'
+      if (!reported_before) log.error({ error: String(error) }, 'background work failed')
+    },
+  }
+}
+
+export function workersOf({ log, ...given }: Background, dependencies: Dependencies, sender: Sender) {
+  const { db } = given
+  const background = { ...given, clock: db.clock }
+  const worker = new JobWorker({
+    ...background,
+    dependencies,
+    kinds: job_kinds,
+    send: (tenant_id, request) => sender.send(tenant_id, request),
+    onStragglers: (tenant_ids) => tenants.pauseStragglers(db, dependencies, tenant_ids),
+  })
+  const timer = new JobTimer({
+    ...background,
+    worker,
+    pauseStep: (after_tenant_id) => tenants.pauseStep(db, after_tenant_id),
+  })
+  const maintenance = new Maintenance({
+    ...background,
+    worker,
+    timer,
+    features,
+    onPurged: (tenant_id) => log.info({ tenant_id }, 'tenant purged'),
+  })
+  return { worker, timer, maintenance }
+}
+
+export function handlersOf(
+  { config, db, facts }: { config: Config; db: Db; facts: Facts },
+  log: Log,
+  dependencies: Dependencies,
+): RequestHandlers {
+  const { clock } = db
+  const { urls, shared, service } = dependencies
+  return requestHandlers(
+    routes,
+    {
+      db,
+      clock,
+      dependencies,
+      log,
+      log_requests: config.log_level === 'debug',
+      trusted_proxies: config.trusted_proxies,
+      cors_origins: config.cors_origins,
+      cron_secret: facts.cron_secret,
+      limits: config.loopback_only ? null : addressLimits(clock),
+      hosts: config.loopback_only ? new KnownHosts(config.public_url) : null,
+      deliveries: new Deliveries(shared.memory),
+      heavy_reads: new HeavyReads(),
+    },
+    pagesOf({
+      openapi_text: service.openapi_text,
+      public_url: urls.public_url,
+      version,
+      cors_origins: config.cors_origins,
+    }),
+  )
+}
+
+/** Made once for each address, which is once. */
+function openapiTexts(): (public_url: string) => string {
+  const made = new Map<string, string>()
+  return (public_url) => {
+    const text = made.get(public_url) ?? JSON.stringify(openapiOf(routes, version, public_url))
+    made.set(public_url, text)
+    return text
+  }
+}

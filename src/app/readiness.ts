@@ -1,0 +1,17 @@
+// The facts that a probe of readiness is answered.
+
+import type { Readiness } from '../contract/dependencies.ts'
+import type { Db } from '../db/db.ts'
+import { version } from '../version.ts'
+
+export async function readinessOf(db: Db, schema_version: number, draining: boolean): Promise<Readiness> {
+  const facts = { version, engine: db.engine, schema_version }
+  if (draining) return { ...facts, reason: 'draining', durability: {} }
+  const trouble = db.trouble()
+  if (trouble) return { ...facts, reason: trouble.reason, durability: {} }
+  try {
+    return { ...facts, reason: null, durability: await db.durability() }
+  } catch {
+    return { ...facts, reason: 'the database does not answer', durability: {} }
+  }
+}

@@ -1,0 +1,78 @@
+// The steps of a start that can fail. Each throws one line that names the setting to look at.
+
+import { type Clock, systemClock } from '../base/clock.ts'
+import { type Config, ConfigError } from '../config.ts'
+import type { Db } from '../db/db.ts'
+import type { DiskOptions } from '../db/disk.ts'
+import { migrate, requireCurrent } from '../db/migrate.ts'
+import { openDb } from '../db/open.ts'
+import { migrations } from '../features.ts'
+import type { Log } from '../http/answers.ts'
+import { type KeptSecret, keptSecret, requireKey } from '../secrets/service.ts'
+import * as tenants from '../tenants/service.ts'
+
+const damaged_message =
+  'THE DATABASE FILE IS DAMAGED: nothing is written any more, reads go on as far as they can; restore a backup, or rescue what can be read'
+
+export interface AppOptions {
+  clock: Clock
+  log: Log
+  /** The disk failed under a write. */
+  onFatal: (error: unknown) => void
+  /** How much room the disk of the database has; asked of the system unless given. */
+  space?: DiskOptions['space']
+}
+
+export interface Secrets {
+  cron_secret: KeptSecret
+  secret_key: KeptSecret
+}
+
+export function keptSecrets(config: Config): Secrets {
+  return naming('DATA_DIR', () => ({
+    cron_secret: keptSecret(config.cron_secret, config.data_dir, 'cron_secret'),
+    secret_key: keptSecret(config.secret_key, config.data_dir, 'secret_key'),
+  }))
+}
+
+export async function openDatabase(config: Config, options: AppOptions): Promise<Db> {
+  const { clock, log, onFatal, space } = options
+  try {
+    return await openDb(config.database_url, {
+      clock,
+      database_time: clock === systemClock,
+      onFatal,
+      onDamaged: (error) => log.error({ error: String(error) }, damaged_message),
+      onDiskUnknown: (error) => log.error({ error: String(error) }, 'the room on the disk is not known'),
+      disk: { reserve_bytes: config.disk_reserve_bytes, ...(space ? { space } : {}) },
+      exclusive: true,
+    })
+  } catch (error) {
+    throw new ConfigError('DATABASE_URL', (error as Error).message)
+  }
+}
+
+/** Returns the schema version that now holds. Throws when this service must not work on the database. */
+export async function requireUsable(db: Db, config: Config, secret_key: KeptSecret): Promise<number> {
+  // Nothing is written to a damaged file: what of it can be read is served.
+  const is_damaged = db.trouble()?.kind === 'damaged'
+  const schema_version = await (is_damaged ? requireCurrent(db, migrations) : migrate(db, migrations))
+  await requireKey(db, secret_key.value)
+  // A tenant on a plan without limits would be a tenant without limits.
+  for (const { plan } of await tenants.plansInUse(db)) {
+    if (!Object.hasOwn(config.plans, plan)) {
+      throw new ConfigError('PLANS_FILE', `tenants are on the plan "${plan}", which it does not have`)
+    }
+  }
+  return schema_version
+}
+
+/** A start that fails says which setting to look at. */
+export function naming<T>(setting: 'DATA_DIR' | 'HOST', action: () => T): T {
+  try {
+    return action()
+  } catch (error) {
+    const taken = setting === 'HOST' && (error as { code?: string }).code === 'EADDRINUSE'
+    throw new ConfigError(taken ? 'PORT' : setting, (error as Error).message)
+  }
+}

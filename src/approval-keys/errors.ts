@@ -1,0 +1,18 @@
+// The codes of this feature.
+
+import { declareErrors } from '../base/errors.ts'
+
+const rows = declareErrors({
+  APPROVAL_KEY_NOT_FOUND: {
+    status: 404,
+    message: 'There is no such approval key.',
+    when: 'The tenant has no approval key with this id. A revoked one is gone.',
+    next: 'List the approval keys to find the right id.',
+    exit: 'not_found',
+  },
+})
+
+type Rows = typeof rows
+declare module '../base/errors.ts' {
+  interface ErrorRows extends Rows {}
+}

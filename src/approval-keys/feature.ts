@@ -1,0 +1,18 @@
+import { type Feature, routesOf } from '../contract/feature.ts'
+import * as routes from './routes.ts'
+import schema from './schema.sql' with { type: 'text' }
+import { purge } from './service.ts'
+
+export const approvalKeys: Feature = {
+  name: 'approval-keys',
+  routes: routesOf(routes),
+  usage: 'approval_keys',
+  migrations: [{ name: 'approval-keys/0001', text: schema }],
+  stored: [{ table: 'approval_keys', key: [['approval_key_id', '']], texts: ['label'] }],
+  points_to: ['tenants'],
+  purge,
+  docs: {
+    file: 'approval-keys.md',
+    load: () => import('../../docs/approval-keys.md', { with: { type: 'text' } }),
+  },
+}

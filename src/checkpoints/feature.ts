@@ -1,0 +1,26 @@
+import { type Feature, routesOf } from '../contract/feature.ts'
+import { callback_job, timeout_job } from './jobs.ts'
+import * as routes from './routes.ts'
+import schema from './schema.sql' with { type: 'text' }
+import { purge } from './service.ts'
+
+export const checkpoints: Feature = {
+  name: 'checkpoints',
+  routes: routesOf(routes),
+  usage: 'checkpoints',
+  migrations: [{ name: 'checkpoints/0001', text: schema }],
+  stored: [
+    {
+      table: 'checkpoints',
+      key: [['id', '']],
+      texts: ['title', 'prompt', 'callback_url', 'callback_payload', 'reason'],
+    },
+  ],
+  purge,
+  jobs: [timeout_job, callback_job],
+  counters: { checkpoints: ['rejected', 'expired', 'callbacks'] },
+  docs: {
+    file: 'checkpoints.md',
+    load: () => import('../../docs/checkpoints.md', { with: { type: 'text' } }),
+  },
+}

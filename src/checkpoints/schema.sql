@@ -1,0 +1,23 @@
+-- Large columns come last: SQLite reads a row from its beginning.
+create table checkpoints (
+  tenant_id {text} not null,
+  id {text} not null,
+  status {text} not null check (status in ('pending', 'approved', 'rejected', 'expired', 'cancelled')),
+  title {text} not null,
+  callback_url {text} not null,
+  timeout_action {text} not null check (timeout_action in ('auto_reject', 'dlq')),
+  expires_at {integer} not null,
+  agent_id {text} not null,
+  reason {text},
+  resolved_by {text},
+  resolved_at {integer},
+  callback_status {text} not null check (callback_status in ('none', 'pending', 'delivered', 'failed')),
+  callback_attempts {integer} not null,
+  callback_last_error {text},
+  created_at {integer} not null,
+  updated_at {integer} not null,
+  prompt {text},
+  callback_payload {text},
+  primary key (tenant_id, id)
+) {heap};
+create index checkpoints_status on checkpoints (tenant_id, status, id);

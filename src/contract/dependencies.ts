@@ -1,0 +1,119 @@
+// The dependencies of handlers besides the database. Each takes out only those that it needs.
+
+import type { Clock, Millis } from '../base/clock.ts'
+import type { KeyedSemaphore } from '../base/keyed-semaphore.ts'
+import type { MemoryBudget } from '../base/memory.ts'
+import type { Notifier } from '../base/notifier.ts'
+import type { Awaitable } from '../db/db.ts'
+import type { Caller, TenantFacts } from './caller.ts'
+import type { CountedQuota } from './feature.ts'
+
+/** A number per limit that features declare; null is unlimited. Durations in seconds. */
+export type Plan = Readonly<Record<string, number | null>>
+
+export type Plans = Readonly<Record<string, Plan>>
+
+/** Seals and opens what must not lie in the database in clear. */
+export interface Secrets {
+  seal(context: string, text: string): string
+  open(context: string, sealed: string): string
+}
+
+/** Bounded memory of keys that were valid at most a second ago. */
+export interface KeyCache {
+  get(key: string): { caller: Caller; expires_at: number | null } | null
+  /** Asked before the look-up; what `put` gets must carry it, so that a rotation in between wins. */
+  generation(): number
+  put(key: string, generation: number, caller: Caller, expires_at: number | null): void
+  /** Forgets all: called after a commit that ended a key or changed a tenant. */
+  clear(): void
+}
+
+/** Calls of /api in the calendar month. */
+export interface MonthlyCalls {
+  /** Counts one. Throws QUOTA_EXCEEDED at the limit of the plan, which counts none. */
+  count(caller: TenantFacts, plans: Plans, now: Millis): Awaitable<void>
+  /** The number counted so far, on this node to the call and on others to the second. Not within a transaction. */
+  used(tenant_id: string, now: Millis): Promise<number>
+}
+
+/** Calls by the hour and by feature. */
+export interface UsageCounts {
+  /** Counts a call, in memory. `feature`: the name under which it is counted. */
+  count(tenant_id: string, feature: string, failed: boolean, now: Millis): void
+  /** Writes what this node has counted. Not within a transaction. */
+  flush(): Promise<void>
+}
+
+export interface Readiness {
+  /** Why no requests should be sent here; null when they may. */
+  reason: string | null
+  version: string
+  engine: 'sqlite' | 'postgres'
+  schema_version: number
+  durability: Record<string, string | number>
+}
+
+/** Keys and secrets: to seal, to sign, and those that were looked up. */
+export interface Keys {
+  secrets: Secrets
+  cache: KeyCache
+  /** Signs the cursors of lists. */
+  cursor: Buffer
+}
+
+/** Counters in memory, and the quotas that the database counts. */
+export interface Counts {
+  calls: MonthlyCalls
+  usage: UsageCounts
+  quotas: readonly CountedQuota[]
+}
+
+export interface Urls {
+  /** PUBLIC_URL, without a slash at the end. */
+  public_url(): string
+  /** Why this URL may not be called, or null. Looks its name up once, for 500 ms at most. */
+  callbackRefusal(tenant_id: string, url: string): Promise<string | null>
+}
+
+/** Shared by all requests of a node. */
+export interface Shared {
+  notifier: Notifier
+  /** Before a write that all callers of one key make to the same row. */
+  semaphore: KeyedSemaphore
+  /** Of request bodies and answers. */
+  memory: MemoryBudget
+}
+
+export interface Jobs {
+  /** A job falls due then. */
+  wake(due_at: Millis): void
+  /** Jobs of some tenant are to be paused, or resumed, in steps. */
+  pauseOrResume(): void
+  /** Does all that is due. */
+  tick(): Promise<TickReport>
+}
+
+export interface TickReport {
+  /** By `group.name`. */
+  counts: Readonly<Record<string, number>>
+  tenants_purged: number
+  duration_ms: number
+}
+
+export interface ServiceFacts {
+  signup_open: boolean
+  readiness(): Promise<Readiness>
+  openapi_text(): string
+}
+
+export interface Dependencies {
+  clock: Clock
+  plans: Plans
+  keys: Keys
+  counts: Counts
+  urls: Urls
+  shared: Shared
+  jobs: Jobs
+  service: ServiceFacts
+}

@@ -1,0 +1,17 @@
+import type { Feature } from '../contract/feature.ts'
+import { upkeep } from '../db/db.ts'
+import schema from './schema.sql' with { type: 'text' }
+import { purge, sweep } from './service.ts'
+
+export const credentials: Feature = {
+  name: 'credentials',
+  migrations: [{ name: 'credentials/0001', text: schema }],
+  points_to: ['tenants'],
+  sweep: {
+    async run(db, _now, rows_max) {
+      const removed = await db.write(upkeep, (tx) => sweep(tx, rows_max))
+      return { more: removed === rows_max }
+    },
+  },
+  purge,
+}

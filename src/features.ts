@@ -1,0 +1,70 @@
+// The one list of what the service is made of: a feature that is not in it does not exist.
+
+import { agents } from './agents/feature.ts'
+import { approvalKeys } from './approval-keys/feature.ts'
+import { audit } from './audit/feature.ts'
+import { checkpoints } from './checkpoints/feature.ts'
+import { type Counters, type Feature, inOrder } from './contract/feature.ts'
+import type { NamedRoute } from './contract/route.ts'
+import { credentials } from './credentials/feature.ts'
+import { recounted } from './db/recount.ts'
+import { dlq } from './dlq/feature.ts'
+import { health } from './health/feature.ts'
+import { idempotency } from './idempotency/feature.ts'
+import { inbox } from './inbox/feature.ts'
+import { jobs } from './jobs/feature.ts'
+import type { JobKind } from './jobs/kind.ts'
+import { kv } from './kv/feature.ts'
+import { maintenanceFeature } from './maintenance/feature.ts'
+import { quotas } from './quotas/feature.ts'
+import { defaultPlans } from './quotas/plans.ts'
+import { ratelimit } from './ratelimit/feature.ts'
+import { schedules } from './schedules/feature.ts'
+import { secrets } from './secrets/feature.ts'
+import { tenantsFeature } from './tenants/feature.ts'
+import { usageFeature } from './usage/feature.ts'
+
+/** In the order in which the document, plans, quotas and usage show them. */
+const nouns: readonly Feature[] = [
+  ...[agents, approvalKeys, kv, audit, dlq, schedules, checkpoints, inbox, ratelimit],
+]
+/** Counted in the database, and limited by plans. */
+export const counted_quotas = nouns.flatMap((feature) => feature.quotas ?? [])
+const tenants = tenantsFeature(counted_quotas)
+
+/** Those whose rows are pointed to come first: tables are made in this order, and purged in the opposite one. */
+export const features = inOrder([
+  ...[secrets, tenants, credentials, quotas, usageFeature(usageGroups([tenants, ...nouns])), ...nouns],
+  ...[maintenanceFeature(countersOf([...nouns, idempotency])), health, idempotency, jobs],
+])
+
+/** With the name under which their calls are counted. */
+export const routes: readonly NamedRoute[] = features.flatMap(({ routes = [], usage }) =>
+  usage === undefined ? routes : routes.map((named) => ({ ...named, usage })),
+)
+export const job_kinds: readonly JobKind[] = features.flatMap((feature) => feature.jobs ?? [])
+export const migrations = features.flatMap((feature) => feature.migrations ?? [])
+export const stored_tables = features.flatMap((feature) => feature.stored ?? [])
+export const recounted_tables = recounted(stored_tables)
+export const docs_pages = features.flatMap((feature) => feature.docs ?? [])
+
+/** Numbers that a plan has: those that are counted first. */
+export const plan_limits = [...counted_quotas, ...features.flatMap((feature) => feature.plan_limits ?? [])]
+export const default_plans = defaultPlans(plan_limits)
+
+function usageGroups(list: readonly Feature[]): string[] {
+  return [...new Set(list.flatMap((feature) => feature.usage ?? []))]
+}
+
+/** Those of jobs first, then those of sweeps by the name of their group. */
+function countersOf(list: readonly Feature[]): Counters {
+  const swept = list.flatMap(({ sweep }) => Object.entries(sweep?.counters ?? {}))
+  const counters: Record<string, string[]> = {}
+  for (const [group, names] of [
+    ...list.flatMap((feature) => Object.entries(feature.counters ?? {})),
+    ...swept.toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)),
+  ]) {
+    counters[group] = [...(counters[group] ?? []), ...names]
+  }
+  return counters
+}

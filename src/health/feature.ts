@@ -1,0 +1,7 @@
+import { type Feature, routesOf } from '../contract/feature.ts'
+import * as routes from './routes.ts'
+
+export const health: Feature = {
+  name: 'health',
+  routes: routesOf(routes),
+}

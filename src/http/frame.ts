@@ -1,0 +1,72 @@
+// The frame around every request, of a route or of a page: whatever its answer does, there is one response, and
+// everything that was held for the request is released.
+
+import type { Method } from '../contract/route.ts'
+import { clientKey } from './address.ts'
+import { type Failing, failure } from './answers.ts'
+import { corsHeaders } from './cors.ts'
+import { type Exchange, requireOneHost } from './exchange.ts'
+import { LargeAnswer, type Outgoing, undivided } from './outgoing.ts'
+
+/** A route or a page, as the frame sees it. */
+export interface Served extends Failing {
+  method: Method
+  answer(exchange: Exchange): Promise<Outgoing>
+  /** Called with every response, also that of a failure. */
+  finish(exchange: Exchange, response: Response): void
+}
+
+export async function respond(served: Served, exchange: Exchange): Promise<Response> {
+  const { options, request } = exchange
+  let response: Response
+  try {
+    exchange.requireRoom()
+    requireOneHost(request.headers)
+    response = responseOf(served, exchange, await served.answer(exchange))
+  } catch (error) {
+    exchange.permit?.release()
+    response = failure(error, exchange.request_id, options.log, served)
+  }
+  exchange.settle()
+  served.finish(exchange, response)
+  if (options.cors_origins.length > 0) corsHeaders(options.cors_origins, request.headers, response.headers)
+  if (options.log_requests) logRequest(served, exchange, response)
+  return response
+}
+
+/** The response for Bun. Throws UNAVAILABLE when a large answer has no room. */
+export function responseOf(failing: Failing, exchange: Exchange, answered: Outgoing): Response {
+  const { outer } = exchange.server
+  if (outer) {
+    // The outer request sends the result, and may have asked for more than one.
+    if (exchange.permit) {
+      outer.permit?.release()
+      outer.permit = exchange.permit
+      exchange.permit.releaseSoon()
+    }
+    return answered instanceof LargeAnswer ? undivided(answered) : answered
+  }
+  if (answered instanceof LargeAnswer) return sent(failing, exchange, answered)
+  exchange.permit?.release()
+  return answered
+}
+
+function sent(failing: Failing, exchange: Exchange, answered: LargeAnswer): Response {
+  const { options, request, server, caller, request_id } = exchange
+  exchange.permit?.releaseSoon()
+  return options.deliveries.send(answered, {
+    request,
+    address: clientKey(exchange.address),
+    tenant_id: caller?.tenant_id ?? null,
+    closeAfter: (seconds) => server.timeout(request, seconds),
+    onBroken: (error) => void failure(error, request_id, options.log, failing),
+    onEnd: () => exchange.permit?.release(),
+  })
+}
+
+/** Only what is known to be harmless: the route's pattern, never a path, a header or a body. */
+function logRequest({ path }: Failing, exchange: Exchange, { status }: Response): void {
+  const { options, request, request_id, now } = exchange
+  const duration_ms = options.clock.now() - now
+  options.log.debug({ request_id, method: request.method, route: path, status, duration_ms }, 'request')
+}

@@ -1,0 +1,96 @@
+// Every route and page as handlers for Bun.
+
+import { TurnBudget } from '../base/event-loop.ts'
+import type { Group } from '../contract/group.ts'
+import type { Method, NamedRoute } from '../contract/route.ts'
+import { Exchange, type Handler, type Running, type ServerOptions } from './exchange.ts'
+import { respond, type Served } from './frame.ts'
+import { forKnownHosts, unroutedForKnownHosts } from './host.ts'
+import { inProcess } from './internal-calls.ts'
+import { servedPage } from './page-requests.ts'
+import type { Page } from './pages.ts'
+import { type Prepared, prepare } from './prepared.ts'
+import { answer } from './server.ts'
+import { RequestsUnderWay } from './under-way.ts'
+import { knownPaths, type RoutedHandlers, unroutedHandler } from './unrouted.ts'
+
+const methods: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+
+export interface RequestHandlers {
+  /** For `Bun.serve({ routes })`. */
+  routes: RoutedHandlers
+  /** For `Bun.serve({ fetch })`: unknown paths, other methods, OPTIONS. */
+  fetch: Handler
+  /** Compiles every schema, so that no request waits for it. */
+  warmUp(): Promise<void>
+}
+
+export function requestHandlers(
+  list: readonly NamedRoute[],
+  given: ServerOptions,
+  pages: readonly Page[] = [],
+): RequestHandlers {
+  const options: Running = {
+    ...given,
+    turn_budget: new TurnBudget(given.clock),
+    under_way: new RequestsUnderWay(),
+  }
+  const prepared = list.map(({ route }) => prepare(route))
+  const routes: RoutedHandlers = {}
+  const add = (served: Served) => {
+    routes[served.path] ??= {}
+    routes[served.path]![served.method] = forKnownHosts(options, served, (request, server) =>
+      respond(served, new Exchange(options, request, server)),
+    )
+  }
+  for (const [i, { usage }] of list.entries()) add(servedRoute(prepared[i]!, usage ?? null))
+
+  const own = list.map(({ route }) => route)
+  const known = knownPaths([...own, ...pages.flatMap(methodsOf)])
+  const unrouted = unroutedHandler(options, known)
+  const api = inProcess(routes, knownPaths(own), unrouted)
+  for (const page of pages) {
+    for (const method of page.methods) add(servedPage(page, method, api))
+  }
+
+  const fetch = unroutedForKnownHosts(options, known, unrouted)
+  // Otherwise Bun takes GET /v1/dlq/claim for GET /v1/dlq/:id.
+  for (const [path, handlers] of Object.entries(routes)) {
+    if (!path.includes(':')) for (const method of methods) handlers[method] ??= fetch
+  }
+  return { routes, fetch, warmUp: () => warmUp(prepared) }
+}
+
+/** `usage`: the name under which its calls are counted. */
+function servedRoute(prepared: Prepared, usage: string | null): Served {
+  const { method, path, group } = prepared.route
+  return {
+    method,
+    path,
+    group,
+    answer: (exchange) => answer(prepared, exchange),
+    finish: (exchange, response) => {
+      if (usage !== null && isCounted(exchange)) count(exchange, usage, response)
+    },
+  }
+}
+
+/** A person who looks at the usage with the admin key would otherwise see mostly that. */
+function isCounted({ caller, request: { method } }: Exchange): boolean {
+  return caller !== null && (caller.kind !== 'admin' || (method !== 'GET' && method !== 'HEAD'))
+}
+
+function count({ options, caller, now }: Exchange, usage: string, { status }: Response): void {
+  options.dependencies.counts.usage.count(caller!.tenant_id, usage, status >= 400, now)
+}
+
+function methodsOf({ path, methods }: Page): { path: string; method: Method; group: Group | null }[] {
+  return methods.map((method) => ({ path, method, group: null }))
+}
+
+async function warmUp(prepared: readonly Prepared[]): Promise<void> {
+  for (const { query, body } of prepared) {
+    await query?.prepare()
+    await body?.prepare()
+  }
+}

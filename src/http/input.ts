@@ -1,0 +1,61 @@
+// The input of a request besides its path and query: a JSON body, or any bytes.
+
+import { ApiError, invalid } from '../base/errors.ts'
+import type { RawRequest } from '../contract/route.ts'
+import type { Db } from '../db/db.ts'
+import { requireJson } from './body.ts'
+import type { Exchange } from './exchange.ts'
+import type { Params } from './params.ts'
+import type { Prepared } from './prepared.ts'
+
+/** The typed value of a JSON body. Throws what its route answers for a body that breaks a rule. */
+export async function readBody(
+  { route, body }: Prepared,
+  { request, ignored }: Exchange,
+  bytes: Uint8Array,
+): Promise<object> {
+  if (bytes.length > 0) requireJson(request.headers)
+  try {
+    return await body!.body(bytes, ignored!)
+  } catch (error) {
+    const { code } = error as ApiError
+    const replaced = route.body_error && (code === 'INVALID_JSON' || code === 'VALIDATION_FAILED')
+    throw replaced ? new ApiError(route.body_error!) : error
+  }
+}
+
+/** Of a route that is not raw. */
+export const no_raw = null as never
+
+/** The request as it came, for a route that takes anything. */
+export async function rawOf(
+  { route }: Prepared,
+  exchange: Exchange,
+  db: Db,
+  params: Params,
+): Promise<RawRequest> {
+  const { request, upload } = exchange
+  if (request.method === 'GET') requireNoBody(request.headers)
+  const admitted = route.admit?.(db, params, upload!.is_large) ?? null
+  const tenant_id = admitted instanceof Promise ? await admitted : admitted
+  return {
+    method: request.method,
+    headers: request.headers,
+    bytes: await upload!.read(tenant_id),
+    url: request.url,
+    address: exchange.address,
+  }
+}
+
+/** Bun does not hand on the body of a GET. Rather than lose it, the service refuses the request. */
+function requireNoBody(headers: Headers): void {
+  const name = headers.has('transfer-encoding') ? 'Transfer-Encoding' : 'Content-Length'
+  if (!headers.has('transfer-encoding') && Number(headers.get('content-length') ?? 0) === 0) return
+  throw invalid({ path: `header.${name}`, message: 'announces a body, which a GET cannot have here' })
+}
+
+/** The query string of a URL, without its `?`. */
+export function queryOf(url: string): string {
+  const at = url.indexOf('?')
+  return at === -1 ? '' : url.slice(at + 1)
+}

@@ -1,0 +1,30 @@
+// Calls of the API that a page makes in process.
+
+import type { BunRequest } from 'bun'
+import type { Exchange, Handler } from './exchange.ts'
+import { paramsIn } from './params.ts'
+import { findPath, type KnownPath, type RoutedHandlers } from './unrouted.ts'
+
+export type InProcess = (request: Request, outer: Exchange) => Promise<Response>
+
+/** Calls a route as Bun's router would, on the connection of another request. */
+export function inProcess(routes: RoutedHandlers, known: readonly KnownPath[], unrouted: Handler): InProcess {
+  return (request, outer) => {
+    const { server } = outer
+    const found = findPath(known, request.url)
+    const method = request.method === 'HEAD' ? 'GET' : request.method
+    const handler = found && routes[found.path]![method as keyof RoutedHandlers[string]]
+    const proxies = outer.request.headers.get('x-forwarded-for')
+    if (proxies === null) request.headers.delete('x-forwarded-for')
+    else request.headers.set('x-forwarded-for', proxies)
+    const routed = Object.assign(request, {
+      params: found ? paramsIn(found.segments, request.url) : {},
+    }) as unknown as BunRequest
+    return (handler ?? unrouted)(routed, {
+      requestIP: () => server.requestIP(outer.request),
+      timeout: (_, seconds) => server.timeout(outer.request, seconds),
+      pendingRequests: 0,
+      outer,
+    })
+  }
+}

@@ -1,0 +1,27 @@
+// Everything that a route needs more than once, made ready before the first request.
+
+import { type Route, successStatus } from '../contract/route.ts'
+import { Reader } from './body.ts'
+import type { ParamList } from './params.ts'
+
+export interface Prepared {
+  route: Route
+  params: ParamList
+  query: Reader<NonNullable<Route['query']>> | null
+  body: Reader<NonNullable<Route['body']>> | null
+  /** Of a plain result. */
+  status: number
+  /** It changes something and asks for no key: then the page that makes a browser send it must be one of ours. */
+  judges_origin: boolean
+}
+
+export function prepare(route: Route): Prepared {
+  return {
+    route,
+    params: Object.entries(route.params ?? {}),
+    query: route.query ? new Reader(route.query) : null,
+    body: route.body ? new Reader(route.body) : null,
+    status: successStatus(route),
+    judges_origin: route.method !== 'GET' && route.auth.length === 0 && !route.cron && !route.raw,
+  }
+}

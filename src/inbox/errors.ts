@@ -1,0 +1,25 @@
+// The codes of this feature.
+
+import { declareErrors } from '../base/errors.ts'
+
+const rows = declareErrors({
+  INBOX_NOT_FOUND: {
+    status: 404,
+    message: 'There is no such inbox.',
+    when: 'The tenant has no inbox with this id, or it expired more than 24 hours ago. At `/hook`: no inbox has this token, it expired more than 7 days ago, or its tenant is pending deletion.',
+    next: 'List the inboxes to find the right id, or create a new one.',
+    exit: 'not_found',
+  },
+  INBOX_EXPIRED: {
+    status: 410,
+    message: 'The time of this inbox is over; it takes no more messages.',
+    when: 'The time of this [inbox](inbox.md) is over: it takes no more messages. After 7 days its URL is 404.',
+    next: 'Create a new inbox, and send to its URL.',
+    exit: 'not_found',
+  },
+})
+
+type Rows = typeof rows
+declare module '../base/errors.ts' {
+  interface ErrorRows extends Rows {}
+}

@@ -1,0 +1,51 @@
+import { day_ms, second_ms } from '../base/clock.ts'
+import { type Feature, routesOf } from '../contract/feature.ts'
+import * as hook from './hook-routes.ts'
+import { forward_job } from './jobs.ts'
+import * as routes from './routes.ts'
+import schema from './schema.sql' with { type: 'text' }
+import { countExpired, purge, sweep } from './service.ts'
+
+const day_seconds = day_ms / second_ms
+
+export const inbox: Feature = {
+  name: 'inbox',
+  routes: [...routesOf(routes), ...routesOf(hook)],
+  usage: 'inboxes',
+  quotas: [{ name: 'inboxes', defaults: { free: 3, builder: 10, pro: 50, enterprise: null }, countExpired }],
+  plan_limits: [
+    { name: 'inbox_messages', defaults: { free: 100, builder: 500, pro: 1_000, enterprise: 10_000 } },
+    {
+      name: 'inbox_ttl_seconds',
+      defaults: {
+        free: 7 * day_seconds,
+        builder: 30 * day_seconds,
+        pro: 30 * day_seconds,
+        enterprise: 365 * day_seconds,
+      },
+    },
+  ],
+  migrations: [{ name: 'inbox/0001', text: schema }],
+  stored: [
+    { table: 'inboxes', key: [['id', '']], texts: ['label', 'forward_url'] },
+    {
+      table: 'inbox_messages',
+      key: [
+        ['inbox_id', ''],
+        ['seq', 0],
+      ],
+      texts: [],
+      size: 'size',
+    },
+  ],
+  sweep: {
+    counters: { expired: ['inboxes'] },
+    async run(db, now) {
+      const { expired, more } = await sweep(db, now)
+      return { counts: { 'expired.inboxes': expired }, more }
+    },
+  },
+  purge,
+  jobs: [forward_job],
+  docs: { file: 'inbox.md', load: () => import('../../docs/inbox.md', { with: { type: 'text' } }) },
+}

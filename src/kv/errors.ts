@@ -1,0 +1,33 @@
+// The codes of this feature.
+
+import { declareErrors } from '../base/errors.ts'
+
+const rows = declareErrors({
+  NAMESPACE_FORBIDDEN: {
+    status: 403,
+    message: 'This namespace or key is reserved.',
+    when: "A namespace that begins with `__` and is not the agent's own `__agent.<agent_id>`, or a key (or list prefix) that begins with `__rl:`, was named. These are reserved, for reading too.",
+    next: 'Choose a namespace or key that does not begin with __.',
+    exit: 'forbidden',
+  },
+  KEY_NOT_FOUND: {
+    status: 404,
+    message: 'There is no such key.',
+    when: 'The key was never put, was deleted, or has expired.',
+    next: 'Treat the key as absent, put a first value, or list the keys that exist.',
+    exit: 'not_found',
+  },
+  VERSION_MISMATCH: {
+    status: 409,
+    precondition_status: 412,
+    message: 'The stored version is another one.',
+    when: 'The stored version is not the `cas_version` of a put. 412 when an `If-Match` header does not name it. `details.current_version` is the one that is stored, null when the key is absent. Nothing was written.',
+    next: 'Read the value again, decide by what it says now, and write with the version that you read.',
+    exit: 'conflict',
+  },
+})
+
+type Rows = typeof rows
+declare module '../base/errors.ts' {
+  interface ErrorRows extends Rows {}
+}

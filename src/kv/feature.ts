@@ -1,0 +1,37 @@
+import { type Feature, routesOf } from '../contract/feature.ts'
+import * as routes from './routes.ts'
+import schema from './schema.sql' with { type: 'text' }
+import { countExpired, purge, sweep } from './service.ts'
+
+export const kv: Feature = {
+  name: 'kv',
+  routes: routesOf(routes),
+  usage: 'kv',
+  quotas: [
+    {
+      name: 'kv_keys',
+      defaults: { free: 5_000, builder: 50_000, pro: 1_000_000, enterprise: null },
+      countExpired,
+    },
+  ],
+  migrations: [{ name: 'kv/0001', text: schema }],
+  stored: [
+    {
+      table: 'kv_entries',
+      key: [
+        ['namespace', ''],
+        ['key', ''],
+      ],
+      texts: ['namespace', 'key', 'value'],
+    },
+  ],
+  sweep: {
+    counters: { expired: ['kv_keys'] },
+    async run(db, now) {
+      const { expired, more } = await sweep(db, now)
+      return { counts: { 'expired.kv_keys': expired }, more }
+    },
+  },
+  purge,
+  docs: { file: 'kv.md', load: () => import('../../docs/kv.md', { with: { type: 'text' } }) },
+}

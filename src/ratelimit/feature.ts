@@ -1,0 +1,9 @@
+import { type Feature, routesOf } from '../contract/feature.ts'
+import * as routes from './routes.ts'
+
+export const ratelimit: Feature = {
+  name: 'ratelimit',
+  routes: routesOf(routes),
+  usage: 'rate_limits',
+  docs: { file: 'rate-limit.md', load: () => import('../../docs/rate-limit.md', { with: { type: 'text' } }) },
+}

@@ -1,0 +1,18 @@
+// The codes of this feature.
+
+import { declareErrors } from '../base/errors.ts'
+
+const rows = declareErrors({
+  SCHEDULE_NOT_FOUND: {
+    status: 404,
+    message: 'There is no such schedule.',
+    when: 'The tenant has no schedule with this id. A cancelled or fired one is still there.',
+    next: 'List the schedules to find the right id.',
+    exit: 'not_found',
+  },
+})
+
+type Rows = typeof rows
+declare module '../base/errors.ts' {
+  interface ErrorRows extends Rows {}
+}

@@ -1,0 +1,25 @@
+// The codes of this feature.
+
+import { declareErrors } from '../base/errors.ts'
+
+const rows = declareErrors({
+  DELETE_REQUIRES_CONFIRM: {
+    status: 400,
+    message: 'Send {"confirm": "DELETE ALL DATA"} to delete this tenant.',
+    when: 'A tenant was to be deleted without the body `{"confirm": "DELETE ALL DATA"}`: there was none, or it is not JSON, or it says something else. Nothing was deleted.',
+    next: 'Send exactly the body {"confirm": "DELETE ALL DATA"}.',
+    exit: 'usage',
+  },
+  TENANT_NAME_TAKEN: {
+    status: 409,
+    message: 'A tenant of this name exists.',
+    when: 'A tenant has this name already, upper and lower case being the same. One that is pending deletion still counts.',
+    next: 'Choose another name.',
+    exit: 'conflict',
+  },
+})
+
+type Rows = typeof rows
+declare module '../base/errors.ts' {
+  interface ErrorRows extends Rows {}
+}

@@ -1,0 +1,16 @@
+import { type CountedQuota, type Feature, routesOf } from '../contract/feature.ts'
+import { tenantRoutes } from './routes.ts'
+import schema from './schema.sql' with { type: 'text' }
+import { finishPurge, lockPurgeable, purgeable } from './service.ts'
+
+/** `quotas`: what a tenant's `quota` shows. */
+export function tenantsFeature(quotas: readonly CountedQuota[]): Feature {
+  return {
+    name: 'tenants',
+    routes: routesOf(tenantRoutes(quotas)),
+    usage: 'tenants',
+    migrations: [{ name: 'tenants/0001', text: schema }],
+    purgeable: { due: purgeable, lock: lockPurgeable, remove: finishPurge },
+    docs: { file: 'tenants.md', load: () => import('../../docs/tenants.md', { with: { type: 'text' } }) },
+  }
+}
