@@ -9,6 +9,7 @@ import { limits } from '../src/base/limit.ts'
 import { bind, type Params, type Statement, statements } from '../src/db/db.ts'
 import { postgres_session, postgresText, sqliteText } from '../src/db/dialect.ts'
 import { sqlitePath } from '../src/db/open.ts'
+import { lease_rows_max } from '../src/jobs/store.ts'
 import '../src/features.ts'
 import '../src/maintenance/purge.ts'
 import { TestClock } from './support/clock.ts'
@@ -26,6 +27,15 @@ const given: Params = {
   ...{ before_id: '~', from_id: '', status: 'fired', before_seq: 60_001, at: now },
   ...{ action: 'even', actor: 'one', workflow_id: 'first', namespace: 'gone', key: '', skipped: 0 },
   ...{ total_max: rows_max, walked_max: rows_max, from_key: '__rl:', end_key: '__rl;' },
+  ...{ kind: 'schedule', lease_until: now + 30_000, ...idsOfLease() },
+}
+
+function idsOfLease(): Params {
+  const ids = Array.from({ length: lease_rows_max }, (_, i) => [
+    `id_${String.fromCharCode(97 + i)}`,
+    `sch_${1_000_001 + i}`,
+  ])
+  return Object.fromEntries(ids)
 }
 
 /** Lists ask for entries from where their leader has reached on. */
@@ -36,6 +46,8 @@ const chosen = 2 * rows_max
 /** Statements that look at more rows than they answer: how many. */
 function readsMax(name: string): number {
   if (/reach_/.test(name)) return looked_max
+  // Each row of the list, the list once more for each, and the tenant.
+  if (name === 'jobs.lease') return lease_rows_max + lease_rows_max ** 2 + 1
   if (/^schedules\.list/.test(name)) return chosen + rows_max // and when each is due next
   // The leader's entries, and each of the other filters asked of every one of them.
   if (/^audit\.list_(action|actor|workflow_id)_/.test(name)) return looked_max * (1 + others(name)) + chosen
@@ -135,7 +147,12 @@ const of_few_rows = [
   'inbox.delete',
 ]
 
-const looked_for: Record<string, string> = { ...walks, ...pages }
+/** A lease finds its jobs by their key, however many the tenant has. */
+const leases: Record<string, string> = {
+  'jobs.lease': 'PRIMARY KEY (tenant_id=? AND kind=? AND source_id=?)',
+}
+
+const looked_for: Record<string, string> = { ...walks, ...pages, ...leases }
 const steps = Object.keys(looked_for).map((name) => statements.get(name)!)
 
 test('every statement that sweeps or purges is looked at here', () => {
@@ -231,6 +248,7 @@ function byKey(detail: string): boolean {
     // The last entry, and a tenant's months.
     /^SEARCH audit_entries USING PRIMARY KEY \(tenant_id=\?\)$/,
     /^SEARCH api_calls USING PRIMARY KEY \(tenant_id=\?\)$/,
+    /^SEARCH tenants USING PRIMARY KEY \(tenant_id=\?\)$/,
   ].some((known) => known.test(detail))
 }
 

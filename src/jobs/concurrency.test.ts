@@ -46,12 +46,12 @@ test('the bounds are 320 attempts on a node with a reserve of 64, 16 for one des
   expect([node_max, reserve, destination_max, lane_max]).toEqual([320, 64, 16, 12])
 })
 
-test('a quick lane may have 72 leased ahead, all of a node 96; quick is an answer within 50 ms', () => {
+test('a quick lane may have 72 jobs prefetched, all of a node 96; quick is an answer within 50 ms', () => {
   expect([prefetch_max, node_prefetch_max, quick_ms]).toEqual([72, 96, 50])
 })
 
 describe('slow start', () => {
-  test('a lane begins with one place, and has one more for each answer, up to 12', () => {
+  test('a lane begins with one permit, and has one more for each answer, up to 12', () => {
     const limiter = new ConcurrencyLimiter()
     const places = []
     for (let answers = 0; answers < 20; answers++) {
@@ -63,7 +63,7 @@ describe('slow start', () => {
     expect(places).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 12, 12, 12, 12, 12, 12, 12, 12])
   })
 
-  test('doubles with each round of answers', () => {
+  test('doubles with each answer of all', () => {
     const limiter = new ConcurrencyLimiter()
     const rounds = []
     for (let round = 0; round < 6; round++) {
@@ -74,7 +74,7 @@ describe('slow start', () => {
     expect(rounds).toEqual([1, 2, 4, 8, 12, 12])
   })
 
-  test('falls back to one place when no answer comes, and begins anew', () => {
+  test('falls back to one permit when no answer comes, and begins again', () => {
     const limiter = new ConcurrencyLimiter()
     proven(limiter, one)
     expect(fill(limiter, one)).toBe(12)
@@ -109,7 +109,7 @@ describe('slow start', () => {
 })
 
 describe('one destination', () => {
-  test('has 16 places, however many tenants call it', () => {
+  test('has 16 permits, however many tenants call it', () => {
     const limiter = new ConcurrencyLimiter()
     const lanes = lanesOf(20, () => one.destination)
     const taken = lanes.filter((lane) => fill(limiter, lane) === 1)
@@ -118,7 +118,7 @@ describe('one destination', () => {
     expect(limiter.mayAcquire(lanes[19]!)).toBe(true)
   })
 
-  test('that two tenants share has places for the second, whatever the first has taken', () => {
+  test('that two tenants share has permits for the second, whatever the first has taken', () => {
     const limiter = new ConcurrencyLimiter()
     const two = { ...one, tenant_id: 'ten_two' }
     for (const lane of [one, two]) proven(limiter, lane)
@@ -128,7 +128,7 @@ describe('one destination', () => {
     expect([limiter.mayAcquire(one), limiter.mayAcquire(two)]).toEqual([false, false])
   })
 
-  test('that has none left keeps no other from its places', () => {
+  test('that has none left keeps no other from its permits', () => {
     const limiter = new ConcurrencyLimiter()
     const two = { ...one, tenant_id: 'ten_two' }
     for (const lane of [one, two]) proven(limiter, lane)
@@ -139,7 +139,7 @@ describe('one destination', () => {
 })
 
 describe('the node', () => {
-  test('has 320 places for all destinations together', () => {
+  test('has 320 permits for all destinations together', () => {
     const limiter = new ConcurrencyLimiter()
     const lanes = lanesOf(400)
     const taken = lanes.filter((lane) => fill(limiter, lane) === 1)
@@ -150,7 +150,7 @@ describe('the node', () => {
     expect(limiter.mayAcquire(lanes[399]!)).toBe(true)
   })
 
-  test('has all its places again once all were given back, whatever came of them', () => {
+  test('has all its permits again once all were released, whatever the outcome', () => {
     const limiter = new ConcurrencyLimiter()
     for (const ended of [quick, slow, unanswered, null]) {
       const lanes = [...lanesOf(200), none]
@@ -162,7 +162,7 @@ describe('the node', () => {
     }
   })
 
-  test('remembers a bounded number of idle lanes: a forgotten one begins anew, a busy one is kept', () => {
+  test('remembers a bounded number of idle lanes: a forgotten one begins again, a busy one is kept', () => {
     const limiter = new ConcurrencyLimiter()
     const busy = { tenant_id: 'ten_busy', destination: 'http://busy.test' }
     proven(limiter, one)
@@ -187,13 +187,13 @@ describe('one tenant', () => {
   const fillAll = (limiter: ConcurrencyLimiter, lanes: Lane[]) =>
     lanes.reduce((sum, lane) => sum + fill(limiter, lane), 0)
 
-  test('that is alone has all places of a node but the reserve of 64', () => {
+  test('that is alone has all permits of a node but the reserve of 64', () => {
     const limiter = new ConcurrencyLimiter()
     expect(fillAll(limiter, ofTenant('ten_a', 1_000))).toBe(256)
     expect(limiter.free).toBe(64)
   })
 
-  test('leaves places to others, of which each takes what is left to others still', () => {
+  test('leaves permits to others, of which each takes what is left to others still', () => {
     const limiter = new ConcurrencyLimiter()
     const taken = ['a', 'b', 'c', 'd', 'e'].map((who) => fillAll(limiter, ofTenant(`ten_${who}`, 1_000)))
     expect(taken).toEqual([256, 7, 6, 5, 5])
@@ -201,7 +201,7 @@ describe('one tenant', () => {
   })
 
   test.each([2, 3, 5, 16])(
-    'of %i that send to 1,000 silent receivers each leaves a place to another',
+    'of %i that send to 1,000 silent receivers each leaves a permit to another',
     (count) => {
       const limiter = new ConcurrencyLimiter()
       const tenants = Array.from({ length: count }, (_, i) => ofTenant(`ten_${i}`, 1_000))
@@ -215,7 +215,7 @@ describe('one tenant', () => {
     },
   )
 
-  test('has places for its timeouts beside receivers that never answer', () => {
+  test('has permits for its timeouts beside receivers that never answer', () => {
     const limiter = new ConcurrencyLimiter()
     fillAll(limiter, ofTenant(none.tenant_id, 1_000))
     expect(limiter.mayAcquire(one)).toBe(false)
@@ -225,7 +225,7 @@ describe('one tenant', () => {
     expect(limiter.activeOf(none.tenant_id)).toBe(256)
   })
 
-  test('with nothing but timeouts has all places but the reserve, and needs none of a destination', () => {
+  test('with nothing but timeouts has all permits but the reserve, and needs none of a destination', () => {
     const limiter = new ConcurrencyLimiter()
     expect(fill(limiter, none)).toBe(256)
     expect(limiter.mayAcquire(one)).toBe(true)
@@ -233,7 +233,7 @@ describe('one tenant', () => {
     expect(limiter.free).toBe(320)
   })
 
-  test('goes ahead without places: what waits under its lease takes none from others', () => {
+  test('prefetches without permits: what waits under its lease takes none from others', () => {
     const limiter = new ConcurrencyLimiter()
     const lanes = ofTenant('ten_a', 20)
     for (const lane of lanes) proven(limiter, lane, quick)
@@ -283,7 +283,7 @@ describe('a tenant with 21 quick receivers and endless work', () => {
     }
   }
 
-  test('shares its places with 40 others that wait', async () => {
+  test('shares its permits with 40 others that wait', async () => {
     const limiter = new ConcurrencyLimiter()
     const { endOneEach, startMore } = begin(limiter)
     expect(limiter.activeOf('ten_eager')).toBe(252 + 96)
@@ -332,16 +332,19 @@ describe('a tenant with 21 quick receivers and endless work', () => {
   test.each([
     [3, 96],
     [4, 0],
-  ])('takes nothing ahead where no place is left beyond the reserve: beside %i others %i', (count, ahead) => {
-    const limiter = new ConcurrencyLimiter()
-    for (const lane of eager) proven(limiter, lane, quick)
-    for (const lane of eager) for (let i = 0; i < lane_max; i++) limiter.acquire(lane)
-    for (const lane of lanesOf(count)) limiter.acquire(lane)
-    expect(eager.reduce((sum, lane) => sum + fill(limiter, lane), 0)).toBe(ahead)
-  })
+  ])(
+    'takes nothing ahead where no permit is left beyond the reserve: beside %i others %i',
+    (count, ahead) => {
+      const limiter = new ConcurrencyLimiter()
+      for (const lane of eager) proven(limiter, lane, quick)
+      for (const lane of eager) for (let i = 0; i < lane_max; i++) limiter.acquire(lane)
+      for (const lane of lanesOf(count)) limiter.acquire(lane)
+      expect(eager.reduce((sum, lane) => sum + fill(limiter, lane), 0)).toBe(ahead)
+    },
+  )
 })
 
-describe('ahead of its places', () => {
+describe('prefetching', () => {
   const two = { ...one, tenant_id: 'ten_two' }
 
   /** Asks for the turn of one more; answers what it was told, null as long as that is nothing. */
@@ -417,7 +420,7 @@ describe('ahead of its places', () => {
     expect(limiter.mayAcquire(one)).toBe(false)
   })
 
-  test('the lane is ahead until no more is taken than it has places', () => {
+  test('the lane prefetches until no more is held than it has permits', () => {
     const { limiter } = ahead()
     const seen = []
     for (let left = 83; left >= 0; left--) {
@@ -428,7 +431,7 @@ describe('ahead of its places', () => {
     expect(seen).toEqual([...Array.from({ length: 71 }, (_, i) => 83 - i)].filter((left) => left !== 24))
   })
 
-  test('nothing is taken while another tenant has places at the destination', () => {
+  test('nothing is taken while another tenant has permits at the destination', () => {
     const limiter = new ConcurrencyLimiter()
     proven(limiter, one, quick)
     limiter.acquire(two)
@@ -437,7 +440,7 @@ describe('ahead of its places', () => {
     expect(fill(limiter, one)).toBe(72)
   })
 
-  test('takes nothing from the four places that other tenants find at the destination', () => {
+  test('takes nothing from the four permits that other tenants find at the destination', () => {
     const { limiter } = ahead()
     proven(limiter, two, quick)
     expect(fill(limiter, two)).toBe(4)

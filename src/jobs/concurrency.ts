@@ -1,4 +1,4 @@
-// How many attempts may be in flight at once: on this node, for one tenant, for one destination, and for one lane.
+// Bounds of the attempts in flight at once: on this node, for one tenant, for one destination, and for one lane.
 
 import { limit } from '../base/limit.ts'
 import { Permits } from '../base/permits.ts'
@@ -48,7 +48,7 @@ export interface Lane {
 
 /** A job for which there might be a permit. */
 export interface Candidate extends Lane {
-  /** Whether no attempt follows this one: it is not prefetched. */
+  /** True when no attempt follows this one: it is not prefetched. */
   is_last: boolean
 }
 
@@ -91,12 +91,12 @@ export class ConcurrencyLimiter {
     return this.#permits.free
   }
 
-  /** Whether the tenant may send anything more now, wherever to. */
+  /** True when the tenant may send more now, to some destination. */
   hasPermitFor(tenant_id: string): boolean {
     return this.#permits.mayAcquire(tenant_id)
   }
 
-  /** Of a lane: whether there is room for any of its jobs. */
+  /** True when there is room for the job; of a lane, for any of its jobs. */
   mayAcquire(lane: Lane | Candidate): boolean {
     if (this.free === 0) return false
     if (lane.destination === '') return this.#permits.mayAcquire(accountOf(lane))
@@ -114,7 +114,7 @@ export class ConcurrencyLimiter {
     return this.#prefetched < node_prefetch_max && this.#permits.hasBeyondReserve
   }
 
-  /** What this tenant has in flight or prefetched. */
+  /** The number of jobs that this tenant has in flight or prefetched. */
   activeOf(tenant_id: string): number {
     const permits = this.#permits.heldBy(tenant_id) + this.#permits.heldBy(timeoutsOf(tenant_id))
     return permits + (this.#prefetched_of.get(tenant_id) ?? 0)
@@ -146,7 +146,7 @@ export class ConcurrencyLimiter {
     return state.prefetch.wait()
   }
 
-  /** Whether attempts of the lane follow each other without a commit: until as many wait as it has permits. */
+  /** True while attempts of the lane follow each other without a commit: until as many wait as it has permits. */
   isPrefetching(lane: Lane): boolean {
     const state = this.#lanes.get(keyOf(lane))
     if (!state?.prefetch.isQuick || this.#permits.isReserveInUse) return false

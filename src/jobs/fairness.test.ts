@@ -114,7 +114,7 @@ forEachDatabase('what is started next', (databases) => {
     expect(batch!.items.map(({ source_id }) => source_id)).toEqual(ids)
   })
 
-  describe('places', () => {
+  describe('permits', () => {
     test('are dealt out tenant by tenant, not by age', async () => {
       const shared = 'http://shared.test'
       const one = { tenant_id: 'ten_a', destination: shared }
@@ -196,7 +196,7 @@ forEachDatabase('what is started next', (databases) => {
     }
   })
 
-  describe('behind a window full of older work', () => {
+  describe('behind a buffer full of older work', () => {
     const fronts: [what: string, work: Work[]][] = [
       ['of one tenant at one dead receiver', [{ ...a, due_for: 9_000, count: window_rows_max + 200 }]],
       [
@@ -281,7 +281,7 @@ forEachDatabase('what is started next', (databases) => {
       expect(await looksUntil(limiter, ['ten_z'], 3)).toBe(1)
     })
 
-    test("and the same tenant's own at another receiver after a lap of 500 receivers a look", async () => {
+    test("and the same tenant's own at another receiver after a cycle of 500 receivers a look", async () => {
       const limiter = await fillWindow()
       await bench.db.write(async (tx) => {
         for (let i = 0; i < 1_100; i++)
@@ -349,7 +349,7 @@ forEachDatabase('what is started next', (databases) => {
       expect(await looksUntil(limiter, tenants, 5)).toBe(1)
     })
 
-    test('work of a tenant that waits for deletion fills no look, and is told', async () => {
+    test('work of a tenant that is pending deletion fills no read, and is reported', async () => {
       await plan({ ...dead, due_for: 9_000, count: window_rows_max + 100 })
       await plan({ tenant_id: 'ten_z', destination: 'http://z.test' })
       await bench.write(`update tenants set status = 'pending_deletion' where tenant_id = 'ten_dead'`)
@@ -369,14 +369,14 @@ forEachDatabase('what is started next', (databases) => {
     })
   })
 
-  describe('the window', () => {
+  describe('the buffer', () => {
     const reads = () => {
       const names: string[] = []
       bench.db.onRead = (name) => names.push(name)
       return names
     }
 
-    test('serves rounds without another look, while it has what can be started', async () => {
+    test('serves batches without another look, while it has what can be started', async () => {
       await plan({ ...a, count: 40 })
       const queue = newQueue()
       const limiter = provenLimiter(a)
@@ -390,7 +390,7 @@ forEachDatabase('what is started next', (databases) => {
       expect(names).toEqual(['jobs.due'])
     })
 
-    test('that holds nothing to start is read anew after 100 ms, not before', async () => {
+    test('that holds nothing to start is read again after 100 ms, not before', async () => {
       await plan({ ...a, count: 3 })
       const queue = newQueue()
       const limiter = new ConcurrencyLimiter()

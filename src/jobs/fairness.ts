@@ -1,4 +1,4 @@
-// Which due jobs are started next. The longest due comes first, but no tenant and no destination may keep the others
+// Chooses the due jobs that start next. The longest due comes first, but no tenant and no destination may keep the others
 // waiting: permits are handed out round robin, tenant by tenant, and where the oldest jobs fill the buffer, others are
 // found by a round robin behind it.
 
@@ -11,7 +11,7 @@ import { isLast, type JobKind, type JobKinds } from './kind.ts'
 import { RoundRobin } from './round-robin.ts'
 import * as store from './store.ts'
 
-/** How many of the longest due jobs are read. */
+/** The number of the longest due jobs that are read. */
 const buffer_rows_max = limit(
   'jobs.buffer',
   1_000,
@@ -45,11 +45,11 @@ export interface Batch {
 export class FairQueue {
   #buffer = new JobBuffer<QueuedJob>()
   #read_at = Number.NEGATIVE_INFINITY
-  /** What the round robin found; a part of the buffer. */
+  /** The jobs that the round robin found; a part of the buffer. */
   #found = new Set<QueuedJob>()
-  /** Whether the round robin goes on before the buffer is old. */
+  /** True when the round robin goes on before the buffer is old. */
   #goes_on = false
-  /** Whether there may be due jobs behind the buffer. */
+  /** True when there may be due jobs behind the buffer. */
   #full = false
   #stragglers = new Set<string>()
   #turns = 0
@@ -70,7 +70,7 @@ export class FairQueue {
     this.#read_at = Number.NEGATIVE_INFINITY
   }
 
-  /** Nothing that was read counts any more. */
+  /** Forgets all jobs that were read. */
   clear(): void {
     this.#buffer = new JobBuffer()
     this.#found.clear()
@@ -82,7 +82,7 @@ export class FairQueue {
     return this.#buffer.size
   }
 
-  /** Whether due jobs wait for room, or may wait behind the buffer. */
+  /** True when due jobs wait for room, or may wait behind the buffer. */
   get hasBacklog(): boolean {
     return this.#full || this.#buffer.size > 0
   }

@@ -36,7 +36,7 @@ export interface LeasedJob extends JobKey {
   destination: string
   /** The fencing token of the lease. */
   fence: number
-  /** Which attempt this is, counted when it was leased. */
+  /** The number of this attempt, counted when it was leased. */
   attempts: number
   first_attempt_at: Millis
 }

@@ -7,7 +7,7 @@ import type { Dependencies } from '../contract/dependencies.ts'
 import type { Db, Tx } from '../db/db.ts'
 import type { AttemptResult, LeasedJob } from './job.ts'
 
-/** What the worker hands to a kind, beside the job. */
+/** The worker hands this to a kind, beside the job. */
 export interface MessageContext {
   db: Db
   dependencies: Dependencies
@@ -22,7 +22,7 @@ interface Facts {
   /** As it is stored. Not changed once released. */
   name: string
   attempts_max: number
-  /** Whether the first attempt waits for no tick, also with TICK=external. */
+  /** True when the first attempt waits for no tick, also with TICK=external. */
   starts_at_once: boolean
   /** The source that its attempts are logged under; null: they are not logged. */
   logged_as: string | null

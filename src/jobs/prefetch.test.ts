@@ -10,7 +10,7 @@ import { lease_ms } from './job.ts'
 import { prefetch_max, quick_ms } from './prefetch.ts'
 import type { JobWorker } from './worker.ts'
 
-forEachDatabase('work that is leased ahead of its places', (databases) => {
+forEachDatabase('jobs that are prefetched', (databases) => {
   let bench: Bench
   beforeAll(async () => {
     bench = await Bench.open(databases)
@@ -90,7 +90,7 @@ forEachDatabase('work that is leased ahead of its places', (databases) => {
     })
   })
 
-  test('has its results written, and more leased, when as many wait as there are places', async () => {
+  test('has its results written, and more leased, when as many wait as there are permits', async () => {
     const { caller } = await quickLane(200)
     const until_few_wait = prefetch_max - lane_max
     await withoutPatience(async () => {
@@ -173,7 +173,7 @@ forEachDatabase('work that is leased ahead of its places', (databases) => {
     expect(bench.network.sent).toHaveLength(lane_max)
   })
 
-  test('is given back later when the database refuses for a moment, and was no attempt', async () => {
+  test('is released later when the database refuses for a moment, and was no attempt', async () => {
     const { caller } = await quickLane(84)
     const ids = (await waiting(caller)).map(({ source_id }) => source_id)
     const untried = async () =>

@@ -3,7 +3,7 @@
 
 import { limit } from '../base/limit.ts'
 
-/** What a lane may have leased beside its permits, to follow at once when an attempt ends. */
+/** Jobs that a lane may have leased beside its permits, to follow at once when an attempt ends. */
 export const prefetch_max = limit(
   'jobs.prefetch_of_destination',
   72,
@@ -20,7 +20,7 @@ export const node_prefetch_max = limit(
 /** An attempt that took no longer shows that its receiver is quick. */
 export const quick_ms = 50
 
-/** How an attempt ended: whether the receiver sent any status at all, and how long it took. */
+/** The end of an attempt. `answered`: the receiver sent a status, whatever it was. */
 export interface Ended {
   answered: boolean
   duration_ms: number
@@ -29,14 +29,14 @@ export interface Ended {
 /** The prefetched jobs of one lane, and whether its receiver is quick enough for any. */
 export class Prefetch {
   #quick_in_a_row = 0
-  /** Whether more is prefetched, until the lane has all that it may; it begins again when little is left. */
+  /** True while more is prefetched: until the lane has all that it may, and again when little is left. */
   #filling = true
   readonly #waiting: ((starts: boolean) => void)[] = []
 
   /** `permits_max`: of the lane. */
   constructor(private readonly permits_max: number) {}
 
-  /** Whether the receiver has answered quickly, as many times in a row as the lane has permits. */
+  /** True when the receiver has answered quickly, as many times in a row as the lane has permits. */
   get isQuick(): boolean {
     return this.#quick_in_a_row >= this.permits_max
   }

@@ -53,7 +53,7 @@ function range(from: number, to: number): string[] {
 }
 
 describe('one call', () => {
-  test('leaps over 1,000 tenants, and reads 64 of those with due work, 16 rows each', async () => {
+  test('passes 1,000 tenants, and reads 64 of those with due work, 16 rows each', async () => {
     const crowd = new Crowd(2_000, 15)
     await new RoundRobin(crowd.db).next(now, new ConcurrencyLimiter())
     expect(crowd.values('jobs.tenants', 'rows_max')).toEqual([1_000])
@@ -70,7 +70,7 @@ describe('one call', () => {
     [33, 32, 15, 1],
   ]
   test.each(shares)(
-    'walks the destinations of %d tenants with more: of %d, %d each, %d read',
+    'reads the destinations of %d tenants with more: of %d, %d each, %d read',
     async (...row) => {
       const [tenants, walked, lanes, reads] = row
       const crowd = new Crowd(tenants)
@@ -82,7 +82,7 @@ describe('one call', () => {
     },
   )
 
-  test('reads no destination that has no free place', async () => {
+  test('reads no destination that has no free permit', async () => {
     const crowd = new Crowd(1)
     const limiter = new ConcurrencyLimiter()
     for (const destination of range(0, 40)) limiter.acquire({ tenant_id: '000000', destination })
@@ -90,7 +90,7 @@ describe('one call', () => {
     expect(crowd.values('jobs.due_in_lane', 'destination')).toEqual(range(40, 72))
   })
 
-  test('reads nothing of tenants whose work is to come, or is to rest', async () => {
+  test('reads nothing of tenants whose jobs are not due, or are to be paused', async () => {
     const ahead = [
       { tenant_id: 'a', tenant_status: 'active', next_at: now + 1 },
       { tenant_id: 'b', tenant_status: 'pending_deletion', next_at: now },
@@ -119,7 +119,7 @@ describe('the next call', () => {
     expect(crowd.values('jobs.tenants', 'after_tenant_id')).toEqual(after)
   })
 
-  test('goes on, for a tenant, at the destination that was not read, or not leapt over', async () => {
+  test('goes on, for a tenant, at the destination that was not read, or not passed', async () => {
     const crowd = new Crowd(1)
     const turns = new RoundRobin(crowd.db)
     await turns.next(now, new ConcurrencyLimiter())
@@ -129,7 +129,7 @@ describe('the next call', () => {
     expect(crowd.values('jobs.lanes', 'from_destination')).toEqual(['', ...range(32, 33), ...range(531, 532)])
   })
 
-  test('looks at no destination of a tenant that has no place left, except for its timeouts', async () => {
+  test('looks at no destination of a tenant that has no permit left, except for its timeouts', async () => {
     const crowd = new Crowd(1)
     const turns = new RoundRobin(crowd.db)
     const limiter = new ConcurrencyLimiter()

@@ -18,7 +18,7 @@ const tenants_max = limit(
 )
 /** Of these, tenants with due jobs, which are read: 15 µs each. */
 const tenants_read_max = limit('jobs.tenants_read', 64, 'rows', 'Tenants of whom one search reads due jobs.')
-/** How many of its longest due are read of each. A tenant with as many is read destination by destination. */
+/** Of each, so many of its longest due. A tenant with as many is read destination by destination. */
 const tenant_rows_max = limit(
   'jobs.read_of_tenant',
   16,

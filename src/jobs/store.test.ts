@@ -96,7 +96,7 @@ forEachDatabase('jobs', (databases) => {
       expect(await lease(work)).toHaveLength(1)
     })
 
-    test('that has lapsed may be taken again: the attempt of whoever died counts', async () => {
+    test('that has ended may be leased again: the attempt of the node that died counts', async () => {
       const work = await plan(await newTenant())
       const first_attempt_at = now()
       await leaseOne(work)
@@ -207,7 +207,7 @@ forEachDatabase('jobs', (databases) => {
       expect(await lease(work)).toHaveLength(1)
     })
 
-    test('is not given on work that rests, until it is taken up again', async () => {
+    test('is not given on a job that is paused, until it is resumed', async () => {
       const work = await plan(await newTenant())
       const other = await plan(await newTenant())
       await write((tx) => jobs.setPaused(tx, work.tenant_id, true, 10))
@@ -313,7 +313,7 @@ forEachDatabase('jobs', (databases) => {
   })
 
   describe('a change', () => {
-    test('of the time starts anew: another event, no attempts, no lease', async () => {
+    test('of the time starts again: another event, no attempts, no lease', async () => {
       const work = await plan(await newTenant())
       await leaseOne(work)
       const changed = {
@@ -383,7 +383,7 @@ forEachDatabase('jobs', (databases) => {
       expect(await write((tx) => jobs.retarget(tx, work, destination, now()))).toBe(false)
     })
 
-    test('lets only the work of that tenant rest', async () => {
+    test('pauses only the jobs of that tenant', async () => {
       const [one, two] = [await plan(await newTenant()), await plan(await newTenant())]
       expect(await write((tx) => jobs.setPaused(tx, one.tenant_id, true, 10))).toBe(true)
       const restingOf = async ({ tenant_id }: JobKey) => (await bench.jobs(tenant_id))[0]!.paused
@@ -435,7 +435,7 @@ forEachDatabase('jobs', (databases) => {
       expect(await jobs.dueOfTenant(bench.db, tenant_id, now(), 1)).toHaveLength(1)
     })
 
-    test('from tenant to tenant meets each with work that does not rest, and says when its earliest is due', async () => {
+    test('from tenant to tenant meets each with jobs that are not paused, and says when its earliest is due', async () => {
       const [one, two, three, four] = (
         await Promise.all(Array.from({ length: 4 }, newTenant))
       ).toSorted() as [string, string, string, string]
@@ -460,7 +460,7 @@ forEachDatabase('jobs', (databases) => {
       expect(await look(four, 10)).toEqual([])
     })
 
-    test('from lane to lane of a tenant meets each with work that does not rest, and says when its earliest is due', async () => {
+    test('from lane to lane of a tenant meets each with jobs that are not paused, and says when its earliest is due', async () => {
       const [tenant_id, other] = [await newTenant(), await newTenant()]
       await plan(tenant_id, { destination: 'http://b.test', next_at: now() + 9 })
       await plan(tenant_id, { destination: 'http://b.test', next_at: now() + 3 })

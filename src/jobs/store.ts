@@ -55,18 +55,20 @@ const RELEASE = sql(
     where ${here} and fence = :fence`,
 )
 
-/** How many rows one lease takes at most: the list of ids has this many places. */
+/** Rows of one lease at most: the list of ids has this many places. */
 export const lease_rows_max = limit('jobs.lease_rows', 16, 'rows', 'Jobs that one lease takes.')
 const id_names = Array.from({ length: lease_rows_max }, (_, i) => `id_${String.fromCharCode(97 + i)}`)
 const id_list = id_names.map((name) => `:${name}`).join(', ')
 
-// The + keeps SQLite from scanning all that the tenant has due, by the index on that, for the few in the list.
+// The list stands twice, and the + hides the columns of other indexes: either engine finds the rows by their key alone.
+// Without statistics PostgreSQL would otherwise scan all jobs of the tenant, with a look into the list for each of them.
 const LEASE = sql<Omit<LeasedJob, 'tenant_id'> & { previous_lease_until: Millis }>(
   'jobs.lease',
   `update jobs
       set lease_until = :lease_until, previous_lease_until = lease_until, fence = fence + 1, attempts = attempts + 1,
           first_attempt_at = coalesce(first_attempt_at, :now)
-    where tenant_id = :tenant_id and kind = :kind and paused = 0 and +next_at <= :now and lease_until <= :now
+    where tenant_id = :tenant_id and kind = :kind and source_id in (${id_list})
+      and +paused = 0 and +next_at <= :now and lease_until <= :now
       and source_id in
         (select source_id from jobs
           where tenant_id = :tenant_id and kind = :kind and source_id in (${id_list}) and lease_until <= :now
@@ -191,7 +193,7 @@ const PAUSED = sql<Position>(
     order by tenant_id, next_at, kind, source_id limit :rows_max`,
 )
 
-// Up to a place in the order of the index, and not a list of rows, which PostgreSQL may look up anew for each row of
+// Up to a place in the order of the index, and not a list of rows, which PostgreSQL may look up again for each row of
 // the tenant while it has no statistics.
 const PAUSE = sql(
   'jobs.pause',
@@ -386,7 +388,7 @@ export async function nextAt(q: Reader, now: Millis): Promise<Millis | null> {
   return (await q.one(NEXT_AT, { now }))?.next_at ?? null
 }
 
-/** How many stragglers are passed in search of a job that is still to run. */
+/** Stragglers that are passed in search of a job that is still to run. */
 const stragglers_passed_max = limit(
   'jobs.stragglers_passed',
   1_000,
@@ -394,7 +396,7 @@ const stragglers_passed_max = limit(
   'Jobs of deleted tenants that one search for due jobs passes.',
 )
 
-/** Whether a job that was due then is still to run, leased or not. Also true when too many stragglers stand before it. */
+/** True when a job that was due then is still to run, leased or not, or when too many stragglers stand before it. */
 export async function anyDue(q: Reader, due_at: Millis): Promise<boolean> {
   for (const rows_max of [1, stragglers_passed_max]) {
     const rows = await q.all(OLDEST_DUE, { due_at, rows_max })

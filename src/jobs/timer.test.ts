@@ -301,7 +301,7 @@ forEachService(
   { TICK: 'internal', CRON_SECRET: cron_secret },
 )
 
-forEachDatabase('a node that is told to stop', (databases) => {
+forEachDatabase('a node that is asked to stop', (databases) => {
   test('ends its attempts, writes what came of them, and leaves no lease behind', async () => {
     const receiver = await startReceiver()
     const url = await databases.newUrl()
@@ -595,7 +595,7 @@ forEachDatabase('a tick', (databases) => {
       expect(bench.network.sent).toEqual([])
     })
 
-    test('is told of work at any time, the year 9999 included, also while it looks', async () => {
+    test('is woken for any time, the year 9999 included, also while it looks', async () => {
       const warnings: string[] = []
       const heard = (warning: Error) => warnings.push(warning.name)
       process.on('warning', heard)

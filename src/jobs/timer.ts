@@ -1,4 +1,4 @@
-// When the worker runs: at the time when the next job falls due, and once a second for what other nodes enqueued.
+// Sets when the worker runs: at the time when the next job falls due, and once a second for what other nodes enqueued.
 
 import type { Clock, Millis } from '../base/clock.ts'
 import type { Db } from '../db/db.ts'
@@ -9,7 +9,7 @@ import type { JobWorker } from './worker.ts'
 const poll_ms = 1_000
 /** The same while due jobs wait for room. */
 const backlog_poll_ms = 100
-/** What is enqueued meanwhile is looked at this much later. */
+/** Jobs that are enqueued meanwhile are looked at this much later. */
 const backlog_wake_ms = 20
 
 export interface TimerOptions {

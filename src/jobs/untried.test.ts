@@ -65,7 +65,7 @@ forEachDatabase('work whose name could not be looked up yet', (databases) => {
     expect([row!.next_at, row!.attempts]).toEqual([fire_at, 0])
   })
 
-  test('is looked for a second later where no ticker does it (TICK=external)', async () => {
+  test('is looked for a second later where no timer does it (TICK=external)', async () => {
     const caller = await bench.tenant()
     const { id } = await checkpoint(bench, caller)
     await approve(bench, caller, id)

@@ -30,7 +30,7 @@ forEachDatabase('a database that fails', (databases) => {
     return { looks: () => looks }
   }
 
-  test('under a look is told, and ends nothing: the next pump goes on', async () => {
+  test('under a read is reported, and ends nothing: the next dispatch goes on', async () => {
     const caller = await bench.tenant()
     const { id } = await schedule(bench, caller)
     const worker = bench.worker()
@@ -58,7 +58,7 @@ forEachDatabase('a database that fails', (databases) => {
     expect(bench.errors.length).toBeLessThan(20)
   })
 
-  test('under every result keeps the rest from being sent: twice the places of a node at most', async () => {
+  test('under every result keeps the rest from being sent: twice the permits of a node at most', async () => {
     const count = 2_000
     await manySchedules(bench, await bench.tenant(), count, (i) => ({
       callback_url: `http://many-${i % 500}.test/`,
@@ -80,7 +80,7 @@ forEachDatabase('a database that fails', (databases) => {
     expect(bench.network.sent).toHaveLength(count)
   })
 
-  test('under the return of a lease that is too old makes no attempt of it: it is given back later', async () => {
+  test('under the return of a lease that is too old makes no attempt of it: it is released later', async () => {
     const caller = await bench.tenant()
     await schedule(bench, caller)
     let stalls = 1
@@ -99,7 +99,7 @@ forEachDatabase('a database that fails', (databases) => {
     ['external', false, 1],
     ['internal', true, 0],
   ] as const)(
-    'under every lease is asked again a second later where no ticker does it (TICK=%s)',
+    'under every lease is asked again a second later where no timer does it (TICK=%s)',
     async (_, internal, timers) => {
       const caller = await bench.tenant()
       const { id } = await checkpoint(bench, caller)

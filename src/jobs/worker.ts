@@ -39,7 +39,7 @@ const no_progress_max = limit(
 const dispatch_again_ms = 1_000
 /** When a job is due again whose name could not be looked up yet; less than `dispatch_again_ms`, which finds it then. */
 const untried_again_ms = 500
-/** How often a tick looks whether other nodes have ended what they leased. */
+/** A tick looks this often for the end of what other nodes leased. */
 const look_again_ms = 50
 
 export interface WorkerOptions {
@@ -47,7 +47,7 @@ export interface WorkerOptions {
   clock: Clock
   dependencies: Dependencies
   kinds: readonly JobKind[]
-  /** Whether due jobs start by themselves (TICK=internal) or at ticks only. */
+  /** True when due jobs start by themselves (TICK=internal), false when at ticks only. */
   internal: boolean
   send(tenant_id: string, request: Outgoing): Promise<Outcome>
   /** Due jobs of these tenants were found, which are pending deletion: their jobs are to be paused. */
@@ -332,7 +332,7 @@ export class JobWorker {
     }
   }
 
-  /** Whether due jobs wait for room. */
+  /** True when due jobs wait for room. */
   get hasBacklog(): boolean {
     return this.#queue.hasBacklog
   }

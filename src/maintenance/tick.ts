@@ -1,4 +1,4 @@
-// What a node does by itself beside its requests, and POST /v1/tick does at once: due jobs, the sweep, the purge.
+// The work of a node beside its requests, which POST /v1/tick does at once: due jobs, the sweep, the purge.
 
 import type { Clock } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
@@ -100,7 +100,7 @@ export class Maintenance {
     return Object.fromEntries(counts)
   }
 
-  /** Nothing more is started; resolves when no step is under way. */
+  /** Nothing more is started; resolves when no step is running. */
   async stop(): Promise<void> {
     this.#stopped = true
     await this.options.timer.stop()

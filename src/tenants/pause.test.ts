@@ -15,7 +15,7 @@ const pause_rows_max = 500
 const step_rows_max = 8 * pause_rows_max
 const tenants_a_step_max = 8
 
-forEachDatabase('the work of a tenant that waits for deletion', (databases) => {
+forEachDatabase('the jobs of a tenant that is pending deletion', (databases) => {
   let bench: Bench
   const nodes: TestNode[] = []
   beforeAll(async () => {
@@ -49,7 +49,7 @@ forEachDatabase('the work of a tenant that waits for deletion', (databases) => {
 
   interface State {
     paused: number
-    awake: number
+    active: number
     pending: number
   }
 
@@ -60,7 +60,7 @@ forEachDatabase('the work of a tenant that waits for deletion', (databases) => {
       { tenant_id },
     )
     const paused = rows.filter((row) => row.paused === 1).length
-    return { paused, awake: rows.length - paused, pending: tenant!.pause_pending }
+    return { paused, active: rows.length - paused, pending: tenant!.pause_pending }
   }
 
   /** Steps until nothing is left anywhere; answers how many that took. */
@@ -77,32 +77,32 @@ forEachDatabase('the work of a tenant that waits for deletion', (databases) => {
     return node
   }
 
-  const sizes: [count: number, paused: number, awake: number][] = [
+  const sizes: [count: number, paused: number, active: number][] = [
     [0, 0, 0],
     [pause_rows_max - 1, pause_rows_max - 1, 0],
     [pause_rows_max, pause_rows_max, 0],
     [pause_rows_max + 1, pause_rows_max, 1],
   ]
-  test.each(sizes)('of %d rows: %d rest with the deletion, %d later', async (count, paused, awake) => {
+  test.each(sizes)('of %d rows: %d are paused with the deletion, %d later', async (count, paused, active) => {
     const caller = await bench.tenant()
     if (count > 0) await fill(caller, count)
     await remove(caller)
     const at_once = await stateOf(caller)
-    expect({ paused: at_once.paused, awake: at_once.awake }).toEqual({ paused, awake })
+    expect({ paused: at_once.paused, active: at_once.active }).toEqual({ paused, active })
     // Exactly as many as one takes: whether there is more is seen when the next one is begun.
     const more = count >= pause_rows_max ? 1 : 0
     expect([at_once.pending, bench.pauses]).toEqual([more, more])
     await pauseAll()
-    expect(await stateOf(caller)).toEqual({ paused: count, awake: 0, pending: 0 })
+    expect(await stateOf(caller)).toEqual({ paused: count, active: 0, pending: 0 })
 
     await restore(caller)
-    expect(await stateOf(caller)).toMatchObject({ paused: awake, awake: paused })
+    expect(await stateOf(caller)).toMatchObject({ paused: active, active: paused })
     expect(bench.pauses).toBe(2 * more)
     await pauseAll()
-    expect(await stateOf(caller)).toEqual({ paused: 0, awake: count, pending: 0 })
+    expect(await stateOf(caller)).toEqual({ paused: 0, active: count, pending: 0 })
   })
 
-  test('rests and is taken up the earliest first, 4,000 rows a step', async () => {
+  test('is paused and resumed the earliest first, 4,000 rows a step', async () => {
     const caller = await bench.tenant()
     const count = pause_rows_max + step_rows_max + 1
     await fill(caller, count)
@@ -131,13 +131,13 @@ forEachDatabase('the work of a tenant that waits for deletion', (databases) => {
     await fill(little, 2 * pause_rows_max)
     for (const caller of [much, little]) await remove(caller)
     await tenants.pauseStep(bench.db, '')
-    expect(await stateOf(little)).toEqual({ paused: 2 * pause_rows_max, awake: 0, pending: 0 })
-    expect((await stateOf(much)).awake).toBeGreaterThan(pause_rows_max)
+    expect(await stateOf(little)).toEqual({ paused: 2 * pause_rows_max, active: 0, pending: 0 })
+    expect((await stateOf(much)).active).toBeGreaterThan(pause_rows_max)
     await pauseAll()
-    expect(await stateOf(much)).toEqual({ paused: 2 * step_rows_max, awake: 0, pending: 0 })
+    expect(await stateOf(much)).toEqual({ paused: 2 * step_rows_max, active: 0, pending: 0 })
   })
 
-  test('comes to rest for any number of tenants, eight a step', async () => {
+  test('is paused for any number of tenants, eight a step', async () => {
     const callers = []
     for (let i = 0; i < 2 * tenants_a_step_max + 1; i++) callers.push(await bench.tenant())
     for (const caller of callers) {
@@ -147,7 +147,7 @@ forEachDatabase('the work of a tenant that waits for deletion', (databases) => {
     // Two full steps, one of what is left, which ends the lap, and one that finds nothing.
     expect(await pauseAll()).toBe(4)
     for (const caller of callers) {
-      expect(await stateOf(caller)).toEqual({ paused: pause_rows_max + 1, awake: 0, pending: 0 })
+      expect(await stateOf(caller)).toEqual({ paused: pause_rows_max + 1, active: 0, pending: 0 })
     }
   })
 
@@ -168,8 +168,8 @@ forEachDatabase('the work of a tenant that waits for deletion', (databases) => {
       for (const move of moves) await verbs[move](caller)
       expect((await stateOf(caller)).pending).toBe(1)
       await pauseAll()
-      const [at_rest, awake] = paused ? [count, 0] : [0, count]
-      expect(await stateOf(caller)).toEqual({ paused: at_rest, awake, pending: 0 })
+      const [at_rest, active] = paused ? [count, 0] : [0, count]
+      expect(await stateOf(caller)).toEqual({ paused: at_rest, active, pending: 0 })
     })
 
     test('and after many at once, with steps of three nodes among them, none is forgotten', async () => {
@@ -191,9 +191,9 @@ forEachDatabase('the work of a tenant that waits for deletion', (databases) => {
       await Promise.all([pauseAll(), pauseAll(), pauseAll()])
       await pauseAll()
       for (const caller of callers) {
-        const { paused, awake, pending } = await stateOf(caller)
+        const { paused, active, pending } = await stateOf(caller)
         expect([paused, pending]).toEqual([0, 0])
-        expect(awake).toBeGreaterThanOrEqual(3 * pause_rows_max)
+        expect(active).toBeGreaterThanOrEqual(3 * pause_rows_max)
       }
     })
   })
@@ -203,7 +203,7 @@ forEachDatabase('the work of a tenant that waits for deletion', (databases) => {
       ['in the middle of a chunk', 'jobs.pause'],
       ['at the end of the last', 'tenants.end_pause_pending'],
     ]
-    test.each(halves)('%s, is gone on with by whoever comes next', async (_, failing) => {
+    test.each(halves)('%s, is continued by the next node', async (_, failing) => {
       const caller = await bench.tenant()
       const count = 3 * pause_rows_max + 1
       await fill(caller, count)
@@ -213,7 +213,7 @@ forEachDatabase('the work of a tenant that waits for deletion', (databases) => {
       expect((await stateOf(caller)).pending).toBe(1)
       bench.db.failing.clear()
       await pauseAll()
-      expect(await stateOf(caller)).toEqual({ paused: count, awake: 0, pending: 0 })
+      expect(await stateOf(caller)).toEqual({ paused: count, active: 0, pending: 0 })
     })
 
     test('after a restore, runs at the next tick all the same', async () => {
@@ -224,22 +224,22 @@ forEachDatabase('the work of a tenant that waits for deletion', (databases) => {
       await pauseAll()
       bench.clock.advance(60_000)
       await restore(caller)
-      expect(await stateOf(caller)).toEqual({ paused: 60, awake: pause_rows_max, pending: 1 })
+      expect(await stateOf(caller)).toEqual({ paused: 60, active: pause_rows_max, pending: 1 })
       bench.network.answer = () => 204
       expect(await newNode(false).tick()).toMatchObject({ schedules: { due: count, fired: count } })
       expect(await bench.jobs(caller.tenant_id)).toEqual([])
     })
 
-    test('comes to rest at the next tick, too', async () => {
+    test('is paused at the next tick, too', async () => {
       const caller = await bench.tenant()
       await fill(caller, 3 * pause_rows_max)
       await remove(caller)
       await newNode(false).tick()
-      expect(await stateOf(caller)).toEqual({ paused: 3 * pause_rows_max, awake: 0, pending: 0 })
+      expect(await stateOf(caller)).toEqual({ paused: 3 * pause_rows_max, active: 0, pending: 0 })
       expect(bench.network.sent).toEqual([])
     })
 
-    test('and it fails in a tick, the tick tells it and does the work of others', async () => {
+    test('and it fails in a tick, the tick reports it and runs the jobs of others', async () => {
       const [caller, other] = [await bench.tenant(), await bench.tenant()]
       await fill(caller, 2 * pause_rows_max)
       await remove(caller)
@@ -249,25 +249,25 @@ forEachDatabase('the work of a tenant that waits for deletion', (databases) => {
       await newNode(false).tick()
       expect(bench.errors.map(String)).toContain('Error: jobs.pause fails')
       expect(await schedules.read(bench.db, other.tenant_id, id)).toMatchObject({ status: 'fired' })
-      expect(await stateOf(caller)).toMatchObject({ awake: pause_rows_max, pending: 1 })
+      expect(await stateOf(caller)).toMatchObject({ active: pause_rows_max, pending: 1 })
     })
   })
 
   test.each([
     ['internal', true],
     ['external', false],
-  ])('comes to rest by itself once the ticker is told (TICK=%s)', async (_, internal) => {
+  ])('is paused by itself once the timer is asked (TICK=%s)', async (_, internal) => {
     const caller = await bench.tenant()
     await fill(caller, 2 * step_rows_max)
     await remove(caller)
     const node = newNode(internal)
     for (let told = 0; told < 5; told++) node.timer.pauseOrResume()
     while ((await stateOf(caller)).pending === 1) await bench.db.quiet()
-    expect(await stateOf(caller)).toEqual({ paused: 2 * step_rows_max, awake: 0, pending: 0 })
+    expect(await stateOf(caller)).toEqual({ paused: 2 * step_rows_max, active: 0, pending: 0 })
     expect([bench.network.sent, bench.errors]).toEqual([[], []])
   })
 
-  test('is gone on with after 5 s by a node that is not told of it', async () => {
+  test('is continued after 5 s by a node that was not asked', async () => {
     const caller = await bench.tenant()
     await fill(caller, 2 * step_rows_max)
     await remove(caller)
@@ -279,11 +279,11 @@ forEachDatabase('the work of a tenant that waits for deletion', (databases) => {
       jest.useRealTimers()
     }
     while ((await stateOf(caller)).pending === 1) await bench.db.quiet()
-    expect(await stateOf(caller)).toEqual({ paused: 2 * step_rows_max, awake: 0, pending: 0 })
+    expect(await stateOf(caller)).toEqual({ paused: 2 * step_rows_max, active: 0, pending: 0 })
     expect(bench.errors).toEqual([])
   })
 
-  test('stays as it is once the ticker has stopped', async () => {
+  test('stays as it is once the timer has stopped', async () => {
     const caller = await bench.tenant()
     await fill(caller, 2 * pause_rows_max)
     await remove(caller)
@@ -291,10 +291,10 @@ forEachDatabase('the work of a tenant that waits for deletion', (databases) => {
     await node.stop()
     node.timer.pauseOrResume()
     await bench.db.quiet()
-    expect(await stateOf(caller)).toEqual({ paused: pause_rows_max, awake: pause_rows_max, pending: 1 })
+    expect(await stateOf(caller)).toEqual({ paused: pause_rows_max, active: pause_rows_max, pending: 1 })
   })
 
-  test('is not leased while it does not rest yet, and not waited for', async () => {
+  test('is not leased while it is not paused yet, and not waited for', async () => {
     const caller = await bench.tenant()
     await fill(caller, 2 * pause_rows_max)
     bench.clock.advance(60_000)
@@ -337,21 +337,21 @@ forEachDatabase('the work of a tenant that waits for deletion', (databases) => {
       const caller = await bench.tenant()
       await remove(caller)
       const { id } = await schedule(bench, caller)
-      expect(await stateOf(caller)).toEqual({ paused: 0, awake: 1, pending: 0 })
+      expect(await stateOf(caller)).toEqual({ paused: 0, active: 1, pending: 0 })
       return { caller, id }
     }
 
-    test('is found when it is due, not sent, and put to rest; it runs after a restore', async () => {
+    test('is found when it is due, not sent, and paused; it runs after a restore', async () => {
       const { caller, id } = await late()
       bench.network.answer = () => 204
       const worker = bench.worker()
       await bench.dispatch(worker)
       expect([bench.network.sent, bench.pauses]).toEqual([[], 1])
-      expect(await stateOf(caller)).toEqual({ paused: 0, awake: 1, pending: 1 })
+      expect(await stateOf(caller)).toEqual({ paused: 0, active: 1, pending: 1 })
       await bench.dispatch(worker)
       expect(bench.pauses).toBe(1)
       await pauseAll()
-      expect(await stateOf(caller)).toEqual({ paused: 1, awake: 0, pending: 0 })
+      expect(await stateOf(caller)).toEqual({ paused: 1, active: 0, pending: 0 })
       await restore(caller)
       await bench.dispatch(worker)
       expect(await schedules.read(bench.db, caller.tenant_id, id)).toMatchObject({ status: 'fired' })
