@@ -13,6 +13,7 @@ import { claimOf } from '../src/http/idempotency.ts'
 import { default_plans } from '../src/quotas/plans.ts'
 import { sweep } from '../src/tick/sweep.ts'
 import { type Tap, type Wire, wireTo } from './support/crash-postgres.ts'
+import { onPostgres } from './support/databases.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from './support/postgres.ts'
 import { type Answer, type Ask, forEachService, TestService, type TestTenant } from './support/service.ts'
 
@@ -552,7 +553,7 @@ forEachService(
   environment,
 )
 
-describe('on PostgreSQL', () => {
+onPostgres('on PostgreSQL', () => {
   let url: string
   let wire: Wire
   const service = new TestService(environment)

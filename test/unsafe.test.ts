@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { unnamed } from '../src/db/db.ts'
 import { migrations } from '../src/db/migrate.ts'
 import { default_plans } from '../src/quotas/plans.ts'
-import { forEachDatabase } from './support/databases.ts'
+import { forEachDatabase, onPostgres } from './support/databases.ts'
 import {
   administer,
   dropPostgresDatabase,
@@ -190,7 +190,7 @@ describe('a start on SQLite', () => {
   )
 })
 
-describe('a start on PostgreSQL', () => {
+onPostgres('a start on PostgreSQL', () => {
   test.each(['fsync', 'full_page_writes', 'synchronous_commit'])(
     'is refused with %s=off',
     async (setting) => {

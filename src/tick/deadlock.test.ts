@@ -1,6 +1,6 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { TestClock } from '../../test/support/clock.ts'
-import type { TestDatabases } from '../../test/support/databases.ts'
+import { onPostgres, type TestDatabases } from '../../test/support/databases.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
 import { Bench } from '../../test/support/work-engine.ts'
 import { approve, attemptsOf, checkpoint, schedule } from '../../test/support/work-features.ts'
@@ -53,7 +53,7 @@ async function lockWaited(bench: Bench, over = () => false): Promise<void> {
   while (!over() && (await bench.rows<{ n: number }>(text))[0]!.n === 0);
 }
 
-describe('On PostgreSQL no deadlock comes of', () => {
+onPostgres('On PostgreSQL no deadlock comes of', () => {
   let bench: Bench
   let database_url: string
   beforeAll(async () => {
