@@ -12,6 +12,7 @@ import { unnamed } from '../src/db/db.ts'
 import { default_plans } from '../src/features.ts'
 import { claimOf } from '../src/idempotency/service.ts'
 import { type Tap, type Wire, wireTo } from './support/crash-postgres.ts'
+import { onPostgres } from './support/databases.ts'
 import { sweep } from './support/maintenance.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from './support/postgres.ts'
 import { type Answer, type Ask, forEachService, TestService, type TestTenant } from './support/service.ts'
@@ -552,7 +553,7 @@ forEachService(
   environment,
 )
 
-describe('on PostgreSQL', () => {
+onPostgres('on PostgreSQL', () => {
   let url: string
   let wire: Wire
   const service = new TestService(environment)

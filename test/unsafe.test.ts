@@ -9,7 +9,7 @@ import { systemClock } from '../src/base/clock.ts'
 import { unnamed } from '../src/db/db.ts'
 import { openDb } from '../src/db/open.ts'
 import { default_plans, migrations } from '../src/features.ts'
-import { forEachDatabase } from './support/databases.ts'
+import { forEachDatabase, onPostgres } from './support/databases.ts'
 import {
   administer,
   dropPostgresDatabase,
@@ -208,7 +208,7 @@ describe('a start on SQLite', () => {
   )
 })
 
-describe('a start on PostgreSQL', () => {
+onPostgres('a start on PostgreSQL', () => {
   test.each(['fsync', 'full_page_writes', 'synchronous_commit'])(
     'is refused with %s=off',
     async (setting) => {

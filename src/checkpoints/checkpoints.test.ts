@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, setSystemTime, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { Webhook } from 'standardwebhooks'
-import { forEachDatabase } from '../../test/support/databases.ts'
+import { forEachDatabase, onPostgres } from '../../test/support/databases.ts'
 import { dropPostgresDatabase, freePort, newPostgresDatabase } from '../../test/support/postgres.ts'
 import { type Received, type Receiver, startReceiver } from '../../test/support/receiver.ts'
 import { type Answer, forEachService, TestService, type TestTenant } from '../../test/support/service.ts'
@@ -1212,7 +1212,7 @@ forEachDatabase('A node that drains', (databases) => {
   })
 })
 
-describe('Two nodes on one PostgreSQL', () => {
+onPostgres('Two nodes on one PostgreSQL', () => {
   test.each(['approve', 'cancel', 'timeout'] as const)('%s on one ends a wait on the other', async (way) => {
     const database_url = await newPostgresDatabase()
     const environment = { SECRET_KEY: 'the same on every node' }

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { SQL } from 'bun'
 import { TestClock } from '../../test/support/clock.ts'
-import { forEachDatabase } from '../../test/support/databases.ts'
+import { forEachDatabase, onPostgres } from '../../test/support/databases.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
 import { hashOf } from '../base/keys.ts'
 import { features, migrations } from '../features.ts'
@@ -277,23 +277,25 @@ forEachDatabase('migrations', (databases) => {
   })
 })
 
-test('a node waits longer than one lock time-out while another one migrates', async () => {
-  const url = await newPostgresDatabase()
-  const db = await openDb(url, { clock: new TestClock(), exclusive: false, onFatal: () => {} })
-  const other = new SQL({ url, max: 1 })
-  await other.unsafe('begin').simple()
-  await other.unsafe('select pg_advisory_xact_lock(8420)')
-  let tries = 0
-  let released: Promise<unknown> | undefined
-  db.onStatement((name) => {
-    if (name !== 'migrate.lock') return
-    tries += 1
-    if (tries === 2) released = Promise.resolve(other.unsafe('commit').simple())
-  })
-  expect(await migrate(db, migrations)).toBe(migrations.length)
-  expect(tries).toBe(2)
-  await released
-  await other.close()
-  await db.close()
-  await dropPostgresDatabase(url)
-}, 30_000)
+onPostgres('on PostgreSQL', () => {
+  test('a node waits longer than one lock time-out while another one migrates', async () => {
+    const url = await newPostgresDatabase()
+    const db = await openDb(url, { clock: new TestClock(), exclusive: false, onFatal: () => {} })
+    const other = new SQL({ url, max: 1 })
+    await other.unsafe('begin').simple()
+    await other.unsafe('select pg_advisory_xact_lock(8420)')
+    let tries = 0
+    let released: Promise<unknown> | undefined
+    db.onStatement((name) => {
+      if (name !== 'migrate.lock') return
+      tries += 1
+      if (tries === 2) released = Promise.resolve(other.unsafe('commit').simple())
+    })
+    expect(await migrate(db, migrations)).toBe(migrations.length)
+    expect(tries).toBe(2)
+    await released
+    await other.close()
+    await db.close()
+    await dropPostgresDatabase(url)
+  }, 30_000)
+})

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { TestClock } from '../../test/support/clock.ts'
 import { startCrashCluster, type Tap, type Wire, wireTo } from '../../test/support/crash-postgres.ts'
+import { onPostgres } from '../../test/support/databases.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
 import { randomFrom } from '../../test/support/random.ts'
 import { type Db, DbError, type Statement, type Tx, unnamed, upkeep } from './db.ts'
@@ -60,7 +61,7 @@ async function kindOf(action: () => unknown): Promise<string> {
   }
 }
 
-describe(`${callers} callers on ${connections_max} connections`, () => {
+onPostgres(`${callers} callers on ${connections_max} connections`, () => {
   let url: string
   beforeAll(async () => {
     url = await newPostgresDatabase()
@@ -206,7 +207,7 @@ async function notStalled<T>(promise: Promise<T>): Promise<T> {
   }
 }
 
-describe('a pool', () => {
+onPostgres('a pool', () => {
   let url: string
   let db: Db
   beforeAll(async () => {
@@ -316,7 +317,7 @@ describe('a pool', () => {
   })
 })
 
-describe('a PostgreSQL that goes away', () => {
+onPostgres('a PostgreSQL that goes away', () => {
   test('calls meanwhile fail as lost, later ones go well on the same Db, and nothing acknowledged is gone', async () => {
     const cluster = await startCrashCluster()
     const db = await open(cluster.url)
@@ -367,7 +368,7 @@ async function openedOverWire(): Promise<{ url: string; wire: Wire; db: Db }> {
   return { url, wire, db }
 }
 
-describe('a connection that is cut', () => {
+onPostgres('a connection that is cut', () => {
   let url: string
   let wire: Wire
   let db: Db
@@ -429,7 +430,7 @@ describe('a connection that is cut', () => {
   })
 })
 
-describe('a PostgreSQL that says nothing on connections that stay open', () => {
+onPostgres('a PostgreSQL that says nothing on connections that stay open', () => {
   let url: string
   let wire: Wire
   let db: Db

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { connect, createServer, type Server, type Socket } from 'node:net'
+import { onPostgres } from '../../test/support/databases.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
 import { type Answer, forEachService, TestService, type TestTenant } from '../../test/support/service.ts'
 import { openapiOf } from '../contract/openapi.ts'
@@ -122,7 +123,7 @@ class Wire {
   }
 }
 
-describe('While the database is away (postgres)', () => {
+onPostgres('While the database is away (postgres)', () => {
   const service = new TestService()
   let database_url = ''
   let wire: Wire

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { SQL } from 'bun'
+import { onPostgres } from '../../test/support/databases.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
 import { type Answer, forEachService, TestService } from '../../test/support/service.ts'
 import { day_ms } from '../base/clock.ts'
@@ -289,7 +290,7 @@ forEachService(
   { TRUST_PROXY: '127.0.0.1,::1' },
 )
 
-describe('Idempotency-Key whose first request is still running (postgres)', () => {
+onPostgres('Idempotency-Key whose first request is still running (postgres)', () => {
   const service = new TestService()
   let url = ''
   beforeAll(async () => {

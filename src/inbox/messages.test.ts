@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { forEachDatabase } from '../../test/support/databases.ts'
+import { forEachDatabase, onPostgres } from '../../test/support/databases.ts'
 import { messagesIn, newInbox, type TestInbox, tick } from '../../test/support/inbox.ts'
 import { Bench, rowsOf } from '../../test/support/job-bench.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
@@ -407,7 +407,7 @@ forEachDatabase('A node that drains', (databases) => {
   })
 })
 
-describe('Two nodes on one PostgreSQL', () => {
+onPostgres('Two nodes on one PostgreSQL', () => {
   test('a message to one ends a wait on the other', async () => {
     const database_url = await newPostgresDatabase()
     const environment = { SECRET_KEY: 'the same on every node' }

@@ -1,8 +1,10 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { TestClock } from '../../test/support/clock.ts'
-import type { TestDatabases } from '../../test/support/databases.ts'
+
+import { onPostgres, type TestDatabases } from '../../test/support/databases.ts'
 import { Bench, kindOf } from '../../test/support/job-bench.ts'
 import { approve, attemptsOf, checkpoint, schedule } from '../../test/support/job-features.ts'
+
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
 import { callback_job } from '../checkpoints/jobs.ts'
 import type { AgentCaller } from '../contract/caller.ts'
@@ -54,7 +56,7 @@ async function lockWaited(bench: Bench, over = () => false): Promise<void> {
   while (!over() && (await bench.rows<{ n: number }>(text))[0]!.n === 0);
 }
 
-describe('On PostgreSQL no deadlock comes of', () => {
+onPostgres('On PostgreSQL no deadlock comes of', () => {
   let bench: Bench
   let database_url: string
   beforeAll(async () => {

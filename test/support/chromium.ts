@@ -1,7 +1,7 @@
 // A real Chromium for tests of pages. Whatever a page does wrong on its own fails the test that looks at it: a request
 // to another origin, a breach of its content security policy, an error in the console, an exception nobody caught.
 
-import { afterAll, beforeAll } from 'bun:test'
+import { beforeAll } from 'bun:test'
 import { mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -33,13 +33,17 @@ export interface Chromium {
   ): Promise<T>
 }
 
-/** One browser for the tests of the block or file that calls this; started before them, closed after them. */
+// One for all test files of the process: Bun gives each file its own modules but one global object. setup.ts closes it.
+const shared = globalThis as { waystation_browser?: Promise<Browser> }
+
+/** The browser of the run, started before the tests of the block or file that calls this, unless it is there. */
 export function useChromium(): Chromium {
   let browser: Browser | undefined
   beforeAll(async () => {
-    browser = await launch()
+    const started = await shared.waystation_browser?.catch(() => undefined)
+    if (!started?.isConnected()) shared.waystation_browser = launch()
+    browser = await shared.waystation_browser
   }, launch_ms_max)
-  afterAll(() => browser?.close())
   return { visit: (origin, look, options = {}) => visit(browser!, new URL(origin).origin, look, options) }
 }
 

@@ -10,6 +10,7 @@ import { migrations } from '../../src/features.ts'
 import { TestClock } from './clock.ts'
 import { databaseFolder } from './folders.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from './postgres.ts'
+import { quick } from './quick.ts'
 
 export interface TestDatabases {
   engine: 'sqlite' | 'postgres'
@@ -19,9 +20,11 @@ export interface TestDatabases {
   open(clock?: TestClock): Promise<{ db: Db; clock: TestClock; url: string }>
 }
 
-/** Runs a block of tests once on SQLite and once on PostgreSQL. */
+const engines = quick ? (['sqlite'] as const) : (['sqlite', 'postgres'] as const)
+
+/** Runs a block of tests once on SQLite and once on PostgreSQL; the quick run leaves PostgreSQL out. */
 export function forEachDatabase(name: string, block: (databases: TestDatabases) => void): void {
-  for (const engine of ['sqlite', 'postgres'] as const) {
+  for (const engine of engines) {
     describe(`${name} (${engine})`, () => {
       const closing: (() => Promise<void>)[] = []
       afterAll(async () => {
@@ -50,6 +53,11 @@ export function forEachDatabase(name: string, block: (databases: TestDatabases) 
       })
     })
   }
+}
+
+/** A block of tests that need PostgreSQL, which the quick run leaves out. */
+export function onPostgres(name: string, block: () => void): void {
+  if (!quick) describe(name, block)
 }
 
 function failTest(error: unknown): void {

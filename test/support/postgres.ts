@@ -11,6 +11,8 @@ import { openPostgres } from '../../src/db/postgres.ts'
 import { migrations } from '../../src/features.ts'
 import { databaseFolder } from './folders.ts'
 
+const connections_max = 500
+
 export interface Cluster {
   /** `postgres://…@127.0.0.1:port`, without a database. */
   base_url: string
@@ -31,7 +33,7 @@ export async function startCluster(flags: string[] = []): Promise<Cluster> {
     persistent: false,
     createPostgresUser: process.getuid?.() === 0,
     initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync'],
-    postgresFlags: ['-c', 'listen_addresses=127.0.0.1', '-c', 'max_connections=200', ...flags],
+    postgresFlags: ['-c', 'listen_addresses=127.0.0.1', '-c', `max_connections=${connections_max}`, ...flags],
     onLog: () => {},
     onError: () => {},
   })
@@ -51,10 +53,24 @@ export async function startCluster(flags: string[] = []): Promise<Cluster> {
 const shared = globalThis as { waystation_cluster?: Promise<Cluster> }
 const template = 'waystation_template'
 
+/** Where the run of several processes says which cluster they share. */
+export const postgres_variable = 'WAYSTATION_TEST_POSTGRES'
+
+/** With the template that every new database is a copy of. */
+export async function startSharedCluster(): Promise<Cluster> {
+  return withTemplate(await startCluster())
+}
+
+async function baseUrl(): Promise<string> {
+  const given = process.env[postgres_variable]
+  if (given) return given
+  shared.waystation_cluster ??= startSharedCluster()
+  return (await shared.waystation_cluster).base_url
+}
+
 /** The URL of a new, empty database with the schema in it. */
 export async function newPostgresDatabase(): Promise<string> {
-  shared.waystation_cluster ??= startCluster().then(withTemplate)
-  const { base_url } = await shared.waystation_cluster
+  const base_url = await baseUrl()
   const name = `test_${crypto.randomUUID().replaceAll('-', '')}`
   await administer(base_url, `create database ${name} template ${template}`)
   return `${base_url}/${name}`

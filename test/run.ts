@@ -1,0 +1,57 @@
+// All tests, in a few processes that share one PostgreSQL. `--quick` leaves out PostgreSQL, the browser, and what kills
+// processes. Everything else goes to `bun test`: folders, files, `-t <name>`, `--update-timings`.
+
+import { readdirSync, readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import { postgres_variable, startSharedCluster } from './support/postgres.ts'
+import { quick_variable } from './support/quick.ts'
+
+const root = join(import.meta.dir, '..')
+/** Starts the longest files first. `npm test -- --update-timings` writes it. */
+const timings = 'test/timings.json'
+/** One more than there are cores, because some tests wait. More of them make none faster, and each has a browser. */
+const processes = Math.min(availableParallelism() + 1, 9)
+/** A guard against an endless wait, not a measure. */
+const test_ms_max = 120_000
+/** What a test file imports that the quick run leaves out: a browser, processes to be killed. */
+const slow = /support\/(chromium|work-process|crash-load)\.ts'/
+
+const args = process.argv.slice(2)
+const quick = args.includes('--quick')
+const asked = args.filter((arg) => arg !== '--quick')
+const cluster = quick ? null : await startSharedCluster()
+
+const child = Bun.spawn(
+  [
+    ...[process.execPath, 'test', `--timeout=${test_ms_max}`, `--timings=${timings}`],
+    // The files of a process share its globals, as they do without --parallel.
+    ...[`--parallel=${processes}`, '--no-isolate'],
+    ...asked,
+    ...(quick && asked.length === 0 ? quickFiles() : []),
+  ],
+  {
+    cwd: root,
+    env: {
+      ...process.env,
+      ...(cluster ? { [postgres_variable]: cluster.base_url } : {}),
+      ...(quick ? { [quick_variable]: '1' } : {}),
+    },
+    stdio: ['inherit', 'inherit', 'inherit'],
+  },
+)
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal))
+const status = await child.exited
+await cluster?.stop()
+process.exit(status)
+
+function quickFiles(): string[] {
+  return ['src', 'test', 'sdk', 'cli', 'mcp']
+    .flatMap((folder) =>
+      readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) =>
+        join(folder, name),
+      ),
+    )
+    .filter((file) => file.endsWith('.test.ts') && !slow.test(readFileSync(join(root, file), 'utf8')))
+    .map((file) => `./${file}`)
+}
