@@ -42,7 +42,14 @@ export interface Batch {
   items: QueuedJob[]
 }
 
-export class FairQueue {
+const unknown_kinds_max = limit(
+  'jobs.unknown_kinds',
+  100,
+  'entries',
+  'Kinds of jobs that this version does not know and whose names are logged, once each.',
+)
+
+export class JobQueue {
   #buffer = new JobBuffer<QueuedJob>()
   #read_at = Number.NEGATIVE_INFINITY
   /** The jobs that the round robin found; a part of the buffer. */
@@ -52,6 +59,8 @@ export class FairQueue {
   /** True when there may be due jobs behind the buffer. */
   #full = false
   #stragglers = new Set<string>()
+  /** Reported once. */
+  readonly #unknown_kinds = new Set<string>()
   #turns = 0
   /** Tenant -> the number of its last turn. */
   readonly #served_at = new Map<string, number>()
@@ -61,6 +70,7 @@ export class FairQueue {
     private readonly db: Db,
     private readonly clock: Clock,
     private readonly kinds: JobKinds,
+    private readonly onError: (error: unknown) => void,
   ) {
     this.#round_robin = new RoundRobin(db)
   }
@@ -92,6 +102,12 @@ export class FairQueue {
     const stragglers = [...this.#stragglers]
     this.#stragglers.clear()
     return stragglers
+  }
+
+  #report(kind: string): void {
+    if (this.#unknown_kinds.size >= unknown_kinds_max || this.#unknown_kinds.has(kind)) return
+    this.#unknown_kinds.add(kind)
+    this.onError(new Error(`jobs of kind ${kind} are due, which this version does not know`))
   }
 
   /** Acquires a permit for each job that it answers. `wanted` says which jobs may be started at all; with `only_at_once`
@@ -165,11 +181,14 @@ export class FairQueue {
     this.#buffer = new JobBuffer([...oldest, ...found])
   }
 
-  /** Without those of a kind that this node does not know: a newer one runs them. */
+  /** Without jobs of an unknown kind: a node of a newer version runs them. Each such kind is reported once. */
   #queued(rows: readonly store.DueJob[]): QueuedJob[] {
     return rows.flatMap(({ tenant_id, kind: name, source_id, destination, attempts }) => {
       const kind = this.kinds.get(name)
-      if (!kind) return []
+      if (!kind) {
+        this.#report(name)
+        return []
+      }
       return [{ tenant_id, kind, source_id, destination, attempts, is_last: isLast(kind, attempts) }]
     })
   }

@@ -8,9 +8,16 @@ import type { Dependencies } from '../contract/dependencies.ts'
 import { type Db, dueWork } from '../db/db.ts'
 import { Coalescer } from './coalesce.ts'
 import { ConcurrencyLimiter, node_max } from './concurrency.ts'
-import { type Batch, FairQueue, type QueuedJob } from './fairness.ts'
+import { type Batch, JobQueue, type QueuedJob } from './fairness.ts'
 import { type AttemptResult, type LeasedJob, lease_ms, stale_lease_ms } from './job.ts'
-import { type Counter, type JobKind, kindsOf, type LocalKind, type SendingKind } from './kind.ts'
+import {
+  type Counter,
+  type JobKind,
+  type JobKinds,
+  kindsOf,
+  type LocalKind,
+  type SendingKind,
+} from './kind.ts'
 import { type Ended, node_prefetch_max } from './prefetch.ts'
 import * as store from './store.ts'
 
@@ -64,7 +71,8 @@ interface Running<Kind extends JobKind = JobKind> {
 
 export class JobWorker {
   readonly #limiter = new ConcurrencyLimiter()
-  readonly #queue: FairQueue
+  readonly #kinds: JobKinds
+  readonly #queue: JobQueue
   readonly #coalescer = new Coalescer()
   readonly #running = new Set<Promise<void>>()
   #counts = new Map<string, number>()
@@ -75,7 +83,8 @@ export class JobWorker {
   #ticks = 0
 
   constructor(private readonly options: WorkerOptions) {
-    this.#queue = new FairQueue(options.db, options.clock, kindsOf(options.kinds))
+    this.#kinds = kindsOf(options.kinds)
+    this.#queue = new JobQueue(options.db, options.clock, this.#kinds, options.onError)
   }
 
   /**
@@ -323,7 +332,11 @@ export class JobWorker {
     this.#ticks += 1
     try {
       await this.dispatch()
-      while (!this.#stopped && (await store.anyDue(db, arrived_at)) && clock.monotonic() < until) {
+      while (
+        !this.#stopped &&
+        (await store.anyDue(db, arrived_at, this.#kinds)) &&
+        clock.monotonic() < until
+      ) {
         await Promise.race([sleep(look_again_ms), ...this.#running])
         await this.dispatch()
       }
