@@ -1,14 +1,7 @@
 // The service put together: database, what handlers use, due work, and the request handlers over every route.
 
-import {
-  backgroundOf,
-  dependenciesOf,
-  egressOf,
-  type Facts,
-  handlersOf,
-  type State,
-  workersOf,
-} from './app/parts.ts'
+import { backgroundOf, workersOf } from './app/background.ts'
+import { dependenciesOf, egressOf, type Facts, handlersOf, type State } from './app/parts.ts'
 import { type AppOptions, keptSecrets, naming, openDatabase, requireUsable } from './app/start.ts'
 import { stopInSteps } from './app/stop.ts'
 import type { Clock } from './base/clock.ts'

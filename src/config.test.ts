@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseAllow } from './callbacks/guard.ts'
+import { parseAllow } from './callbacks/ranges.ts'
 import { type Config, ConfigError, readConfig, type SettingName, settings, settingsHelp } from './config.ts'
 import { default_plans } from './features.ts'
 

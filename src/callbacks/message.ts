@@ -2,7 +2,7 @@
 
 import { type Millis, second_ms } from '../base/clock.ts'
 import { version } from '../version.ts'
-import type { Outgoing } from './deliver.ts'
+import type { Outgoing } from './attempt.ts'
 import { signatureHeaders } from './sign.ts'
 
 export interface Callback {

@@ -157,25 +157,6 @@ export function bind(statement: Statement<unknown>, params: Params): Value[] {
   return values
 }
 
-/**
- * unique: a unique index refused the row. busy: a lock or the queue could not be had in time. full: no disk space.
- * lost: the database is away, nothing was done. outcome_unknown: it went away while committing. damaged: the file of the
- * database cannot be read here, or is not written any more because some of it cannot.
- */
-export type DbErrorKind = 'unique' | 'busy' | 'full' | 'lost' | 'outcome_unknown' | 'damaged'
-
-/** A failure of the database that callers distinguish. Everything else is thrown as it came. */
-export class DbError extends Error {
-  override name = 'DbError'
-  constructor(
-    readonly kind: DbErrorKind,
-    message: string,
-    options?: ErrorOptions,
-  ) {
-    super(message, options)
-  }
-}
-
 /** Runs the effects that `afterCommit` collected. An effect that throws is a bug, and must not leave other callers unanswered. */
 export function runEffects(effects: (() => void)[]): void {
   for (const effect of effects) {

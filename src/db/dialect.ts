@@ -1,7 +1,6 @@
 // Everything that differs between the two engines, on one page.
 
 import { limit } from '../base/limit.ts'
-import { DbError } from './db.ts'
 
 export type Engine = 'sqlite' | 'postgres'
 
@@ -117,45 +116,6 @@ export const postgres_session = {
   lock_timeout: String(lock_ms_max),
   idle_in_transaction_session_timeout: '10000',
   default_transaction_isolation: 'read committed',
-}
-
-/** A driver's error as one of ours, or as it came when callers need not distinguish it. */
-export function translate(engine: Engine, error: unknown): unknown {
-  if (!(error instanceof Error)) return error
-  const kind = engine === 'sqlite' ? sqliteKind(error) : postgresKind(error)
-  return kind ? new DbError(kind, error.message, { cause: error }) : error
-}
-
-function sqliteKind(error: Error & { code?: string }): DbError['kind'] | null {
-  const code = error.code ?? ''
-  if (code === 'SQLITE_CONSTRAINT_UNIQUE' || code === 'SQLITE_CONSTRAINT_PRIMARYKEY') return 'unique'
-  if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')) return 'busy'
-  if (code === 'SQLITE_FULL' || code === 'SQLITE_IOERR_SHMSIZE') return 'full' // the index of the log could not grow
-  if (code.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_NOTADB') return 'damaged'
-  return null
-}
-
-/** After one of these nobody knows what is on disk: the process must not go on. */
-export function isIoError(error: unknown): boolean {
-  const code = String((error as { code?: string } | null)?.code ?? '')
-  return code.startsWith('SQLITE_IOERR') && code !== 'SQLITE_IOERR_SHMSIZE'
-}
-
-// PostgreSQL Appendix A, "Error Codes": class 08, 57P0x and 53300 mean that the server cannot be had.
-function postgresKind(error: Error & { code?: string; errno?: string }): DbError['kind'] | null {
-  const state = String(error.errno ?? '')
-  if (state === '23505') return 'unique'
-  if (['55P03', '57014', '40P01', '40001'].includes(state)) return 'busy'
-  if (state === '53100') return 'full'
-  if (/^(08...|57P0[1-5]|53300|25006)$/.test(state)) return 'lost' // 25006: read-only, as after a failover
-  if (/^ERR_POSTGRES_(CONNECTION|IDLE_TIMEOUT|LIFETIME_TIMEOUT)/.test(error.code ?? '')) return 'lost'
-  return null
-}
-
-/** Deadlock or serialization failure: the whole transaction may simply be run again. */
-export function isRetryable(error: unknown): boolean {
-  const from_driver = error instanceof DbError ? error.cause : error
-  return ['40P01', '40001'].includes(String((from_driver as { errno?: string } | null)?.errno))
 }
 
 type Settings = Record<string, string | number>

@@ -2,7 +2,7 @@
 // transaction with one COMMIT, which is one fsync. Only then is anybody answered. That makes a durable write
 // cost little more than a relaxed one.
 
-import { Database } from 'bun:sqlite'
+import type { Database } from 'bun:sqlite'
 import { existsSync, mkdirSync, realpathSync, statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Clock, Millis } from '../base/clock.ts'
@@ -10,7 +10,6 @@ import { limit } from '../base/limit.ts'
 import {
   type Awaitable,
   type Db,
-  DbError,
   type Owner,
   type Params,
   type Reader,
@@ -20,17 +19,12 @@ import {
   type Tx,
   turnOf,
 } from './db.ts'
-import { isIoError, log_bytes, translate, unsafeSqlite } from './dialect.ts'
-import {
-  Disk,
-  type DiskOptions,
-  explained,
-  isForWantOfRoom,
-  releaseReserve,
-  sizeOf,
-  spaceOf,
-} from './disk.ts'
+import { log_bytes, unsafeSqlite } from './dialect.ts'
+import { Disk, type DiskOptions } from './disk.ts'
+import { DbError, isIoError, translate } from './errors.ts'
+import { explained, sizeOf, spaceOf } from './space.ts'
 import { Connection, TurnConnection } from './sqlite-connection.ts'
+import { lockInRoom } from './sqlite-lock.ts'
 import { SqliteTx } from './sqlite-tx.ts'
 import { add, Changes, StoredBytes } from './stored.ts'
 
@@ -93,35 +87,6 @@ export function openSqlite(path: string, options: SqliteOptions): Db {
   } catch (error) {
     lock?.close()
     throw explained(error, path)
-  }
-}
-
-/** On a full disk the reserve makes the room that even the lock needs. A lock that is held needs none. */
-function lockInRoom(file: string, space: DiskOptions['space']): Database {
-  try {
-    return lockFile(`${file}.lock`)
-  } catch (error) {
-    if (!isForWantOfRoom(error, file, space)) throw error
-    releaseReserve(file)
-    return lockFile(`${file}.lock`)
-  }
-}
-
-/**
- * One server per file. The lock is an exclusive transaction on a small database beside it, so the kernel gives it
- * up when the process dies, however it dies.
- */
-function lockFile(path: string): Database {
-  const lock = new Database(path, { create: true })
-  try {
-    lock.run('pragma busy_timeout = 0')
-    lock.run('pragma journal_mode = delete')
-    lock.run('begin exclusive')
-    return lock
-  } catch (error) {
-    lock.close()
-    const held = String((error as { code?: string }).code).startsWith('SQLITE_BUSY')
-    throw held ? new Error(`another process has this database open (${path})`) : error
   }
 }
 

@@ -1,4 +1,4 @@
-// The body of every answer. A small one is handed to Bun at once. A large one goes out in pieces (deliveries.ts).
+// The body of every answer. A small one is handed to Bun at once. A large one is sent in pieces (deliveries.ts).
 
 import { limit } from '../base/limit.ts'
 

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { forEachService, TestService, type TestTenant } from '../../test/support/service.ts'
 import { openDb } from '../db/open.ts'
-import { body_bytes_max } from './upload.ts'
+import { body_bytes_max } from './body-stream.ts'
 
 interface RawAnswer {
   status: string

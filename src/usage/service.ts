@@ -2,9 +2,11 @@
 
 import type { Millis } from '../base/clock.ts'
 import type { UsageCounts } from '../contract/dependencies.ts'
-import { type Db, DbError, type Tx } from '../db/db.ts'
+import type { Db, Tx } from '../db/db.ts'
+import { DbError } from '../db/errors.ts'
+import { type Range, type Step, stepsOf, type UsageStep } from './steps.ts'
 import * as store from './store.ts'
-import { kept_ms, type Range, type Step, stepsOf, Usage, type UsageStep } from './usage.ts'
+import { kept_ms, Usage } from './usage.ts'
 
 export const purge = store.purge
 

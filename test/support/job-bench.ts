@@ -4,7 +4,7 @@
 import { KeyedSemaphore } from '../../src/base/keyed-semaphore.ts'
 import { MemoryBudget, memory_bytes_default } from '../../src/base/memory.ts'
 import { Notifier } from '../../src/base/notifier.ts'
-import type { Failure, Outcome, Outgoing } from '../../src/callbacks/deliver.ts'
+import type { Failure, Outcome, Outgoing } from '../../src/callbacks/attempt.ts'
 import type { AgentCaller } from '../../src/contract/caller.ts'
 import type { Dependencies } from '../../src/contract/dependencies.ts'
 import { keyCache } from '../../src/credentials/cache.ts'
