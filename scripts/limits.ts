@@ -4,8 +4,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { day_ms, hour_ms, minute_ms, second_ms } from '../src/base/clock.ts'
 import { type Limit, limits } from '../src/base/limit.ts'
-import { settings } from '../src/config.ts'
 import { default_plans, features } from '../src/features.ts'
+import { settings } from '../src/settings.ts'
 
 const src = join(import.meta.dir, '..', 'src')
 

@@ -5,8 +5,9 @@ import pino from 'pino'
 import { openApp } from './app.ts'
 import { systemClock } from './base/clock.ts'
 import { limit } from './base/limit.ts'
-import { type Config, ConfigError, cron_secret_characters_min, readConfig, settingsHelp } from './config.ts'
+import { type Config, readConfig } from './config.ts'
 import { sqlitePath } from './db/open.ts'
+import { ConfigError, cron_secret_characters_min, settingsHelp } from './settings.ts'
 import { version } from './version.ts'
 
 const usage = `Waystation ${version}: the backend that software agents lack.

@@ -35,7 +35,7 @@ describe('imports', () => {
     nouns,
     ['maintenance'],
     ['http'],
-    ['features.ts'],
+    ['features.ts', 'settings.ts'],
     ['site', 'config.ts'],
     ['app'],
     ['app.ts'],

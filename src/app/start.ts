@@ -1,7 +1,7 @@
 // The steps of a start that can fail. Each throws one line that names the setting to look at.
 
 import { type Clock, systemClock } from '../base/clock.ts'
-import { type Config, ConfigError } from '../config.ts'
+import type { Config } from '../config.ts'
 import type { Db } from '../db/db.ts'
 import type { DiskOptions } from '../db/disk.ts'
 import { migrate, requireCurrent } from '../db/migrate.ts'
@@ -9,6 +9,7 @@ import { openDb } from '../db/open.ts'
 import { migrations } from '../features.ts'
 import type { Log } from '../http/answers.ts'
 import { type KeptSecret, keptSecret, requireKey } from '../secrets/service.ts'
+import { ConfigError } from '../settings.ts'
 import * as tenants from '../tenants/service.ts'
 
 const damaged_message =

@@ -88,3 +88,21 @@ function isTrusted(address: string, trusted: readonly Range[]): boolean {
   const parsed = ipaddr.process(address)
   return trusted.some(([range, bits]) => parsed.kind() === range.kind() && parsed.match(range as never, bits))
 }
+
+/** Where a client on this machine finds a server that listens on every address. */
+export function reachable(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1'
+  return host === '::' ? '::1' : host
+}
+
+export function bracketed(host: string): string {
+  return host.includes(':') ? `[${host}]` : host
+}
+
+export function unbracketed(host: string): string {
+  return host.replace(/^\[|\]$/g, '')
+}
+
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host)
+}

@@ -8,8 +8,18 @@ import type { Failure, Outcome, Outgoing } from '../../src/callbacks/attempt.ts'
 import type { AgentCaller } from '../../src/contract/caller.ts'
 import type { Dependencies } from '../../src/contract/dependencies.ts'
 import { keyCache } from '../../src/credentials/cache.ts'
-import type { Awaitable, Db, Owner, Params, Reader, Statement, Tx, Value } from '../../src/db/db.ts'
-import { turnOf, unnamed } from '../../src/db/db.ts'
+import {
+  type Awaitable,
+  type Db,
+  type Owner,
+  type Params,
+  type Reader,
+  type Statement,
+  type Tx,
+  turnOf,
+  unnamed,
+  type Value,
+} from '../../src/db/db.ts'
 import { counted_quotas, default_plans, features, job_kinds } from '../../src/features.ts'
 import type { JobKind } from '../../src/jobs/kind.ts'
 import * as store from '../../src/jobs/store.ts'
