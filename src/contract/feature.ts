@@ -5,7 +5,7 @@ import type { Millis } from '../base/clock.ts'
 import type { Awaitable, Db, Reader, Tx } from '../db/db.ts'
 import type { Migration } from '../db/migrate.ts'
 import type { StoredTable } from '../db/recount.ts'
-import type { NamedRoute, Route } from './route.ts'
+import type { Route } from './route.ts'
 
 /** Plans that the service comes with; a PLANS_FILE may have others. */
 export const plan_names = ['free', 'builder', 'pro', 'enterprise'] as const
@@ -114,4 +114,12 @@ export function inOrder(features: readonly Feature[]): Feature[] {
   }
   for (const feature of features) visit(feature, [])
   return ordered
+}
+
+/** `createAgent`, `listAgents`: the export's name is what clients call it. */
+export interface NamedRoute {
+  name: string
+  route: Route
+  /** The name under which its calls are counted in the usage of a tenant; without it they are not counted. */
+  usage?: string
 }

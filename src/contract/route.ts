@@ -148,22 +148,15 @@ interface Creating<A extends readonly CallerKind[], P extends Params, Q extends 
   handle?: never
 }
 
-/** A route with its type arguments forgotten, as the server and the document see it. */
+type AnyInput = Input<Params, TObject, TObject>
+
+/** A route without its type arguments, as the server and the document see it. */
 export interface Route extends Omit<Common<readonly CallerKind[], Params, TObject, TObject>, 'auth'> {
   auth: readonly CallerKind[]
   row?: string
-  handle?: (
-    context: Context<never>,
-    input: Input<Params, TObject, TObject>,
-    raw: RawRequest,
-  ) => Awaitable<unknown>
-  prepare?: (context: Context<never>, input: Input<Params, TObject, TObject>) => Awaitable<unknown>
-  create?: (
-    tx: Tx,
-    context: Context<never>,
-    input: Input<Params, TObject, TObject>,
-    prepared: unknown,
-  ) => Awaitable<unknown>
+  handle?: (context: Context<never>, input: AnyInput, raw: RawRequest) => Awaitable<unknown>
+  prepare?: (context: Context<never>, input: AnyInput) => Awaitable<unknown>
+  create?: (tx: Tx, context: Context<never>, input: AnyInput, prepared: unknown) => Awaitable<unknown>
 }
 
 export function route<
@@ -179,12 +172,4 @@ export function route<
 /** The status of a plain result. */
 export function successStatus(route: Route): number {
   return Number(Object.keys(route.replies)[0])
-}
-
-/** `createAgent`, `listAgents`: the export's name is what clients call it. */
-export interface NamedRoute {
-  name: string
-  route: Route
-  /** The name under which its calls are counted in the usage of a tenant; without it they are not counted. */
-  usage?: string
 }

@@ -1,8 +1,9 @@
 // Every route and page as handlers for Bun.
 
 import { TurnBudget } from '../base/event-loop.ts'
+import type { NamedRoute } from '../contract/feature.ts'
 import type { Group } from '../contract/group.ts'
-import type { Method, NamedRoute } from '../contract/route.ts'
+import type { Method } from '../contract/route.ts'
 import { Exchange, type Handler, type Running, type ServerOptions } from './exchange.ts'
 import { respond, type Served } from './frame.ts'
 import { forKnownHosts, unroutedForKnownHosts } from './host.ts'

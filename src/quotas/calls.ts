@@ -6,31 +6,20 @@ import { limit } from '../base/limit.ts'
 import { Repeat } from '../base/repeat.ts'
 import type { TenantFacts } from '../contract/caller.ts'
 import type { MonthlyCalls, Plans } from '../contract/dependencies.ts'
-import { exceeded, limitOf, monthOf } from './quota.ts'
+import { count, type Entry, usedOf } from './call-count.ts'
+import { limitOf, monthOf } from './quota.ts'
 
 /** How often counts are written. */
 const write_every_ms = 1_000
+
 /** How old the count of the other nodes may be. */
 const fresh_ms = 1_000
+
 /** A tenant that does not call is forgotten after this long, far longer than anybody waits for a look. */
 const idle_ms = 60_000
+
 /** Tenants whose counts are written at once. */
 const writes_max = limit('quotas.calls_written', 16, 'rows', 'Tenants whose calls one transaction writes.')
-
-interface Entry {
-  tenant_id: string
-  month: string
-  /** The number in the database when it was last read. */
-  known: number
-  /** Counted here since; `writing` is on its way. */
-  unwritten: number
-  writing: number
-  looked_at: number
-  asked_at: number
-  /** A look or a write under way: they exclude each other, so that nothing is counted twice or not at all. */
-  busy: Promise<void> | null
-  looking: boolean
-}
 
 /** Where the counts of all nodes are added up. */
 export interface CallCounts {
@@ -171,13 +160,3 @@ export class Calls implements MonthlyCalls {
 
 /** The caller that began it gets the failure. */
 function nothing(): void {}
-
-/** Throws QUOTA_EXCEEDED; a call that is refused is not counted. */
-function count(entry: Entry, limit: number | null): void {
-  if (limit !== null && usedOf(entry) >= limit) throw exceeded('api_calls_per_month', usedOf(entry), limit)
-  entry.unwritten += 1
-}
-
-function usedOf({ known, writing, unwritten }: Entry): number {
-  return known + writing + unwritten
-}
