@@ -36,12 +36,12 @@ export interface Config {
   cors_origins: readonly string[]
   trusted_proxies: readonly Range[]
   plans: Plans
-  /** For request bodies and answers in memory at once. */
+  /** Request bodies and answers in memory at once. */
   memory_bytes_max: number
   log_level: LogLevel
   /** Bytes of disk that are kept free; 0: none. Null: by the size of the disk. */
   disk_reserve_bytes: number | null
-  /** HOST and PUBLIC_URL are loopback and no proxy is trusted: nobody but this machine is served. */
+  /** HOST and PUBLIC_URL are loopback and no proxy is trusted: only this machine is served. */
   loopback_only: boolean
 }
 

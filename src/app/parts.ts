@@ -1,4 +1,4 @@
-// The parts of the service: the dependencies of handlers, the workers of due jobs, the request handlers.
+// The parts of the service: the dependencies of handlers, the sender of callbacks, the request handlers.
 
 import { HeavyReads } from '../base/heavy-reads.ts'
 import { KeyedSemaphore } from '../base/keyed-semaphore.ts'
@@ -58,7 +58,7 @@ export function egressOf(config: Config, db: Db, state: State) {
   return { policy, sender: new Sender(policy, db.clock) }
 }
 
-/** The dependencies of handlers, and what of them is started and stopped. */
+/** The dependencies of handlers, and those of them that are started and stopped. */
 export function dependenciesOf(
   { config, db, state, facts }: { config: Config; db: Db; state: State; facts: Facts },
   policy: EgressPolicy,
@@ -129,7 +129,7 @@ export function handlersOf(
   )
 }
 
-/** Made once for each address, which is once. */
+/** The OpenAPI document as text, made once for each address of the service. */
 function openapiTexts(): (public_url: string) => string {
   const made = new Map<string, string>()
   return (public_url) => {

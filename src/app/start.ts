@@ -20,7 +20,7 @@ export interface AppOptions {
   log: Log
   /** The disk failed under a write. */
   onFatal: (error: unknown) => void
-  /** How much room the disk of the database has; asked of the system unless given. */
+  /** The room on the disk of the database; read from the system unless given. */
   space?: DiskOptions['space']
 }
 
@@ -55,7 +55,7 @@ export async function openDatabase(config: Config, options: AppOptions): Promise
 
 /** Returns the schema version that now holds. Throws when this service must not work on the database. */
 export async function requireUsable(db: Db, config: Config, secret_key: KeptSecret): Promise<number> {
-  // Nothing is written to a damaged file: what of it can be read is served.
+  // Nothing is written to a damaged file; what can be read of it is served.
   const is_damaged = db.trouble()?.kind === 'damaged'
   const schema_version = await (is_damaged ? requireCurrent(db, migrations) : migrate(db, migrations))
   await requireKey(db, secret_key.value)

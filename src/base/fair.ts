@@ -5,9 +5,9 @@ import { FairRows, Held, type Place } from './fair-rows.ts'
 export interface FairLimits {
   /** Permits that are out at once. */
   running_max: number
-  /** Of these, kept for keys that hold none: one that comes does not wait for another's work to end. */
+  /** Permits of these that are kept for keys that hold none, so that a new key does not wait for another's work. */
   reserve: number
-  /** Of the permits, how many may be out at once for one row of one key. */
+  /** Permits that may be out at once for one row of one key. */
   row_running_max: number
   /** Places that wait at once. */
   waiting_max: number
@@ -15,11 +15,11 @@ export interface FairLimits {
 
 interface Line {
   running: number
-  /** Of this key, those that wait for a row included. */
+  /** Places of this key that wait, those that wait for a row included. */
   waiting: number
-  /** Those that wait for a permit alone, in order. */
+  /** Places that wait for a permit alone, in order. */
   ready: Set<Held>
-  /** When it was given a permit last, as a number that rises; at first just before the last that was given. */
+  /** The number of the last permit that it got; at first just before the last that any key got. */
   served: number
 }
 
@@ -27,7 +27,7 @@ export class FairQueue {
   /** Keys with a permit or a place. */
   readonly #lines = new Map<string, Line>()
   readonly #rows: FairRows
-  /** How many wait of each group that has any waiting. */
+  /** Places that wait, by group; a group without any is absent. */
   readonly #waiting_of_group = new Map<string, number>()
   #running = 0
   #waiting = 0
@@ -68,7 +68,7 @@ export class FairQueue {
     return place
   }
 
-  /** Returns the permit, or gives up the wait. Once for each place. */
+  /** Releases the permit, or ends the wait. Called once for each place. */
   leave(place: Place): void {
     const held = place as Held
     const line = this.#lines.get(held.key)!
@@ -100,7 +100,7 @@ export class FairQueue {
     else this.#waiting_of_group.set(group, waiting)
   }
 
-  /** Behind the keys that have waited since an earlier permit: a key that comes back again and again overtakes nobody. */
+  /** Behind the keys that have waited since an earlier permit, so that a key that returns often overtakes none. */
   #newLine(): Line {
     return { running: 0, waiting: 0, ready: new Set(), served: this.#served - 0.5 }
   }
@@ -139,7 +139,7 @@ export class FairQueue {
   }
 }
 
-/** The key with fewest, and of those the one that waited longest since its last. */
+/** True for the key with fewer permits, or with as many and an earlier last one. */
 function isBefore(one: Line, other: Line): boolean {
   return one.running < other.running || (one.running === other.running && one.served < other.served)
 }

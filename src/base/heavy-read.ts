@@ -7,7 +7,7 @@ const kept_ms_max = limit(
   'heavy_reads.kept_ms',
   1_000,
   'milliseconds',
-  'How long an answer that is being sent counts as a heavy read of its tenant, so that a tenant has few pages in memory; a slow client keeps others of its tenant no longer from reading.',
+  'How long an answer that is being sent counts as a heavy read of its tenant, so that a tenant has few pages in memory; past it a slow client no longer keeps others of its tenant from reading.',
 )
 
 /** The right of one request to read. */
@@ -21,7 +21,7 @@ export class Permit {
     private readonly gone: AbortSignal,
   ) {}
 
-  /** Waits for it; rejects when the client is gone, or there is none in time. */
+  /** Waits for the permit; rejects when the client is gone, or there is none in time. */
   async acquire(ms_max: number | null = null): Promise<void> {
     await this.reads.acquire(this.tenant_id, this.gone, ms_max)
     this.#held = 'node'
@@ -36,8 +36,8 @@ export class Permit {
   }
 
   /**
-   * Was used to read what is being sent now. Other tenants may read at once; it counts as a read of its own tenant until
-   * that was taken, and not for long in any case.
+   * Called when the rows were read and are being sent. Other tenants may read at once; it counts as a read of its own
+   * tenant until they were sent, and not for long in any case.
    */
   releaseSoon(): void {
     if (this.#held !== 'node') return

@@ -49,7 +49,7 @@ interface Line {
 }
 
 export class HeavyReads {
-  /** Tenants that have a permit or wait for one; whose turn was last stands last. */
+  /** Tenants that have a permit or wait for one; the one that had the last turn stands last. */
   readonly #lines = new Map<string, Line>()
   readonly #turns = new Turns(1)
   #running = 0
@@ -57,7 +57,7 @@ export class HeavyReads {
 
   /**
    * A permit, once there is one and a turn of the event loop has shown that the client is still there. Throws
-   * UNAVAILABLE when too many wait or there is none in time, and REQUEST_TIMEOUT, which nobody reads, when the client is gone.
+   * UNAVAILABLE when too many wait or there is none in time, and REQUEST_TIMEOUT when the client is gone.
    */
   async enter(tenant_id: string, gone: AbortSignal): Promise<Permit> {
     const waiting_of_tenant = this.#lines.get(tenant_id)?.waiting.size ?? 0
@@ -91,7 +91,7 @@ export class HeavyReads {
     this.#startAll()
   }
 
-  /** Releases the rest after `releaseOfNode`. */
+  /** Releases the tenant's part after `releaseOfNode`. */
   releaseOfTenant(tenant_id: string): void {
     this.#lines.get(tenant_id)!.running -= 1
     this.#forget(tenant_id)
@@ -141,7 +141,7 @@ export class HeavyReads {
     while (this.#running < running_max && this.#startNext()) {}
   }
 
-  /** Starts the oldest request of the tenant whose turn it is. False when nobody can start. */
+  /** Starts the oldest request of the tenant whose turn it is. False when none can start. */
   #startNext(): boolean {
     for (const [tenant_id, line] of this.#lines) {
       if (line.waiting.size === 0 || !this.#hasPermit(line)) continue
@@ -166,7 +166,7 @@ function noPermit(): ApiError {
   return new ApiError('UNAVAILABLE', { retry_after_seconds: 1 })
 }
 
-/** The answer is for nobody, and no fault of ours. */
+/** Not an error of the service: there is no client to read the answer. */
 function clientIsGone(): ApiError {
   return new ApiError('REQUEST_TIMEOUT')
 }

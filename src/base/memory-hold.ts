@@ -28,9 +28,9 @@ export interface Hold {
   shrink(bytes: number): void
   /** Bytes arrived, or were taken by the receiver. */
   progress(): void
-  /** The tenant became known, once. False when its share has no room for what is held: then nothing was changed. */
+  /** Names the tenant, once it is known. False when its share has no room for what is held: then nothing was changed. */
   assign(tenant_id: string): boolean
-  /** It is not cut off from now on: what it holds is in use and has no sender to wait for. */
+  /** Keeps it from being cut off from now on: what it holds is in use and has no sender to wait for. */
   pin(): void
   /** Releases all of it. May be called again. */
   release(): void
@@ -65,7 +65,7 @@ export class BudgetHold implements Hold {
   }
 
   grow(bytes: number): boolean {
-    if (!Number.isSafeInteger(bytes)) throw new Error(`no number of bytes: ${bytes}`)
+    if (!Number.isSafeInteger(bytes)) throw new Error(`not a number of bytes: ${bytes}`)
     if (this.is_cut) return false
     const accounts = this.bytes > 0 ? this.#accounts : this.budget.accountsOf(this.#owner)
     const found = this.#makeRoom(accounts, bytes)
@@ -132,7 +132,7 @@ export class BudgetHold implements Hold {
     }
   }
 
-  /** Cuts off who has gone longest without progress, until there is room in each. Nobody, when one cannot have room. */
+  /** Cuts off the holders that have gone longest without progress, until each account has room; none, when one cannot. */
   #makeRoom(accounts: readonly Account[], bytes: number): boolean {
     if (!accounts.every((account) => this.#couldHaveRoom(account, bytes))) return false
     for (const account of accounts) {

@@ -1,5 +1,5 @@
 // The memory of requests and answers in flight: bodies that arrive or wait for the database, answers that are not
-// read yet. It is shared out, so that nobody takes all of it by being slow.
+// read yet. It is shared out, so that no slow client takes all of it.
 
 import type { Clock } from './clock.ts'
 import { ApiError } from './errors.ts'
@@ -73,12 +73,12 @@ export class MemoryBudget {
     return this.#tenants.size + this.#addresses.size
   }
 
-  /** `cut` is called at most once, and must let go of what is held. It must not throw. */
+  /** `cut` is called at most once; it drops what is held, and must not throw. */
   hold(owner: Owner, cut: () => void): Hold {
     return new BudgetHold(this, owner, cut)
   }
 
-  /** Counts a small body without an object: a caller that gets true calls `releaseSmall` with the same number. */
+  /** Counts a small body without an object. After true, the caller calls `releaseSmall` with the same number. */
   takeSmall(bytes: number): boolean {
     if (this.#small_bytes + bytes > this.#small_bytes_max) return false
     this.#small_bytes += bytes

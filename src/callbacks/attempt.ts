@@ -17,8 +17,8 @@ import type { Pool } from './pool.ts'
 export type FailureClass = 'dns' | 'refused' | 'timeout' | 'tls' | 'blocked' | 'too_large' | 'status'
 
 /**
- * `status`: null when no answer came. `error`: null when `ok`; `untried` when nothing was done, for the name could not
- * be looked up yet: that was no attempt. `duration_ms`: until the header block was in.
+ * `status`: null when no answer came. `error`: null when `ok`; `untried` when nothing was done, because the name
+ * could not be looked up yet: then it was not an attempt. `duration_ms`: until the header block was in.
  */
 export type Outcome = { ok: boolean; status: number | null; error: Failure | null; duration_ms: number }
 
@@ -27,7 +27,7 @@ export type Failure = FailureClass | 'untried'
 export interface Outgoing {
   method: string
   url: string
-  /** Host, Content-Length and whatever concerns the connection is written here; those in `headers` are dropped. */
+  /** Host, Content-Length and the headers of the connection are written here; those in `headers` are dropped. */
   headers: Record<string, string>
   body: string | Uint8Array
 }
@@ -115,7 +115,7 @@ export class Attempt {
   /**
    * A kept connection may have been closed by the receiver just before it was used again. When not one byte of an
    * answer came, the request is sent once more within the same deadline, as clients of HTTP commonly do: over a fresh
-   * connection, for the idle ones of this key are closed first, so this happens once.
+   * connection: the idle ones of this key are closed first, so this happens once.
    */
   #broken(request: http.ClientRequest, error: Error, target: Target): void {
     if (this.#settled) return
@@ -145,7 +145,7 @@ export class Attempt {
   }
 }
 
-/** Those that describe one connection or one message (RFC 9110 section 7.6.1) and so are ours to write. */
+/** Headers of one connection or one message (RFC 9110 section 7.6.1), which the service writes itself. */
 const connection_headers = new Set([
   ...['host', 'content-length', 'transfer-encoding', 'trailer', 'te', 'expect'],
   ...['connection', 'keep-alive', 'proxy-connection', 'upgrade'],

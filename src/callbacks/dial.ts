@@ -1,4 +1,4 @@
-// Connections to exactly the addresses that were checked, one after the other until one stands.
+// Connects to exactly the addresses that were checked, one after the other until one answers.
 
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectTls } from 'node:tls'
@@ -8,7 +8,7 @@ import type { PoolSettings } from './pool.ts'
 import { isSame, parseAddress } from './ranges.ts'
 import { hostOf, portOf } from './url-rules.ts'
 
-/** Why no answer came. The classes are explained at `Outcome`. */
+/** The reason that there is no connection. The classes are explained at `FailureClass`. */
 export type ConnectionFailure = 'refused' | 'tls' | 'blocked'
 
 export interface Peer {
@@ -66,7 +66,7 @@ export class Dial {
     this.#try(0, settings)
   }
 
-  /** Ends a connection that is still being made; one that stands is not concerned. */
+  /** Ends a connection that is still being made; one that is open stays. */
   abandon(): void {
     this.#finish('refused')
   }
@@ -117,7 +117,7 @@ function peersOf({ url, addresses }: Target): Peer[] {
   return tried.map((address) => ({ address, port: portOf(url), server_name }))
 }
 
-/** The last look at where a request would go, before a byte of it is written. */
+/** True when the socket is connected to this address: the last check before a byte is written. */
 function leadsTo(socket: Socket, address: string): boolean {
   const reached = parseAddress(socket.remoteAddress ?? '')
   return reached !== null && isSame(reached, parseAddress(address)!)

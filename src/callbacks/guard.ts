@@ -8,7 +8,7 @@ import { isListening, isOwnAddress, isOwnHost, isUnder, type Listening, ownOf } 
 import { type Address, type AllowRange, isAllowed, isPublic, parseAddress } from './ranges.ts'
 import { hostOf, isDomainName, nameRestriction, portOf, portRestriction, textRefusal } from './url-rules.ts'
 
-/** All A and AAAA answers as text. None, or a throw, when the name does not resolve; null when nobody was asked. */
+/** All A and AAAA answers as text. None, or a throw, when the name does not resolve; null when it was not looked up. */
 export type Resolver = (tenant_id: string, name: string, purpose: Purpose) => Promise<string[] | null>
 
 export interface EgressPolicy {
@@ -27,7 +27,7 @@ export interface EgressPolicy {
 /** `addresses`: the checked addresses to connect to; the name in `url` stays for Host and TLS. */
 export type Target = { url: URL; addresses: string[] }
 export type Judged = { ok: true; target: Target } | { ok: false; why: Refusal; message: string }
-/** `untried`: it was not this name's turn to be looked up. */
+/** `untried`: there was no permit to look the name up. */
 type Refusal = 'blocked' | 'dns' | 'untried'
 
 /** The verdict before a look-up. */
@@ -59,7 +59,7 @@ export function systemInterfaces(): string[] {
   return Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map(({ address }) => address))
 }
 
-/** The truth, for one attempt. Exactly one look-up for a name, none for a literal. */
+/** The verdict for one attempt. Exactly one look-up for a name, none for an address. */
 export async function judge(policy: EgressPolicy, tenant_id: string, text: string): Promise<Judged> {
   const judged = judgeUrl(policy, text)
   if (!judged.ok) return { ok: false, why: 'blocked', message: judged.message }
@@ -90,7 +90,7 @@ export async function refusalAtCreation(
   return addressesRefusal(policy, candidate, addresses ?? [])
 }
 
-/** A name that does not resolve, for whatever reason, has no answers. */
+/** The answers for a name; none when it does not resolve, for any reason. */
 async function answersFor(
   policy: EgressPolicy,
   tenant_id: string,
@@ -146,7 +146,7 @@ function candidateRefusal(policy: EgressPolicy, candidate: Candidate): string | 
   return could_be_allowed ? null : restriction
 }
 
-/** Any bad answer blocks: who connects next may be given another one of them. */
+/** Any forbidden answer blocks, because the next connection may get another of the answers. */
 function addressesRefusal(policy: EgressPolicy, candidate: Candidate, answers: string[]): string | null {
   if (answers.length > addresses_max) return 'must lead to a public address'
   let read: string[] | null = null

@@ -1,5 +1,5 @@
-// How many names are looked up at once. The owner of a name decides how long its DNS server takes, so a look-up needs a
-// permit, and a tenant whose look-ups hang leaves permits for the others.
+// Look-ups of names, of which only some run at once. The owner of a name decides how long its DNS server takes, so a
+// look-up needs a permit, and a tenant whose look-ups hang leaves permits for the others.
 
 import { limit } from '../base/limit.ts'
 import { Permits } from '../base/permits.ts'
@@ -38,7 +38,7 @@ const permit_wait_ms_max = limit(
   'dns.attempt_wait',
   5_000,
   'milliseconds',
-  'How long an attempt waits for its turn to look its name up. Past it the job is put back: it was no attempt.',
+  'How long an attempt waits for its turn to look its name up. Past it the job is put back without an attempt.',
 )
 export const creation_look_ups_max = limit(
   'dns.creations',
@@ -91,7 +91,7 @@ export class Lookups {
     return purpose === 'attempt' ? this.#forAttempt(tenant_id, name) : this.#atCreation(tenant_id, name)
   }
 
-  /** The creation of a URL does not wait for a permit: the attempt is where it counts. */
+  /** The creation of a URL does not wait for a permit: the check at the attempt is the one that counts. */
   async #atCreation(tenant_id: string, name: string): Promise<string[] | null> {
     if (!this.#creations.mayAcquire(tenant_id)) return null
     this.#creations.acquire(tenant_id)

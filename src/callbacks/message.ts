@@ -1,4 +1,4 @@
-// The signed request that tells a receiver of an event.
+// The signed request that reports an event to a receiver.
 
 import { type Millis, second_ms } from '../base/clock.ts'
 import { version } from '../version.ts'

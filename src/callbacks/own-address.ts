@@ -39,7 +39,7 @@ export function ownOf(public_url: string): Own {
   return remembered
 }
 
-/** A proxy in front of us may decode `%2e` and `%2f` and then climb out of /hook: such a path is none of it. */
+/** A proxy in front of us may decode `%2e` and `%2f` and then climb out of /hook: such a path is not under it. */
 export function isUnder(hook_path: string, url: URL): boolean {
   if (!url.pathname.startsWith(hook_path)) return false
   const segments = url.pathname.replace(/%2e/gi, '.').split(/\/|%2f|%5c/i)

@@ -1,11 +1,11 @@
-// Connections: made to a checked address only, looked at once more when they stand, kept for a few seconds.
+// Connections to checked addresses, kept for a few seconds to be used again.
 
 import http from 'node:http'
 import type { Socket } from 'node:net'
 import { type Connect, type Dial, DialError } from './dial.ts'
 
 export interface PoolSettings {
-  /** Part of it is what each address but the last of a name may take. */
+  /** Each address of a name but the last may take a part of it. */
   deadline_ms: number
   /** How long an unused connection is kept. */
   idle_ms: number
@@ -49,7 +49,7 @@ export class Pool extends http.Agent {
     })
   }
 
-  /** True once answers have to close their connections. */
+  /** True when a connection must be closed after its answer. */
   isFull(): boolean {
     const { totalSocketCount } = this as unknown as { totalSocketCount: number }
     return totalSocketCount > this.settings.connections_kept_max

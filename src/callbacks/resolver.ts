@@ -1,5 +1,5 @@
 // Names to addresses, from /etc/hosts and DNS, with resolv.conf's search and ndots. The system's own resolver,
-// getaddrinfo, runs on a few threads, and a handful of names whose servers are silent stops it for everybody. Here
+// getaddrinfo, runs on a few threads, and a few names whose servers are silent stop it for the whole process. Here
 // look-ups run beside each other, and each ends at its limit.
 
 import { Resolver as DnsClient } from 'node:dns/promises'
@@ -100,7 +100,7 @@ export class SystemResolver {
   }
 }
 
-/** The name is not there, or not for this server: the next one of the search list is asked for. */
+/** The name does not exist, or not for this server: the next name of the search list is tried. */
 const absent_codes = new Set(['ENOTFOUND', 'ENODATA', 'ESERVFAIL', 'EREFUSED'])
 
 class Query {
@@ -109,7 +109,7 @@ class Query {
 
   constructor(private readonly dns: DnsClient) {}
 
-  /** Of the first of these names that has any. */
+  /** The addresses of the first of these names that has any. */
   async addressesOf(names: string[]): Promise<string[]> {
     for (const name of names) {
       const { addresses, is_absent } = await this.#ask(name)

@@ -11,7 +11,7 @@ import type { Route } from './route.ts'
 export const plan_names = ['free', 'builder', 'pro', 'enterprise'] as const
 export type PlanName = (typeof plan_names)[number]
 
-/** A number per plan that a feature asks for. `null` is unlimited. */
+/** A limit per plan that a feature declares. `null` is unlimited. */
 export interface PlanLimit {
   /** `kv_keys`: the name in plans, in the quota object and in errors. */
   name: string
@@ -45,7 +45,7 @@ export interface Swept {
 /** Removes rows of a tenant that is being purged, a bounded number a call; returns how many. */
 export type Purge = (tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) => Awaitable<number>
 
-/** The rows that a purge is about: each is locked first in every step, and removed last. */
+/** The rows of purgeable tenants: each is locked first in every step, and removed last. */
 export interface Purgeable {
   due(q: Reader, now: Millis, rows_max: number): Awaitable<{ tenant_id: string }[]>
   /** False when the tenant was restored, or is gone. */
@@ -95,8 +95,8 @@ function isRoute(value: unknown): value is Route {
 }
 
 /**
- * In an order in which every feature comes after those that its rows point to, and otherwise in the given one. Throws for a
- * name that no feature has, and for a circle.
+ * In an order in which every feature comes after those that its rows point to, and otherwise in the given one. Throws
+ * for a name that no feature has, and for a circle.
  */
 export function inOrder(features: readonly Feature[]): Feature[] {
   const by_name = new Map(features.map((feature) => [feature.name, feature]))

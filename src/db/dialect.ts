@@ -66,7 +66,7 @@ const words: Record<Engine, Record<string, string>> = {
 const log_pages = 4_000
 export const log_bytes = log_pages * (4_096 + 24)
 
-/** How every SQLite connection is set up; the settings that durability depends on are read back and judged by `unsafeSqlite`. */
+/** The set-up of every SQLite connection; the settings that durability depends on are read back and judged by `unsafeSqlite`. */
 export const sqlite_pragmas = [
   'pragma busy_timeout = 5000',
   'pragma journal_mode = wal',
@@ -79,7 +79,7 @@ export const sqlite_pragmas = [
   'pragma temp_store = memory',
 ]
 
-/** How long a caller waits for PostgreSQL. The server ends a statement a little earlier, and a wait for a lock before. */
+/** The time that a caller waits for PostgreSQL. The server ends a statement a little earlier, and a wait for a lock before. */
 export const answer_ms_max = limit(
   'postgres.answer_ms',
   2_800,
@@ -120,7 +120,7 @@ export const postgres_session = {
 
 type Settings = Record<string, string | number>
 
-/** Why this SQLite set-up could lose an acknowledged write, or null when it cannot. */
+/** The reason that this SQLite set-up could lose an acknowledged write, or null when it cannot. */
 export function unsafeSqlite(settings: Settings): string | null {
   if (olderThan(String(settings.sqlite_version), '3.51.3')) {
     return `SQLite ${settings.sqlite_version} has the WAL-reset bug; 3.51.3 or newer is needed`
@@ -133,7 +133,7 @@ export function unsafeSqlite(settings: Settings): string | null {
   return null
 }
 
-/** Why this PostgreSQL set-up could lose an acknowledged write or sort wrongly, or null when it cannot. */
+/** The reason that this PostgreSQL set-up could lose an acknowledged write or sort wrongly, or null when it cannot. */
 export function unsafePostgres(settings: Settings): string | null {
   for (const name of ['fsync', 'full_page_writes']) {
     if (settings[name] !== 'on') return `${name} is ${settings[name]}, not on`

@@ -1,4 +1,4 @@
-// The disk of a SQLite database: a reserve is kept free, so that deletes, sweeps and settling go on when it is full.
+// The disk of a SQLite database: a reserve is kept free, so that deletes, sweeps and settling continue when it is full.
 // Part of the reserve is a file, because other programs fill disks as well: it is released when SQLite finds no room.
 
 import { rmSync } from 'node:fs'
@@ -84,7 +84,7 @@ export class Disk {
     this.#grown_since_look += bytes
   }
 
-  /** True when so much grew since the last look that another one is due. */
+  /** True when the database grew enough since the last look that another is due. */
   get look_due(): boolean {
     const enough = Math.max(mib, (this.#reserve_bytes - this.#file_bytes) / 4)
     return this.#reserve_bytes > 0 && this.#grown_since_look > enough
@@ -92,7 +92,7 @@ export class Disk {
 
   /** `reusable`: bytes that the database has free within its files, less what it will still take of the disk. */
   look(reusable: number): void {
-    this.#held = sizeOf(this.#file) // somebody may have removed it
+    this.#held = sizeOf(this.#file) // it may have been removed
     const left = this.free + this.#held + reusable
     this.#grown_since_look = 0
     this.#full = this.#reserve_bytes > 0 && left < this.#reserve_bytes
@@ -104,7 +104,7 @@ export class Disk {
     return this.release()
   }
 
-  /** Gives the file up; false when there is none, or it cannot be removed. Never throws. */
+  /** Removes the file; false when there is none, or it cannot be removed. Never throws. */
   release(): boolean {
     this.#making = false
     removed(this.#unfinished)
@@ -124,7 +124,7 @@ export class Disk {
       await rename(this.#unfinished, this.#file)
       this.#held = this.#file_bytes
     } catch {
-      // No room after all: it is tried again later.
+      // There was no room: it is tried again later.
       removed(this.#unfinished)
     } finally {
       this.#making = false
@@ -148,7 +148,7 @@ function reserveOf(database: string): string {
   return `${database}.reserve`
 }
 
-/** Gives up the reserve of a database that nobody has open. */
+/** Removes the reserve of a database that no process has open. */
 export function releaseReserve(database: string): void {
   removed(reserveOf(database))
 }

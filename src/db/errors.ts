@@ -4,8 +4,8 @@ import type { Engine } from './dialect.ts'
 
 /**
  * unique: a unique index refused the row. busy: a lock or the queue could not be had in time. full: no disk space.
- * lost: the database is away, nothing was done. outcome_unknown: it went away while committing. damaged: the file of the
- * database cannot be read here, or is not written any more because some of it cannot.
+ * lost: the database is away, nothing was done. outcome_unknown: it went away while committing. damaged: the file of
+ * the database cannot be read here, or is not written any more because some of it cannot.
  */
 export type DbErrorKind = 'unique' | 'busy' | 'full' | 'lost' | 'outcome_unknown' | 'damaged'
 
@@ -37,13 +37,13 @@ function sqliteKind(error: Error & { code?: string }): DbError['kind'] | null {
   return null
 }
 
-/** After one of these nobody knows what is on disk: the process must not go on. */
+/** True for an error after which the content of the disk is unknown: the process must not continue. */
 export function isIoError(error: unknown): boolean {
   const code = String((error as { code?: string } | null)?.code ?? '')
   return code.startsWith('SQLITE_IOERR') && code !== 'SQLITE_IOERR_SHMSIZE'
 }
 
-// PostgreSQL Appendix A, "Error Codes": class 08, 57P0x and 53300 mean that the server cannot be had.
+// PostgreSQL Appendix A, "Error Codes": class 08, 57P0x and 53300 mean that the server is not available.
 function postgresKind(error: Error & { code?: string; errno?: string }): DbError['kind'] | null {
   const state = String(error.errno ?? '')
   if (state === '23505') return 'unique'
@@ -54,7 +54,7 @@ function postgresKind(error: Error & { code?: string; errno?: string }): DbError
   return null
 }
 
-/** Deadlock or serialization failure: the whole transaction may simply be run again. */
+/** True for a deadlock or serialization failure: the whole transaction may be run again. */
 export function isRetryable(error: unknown): boolean {
   const from_driver = error instanceof DbError ? error.cause : error
   return ['40P01', '40001'].includes(String((from_driver as { errno?: string } | null)?.errno))

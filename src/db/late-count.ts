@@ -1,4 +1,4 @@
-// The stored bytes of one PostgreSQL transaction: kept in memory until a tenant's sum has grown large.
+// The stored bytes of one PostgreSQL transaction: kept in memory until a tenant's sum is large.
 
 import { limit } from '../base/limit.ts'
 import type { Tx } from './db.ts'
@@ -18,7 +18,7 @@ export class LateCount {
 
   constructor(private readonly stored: StoredBytes) {}
 
-  /** Last in the transaction: writes the sums that have grown large. In one order, so that no two wait for each other. */
+  /** Writes the large sums, as the last step of the transaction. In one order, so that no two wait for each other. */
   async write(tx: Pick<Tx, 'one'>): Promise<void> {
     for (const [tenant_id, bytes] of [...this.changes.all()].sort(byTenant)) {
       const waiting = this.stored.unwritten(tenant_id) + bytes
@@ -27,7 +27,7 @@ export class LateCount {
     }
   }
 
-  /** The same for all that waits. */
+  /** The same for all sums that wait. */
   async writeWaiting(tx: Pick<Tx, 'one'>, tenant_ids: readonly string[]): Promise<void> {
     for (const tenant_id of tenant_ids.toSorted()) await this.#writeOne(tx, tenant_id, 0)
   }

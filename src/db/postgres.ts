@@ -250,7 +250,7 @@ class PostgresDb implements Db {
     throw new Error('PostgreSQL is checked with its own tools: pg_amcheck, and data checksums')
   }
 
-  /** Counts that cannot be written wait on; the others are written all the same. Throws the last failure. */
+  /** Counts that cannot be written keep waiting; the others are written. Throws the last failure. */
   async maintain(): Promise<void> {
     const waiting = this.#stored.waiting()
     let failure: unknown = null
@@ -312,8 +312,8 @@ class PostgresDb implements Db {
   }
 
   /**
-   * A server that says nothing at all keeps its connections open, and callers that ask through them wait for ever. They are
-   * given up, which ends what runs on them, and others are opened.
+   * A server that says nothing at all keeps its connections open, and callers that use them wait for ever. The pool
+   * is closed, which ends what runs on it, and another is opened.
    */
   #watched(): Timer {
     let silent_looks = 0
@@ -324,10 +324,10 @@ class PostgresDb implements Db {
       silent_looks = is_silent ? silent_looks + 1 : 0
       if (silent_looks < silent_looks_max || this.#closed) return
       silent_looks = 0
-      const given_up = this.#pool
+      const silent_pool = this.#pool
       this.#pool = this.#openPool()
       this.#queries = new Queries(this.#pool, this.#traffic)
-      given_up.close({ timeout: 0 }).catch(() => {})
+      silent_pool.close({ timeout: 0 }).catch(() => {})
     }, watch_ms)
     watch.unref()
     return watch

@@ -36,7 +36,7 @@ export function sizeOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0
 }
 
-/** Why the database at this path cannot be opened: one line that names the file and says what to do about it. */
+/** The reason that the database at this path cannot be opened: one line that names the file and says what to do. */
 export function explained(error: unknown, path: string): unknown {
   const code = String((error as { code?: string }).code ?? '')
   const message = (error as Error).message

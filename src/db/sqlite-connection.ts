@@ -96,7 +96,7 @@ export class Connection implements Reader {
 
 /**
  * Taking and releasing SQLite's read lock is half the cost of a small read, so the reads of one turn of the event loop
- * share it. Whoever commits ends the turn before: what is acknowledged is seen by every read that begins after it, and
+ * share it. A commit first ends the turn: what is acknowledged is seen by every read that begins after it, and
  * the log can be checkpointed.
  */
 export class TurnConnection extends Connection {

@@ -16,8 +16,8 @@ export function lockInRoom(file: string, space: DiskOptions['space']): Database 
 }
 
 /**
- * One server per file. The lock is an exclusive transaction on a small database beside it, so the kernel gives it
- * up when the process dies, however it dies.
+ * One server per file. The lock is an exclusive transaction on a small database beside it, so the kernel releases
+ * it when the process dies, however it dies.
  */
 function lockFile(path: string): Database {
   const lock = new Database(path, { create: true })

@@ -1,4 +1,4 @@
-// How many bytes each tenant stores. A transaction says by how much it changes that; the driver adds it to the tenant's
+// The bytes that each tenant stores. A transaction says by how much it changes them; the driver adds it to the tenant's
 // counter. SQLite writes the sum of a commit within that commit, so that it is exact. On PostgreSQL that would make all
 // writes of a tenant wait for one row: there a node keeps sums in memory and writes them once a second, and as soon as
 // one has grown large.
@@ -22,7 +22,7 @@ export function textBytes(text: string | null): number {
   return text === null ? 0 : Buffer.byteLength(text)
 }
 
-/** The sum of what statements answer for the rows they changed or removed. */
+/** The sum of the bytes of rows that a statement changed or removed. */
 export function bytesOf(rows: readonly { bytes: number }[]): number {
   return rows.reduce((sum, { bytes }) => sum + bytes, 0)
 }
@@ -34,12 +34,12 @@ const ADD = sql<{ used: number }>(
    returning used`,
 )
 
-/** Adds to the tenant's counter, which does not fall below 0; answers the sum, null when the tenant has none. */
+/** Adds to the tenant's counter, which does not fall below 0; returns the sum, null when the tenant has no counter. */
 export async function add(tx: Pick<Tx, 'one'>, tenant_id: string, bytes: number): Promise<number | null> {
   return (await tx.one(ADD, { tenant_id, bytes }))?.used ?? null
 }
 
-/** How long a sum that the database answered is believed. */
+/** The time for which a sum from the database is trusted. */
 const fresh_ms = second_ms
 const entries_max = limit(
   'storage.tenants_remembered',
@@ -81,12 +81,12 @@ export class StoredBytes {
     return [...this.#entries].filter(([, { unwritten }]) => unwritten !== 0).map(([tenant_id]) => tenant_id)
   }
 
-  /** Committed, to be written later. */
+  /** Keeps a committed change, to be written later. */
   keep(tenant_id: string, bytes: number): void {
     this.#entryOf(tenant_id).unwritten += bytes
   }
 
-  /** The waiting bytes are on their way: `written` or `failed` must follow. */
+  /** Marks the waiting bytes as being written: `written` or `failed` must follow. */
   take(tenant_id: string): number {
     const entry = this.#entryOf(tenant_id)
     const { unwritten } = entry
@@ -95,7 +95,7 @@ export class StoredBytes {
     return unwritten
   }
 
-  /** The counter was written and holds `used`; null: nobody knows. `taken` is what `take` answered. */
+  /** The counter was written and holds `used`; null when that is unknown. `taken` is what `take` returned. */
   written(tenant_id: string, taken: number, used: number | null): void {
     const entry = this.#entryOf(tenant_id)
     entry.writing -= taken
@@ -137,7 +137,7 @@ const nothing: [string, number][] = []
 export class Changes {
   /** Made when it is needed: most writes of a busy service change no length. */
   #bytes: Map<string, number> | null = null
-  /** Of all tenants, what grew. */
+  /** The bytes by which tenants grew. */
   grown = 0
 
   add(tenant_id: string, bytes: number): void {

@@ -1,4 +1,5 @@
-// A large body, or one of unknown length, as it arrives: read into one buffer within the limits of size, time and memory.
+// A large body, or one of unknown length, as it arrives: read into one buffer within the limits of size, time and
+// memory.
 
 import { ApiError } from '../base/errors.ts'
 import { limit } from '../base/limit.ts'
@@ -17,7 +18,7 @@ const progress_bytes_min = limit(
   'http.progress_bytes',
   1_024,
   'bytes',
-  'Bytes of a large body that have to arrive to count as progress: a sender of a byte a second is cut off like one of none.',
+  'Bytes of a large body that have to arrive to count as progress: a sender of a byte a second is cut off like a sender of none.',
 )
 
 const buffer_bytes_min = limit(

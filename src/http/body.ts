@@ -20,7 +20,7 @@ import {
   tooLong,
 } from './members.ts'
 
-/** `application/json`, `*+json`, `text/plain` or nothing; no encoding but identity. Throws UNSUPPORTED_MEDIA_TYPE. */
+/** Accepts `application/json`, `*+json`, `text/plain` or nothing, without an encoding. Throws UNSUPPORTED_MEDIA_TYPE. */
 export function requireJson(headers: Headers): void {
   const type = headers.get('content-type')
   if (type !== null && type !== 'application/json' && !isJsonType(type))

@@ -1,5 +1,5 @@
-// Large answers, sent in pieces, as fast as the client reads: between two pieces the event loop has a turn, and nothing is
-// sent, or made, for a client that is gone.
+// Large answers, sent in pieces, as fast as the client reads: between two pieces the event loop has a turn, and nothing
+// is sent, or made, for a client that is gone.
 
 import { Turns } from '../base/event-loop.ts'
 import { limit } from '../base/limit.ts'
@@ -11,7 +11,7 @@ const sent_bytes_a_turn_max = limit(
   'http.sent_bytes_a_turn',
   8 * piece_bytes_max,
   'bytes',
-  'Pieces of large answers that are sent in one turn of the event loop; the others wait, so that small answers need not.',
+  'Pieces of large answers that are sent in one turn of the event loop; the others wait, so that small answers do not.',
 )
 
 export const sending_of_address_max = limit(
@@ -51,8 +51,9 @@ export class Deliveries {
   }
 
   /**
-   * The response that Bun sends; `onEnd` is called whatever becomes of it. Throws UNAVAILABLE to a safe method when there
-   * is no room; any other has had its effect, so its answer waits for room, and is broken off when there is none for long.
+   * The response that Bun sends; `onEnd` is called whatever becomes of it. Throws UNAVAILABLE to a safe method when
+   * there is no room; any other has had its effect, so its answer waits for room, and is broken off when there is none
+   * for long.
    */
   send(answer: LargeAnswer, asked: Asked): Response {
     const { status, headers, body } = answer
@@ -105,7 +106,7 @@ function headOf({ status, headers, body }: LargeAnswer): Response {
   return new Response(new ReadableStream(), { status, headers })
 }
 
-/** The bytes in memory for this answer alone from its start. Bytes are shared between all who ask for them. */
+/** The bytes in memory for this answer alone from its start. A `Uint8Array` is shared between answers. */
 function heldBytes(body: LargeAnswer['body']): number {
   if (typeof body === 'string') return Buffer.byteLength(body)
   return body instanceof Uint8Array ? piece_bytes_max : 0

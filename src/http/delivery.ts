@@ -59,7 +59,7 @@ export class Delivery {
     return this.#hold.grow(bytes)
   }
 
-  /** Nothing is sent until `enter` answers true. */
+  /** Nothing is sent until `enter` returns true. */
   enterLater(enter: () => boolean): void {
     this.#enter = enter
   }
@@ -120,7 +120,7 @@ export class Delivery {
     await this.#untilRoom(() => this.#hold.grow(this.#part_bytes))
   }
 
-  /** Others are being sent, or are cut off. Throws UNAVAILABLE when there is no room for long. */
+  /** Waits until other answers have left room. Throws UNAVAILABLE when there is none for long. */
   async #untilRoom(take: () => boolean): Promise<void> {
     for (let waited_ms = 0; !this.#has_ended; waited_ms += room_looked_for_ms) {
       if (take()) return
@@ -130,7 +130,7 @@ export class Delivery {
     throw outOfMemory()
   }
 
-  /** The client gets an answer that visibly has no end. */
+  /** Ends the connection before the answer is complete, so that the client sees that. */
   #break(): void {
     this.end()
     this.#controller?.error(new Error('the answer was broken off'))

@@ -76,7 +76,7 @@ function servedRoute(prepared: Prepared, usage: string | null): Served {
   }
 }
 
-/** A person who looks at the usage with the admin key would otherwise see mostly that. */
+/** Calls that read the usage are not counted: an admin who looks at it would otherwise see mostly them. */
 function isCounted({ caller, request: { method } }: Exchange): boolean {
   return caller !== null && (caller.kind !== 'admin' || (method !== 'GET' && method !== 'HEAD'))
 }

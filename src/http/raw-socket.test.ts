@@ -321,7 +321,7 @@ forEachService(
         )
         expect([answer.status, codeOf(answer)]).toEqual(['HTTP/1.1 400 Bad Request', 'VALIDATION_FAILED'])
         expect(JSON.parse(answer.text).error.details.issues).toEqual([
-          { path: 'header.Trailer', message: 'announces trailers, which are not taken' },
+          { path: 'header.Trailer', message: 'announces trailers, which are not accepted' },
         ])
       })
 

@@ -26,7 +26,7 @@ const large_bodies = new BytePace(
     'http.turn_bytes',
     body_bytes_max,
     'bytes',
-    'Large bodies that are parsed and written in one turn of the event loop: the rest waits for the next, so that other requests are served in between.',
+    'Large bodies that are parsed and written in one turn of the event loop: more wait for the next, so that other requests are served in between.',
   ),
 )
 
@@ -44,7 +44,7 @@ export class Upload {
 
   /**
    * Counts what Bun takes in by itself until `read`, which is up to 1 MiB. Throws UNAVAILABLE when there is no room
-   * for a large body, and VALIDATION_FAILED when its length is no number.
+   * for a large body, and VALIDATION_FAILED when its length is not a number.
    */
   constructor(
     private readonly request: Request,
@@ -60,7 +60,7 @@ export class Upload {
     if (!this.#hold.grow(expected)) throw outOfMemory()
   }
 
-  /** More than a small body, or nobody knows yet: it is worth a look at who sends it. */
+  /** More than a small body, or of unknown length: then the sender is identified first. */
   get is_large(): boolean {
     return this.#length === null || this.#length > small_bytes_max
   }
@@ -116,13 +116,13 @@ function lengthOf(header: string): number {
   throw invalid({ path: 'header.Content-Length', message: 'must be sent once, as a whole number' })
 }
 
-/** Bun ends the body before it looks at trailers, and refuses them then: what was announced is refused before. */
+/** Bun ends the body before it looks at trailers, and refuses them then, so a request that announces trailers is refused before. */
 function requireNoTrailers(headers: Headers): void {
   if (!headers.has('trailer')) return
-  throw invalid({ path: 'header.Trailer', message: 'announces trailers, which are not taken' })
+  throw invalid({ path: 'header.Trailer', message: 'announces trailers, which are not accepted' })
 }
 
-/** A sender that went away rejects with AbortError: nobody reads the answer, but it is no fault of ours. */
+/** A sender that left rejects with AbortError, which is not an error of the service. */
 function throwReceived(error: unknown): never {
   throw error instanceof DOMException ? new ApiError('REQUEST_TIMEOUT') : error
 }

@@ -68,14 +68,14 @@ export function claimOf({ key, caller, route, body }: Asked): Claim {
   }
 }
 
-/** Not the key but who holds it: a repeat after a rotation is still a repeat. */
+/** The holder of the key, not the key: a repeat after a rotation is still a repeat. */
 function principalOf(caller: Caller): string {
   if (caller.kind === 'agent') return `agent ${caller.agent_id}`
   return caller.kind === 'admin' ? 'admin' : `approval ${caller.approval_key_id}`
 }
 
 /**
- * Runs the effect once for this claim, or answers what it answered then. Throws IDEMPOTENCY_KEY_REUSED,
+ * Runs the effect once for this claim, or returns the first answer. Throws IDEMPOTENCY_KEY_REUSED,
  * IDEMPOTENCY_IN_PROGRESS.
  */
 export async function once(

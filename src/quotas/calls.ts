@@ -9,13 +9,13 @@ import type { MonthlyCalls, Plans } from '../contract/dependencies.ts'
 import { count, type Entry, usedOf } from './call-count.ts'
 import { limitOf, monthOf } from './quota.ts'
 
-/** How often counts are written. */
+/** The interval at which counts are written. */
 const write_every_ms = 1_000
 
-/** How old the count of the other nodes may be. */
+/** The greatest age of the count of the other nodes. */
 const fresh_ms = 1_000
 
-/** A tenant that does not call is forgotten after this long, far longer than anybody waits for a look. */
+/** A tenant that does not call is forgotten after this long, far longer than any request waits for a look. */
 const idle_ms = 60_000
 
 /** Tenants whose counts are written at once. */
@@ -24,7 +24,7 @@ const writes_max = limit('quotas.calls_written', 16, 'rows', 'Tenants whose call
 /** Where the counts of all nodes are added up. */
 export interface CallCounts {
   look(tenant_id: string, month: string): Promise<number>
-  /** Answers how many there are then; null when it is not known whether these were added. */
+  /** Returns the new number; null when it is unknown if these were added. */
   add(tenant_id: string, month: string, count: number): Promise<number | null>
 }
 
@@ -101,7 +101,7 @@ export class Calls implements MonthlyCalls {
     return this.clock.monotonic() - looked_at < fresh_ms
   }
 
-  /** One that comes during a write waits for it, which makes as fresh, unless it fails. */
+  /** During a write it waits for that, which makes the count as fresh, unless it fails. */
   async #refresh(entry: Entry): Promise<void> {
     while (entry.busy && !entry.looking) await entry.busy.catch(nothing)
     if (!this.#isFresh(entry)) await this.#look(entry)
@@ -139,7 +139,7 @@ export class Calls implements MonthlyCalls {
     await entry.busy
   }
 
-  /** The work says whether it has seen what the database holds. */
+  /** The work returns true when it has read what the database holds. */
   async #alone(entry: Entry, looking: boolean, work: () => Promise<boolean>): Promise<void> {
     entry.looking = looking
     try {

@@ -17,7 +17,7 @@ function defaultsOf(limits: readonly PlanLimit[], plan: string): Plan {
 /**
  * Reads a JSON object of plan name -> limits; a limit is a whole number of 0 or more, or null for unlimited. One that a
  * plan does not name is the default of the plan of that name, of `free` for a name that is not in the default table:
- * a file from before a limit was there goes on working, and nothing becomes unlimited by being left out. `free` and
+ * a file that is older than a limit keeps working, and nothing becomes unlimited because it is absent. `free` and
  * `pro`, which sign-up offers, must be among the plans. Throws with one line that says what is wrong.
  */
 export function parsePlans(text: string, limits: readonly PlanLimit[]): Plans {

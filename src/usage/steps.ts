@@ -16,7 +16,7 @@ export interface Range {
   to: Millis
 }
 
-/** What is asked for, from the start of a step on. Null when it is longer than what is kept. */
+/** The range of a report, from the start of a step. Null when it is longer than what is kept. */
 export function rangeOf(
   step: Step,
   from: Millis | undefined,

@@ -8,11 +8,11 @@ import type { UsageCounts } from '../contract/dependencies.ts'
 
 export const kept_ms = limit('usage.kept', 35 * day_ms, 'milliseconds', 'How long counts of calls are kept.')
 
-/** How often counts are written. */
+/** The interval at which counts are written. */
 const write_every_ms = 1_000
 /** Counts that one transaction writes. */
 const writes_max = limit('usage.counts_written', 100, 'rows', 'Counts that one transaction writes.')
-/** Past so many that could not be written, what is new is not counted. */
+/** Past this many counts that could not be written, new ones are dropped. */
 const waiting_max = limit(
   'usage.counts_waiting',
   100_000,
@@ -33,7 +33,7 @@ export type AddCounts = (counts: readonly Count[]) => Promise<void>
 
 export class Usage implements UsageCounts {
   #waiting = new Map<string, Count>()
-  /** By feature and tenant, of those that wait the one counted last: most calls find theirs here, without a text for its key. */
+  /** The last waiting count by feature and tenant: most calls find theirs here, without a text for its key. */
   #recent = new Map<string, Map<string, Count>>()
   #writing: Promise<void> | null = null
   readonly #writes = new Repeat(write_every_ms, () => this.flush())
