@@ -11,7 +11,7 @@ export const turn_ms_max = limit(
   'How long requests may begin in one turn of the event loop; the next wait for another, so that connections that are open already are served between new ones.',
 )
 
-/** One request in so many checks whether the turn goes on. */
+/** One request in so many checks that the turn still runs. */
 const looked_at_every = 16
 
 const begun_a_turn_max = limit(
