@@ -839,7 +839,7 @@ export interface Operations {
       action: string
       /** Ties entries together. */
       workflow_id?: string | undefined
-      /** Who did it; default the agent's id, or admin. */
+      /** The actor; default the agent's id, or admin. */
       actor?: string | undefined
       /** At most 64 KiB; comes back as the same text. */
       metadata?: object | null | undefined

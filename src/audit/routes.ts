@@ -58,7 +58,7 @@ export const appendEntry = route({
   body: Type.Object({
     action: Text(action_characters_max, 'The action that was done.', { minLength: 1 }),
     workflow_id: Type.Optional(Text(label_characters_max, 'Ties entries together.')),
-    actor: Type.Optional(Text(label_characters_max, "Who did it; default the agent's id, or admin.")),
+    actor: Type.Optional(Text(label_characters_max, "The actor; default the agent's id, or admin.")),
     metadata: Type.Optional(
       AnyJsonObject(metadata_bytes_max, 'At most 64 KiB; comes back as the same text.'),
     ),
