@@ -3,9 +3,10 @@
 import { beforeAll, expect, test } from 'bun:test'
 import type { ErrorCode, Issue } from '../src/base/errors.ts'
 import { levels_max } from '../src/base/json.ts'
-import { type NamedRoute, type Route, successStatus } from '../src/contract/route.ts'
+import type { NamedRoute } from '../src/contract/feature.ts'
+import { type Route, successStatus } from '../src/contract/route.ts'
 import { routes } from '../src/features.ts'
-import { body_bytes_max } from '../src/http/upload.ts'
+import { body_bytes_max } from '../src/http/body-stream.ts'
 import {
   bytesButId,
   call,

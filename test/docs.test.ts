@@ -6,8 +6,8 @@ import { dirname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { errorsText } from '../scripts/errors.ts'
 import { type ErrorCode, errors } from '../src/base/errors.ts'
-import { settings, settingsHelp } from '../src/config.ts'
 import { migrations, routes } from '../src/features.ts'
+import { settings, settingsHelp } from '../src/settings.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const codes = Object.keys(errors) as ErrorCode[]

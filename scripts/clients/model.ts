@@ -62,7 +62,7 @@ export interface Operation {
   path_fields: Field[]
   query_fields: Field[]
   body_fields: Field[]
-  /** What an answer has when it has a body; empty when none has. */
+  /** The type of an answer with a body; empty when none has one. */
   answer_fields: string[]
   /** Some answers have a body, others have none. */
   may_be_empty: boolean

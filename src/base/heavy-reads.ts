@@ -3,6 +3,7 @@
 
 import { ApiError } from './errors.ts'
 import { Turns } from './event-loop.ts'
+import { Permit } from './heavy-read.ts'
 import { limit } from './limit.ts'
 
 export const running_of_tenant_max = limit(
@@ -33,13 +34,6 @@ export const waiting_max = limit(
   'Heavy reads of all tenants that wait for a permit; past it 503 UNAVAILABLE, which bounds the memory of the requests.',
 )
 
-const kept_ms_max = limit(
-  'heavy_reads.kept_ms',
-  1_000,
-  'milliseconds',
-  'How long an answer that is being sent counts as a heavy read of its tenant, so that a tenant has few pages in memory; a slow client keeps others of its tenant no longer from reading.',
-)
-
 export const wait_ms_max = limit(
   'heavy_reads.wait_ms',
   3_000,
@@ -55,7 +49,7 @@ interface Line {
 }
 
 export class HeavyReads {
-  /** Tenants that have a permit or wait for one; whose turn was last stands last. */
+  /** Tenants that have a permit or wait for one; the one that had the last turn stands last. */
   readonly #lines = new Map<string, Line>()
   readonly #turns = new Turns(1)
   #running = 0
@@ -63,7 +57,7 @@ export class HeavyReads {
 
   /**
    * A permit, once there is one and a turn of the event loop has shown that the client is still there. Throws
-   * UNAVAILABLE when too many wait or there is none in time, and REQUEST_TIMEOUT, which nobody reads, when the client is gone.
+   * UNAVAILABLE when too many wait or there is none in time, and REQUEST_TIMEOUT when the client is gone.
    */
   async enter(tenant_id: string, gone: AbortSignal): Promise<Permit> {
     const waiting_of_tenant = this.#lines.get(tenant_id)?.waiting.size ?? 0
@@ -97,7 +91,7 @@ export class HeavyReads {
     this.#startAll()
   }
 
-  /** Releases the rest after `releaseOfNode`. */
+  /** Releases the tenant's part after `releaseOfNode`. */
   releaseOfTenant(tenant_id: string): void {
     this.#lines.get(tenant_id)!.running -= 1
     this.#forget(tenant_id)
@@ -147,7 +141,7 @@ export class HeavyReads {
     while (this.#running < running_max && this.#startNext()) {}
   }
 
-  /** Starts the oldest request of the tenant whose turn it is. False when nobody can start. */
+  /** Starts the oldest request of the tenant whose turn it is. False when none can start. */
   #startNext(): boolean {
     for (const [tenant_id, line] of this.#lines) {
       if (line.waiting.size === 0 || !this.#hasPermit(line)) continue
@@ -168,56 +162,11 @@ export class HeavyReads {
   }
 }
 
-/** The right of one request to read. */
-export class Permit {
-  #held: 'no' | 'tenant' | 'node' = 'no'
-  #end: Timer | undefined
-
-  constructor(
-    private readonly reads: HeavyReads,
-    private readonly tenant_id: string,
-    private readonly gone: AbortSignal,
-  ) {}
-
-  /** Waits for it; rejects when the client is gone, or there is none in time. */
-  async acquire(ms_max: number | null = null): Promise<void> {
-    await this.reads.acquire(this.tenant_id, this.gone, ms_max)
-    this.#held = 'node'
-  }
-
-  /** May be called again. */
-  release(): void {
-    clearTimeout(this.#end)
-    if (this.#held === 'node') this.reads.release(this.tenant_id)
-    if (this.#held === 'tenant') this.reads.releaseOfTenant(this.tenant_id)
-    this.#held = 'no'
-  }
-
-  /**
-   * Was used to read what is being sent now. Other tenants may read at once; it counts as a read of its own tenant until
-   * that was taken, and not for long in any case.
-   */
-  releaseSoon(): void {
-    if (this.#held !== 'node') return
-    this.#held = 'tenant'
-    this.reads.releaseOfNode()
-    this.#end = setTimeout(() => this.release(), kept_ms_max)
-  }
-
-  /** Waits for something else without the permit, so that a request that waits keeps nobody from reading. */
-  async pause<T>(waiting: Promise<T>): Promise<T> {
-    this.release()
-    const result = await waiting
-    await this.acquire()
-    return result
-  }
-}
-
 function noPermit(): ApiError {
   return new ApiError('UNAVAILABLE', { retry_after_seconds: 1 })
 }
 
-/** The answer is for nobody, and no fault of ours. */
+/** Not an error of the service: there is no client to read the answer. */
 function clientIsGone(): ApiError {
   return new ApiError('REQUEST_TIMEOUT')
 }

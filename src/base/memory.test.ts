@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { TestClock } from '../../test/support/clock.ts'
-import { type Hold, MemoryBudget, outOfMemory } from './memory.ts'
+import { MemoryBudget, outOfMemory } from './memory.ts'
+import type { Hold } from './memory-hold.ts'
 
 /** Of 1,000 bytes: 250 for small bodies, 750 for the rest, 500 for an address, 250 for a tenant. */
 function bench() {

@@ -2,8 +2,9 @@
 
 import { hashOf } from '../base/keys.ts'
 import { limit } from '../base/limit.ts'
-import { type Db, DbError, type Reader, type Turn, type Tx, unnamed } from './db.ts'
+import { type Db, type Reader, type Turn, type Tx, unnamed } from './db.ts'
 import { render } from './dialect.ts'
+import { DbError } from './errors.ts'
 
 /** A step of the schema. A released one is never edited: a test holds its hash. */
 export interface Migration {

@@ -3,7 +3,7 @@
 
 import type { Clock } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
-import type { Outcome, Outgoing } from '../callbacks/deliver.ts'
+import type { Outcome, Outgoing } from '../callbacks/attempt.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
 import { type Db, dueWork } from '../db/db.ts'
 import { Coalescer } from './coalesce.ts'

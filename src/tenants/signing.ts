@@ -1,7 +1,7 @@
 // The signing secrets of a tenant, and the callbacks signed with them.
 
 import type { Millis } from '../base/clock.ts'
-import type { Outgoing } from '../callbacks/deliver.ts'
+import type { Outgoing } from '../callbacks/attempt.ts'
 import { type Callback, signedRequest } from '../callbacks/message.ts'
 import type { Secrets } from '../contract/dependencies.ts'
 import type { Reader } from '../db/db.ts'
