@@ -90,7 +90,7 @@ forEachService('a body', (service) => {
       expectFault(named.route, await send(named, made, row), 'INVALID_JSON', String(row))
   })
 
-  test.each(with_body)('%s: JSON that is no object is VALIDATION_FAILED', async (_, named) => {
+  test.each(with_body)('%s: JSON that is not an object is VALIDATION_FAILED', async (_, named) => {
     const made = await readyToRefuse(service, named, a)
     const issues = [{ path: '', message: 'must be an object' }]
     for (const text of ['[]', `[${bodyText(made.body!)}]`, '"x"', '1', 'true', 'null', ' [] '])

@@ -56,7 +56,7 @@ describe('every error code', () => {
       !['errors.ts', 'responses.ts'].includes(file.split('/').at(-1)!)
     )
   })
-  // A list of what a route may answer is no use of a code.
+  // A list of what a route may answer is not a use of a code.
   const used = source.map((file) => textOf(join('src', file)).replace(/\berrors: \[[^\]]*\]/g, '')).join('\n')
 
   test.each(codes)('%s is answered somewhere', (code) => {

@@ -92,7 +92,7 @@ const budgets: Record<string, string[]> = {
   getRateLimit: ['ratelimit.find'],
   tick: [
     ...['tenants.pause_pending', 'jobs.due', 'jobs.oldest_due'],
-    ...['kv.tenants_expired', 'kv.tenants_forgotten', 'dlq.tenants_lapsed', 'dlq.tenants_ended'],
+    ...['kv.tenants_expired', 'kv.tenants_with_tombstones', 'dlq.tenants_expired', 'dlq.tenants_ended'],
     ...['inbox.tenants_expired', 'inbox.clearable', 'inbox.deletable', 'quotas.sweep_calls', 'usage.sweep'],
     ...['idempotency.sweep', 'idempotency.any_expired', 'credentials.sweep', 'tenants.purgeable'],
   ],
