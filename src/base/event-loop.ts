@@ -23,7 +23,7 @@ const begun_a_turn_max = limit(
 
 /**
  * Makes requests wait once a turn of the event loop has taken long: Bun accepts connections and begins their
- * requests for as long as new ones come, and meanwhile serves nobody else.
+ * requests for as long as new ones come, and meanwhile serves no others.
  */
 export class TurnBudget {
   readonly #turns = new Turns(begun_a_turn_max)

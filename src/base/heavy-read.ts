@@ -46,7 +46,7 @@ export class Permit {
     this.#end = setTimeout(() => this.release(), kept_ms_max)
   }
 
-  /** Waits for something else without the permit, so that a request that waits keeps nobody from reading. */
+  /** Waits for something else without the permit, so that a waiting request keeps no other from reading. */
   async pause<T>(waiting: Promise<T>): Promise<T> {
     this.release()
     const result = await waiting

@@ -8,7 +8,7 @@ const progress_ms = limit(
   'memory.progress_ms',
   1_000,
   'milliseconds',
-  'How long a request or an answer may go without progress before it can be cut off for want of memory.',
+  'How long a request or an answer may go without progress before it can be cut off when memory is short.',
 )
 
 /** Progress is noted no more often than this. */

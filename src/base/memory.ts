@@ -15,7 +15,7 @@ export const memory_bytes_default = limit(
   'Request bodies and answers in memory at once, the default of MEMORY_BUDGET. Past it the request or answer that has gone longest without progress is cut off; when all progress, the next is refused with 503 UNAVAILABLE.',
 )
 
-/** Less would refuse the largest answers, a full page within a message of MCP, for good. */
+/** With less, the largest answer, a full page within a message of MCP, would never find room. */
 export const memory_bytes_min = limit(
   'memory.bytes_min',
   32 * mebibyte,

@@ -184,7 +184,7 @@ class PostgresDb implements Db {
     return this.#write(turn, work, null)
   }
 
-  /** `waiting`: tenants whose stored bytes are written whatever they are. */
+  /** `waiting`: tenants whose stored bytes are written, however few. */
   #write<T>(turn: Turn, work: (tx: Tx) => Awaitable<T>, waiting: readonly string[] | null): Promise<T> {
     return this.#guarded(turn, async (call) => {
       for (let tries = 1; ; tries++) {

@@ -141,7 +141,7 @@ export class Changes {
   grown = 0
 
   add(tenant_id: string, bytes: number): void {
-    if (bytes === 0 || tenant_id === '') return // nobody's: the Idempotency-Key of a sign-up
+    if (bytes === 0 || tenant_id === '') return // no tenant's: the Idempotency-Key of a sign-up
     this.#bytes ??= new Map()
     this.#bytes.set(tenant_id, this.of(tenant_id) + bytes)
     if (bytes > 0) this.grown += bytes
