@@ -1,5 +1,5 @@
-// Writes what the clients have of the contract: the resources of the SDK, the commands of the CLI, and the tables about
-// them in the documentation. A test fails when the files in git are not this.
+// Writes the parts of the clients that follow from the contract: the resources of the SDK, the commands of the CLI, and
+// the tables about them in the documentation. A test fails when the files in git are not this.
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { commandRows, commandsText } from './clients/cli.ts'

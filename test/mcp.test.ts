@@ -261,7 +261,7 @@ forEachService('MCP', (service) => {
       expect(await refused('kv_put', { namespace: '-', ttl_seconds: 0, versoin: 1 })).toEqual([
         { argument: 'key', message: 'is required' },
         { argument: 'value', message: 'is required' },
-        { argument: 'versoin', message: 'is no argument of this tool' },
+        { argument: 'versoin', message: 'is not an argument of this tool' },
         { argument: 'namespace', message: expect.stringContaining('must match pattern') },
         { argument: 'ttl_seconds', message: 'must be >= 1' },
       ])
@@ -275,7 +275,7 @@ forEachService('MCP', (service) => {
       const inherited = JSON.parse('{"namespace": "a", "key": "..", "__proto__": {"value": 1e30}}')
       expect(await refused('kv_put', inherited)).toEqual([
         { argument: 'value', message: 'is required' },
-        { argument: '__proto__', message: 'is no argument of this tool' },
+        { argument: '__proto__', message: 'is not an argument of this tool' },
         { argument: 'key', message: 'cannot be part of a URL' },
       ])
       expect(await refused('kv_delete', { namespace: 'a', key: '..' })).toEqual([

@@ -3,7 +3,8 @@
 import { beforeAll, expect, test } from 'bun:test'
 import { second_ms } from '../src/base/clock.ts'
 import { newKey } from '../src/base/keys.ts'
-import { type NamedRoute, successStatus } from '../src/contract/route.ts'
+import type { NamedRoute } from '../src/contract/feature.ts'
+import { successStatus } from '../src/contract/route.ts'
 import { routes } from '../src/features.ts'
 import { call, callersOf, type Keyring, newKeyring, ready, titled } from './support/contract.ts'
 import { requireKnown } from './support/contract-credentials.ts'
@@ -91,7 +92,7 @@ const budgets: Record<string, string[]> = {
   getRateLimit: ['ratelimit.find'],
   tick: [
     ...['tenants.pause_pending', 'jobs.due', 'jobs.oldest_due'],
-    ...['kv.tenants_expired', 'kv.tenants_forgotten', 'dlq.tenants_lapsed', 'dlq.tenants_ended'],
+    ...['kv.tenants_expired', 'kv.tenants_with_tombstones', 'dlq.tenants_expired', 'dlq.tenants_ended'],
     ...['inbox.tenants_expired', 'inbox.clearable', 'inbox.deletable', 'quotas.sweep_calls', 'usage.sweep'],
     ...['idempotency.sweep', 'idempotency.any_expired', 'credentials.sweep', 'tenants.purgeable'],
   ],

@@ -24,10 +24,10 @@ export const retries: { readonly [K in keyof Operations]?: Retry } = {
     why: 'without a condition; absent is absent',
     done: { code: 'KEY_NOT_FOUND' },
   },
-  claimItem: { safe: false, why: 'nobody would have the token of the lock; it runs out by itself' },
+  claimItem: { safe: false, why: 'the token of the lock would be lost; it expires by itself' },
   claimOldestItem: {
     safe: false,
-    why: 'a repeat would claim another item; the lock of the first runs out by itself',
+    why: 'a repeat would claim another item; the first lock expires by itself',
   },
   deleteItem: {
     safe: true,

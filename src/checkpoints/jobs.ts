@@ -84,7 +84,7 @@ function decisionOf(checkpoint: CheckpointRow) {
   return { url: checkpoint.callback_url, event: type, body: encode({ type, timestamp: resolved_at, data }) }
 }
 
-export interface Resolving {
+export interface ResolveDependencies {
   jobs: Pick<Jobs, 'wake'>
   shared: { notifier: { notify(key: string): void } }
 }
@@ -93,7 +93,7 @@ export interface Resolving {
 export async function resolve(
   tx: Tx,
   tenant_id: string,
-  dependencies: Resolving,
+  dependencies: ResolveDependencies,
   id: string,
   resolution: store.Resolution,
 ): Promise<CheckpointRow | null> {
@@ -119,7 +119,7 @@ export async function resolve(
 }
 
 function deadLetter(tx: Tx, tenant_id: string, checkpoint: CheckpointRow, error: string): Promise<void> {
-  return dlq.cascade(tx, tenant_id, {
+  return dlq.deadLetter(tx, tenant_id, {
     payload: encode({
       checkpoint_id: checkpoint.id,
       status: checkpoint.status,

@@ -54,8 +54,8 @@ export class JobQueue {
   #read_at = Number.NEGATIVE_INFINITY
   /** The jobs that the round robin found; a part of the buffer. */
   #found = new Set<QueuedJob>()
-  /** True when the round robin goes on before the buffer is old. */
-  #goes_on = false
+  /** True when the round robin continues before the buffer is old. */
+  #continues = false
   /** True when there may be due jobs behind the buffer. */
   #full = false
   #stragglers = new Set<string>()
@@ -110,7 +110,7 @@ export class JobQueue {
     this.onError(new Error(`jobs of kind ${kind} are due, which this version does not know`))
   }
 
-  /** Acquires a permit for each job that it answers. `wanted` says which jobs may be started at all; with `only_at_once`
+  /** Acquires a permit for each job that it returns. `wanted` says which jobs may be started at all; with `only_at_once`
    * no others are read. */
   async next(
     limiter: ConcurrencyLimiter,
@@ -122,7 +122,7 @@ export class JobQueue {
     if (fresh) {
       const taken = this.#take(limiter, wanted)
       if (taken.length > 0) return batchesOf(taken)
-      if (this.hasBacklog && !this.#goes_on) return []
+      if (this.hasBacklog && !this.#continues) return []
     }
     await this.#refill(limiter, only_at_once)
     return batchesOf(this.#take(limiter, wanted))
@@ -145,7 +145,7 @@ export class JobQueue {
     for (const job of taken) {
       this.#served(job.tenant_id)
       // Where a job behind the buffer was found and taken, there may be more.
-      if (this.#found.delete(job)) this.#goes_on = true
+      if (this.#found.delete(job)) this.#continues = true
     }
     return taken
   }
@@ -158,7 +158,7 @@ export class JobQueue {
   async #refill(limiter: ConcurrencyLimiter, only_at_once: boolean): Promise<void> {
     const now = this.clock.now()
     this.#read_at = this.clock.monotonic()
-    this.#goes_on = false
+    this.#continues = false
     const read = only_at_once ? store.dueAtOnce : store.due
     const rows = await read(this.db, now, buffer_rows_max)
     const oldest = this.#queued(rows.filter(({ tenant_status }) => tenant_status === 'active'))
@@ -167,13 +167,13 @@ export class JobQueue {
     }
     this.#full = rows.length === buffer_rows_max
     const read_before = new Set(oldest.map(idOf))
-    // A job whose turn it was and for which there was no permit keeps it: the round robin has gone on.
+    // A job whose turn it was and for which there was no permit keeps it: the round robin has moved past it.
     const kept = [...this.#found].filter(
       (job) => limiter.mayAcquire(job) || !limiter.hasPermitFor(job.tenant_id),
     )
-    const goes_on = this.#full && !kept.some((job) => limiter.mayAcquire(job))
+    const continues = this.#full && !kept.some((job) => limiter.mayAcquire(job))
     const behind = this.#full ? kept : []
-    if (goes_on) behind.push(...this.#queued(await this.#round_robin.next(now, limiter)))
+    if (continues) behind.push(...this.#queued(await this.#round_robin.next(now, limiter)))
     const found = [...new Map(behind.map((job) => [idOf(job), job]))]
       .filter(([id]) => !read_before.has(id))
       .map(([, job]) => job)

@@ -2,7 +2,7 @@
 // declare their kinds; the worker knows them by name alone.
 
 import type { Millis } from '../base/clock.ts'
-import type { Outgoing } from '../callbacks/deliver.ts'
+import type { Outgoing } from '../callbacks/attempt.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
 import type { Db, Tx } from '../db/db.ts'
 import { type AttemptResult, attempts_max, type LeasedJob } from './job.ts'

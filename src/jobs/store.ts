@@ -408,7 +408,7 @@ export async function anyDue(
 
 /**
  * Pauses a part of a tenant's jobs, or resumes it, the earliest first. True when none is left. The transaction must
- * hold the tenant's row, so that nobody does the opposite.
+ * hold the tenant's row, so that no other node does the opposite.
  */
 export async function setPaused(
   tx: Tx,
@@ -428,7 +428,7 @@ export async function setPaused(
 
 /**
  * Logs the outcome of an attempt, whether it still counted or not; a node that was taken for dead and reports in the
- * end is right. A lease past the last attempt is no attempt: it only says that no node lived to end the last one.
+ * end is right. A lease past the last attempt is not an attempt: it only says that no node lived to end the last one.
  */
 export async function log(tx: Tx, kind: JobKind, job: LeasedJob, result: AttemptResult): Promise<void> {
   if (kind.message === null || kind.logged_as === null || job.attempts > kind.attempts_max) return
@@ -441,7 +441,7 @@ export async function log(tx: Tx, kind: JobKind, job: LeasedJob, result: Attempt
   else await tx.run(CORRECT, { ...key, ...outcome })
 }
 
-/** The attempt of the lease before this one, which nobody settled. */
+/** The attempt of the previous lease, which was not settled. */
 function logInterrupted(tx: Tx, kind: JobKind, job: LeasedJob, previous_lease_until: Millis): Promise<void> {
   const started_at = previous_lease_until - lease_ms
   const interrupted = { ok: false, status_code: null, error: 'interrupted', started_at, duration_ms: 0 }
@@ -458,7 +458,7 @@ export function attempts(
   return q.all(ATTEMPTS, { tenant_id, source, source_id, before_seq, rows_max })
 }
 
-/** Removes rows of a tenant that is being purged; answers how many. */
+/** Removes rows of a tenant that is being purged; returns how many. */
 export async function purge(tx: Tx, tenant_id: string, rows_max: number): Promise<number> {
   return (
     (await tx.run(PURGE, { tenant_id, rows_max })) + (await tx.run(PURGE_ATTEMPTS, { tenant_id, rows_max }))

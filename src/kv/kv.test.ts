@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { type Answer, forEachService, type TestService } from '../../test/support/service.ts'
 import { day_ms, iso } from '../base/clock.ts'
 import { default_plans } from '../features.ts'
-import * as kv from './service.ts'
+import * as kv from './sweep.ts'
 
 function refusal({ status, body }: Answer) {
   return [status, body?.error?.code, body?.error?.details]

@@ -8,7 +8,7 @@ import { type Answer, forEachService, type TestService, type TestTenant } from '
 import { day_ms, iso } from '../base/clock.ts'
 import { KeyedSemaphore } from '../base/keyed-semaphore.ts'
 import { default_plans } from '../features.ts'
-import * as kv from '../kv/service.ts'
+import * as kv from '../kv/sweep.ts'
 import * as limiter from './service.ts'
 
 const max = Number.MAX_SAFE_INTEGER

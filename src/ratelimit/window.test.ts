@@ -1,15 +1,14 @@
 import { describe, expect, test } from 'bun:test'
 import { randomFrom } from '../../test/support/random.ts'
 import { RateModel } from '../../test/support/rate-model.ts'
+import { type Known, standingOf } from './standing.ts'
 import {
   type Check,
   ceilingOf,
   decideFixed,
   decideSliding,
-  type Known,
   rateLimitHeaders,
   secondsUntil,
-  standingOf,
 } from './window.ts'
 
 const max = Number.MAX_SAFE_INTEGER

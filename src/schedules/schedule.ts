@@ -1,4 +1,4 @@
-// What a schedule may do. No imports from db or http.
+// A schedule: its statuses and moves. No imports from db or http.
 
 import type { Millis } from '../base/clock.ts'
 

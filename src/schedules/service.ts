@@ -17,7 +17,7 @@ import * as store from './store.ts'
 
 export const purge = store.purge
 
-interface Needs {
+interface ScheduleDependencies {
   plans: Plans
   jobs: Pick<Jobs, 'wake'>
 }
@@ -26,7 +26,7 @@ interface Needs {
 export async function create(
   tx: Tx,
   caller: AgentCaller,
-  dependencies: Needs,
+  dependencies: ScheduleDependencies,
   settings: store.Settings,
 ): Promise<ScheduleRow> {
   quotas.reserveBytes(
@@ -60,7 +60,7 @@ export async function read(q: Reader, tenant_id: string, id: string): Promise<Sc
   return schedule
 }
 
-/** After a change during an attempt: a receiver that changes its schedule on every call is not called in a tight circle. */
+/** After a change during an attempt: a receiver that changes its schedule on every call is not called in a tight loop. */
 const changed_again_ms = second_ms
 
 /**
@@ -70,7 +70,7 @@ const changed_again_ms = second_ms
 export function update(
   db: Db,
   caller: AgentCaller,
-  dependencies: Needs,
+  dependencies: ScheduleDependencies,
   id: string,
   change: Partial<store.Settings>,
 ): Promise<ScheduleRow> {
@@ -98,7 +98,7 @@ export function update(
   })
 }
 
-/** Before anything is written, so that a refusal undoes nothing. What is not pending is refused for that. */
+/** Called before anything is written, so that a refusal undoes nothing. One that is not pending is refused later. */
 async function requireRoom(
   tx: Tx,
   caller: AgentCaller,

@@ -63,7 +63,7 @@ forEachDatabase('the jobs of a tenant that is pending deletion', (databases) => 
     return { paused, active: rows.length - paused, pending: tenant!.pause_pending }
   }
 
-  /** Steps until nothing is left anywhere; answers how many that took. */
+  /** Steps until nothing is left anywhere; returns how many that took. */
   async function pauseAll(): Promise<number> {
     let after: string | null = ''
     let steps = 0
