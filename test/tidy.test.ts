@@ -2,20 +2,13 @@
 // SQL are touched. Every exception has its reason, and is itself a failure once it is no longer needed.
 
 import { describe, expect, test } from 'bun:test'
-import { readdirSync, readFileSync } from 'node:fs'
-import { basename, dirname, extname, join, normalize, relative } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { basename, dirname, extname, join, normalize } from 'node:path'
 import '../src/app.ts'
 import type { Feature } from '../src/contract/feature.ts'
 import { type Statement, statements } from '../src/db/db.ts'
 import { features, migrations } from '../src/features.ts'
+import { codeOf, files, textOf, textsIn, wordsOf } from './support/sources.ts'
 
-const root = fileURLToPath(new URL('..', import.meta.url))
-const texts = new Map<string, string>()
-const vocabulary = new Map<string, Set<string>>()
-
-/** Every file of the repository, as `src/kv/store.ts`. */
-const files = filesIn(root)
 const source = files.filter(
   (file) => file.startsWith('src/') && file.endsWith('.ts') && !file.endsWith('.test.ts'),
 )
@@ -504,6 +497,11 @@ describe('a file', () => {
     expect(long.toSorted()).toEqual(Object.keys(reasons).toSorted())
   })
 
+  test('of production has fewer than 180 lines in nine cases of ten', () => {
+    const lengths = source.map((file) => textOf(file).split('\n').length - 1).toSorted((a, b) => a - b)
+    expect(lengths[Math.floor(lengths.length * 0.9)]).toBeLessThan(180)
+  })
+
   test('exports by name', () => {
     const reasons: Record<string, string> = {
       'src/db/sql.d.ts': 'how Bun hands over a file that is imported as text',
@@ -654,45 +652,6 @@ function ownerOf(file: string): string {
   return owner.replaceAll('-', '_')
 }
 
-function textOf(file: string): string {
-  const known = texts.get(file)
-  if (known !== undefined) return known
-  const text = readFileSync(join(root, file), 'utf8')
-  texts.set(file, text)
-  return text
-}
-
-/** Without comments. A line is one when it begins as one; a comment after code needs a space before it. */
-function codeOf(file: string): string {
-  return textOf(file)
-    .replace(/^\s*(\/\/|\/\*|\*).*$/gm, '')
-    .replace(/\s\/\/ .*$/gm, '')
-}
-
-/** What stands between quotes. */
-function textsIn(code: string): string[] {
-  return [...code.matchAll(/'([^'\n]*)'|`([^`]*)`/g)].map(([, one, other]) => one ?? other ?? '')
-}
-
-function wordsOf(file: string): Set<string> {
-  let words = vocabulary.get(file)
-  if (!words) {
-    words = new Set(textOf(file).match(/\w+/g))
-    vocabulary.set(file, words)
-  }
-  return words
-}
-
 function isText(file: string): boolean {
   return !['.png', '.ico', '.woff2', '.gz'].includes(extname(file)) && file !== 'test/tidy.test.ts'
-}
-
-/** What git would keep, told from what it ignores without asking git. */
-function filesIn(folder: string): string[] {
-  const ignored = ['node_modules', '.git', 'data', 'dist', '.screenshots', '.fuzz', '.DS_Store']
-  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
-    if (ignored.includes(entry.name) || entry.name.endsWith('.log')) return []
-    const path = join(folder, entry.name)
-    return entry.isDirectory() ? filesIn(path) : [relative(root, path)]
-  })
 }
