@@ -7,9 +7,7 @@ import '../src/app.ts'
 import type { Feature } from '../src/contract/feature.ts'
 import { type Statement, statements } from '../src/db/db.ts'
 import { features, migrations } from '../src/features.ts'
-import { code, files, source, textOf } from './support/source.ts'
-
-const vocabulary = new Map<string, Set<string>>()
+import { code, codeOf, files, source, textOf, textsIn, wordsOf } from './support/source.ts'
 
 /** The nouns of the API, and what they use, each a folder with a feature.ts. */
 const nouns = features.filter(({ name, routes }) => routes && name !== 'maintenance').map(({ name }) => name)
@@ -603,27 +601,6 @@ function isRoutes(file: string): boolean {
 function ownerOf(file: string): string {
   const owner = isStore(file) ? placeOf(file) : basename(file, '.ts')
   return owner.replaceAll('-', '_')
-}
-
-/** Without comments. A line is one when it begins as one; a comment after code needs a space before it. */
-function codeOf(file: string): string {
-  return textOf(file)
-    .replace(/^\s*(\/\/|\/\*|\*).*$/gm, '')
-    .replace(/\s\/\/ .*$/gm, '')
-}
-
-/** What stands between quotes. */
-function textsIn(code: string): string[] {
-  return [...code.matchAll(/'([^'\n]*)'|`([^`]*)`/g)].map(([, one, other]) => one ?? other ?? '')
-}
-
-function wordsOf(file: string): Set<string> {
-  let words = vocabulary.get(file)
-  if (!words) {
-    words = new Set(textOf(file).match(/\w+/g))
-    vocabulary.set(file, words)
-  }
-  return words
 }
 
 function isText(file: string): boolean {

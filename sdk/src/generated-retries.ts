@@ -57,7 +57,7 @@ export const retries: { readonly [K in keyof Operations]?: Retry } = {
   },
   approveCheckpoint: {
     safe: true,
-    why: 'approving it again changes nothing',
+    why: 'a checkpoint that is approved stays so',
     done: { code: 'CHECKPOINT_ALREADY_RESOLVED', status: 'approved', read: 'getCheckpoint' },
   },
   cancelCheckpoint: {
@@ -67,7 +67,7 @@ export const retries: { readonly [K in keyof Operations]?: Retry } = {
   },
   rejectCheckpoint: {
     safe: true,
-    why: 'rejecting it again changes nothing',
+    why: 'a checkpoint that is rejected stays so',
     done: { code: 'CHECKPOINT_ALREADY_RESOLVED', status: 'rejected', read: 'getCheckpoint' },
   },
   deleteInbox: {

@@ -40,66 +40,38 @@ export const getApproval = route({
   },
 })
 
-export const approveCheckpoint = route({
-  group: v1,
-  method: 'POST',
-  path: '/v1/checkpoints/:id/approve',
-  tag,
-  summary: 'Approve; the agent is called back',
-  description: 'With the admin key or an approval key.',
-  sdk: {
-    name: 'checkpoints.approve',
-    retry: {
-      safe: true,
-      why: 'approving it again changes nothing',
-      done: { code: 'CHECKPOINT_ALREADY_RESOLVED', status: 'approved', read: 'getCheckpoint' },
-    },
-  },
-  cli: {
-    usage: 'approve <id>',
-    about: 'Approve a checkpoint, with an admin or approval key',
-    examples: [`waystation approve ${example} --reason "seen by Kim"`],
-  },
-  auth: ['admin', 'approval'],
-  params: { id },
-  body: DecisionBody,
-  replies: { 200: { body: Checkpoint } },
-  errors: ['CHECKPOINT_NOT_FOUND', 'CHECKPOINT_ALREADY_RESOLVED'],
-  async handle({ db, caller, dependencies }, { params, body }) {
-    return checkpointOf(
-      await checkpoints.decide(db, caller, dependencies, params.id, 'approved', body.reason ?? null),
-    )
-  },
-})
+export const approveCheckpoint = decision('approve', 'Approve', 'approved')
+export const rejectCheckpoint = decision('reject', 'Reject', 'rejected')
 
-export const rejectCheckpoint = route({
-  group: v1,
-  method: 'POST',
-  path: '/v1/checkpoints/:id/reject',
-  tag,
-  summary: 'Reject; the agent is called back',
-  description: 'With the admin key or an approval key.',
-  sdk: {
-    name: 'checkpoints.reject',
-    retry: {
-      safe: true,
-      why: 'rejecting it again changes nothing',
-      done: { code: 'CHECKPOINT_ALREADY_RESOLVED', status: 'rejected', read: 'getCheckpoint' },
+function decision(verb: 'approve' | 'reject', title: string, status: 'approved' | 'rejected') {
+  return route({
+    group: v1,
+    method: 'POST',
+    path: `/v1/checkpoints/:id/${verb}`,
+    tag,
+    summary: `${title}; the agent is called back`,
+    description: 'With the admin key or an approval key.',
+    sdk: {
+      name: `checkpoints.${verb}`,
+      retry: {
+        safe: true,
+        why: `a checkpoint that is ${status} stays so`,
+        done: { code: 'CHECKPOINT_ALREADY_RESOLVED', status, read: 'getCheckpoint' },
+      },
     },
-  },
-  cli: {
-    usage: 'reject <id>',
-    about: 'Reject a checkpoint, with an admin or approval key',
-    examples: [`waystation reject ${example} --reason "seen by Kim"`],
-  },
-  auth: ['admin', 'approval'],
-  params: { id },
-  body: DecisionBody,
-  replies: { 200: { body: Checkpoint } },
-  errors: ['CHECKPOINT_NOT_FOUND', 'CHECKPOINT_ALREADY_RESOLVED'],
-  async handle({ db, caller, dependencies }, { params, body }) {
-    return checkpointOf(
-      await checkpoints.decide(db, caller, dependencies, params.id, 'rejected', body.reason ?? null),
-    )
-  },
-})
+    cli: {
+      usage: `${verb} <id>`,
+      about: `${title} a checkpoint, with an admin or approval key`,
+      examples: [`waystation ${verb} ${example} --reason "seen by Kim"`],
+    },
+    auth: ['admin', 'approval'],
+    params: { id },
+    body: DecisionBody,
+    replies: { 200: { body: Checkpoint } },
+    errors: ['CHECKPOINT_NOT_FOUND', 'CHECKPOINT_ALREADY_RESOLVED'],
+    async handle({ db, caller, dependencies }, { params, body }) {
+      const { id } = params
+      return checkpointOf(await checkpoints.decide(db, caller, dependencies, id, status, body.reason ?? null))
+    },
+  })
+}

@@ -156,7 +156,7 @@ forEachService('Dead letters', (service) => {
       ['no payload', '{"error":"e"}', ['/payload']],
       ['no error', '{"payload":1}', ['/error']],
       ['null as error', '{"payload":1,"error":null}', ['/error']],
-      ['an error that is no text', '{"payload":1,"error":{"m":1}}', ['/error']],
+      ['an error that is not a text', '{"payload":1,"error":{"m":1}}', ['/error']],
       ['an error with NUL', '{"payload":1,"error":"a\\u0000b"}', ['/error']],
       ['an error with half a surrogate pair', '{"payload":1,"error":"\\ud800"}', ['/error']],
       ['nothing', '{}', ['/error', '/payload']],

@@ -166,7 +166,7 @@ forEachService('Inboxes', (service) => {
   })
 
   describe('the quota', () => {
-    test('of a free plan is 3; what expired or was deleted is given back at once', async () => {
+    test('of a free plan is 3; what expired or was deleted is released at once', async () => {
       const tenant = await service.signUp()
       const short = await create(service, tenant, { ttl: 1 })
       const second = await create(service, tenant)
@@ -197,7 +197,7 @@ forEachService('Inboxes', (service) => {
       expect(await quotaOf(service, tenant)).toEqual({ used: 3, limit: 3 })
     })
 
-    test('is given back by the sweep, which counts it, once', async () => {
+    test('is released by the sweep, which counts it, once', async () => {
       service.clock.advance(31 * day_ms) // past every inbox of the tests before
       await sweepAll(service)
       const tenant = await service.signUp()

@@ -92,7 +92,7 @@ forEachService('Messages', (service) => {
       },
     )
 
-    test('after what is no message of this inbox is refused', async () => {
+    test('after an id that is not of this inbox is refused', async () => {
       const tenant = await service.signUp()
       const [inbox, other] = [await newInbox(service, tenant), await newInbox(service, tenant)]
       await post(service, inbox, 1, 2)
@@ -144,7 +144,7 @@ forEachService('Messages', (service) => {
         pages.push(items.length)
         after = nextAfter
       }
-      expect(pages).toEqual([3, 3, 2, 0, 0]) // a quarter that is no UTF-8 is a third in base64
+      expect(pages).toEqual([3, 3, 2, 0, 0]) // a quarter that is not UTF-8 is a third in base64
     })
 
     test('counts bytes, not characters: of 256 KiB each in characters of 3 bytes it has 3', async () => {

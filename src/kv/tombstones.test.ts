@@ -95,7 +95,7 @@ forEachService('Tombstones', (service) => {
     expect(oldest!.version).toBe(gone_at_once + 1)
   })
 
-  test('that went early leave their versions behind: a key made anew starts above them', async () => {
+  test('that are removed early leave their versions behind: a key created again starts above them', async () => {
     const tenant = await service.signUp()
     await tombstone(tenant.tenant_id, kept_max + 1)
     await put(tenant, 'one')

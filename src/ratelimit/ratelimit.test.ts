@@ -198,7 +198,7 @@ forEachService('the rate limiter', (service) => {
       },
     )
 
-    test('refuses a limit that is no number any more', async () => {
+    test('refuses a limit that is not a number any more', async () => {
       const { post, get } = await newLimiter(service)
       expect(broken(await post('{"key":"k","limit":1e400,"windowSeconds":60}'))).toEqual(invalid('/limit'))
       expect(broken(await get('key=k&limit=1e400&window=60'))).toEqual(invalid('query.limit'))

@@ -204,7 +204,7 @@ describe('against a log of every hit', () => {
     }
   })
 
-  test('whoever knows its buckets gets less than twice the limit into one window, and no more', () => {
+  test('a client that knows its buckets gets less than twice the limit into one window, and no more', () => {
     const model = new RateModel()
     const asked = { algorithm: 'sliding_window', window_ms, limit, cost: 1 } as const
     const log = new Log()
