@@ -14,6 +14,7 @@ import {
   type LossyProxy,
   startProxy,
 } from './support/sdk.ts'
+import { changingCall, creatingCall, operationsBeside } from './support/sdk-made.ts'
 import { forEachService, type TestTenant } from './support/service.ts'
 
 type Operation = keyof Operations
@@ -279,6 +280,26 @@ async function checkpoint(c: Clients) {
 async function inbox(c: Clients) {
   return (await c.agent.inboxes.create()).id
 }
+
+/** An operation without a row above: with the example of its body, on an object that its collection makes. */
+for (const operation of operationsBeside(Object.keys(creating))) {
+  if (!operation.creates || operation.id === 'createTenant') continue
+  const { create, shown } = creatingCall(operation)
+  creating[operation.id] = [create, shown]
+}
+for (const operation of operationsBeside(changing.map(([name]) => name))) {
+  if (operation.method === 'GET' || operation.creates) continue
+  const { make, call, sent_again } = changingCall(operation)
+  changing.push([
+    ...[operation.id as Operation, ''],
+    ...[sent_again ? 'is sent again' : 'is not sent again', make, call, undefined],
+  ] as (typeof changing)[number])
+}
+
+test.each(['createSchedule', 'createInbox', 'appendEntry'])('a row for %s can be made', async (name) => {
+  const found = operationsBeside([]).find(({ id }) => id === name)!
+  expect(Object.keys(creatingCall(found))).toEqual(['create', 'shown'])
+})
 
 describe('The table of repeats', () => {
   const others = Object.entries(operations)
