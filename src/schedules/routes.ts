@@ -1,6 +1,6 @@
 // /v1/schedules
 
-import { Type } from 'typebox'
+import { type Static, type TObject, Type } from 'typebox'
 import * as agents from '../agents/service.ts'
 import { iso, isoOrNull, parseTime } from '../base/clock.ts'
 import { v1 } from '../contract/group.ts'
@@ -20,7 +20,7 @@ import {
   value_bytes_max,
 } from '../contract/schemas.ts'
 import { AttemptPage, attempt_columns, attemptPage } from '../jobs/attempts.ts'
-import { type ScheduleRow, statuses } from './schedule.ts'
+import { type ScheduleRow, type Settings, statuses } from './schedule.ts'
 import * as schedules from './service.ts'
 import * as store from './store.ts'
 
@@ -36,6 +36,9 @@ const FireAt = Time('When it is called; in the past means now.')
 const DlqOnFailure = Type.Boolean({
   description: 'Default false. True: after the last failure a dead letter is kept.',
 })
+
+/** Settings that may be left out when a schedule is created. */
+const optional = { dlq_on_failure: Type.Optional(DlqOnFailure) }
 
 const Schedule = Shape('Schedule', {
   id: Type.String(),
@@ -81,20 +84,17 @@ export const createSchedule = route({
     callback_url: CallbackUrl,
     callback_payload: CallbackPayload,
     fire_at: FireAt,
-    dlq_on_failure: Type.Optional(DlqOnFailure),
+    ...optional,
   }),
   replies: { 201: { body: Schedule } },
   errors: ['QUOTA_EXCEEDED'],
   prepare: ({ db, dependencies, caller }, { body }) =>
     agents.callbackUrl(db, dependencies, caller, body.callback_url),
   async create(tx, { caller, dependencies }, { body }, callback_url) {
-    const schedule = await schedules.create(tx, caller, dependencies, {
-      callback_url,
-      callback_payload: body.callback_payload.text,
-      fire_at: parseTime(body.fire_at)!,
-      dlq_on_failure: body.dlq_on_failure ? 1 : 0,
-    })
-    return scheduleOf(schedule)
+    const { callback_payload, fire_at, ...others } = body
+    const needed = { callback_url, callback_payload: callback_payload.text, fire_at: parseTime(fire_at)! }
+    const settings = { ...optionalOf(others), ...needed }
+    return scheduleOf(await schedules.create(tx, caller, dependencies, settings))
   },
 })
 
@@ -173,18 +173,17 @@ export const updateSchedule = route({
     callback_url: Type.Optional(CallbackUrl),
     callback_payload: Type.Optional(CallbackPayload),
     fire_at: Type.Optional(FireAt),
-    dlq_on_failure: Type.Optional(DlqOnFailure),
+    ...optional,
   }),
   replies: { 200: { body: Schedule } },
   errors: ['SCHEDULE_NOT_FOUND', 'INVALID_STATE', 'QUOTA_EXCEEDED'],
   async handle({ db, caller, dependencies }, { params, body }) {
-    const { callback_url, callback_payload, fire_at, dlq_on_failure } = body
-    const change: Partial<store.Settings> = {}
+    const { callback_url, callback_payload, fire_at, ...others } = body
+    const change: Partial<Settings> = optionalOf(others)
     if (callback_url !== undefined)
       change.callback_url = await agents.callbackUrl(db, dependencies, caller, callback_url)
     if (callback_payload !== undefined) change.callback_payload = callback_payload.text
     if (fire_at !== undefined) change.fire_at = parseTime(fire_at)!
-    if (dlq_on_failure !== undefined) change.dlq_on_failure = dlq_on_failure ? 1 : 0
     return scheduleOf(await schedules.update(db, caller, dependencies, params.id, change))
   },
 })
@@ -230,6 +229,11 @@ export const listScheduleAttempts = route({
       schedules.read(context.db, context.caller.tenant_id, params.id),
     ),
 })
+
+/** Those that were given, as they are stored. */
+function optionalOf({ dlq_on_failure, ...texts }: Static<TObject<typeof optional>>) {
+  return { ...texts, ...(dlq_on_failure === undefined ? {} : { dlq_on_failure: dlq_on_failure ? 1 : 0 }) }
+}
 
 function scheduleOf(row: ScheduleRow) {
   return {
