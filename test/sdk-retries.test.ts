@@ -296,11 +296,6 @@ for (const operation of operationsBeside(changing.map(([name]) => name))) {
   ] as (typeof changing)[number])
 }
 
-test.each(['createSchedule', 'createInbox', 'appendEntry'])('a row for %s can be made', async (name) => {
-  const found = operationsBeside([]).find(({ id }) => id === name)!
-  expect(Object.keys(creatingCall(found))).toEqual(['create', 'shown'])
-})
-
 describe('The table of repeats', () => {
   const others = Object.entries(operations)
     .filter(([, { method, creates }]) => method !== 'GET' && !creates)
@@ -356,6 +351,20 @@ forEachService('A try without an answer', (service) => {
       expect([...new Set(keys)]).toEqual([expect.stringMatching(/^[0-9a-f-]{36}$/)])
     },
   )
+
+  test('rows that are made for operations without one hold for some that have one', async () => {
+    const { direct, through } = await world()
+    const found = (name: string) => operationsBeside([]).find(({ id }) => id === name)!
+    const { create, shown } = creatingCall(found('createSchedule'))
+    proxy.next = ['lose_answer']
+    expect([await create(through)]).toEqual(await shown(direct))
+    expect(proxy.seen).toHaveLength(2)
+    const { make, call, sent_again } = changingCall(found('cancelSchedule'))
+    const made = await make(direct)
+    proxy.next = ['lose_answer']
+    expect([sent_again, await call(through, made)]).toEqual([true, undefined])
+    expect(changingCall(found('claimItem')).sent_again).toBe(false)
+  })
 
   test('createTenant has one effect and shows the admin key that works', async () => {
     const { through, direct } = await world()
