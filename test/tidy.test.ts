@@ -421,15 +421,10 @@ describe('SQL', () => {
     const reasons: Record<string, string> = {
       'credentials.find': 'the look-up that finds the tenant, by the hash of a key',
       'idempotency.any_expired': 'a sweep over all tenants',
-      'dlq.tenants_ended': 'finds the tenants of a sweep',
-      'dlq.tenants_expired': 'finds the tenants of a sweep',
       'inbox.by_token': 'the look-up that finds the tenant, by the hash of a token',
       'inbox.clearable': 'finds the inboxes of a sweep',
       'inbox.deletable': 'finds the inboxes of a sweep',
       'inbox.receive': 'the look-up that finds the tenant, by the hash of a token',
-      'inbox.tenants_expired': 'finds the tenants of a sweep',
-      'kv.tenants_expired': 'finds the tenants of a sweep',
-      'kv.tenants_with_tombstones': 'finds the tenants of a sweep',
       'jobs.paused': 'names its tenant as a range',
       'jobs.active': 'names its tenant as a range',
       'jobs.due_at_once': 'finds the due work of all tenants',
@@ -455,8 +450,15 @@ describe('SQL', () => {
     const isSweep = ({ name, text }: Statement<unknown>) =>
       /^\w+\.sweep(_\w+)?$/.test(name) &&
       /^delete from \w+\s+where \{rows_in [^}]*\}.*\{skip_locked\}/s.test(text)
+    // Before it, the tenants of that chunk are found: of their rows it reads no more than whose they are, and how many.
+    const findsTenants = ({ name, text }: Statement<unknown>) =>
+      /^\w+\.tenants_\w+$/.test(name) &&
+      /^select (distinct tenant_id|tenant_id, count\(\*\) as \w+) from\s+\(select tenant_id from \w+ \{by \w+\}\s+where [^()]*(\('\w+'(, '\w+')*\)[^()]*)? order by \w+ limit \$\d+\) as due(\s+group by tenant_id)?$/.test(
+        text,
+      )
+    expect(all.filter(findsTenants).length).toBeGreaterThan(4)
     const unbound = all.filter((statement) => {
-      if (isSweep(statement)) return false
+      if (isSweep(statement) || findsTenants(statement)) return false
       const { text } = statement
       const uses = text.match(tables)?.length ?? 0
       // The rows of a chunk are those that its own select, which is looked at as well, has chosen.
