@@ -20,7 +20,7 @@ export const local_errors = {
 
 const ask_operator = 'Stop and tell your operator; trying again will not help.'
 
-const local_next_steps: Readonly<Record<string, string>> = {
+export const local_next_steps: Readonly<Record<string, string>> = {
   UNREACHABLE:
     'It may or may not have happened. Wait a moment and look, or repeat with the same idempotency_key if you gave one. If the service stays away, tell your operator.',
   UNEXPECTED_ANSWER: `The address of the service may be wrong, or a proxy is in the way. ${ask_operator}`,
