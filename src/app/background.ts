@@ -12,6 +12,9 @@ import { JobWorker } from '../jobs/worker.ts'
 import { Maintenance } from '../maintenance/tick.ts'
 import * as tenants from '../tenants/service.ts'
 
+/** A fault of the code, at which tests fail. */
+export const undeclared_message = 'a counter was raised that no feature declares'
+
 export interface Background {
   db: Db
   log: Log
@@ -51,6 +54,7 @@ export function workersOf({ log, ...given }: Background, dependencies: Dependenc
     worker,
     timer,
     features,
+    onUndeclared: (counter) => log.error({ counter }, undeclared_message),
     onPurged: (tenant_id) => log.info({ tenant_id }, 'tenant purged'),
   })
   return { worker, timer, maintenance }

@@ -119,6 +119,19 @@ export function inOrder(features: readonly Feature[]): Feature[] {
   return ordered
 }
 
+/** The numbers that a tick reports: those of jobs first, then those of sweeps by the name of their group. */
+export function countersOf(list: readonly Feature[]): Counters {
+  const swept = list.flatMap(({ sweep }) => Object.entries(sweep?.counters ?? {}))
+  const counters: Record<string, string[]> = {}
+  for (const [group, names] of [
+    ...list.flatMap((feature) => Object.entries(feature.counters ?? {})),
+    ...swept.toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)),
+  ]) {
+    counters[group] = [...(counters[group] ?? []), ...names]
+  }
+  return counters
+}
+
 /** `createAgent`, `listAgents`: the export's name is what clients call it. */
 export interface NamedRoute {
   name: string

@@ -353,6 +353,9 @@ export class Bench {
       onError,
       features,
       onPurged: () => {},
+      onUndeclared(counter) {
+        throw new Error(`no feature declares the counter ${counter}`)
+      },
     })
     return new TestNode(worker, timer, maintenance)
   }
