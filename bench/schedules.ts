@@ -28,7 +28,7 @@ const usage = `Usage: bun bench/schedules.ts [options]
   --profile <dir>   leave a CPU profile of the service in this folder, one for each of its starts
   --help            this text`
 
-const parts = { burst, trickle, million, dead }
+const parts = { burst, trickle, million, dead, backlog }
 type Part = keyof typeof parts
 
 const burst_count = 10_000
@@ -41,6 +41,8 @@ const dead_destinations = 200
 const dead_schedules_each = 5
 const healthy_destinations = 50
 const healthy_seconds = 10
+const backlog_count = 50_000
+const other_count = 100
 const clients = 64
 const second_ms = 1_000
 
@@ -183,6 +185,58 @@ async function dead(rounds: number): Promise<void> {
   report('dead', what, p95, 0, '≤ 1000')
 }
 
+/** Half of the backlog is for one quick receiver, half for silent ones. */
+async function backlog(rounds: number): Promise<void> {
+  const most: number[] = []
+  for (let round = 0; round < rounds; round++) {
+    const { folder, remove } = temporaryFolder()
+    const empty = await startAll(folder)
+    await empty.stop()
+    const quick = await startReceiver()
+    const urlOf = (i: number) => (i % 2 === 0 ? quick.url(1) : quick.silentUrl((i >> 1) % dead_destinations))
+    insertBacklog(join(folder, 'waystation.db'), urlOf)
+    const setup = await startAll(folder)
+    const from = secondFromNow(2)
+    const at = (i: number) => from + i * 50
+    await setup.schedule(other_count, (i) => ({ url: setup.receiver.url(1), at: at(i) }))
+    await until(at(other_count))
+    const figures = await setup.receiver.received(other_count, 30)
+    const served = (await quick.received(0, 0)).received
+    most.push(Math.max(...figures.lateness_ms))
+    note(
+      `backlog: p95 ${percentile(figures.lateness_ms, 95).toFixed(0)} ms, most ${most.at(-1)!.toFixed(0)} ms, ` +
+        `${lostAndTwice(figures, other_count)}; of the backlog ${served} were delivered meanwhile`,
+    )
+    await setup.stop()
+    await end(quick.child)
+    remove()
+  }
+  const what = `another tenant beside ${backlog_count} due of one: most, ms`
+  report('backlog', what, most, 0, '≤ 1000')
+}
+
+/** Due schedules of the tenant that is there, as the service would have left them. */
+function insertBacklog(path: string, urlOf: (i: number) => string): void {
+  const db = new Database(path)
+  db.run('pragma synchronous = off')
+  const { tenant_id } = db.query('select tenant_id from tenants').get() as { tenant_id: string }
+  const at = Date.now() - second_ms
+  const { schedule, job } = insertsOf(db)
+  db.run('begin')
+  for (let i = 0; i < backlog_count; i++) {
+    const number = String(i).padStart(26, '0')
+    schedule.run(tenant_id, `sch_${number}`, urlOf(i), at, at)
+    job.run(tenant_id, `sch_${number}`, `evt_${number}`, new URL(urlOf(i)).origin, at)
+  }
+  db.run(
+    `insert into quota_usage (tenant_id, quota, used, version_floor) values (?1, 'active_schedules', ?2, 0)
+       on conflict (tenant_id, quota) do update set used = ?2`,
+    [tenant_id, backlog_count],
+  )
+  db.run('commit')
+  db.close()
+}
+
 function report(part: string, figure: string, values: number[], digits: number, target: string): void {
   rows.push([part, figure, spread(values, digits), target])
 }
@@ -269,7 +323,7 @@ interface Receiver {
   silentUrl(n: number): string
   /** The figures once so many came, and a moment later, in case some come twice. */
   received(count: number, seconds_max: number): Promise<Figures>
-  /** Begins to count anew. */
+  /** Begins to count again. */
   forget(): Promise<void>
 }
 
@@ -333,16 +387,7 @@ function insertFarFuture(path: string): void {
   const db = new Database(path)
   db.run('pragma synchronous = off')
   const tomorrow = Date.now() + 86_400_000
-  const schedule = db.prepare(
-    `insert into schedules (tenant_id, id, status, callback_url, callback_payload, fire_at, dlq_on_failure, agent_id,
-       attempts, created_at, updated_at)
-     values (?1, ?2, 'pending', ?3, '{"at": 0}', ?4, 0, 'bench-agent', 0, ?5, ?5)`,
-  )
-  const work = db.prepare(
-    `insert into jobs (tenant_id, kind, source_id, event_id, destination, next_at, lease_until, fence, attempts,
-       paused)
-     values (?1, 'schedule', ?2, ?3, ?4, ?5, 0, 0, 0, 0)`,
-  )
+  const { schedule, job } = insertsOf(db)
   db.run('begin')
   for (let i = 0; i < million_count; i++) {
     const tenant_id = `ten_far${String(i % million_tenants).padStart(23, '0')}`
@@ -350,9 +395,23 @@ function insertFarFuture(path: string): void {
     const destination = `https://hooks-${i % 1_000}.example.com`
     const at = tomorrow + ((i * 7_919) % million_count) * 1_000
     schedule.run(tenant_id, `sch_${number}`, `${destination}/hook`, at, tomorrow)
-    work.run(tenant_id, `sch_${number}`, `evt_${number}`, destination, at)
+    job.run(tenant_id, `sch_${number}`, `evt_${number}`, destination, at)
   }
   db.run('commit')
   db.run('pragma wal_checkpoint(truncate)')
   db.close()
+}
+
+function insertsOf(db: Database) {
+  const schedule = db.prepare(
+    `insert into schedules (tenant_id, id, status, callback_url, callback_payload, fire_at, dlq_on_failure, agent_id,
+       attempts, created_at, updated_at)
+     values (?1, ?2, 'pending', ?3, '{"at": 0}', ?4, 0, 'bench-agent', 0, ?5, ?5)`,
+  )
+  const job = db.prepare(
+    `insert into jobs (tenant_id, kind, source_id, event_id, destination, next_at, lease_until, fence, attempts,
+       paused)
+     values (?1, 'schedule', ?2, ?3, ?4, ?5, 0, 0, 0, 0)`,
+  )
+  return { schedule, job }
 }

@@ -508,7 +508,7 @@ export const generated: readonly GeneratedCommand[] = [
       {
         sets: 'lock_token',
         flag: '--token <lock_token>',
-        about: 'what the claim answered: only that lock counts',
+        about: 'the token that the claim answered: only that lock counts',
       },
     ],
     call: ({ dlq }, { id, ...sent }) => dlq.extend(id, sent),
@@ -523,7 +523,7 @@ export const generated: readonly GeneratedCommand[] = [
       {
         sets: 'lock_token',
         flag: '--token <lock_token>',
-        about: 'what the claim answered: only that lock counts',
+        about: 'the token that the claim answered: only that lock counts',
       },
     ],
     call: ({ dlq }, { id, ...sent }) => dlq.fail(id, sent),
@@ -538,7 +538,7 @@ export const generated: readonly GeneratedCommand[] = [
       {
         sets: 'lock_token',
         flag: '--token <lock_token>',
-        about: 'what the claim answered: only that lock counts',
+        about: 'the token that the claim answered: only that lock counts',
       },
     ],
     call: ({ dlq }, { id, ...sent }) => dlq.release(id, sent),
@@ -553,7 +553,7 @@ export const generated: readonly GeneratedCommand[] = [
       {
         sets: 'lock_token',
         flag: '--token <lock_token>',
-        about: 'what the claim answered: only that lock counts',
+        about: 'the token that the claim answered: only that lock counts',
       },
     ],
     call: ({ dlq }, { id, ...sent }) => dlq.resolve(id, sent),

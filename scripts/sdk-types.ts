@@ -21,7 +21,7 @@ interface Operation {
   operationId: string
   /** Answers lie in an envelope. */
   'x-wrapped'?: true
-  /** Takes any bytes from anybody: the SDK has no method for it. */
+  /** Takes any bytes without a key: the SDK has no method for it. */
   'x-raw'?: true
   parameters?: { in: string; name: string; required: boolean; description?: string; schema: Schema }[]
   requestBody?: { content: Record<string, { schema: Schema }> }

@@ -24,7 +24,7 @@ const files_advised_min = limit(
   'start.open_files',
   4_096,
   'entries',
-  'Files and connections that the process should be able to open. Below it the start warns: at the limit Bun asks for connections in a loop, which takes most of a core.',
+  'Files and connections that the process should be able to open. Below it the start warns: at the limit Bun accepts connections in a loop, which takes most of a core.',
 )
 
 if (import.meta.main) await main(process.argv.slice(2))

@@ -144,7 +144,7 @@ const of_few_rows = [
   'quotas.purge_calls',
   'audit.purge_head',
   'inbox.cleared',
-  'inbox.delete',
+  'inbox.delete_row',
 ]
 
 /** A lease finds its jobs by their key, however many the tenant has. */

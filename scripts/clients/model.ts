@@ -13,7 +13,7 @@ export interface Schema {
   required?: string[]
   properties?: Record<string, Schema>
   'x-any-json'?: 'any' | 'object'
-  /** A parameter that is there or not, whatever its text. */
+  /** A parameter that is there or not; its text does not matter. */
   'x-flag'?: boolean
 }
 

@@ -11,7 +11,7 @@ export const turn_ms_max = limit(
   'How long requests may begin in one turn of the event loop; the next wait for another, so that connections that are open already are served between new ones.',
 )
 
-/** One request in so many checks whether the turn goes on. */
+/** One request in so many checks that the turn still runs. */
 const looked_at_every = 16
 
 const begun_a_turn_max = limit(
@@ -23,7 +23,7 @@ const begun_a_turn_max = limit(
 
 /**
  * Makes requests wait once a turn of the event loop has taken long: Bun accepts connections and begins their
- * requests for as long as new ones come, and meanwhile serves nobody else.
+ * requests for as long as new ones come, and meanwhile serves no others.
  */
 export class TurnBudget {
   readonly #turns = new Turns(begun_a_turn_max)

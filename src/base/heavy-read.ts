@@ -18,12 +18,12 @@ export class Permit {
   constructor(
     private readonly reads: HeavyReads,
     private readonly tenant_id: string,
-    private readonly gone: AbortSignal,
+    private readonly signal: AbortSignal,
   ) {}
 
   /** Waits for the permit; rejects when the client is gone, or there is none in time. */
   async acquire(ms_max: number | null = null): Promise<void> {
-    await this.reads.acquire(this.tenant_id, this.gone, ms_max)
+    await this.reads.acquire(this.tenant_id, this.signal, ms_max)
     this.#held = 'node'
   }
 
@@ -46,7 +46,7 @@ export class Permit {
     this.#end = setTimeout(() => this.release(), kept_ms_max)
   }
 
-  /** Waits for something else without the permit, so that a request that waits keeps nobody from reading. */
+  /** Waits for something else without the permit, so that a waiting request keeps no other from reading. */
   async pause<T>(waiting: Promise<T>): Promise<T> {
     this.release()
     const result = await waiting

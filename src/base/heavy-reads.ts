@@ -1,4 +1,4 @@
-// Permits for heavy reads: pages of large rows. A tenant has a few at once, the rest of its requests wait in order, and
+// Permits for heavy reads: pages of large rows. A tenant has a few at once, its other requests wait in order, and
 // each permit begins in a turn of the event loop of its own.
 
 import { ApiError } from './errors.ts'
@@ -59,23 +59,23 @@ export class HeavyReads {
    * A permit, once there is one and a turn of the event loop has shown that the client is still there. Throws
    * UNAVAILABLE when too many wait or there is none in time, and REQUEST_TIMEOUT when the client is gone.
    */
-  async enter(tenant_id: string, gone: AbortSignal): Promise<Permit> {
+  async enter(tenant_id: string, signal: AbortSignal): Promise<Permit> {
     const waiting_of_tenant = this.#lines.get(tenant_id)?.waiting.size ?? 0
     if (waiting_of_tenant >= waiting_of_tenant_max || this.#waiting >= waiting_max) throw noPermit()
-    const permit = new Permit(this, tenant_id, gone)
+    const permit = new Permit(this, tenant_id, signal)
     await permit.acquire(wait_ms_max)
     return permit
   }
 
   /** Rejects when the client is gone or the time is over; then nothing was acquired. */
-  async acquire(tenant_id: string, gone: AbortSignal, ms_max: number | null): Promise<void> {
-    if (gone.aborted) throw clientIsGone()
+  async acquire(tenant_id: string, signal: AbortSignal, ms_max: number | null): Promise<void> {
+    if (signal.aborted) throw clientIsGone()
     const line: Line = this.#lines.get(tenant_id) ?? { running: 0, waiting: new Set() }
     this.#lines.set(tenant_id, line)
-    if (line.waiting.size === 0 && this.#hasPermit(line)) this.#take(line)
-    else await this.#wait(tenant_id, line, gone, ms_max)
+    if (line.waiting.size === 0 && this.#hasPermit(line)) this.#start(line)
+    else await this.#wait(tenant_id, line, signal, ms_max)
     await this.#turns.next()
-    if (!gone.aborted) return
+    if (!signal.aborted) return
     this.release(tenant_id)
     throw clientIsGone()
   }
@@ -94,7 +94,7 @@ export class HeavyReads {
   /** Releases the tenant's part after `releaseOfNode`. */
   releaseOfTenant(tenant_id: string): void {
     this.#lines.get(tenant_id)!.running -= 1
-    this.#forget(tenant_id)
+    this.#removeIdle(tenant_id)
     this.#startAll()
   }
 
@@ -107,33 +107,33 @@ export class HeavyReads {
     return line.running < running_of_tenant_max && this.#running < running_max
   }
 
-  #take(line: Line): void {
+  #start(line: Line): void {
     line.running += 1
     this.#running += 1
   }
 
-  #wait(tenant_id: string, line: Line, gone: AbortSignal, ms_max: number | null): Promise<void> {
+  #wait(tenant_id: string, line: Line, signal: AbortSignal, ms_max: number | null): Promise<void> {
     return new Promise((resolve, reject) => {
       const end = () => {
         this.#waiting -= 1
-        gone.removeEventListener('abort', leave)
+        signal.removeEventListener('abort', onAbort)
         clearTimeout(timer)
       }
-      const giveUp = (error: ApiError) => {
+      const fail = (error: ApiError) => {
         end()
         line.waiting.delete(start)
-        this.#forget(tenant_id)
+        this.#removeIdle(tenant_id)
         reject(error)
       }
-      const leave = () => giveUp(clientIsGone())
+      const onAbort = () => fail(clientIsGone())
       const start = () => {
         end()
         resolve()
       }
-      const timer = ms_max === null ? undefined : setTimeout(() => giveUp(noPermit()), ms_max)
+      const timer = ms_max === null ? undefined : setTimeout(() => fail(noPermit()), ms_max)
       this.#waiting += 1
       line.waiting.add(start)
-      gone.addEventListener('abort', leave, { once: true })
+      signal.addEventListener('abort', onAbort, { once: true })
     })
   }
 
@@ -147,7 +147,7 @@ export class HeavyReads {
       if (line.waiting.size === 0 || !this.#hasPermit(line)) continue
       const start = line.waiting.values().next().value!
       line.waiting.delete(start)
-      this.#take(line)
+      this.#start(line)
       this.#lines.delete(tenant_id)
       this.#lines.set(tenant_id, line)
       start()
@@ -156,7 +156,7 @@ export class HeavyReads {
     return false
   }
 
-  #forget(tenant_id: string): void {
+  #removeIdle(tenant_id: string): void {
     const line = this.#lines.get(tenant_id)!
     if (line.running === 0 && line.waiting.size === 0) this.#lines.delete(tenant_id)
   }

@@ -37,7 +37,7 @@ const sequenced_form = /^[a-z]{3}_[0-9a-hjkmnp-tv-z]{26}$/
 
 /**
  * An id that carries the number of what it names in its list: 48 bits of time, 40 of the number, 40 at random. So a
- * place in the list is found from the id alone, even when what it named is gone.
+ * place in the list is found from the id alone, even when the named thing was deleted.
  */
 export function newSequencedId(prefix: IdPrefix, now: Millis, seq: number): string {
   if (!(seq >= 0 && seq <= seq_max)) throw new Error(`no id can hold the number ${seq}`)

@@ -26,7 +26,7 @@ export class KeyedSemaphore {
 
   constructor(private readonly clock: Clock) {}
 
-  /** Runs the work at once, or when it is its turn. In the order in which a key was asked for. */
+  /** Runs the work at once, or when it is its turn. In the order of the calls for its key. */
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {
     if (key !== this.#last_key) {
       this.#last_key = key

@@ -8,7 +8,7 @@ const progress_ms = limit(
   'memory.progress_ms',
   1_000,
   'milliseconds',
-  'How long a request or an answer may go without progress before it can be cut off for want of memory.',
+  'How long a request or an answer may go without progress before it can be cut off when memory is short.',
 )
 
 /** Progress is noted no more often than this. */
@@ -75,7 +75,7 @@ export class BudgetHold implements Hold {
       this.bytes += bytes
       for (const account of this.#accounts) account.bytes += bytes
     }
-    if (this.bytes === 0) this.budget.forget(this.#owner)
+    if (this.bytes === 0) this.budget.removeEmpty(this.#owner)
     return found
   }
 
@@ -118,7 +118,7 @@ export class BudgetHold implements Hold {
     }
     this.bytes = 0
     this.#accounts = []
-    this.budget.forget(this.#owner)
+    this.budget.removeEmpty(this.#owner)
   }
 
   /** Joins the end of each line of those that can be cut off. */

@@ -47,9 +47,13 @@ describe('the memory budget', () => {
     const { budget, hold } = bench()
     hold('first', 'a').grow(500)
     hold('second', 'b').grow(250)
-    expect([budget.takeSmall(251), budget.takeSmall(250), budget.takeSmall(1)]).toEqual([false, true, false])
+    expect([budget.acquireSmall(251), budget.acquireSmall(250), budget.acquireSmall(1)]).toEqual([
+      false,
+      true,
+      false,
+    ])
     budget.releaseSmall(100)
-    expect([budget.takeSmall(100), budget.takeSmall(1)]).toEqual([true, false])
+    expect([budget.acquireSmall(100), budget.acquireSmall(1)]).toEqual([true, false])
     expect(hold('third', 'c').grow(1)).toBe(false)
   })
 

@@ -15,7 +15,7 @@ export const memory_bytes_default = limit(
   'Request bodies and answers in memory at once, the default of MEMORY_BUDGET. Past it the request or answer that has gone longest without progress is cut off; when all progress, the next is refused with 503 UNAVAILABLE.',
 )
 
-/** Less would refuse the largest answers, a full page within a message of MCP, for good. */
+/** With less, the largest answer, a full page within a message of MCP, would never find room. */
 export const memory_bytes_min = limit(
   'memory.bytes_min',
   32 * mebibyte,
@@ -79,7 +79,7 @@ export class MemoryBudget {
   }
 
   /** Counts a small body without an object. After true, the caller calls `releaseSmall` with the same number. */
-  takeSmall(bytes: number): boolean {
+  acquireSmall(bytes: number): boolean {
     if (this.#small_bytes + bytes > this.#small_bytes_max) return false
     this.#small_bytes += bytes
     return true
@@ -99,7 +99,8 @@ export class MemoryBudget {
     return accountIn(this.#tenants, tenant_id, this.#tenant_bytes_max)
   }
 
-  forget({ address, tenant_id }: Owner): void {
+  /** Removes the accounts of this owner that count nothing any more. */
+  removeEmpty({ address, tenant_id }: Owner): void {
     if (this.#addresses.get(address)?.bytes === 0) this.#addresses.delete(address)
     if (tenant_id !== null && this.#tenants.get(tenant_id)?.bytes === 0) this.#tenants.delete(tenant_id)
   }

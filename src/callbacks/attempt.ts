@@ -120,7 +120,7 @@ export class Attempt {
   #broken(request: http.ClientRequest, error: Error, target: Target): void {
     if (this.#settled) return
     if (request.reusedSocket && this.#bytes_read === 0) {
-      this.#pool.forget(this.#dial?.key ?? '')
+      this.#pool.closeIdle(this.#dial?.key ?? '')
       this.#exchange(target)
     } else {
       this.#fail(failureOf(error))

@@ -15,9 +15,9 @@ export interface EgressPolicy {
   /** CALLBACK_ALLOW: judges the resolved address, and lifts the rules for names and ports for it. */
   allow: readonly AllowRange[]
   https_only: boolean
-  /** Without a slash at the end. `<public_url>/hook/…` is always allowed, our other paths never. */
+  /** Without a slash at the end. `<public_url>/hook/…` is always allowed, other paths of the service never. */
   public_url: string
-  /** Where we listen, whatever PUBLIC_URL calls it; null before we do. */
+  /** The address that the service listens on, under any PUBLIC_URL; null before it does. */
   listening: Listening | null
   /** Addresses of this machine's interfaces, as text. */
   interfaces(): string[]
@@ -40,9 +40,9 @@ interface Candidate {
   /** When the host is an address; a name has to be looked up. */
   address: Address | null
   hook_path: boolean
-  /** The path is under /hook/ where we listen. */
+  /** The path is under /hook/ at the address that the service listens on. */
   direct_hook_path: boolean
-  /** Exactly `<public_url>/hook/…`: whatever that resolves to is allowed. */
+  /** Exactly `<public_url>/hook/…`: any address that it resolves to is allowed. */
   own_hook: boolean
   /** Why only addresses of `allow` may be reached, or null. */
   restriction: string | null

@@ -26,7 +26,7 @@ export const attempt_look_ups_reserve = limit(
   'dns.attempts_reserve',
   16,
   'requests',
-  'Look-ups for attempts that are kept for tenants with few under way, whatever servers are silent.',
+  'Look-ups for attempts that are kept for tenants with few under way, however many servers are silent.',
 )
 const attempt_look_up_ms_max = limit(
   'dns.attempt',
@@ -50,7 +50,7 @@ export const creation_look_ups_reserve = limit(
   'dns.creations_reserve',
   16,
   'requests',
-  'Look-ups for new URLs that are kept for tenants with few under way, whatever servers are silent.',
+  'Look-ups for new URLs that are kept for tenants with few under way, however many servers are silent.',
 )
 const creation_look_up_ms_max = limit(
   'dns.creation',

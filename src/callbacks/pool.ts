@@ -56,7 +56,7 @@ export class Pool extends http.Agent {
   }
 
   /** Closes the idle connections of a key. */
-  forget(key: string): void {
+  closeIdle(key: string): void {
     for (const socket of this.freeSockets[key] ?? []) socket.destroy()
   }
 

@@ -18,7 +18,6 @@ import * as store from './store.ts'
 /** Settles a checkpoint whose time is over; a decision that came first wins. */
 export const timeout_job: LocalKind = {
   name: 'timeout',
-  attempts_max,
   starts_at_once: false,
   logged_as: null,
   message: null,

@@ -56,7 +56,7 @@ export interface Purgeable {
 export interface DocsPage {
   /** `kv.md`, in docs/. */
   file: string
-  /** Loaded when a page is first asked for: the start of the service does not wait for it. */
+  /** Loaded at the first request for a page: the start of the service does not wait for it. */
   load(): Promise<{ default: string }>
 }
 

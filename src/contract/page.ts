@@ -19,7 +19,7 @@ export const looked_max = limit(
   'pages.looked_at_rows',
   500,
   'rows',
-  'The time that others wait: a page that has looked at so many rows without being full is short, or empty, with a cursor to go on.',
+  'The time that others wait: a page that has looked at so many rows without being full is short, or empty, with a cursor to continue.',
 )
 
 export interface PageRequest {

@@ -132,7 +132,7 @@ const grace_seconds_max = limit(
   'credentials.grace',
   604_800,
   'seconds',
-  'How long a rotated key may go on working. Past it 400.',
+  'How long a rotated key may keep working. Past it 400.',
 )
 /** Body of every rotate-key. */
 export const RotateBody = Type.Object({

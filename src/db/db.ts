@@ -1,4 +1,4 @@
-// The database as the rest of the service knows it: named statements, reads and durable writes.
+// The database as the service uses it: named statements, reads and durable writes.
 
 import type { Clock, Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'

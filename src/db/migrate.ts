@@ -48,12 +48,12 @@ const KEEP = unnamed(
 /** An index on a large table takes its time. */
 const migration_turn: Turn = { key: 'migration', ms_max: null }
 
-/** How often a node asks again while another one migrates; each try waits for the lock's own time-out. */
+/** The times that a node tries again while another one migrates; each try waits for the lock's own time-out. */
 const tries_max = limit(
   'db.migration_tries',
   30,
   'attempts',
-  'How often a node asks again while another one migrates. Past it the service does not start.',
+  'How often a node tries again while another one migrates. Past it the service does not start.',
 )
 
 /** Returns the schema version that now holds, the number of migrations. Throws when the database was made by other code. */

@@ -15,14 +15,14 @@ export interface Runner {
 /** Options of every statement. */
 export interface Traffic {
   listener: ((name: string) => void) | null
-  /** How often the server has answered anything at all. */
+  /** The number of answers of the server. */
   answers: number
 }
 
 /** A statement or transaction from its arrival to its end. */
 export interface Call {
   place: Place
-  /** Nobody waits for it any more. */
+  /** True when no caller waits for it any more. */
   abandoned: boolean
   /** COMMIT was sent. */
   committing: boolean
@@ -76,7 +76,7 @@ function textOf(statement: Statement<unknown>): string {
   return text
 }
 
-/** Every integer of ours is bigint in PostgreSQL and stays below 2^53. */
+/** Every integer column is bigint in PostgreSQL and stays below 2^53. */
 function numbersOf(row: Record<string, unknown>): void {
   for (const name in row) {
     const value = row[name]

@@ -82,7 +82,7 @@ const silent_looks_max = limit(
   'postgres.silent_looks',
   12,
   'attempts',
-  'Looks in a row, four a second, at which PostgreSQL has answered nothing although it was asked; then the connections are made again.',
+  'Looks in a row, four a second, at which PostgreSQL has answered nothing although statements were sent; then the connections are opened again.',
 )
 
 export interface PostgresOptions {
@@ -110,7 +110,7 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
   }
 }
 
-/** A statement of a turn that may take longer than a request may take as long. */
+/** Lets the statements of a turn run as long as the turn may. */
 async function allowTime(connection: Runner, ms_max: number | null): Promise<void> {
   await connection.unsafe(`set local statement_timeout = ${ms_max ?? 0}`, [])
 }
@@ -126,7 +126,7 @@ class PostgresDb implements Db {
   readonly #stored: StoredBytes
   readonly #queue: FairQueue
   /** Calls of requests that hold a connection. */
-  #asking = 0
+  #requests_running = 0
   /** Calls that have not ended. */
   #under_way = 0
   #onIdle: () => void = () => {}
@@ -156,7 +156,7 @@ class PostgresDb implements Db {
     this.#watch = this.#watched()
   }
 
-  /** Asks the time for the first time. */
+  /** Reads the time of the database for the first time. */
   async begin(): Promise<void> {
     await this.#database_clock?.begin()
   }
@@ -184,7 +184,7 @@ class PostgresDb implements Db {
     return this.#write(turn, work, null)
   }
 
-  /** `waiting`: tenants whose stored bytes are written whatever they are. */
+  /** `waiting`: tenants whose stored bytes are written, however few. */
   #write<T>(turn: Turn, work: (tx: Tx) => Awaitable<T>, waiting: readonly string[] | null): Promise<T> {
     return this.#guarded(turn, async (call) => {
       for (let tries = 1; ; tries++) {
@@ -292,12 +292,12 @@ class PostgresDb implements Db {
 
   async #act<T>(call: Call, { ms_max }: Turn, action: (call: Call) => Promise<T>): Promise<T> {
     if (call.place.turn) await call.place.turn
-    const asks = ms_max === undefined ? 1 : 0
-    this.#asking += asks
+    const counted = ms_max === undefined ? 1 : 0
+    this.#requests_running += counted
     try {
       return await action(call)
     } finally {
-      this.#asking -= asks
+      this.#requests_running -= counted
       this.#queue.leave(call.place)
     }
   }
@@ -319,7 +319,7 @@ class PostgresDb implements Db {
     let silent_looks = 0
     let answers = 0
     const watch = setInterval(() => {
-      const is_silent = this.#asking > 0 && this.#traffic.answers === answers
+      const is_silent = this.#requests_running > 0 && this.#traffic.answers === answers
       answers = this.#traffic.answers
       silent_looks = is_silent ? silent_looks + 1 : 0
       if (silent_looks < silent_looks_max || this.#closed) return

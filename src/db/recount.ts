@@ -77,7 +77,7 @@ async function countAll(q: Reader, tables: Recounted, tenant_id: string): Promis
 const turn: Turn = { key: 'recount', ms_max: null }
 
 /**
- * Puts a tenant's counter right; writes may go on meanwhile. Counter and rows are read in one state of the database,
+ * Puts a tenant's counter right; writes may continue meanwhile. Counter and rows are read in one state of the database,
  * and the counter changes by the difference. On PostgreSQL it is wrong by what nodes have not written yet. Returns the
  * error of the counter.
  */

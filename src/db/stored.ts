@@ -45,7 +45,7 @@ const entries_max = limit(
   'storage.tenants_remembered',
   10_000,
   'entries',
-  'Tenants whose stored bytes a node remembers; past it those with nothing unwritten are read again when asked for.',
+  'Tenants whose stored bytes a node remembers; past it those with nothing unwritten are read again when they are needed.',
 )
 
 interface Entry {
@@ -117,13 +117,13 @@ export class StoredBytes {
   #entryOf(tenant_id: string): Entry {
     const found = this.#entries.get(tenant_id)
     if (found) return found
-    if (this.#entries.size >= entries_max) this.#forgetIdle()
+    if (this.#entries.size >= entries_max) this.#removeIdle()
     const made = { known: null, known_at: 0, unwritten: 0, writing: 0 }
     this.#entries.set(tenant_id, made)
     return made
   }
 
-  #forgetIdle(): void {
+  #removeIdle(): void {
     for (const [tenant_id, entry] of this.#entries) {
       if (entry.unwritten === 0 && entry.writing === 0 && !this.#isFresh(entry))
         this.#entries.delete(tenant_id)
@@ -141,7 +141,7 @@ export class Changes {
   grown = 0
 
   add(tenant_id: string, bytes: number): void {
-    if (bytes === 0 || tenant_id === '') return // nobody's: the Idempotency-Key of a sign-up
+    if (bytes === 0 || tenant_id === '') return // no tenant's: the Idempotency-Key of a sign-up
     this.#bytes ??= new Map()
     this.#bytes.set(tenant_id, this.of(tenant_id) + bytes)
     if (bytes > 0) this.grown += bytes

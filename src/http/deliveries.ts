@@ -51,7 +51,7 @@ export class Deliveries {
   }
 
   /**
-   * The response that Bun sends; `onEnd` is called whatever becomes of it. Throws UNAVAILABLE to a safe method when
+   * The response that Bun sends; `onEnd` is called in any case. Throws UNAVAILABLE to a safe method when
    * there is no room; any other has had its effect, so its answer waits for room, and is broken off when there is none
    * for long.
    */

@@ -38,7 +38,7 @@ export async function respond(served: Served, exchange: Exchange): Promise<Respo
 export function responseOf(failing: Failing, exchange: Exchange, answered: Outgoing): Response {
   const { outer } = exchange.server
   if (outer) {
-    // The outer request sends the result, and may have asked for more than one.
+    // The outer request sends the result, and may have needed more than one.
     if (exchange.permit) {
       outer.permit?.release()
       outer.permit = exchange.permit

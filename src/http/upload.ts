@@ -72,7 +72,7 @@ export class Upload {
   read(tenant_id: string | null): Promise<Uint8Array> {
     const length = this.#length
     if (length === 0) return Promise.resolve(no_bytes)
-    if (length !== null && length <= small_bytes_max && this.memory.takeSmall(length)) {
+    if (length !== null && length <= small_bytes_max && this.memory.acquireSmall(length)) {
       this.#small_bytes = length
       return this.request.bytes().catch(throwReceived)
     }

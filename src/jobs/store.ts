@@ -60,19 +60,19 @@ export const lease_rows_max = limit('jobs.lease_rows', 16, 'rows', 'Jobs that on
 const id_names = Array.from({ length: lease_rows_max }, (_, i) => `id_${String.fromCharCode(97 + i)}`)
 const id_list = id_names.map((name) => `:${name}`).join(', ')
 
-// The list stands twice, and the + hides the columns of other indexes: either engine finds the rows by their key alone.
-// Without statistics PostgreSQL would otherwise scan all jobs of the tenant, with a look into the list for each of them.
+// Found by their key alone, whatever the planner believes: the + hides the columns of other indexes, and rows that were
+// chosen are found again as those of a chunk are (db/dialect.ts). Without statistics PostgreSQL would otherwise scan all
+// jobs of the tenant, with a look into the list for each of them.
 const LEASE = sql<Omit<LeasedJob, 'tenant_id'> & { previous_lease_until: Millis }>(
   'jobs.lease',
   `update jobs
       set lease_until = :lease_until, previous_lease_until = lease_until, fence = fence + 1, attempts = attempts + 1,
           first_attempt_at = coalesce(first_attempt_at, :now)
-    where tenant_id = :tenant_id and kind = :kind and source_id in (${id_list})
-      and +paused = 0 and +next_at <= :now and lease_until <= :now
-      and source_id in
-        (select source_id from jobs
-          where tenant_id = :tenant_id and kind = :kind and source_id in (${id_list}) and lease_until <= :now
-          order by source_id {skip_locked})
+    where {rows_in tenant_id, kind, source_id}
+        select {row tenant_id, kind, source_id} from jobs
+         where tenant_id = :tenant_id and kind = :kind and source_id in (${id_list}) and lease_until <= :now
+         order by source_id {skip_locked}{end}
+      and +paused = 0 and +next_at <= :now and +lease_until <= :now
       and exists (select 1 from tenants where tenants.tenant_id = :tenant_id and tenants.status = 'active')
    returning kind, source_id, event_id, destination, fence, attempts, first_attempt_at, previous_lease_until`,
 )
@@ -92,36 +92,37 @@ export interface DueJobOfAny extends DueJob {
 // stragglers are marked by their tenant's status, not left out: a read of the oldest rows must not scan past them.
 const tenant_status = '(select status from tenants where tenants.tenant_id = jobs.tenant_id) as tenant_status'
 
-const DUE = sql<DueJobOfAny>(
-  'jobs.due',
-  `select tenant_id, kind, source_id, destination, attempts, ${tenant_status} from jobs
-    where paused = 0 and next_at <= :now and lease_until <= :now
-    order by next_at limit :rows_max`,
-)
+const due_columns = 'tenant_id, kind, source_id, destination, attempts'
 
-const DUE_AT_ONCE = sql<DueJobOfAny>(
-  'jobs.due_at_once',
-  `select tenant_id, kind, source_id, destination, attempts, ${tenant_status} from jobs
-    where paused = 0 and starts_at_once = 1 and attempts = 0 and next_at <= :now and lease_until <= :now
-    order by next_at limit :rows_max`,
+function dueStatement<Row>(name: string, columns: string, where = '') {
+  return sql<Row>(
+    `jobs.${name}`,
+    `select ${columns} from jobs
+      where paused = 0 ${where} and next_at <= :now and lease_until <= :now
+      order by next_at limit :rows_max`,
+  )
+}
+
+const DUE = dueStatement<DueJobOfAny>('due', `${due_columns}, ${tenant_status}`)
+const DUE_AT_ONCE = dueStatement<DueJobOfAny>(
+  'due_at_once',
+  `${due_columns}, ${tenant_status}`,
+  'and starts_at_once = 1 and attempts = 0',
+)
+const DUE_IN_LANE = dueStatement<DueJob>(
+  'due_in_lane',
+  due_columns,
+  'and tenant_id = :tenant_id and destination = :destination',
 )
 
 // Where the earliest of a tenant are wanted, it is named as a range, and the order begins with it. With an equal sign
 // PostgreSQL may scan jobs_due and leave out the others, however many rows those have.
 const DUE_OF_TENANT = sql<DueJob>(
   'jobs.due_of_tenant',
-  `select tenant_id, kind, source_id, destination, attempts from jobs
+  `select ${due_columns} from jobs
     where paused = 0 and tenant_id >= :tenant_id and (tenant_id, next_at) <= (:tenant_id, :now)
       and lease_until <= :now
     order by tenant_id, next_at limit :rows_max`,
-)
-
-const DUE_IN_LANE = sql<DueJob>(
-  'jobs.due_in_lane',
-  `select tenant_id, kind, source_id, destination, attempts from jobs
-    where paused = 0 and tenant_id = :tenant_id and destination = :destination
-      and next_at <= :now and lease_until <= :now
-    order by next_at limit :rows_max`,
 )
 
 // These two skip along an index from one tenant, or destination, to the next: their cost depends on how many
@@ -168,9 +169,9 @@ const NEXT_AT = sql<{ next_at: Millis }>(
   'select next_at from jobs where paused = 0 and next_at > :now order by next_at limit 1',
 )
 
-const OLDEST_DUE = sql<{ tenant_status: string | null }>(
+const OLDEST_DUE = sql<{ tenant_status: string | null; kind: string }>(
   'jobs.oldest_due',
-  `select ${tenant_status} from jobs where paused = 0 and next_at <= :due_at order by next_at limit :rows_max`,
+  `select ${tenant_status}, kind from jobs where paused = 0 and next_at <= :due_at order by next_at limit :rows_max`,
 )
 
 interface Position {
@@ -179,35 +180,30 @@ interface Position {
   source_id: string
 }
 
-const ACTIVE = sql<Position>(
-  'jobs.active',
-  `select next_at, kind, source_id from jobs
-    where paused = 0 and tenant_id >= :tenant_id and tenant_id <= :tenant_id
-    order by tenant_id, next_at, kind, source_id limit :rows_max`,
-)
+// In the order of an index on the tenant's jobs that are paused, or are not.
+const FIRST = { active: firstStatement('active', 0), paused: firstStatement('paused', 1) }
 
-const PAUSED = sql<Position>(
-  'jobs.paused',
-  `select next_at, kind, source_id from jobs
-    where paused = 1 and tenant_id >= :tenant_id and tenant_id <= :tenant_id
-    order by tenant_id, next_at, kind, source_id limit :rows_max`,
-)
+function firstStatement(name: string, paused: 0 | 1) {
+  return sql<Position>(
+    `jobs.${name}`,
+    `select next_at, kind, source_id from jobs
+      where paused = ${paused} and tenant_id >= :tenant_id and tenant_id <= :tenant_id
+      order by tenant_id, next_at, kind, source_id limit :rows_max`,
+  )
+}
 
-// Up to a place in the order of the index, and not a list of rows, which PostgreSQL may look up again for each row of
-// the tenant while it has no statistics.
-const PAUSE = sql(
-  'jobs.pause',
-  `update jobs set paused = 1
-    where paused = 0 and tenant_id >= :tenant_id and tenant_id <= :tenant_id
-      and (next_at, kind, source_id) <= (:next_at, :kind, :source_id)`,
-)
+// Up to a position in that order, and not a list of rows, which PostgreSQL may look up again for each row of the
+// tenant while it has no statistics.
+const CHANGE = { pause: changeStatement('pause', 0, 1), resume: changeStatement('resume', 1, 0) }
 
-const RESUME = sql(
-  'jobs.resume',
-  `update jobs set paused = 0
-    where paused = 1 and tenant_id >= :tenant_id and tenant_id <= :tenant_id
-      and (next_at, kind, source_id) <= (:next_at, :kind, :source_id)`,
-)
+function changeStatement(name: string, from: 0 | 1, to: 0 | 1) {
+  return sql(
+    `jobs.${name}`,
+    `update jobs set paused = ${to}
+      where paused = ${from} and tenant_id >= :tenant_id and tenant_id <= :tenant_id
+        and (next_at, kind, source_id) <= (:next_at, :kind, :source_id)`,
+  )
+}
 
 const PURGE = sql(
   'jobs.purge',
@@ -397,10 +393,14 @@ const stragglers_passed_max = limit(
 )
 
 /** True when a job that was due then is still to run, leased or not, or when too many stragglers stand before it. */
-export async function anyDue(q: Reader, due_at: Millis): Promise<boolean> {
+export async function anyDue(
+  q: Reader,
+  due_at: Millis,
+  kinds: { has(kind: string): boolean },
+): Promise<boolean> {
   for (const rows_max of [1, stragglers_passed_max]) {
     const rows = await q.all(OLDEST_DUE, { due_at, rows_max })
-    if (rows.some((row) => row.tenant_status === 'active')) return true
+    if (rows.some((row) => row.tenant_status === 'active' && kinds.has(row.kind))) return true
     if (rows.length < rows_max) return false
   }
   return true
@@ -408,7 +408,7 @@ export async function anyDue(q: Reader, due_at: Millis): Promise<boolean> {
 
 /**
  * Pauses a part of a tenant's jobs, or resumes it, the earliest first. True when none is left. The transaction must
- * hold the tenant's row, so that nobody does the opposite.
+ * hold the tenant's row, so that no other node does the opposite.
  */
 export async function setPaused(
   tx: Tx,
@@ -416,7 +416,7 @@ export async function setPaused(
   paused: boolean,
   rows_max: number,
 ): Promise<boolean> {
-  const [look, change] = paused ? [ACTIVE, PAUSE] : [PAUSED, RESUME]
+  const [look, change] = paused ? [FIRST.active, CHANGE.pause] : [FIRST.paused, CHANGE.resume]
   const positions = await tx.all(look, { tenant_id, rows_max })
   const last = positions.at(-1)
   if (!last) return true
@@ -431,7 +431,7 @@ export async function setPaused(
  * end is right. A lease past the last attempt is not an attempt: it only says that no node lived to end the last one.
  */
 export async function log(tx: Tx, kind: JobKind, job: LeasedJob, result: AttemptResult): Promise<void> {
-  if (kind.logged_as === null || job.attempts > kind.attempts_max) return
+  if (kind.message === null || kind.logged_as === null || job.attempts > kind.attempts_max) return
   const { tenant_id, source_id, fence: seq, event_id, attempts: attempt } = job
   const { started_at, duration_ms, status_code, error } = result
   const key = { tenant_id, source: kind.logged_as, source_id, seq }
@@ -441,7 +441,7 @@ export async function log(tx: Tx, kind: JobKind, job: LeasedJob, result: Attempt
   else await tx.run(CORRECT, { ...key, ...outcome })
 }
 
-/** The attempt of the lease before this one, which nobody settled. */
+/** The attempt of the previous lease, which was not settled. */
 function logInterrupted(tx: Tx, kind: JobKind, job: LeasedJob, previous_lease_until: Millis): Promise<void> {
   const started_at = previous_lease_until - lease_ms
   const interrupted = { ok: false, status_code: null, error: 'interrupted', started_at, duration_ms: 0 }
@@ -458,7 +458,7 @@ export function attempts(
   return q.all(ATTEMPTS, { tenant_id, source, source_id, before_seq, rows_max })
 }
 
-/** Removes rows of a tenant that is being purged; answers how many. */
+/** Removes rows of a tenant that is being purged; returns how many. */
 export async function purge(tx: Tx, tenant_id: string, rows_max: number): Promise<number> {
   return (
     (await tx.run(PURGE, { tenant_id, rows_max })) + (await tx.run(PURGE_ATTEMPTS, { tenant_id, rows_max }))

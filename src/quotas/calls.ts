@@ -75,7 +75,7 @@ export class Calls implements MonthlyCalls {
       const refused = (await Promise.allSettled(writes)).find((write) => write.status === 'rejected')
       if (refused) failed = { error: refused.reason }
     }
-    this.#forgetIdle()
+    this.#removeIdle()
     if (failed) throw failed.error
   }
 
@@ -150,7 +150,7 @@ export class Calls implements MonthlyCalls {
     }
   }
 
-  #forgetIdle(): void {
+  #removeIdle(): void {
     const before = this.clock.monotonic() - idle_ms
     for (const [key, entry] of this.#entries) {
       if (entry.unwritten === 0 && !entry.busy && entry.asked_at < before) this.#entries.delete(key)

@@ -63,7 +63,7 @@ export function create(tx: Tx, tenant_id: string) {
   return tx.run(CREATE, { tenant_id })
 }
 
-/** Counts what the service writes itself, whatever the limit. */
+/** Counts what the service itself writes, past the limit as well. */
 export function add(tx: Tx, tenant_id: string, quota: string, count: number) {
   return tx.run(ADD, { tenant_id, quota, count })
 }

@@ -29,7 +29,7 @@ export function mcpPage({ public_url, cors_origins }: McpSources): Page {
       if (request.signal.aborted) throw new ApiError('REQUEST_TIMEOUT')
       const message = messageIn(body)
       if (message instanceof Response) return message
-      // Loaded when first asked for: the start of the service does not wait for it.
+      // Loaded at the first request: the start of the service does not wait for it.
       const { answerPost } = await import('../../mcp/http.ts')
       const caller = JSON.stringify(key_headers)
       return inPieces(

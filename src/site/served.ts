@@ -1,4 +1,4 @@
-// A file as it is served: revalidated by its ETag or kept for good, and compressed once for clients that accept it.
+// A file as it is served: revalidated by its ETag or cached for ever, and compressed once for clients that accept it.
 
 import { type Outgoing, outgoing } from '../http/outgoing.ts'
 

@@ -21,7 +21,7 @@ import {
   type Value,
 } from '../../src/db/db.ts'
 import { counted_quotas, default_plans, features, job_kinds } from '../../src/features.ts'
-import type { JobKind } from '../../src/jobs/kind.ts'
+import { type JobKind, kindsOf } from '../../src/jobs/kind.ts'
 import * as store from '../../src/jobs/store.ts'
 import { JobTimer } from '../../src/jobs/timer.ts'
 import { JobWorker } from '../../src/jobs/worker.ts'
@@ -227,6 +227,8 @@ export interface JobRow {
   first_attempt_at: number | null
   paused: number
 }
+
+export const known_kinds = kindsOf(job_kinds)
 
 /** A kind of job, by its name. */
 export function kindOf(name: string): JobKind {
