@@ -1,7 +1,9 @@
 // The table of tools: which operations an agent gets, under which name, and when to use them. What goes in and out of
 // each comes from openapi.json (contract.ts).
 
-/** At most 24: every tool costs the model attention, whether it is called or not. */
+/** Every tool costs the model attention, whether it is called or not: past this a new one takes the place of another. */
+export const tools_max = 24
+
 export interface Tool {
   name: string
   title: string

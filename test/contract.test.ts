@@ -212,9 +212,10 @@ forEachService('the key of a request', (service) => {
       ] as const) {
         const owner = await newKeyring(service)
         await rotate(service, owner, kind, grace_seconds)
+        service.clock.advance(Math.max(0, after_ms - 1))
+        // Made now: it may expire sooner than the key.
         const made = await readyIn(service, named, owner)
         // Remembered a millisecond before, which must not help it.
-        service.clock.advance(Math.max(0, after_ms - 1))
         await requireKnown(service, owner.keys[kind])
         service.clock.advance(Math.min(1, after_ms))
         const answer = await call(service, named, made, { headers: ownHeaders(owner, kind) })

@@ -2,6 +2,7 @@
 
 import { describe, expect, spyOn, test } from 'bun:test'
 import { answerPost } from '../mcp/http.ts'
+import { ready_tools } from '../mcp/server.ts'
 import { hour_ms, iso } from '../src/base/clock.ts'
 import { Notifier } from '../src/base/notifier.ts'
 import { type Ask, cron_secret, forEachService } from './support/service.ts'
@@ -84,7 +85,7 @@ forEachService(
       const { api_key: key } = await service.signUp()
       const count = async (path: string, headers = {}) =>
         (await post(path, { key, headers, body: list })).body.result.tools.length
-      expect(await count('/mcp')).toBe(24)
+      expect(await count('/mcp')).toBe(ready_tools.length)
       expect(await count('/mcp?mode=read-only')).toBe(10)
       expect(await count('/mcp', { 'x-waystation-mode': 'read-only' })).toBe(10)
       for (const [path, headers] of [

@@ -4,8 +4,11 @@ import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
 import { join } from 'node:path'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
+import { ready_tools } from '../mcp/server.ts'
 import { newKey } from '../src/base/keys.ts'
 import { Notifier } from '../src/base/notifier.ts'
+import { routes } from '../src/features.ts'
+import { readyIn } from './support/contract.ts'
 import { connect, type McpClient, transports } from './support/mcp.ts'
 import { forEachService, type TestTenant } from './support/service.ts'
 
@@ -166,6 +169,17 @@ forEachService('MCP', (service) => {
       const check = { key: 'mail', limit: 1, windowSeconds: 60 }
       expect(await call('rate_limit_check', check)).toMatchObject({ allowed: true, count: 1, remaining: 0 })
       expect(await call('rate_limit_check', check)).toMatchObject({ allowed: false, retryAfter: 60 })
+    })
+
+    test('an agent calls every tool that no story above is about, with an example of its arguments', async () => {
+      expect(called.size).toBeGreaterThanOrEqual(24)
+      const { tenant_id, agent_id, admin_key: admin, api_key } = tenant
+      const keys = { admin, agent: api_key, approval: '' }
+      for (const { tool } of ready_tools.filter(({ tool }) => !called.has(tool.name))) {
+        const named = routes.find(({ name }) => name === tool.operation)!
+        const made = await readyIn(service, named, { tenant_id, agent_id, keys, approval_key_id: '' })
+        await call(tool.name, { ...made.params, ...made.body })
+      }
     })
 
     test('every tool was called', () => {

@@ -7,9 +7,7 @@ import '../src/app.ts'
 import type { Feature } from '../src/contract/feature.ts'
 import { type Statement, statements } from '../src/db/db.ts'
 import { features, migrations } from '../src/features.ts'
-import { code, files, source, textOf } from './support/source.ts'
-
-const vocabulary = new Map<string, Set<string>>()
+import { code, codeOf, files, source, textOf, textsIn, wordsOf } from './support/source.ts'
 
 /** The nouns of the API, and what they use, each a folder with a feature.ts. */
 const nouns = features.filter(({ name, routes }) => routes && name !== 'maintenance').map(({ name }) => name)
@@ -423,15 +421,10 @@ describe('SQL', () => {
     const reasons: Record<string, string> = {
       'credentials.find': 'the look-up that finds the tenant, by the hash of a key',
       'idempotency.any_expired': 'a sweep over all tenants',
-      'dlq.tenants_ended': 'finds the tenants of a sweep',
-      'dlq.tenants_expired': 'finds the tenants of a sweep',
       'inbox.by_token': 'the look-up that finds the tenant, by the hash of a token',
       'inbox.clearable': 'finds the inboxes of a sweep',
       'inbox.deletable': 'finds the inboxes of a sweep',
       'inbox.receive': 'the look-up that finds the tenant, by the hash of a token',
-      'inbox.tenants_expired': 'finds the tenants of a sweep',
-      'kv.tenants_expired': 'finds the tenants of a sweep',
-      'kv.tenants_with_tombstones': 'finds the tenants of a sweep',
       'jobs.paused': 'names its tenant as a range',
       'jobs.active': 'names its tenant as a range',
       'jobs.due_at_once': 'finds the due work of all tenants',
@@ -457,8 +450,15 @@ describe('SQL', () => {
     const isSweep = ({ name, text }: Statement<unknown>) =>
       /^\w+\.sweep(_\w+)?$/.test(name) &&
       /^delete from \w+\s+where \{rows_in [^}]*\}.*\{skip_locked\}/s.test(text)
+    // Before it, the tenants of that chunk are found: of their rows it reads no more than whose they are, and how many.
+    const findsTenants = ({ name, text }: Statement<unknown>) =>
+      /^\w+\.tenants_\w+$/.test(name) &&
+      /^select (distinct tenant_id|tenant_id, count\(\*\) as \w+) from\s+\(select tenant_id from \w+ \{by \w+\}\s+where [^()]*(\('\w+'(, '\w+')*\)[^()]*)? order by \w+ limit \$\d+\) as due(\s+group by tenant_id)?$/.test(
+        text,
+      )
+    expect(all.filter(findsTenants).length).toBeGreaterThan(4)
     const unbound = all.filter((statement) => {
-      if (isSweep(statement)) return false
+      if (isSweep(statement) || findsTenants(statement)) return false
       const { text } = statement
       const uses = text.match(tables)?.length ?? 0
       // The rows of a chunk are those that its own select, which is looked at as well, has chosen.
@@ -603,27 +603,6 @@ function isRoutes(file: string): boolean {
 function ownerOf(file: string): string {
   const owner = isStore(file) ? placeOf(file) : basename(file, '.ts')
   return owner.replaceAll('-', '_')
-}
-
-/** Without comments. A line is one when it begins as one; a comment after code needs a space before it. */
-function codeOf(file: string): string {
-  return textOf(file)
-    .replace(/^\s*(\/\/|\/\*|\*).*$/gm, '')
-    .replace(/\s\/\/ .*$/gm, '')
-}
-
-/** What stands between quotes. */
-function textsIn(code: string): string[] {
-  return [...code.matchAll(/'([^'\n]*)'|`([^`]*)`/g)].map(([, one, other]) => one ?? other ?? '')
-}
-
-function wordsOf(file: string): Set<string> {
-  let words = vocabulary.get(file)
-  if (!words) {
-    words = new Set(textOf(file).match(/\w+/g))
-    vocabulary.set(file, words)
-  }
-  return words
 }
 
 function isText(file: string): boolean {

@@ -5,18 +5,19 @@ import * as agents from '../agents/service.ts'
 import { parseTime } from '../base/clock.ts'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
+import type { Settings } from './schedule.ts'
 import * as schedules from './service.ts'
 import {
   CallbackPayload,
   CallbackUrl,
-  DlqOnFailure,
   FireAt,
   id,
+  optional,
+  optionalOf,
   Schedule,
   scheduleOf,
   tag,
 } from './shapes.ts'
-import type * as store from './store.ts'
 
 const example = 'sch_01m7yjrz37hxnv52px0106nehd'
 
@@ -47,20 +48,17 @@ export const createSchedule = route({
     callback_url: CallbackUrl,
     callback_payload: CallbackPayload,
     fire_at: FireAt,
-    dlq_on_failure: Type.Optional(DlqOnFailure),
+    ...optional,
   }),
   replies: { 201: { body: Schedule } },
   errors: ['QUOTA_EXCEEDED'],
   prepare: ({ db, dependencies, caller }, { body }) =>
     agents.callbackUrl(db, dependencies, caller, body.callback_url),
   async create(tx, { caller, dependencies }, { body }, callback_url) {
-    const schedule = await schedules.create(tx, caller, dependencies, {
-      callback_url,
-      callback_payload: body.callback_payload.text,
-      fire_at: parseTime(body.fire_at)!,
-      dlq_on_failure: body.dlq_on_failure ? 1 : 0,
-    })
-    return scheduleOf(schedule)
+    const { callback_payload, fire_at, ...others } = body
+    const needed = { callback_url, callback_payload: callback_payload.text, fire_at: parseTime(fire_at)! }
+    const settings = { ...optionalOf(others), ...needed }
+    return scheduleOf(await schedules.create(tx, caller, dependencies, settings))
   },
 })
 
@@ -114,18 +112,17 @@ export const updateSchedule = route({
     callback_url: Type.Optional(CallbackUrl),
     callback_payload: Type.Optional(CallbackPayload),
     fire_at: Type.Optional(FireAt),
-    dlq_on_failure: Type.Optional(DlqOnFailure),
+    ...optional,
   }),
   replies: { 200: { body: Schedule } },
   errors: ['SCHEDULE_NOT_FOUND', 'INVALID_STATE', 'QUOTA_EXCEEDED'],
   async handle({ db, caller, dependencies }, { params, body }) {
-    const { callback_url, callback_payload, fire_at, dlq_on_failure } = body
-    const change: Partial<store.Settings> = {}
+    const { callback_url, callback_payload, fire_at, ...others } = body
+    const change: Partial<Settings> = optionalOf(others)
     if (callback_url !== undefined)
       change.callback_url = await agents.callbackUrl(db, dependencies, caller, callback_url)
     if (callback_payload !== undefined) change.callback_payload = callback_payload.text
     if (fire_at !== undefined) change.fire_at = parseTime(fire_at)!
-    if (dlq_on_failure !== undefined) change.dlq_on_failure = dlq_on_failure ? 1 : 0
     return scheduleOf(await schedules.update(db, caller, dependencies, params.id, change))
   },
 })

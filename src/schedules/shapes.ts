@@ -1,6 +1,6 @@
 // Parameters and answers that the routes share.
 
-import { Type } from 'typebox'
+import { type Static, type TObject, Type } from 'typebox'
 import { iso, isoOrNull } from '../base/clock.ts'
 import {
   AnyJson,
@@ -21,9 +21,12 @@ export const CallbackUrl = Url(
 export const CallbackPayload = AnyJson(value_bytes_max, 'Any JSON, at most 256 KiB; sent byte for byte.')
 export const FireAt = Time('When it is called; in the past means now.')
 
-export const DlqOnFailure = Type.Boolean({
+const DlqOnFailure = Type.Boolean({
   description: 'Default false. True: after the last failure a dead letter is kept.',
 })
+
+/** Settings that may be left out when a schedule is created. */
+export const optional = { dlq_on_failure: Type.Optional(DlqOnFailure) }
 
 export const Schedule = Shape('Schedule', {
   id: Type.String(),
@@ -41,6 +44,11 @@ export const Schedule = Shape('Schedule', {
   created_at: Time('When it was created.'),
   updated_at: Time('When it last changed.'),
 })
+
+/** Those that were given, as they are stored. */
+export function optionalOf({ dlq_on_failure, ...texts }: Static<TObject<typeof optional>>) {
+  return { ...texts, ...(dlq_on_failure === undefined ? {} : { dlq_on_failure: dlq_on_failure ? 1 : 0 }) }
+}
 
 export function scheduleOf(row: ScheduleRow) {
   return {

@@ -1,23 +1,20 @@
 // Every statement on schedules.
 
-import type { Millis } from '../base/clock.ts'
 import { newestFirst } from '../base/ids.ts'
 import type { PageOfIds } from '../contract/page.ts'
 import { bytesOf, inChunk, ofStatus } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
-import type { ScheduleRow, ScheduleStatus } from './schedule.ts'
+import { replaced, type ScheduleRow, type ScheduleStatus, type Settings, texts } from './schedule.ts'
 
 const INSERT = sql(
   'schedules.insert',
   `insert into schedules
-     (tenant_id, id, status, callback_url, callback_payload, fire_at, dlq_on_failure, agent_id, attempts,
-      created_at, updated_at)
+     (tenant_id, id, status, fire_at, agent_id, attempts, created_at, updated_at, ${replaced.join(', ')})
    values
-     (:tenant_id, :id, 'pending', :callback_url, :callback_payload, :fire_at, :dlq_on_failure, :agent_id, 0,
-      :now, :now)`,
+     (:tenant_id, :id, 'pending', :fire_at, :agent_id, 0, :now, :now, ${replaced.map((name) => `:${name}`).join(', ')})`,
 )
 
-const columns = `id, status, callback_url, callback_payload, fire_at, dlq_on_failure, agent_id, attempts, last_error,
+const columns = `id, status, ${replaced.join(', ')}, fire_at, agent_id, attempts, last_error,
        last_status_code, fired_at, created_at, updated_at,
        (select next_at from jobs
          where jobs.tenant_id = schedules.tenant_id and kind = 'schedule' and source_id = schedules.id) as next_at`
@@ -38,7 +35,6 @@ function listStatement(
   name: string,
   scan: ReturnType<typeof ofStatus> | { index: null; order: string; where: string },
 ) {
-  const texts = ['callback_payload', 'callback_url']
   return sql<ScheduleRow & { bytes: number }>(
     `schedules.${name}`,
     `select ${columns}, ${bytesOf(texts)} as bytes from schedules where ${inChunk({
@@ -47,11 +43,9 @@ function listStatement(
   )
 }
 
-const settings = `callback_url = coalesce(:callback_url, callback_url),
-          callback_payload = coalesce(:callback_payload, callback_payload),
-          dlq_on_failure = coalesce(:dlq_on_failure, dlq_on_failure), updated_at = :now,
-          grew = octet_length(coalesce(:callback_url, callback_url)) - octet_length(callback_url)
-               + octet_length(coalesce(:callback_payload, callback_payload)) - octet_length(callback_payload)
+const settings = `${replaced.map((name) => `${name} = coalesce(:${name}, ${name})`).join(',\n          ')},
+          updated_at = :now,
+          grew = ${texts.map((name) => `octet_length(coalesce(:${name}, ${name})) - octet_length(${name})`).join(' + ')}
     where tenant_id = :tenant_id and id = :id
    returning grew`
 
@@ -88,13 +82,6 @@ const PURGE = sql(
   })}`,
 )
 
-export interface Settings {
-  callback_url: string
-  callback_payload: string
-  fire_at: Millis
-  dlq_on_failure: number
-}
-
 export function insert(tx: Tx, tenant_id: string, schedule: Settings & { id: string; agent_id: string }) {
   return tx.run(INSERT, { tenant_id, ...schedule, now: tx.now })
 }
@@ -121,8 +108,9 @@ export async function list(
  * fire_at resets the attempts. Returns by how many bytes the row grew.
  */
 export function update(tx: Tx, tenant_id: string, id: string, change: Partial<Settings>) {
-  const { callback_url = null, callback_payload = null, fire_at, dlq_on_failure = null } = change
-  const params = { tenant_id, id, callback_url, callback_payload, dlq_on_failure, now: tx.now }
+  const { fire_at } = change
+  const given = Object.fromEntries(replaced.map((name) => [name, change[name] ?? null]))
+  const params = { tenant_id, id, ...given, now: tx.now }
   return fire_at === undefined ? tx.one(UPDATE, params) : tx.one(UPDATE_TIME, { ...params, fire_at })
 }
 

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const texts = new Map<string, string>()
+const vocabulary = new Map<string, Set<string>>()
 
 /** Every file of the repository, as `src/kv/store.ts`. */
 export const files = filesIn(root)
@@ -23,6 +24,27 @@ export function textOf(file: string): string {
   const text = readFileSync(join(root, file), 'utf8')
   texts.set(file, text)
   return text
+}
+
+/** Without comments. A line is one when it begins as one; a comment after code needs a space before it. */
+export function codeOf(file: string): string {
+  return textOf(file)
+    .replace(/^\s*(\/\/|\/\*|\*).*$/gm, '')
+    .replace(/\s\/\/ .*$/gm, '')
+}
+
+/** The texts between quotes. */
+export function textsIn(code: string): string[] {
+  return [...code.matchAll(/'([^'\n]*)'|`([^`]*)`/g)].map(([, one, other]) => one ?? other ?? '')
+}
+
+export function wordsOf(file: string): Set<string> {
+  let words = vocabulary.get(file)
+  if (!words) {
+    words = new Set(textOf(file).match(/\w+/g))
+    vocabulary.set(file, words)
+  }
+  return words
 }
 
 /** The files that git would keep, without asking git. */
