@@ -5,6 +5,7 @@ import openapi from '../openapi.json' with { type: 'json' }
 import { commandRows, commandsText } from '../scripts/clients/cli.ts'
 import { type Document, operationsOf } from '../scripts/clients/model.ts'
 import { methodRows, resourcesText, retriesText, retryRows } from '../scripts/clients/sdk.ts'
+import { withRows } from '../scripts/clients.ts'
 
 const id = {
   in: 'path',
@@ -97,6 +98,12 @@ test('A new resource has its rows in the tables of the documentation', () => {
   expect(methodRows(operations)).toBe('| `parasols` | `create`, `list`, `delete` |\n')
   expect(retryRows(operations)).toBe('| `parasols.delete` | yes | a released parasol stays released |\n')
   expect(commandRows(operations)).toBe('| `parasol` | `create`, `list`, `delete` | Parasols |\n')
+})
+
+test('A page without a table that it should have is refused', () => {
+  const page = '# Page\n\n| A | B |\n|---|---|\n| 1 | 2 |\n\nText.\n'
+  expect(withRows(page, { '| A | B |': '| 3 | 4 |\n' })).toBe(page.replace('| 1 | 2 |', '| 3 | 4 |'))
+  expect(() => withRows(page, { '| A | C |': '| 3 | 4 |\n' })).toThrow('There is no table under | A | C |')
 })
 
 test.each([
