@@ -869,6 +869,7 @@ export const generated: readonly GeneratedCommand[] = [
         sets: 'windowSeconds',
         flag: '--window <duration>',
         about: 'length of the window',
+        is_required: true,
         reads: 'duration',
       },
       {
@@ -877,7 +878,7 @@ export const generated: readonly GeneratedCommand[] = [
         about: 'default fixed_window',
         choices: ['fixed_window', 'sliding_window'],
       },
-      { sets: 'cost', flag: '--cost <n>', about: 'how many hits this is; default 1', reads: 'whole_number' },
+      { sets: 'cost', flag: '--cost <n>', about: 'how many hits this is; default 1', reads: 'number' },
     ],
     call: ({ rateLimit }, { key, ...sent }) => rateLimit.check(key, sent),
   },

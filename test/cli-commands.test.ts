@@ -247,6 +247,8 @@ describe('Wrong usage', () => {
     [['kv', 'put', 'state', 'k', '1', '--ttl', 'soon'], 'It is a duration such as'],
     [['kv', 'put', 'state', 'k', '--file', '/nowhere/x'], '/nowhere/x cannot be read (ENOENT).'],
     [['rate', 'check', 'k', '--limit', '0', '--window', '1m'], 'It is a number above 0.'],
+    [['rate', 'check', 'k', '--limit', '1'], "required option '--window <duration>' not specified"],
+    [['rate', 'check', 'k', '--limit', '1', '--window', '1m', '--cost', '0'], 'It is a number above 0.'],
     [['schedule', 'create', '/wake'], 'The time is missing'],
     [['schedule', 'update', 'sch_1'], 'There is nothing to change.'],
     [['tenant', 'get'], 'The tenant is not known here.'],

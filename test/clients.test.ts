@@ -94,6 +94,15 @@ test('A new resource is a group of the CLI, with options from its schemas', () =
   expect(text).toContain('({ parasols }, { parasol_id }) => parasols.delete(parasol_id)')
 })
 
+test('The only option of a choice of fields is required; of two that have options, none is', () => {
+  const [create] = operations
+  const choice = { ...create!, one_of: ['ttl_seconds', 'mode'] }
+  const required = '"--mode <mode>","about":"default exclusive","is_required":true'
+  const cli = { ...create!.cli!, options: { ttl_seconds: false as const } }
+  expect(commandsText([{ ...choice, cli }])).toContain(required)
+  expect(commandsText([choice])).not.toContain('is_required')
+})
+
 test('A new resource has its rows in the tables of the documentation', () => {
   expect(methodRows(operations)).toBe('| `parasols` | `create`, `list`, `delete` |\n')
   expect(retryRows(operations)).toBe('| `parasols.delete` | yes | a released parasol stays released |\n')

@@ -146,22 +146,27 @@ const version: Field = {
   schema: { type: 'integer', description: 'Only this version.' },
 }
 
-function optionOf(
-  { cli }: Operation,
-  { name, schema, required, is_filter }: Field & { is_filter: boolean },
-): CommandOption {
+/** It must be given: the schema says so, or no other of its alternatives has an option. */
+function isRequired({ cli, one_of }: Operation, { name, required }: Field): boolean {
+  const alternatives = one_of.filter((other) => cli!.options?.[other] !== false)
+  return required || (alternatives.length === 1 && alternatives[0] === name)
+}
+
+function optionOf(operation: Operation, field: Field & { is_filter: boolean }): CommandOption {
+  const { cli } = operation
+  const { name, schema, is_filter } = field
   const said = cli!.options?.[name] || undefined
-  const [flag, about] = said ?? [flagOf(name, schema), aboutOf(name, schema, is_filter)]
+  const [flag, about, said_reader] = said ?? [flagOf(name, schema), aboutOf(name, schema, is_filter)]
   const other = cli!.or?.[name]
   const choices = (schema.enum as string[] | undefined)?.filter(
     (choice, _, all) => !choice.includes('-') || !all.includes(choice.replaceAll('-', '_')),
   )
-  const reads = readerOf(flag, schema)
+  const reads = said_reader ?? readerOf(flag, schema)
   return {
     sets: name,
     flag,
     about,
-    ...(required ? { is_required: true } : {}),
+    ...(isRequired(operation, field) ? { is_required: true } : {}),
     ...(reads ? { reads } : {}),
     ...(choices ? { choices } : {}),
     ...(other
