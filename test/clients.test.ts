@@ -58,6 +58,7 @@ const parasols = {
     delete: {
       operationId: 'deleteParasol',
       summary: 'Release a parasol',
+      'x-errors': ['PARASOL_NOT_FOUND'],
       'x-sdk': { name: 'parasols.delete', retry: { safe: true, why: 'a released parasol stays released' } },
       'x-cli': { usage: 'parasol delete <parasol_id>', done: 'released' },
       parameters: [id],
@@ -90,6 +91,7 @@ test('A new resource is a group of the CLI, with options from its schemas', () =
     '"flag":"--mode <mode>","about":"default exclusive","choices":["shared","exclusive"]',
   )
   expect(text).toContain('"examples":["waystation parasol delete par_01m7yjrz37hxnv52px0106nehd"]')
+  expect(text).toContain('{"PARASOL_NOT_FOUND":"parasol list"}')
   expect(text).toContain('({ parasols }, sent, options) => parasols.create(sent, options)')
   expect(text).toContain('({ parasols }, { parasol_id }) => parasols.delete(parasol_id)')
 })

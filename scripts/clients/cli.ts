@@ -12,6 +12,9 @@ import type { GeneratedCommand, Group } from './spec.ts'
 
 export const groups: Readonly<Record<string, Group>> = ${JSON.stringify(groupsOf(commands))}
 
+/** Codes to the commands that list what there is. */
+export const lists: Readonly<Record<string, string>> = ${JSON.stringify(listsOf(commands))}
+
 export const generated: readonly GeneratedCommand[] = [
 ${commands.map((operation) => `${commandText(operation)},\n`).join('')}]
 `
@@ -44,6 +47,22 @@ function groupsOf(commands: Operation[]): Record<string, { about: string; exampl
       return [[word, { about: cli.group, examples: shown.map((one) => examplesOf(one)[0]!) }]]
     }),
   )
+}
+
+/** For each code of something that is not found: the list of the noun with the most commands that may fail so. */
+function listsOf(commands: Operation[]): Record<string, string> {
+  const nounOf = ({ cli }: Operation) => cli!.usage.split(' ')[0]!
+  const lists = commands.filter(({ cli }) => /^\S+ list( [<[]|$)/.test(cli!.usage))
+  const codes = new Set(
+    commands.flatMap(({ errors }) => errors).filter((code) => code.endsWith('_NOT_FOUND')),
+  )
+  const found = [...codes].flatMap((code) => {
+    const failing = (list: Operation) =>
+      commands.filter((other) => nounOf(other) === nounOf(list) && other.errors.includes(code)).length
+    const [best] = lists.toSorted((a, b) => failing(b) - failing(a))
+    return best && failing(best) > 0 ? [[code, best.cli!.usage] as const] : []
+  })
+  return Object.fromEntries(found)
 }
 
 function commandText(operation: Operation): string {
