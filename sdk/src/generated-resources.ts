@@ -182,7 +182,7 @@ export class Kv extends Resource {
     given: Omit<Body<'putValue'>, 'value'> & CallOptions = {},
   ): Promise<PutResult> {
     const [body, options] = split(given)
-    return this.transport.call('putValue', { params: { namespace, key }, body: { value, ...body } }, options)
+    return this.transport.call('putValue', { params: { namespace, key }, body: { ...body, value } }, options)
   }
 
   /** Remove a key. Throws KEY_NOT_FOUND, VERSION_MISMATCH, NAMESPACE_FORBIDDEN. */
@@ -446,7 +446,7 @@ export class RateLimit extends Resource {
     body: Omit<Body<'checkRateLimit'>, 'key'>,
     options: CallOptions = {},
   ): Promise<RateLimitAllowed | RateLimitBlocked> {
-    return this.transport.call('checkRateLimit', { body: { key, ...body } }, options)
+    return this.transport.call('checkRateLimit', { body: { ...body, key } }, options)
   }
 
   /**

@@ -1,7 +1,11 @@
 import { describe, expect, test } from 'bun:test'
+import { dirname, join } from 'node:path'
+import { shared_rows } from '../base/error-rows.ts'
+import { errorCodes } from '../base/errors.ts'
 import { features, plan_limits, routes } from '../features.ts'
 import { type Feature, inOrder, routesOf } from './feature.ts'
 
+const src = join(import.meta.dir, '..')
 const named = (name: string, ...points_to: string[]): Feature => ({ name, points_to })
 const orderOf = (list: readonly Feature[]) => inOrder(list).map(({ name }) => name)
 
@@ -59,6 +63,18 @@ describe('the list of features', () => {
       const others = [...new Set(referenced)].filter((name) => name !== feature.name)
       expect([feature.name, others]).toEqual([feature.name, [...(feature.points_to ?? [])]])
     }
+  })
+
+  test('has the rows of every errors.ts, each in the feature of its folder', async () => {
+    const folders = [...new Bun.Glob('*/errors.ts').scanSync(src)].map(dirname)
+    const declaring = folders.filter((folder) => folder !== 'base' && folder !== 'db')
+    expect(declaring.length).toBeGreaterThanOrEqual(9)
+    const having = features.filter((feature) => feature.errors)
+    expect(having.map(({ name }) => name).toSorted()).toEqual(declaring.toSorted())
+    for (const { name, errors } of having)
+      expect(errors).toBe((await import(join(src, name, 'errors.ts'))).errors)
+    const codes = [shared_rows, ...having.map(({ errors }) => errors!)].flatMap(Object.keys)
+    expect(codes.toSorted()).toEqual([...errorCodes()].toSorted())
   })
 
   test('has tables and texts of stored bytes that are there', () => {

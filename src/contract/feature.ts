@@ -2,6 +2,7 @@
 // quotas, plans, usage, sweep, purge, worker, contract and documents go through it, and name no feature.
 
 import type { Millis } from '../base/clock.ts'
+import type { ErrorRow } from '../base/error-rows.ts'
 import type { Awaitable, Db, Reader, Tx } from '../db/db.ts'
 import type { Migration } from '../db/migrate.ts'
 import type { StoredTable } from '../db/recount.ts'
@@ -64,6 +65,8 @@ export interface Feature {
   /** The folder in src/. */
   name: string
   routes?: readonly NamedRoute[]
+  /** The rows of its error codes, which its errors.ts declares. */
+  errors?: Readonly<Record<string, ErrorRow>>
   /** The name under which its calls are counted in the usage of a tenant; without it they are not counted. */
   usage?: string
   quotas?: readonly CountedQuota[]
