@@ -2,6 +2,7 @@
 
 import { CommanderError } from 'commander'
 import { WaystationError, WaystationNetworkError, WaystationTimeoutError } from '../sdk/src/index.ts'
+import { lists } from './generated.ts'
 
 export const exit = {
   ok: 0,
@@ -42,6 +43,28 @@ export class CliError extends Error {
 
 export function usageError(message: string, next = 'waystation <command> --help shows how.'): CliError {
   return new CliError('USAGE', message, exit.usage, next)
+}
+
+const wait = 'Wait a moment and run it again.'
+
+/** Next steps in the words of this command, where those of the contract speak of requests. */
+export const own_next_steps: Partial<Record<WaystationError['code'], string>> = {
+  DELETE_REQUIRES_CONFIRM: "Pass --confirm 'DELETE ALL DATA'.",
+  UNAUTHORIZED: 'waystation login keeps a valid key; waystation profiles shows which is used.',
+  FORBIDDEN: 'Use the kind of key that may do this: --profile <name>.',
+  TENANT_PENDING_DELETION: 'waystation tenant restore, with the admin key, takes it back.',
+  IDEMPOTENCY_IN_PROGRESS: wait,
+  IDEMPOTENCY_KEY_REUSED: 'Use a new --idempotency-key for a new request.',
+  RATE_LIMITED: wait,
+  UNAVAILABLE: wait,
+  OUTCOME_UNKNOWN: 'It may have happened: look before you run it again.',
+}
+
+/** The next step after a refusal; for what is not found with the command that lists what there is. */
+function nextStep({ code, next }: WaystationError): string {
+  const list = Object.hasOwn(lists, code) ? lists[code] : undefined
+  if (list !== undefined) return `${next} waystation ${list} shows them.`
+  return (Object.hasOwn(own_next_steps, code) ? own_next_steps[code] : undefined) ?? next
 }
 
 /** `url`: the address that was called, if any. */
@@ -88,7 +111,8 @@ export function failureOf(error: unknown, url?: string): Failure {
 }
 
 function refused(error: WaystationError): Failure {
-  const { code, message, status, request_id, retry_after_seconds, details, next } = error
+  const { code, message, status, request_id, retry_after_seconds, details } = error
+  const next = nextStep(error)
   const of_gateway = code === 'UNEXPECTED_ANSWER' && status >= 502 && status <= 504
   return {
     code,

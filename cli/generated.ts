@@ -70,6 +70,18 @@ export const groups: Readonly<Record<string, Group>> = {
   },
 }
 
+/** Codes to the commands that list what there is. */
+export const lists: Readonly<Record<string, string>> = {
+  AGENT_NOT_FOUND: 'agent list',
+  CHECKPOINT_NOT_FOUND: 'checkpoint list',
+  APPROVAL_KEY_NOT_FOUND: 'key list',
+  KEY_NOT_FOUND: 'kv list <namespace>',
+  AUDIT_ENTRY_NOT_FOUND: 'audit list',
+  DLQ_NOT_FOUND: 'dlq list',
+  SCHEDULE_NOT_FOUND: 'schedule list',
+  INBOX_NOT_FOUND: 'inbox list',
+}
+
 export const generated: readonly GeneratedCommand[] = [
   {
     operation: 'createTenant',
@@ -508,7 +520,7 @@ export const generated: readonly GeneratedCommand[] = [
       {
         sets: 'lock_token',
         flag: '--token <lock_token>',
-        about: 'what the claim answered: only that lock counts',
+        about: 'the token that the claim answered: only that lock counts',
       },
     ],
     call: ({ dlq }, { id, ...sent }) => dlq.extend(id, sent),
@@ -523,7 +535,7 @@ export const generated: readonly GeneratedCommand[] = [
       {
         sets: 'lock_token',
         flag: '--token <lock_token>',
-        about: 'what the claim answered: only that lock counts',
+        about: 'the token that the claim answered: only that lock counts',
       },
     ],
     call: ({ dlq }, { id, ...sent }) => dlq.fail(id, sent),
@@ -538,7 +550,7 @@ export const generated: readonly GeneratedCommand[] = [
       {
         sets: 'lock_token',
         flag: '--token <lock_token>',
-        about: 'what the claim answered: only that lock counts',
+        about: 'the token that the claim answered: only that lock counts',
       },
     ],
     call: ({ dlq }, { id, ...sent }) => dlq.release(id, sent),
@@ -553,7 +565,7 @@ export const generated: readonly GeneratedCommand[] = [
       {
         sets: 'lock_token',
         flag: '--token <lock_token>',
-        about: 'what the claim answered: only that lock counts',
+        about: 'the token that the claim answered: only that lock counts',
       },
     ],
     call: ({ dlq }, { id, ...sent }) => dlq.resolve(id, sent),
@@ -869,6 +881,7 @@ export const generated: readonly GeneratedCommand[] = [
         sets: 'windowSeconds',
         flag: '--window <duration>',
         about: 'length of the window',
+        is_required: true,
         reads: 'duration',
       },
       {
@@ -877,7 +890,7 @@ export const generated: readonly GeneratedCommand[] = [
         about: 'default fixed_window',
         choices: ['fixed_window', 'sliding_window'],
       },
-      { sets: 'cost', flag: '--cost <n>', about: 'how many hits this is; default 1', reads: 'whole_number' },
+      { sets: 'cost', flag: '--cost <n>', about: 'how many hits this is; default 1', reads: 'number' },
     ],
     call: ({ rateLimit }, { key, ...sent }) => rateLimit.check(key, sent),
   },

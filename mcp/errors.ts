@@ -18,7 +18,25 @@ export const local_errors = {
   UNEXPECTED_ANSWER: 'What answered was not the service.',
 } as const
 
-const ask_operator = 'Stop and tell your operator; trying again will not help.'
+const ask_operator = 'Stop and ask the operator; trying again will not help.'
+const later = 'Wait for retry_after_seconds, or a second without it, then repeat the call.'
+
+/** Next steps in the words of tools, where those of the contract speak of requests. */
+export const own_next_steps: Readonly<Record<string, string>> = {
+  UNAUTHORIZED: `The key is missing, wrong or revoked. ${ask_operator}`,
+  FORBIDDEN: `This key may not do that; the tools need an agent key. ${ask_operator}`,
+  VERSION_MISMATCH:
+    'Somebody changed it. Read it with kv_get, decide again, and repeat with the version that you read.',
+  IDEMPOTENCY_IN_PROGRESS: `The first call with this idempotency_key is still running. ${later}`,
+  IDEMPOTENCY_KEY_REUSED:
+    'This idempotency_key belongs to a call with other arguments. Use a new one for a new call.',
+  RATE_LIMITED: later,
+  UNAVAILABLE: later,
+  INTERNAL:
+    'Repeat the call once, with the same idempotency_key if you gave one. If it fails again, report the request_id to the operator.',
+  OUTCOME_UNKNOWN:
+    'It may or may not have happened. Repeat the call with the same idempotency_key if you gave one; otherwise read the current state first.',
+}
 
 export const local_next_steps: Readonly<Record<string, string>> = {
   UNREACHABLE:
@@ -26,7 +44,7 @@ export const local_next_steps: Readonly<Record<string, string>> = {
   UNEXPECTED_ANSWER: `The address of the service may be wrong, or a proxy is in the way. ${ask_operator}`,
 }
 
-/** The agent's next step: for a code of the API, that of openapi.json. */
+/** The agent's next step: for a code of the API, that of openapi.json, unless tools have other words for it. */
 export function nextStep(errors: ErrorRows, code: string): string {
-  return errors[code]?.next ?? local_next_steps[code] ?? ask_operator
+  return own_next_steps[code] ?? errors[code]?.next ?? local_next_steps[code] ?? ask_operator
 }

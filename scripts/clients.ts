@@ -50,10 +50,12 @@ function toolRow({ listed: { name, title, annotations } }: ReadyTool): string {
   return `| \`${name}\` | ${title} | ${hints.filter(Boolean).join(', ')} |\n`
 }
 
-/** A page with other rows under the heads of some of its tables. */
-function withRows(page: string, tables: Record<string, string>): string {
+/** A page with other rows under the heads of some of its tables. Throws for heads that are not on it. */
+export function withRows(page: string, tables: Record<string, string>): string {
   return Object.entries(tables).reduce((text, [heads, rows]) => {
-    const start = text.indexOf('\n', text.indexOf(`\n${heads}\n|---`) + heads.length + 2) + 1
+    const table = text.indexOf(`\n${heads}\n|---`)
+    if (table === -1) throw new Error(`There is no table under ${heads}`)
+    const start = text.indexOf('\n', table + heads.length + 2) + 1
     return text.slice(0, start) + rows + text.slice(text.indexOf('\n\n', start - 1) + 1)
   }, page)
 }

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { Cli } from '../cli/cli.ts'
-import { exit, failureOf } from '../cli/failures.ts'
+import { exit, failureOf, own_next_steps } from '../cli/failures.ts'
 import { generated } from '../cli/generated.ts'
 import { programOf } from '../cli/program.ts'
 import { parseExact, visible, visibleJson } from '../cli/text.ts'
@@ -247,6 +247,8 @@ describe('Wrong usage', () => {
     [['kv', 'put', 'state', 'k', '1', '--ttl', 'soon'], 'It is a duration such as'],
     [['kv', 'put', 'state', 'k', '--file', '/nowhere/x'], '/nowhere/x cannot be read (ENOENT).'],
     [['rate', 'check', 'k', '--limit', '0', '--window', '1m'], 'It is a number above 0.'],
+    [['rate', 'check', 'k', '--limit', '1'], "required option '--window <duration>' not specified"],
+    [['rate', 'check', 'k', '--limit', '1', '--window', '1m', '--cost', '0'], 'It is a number above 0.'],
     [['schedule', 'create', '/wake'], 'The time is missing'],
     [['schedule', 'update', 'sch_1'], 'There is nothing to change.'],
     [['tenant', 'get'], 'The tenant is not known here.'],
@@ -298,6 +300,43 @@ describe('Wrong usage', () => {
       expect(told.stderr).toStartWith('waystation: USAGE: The address or the key cannot be used: key must be')
       expect(told.stderr).not.toContain('svc_')
     }
+  })
+})
+
+describe('The next step', () => {
+  const next = (code: string) =>
+    failureOf(new WaystationError(code as keyof typeof errors, 'm', 400, undefined, null, undefined)).next
+
+  test('has words of the command for codes that are in x-errors alone', () => {
+    expect(Object.keys(own_next_steps).filter((code) => !(code in errors))).toEqual([])
+    for (const [code, sentence] of Object.entries(own_next_steps)) expect(next(code)).toBe(sentence)
+    const sentences = Object.keys(errors).map(next)
+    expect(sentences.filter((sentence) => /Retry-After|exactly the body/.test(sentence))).toEqual([])
+  })
+
+  test.each([
+    ['DELETE_REQUIRES_CONFIRM', "Pass --confirm 'DELETE ALL DATA'."],
+    ['UNAUTHORIZED', 'waystation login keeps a valid key; waystation profiles shows which is used.'],
+    ['VERSION_MISMATCH', errors.VERSION_MISMATCH.next],
+  ])('after %s is: %s', (code, sentence) => {
+    expect(next(code)).toBe(sentence)
+  })
+
+  test('for what is not found names the command that lists what there is', () => {
+    const codes = Object.keys(errors).filter(
+      (code) => code.endsWith('_NOT_FOUND') && code !== 'ROUTE_NOT_FOUND',
+    )
+    const shown = codes.map((code) => [code, / (waystation .* list\b.*) shows them\.$/.exec(next(code))?.[1]])
+    expect(Object.fromEntries(shown)).toEqual({
+      AGENT_NOT_FOUND: 'waystation agent list',
+      APPROVAL_KEY_NOT_FOUND: 'waystation key list',
+      AUDIT_ENTRY_NOT_FOUND: 'waystation audit list',
+      CHECKPOINT_NOT_FOUND: 'waystation checkpoint list',
+      DLQ_NOT_FOUND: 'waystation dlq list',
+      INBOX_NOT_FOUND: 'waystation inbox list',
+      KEY_NOT_FOUND: 'waystation kv list <namespace>',
+      SCHEDULE_NOT_FOUND: 'waystation schedule list',
+    })
   })
 })
 

@@ -5,6 +5,7 @@ import openapi from '../openapi.json' with { type: 'json' }
 import { commandRows, commandsText } from '../scripts/clients/cli.ts'
 import { type Document, operationsOf } from '../scripts/clients/model.ts'
 import { methodRows, resourcesText, retriesText, retryRows } from '../scripts/clients/sdk.ts'
+import { withRows } from '../scripts/clients.ts'
 
 const id = {
   in: 'path',
@@ -57,6 +58,7 @@ const parasols = {
     delete: {
       operationId: 'deleteParasol',
       summary: 'Release a parasol',
+      'x-errors': ['PARASOL_NOT_FOUND'],
       'x-sdk': { name: 'parasols.delete', retry: { safe: true, why: 'a released parasol stays released' } },
       'x-cli': { usage: 'parasol delete <parasol_id>', done: 'released' },
       parameters: [id],
@@ -89,14 +91,30 @@ test('A new resource is a group of the CLI, with options from its schemas', () =
     '"flag":"--mode <mode>","about":"default exclusive","choices":["shared","exclusive"]',
   )
   expect(text).toContain('"examples":["waystation parasol delete par_01m7yjrz37hxnv52px0106nehd"]')
+  expect(text).toContain('{"PARASOL_NOT_FOUND":"parasol list"}')
   expect(text).toContain('({ parasols }, sent, options) => parasols.create(sent, options)')
   expect(text).toContain('({ parasols }, { parasol_id }) => parasols.delete(parasol_id)')
+})
+
+test('The only option of a choice of fields is required; of two that have options, none is', () => {
+  const [create] = operations
+  const choice = { ...create!, one_of: ['ttl_seconds', 'mode'] }
+  const required = '"--mode <mode>","about":"default exclusive","is_required":true'
+  const cli = { ...create!.cli!, options: { ttl_seconds: false as const } }
+  expect(commandsText([{ ...choice, cli }])).toContain(required)
+  expect(commandsText([choice])).not.toContain('is_required')
 })
 
 test('A new resource has its rows in the tables of the documentation', () => {
   expect(methodRows(operations)).toBe('| `parasols` | `create`, `list`, `delete` |\n')
   expect(retryRows(operations)).toBe('| `parasols.delete` | yes | a released parasol stays released |\n')
   expect(commandRows(operations)).toBe('| `parasol` | `create`, `list`, `delete` | Parasols |\n')
+})
+
+test('A page without a table that it should have is refused', () => {
+  const page = '# Page\n\n| A | B |\n|---|---|\n| 1 | 2 |\n\nText.\n'
+  expect(withRows(page, { '| A | B |': '| 3 | 4 |\n' })).toBe(page.replace('| 1 | 2 |', '| 3 | 4 |'))
+  expect(() => withRows(page, { '| A | C |': '| 3 | 4 |\n' })).toThrow('There is no table under | A | C |')
 })
 
 test.each([

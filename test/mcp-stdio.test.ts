@@ -123,7 +123,7 @@ forEachService('MCP over stdio', (service) => {
       const agent = await connect('stdio', service.url, key)
       const { is_error, data } = await agent.call('kv_list', { namespace: 'a' })
       expect([is_error, data.code]).toEqual([true, code])
-      expect(data.next_step).toEndWith('ask the operator. The same request fails again.')
+      expect(data.next_step).toEndWith('Stop and ask the operator; trying again will not help.')
       await agent.close()
     }
   })

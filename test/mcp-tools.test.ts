@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
-import { local_errors, local_next_steps, nextStep } from '../mcp/errors.ts'
+import { local_errors, local_next_steps, nextStep, own_next_steps } from '../mcp/errors.ts'
 import { ready_tools } from '../mcp/server.ts'
 import { tools_max } from '../mcp/tools.ts'
 import openapi from '../openapi.json' with { type: 'json' }
@@ -172,6 +172,21 @@ test('there is a next step for no code that may not be answered', () => {
   const codes = new Set([...answered, ...answered_without_operation])
   expect(Object.keys(openapi['x-errors']).toSorted()).toEqual([...codes].toSorted())
   expect(Object.keys(local_next_steps)).toEqual(Object.keys(local_errors))
+  const by_tools = asked.flatMap(({ responses }) => codesOf(responses))
+  expect(Object.keys(own_next_steps).filter((code) => !by_tools.includes(code))).toEqual([])
+})
+
+test('next steps speak of tools: no header is named, and every code with words of its own is in x-errors', () => {
+  const errors = openapi['x-errors']
+  expect(Object.keys(own_next_steps).filter((code) => !(code in errors))).toEqual([])
+  const answered = Object.keys(errors).map((code) => nextStep(errors, code))
+  expect(answered.filter((sentence) => /Retry-After|Idempotency-Key/.test(sentence))).toEqual([])
+  for (const code of ['RATE_LIMITED', 'UNAVAILABLE', 'IDEMPOTENCY_IN_PROGRESS']) {
+    expect(nextStep(errors, code)).toContain('Wait for retry_after_seconds')
+  }
+  for (const code of ['UNAUTHORIZED', 'FORBIDDEN']) {
+    expect(nextStep(errors, code)).toContain('Stop and ask the operator')
+  }
 })
 
 test('docs/mcp.md has a row for each tool, with its title and its hints', () => {

@@ -1,6 +1,8 @@
 // What a call of the SDK tells and keeps when its tries end in different ways, and what it takes from where it runs.
 
 import { describe, expect, spyOn, test } from 'bun:test'
+import openapi from '../openapi.json' with { type: 'json' }
+import { type Document, methodOf, operationsOf, resourceOf } from '../scripts/clients/model.ts'
 import {
   Waystation,
   type WaystationError,
@@ -10,6 +12,8 @@ import {
 import { encodeJson } from '../sdk/src/json.ts'
 import { platform } from '../sdk/src/platform.ts'
 import { failureOf, TestPlatform } from './support/sdk.ts'
+
+const sdk_operations = operationsOf(openapi as unknown as Document)
 
 const error_of = (code: string) => JSON.stringify({ error: { code, message: 'm', request_id: 'req_1' } })
 const unavailable = () => new Response(error_of('UNAVAILABLE'), { status: 503 })
@@ -248,6 +252,31 @@ describe('A value', () => {
   test('that is undefined is refused as a promise, as everything is', async () => {
     const { client } = answered([lost])
     expect(await failureOf(client.kv.put('n', 'k', undefined))).toBeInstanceOf(TypeError)
+  })
+
+  const with_arguments = sdk_operations.filter(({ sdk }) => sdk?.arguments)
+  test.each(with_arguments.map((operation) => [operation.sdk!.name, operation] as const))(
+    'that is an argument of %s wins over a field of the same name beside it',
+    async (_, operation) => {
+      const { client, asked } = answered([() => Response.json({ success: true, data: {} })])
+      const names = operation.sdk!.arguments!
+      const stale = Object.fromEntries(names.map((name) => [name, 'stale']))
+      const owner = Reflect.get(client, resourceOf(operation)) as object
+      const method = Reflect.get(owner, methodOf(operation)) as (...given: unknown[]) => Promise<unknown>
+      const path = operation.path_fields.map(({ name }) => name)
+      await method.call(owner, ...path, ...names.map((name) => `new ${name}`), { ...stale, limit: 5 })
+      expect(JSON.parse(String(asked[0]!.body))).toMatchObject(
+        Object.fromEntries(names.map((name) => [name, `new ${name}`])),
+      )
+    },
+  )
+
+  test('put with the fields of an entry is the new one, under the version that was read', async () => {
+    const { client, asked } = answered([() => Response.json({ version: 8 })])
+    const entry = { value: 'old', version: 7, ttl_seconds: 60 }
+    const { version: cas_version, ...rest } = entry
+    await client.kv.put('n', 'k', 'new', { ...rest, cas_version })
+    expect(JSON.parse(String(asked[0]!.body))).toEqual({ value: 'new', ttl_seconds: 60, cas_version: 7 })
   })
 
   test.each([0, Number.NaN, -1])('is not updated with %d tries', async (tries) => {

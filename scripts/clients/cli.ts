@@ -12,6 +12,9 @@ import type { GeneratedCommand, Group } from './spec.ts'
 
 export const groups: Readonly<Record<string, Group>> = ${JSON.stringify(groupsOf(commands))}
 
+/** Codes to the commands that list what there is. */
+export const lists: Readonly<Record<string, string>> = ${JSON.stringify(listsOf(commands))}
+
 export const generated: readonly GeneratedCommand[] = [
 ${commands.map((operation) => `${commandText(operation)},\n`).join('')}]
 `
@@ -44,6 +47,22 @@ function groupsOf(commands: Operation[]): Record<string, { about: string; exampl
       return [[word, { about: cli.group, examples: shown.map((one) => examplesOf(one)[0]!) }]]
     }),
   )
+}
+
+/** For each code of something that is not found: the list of the noun with the most commands that may fail so. */
+function listsOf(commands: Operation[]): Record<string, string> {
+  const nounOf = ({ cli }: Operation) => cli!.usage.split(' ')[0]!
+  const lists = commands.filter(({ cli }) => /^\S+ list( [<[]|$)/.test(cli!.usage))
+  const codes = new Set(
+    commands.flatMap(({ errors }) => errors).filter((code) => code.endsWith('_NOT_FOUND')),
+  )
+  const found = [...codes].flatMap((code) => {
+    const failing = (list: Operation) =>
+      commands.filter((other) => nounOf(other) === nounOf(list) && other.errors.includes(code)).length
+    const [best] = lists.toSorted((a, b) => failing(b) - failing(a))
+    return best && failing(best) > 0 ? [[code, best.cli!.usage] as const] : []
+  })
+  return Object.fromEntries(found)
 }
 
 function commandText(operation: Operation): string {
@@ -146,22 +165,27 @@ const version: Field = {
   schema: { type: 'integer', description: 'Only this version.' },
 }
 
-function optionOf(
-  { cli }: Operation,
-  { name, schema, required, is_filter }: Field & { is_filter: boolean },
-): CommandOption {
+/** It must be given: the schema says so, or no other of its alternatives has an option. */
+function isRequired({ cli, one_of }: Operation, { name, required }: Field): boolean {
+  const alternatives = one_of.filter((other) => cli!.options?.[other] !== false)
+  return required || (alternatives.length === 1 && alternatives[0] === name)
+}
+
+function optionOf(operation: Operation, field: Field & { is_filter: boolean }): CommandOption {
+  const { cli } = operation
+  const { name, schema, is_filter } = field
   const said = cli!.options?.[name] || undefined
-  const [flag, about] = said ?? [flagOf(name, schema), aboutOf(name, schema, is_filter)]
+  const [flag, about, said_reader] = said ?? [flagOf(name, schema), aboutOf(name, schema, is_filter)]
   const other = cli!.or?.[name]
   const choices = (schema.enum as string[] | undefined)?.filter(
     (choice, _, all) => !choice.includes('-') || !all.includes(choice.replaceAll('-', '_')),
   )
-  const reads = readerOf(flag, schema)
+  const reads = said_reader ?? readerOf(flag, schema)
   return {
     sets: name,
     flag,
     about,
-    ...(required ? { is_required: true } : {}),
+    ...(isRequired(operation, field) ? { is_required: true } : {}),
     ...(reads ? { reads } : {}),
     ...(choices ? { choices } : {}),
     ...(other

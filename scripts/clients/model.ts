@@ -13,6 +13,8 @@ export interface Schema {
   required?: string[]
   properties?: Record<string, Schema>
   'x-any-json'?: 'any' | 'object'
+  /** One of these members is needed. */
+  'x-one-of'?: string[]
   /** A parameter that is there or not; its text does not matter. */
   'x-flag'?: boolean
 }
@@ -62,6 +64,8 @@ export interface Operation {
   path_fields: Field[]
   query_fields: Field[]
   body_fields: Field[]
+  /** Members of the body of which one is needed. */
+  one_of: readonly string[]
   /** The type of an answer with a body; empty when none has one. */
   answer_fields: string[]
   /** Some answers have a body, others have none. */
@@ -151,6 +155,7 @@ function operationOf(method: string, path: string, found: OperationObject): Oper
       required: body?.required?.includes(name) ?? false,
       schema,
     })),
+    one_of: body?.['x-one-of'] ?? [],
     answer_fields,
     may_be_empty: answers.length > 1 && answers.some(([, { content }]) => !content),
     pages: pagesOf(answer_fields, query_fields),

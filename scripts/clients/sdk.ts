@@ -151,7 +151,8 @@ function bodyIn(operation: Operation): string {
   const own = operation.sdk!.arguments ?? []
   const has_more = restOfBody(operation).length > 0
   if (own.length === 0) return has_more ? 'body' : ''
-  return `body: { ${[...own, ...(has_more ? ['...body'] : [])].join(', ')} }`
+  // Last, so that a field of the same name in what is spread does not replace an argument.
+  return `body: { ${[...(has_more ? ['...body'] : []), ...own].join(', ')} }`
 }
 
 function bodyType({ id, sdk }: Operation): string {

@@ -47,7 +47,7 @@ export function workersOf({ log, ...given }: Background, dependencies: Dependenc
   const timer = new JobTimer({
     ...background,
     worker,
-    pauseStep: (after_tenant_id) => tenants.pauseStep(db, after_tenant_id),
+    pauseOrResumeStep: (after_tenant_id) => tenants.pauseOrResumeStep(db, after_tenant_id),
   })
   const maintenance = new Maintenance({
     ...background,

@@ -12,7 +12,7 @@ export const errors = declareErrors({
   },
   CHECKPOINT_ALREADY_RESOLVED: {
     status: 409,
-    message: 'This checkpoint has been decided already.',
+    message: 'This checkpoint is already resolved.',
     when: 'The [checkpoint](checkpoints.md) was approved, rejected or cancelled, or timed out before; `details.status` says which. The first decision stands.',
     next: 'Read the checkpoint to see who decided what, and act on that.',
     exit: 'conflict',

@@ -96,7 +96,7 @@ export class Maintenance {
     const { worker, timer, clock } = this.options
     const began = clock.monotonic()
     // First, so that what fell due while a restored tenant was pending deletion is due now.
-    await timer.pauseUntil(began + tick_sweep_ms_max)
+    await timer.pauseOrResumeUntil(began + tick_sweep_ms_max)
     const waits_ms_max = began + tick_ms_max - clock.monotonic()
     await Promise.all([worker.tick(waits_ms_max), this.#sweepShare()])
     const counts = this.#takeCounts()

@@ -33,7 +33,7 @@ export const checkRateLimit = route({
       windowSeconds: ['--window <duration>', 'length of the window'],
       window: false,
       algorithm: ['--algorithm <name>', 'default fixed_window'],
-      cost: ['--cost <n>', 'how many hits this is; default 1'],
+      cost: ['--cost <n>', 'how many hits this is; default 1', 'number'],
     },
   },
   auth: ['agent', 'admin'],
