@@ -26,10 +26,14 @@ function nodeOf(sweeps: Record<string, () => Swept>, raised: [counter: string, b
     return []
   }
   list.push({ name: 'owners', purgeable: { due, lock: async () => true, remove: () => 0 } })
+  const worker: Pick<JobWorker, 'tick' | 'takeCounts'> = {
+    tick: async () => {},
+    takeCounts: () => new Map(raised),
+  }
+  const timer: Pick<JobTimer, 'pauseOrResumeUntil'> = { pauseOrResumeUntil: async () => {} }
   const maintenance = new Maintenance({
     ...{ db: {} as Db, clock, features: list, internal: false },
-    worker: { tick: async () => {}, takeCounts: () => new Map(raised) } as unknown as JobWorker,
-    timer: { pauseUntil: async () => {} } as unknown as JobTimer,
+    ...{ worker: worker as JobWorker, timer: timer as JobTimer },
     onError: () => {},
     onPurged: () => {},
     onUndeclared: (counter) => undeclared.push(counter),
