@@ -15,6 +15,7 @@ import {
   type Reader,
   runEffects,
   type Statement,
+  type StoredCounter,
   type Trouble,
   type Turn,
   type Tx,
@@ -237,6 +238,9 @@ class PostgresDb implements Db {
           if (call.abandoned) throw abandoned()
           call.committing = true
           return done
+        } catch (error) {
+          count.rollBack()
+          throw error
         } finally {
           tx.finished = true
         }
@@ -257,8 +261,8 @@ class PostgresDb implements Db {
     }
   }
 
-  unwrittenBytes(tenant_id: string): number {
-    return this.#stored.unwritten(tenant_id)
+  storedBytes(tenant_id: string, counter: StoredCounter): number {
+    return this.#stored.of(tenant_id, counter)
   }
 
   /** The server watches over its own disk. */
@@ -475,8 +479,8 @@ class PostgresTx extends Queries implements Tx {
     this.changes.add(tenant_id, bytes)
   }
 
-  stored(tenant_id: string, counted: number): number {
-    return this.known.used(tenant_id, counted) + this.changes.of(tenant_id)
+  stored(tenant_id: string, counted: StoredCounter): number {
+    return this.known.of(tenant_id, counted) + this.changes.of(tenant_id)
   }
 
   protected override async query(statement: Statement<unknown>, params: Params): Promise<unknown> {

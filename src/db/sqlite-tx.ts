@@ -1,7 +1,7 @@
 // The transaction that one write of a SQLite commit works with.
 
 import type { Millis } from '../base/clock.ts'
-import type { Params, Statement, Tx } from './db.ts'
+import type { Params, Statement, StoredCounter, Tx } from './db.ts'
 import { Changes, type StoredBytes } from './stored.ts'
 
 interface Writer {
@@ -55,8 +55,8 @@ export class SqliteTx implements Tx {
     this.changes.add(tenant_id, bytes)
   }
 
-  stored(tenant_id: string, counted: number): number {
-    return this.known.used(tenant_id, counted) + this.before.of(tenant_id) + this.changes.of(tenant_id)
+  stored(tenant_id: string, counted: StoredCounter): number {
+    return this.known.of(tenant_id, counted) + this.before.of(tenant_id) + this.changes.of(tenant_id)
   }
 
   #requireOpen(statement: Statement<unknown>): void {

@@ -16,6 +16,7 @@ import {
   type Reader,
   runEffects,
   type Statement,
+  type StoredCounter,
   type Trouble,
   type Tx,
   turnOf,
@@ -243,8 +244,8 @@ class SqliteDb implements Db {
     }
   }
 
-  unwrittenBytes(): number {
-    return 0
+  storedBytes(_tenant_id: string, counter: StoredCounter): number {
+    return counter.used
   }
 
   async maintain(): Promise<void> {
@@ -395,10 +396,10 @@ class SqliteDb implements Db {
         }
         if (savepoints) writer.exec('release job')
       }
-      const used = await this.#count(changes)
+      const counters = await this.#count(changes)
       this.#turn_reader?.endTurn()
       writer.exec('commit')
-      for (const [tenant_id, bytes] of used) this.#stored.written(tenant_id, 0, bytes)
+      for (const [tenant_id, counter] of counters) this.#stored.know(tenant_id, counter)
       this.#disk?.grew(changes.grown)
       return outcomes
     } catch (error) {
@@ -408,12 +409,12 @@ class SqliteDb implements Db {
   }
 
   /** One statement for each tenant, however many of its writes share the commit. Answers the counters. */
-  async #count(changes: Changes): Promise<Map<string, number | null>> {
-    const used = new Map<string, number | null>()
+  async #count(changes: Changes): Promise<Map<string, StoredCounter | null>> {
+    const counters = new Map<string, StoredCounter | null>()
     for (const [tenant_id, bytes] of changes.all()) {
-      if (bytes !== 0) used.set(tenant_id, await add(this.#writer, tenant_id, bytes))
+      if (bytes !== 0) counters.set(tenant_id, await add(this.#writer, tenant_id, bytes))
     }
-    return used
+    return counters
   }
 
   /** Nothing of this batch was kept, or nobody knows. */

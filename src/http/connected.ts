@@ -8,6 +8,7 @@ import {
   type Params,
   type Reader,
   type Statement,
+  type StoredCounter,
   type Tx,
   turnOf,
 } from '../db/db.ts'
@@ -56,8 +57,8 @@ export class ConnectedDb implements Db {
     })
   }
 
-  unwrittenBytes(tenant_id: string): number {
-    return this.db.unwrittenBytes(tenant_id)
+  storedBytes(tenant_id: string, counter: StoredCounter): number {
+    return this.db.storedBytes(tenant_id, counter)
   }
 
   maintain(): Promise<void> {

@@ -287,7 +287,8 @@ const room_bytes_max = limit(
  */
 async function makeRoom(tx: Tx, plans: Plans, inbox: store.Received, bytes: number): Promise<void> {
   const { tenant_id, plan, storage_bytes_max } = inbox
-  const tenant = { tenant_id, plan, storage_bytes_max, stored_bytes: inbox.stored_bytes ?? 0 }
+  const stored = { used: inbox.stored_bytes ?? 0, writes: inbox.stored_writes ?? 0 }
+  const tenant = { tenant_id, plan, storage_bytes_max, stored }
   const over = quotas.overBy(tx, tenant, plans, bytes)
   tx.stores(tenant_id, bytes)
   if (!over) return

@@ -49,9 +49,9 @@ const RAISE_FLOOR = sql(
     where tenant_id = :tenant_id and quota = :quota`,
 )
 
-const USED = sql<{ quota: string; used: number }>(
+const USED = sql<{ quota: string; used: number; writes: number }>(
   'quotas.used',
-  'select quota, used from quota_usage where tenant_id = :tenant_id',
+  'select quota, used, writes from quota_usage where tenant_id = :tenant_id',
 )
 
 const USED_ONE = sql<{ used: number }>(

@@ -84,12 +84,8 @@ export async function create(
     ...{ ...input, tenant_id, status: 'active', purge_at: null },
     ...{ storage_bytes_max: null, created_at: tx.now },
   }
-  const quota = await quotas.usage(
-    tx,
-    tenant,
-    { calls: 0, unwritten_bytes: 0 },
-    { plans, quotas: counts.quotas },
-  )
+  const nothing = { calls: 0, storedBytes: () => 0 }
+  const quota = await quotas.usage(tx, tenant, nothing, { plans, quotas: counts.quotas })
   return { tenant, admin_key, signing_secret, quota }
 }
 
@@ -116,14 +112,17 @@ export async function read(
   return db.read(caller.tenant_id, (q) => view(q, caller.tenant_id, dependencies, now, counted))
 }
 
-/** What this node has counted and the database does not hold yet. Not within a transaction. */
+/** What this node has counted. Not within a transaction. */
 async function inMemory(
   db: Db,
   calls: MonthlyCalls,
   tenant_id: string,
   now: Millis,
 ): Promise<quotas.InMemory> {
-  return { calls: await calls.used(tenant_id, now), unwritten_bytes: db.unwrittenBytes(tenant_id) }
+  return {
+    calls: await calls.used(tenant_id, now),
+    storedBytes: (counter) => db.storedBytes(tenant_id, counter),
+  }
 }
 
 async function view(

@@ -8,7 +8,17 @@ import type { Failure, Outcome, Outgoing } from '../../src/callbacks/deliver.ts'
 import type { AgentCaller } from '../../src/contract/caller.ts'
 import type { Dependencies } from '../../src/contract/dependencies.ts'
 import { keyCache } from '../../src/credentials/cache.ts'
-import type { Awaitable, Db, Owner, Params, Reader, Statement, Tx, Value } from '../../src/db/db.ts'
+import type {
+  Awaitable,
+  Db,
+  Owner,
+  Params,
+  Reader,
+  Statement,
+  StoredCounter,
+  Tx,
+  Value,
+} from '../../src/db/db.ts'
 import { turnOf, unnamed } from '../../src/db/db.ts'
 import { counted_quotas, default_plans, features, job_kinds } from '../../src/features.ts'
 import type { JobKind } from '../../src/jobs/kind.ts'
@@ -61,8 +71,8 @@ export class QuietDb implements Db {
     return this.#counted(() => this.db.read(turn, work))
   }
 
-  unwrittenBytes(tenant_id: string): number {
-    return this.db.unwrittenBytes(tenant_id)
+  storedBytes(tenant_id: string, counter: StoredCounter): number {
+    return this.db.storedBytes(tenant_id, counter)
   }
 
   maintain(): Promise<void> {
@@ -147,8 +157,8 @@ class FailingTx implements Tx {
     this.tx.stores(tenant_id, bytes)
   }
 
-  stored(tenant_id: string, told: number): number {
-    return this.tx.stored(tenant_id, told)
+  stored(tenant_id: string, counted: StoredCounter): number {
+    return this.tx.stored(tenant_id, counted)
   }
 
   #mayFail({ name }: Statement<unknown>): void {
