@@ -66,8 +66,6 @@ const RECEIVE = sql<Received>(
      (select storage_bytes_max from tenants where tenants.tenant_id = inboxes.tenant_id) as storage_bytes_max,
      (select used from quota_usage
        where quota_usage.tenant_id = inboxes.tenant_id and quota_usage.quota = 'storage_bytes') as stored_bytes,
-     (select writes from quota_usage
-       where quota_usage.tenant_id = inboxes.tenant_id and quota_usage.quota = 'storage_bytes') as stored_writes,
      (select coalesce(min(seq), 0) from inbox_messages m
        where m.tenant_id = inboxes.tenant_id and m.inbox_id = inboxes.id) as first_seq`,
 )
@@ -248,7 +246,6 @@ export interface Received {
   forward_url: string | null
   plan: string
   stored_bytes: number | null
-  stored_writes: number | null
   storage_bytes_max: number | null
 }
 

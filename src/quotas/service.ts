@@ -114,6 +114,11 @@ export function requireDisk(tx: Tx): void {
   if (tx.disk_full) throw new ApiError('STORAGE_FULL', { retry_after_seconds: 1 })
 }
 
+/** The counter of stored bytes as it is now. */
+export async function storedCounter(q: Reader, tenant_id: string): Promise<StoredCounter> {
+  return (await store.usedOne(q, tenant_id, bytes_name)) ?? no_counter
+}
+
 export type QuotaObject = Record<string, { used: number; limit: number | null }>
 
 const no_counter: StoredCounter = { used: 0, writes: 0 }
