@@ -309,10 +309,26 @@ class SqliteDb implements Db {
         this.#queued.clear()
         this.#queued_of_group.clear()
         await this.#commitTogether(jobs)
+        if (!this.#in_memory && this.#writer.needs_checkpoint) await this.#checkpointInTurn()
         this.#flushing = this.#queue.length > 0 ? this.#nextTurn() : null
         done()
       })
     })
+  }
+
+  /**
+   * A checkpoint by itself, in a turn after the one that answered: large texts fill the log within a few commits, and the
+   * commit that found it full would hold everybody up for as long as all of it takes. Nothing durable waits for it.
+   */
+  async #checkpointInTurn(): Promise<void> {
+    await new Promise((resolve) => setImmediate(resolve))
+    this.#turn_reader?.endTurn()
+    try {
+      this.#writer.checkpoint()
+    } catch (error) {
+      if (isIoError(error)) this.#onFatal(error)
+      else if ((translate('sqlite', error) as DbError).kind === 'damaged') this.#foundDamaged(error)
+    }
   }
 
   async #commitTogether(jobs: Job[]): Promise<void> {
@@ -352,7 +368,7 @@ class SqliteDb implements Db {
       this.#disk.exhausted()
       this.#turn_reader?.endTurn()
       try {
-        this.#writer.exec('pragma wal_checkpoint(passive)')
+        this.#writer.checkpoint()
       } catch {
         // The second attempt decides what the callers get.
       }
