@@ -78,7 +78,8 @@ export function dueWork(tenant_id: string): Turn {
   return { key: `work ${tenant_id}` }
 }
 
-const service: Turn = { key: 'service' }
+/** The turn of a transaction that names no owner. */
+export const service: Turn = { key: 'service' }
 
 /** The arguments of `read` and `write`. */
 export function turnOf<W extends (tx: never) => unknown>(owner: Owner | W, work?: W): [Turn, W] {

@@ -56,7 +56,8 @@ export class Connection implements Reader {
 
   #values(statement: Statement<unknown>, params: Params): Value[] {
     const values = bind(statement, params)
-    for (const value of values) {
+    for (let i = 0; i < values.length; i++) {
+      const value = values[i]
       if (typeof value === 'string' && value.length >= large_text_characters)
         this.#large_characters += value.length
     }

@@ -13,7 +13,7 @@ export const row_bytes = 256
 /** The bytes of a row with these texts. */
 export function rowBytes(...texts: (string | null)[]): number {
   let bytes = row_bytes
-  for (const text of texts) bytes += textBytes(text)
+  for (let i = 0; i < texts.length; i++) bytes += textBytes(texts[i] ?? null)
   return bytes
 }
 

@@ -49,12 +49,14 @@ export class ConnectedDb implements Db {
 
   /** Throws REQUEST_TIMEOUT, which nobody reads, when the connection has ended before the transaction begins. */
   write<T>(owner: Owner | ((tx: Tx) => Awaitable<T>), work?: (tx: Tx) => Awaitable<T>): Promise<T> {
-    const [turn, effect] = turnOf(owner, work)
-    return this.db.write(turn, (tx) => {
-      if (!this.#begun && this.connection.signal.aborted) throw new ApiError('REQUEST_TIMEOUT')
-      this.#begun = true
-      return effect(tx)
-    })
+    if (typeof owner === 'function') return this.db.write((tx) => this.#run(tx, owner))
+    return this.db.write(owner, (tx) => this.#run(tx, work!))
+  }
+
+  #run<T>(tx: Tx, work: (tx: Tx) => Awaitable<T>): Awaitable<T> {
+    if (!this.#begun && this.connection.signal.aborted) throw new ApiError('REQUEST_TIMEOUT')
+    this.#begun = true
+    return work(tx)
   }
 
   storedBytes(tenant_id: string, counter: StoredCounter): number {
