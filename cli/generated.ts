@@ -421,12 +421,17 @@ export const generated: readonly GeneratedCommand[] = [
     ],
     path: [],
     options: [
-      { sets: 'error', flag: '--error <text>', about: 'what went wrong, at most 64 KiB', is_required: true },
+      {
+        sets: 'error',
+        flag: '--error <text>',
+        about: 'the cause of the failure, at most 64 KiB',
+        is_required: true,
+      },
       { sets: 'workflow_id', flag: '--workflow <id>', about: 'ties records together' },
       {
         sets: 'lock_seconds',
         flag: '--lock <duration>',
-        about: 'how long a claim holds; default 300',
+        about: 'the duration of a claim; default 300',
         reads: 'duration',
       },
     ],
@@ -503,7 +508,7 @@ export const generated: readonly GeneratedCommand[] = [
       {
         sets: 'lock_token',
         flag: '--token <lock_token>',
-        about: 'what the claim answered: only that very lock counts',
+        about: 'the token that the claim answered: only that lock counts',
       },
     ],
     call: ({ dlq }, { id, ...sent }) => dlq.extend(id, sent),
@@ -511,14 +516,14 @@ export const generated: readonly GeneratedCommand[] = [
   {
     operation: 'failItem',
     usage: 'dlq fail <id>',
-    about: 'Give a dead letter up; it is archived',
+    about: 'Give up on a dead letter; it is archived',
     examples: ['waystation dlq fail dlq_01m7yjrz37hxnv52px0106nehd --token <token>'],
     path: ['id'],
     options: [
       {
         sets: 'lock_token',
         flag: '--token <lock_token>',
-        about: 'what the claim answered: only that very lock counts',
+        about: 'the token that the claim answered: only that lock counts',
       },
     ],
     call: ({ dlq }, { id, ...sent }) => dlq.fail(id, sent),
@@ -533,7 +538,7 @@ export const generated: readonly GeneratedCommand[] = [
       {
         sets: 'lock_token',
         flag: '--token <lock_token>',
-        about: 'what the claim answered: only that very lock counts',
+        about: 'the token that the claim answered: only that lock counts',
       },
     ],
     call: ({ dlq }, { id, ...sent }) => dlq.release(id, sent),
@@ -548,7 +553,7 @@ export const generated: readonly GeneratedCommand[] = [
       {
         sets: 'lock_token',
         flag: '--token <lock_token>',
-        about: 'what the claim answered: only that very lock counts',
+        about: 'the token that the claim answered: only that lock counts',
       },
     ],
     call: ({ dlq }, { id, ...sent }) => dlq.resolve(id, sent),
@@ -714,7 +719,7 @@ export const generated: readonly GeneratedCommand[] = [
     about: 'Approve a checkpoint, with an admin or approval key',
     examples: ['waystation approve chk_01m7yjrz37hxnv52px0106nehd --reason "seen by Kim"'],
     path: ['id'],
-    options: [{ sets: 'reason', flag: '--reason <text>', about: 'told to the agent' }],
+    options: [{ sets: 'reason', flag: '--reason <text>', about: 'sent to the agent' }],
     call: ({ checkpoints }, { id, ...sent }) => checkpoints.approve(id, sent),
   },
   {
@@ -753,7 +758,7 @@ export const generated: readonly GeneratedCommand[] = [
     about: 'Reject a checkpoint, with an admin or approval key',
     examples: ['waystation reject chk_01m7yjrz37hxnv52px0106nehd --reason "seen by Kim"'],
     path: ['id'],
-    options: [{ sets: 'reason', flag: '--reason <text>', about: 'told to the agent' }],
+    options: [{ sets: 'reason', flag: '--reason <text>', about: 'sent to the agent' }],
     call: ({ checkpoints }, { id, ...sent }) => checkpoints.reject(id, sent),
   },
   {

@@ -71,7 +71,7 @@ function issuesOf(validator: Validator, given: Arguments): Issue[] {
       [params: string]: unknown[] | undefined
     }
     for (const name of requiredProperties ?? []) report(String(name), 'is required')
-    for (const name of additionalProperties ?? []) report(String(name), 'is no argument of this tool')
+    for (const name of additionalProperties ?? []) report(String(name), 'is not an argument of this tool')
     if (requiredProperties || additionalProperties || message === 'schema is false') continue
     report(instancePath.slice(1), allowedValues ? `${message} (${allowedValues.join(', ')})` : message)
   }

@@ -1,4 +1,4 @@
-// What a refused call says: the API's code and message, and what the agent can do about it.
+// The answer to a refused call: the API's code and message, and the agent's next step.
 
 /** The member `x-errors` of openapi.json. */
 export type ErrorRows = Readonly<Record<string, { next: string }>>
@@ -18,15 +18,15 @@ export const local_errors = {
   UNEXPECTED_ANSWER: 'What answered was not the service.',
 } as const
 
-const tell_a_human = 'Stop and tell your operator; trying again will not help.'
+const ask_operator = 'Stop and tell your operator; trying again will not help.'
 
 const local_next_steps: Readonly<Record<string, string>> = {
   UNREACHABLE:
     'It may or may not have happened. Wait a moment and look, or repeat with the same idempotency_key if you gave one. If the service stays away, tell your operator.',
-  UNEXPECTED_ANSWER: `The address of the service may be wrong, or a proxy is in the way. ${tell_a_human}`,
+  UNEXPECTED_ANSWER: `The address of the service may be wrong, or a proxy is in the way. ${ask_operator}`,
 }
 
-/** What the agent does next: for a code of the API, what openapi.json says. */
+/** The agent's next step: for a code of the API, that of openapi.json. */
 export function nextStep(errors: ErrorRows, code: string): string {
-  return errors[code]?.next ?? local_next_steps[code] ?? tell_a_human
+  return errors[code]?.next ?? local_next_steps[code] ?? ask_operator
 }

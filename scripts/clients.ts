@@ -1,7 +1,9 @@
-// Writes what the clients have of the contract: the resources of the SDK, the commands of the CLI, and the tables about
-// them in the documentation. A test fails when the files in git are not this.
+// Writes the parts of the clients that follow from the contract: the resources of the SDK, the commands of the CLI, and
+// the tables about them and about the tools of the MCP server in the documentation. A test fails when the files in git
+// are not this.
 
 import { readFileSync, writeFileSync } from 'node:fs'
+import { type ReadyTool, readyTools, type Document as ToolDocument } from '../mcp/contract.ts'
 import { commandRows, commandsText } from './clients/cli.ts'
 import { type Document, operationsOf } from './clients/model.ts'
 import { formatted } from './clients/print.ts'
@@ -29,7 +31,23 @@ export function clientFiles(): Record<string, string> {
     'docs/cli.md': withRows(textOf('docs/cli.md'), {
       '| Command | Subcommands | For |': commandRows(operations),
     }),
+    'docs/mcp.md': withRows(textOf('docs/mcp.md'), {
+      '| Tool | For | Hints |': readyTools(JSON.parse(textOf('openapi.json')) as ToolDocument)
+        .map(toolRow)
+        .join(''),
+    }),
   }
+}
+
+function toolRow({ listed: { name, title, annotations } }: ReadyTool): string {
+  const { readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = annotations
+  const hints = [
+    readOnlyHint ? 'reads' : 'writes',
+    destructiveHint && 'destructive',
+    !readOnlyHint && idempotentHint && 'idempotent',
+    openWorldHint && 'open world',
+  ]
+  return `| \`${name}\` | ${title} | ${hints.filter(Boolean).join(', ')} |\n`
 }
 
 /** A page with other rows under the heads of some of its tables. */

@@ -78,7 +78,7 @@ async function serveNormal(): Promise<void> {
   await serveFromEnvironment()
 }
 
-/** Sends the writes; answers the token of each. */
+/** Sends the writes; returns the token of each. */
 async function load({ url }: ServerProcess): Promise<string[]> {
   const json = { 'content-type': 'application/json' }
   const create = async (path: string, body: object, key = '') => {

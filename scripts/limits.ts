@@ -4,8 +4,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { day_ms, hour_ms, minute_ms, second_ms } from '../src/base/clock.ts'
 import { type Limit, limits } from '../src/base/limit.ts'
-import { settings } from '../src/config.ts'
 import { default_plans, features } from '../src/features.ts'
+import { settings } from '../src/settings.ts'
 
 const src = join(import.meta.dir, '..', 'src')
 
@@ -17,7 +17,7 @@ with its default, made from where it is declared in the source.
 A limit without a setting is the same everywhere. What each answer looks like is in [errors](errors.md), how to change a
 setting in [configuration](configuration.md).`
 
-/** What the first part of a name stands for, in the order of the page. A feature that is not here has the title of its page. */
+/** The titles of first parts of names, in the order of the page. A feature that is not here has the title of its page. */
 const areas: Record<string, string> = {
   http: 'HTTP',
   json: 'JSON',

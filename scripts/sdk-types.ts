@@ -1,4 +1,4 @@
-// Writes sdk/src/types.ts from openapi.json: what goes in and what comes out of every operation. A test fails when
+// Writes sdk/src/types.ts from openapi.json: the input and the answers of every operation. A test fails when
 // the file in git is not this. Our schemas are plain, so what this reads of JSON Schema is all they use.
 
 import { readFileSync } from 'node:fs'
@@ -21,7 +21,7 @@ interface Operation {
   operationId: string
   /** Answers lie in an envelope. */
   'x-wrapped'?: true
-  /** Takes any bytes from anybody: the SDK has no method for it. */
+  /** Takes any bytes without a key: the SDK has no method for it. */
   'x-raw'?: true
   parameters?: { in: string; name: string; required: boolean; description?: string; schema: Schema }[]
   requestBody?: { content: Record<string, { schema: Schema }> }
@@ -92,7 +92,7 @@ interface Found {
   path: string
   operation: Operation
   wrapped: boolean
-  /** Status to body, of everything that is no error. */
+  /** Status to body, of every answer that is not an error. */
   answers: [status: string, body: Schema | undefined][]
 }
 

@@ -1,14 +1,7 @@
-// The service put together: database, what handlers use, due work, and the request handlers over every route.
+// The whole service: database, dependencies of handlers, due work, and the request handlers of every route.
 
-import {
-  backgroundOf,
-  dependenciesOf,
-  egressOf,
-  type Facts,
-  handlersOf,
-  type State,
-  workersOf,
-} from './app/parts.ts'
+import { backgroundOf, workersOf } from './app/background.ts'
+import { dependenciesOf, egressOf, type Facts, handlersOf, type State } from './app/parts.ts'
 import { type AppOptions, keptSecrets, naming, openDatabase, requireUsable } from './app/start.ts'
 import { stopInSteps } from './app/stop.ts'
 import type { Clock } from './base/clock.ts'
@@ -22,20 +15,20 @@ import { idle_timeout_seconds } from './http/exchange.ts'
 import type { RequestHandlers } from './http/handlers.ts'
 import type { KeptSecret } from './secrets/service.ts'
 
-/** Our own 413 answers a larger body, with envelope and request id; Bun's would have neither. */
+/** Above the service's own limit, so that its 413 answers, with envelope and request id; Bun's would have neither. */
 const body_bytes_unlimited = Number.MAX_SAFE_INTEGER
-/** How often stored bytes are written, and the disk is looked at. */
+/** The interval at which stored bytes are written and the disk is checked. */
 const maintain_every_ms = 1_000
 
 export interface App {
   db: Db
   cron_secret: KeptSecret
   secret_key: KeptSecret
-  /** Listens. The answer is the address, `http://127.0.0.1:8420`. */
+  /** Listens. Returns the address, `http://127.0.0.1:8420`. */
   listen(): string
   /**
-   * No new connections; requests and attempts under way finish, 10 s at most, and whoever waits is answered with
-   * the current state; then the database is closed.
+   * No new connections; requests and attempts under way finish, 10 s at most, and requests that wait are answered
+   * with the current state; then the database is closed.
    */
   stop(): Promise<void>
 }

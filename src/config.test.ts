@@ -2,9 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseAllow } from './callbacks/guard.ts'
-import { type Config, ConfigError, readConfig, type SettingName, settings, settingsHelp } from './config.ts'
+import { parseAllow } from './callbacks/ranges.ts'
+import { type Config, readConfig } from './config.ts'
 import { default_plans } from './features.ts'
+import { ConfigError, type SettingName, settings, settingsHelp } from './settings.ts'
 
 const defaults: Config = {
   host: '127.0.0.1',
@@ -94,7 +95,7 @@ const refused: [name: SettingName, value: string, line: string, others?: Record<
   ...['-1', '65536', '1.5', '1e3', '0x10', 'http', '80 80'].map((value): [SettingName, string, string] => [
     'PORT',
     value,
-    `PORT: "${value}" is no whole number from 0 to 65535`,
+    `PORT: "${value}" is not a whole number from 0 to 65535`,
   ]),
   ...[
     ...['example.com', 'ftp://example.com', 'https://', 'https://example.com/?a=1', 'https://example.com/#a'],
@@ -103,7 +104,7 @@ const refused: [name: SettingName, value: string, line: string, others?: Record<
   ].map((value): [SettingName, string, string] => [
     'PUBLIC_URL',
     value,
-    `PUBLIC_URL: "${value}" is no plain http or https URL`,
+    `PUBLIC_URL: "${value}" is not a plain http or https URL`,
   ]),
   ...['sqlite', 'sqlite:', 'mysql://db/x', 'postgres:db', 'postgres://[', 'data/waystation.db'].map(
     (value): [SettingName, string, string] => [
@@ -126,11 +127,11 @@ const refused: [name: SettingName, value: string, line: string, others?: Record<
     (value): [SettingName, string, string] => [
       'CORS_ORIGINS',
       value,
-      `CORS_ORIGINS: "${value}" is no origin such as https://app.example.com`,
+      `CORS_ORIGINS: "${value}" is not an origin such as https://app.example.com`,
     ],
   ),
-  ['CORS_ORIGINS', '*, nope', 'CORS_ORIGINS: "nope" is no origin such as https://app.example.com'],
-  ['CORS_ORIGINS', 'https://a.example,', 'CORS_ORIGINS: "" is no origin such as https://app.example.com'],
+  ['CORS_ORIGINS', '*, nope', 'CORS_ORIGINS: "nope" is not an origin such as https://app.example.com'],
+  ['CORS_ORIGINS', 'https://a.example,', 'CORS_ORIGINS: "" is not an origin such as https://app.example.com'],
   ...[
     'nope',
     '10.0.0.0/33',
@@ -145,23 +146,23 @@ const refused: [name: SettingName, value: string, line: string, others?: Record<
   ].map((value): [SettingName, string, string] => [
     'TRUST_PROXY',
     value,
-    `TRUST_PROXY: "${value}" is no comma list of addresses or CIDR ranges`,
+    `TRUST_PROXY: "${value}" is not a comma list of addresses or CIDR ranges`,
   ]),
   ['PLANS_FILE', 'no/such/file.json', 'PLANS_FILE: there is no file no/such/file.json'],
   ['MEMORY_BUDGET', '33554431', 'MEMORY_BUDGET: "33554431" is less than 32MiB'],
-  ['MEMORY_BUDGET', 'much', 'MEMORY_BUDGET: "much" is no number of bytes such as 134217728 or 128MiB'],
+  ['MEMORY_BUDGET', 'much', 'MEMORY_BUDGET: "much" is not a number of bytes such as 134217728 or 128MiB'],
   [
     'MEMORY_BUDGET',
     '64 MiB/s',
-    'MEMORY_BUDGET: "64 MiB/s" is no number of bytes such as 134217728 or 128MiB',
+    'MEMORY_BUDGET: "64 MiB/s" is not a number of bytes such as 134217728 or 128MiB',
   ],
-  ['MEMORY_BUDGET', '64XB', 'MEMORY_BUDGET: "64XB" is no number of bytes such as 134217728 or 128MiB'],
+  ['MEMORY_BUDGET', '64XB', 'MEMORY_BUDGET: "64XB" is not a number of bytes such as 134217728 or 128MiB'],
   [
     'MEMORY_BUDGET',
     '99999999999GiB',
-    'MEMORY_BUDGET: "99999999999GiB" is no number of bytes such as 134217728 or 128MiB',
+    'MEMORY_BUDGET: "99999999999GiB" is not a number of bytes such as 134217728 or 128MiB',
   ],
-  ['DISK_RESERVE', '64M', 'DISK_RESERVE: "64M" is no whole number from 0 to 9007199254740991'],
+  ['DISK_RESERVE', '64M', 'DISK_RESERVE: "64M" is not a whole number from 0 to 9007199254740991'],
   ['LOG_LEVEL', 'trace', 'LOG_LEVEL: "trace" is none of debug, info, warn, error, silent'],
 ]
 
@@ -239,7 +240,7 @@ describe('configuration', () => {
   test('a PLANS_FILE that cannot be used is told in one line, with its name and what is wrong', () => {
     for (const [text, why] of [
       ['{}', 'plan "free" is missing'],
-      ['[]', 'it is no JSON object'],
+      ['[]', 'it is not a JSON object'],
       [
         JSON.stringify({ free: { ...default_plans.free, agents: -1 }, pro: default_plans.pro }),
         '"free.agents" must be a whole number of 0 or more, or null',

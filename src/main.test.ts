@@ -15,7 +15,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { forEachDatabase } from '../test/support/databases.ts'
-import { settings } from './config.ts'
+import { settings } from './settings.ts'
 import { version } from './version.ts'
 
 const main = join(import.meta.dir, 'main.ts')
@@ -133,7 +133,7 @@ describe('Without serving', () => {
 
   test.each([
     [['--port'], {}, 'unknown argument --port; see --help'],
-    [[], { PORT: 'http' }, 'PORT: "http" is no whole number from 0 to 65535'],
+    [[], { PORT: 'http' }, 'PORT: "http" is not a whole number from 0 to 65535'],
     [[], { LOG_LEVEL: 'loud' }, 'LOG_LEVEL: "loud" is none of debug, info, warn, error, silent'],
     [[], { TICK: 'never' }, 'TICK: "never" is none of internal, external'],
     [[], { PLANS_FILE: 'plans.json' }, 'PLANS_FILE: there is no file plans.json'],

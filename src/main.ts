@@ -1,12 +1,13 @@
-// Environment -> config -> app -> listen; signals.
+// The command that runs the service: reads the environment, starts, listens, and stops on a signal.
 
 import { isAbsolute, resolve } from 'node:path'
 import pino from 'pino'
 import { openApp } from './app.ts'
 import { systemClock } from './base/clock.ts'
 import { limit } from './base/limit.ts'
-import { type Config, ConfigError, cron_secret_characters_min, readConfig, settingsHelp } from './config.ts'
+import { type Config, readConfig } from './config.ts'
 import { sqlitePath } from './db/open.ts'
+import { ConfigError, cron_secret_characters_min, settingsHelp } from './settings.ts'
 import { version } from './version.ts'
 
 const usage = `Waystation ${version}: the backend that software agents lack.
@@ -23,7 +24,7 @@ const files_advised_min = limit(
   'start.open_files',
   4_096,
   'entries',
-  'Files and connections that the process should be able to open. Below it the start warns: at the limit Bun asks for connections in a loop, which takes most of a core.',
+  'Files and connections that the process should be able to open. Below it the start warns: at the limit Bun accepts connections in a loop, which takes most of a core.',
 )
 
 if (import.meta.main) await main(process.argv.slice(2))
@@ -35,9 +36,9 @@ async function main(args: string[]): Promise<void> {
   await serveFromEnvironment()
 }
 
-/** Answers once it serves; from then on signals end the process. A start that fails ends it, too. */
+/** Resolves once it serves; from then on signals end the process. A start that fails ends it, too. */
 export async function serveFromEnvironment(): Promise<void> {
-  process.umask(0o077) // the database and the secrets are nobody else's to read
+  process.umask(0o077) // no other user may read the database and the secrets
   try {
     await serve(readConfig(process.env))
   } catch (error) {
@@ -111,14 +112,14 @@ function banner(config: Config, address: string, secret_files: (string | null)[]
   return lines.join('\n')
 }
 
-/** Infinity when nobody knows. Bun has raised the soft limit to the hard one. */
+/** Infinity when it is unknown. Bun has raised the soft limit to the hard one. */
 function openFilesMax(): number {
   const report = process.report.getReport() as { userLimits?: { open_files?: { soft?: number | string } } }
   const soft = report.userLimits?.open_files?.soft
   return typeof soft === 'number' ? soft : Number.POSITIVE_INFINITY
 }
 
-/** Who listens on every address is found on loopback. */
+/** A service that listens on every address is reached on loopback. */
 function reachable(address: string): string {
   return address.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
 }

@@ -3,6 +3,7 @@
 import { afterAll, expect, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { tools } from '../mcp/tools.ts'
 import { version } from '../src/version.ts'
 import { Bench, follow, root } from './support/cli.ts'
 
@@ -74,7 +75,7 @@ test('the binary serves from an empty folder, is its own client, and drains at S
   }
   const stdin = `${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' })}\n`
   const mcp = await bench.run(['--profile', 'worker', 'mcp'], env, { command, cwd, stdin })
-  expect([mcp.code, JSON.parse(mcp.stdout).result.tools.length]).toEqual([0, 24])
+  expect([mcp.code, JSON.parse(mcp.stdout).result.tools.length]).toEqual([0, tools.length])
 
   server.kill('SIGTERM')
   expect(await server.exited).toBe(0)

@@ -8,24 +8,29 @@ import { methodRows, resourcesText, retriesText, retryRows } from '../scripts/cl
 
 const id = {
   in: 'path',
-  name: 'lock_id',
+  name: 'parasol_id',
   required: true,
   schema: { type: 'string' },
-  description: 'A lock, lck_….',
+  description: 'A parasol, par_….',
 }
-const lock = { type: 'object', required: ['id'], properties: { id: { type: 'string' } } }
+const parasol = { type: 'object', required: ['id'], properties: { id: { type: 'string' } } }
 const page = { type: 'object', properties: { items: { type: 'array' }, next_cursor: {} } }
 const answer = (schema: object) => ({ content: { 'application/json': { schema } } })
 const security = [{ agent: [] }]
 
-const locks = {
-  '/v1/locks': {
+/** No noun of the service: it can never come to have one of this name. */
+const parasols = {
+  '/v1/parasols': {
     post: {
-      operationId: 'createLock',
-      summary: 'Take a lock',
+      operationId: 'createParasol',
+      summary: 'Take a parasol',
       'x-errors': ['QUOTA_EXCEEDED'],
-      'x-sdk': { name: 'locks.create' },
-      'x-cli': { usage: 'lock create <name>', group: 'Locks', examples: ['waystation lock create deploy'] },
+      'x-sdk': { name: 'parasols.create' },
+      'x-cli': {
+        usage: 'parasol create <name>',
+        group: 'Parasols',
+        examples: ['waystation parasol create deploy'],
+      },
       parameters: [{ in: 'header', name: 'Idempotency-Key', required: false, schema: { type: 'string' } }],
       requestBody: answer({
         type: 'object',
@@ -36,24 +41,24 @@ const locks = {
           mode: { enum: ['shared', 'exclusive'], description: 'Default exclusive.' },
         },
       }),
-      responses: { 201: answer(lock) },
+      responses: { 201: answer(parasol) },
       security,
     },
     get: {
-      operationId: 'listLocks',
-      summary: 'List locks',
-      'x-sdk': { name: 'locks.list' },
-      'x-cli': { usage: 'lock list', columns: ['id'] },
+      operationId: 'listParasols',
+      summary: 'List parasols',
+      'x-sdk': { name: 'parasols.list' },
+      'x-cli': { usage: 'parasol list', columns: ['id'] },
       responses: { 200: answer(page) },
       security,
     },
   },
-  '/v1/locks/{lock_id}': {
+  '/v1/parasols/{parasol_id}': {
     delete: {
-      operationId: 'deleteLock',
-      summary: 'Release a lock',
-      'x-sdk': { name: 'locks.delete', retry: { safe: true, why: 'a released lock stays released' } },
-      'x-cli': { usage: 'lock delete <lock_id>', done: 'released' },
+      operationId: 'deleteParasol',
+      summary: 'Release a parasol',
+      'x-sdk': { name: 'parasols.delete', retry: { safe: true, why: 'a released parasol stays released' } },
+      'x-cli': { usage: 'parasol delete <parasol_id>', done: 'released' },
       parameters: [id],
       responses: { 204: {} },
       security,
@@ -61,46 +66,49 @@ const locks = {
   },
 }
 
-const document = { paths: { ...openapi.paths, ...locks } } as unknown as Document
-const operations = operationsOf(document).filter(({ path }) => path.startsWith('/v1/locks'))
+const document = { paths: { ...openapi.paths, ...parasols } } as unknown as Document
+const operations = operationsOf(document).filter(({ path }) => path.startsWith('/v1/parasols'))
 
 test('A new resource is a class of the SDK, with a method for each operation', () => {
   const text = resourcesText(operations, '')
-  expect(text).toContain('readonly locks: Locks')
-  expect(text).toContain('/** Take a lock. Throws QUOTA_EXCEEDED. */')
-  expect(text).toContain("create(body: Body<'createLock'>, options: CreateOptions = {}): Promise<")
-  expect(text).toContain("list(query: Query<'listLocks'> = {}): Pages<")
-  expect(text).toContain("return this.transport.call('deleteLock', { params: { lock_id } }, options)")
-  expect(retriesText(operations)).toContain('"why":"a released lock stays released"')
+  expect(text).toContain('readonly parasols: Parasols')
+  expect(text).toContain('/** Take a parasol. Throws QUOTA_EXCEEDED. */')
+  expect(text).toContain("create(body: Body<'createParasol'>, options: CreateOptions = {}): Promise<")
+  expect(text).toContain("list(query: Query<'listParasols'> = {}): Pages<")
+  expect(text).toContain("return this.transport.call('deleteParasol', { params: { parasol_id } }, options)")
+  expect(retriesText(operations)).toContain('"why":"a released parasol stays released"')
 })
 
 test('A new resource is a group of the CLI, with options from its schemas', () => {
   const text = commandsText(operations)
   expect(text).toContain(
-    '{"lock":{"about":"Locks","examples":["waystation lock create deploy","waystation lock list"]}}',
+    '{"parasol":{"about":"Parasols","examples":["waystation parasol create deploy","waystation parasol list"]}}',
   )
   expect(text).toContain('"flag":"--ttl <duration>","about":"how long it holds","reads":"duration"')
   expect(text).toContain(
     '"flag":"--mode <mode>","about":"default exclusive","choices":["shared","exclusive"]',
   )
-  expect(text).toContain('"examples":["waystation lock delete lck_01m7yjrz37hxnv52px0106nehd"]')
-  expect(text).toContain('({ locks }, sent, options) => locks.create(sent, options)')
-  expect(text).toContain('({ locks }, { lock_id }) => locks.delete(lock_id)')
+  expect(text).toContain('"examples":["waystation parasol delete par_01m7yjrz37hxnv52px0106nehd"]')
+  expect(text).toContain('({ parasols }, sent, options) => parasols.create(sent, options)')
+  expect(text).toContain('({ parasols }, { parasol_id }) => parasols.delete(parasol_id)')
 })
 
 test('A new resource has its rows in the tables of the documentation', () => {
-  expect(methodRows(operations)).toBe('| `locks` | `create`, `list`, `delete` |\n')
-  expect(retryRows(operations)).toBe('| `locks.delete` | yes | a released lock stays released |\n')
-  expect(commandRows(operations)).toBe('| `lock` | `create`, `list`, `delete` | Locks |\n')
+  expect(methodRows(operations)).toBe('| `parasols` | `create`, `list`, `delete` |\n')
+  expect(retryRows(operations)).toBe('| `parasols.delete` | yes | a released parasol stays released |\n')
+  expect(commandRows(operations)).toBe('| `parasol` | `create`, `list`, `delete` | Parasols |\n')
 })
 
 test.each([
-  ['a field that is not there', { usage: 'lock create <name>', options: { size: ['--size <n>', 'size'] } }],
-  ['an argument that is not there', { usage: 'lock create <title>' }],
-  ['no example and no id to make one with', { usage: 'lock create <name>' }],
+  [
+    'a field that is not there',
+    { usage: 'parasol create <name>', options: { size: ['--size <n>', 'size'] } },
+  ],
+  ['an argument that is not there', { usage: 'parasol create <title>' }],
+  ['no example and no id to make one with', { usage: 'parasol create <name>' }],
 ])('A command with %s is refused', (_, cli) => {
   const [create] = operations
-  expect(() => commandsText([{ ...create!, cli: cli as never }])).toThrow(/^createLock /)
+  expect(() => commandsText([{ ...create!, cli: cli as never }])).toThrow(/^createParasol /)
 })
 
 test('Every operation is in the SDK, except repeats of another one', () => {

@@ -248,7 +248,7 @@ forEachService('The approval page', (service) => {
         'There is no such request',
       ],
       [
-        'an id that is no text',
+        'an id that is not a text',
         () => one.approval_url.replace(/chk_\w+/, 'chk_%E0%A4%A'),
         404,
         'There is no such request',

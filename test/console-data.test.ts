@@ -79,7 +79,7 @@ describe('The audit log', () => {
     })
   })
 
-  test('is searched by time, in the time of whoever looks', async () => {
+  test('is searched by time, in the time zone of the reader', async () => {
     const tenant = await service.signUp()
     await someEntries(tenant)
     const options = { timezoneId: 'Asia/Kolkata' }

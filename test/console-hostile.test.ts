@@ -32,7 +32,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** Where a payload of its own stands in every field; one that a page does not show is no matter of this test. */
+/** Where a payload of its own stands in every field; one that a page does not show is not tested here. */
 const fields: [path: string, what: string, texts: readonly string[]][] = [
   ['/console/approvals', 'titles', fitting(256)],
   ['/console/approvals', 'prompts', fitting(400)],

@@ -25,7 +25,7 @@ const service = useService()
 
 const hour_ms = 3_600_000
 
-/** What the service says to whoever comes with this key. */
+/** The answer of the service to this key. */
 async function statusOf(key: string, path = '/v1/audit'): Promise<number> {
   return (await service.ask('GET', path, { key })).status
 }

@@ -83,7 +83,7 @@ describe('The console', () => {
       )
     })
 
-    test('anew after 30 minutes without a hand on it', async () => {
+    test('again after 30 minutes without a hand on it', async () => {
       const tenant = await service.signUp()
       await chromium.visit(service.url, async (page) => {
         await page.clock.install()
@@ -98,7 +98,7 @@ describe('The console', () => {
       })
     })
 
-    test('anew in the copies of a tab in which one signed out, and in no other tab', async () => {
+    test('again in the copies of a tab in which one signed out, and in no other tab', async () => {
       const tenant = await service.signUp()
       await chromium.visit(service.url, async (page) => {
         await signIn(page, tenant)
@@ -118,7 +118,7 @@ describe('The console', () => {
       })
     })
 
-    test('anew after a sleep, before anything is asked', async () => {
+    test('again after a sleep, before anything is asked', async () => {
       const tenant = await service.signUp()
       await chromium.visit(service.url, async (page) => {
         await page.clock.install()
@@ -132,7 +132,7 @@ describe('The console', () => {
       })
     })
 
-    test('anew after 30 minutes also when the clock was put back by a day', async () => {
+    test('again after 30 minutes also when the clock was put back by a day', async () => {
       const tenant = await service.signUp()
       await chromium.visit(service.url, async (page) => {
         await page.clock.install()
@@ -144,7 +144,7 @@ describe('The console', () => {
       })
     })
 
-    test('anew when the key has been rotated meanwhile', async () => {
+    test('again when the key has been rotated meanwhile', async () => {
       const tenant = await service.signUp()
       await chromium.visit(
         service.url,

@@ -143,7 +143,7 @@ describe('Every page', () => {
       )
     }, 60_000)
 
-    test('with a second look that takes the focus, and gives it back', async () => {
+    test('with a second look that takes the focus, and returns it', async () => {
       await chromium.visit(service.url, async (page) => {
         await signIn(page, company)
         let looks = 0

@@ -2,7 +2,8 @@
 
 import { beforeAll, expect, test } from 'bun:test'
 import { day_ms } from '../src/base/clock.ts'
-import { type NamedRoute, successStatus } from '../src/contract/route.ts'
+import type { NamedRoute } from '../src/contract/feature.ts'
+import { successStatus } from '../src/contract/route.ts'
 import { routes } from '../src/features.ts'
 import {
   bearer,

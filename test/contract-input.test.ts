@@ -3,9 +3,10 @@
 import { beforeAll, expect, test } from 'bun:test'
 import type { ErrorCode, Issue } from '../src/base/errors.ts'
 import { levels_max } from '../src/base/json.ts'
-import { type NamedRoute, type Route, successStatus } from '../src/contract/route.ts'
+import type { NamedRoute } from '../src/contract/feature.ts'
+import { type Route, successStatus } from '../src/contract/route.ts'
 import { routes } from '../src/features.ts'
-import { body_bytes_max } from '../src/http/upload.ts'
+import { body_bytes_max } from '../src/http/body-stream.ts'
 import {
   bytesButId,
   call,
@@ -89,7 +90,7 @@ forEachService('a body', (service) => {
       expectFault(named.route, await send(named, made, row), 'INVALID_JSON', String(row))
   })
 
-  test.each(with_body)('%s: JSON that is no object is VALIDATION_FAILED', async (_, named) => {
+  test.each(with_body)('%s: JSON that is not an object is VALIDATION_FAILED', async (_, named) => {
     const made = await readyToRefuse(service, named, a)
     const issues = [{ path: '', message: 'must be an object' }]
     for (const text of ['[]', `[${bodyText(made.body!)}]`, '"x"', '1', 'true', 'null', ' [] '])

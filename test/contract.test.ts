@@ -69,7 +69,7 @@ forEachService('every route', (service) => {
   )
 
   test.each(titled(routes.filter(({ route }) => 304 in route.replies)))(
-    '%s answers 304 without a body to whoever has the version already',
+    '%s answers 304 without a body to a caller that has the version already',
     async (_, named) => {
       const made = await ready(service, named, a)
       const [, headers] = callersOf(named.route, a)[0]!
@@ -114,7 +114,7 @@ forEachService('the key of a request', (service) => {
   })
 
   test.each(authenticated)(
-    '%s: whoever has no valid one gets 401, always the same bytes',
+    '%s: a caller without a valid one gets 401, always the same bytes',
     async (_, named) => {
       const made = await ready(service, named, dead.keyring)
       const rows = Object.entries(unusable({ ...dead, keyring: made.keyring }, named.route))
@@ -212,9 +212,10 @@ forEachService('the key of a request', (service) => {
       ] as const) {
         const owner = await newKeyring(service)
         await rotate(service, owner, kind, grace_seconds)
+        service.clock.advance(Math.max(0, after_ms - 1))
+        // Made now: it may expire sooner than the key.
         const made = await readyIn(service, named, owner)
         // Remembered a millisecond before, which must not help it.
-        service.clock.advance(Math.max(0, after_ms - 1))
         await requireKnown(service, owner.keys[kind])
         service.clock.advance(Math.min(1, after_ms))
         const answer = await call(service, named, made, { headers: ownHeaders(owner, kind) })

@@ -6,8 +6,8 @@ import { dirname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { errorsText } from '../scripts/errors.ts'
 import { type ErrorCode, errors } from '../src/base/errors.ts'
-import { settings, settingsHelp } from '../src/config.ts'
 import { migrations, routes } from '../src/features.ts'
+import { settings, settingsHelp } from '../src/settings.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const codes = Object.keys(errors) as ErrorCode[]
@@ -56,7 +56,7 @@ describe('every error code', () => {
       !['errors.ts', 'responses.ts'].includes(file.split('/').at(-1)!)
     )
   })
-  // A list of what a route may answer is no use of a code.
+  // A list of what a route may answer is not a use of a code.
   const used = source.map((file) => textOf(join('src', file)).replace(/\berrors: \[[^\]]*\]/g, '')).join('\n')
 
   test.each(codes)('%s is answered somewhere', (code) => {

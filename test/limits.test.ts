@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { allLimits, areaOf, limitsText } from '../scripts/limits.ts'
 import { limit } from '../src/base/limit.ts'
-import { settings } from '../src/config.ts'
+import { settings } from '../src/settings.ts'
 
 const file = readFileSync(new URL('../docs/limits.md', import.meta.url), 'utf8')
 const all = await allLimits()

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { ready_tools } from '../mcp/server.ts'
 import { forEachService } from './support/service.ts'
 
 const root = join(import.meta.dir, '..')
@@ -34,7 +35,7 @@ forEachService('MCP as printed', (service) => {
         : new StdioClientTransport({ ...stdio, cwd: root })
     const client = new Client({ name: 'reader', version: '1.0.0' })
     await client.connect(transport as never)
-    expect((await client.listTools()).tools).toHaveLength(24)
+    expect((await client.listTools()).tools).toHaveLength(ready_tools.length)
     await client.close()
   })
 

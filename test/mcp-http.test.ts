@@ -2,6 +2,7 @@
 
 import { describe, expect, spyOn, test } from 'bun:test'
 import { answerPost } from '../mcp/http.ts'
+import { ready_tools } from '../mcp/server.ts'
 import { hour_ms, iso } from '../src/base/clock.ts'
 import { Notifier } from '../src/base/notifier.ts'
 import { type Ask, cron_secret, forEachService } from './support/service.ts'
@@ -84,7 +85,7 @@ forEachService(
       const { api_key: key } = await service.signUp()
       const count = async (path: string, headers = {}) =>
         (await post(path, { key, headers, body: list })).body.result.tools.length
-      expect(await count('/mcp')).toBe(24)
+      expect(await count('/mcp')).toBe(ready_tools.length)
       expect(await count('/mcp?mode=read-only')).toBe(10)
       expect(await count('/mcp', { 'x-waystation-mode': 'read-only' })).toBe(10)
       for (const [path, headers] of [
@@ -117,7 +118,7 @@ forEachService(
       expect(JSON.parse(data!)).toMatchObject({ id: 3, result: { structuredContent: { version: 5 } } })
     })
 
-    test('what is no message is refused', async () => {
+    test('a body that is not a message is refused', async () => {
       const { api_key: key } = await service.signUp()
       const json = { 'content-type': 'application/json' }
       const cases: [what: string, ask: Ask, status: number, code: number][] = [
@@ -128,7 +129,7 @@ forEachService(
         ['no JSON-RPC', { body: { hello: 1 } }, 400, -32_600],
         ['another JSON-RPC', { body: { ...list, jsonrpc: '1.0' } }, 400, -32_600],
         ['no method', { body: { jsonrpc: '2.0', id: 1 } }, 400, -32_600],
-        ['a method that is no string', { body: { ...list, method: ['a'] } }, 400, -32_600],
+        ['a method that is not a string', { body: { ...list, method: ['a'] } }, 400, -32_600],
         ['params that are no object', { body: { ...list, params: [1] } }, 400, -32_600],
         ['null', { body: 'null', headers: json }, 400, -32_600],
         ['a string', { body: '"a"', headers: json }, 400, -32_600],
@@ -242,7 +243,7 @@ forEachService(
         expect([parsed.filter((length) => length > 1_000), made]).toEqual([[], []])
       })
 
-      test.each(['[', '{"a":'])('is no JSON when %s is left open 300,000 times', async (opener) => {
+      test.each(['[', '{"a":'])('is not JSON when %s is left open 300,000 times', async (opener) => {
         const { api_key: key } = await service.signUp()
         const body = opener.repeat(opener === '[' ? 520_000 : 200_000)
         const answer = await post('/mcp', { key, headers: json, body })

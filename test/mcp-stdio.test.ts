@@ -65,10 +65,10 @@ test('a service that is away is told as an error of the call, with what to do ne
 
 test.each([
   ['a page', 200, '<h1>Hello</h1>'],
-  ['JSON that is no answer of the API', 502, '{"message": "bad gateway"}'],
+  ['JSON that is not an answer of the API', 502, '{"message": "bad gateway"}'],
   ['a list', 200, '[]'],
   ['another service that speaks JSON', 200, '{"status": "ok"}'],
-])('%s in place of the service is no answer', async (_, status, body) => {
+])('%s in place of the service is not an answer', async (_, status, body) => {
   const proxy = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response(body, { status }) })
   const agent = await connect('stdio', proxy.url.origin, 'svc_agt_any')
   const { is_error, data } = await agent.call('kv_list', { namespace: 'a' })

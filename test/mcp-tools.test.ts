@@ -6,6 +6,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { local_errors, nextStep } from '../mcp/errors.ts'
 import { ready_tools } from '../mcp/server.ts'
+import { tools_max } from '../mcp/tools.ts'
 import openapi from '../openapi.json' with { type: 'json' }
 
 interface Operation {
@@ -15,6 +16,7 @@ interface Operation {
   responses: Record<string, { description: string }>
   security: Record<string, unknown>[]
   'x-destructive'?: boolean
+  'x-sdk'?: { retry?: { safe: unknown } }
 }
 
 const operations = new Map(
@@ -27,8 +29,8 @@ const asked = ready_tools.flatMap(({ tool }) =>
   [tool.operation, ...(tool.without ? [tool.without.operation] : [])].map((id) => operations.get(id)!),
 )
 
-test('there are 24 tools at most, each of its own name', () => {
-  expect(names.length).toBeLessThanOrEqual(24)
+test('there are tools_max tools at most, each of its own name', () => {
+  expect(names.length).toBeLessThanOrEqual(tools_max)
   expect(new Set(names).size).toBe(names.length)
   expect(names.filter((name) => !/^[a-z]+(_[a-z]+)+$/.test(name))).toEqual([])
 })
@@ -75,34 +77,71 @@ describe.each(ready_tools.map((ready) => [ready.tool.name, ready] as const))('%s
     expect(tool.description).toMatch(/^[A-Z].{60,}\.$/)
     const families = [...new Set(names.map((name) => name.split('_')[0]))].join('|')
     const named = tool.description.match(new RegExp(`\\b(${families})_[a-z]+(_[a-z]+)?\\b`, 'g')) ?? []
-    const parts = Object.keys(listed.inputSchema.properties)
+    const parts = [...Object.keys(listed.inputSchema.properties), ...membersOf(listed.outputSchema)]
     const strange = named.filter((name) => !names.includes(name) && !parts.includes(name))
     expect(strange).toEqual([])
   })
 })
 
-test('each tool has the annotations of this table', () => {
+/** Names of the members of a schema, on every level. */
+function membersOf(schema: unknown): string[] {
+  if (typeof schema !== 'object' || schema === null) return []
+  const { properties = {} } = schema as { properties?: object }
+  return [...Object.keys(properties), ...Object.values(schema).flatMap(membersOf)]
+}
+
+/** Read-only, Destructive, Idempotent, Open world. A tool that is not here has what its operation says. */
+const annotations_of: Record<string, string> = {
+  ...{ kv_get: 'R-I-', kv_put: '-DI-', kv_delete: '-DI-', kv_list: 'R-I-' },
+  ...{ audit_append: '----', audit_list: 'R-I-' },
+  ...{ dlq_create: '----', dlq_list: 'R-I-', dlq_get: 'R-I-', dlq_claim: '----', dlq_release: '----' },
+  ...{ dlq_resolve: '--I-', dlq_fail: '-DI-' },
+  ...{ schedule_create: '---O', schedule_get: 'R-I-', schedule_cancel: '-DI-' },
+  ...{ checkpoint_create: '---O', checkpoint_get: 'R-I-', checkpoint_wait: 'R-I-' },
+  ...{ checkpoint_cancel: '-DI-', inbox_create: '---O', inbox_messages: 'R-IO', inbox_wait: 'R-IO' },
+  rate_limit_check: '----',
+}
+
+/** Destructive as its route says, idempotent when its SDK method may be repeated, open world when it is given a URL. */
+function annotationsOf(ready: (typeof ready_tools)[number]): string {
+  const operation = operations.get(ready.tool.operation)!
+  const reads = ready.target.method === 'GET'
+  const flags = [
+    reads,
+    operation['x-destructive'] === true,
+    reads || operation['x-sdk']?.retry?.safe === true,
+    [...ready.places.keys()].some((name) => name.endsWith('_url')),
+  ]
+  return flags.map((flag, i) => (flag ? 'RDIO'[i] : '-')).join('')
+}
+
+test('each tool has the annotations of this table, or those that follow from its operation', () => {
   const letters = ready_tools.map(({ listed: { name, annotations } }) => {
     const { readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = annotations
     const flags = [readOnlyHint, destructiveHint, idempotentHint, openWorldHint]
     return [name, flags.map((flag, i) => (flag ? 'RDIO'[i] : '-')).join('')]
   })
-  // Read-only, Destructive, Idempotent, Open world.
-  expect(Object.fromEntries(letters)).toEqual({
-    ...{ kv_get: 'R-I-', kv_put: '-DI-', kv_delete: '-DI-', kv_list: 'R-I-' },
-    ...{ audit_append: '----', audit_list: 'R-I-' },
-    ...{ dlq_create: '----', dlq_list: 'R-I-', dlq_get: 'R-I-', dlq_claim: '----', dlq_release: '----' },
-    ...{ dlq_resolve: '--I-', dlq_fail: '-DI-' },
-    ...{ schedule_create: '---O', schedule_get: 'R-I-', schedule_cancel: '-DI-' },
-    ...{ checkpoint_create: '---O', checkpoint_get: 'R-I-', checkpoint_wait: 'R-I-' },
-    ...{ checkpoint_cancel: '-DI-', inbox_create: '---O', inbox_messages: 'R-IO', inbox_wait: 'R-IO' },
-    rate_limit_check: '----',
+  const expected = ready_tools.map((ready) => {
+    const { name } = ready.tool
+    return [name, annotations_of[name] ?? annotationsOf(ready)]
   })
+  expect(Object.fromEntries(letters)).toEqual(Object.fromEntries(expected))
+  expect(Object.keys(annotations_of).filter((name) => !names.includes(name))).toEqual([])
+})
+
+test.each([
+  ['schedule_create', '---O'],
+  ['schedule_get', 'R-I-'],
+  ['schedule_cancel', '-DI-'],
+])('the annotations that follow from the operation of %s are %s', (name, letters) => {
+  expect(annotationsOf(ready_tools.find(({ tool }) => tool.name === name)!)).toBe(letters)
 })
 
 test('every call that creates takes an idempotency_key', () => {
-  const creating = ready_tools.filter(({ tool }) => /_(create|append)$/.test(tool.name))
-  expect(creating.length).toBe(5)
+  const creating = ready_tools.filter(({ tool }) => '201' in operations.get(tool.operation)!.responses)
+  const named = names.filter((name) => /_(create|append)$/.test(name))
+  expect(creating.map(({ tool }) => tool.name)).toEqual(expect.arrayContaining(named))
+  expect(creating.length).toBeGreaterThanOrEqual(5)
   expect(creating.filter(({ places }) => !places.has('idempotency_key'))).toEqual([])
 })
 

@@ -4,8 +4,11 @@ import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
 import { join } from 'node:path'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
+import { ready_tools } from '../mcp/server.ts'
 import { newKey } from '../src/base/keys.ts'
 import { Notifier } from '../src/base/notifier.ts'
+import { routes } from '../src/features.ts'
+import { readyIn } from './support/contract.ts'
 import { connect, type McpClient, transports } from './support/mcp.ts'
 import { forEachService, type TestTenant } from './support/service.ts'
 
@@ -168,6 +171,17 @@ forEachService('MCP', (service) => {
       expect(await call('rate_limit_check', check)).toMatchObject({ allowed: false, retryAfter: 60 })
     })
 
+    test('an agent calls every tool that no story above is about, with an example of its arguments', async () => {
+      expect(called.size).toBeGreaterThanOrEqual(24)
+      const { tenant_id, agent_id, admin_key: admin, api_key } = tenant
+      const keys = { admin, agent: api_key, approval: '' }
+      for (const { tool } of ready_tools.filter(({ tool }) => !called.has(tool.name))) {
+        const named = routes.find(({ name }) => name === tool.operation)!
+        const made = await readyIn(service, named, { tenant_id, agent_id, keys, approval_key_id: '' })
+        await call(tool.name, { ...made.params, ...made.body })
+      }
+    })
+
     test('every tool was called', () => {
       expect([...called].toSorted()).toEqual([...schemas.keys()].toSorted())
     })
@@ -261,7 +275,7 @@ forEachService('MCP', (service) => {
       expect(await refused('kv_put', { namespace: '-', ttl_seconds: 0, versoin: 1 })).toEqual([
         { argument: 'key', message: 'is required' },
         { argument: 'value', message: 'is required' },
-        { argument: 'versoin', message: 'is no argument of this tool' },
+        { argument: 'versoin', message: 'is not an argument of this tool' },
         { argument: 'namespace', message: expect.stringContaining('must match pattern') },
         { argument: 'ttl_seconds', message: 'must be >= 1' },
       ])
@@ -275,7 +289,7 @@ forEachService('MCP', (service) => {
       const inherited = JSON.parse('{"namespace": "a", "key": "..", "__proto__": {"value": 1e30}}')
       expect(await refused('kv_put', inherited)).toEqual([
         { argument: 'value', message: 'is required' },
-        { argument: '__proto__', message: 'is no argument of this tool' },
+        { argument: '__proto__', message: 'is not an argument of this tool' },
         { argument: 'key', message: 'cannot be part of a URL' },
       ])
       expect(await refused('kv_delete', { namespace: 'a', key: '..' })).toEqual([

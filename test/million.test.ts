@@ -61,13 +61,13 @@ function others(name: string): number {
 /** Every step of a sweep and of a purge, and how SQLite finds the rows that it takes. */
 const walks: Record<string, string> = {
   'kv.tenants_expired': 'INDEX kv_entries_expiring (expires_at>? AND expires_at<?)',
-  'kv.tenants_forgotten': 'INDEX kv_entries_tombstones (expires_at<?)',
+  'kv.tenants_with_tombstones': 'INDEX kv_entries_tombstones (expires_at<?)',
   'kv.tombstone_expired': 'INDEX kv_entries_tenant_expiring (tenant_id>? AND (tenant_id,expires_at)<(?,?))',
   'kv.delete_tombstones': 'INDEX kv_entries_tenant_tombstones (tenant_id>? AND (tenant_id,expires_at)<(?,?))',
   'kv.purge': 'PRIMARY KEY (tenant_id=?)',
-  'dlq.tenants_lapsed': 'INDEX dlq_items_locked (locked_until<?)',
+  'dlq.tenants_expired': 'INDEX dlq_items_locked (locked_until<?)',
   'dlq.tenants_ended': 'INDEX dlq_items_ended (updated_at<?)',
-  'dlq.release_lapsed': 'INDEX dlq_items_tenant_locked (tenant_id>? AND (tenant_id,locked_until)<(?,?))',
+  'dlq.release_expired': 'INDEX dlq_items_tenant_locked (tenant_id>? AND (tenant_id,locked_until)<(?,?))',
   'dlq.sweep_ended': 'INDEX dlq_items_tenant_ended (tenant_id>? AND (tenant_id,updated_at)<(?,?))',
   'dlq.purge': 'INDEX sqlite_autoindex_dlq_items_1 (tenant_id=?)',
   'inbox.tenants_expired': 'INDEX inboxes_expiring (expires_at<?)',
@@ -157,7 +157,7 @@ const steps = Object.keys(looked_for).map((name) => statements.get(name)!)
 
 test('every statement that sweeps or purges is looked at here', () => {
   const names = [...statements.keys()].filter((name) =>
-    /\.(purge|sweep|tombstone|delete_tombstones|delete_row|deletable|clear|expire$|release_lapsed|tenants_|drop_up_to|any_expired|active|paused)/.test(
+    /\.(purge|sweep|tombstone|delete_tombstones|delete_row|deletable|clear|expire$|release_expired|tenants_|drop_up_to|any_expired|active|paused)/.test(
       name,
     ),
   )

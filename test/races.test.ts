@@ -100,7 +100,7 @@ forEachService(
         expect(body.items.length).toBe(agents_max)
       })
 
-      test('50 removals of one agent at once give one place back', async () => {
+      test('50 removals of one agent at once release one place', async () => {
         const tenant = await service.signUp('free')
         await service.addAgent(tenant.admin_key, 'leaver')
         const answers = await times(50, (i) =>
@@ -381,7 +381,7 @@ forEachService(
           await put({ value: 'lives' })
           await put({ value: 'lives on' })
           await remove()
-          await put({ value: 'anew', ttl_seconds: 1 })
+          await put({ value: 'again', ttl_seconds: 1 })
           service.clock.advance(1_000)
           await put({ value: 'after expiry, before the sweep' })
           await put({ value: 'expires', ttl_seconds: 1 })
@@ -399,7 +399,7 @@ forEachService(
         const rising = versions.every((version, i) => i === 0 || version > versions[i - 1]!)
         expect({ rising, versions }).toEqual({ rising: true, versions: versions.toSorted((a, b) => a - b) })
         expect(new Set(versions).size).toBe(3 * 7)
-        // Within the life of its tombstone they rise by one, and a removal is no version.
+        // Within the life of its tombstone they rise by one, and a removal is not a version.
         expect(versions.slice(0, 7)).toEqual([1, 2, 3, 4, 5, 6, 7])
       })
 
@@ -496,7 +496,7 @@ forEachService(
         const { admin_key, tenant_id } = await service.signUp('pro')
         const path = `/v1/tenants/${tenant_id}`
         const answers = await times(20, (i) => ask(i, 'POST', `${path}/rotate-key`, { key: admin_key }))
-        // Whoever asked after the first rotation had been done came with a dead key.
+        // A request after the first rotation came with an ended key.
         expect(statuses(answers).filter((status) => ![200, 401].includes(status))).toEqual([])
         const keys = withStatus(answers, 200).map(({ body }) => body.admin_key)
         expect(keys.length).toBeGreaterThan(0)

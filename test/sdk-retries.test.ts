@@ -14,6 +14,7 @@ import {
   type LossyProxy,
   startProxy,
 } from './support/sdk.ts'
+import { changingCall, creatingCall, operationsBeside } from './support/sdk-made.ts'
 import { forEachService, type TestTenant } from './support/service.ts'
 
 type Operation = keyof Operations
@@ -280,6 +281,21 @@ async function inbox(c: Clients) {
   return (await c.agent.inboxes.create()).id
 }
 
+/** An operation without a row above: with the example of its body, on an object that its collection makes. */
+for (const operation of operationsBeside(Object.keys(creating))) {
+  if (!operation.creates || operation.id === 'createTenant') continue
+  const { create, shown } = creatingCall(operation)
+  creating[operation.id] = [create, shown]
+}
+for (const operation of operationsBeside(changing.map(([name]) => name))) {
+  if (operation.method === 'GET' || operation.creates) continue
+  const { make, call, sent_again } = changingCall(operation)
+  changing.push([
+    ...[operation.id as Operation, ''],
+    ...[sent_again ? 'is sent again' : 'is not sent again', make, call, undefined],
+  ] as (typeof changing)[number])
+}
+
 describe('The table of repeats', () => {
   const others = Object.entries(operations)
     .filter(([, { method, creates }]) => method !== 'GET' && !creates)
@@ -335,6 +351,20 @@ forEachService('A try without an answer', (service) => {
       expect([...new Set(keys)]).toEqual([expect.stringMatching(/^[0-9a-f-]{36}$/)])
     },
   )
+
+  test('rows that are made for operations without one hold for some that have one', async () => {
+    const { direct, through } = await world()
+    const found = (name: string) => operationsBeside([]).find(({ id }) => id === name)!
+    const { create, shown } = creatingCall(found('createSchedule'))
+    proxy.next = ['lose_answer']
+    expect([await create(through)]).toEqual(await shown(direct))
+    expect(proxy.seen).toHaveLength(2)
+    const { make, call, sent_again } = changingCall(found('cancelSchedule'))
+    const made = await make(direct)
+    proxy.next = ['lose_answer']
+    expect([sent_again, await call(through, made)]).toEqual([true, undefined])
+    expect(changingCall(found('claimItem')).sent_again).toBe(false)
+  })
 
   test('createTenant has one effect and shows the admin key that works', async () => {
     const { through, direct } = await world()

@@ -75,7 +75,7 @@ describe('An error of a gateway in JSON', () => {
     expect(await client.dlq.claimOldest()).toBeNull()
   })
 
-  test('with a member "data" is no success', async () => {
+  test('with a member "data" is not a success', async () => {
     const { client } = answered([() => new Response('{"data":{}}', { status: 403 })])
     expect(await failureOf(client.inboxes.get('i'))).toMatchObject({ code: 'UNEXPECTED_ANSWER', status: 403 })
   })
@@ -185,7 +185,7 @@ describe('A header that cannot be sent', () => {
     { idempotency_key: 'ü' },
     { idempotency_key: 'x'.repeat(256) },
     { request_id: 'a\nbcdefgh' },
-  ])('is no network error: %p', async (options) => {
+  ])('is not a network error: %p', async (options) => {
     const { client, asked, slept } = answered([lost])
     expect(await failureOf(client.audit.append({ action: 'a' }, options))).toBeInstanceOf(TypeError)
     expect([asked, slept]).toEqual([[], []])

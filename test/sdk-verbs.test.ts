@@ -208,7 +208,7 @@ forEachService('dlq.work', (service) => {
     expect(await dlq.get(ids[0]!)).toMatchObject({ status: 'resolved', claims: 1 })
   })
 
-  test('tells its handler that the lock was lost, and leaves the item to whoever has it', async () => {
+  test('tells its handler that the lock was lost, and leaves the item to its holder', async () => {
     const { dlq, platform, ids, tenant, options, errors } = await world(1, 10)
     const other = await service.addAgent(tenant.admin_key, 'agent-two')
     const sleep = sleepOf(platform, 5_000)

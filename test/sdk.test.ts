@@ -249,7 +249,7 @@ describe('A request of the SDK', () => {
 
   test.each([
     ['a page of a proxy', 502, '<html>', 'UNEXPECTED_ANSWER'],
-    ['a success that is no JSON', 200, 'ok', 'UNEXPECTED_ANSWER'],
+    ['a success that is not JSON', 200, 'ok', 'UNEXPECTED_ANSWER'],
     ['a redirect', 302, '', 'UNEXPECTED_ANSWER'],
     ['an error of the service', 404, '{"error":{"code":"KEY_NOT_FOUND","message":"m"}}', 'KEY_NOT_FOUND'],
   ])('that gets %s fails with status and code', async (_, status, body, code) => {

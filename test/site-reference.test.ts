@@ -83,7 +83,7 @@ describe('The API reference', () => {
         service.url,
         async (page) => {
           await page.goto('/docs')
-          const operation = page.locator('.opblock', { hasText: 'Whether the process answers' })
+          const operation = page.locator('.opblock', { hasText: 'Check that the process answers' })
           await operation.locator('.opblock-summary-control').click()
           await operation.locator('.responses-table').first().waitFor()
           return page.evaluate(

@@ -1,19 +1,38 @@
 // How many statements a request costs, by name. A route without a line here fails.
 
 import { beforeAll, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { second_ms } from '../src/base/clock.ts'
 import { newKey } from '../src/base/keys.ts'
-import { type NamedRoute, successStatus } from '../src/contract/route.ts'
-import { routes } from '../src/features.ts'
+import type { NamedRoute } from '../src/contract/feature.ts'
+import { successStatus } from '../src/contract/route.ts'
+import { features, routes } from '../src/features.ts'
 import { call, callersOf, type Keyring, newKeyring, ready, titled } from './support/contract.ts'
 import { requireKnown } from './support/contract-credentials.ts'
 import { exampleBody } from './support/contract-examples.ts'
 import { cron_secret, forEachService } from './support/service.ts'
 
-const tenant_view = ['tenants.find', 'kv.count_expired', 'inbox.count_expired', 'quotas.used']
+const expiring = features.filter(({ quotas = [] }) => quotas.some(({ countExpired }) => countExpired))
+/** One statement for each feature whose rows expire, and count until they are swept. */
+const tenant_view = [
+  'tenants.find',
+  ...expiring.map(({ name }) => `${name.replaceAll('-', '_')}.count_expired`),
+  'quotas.used',
+]
 
 /** Once for each namespace and once at the end. */
 const a_name_each = 'kv.scan'
+
+const src = join(import.meta.dir, '..', 'src')
+
+/** The file of a feature that has one: operation to statements, and under `tick` those of its sweep. */
+const own_budgets = new Map<string, Record<string, string[]>>(
+  [...new Bun.Glob('*/statements.json').scanSync(src)].map((file) => [
+    dirname(file),
+    JSON.parse(readFileSync(join(src, file), 'utf8')),
+  ]),
+)
 
 /** Operation to the statements of one successful call, in order; its key was used a moment ago. */
 const budgets: Record<string, string[]> = {
@@ -91,13 +110,20 @@ const budgets: Record<string, string[]> = {
   getRateLimit: ['ratelimit.find'],
   tick: [
     ...['tenants.pause_pending', 'jobs.due', 'jobs.oldest_due'],
-    ...['kv.tenants_expired', 'kv.tenants_forgotten', 'dlq.tenants_lapsed', 'dlq.tenants_ended'],
+    ...['kv.tenants_expired', 'kv.tenants_with_tombstones', 'dlq.tenants_expired', 'dlq.tenants_ended'],
     ...['inbox.tenants_expired', 'inbox.clearable', 'inbox.deletable', 'quotas.sweep_calls', 'usage.sweep'],
     ...['idempotency.sweep', 'idempotency.any_expired', 'credentials.sweep', 'tenants.purgeable'],
   ],
   livez: [],
   readyz: [],
   openapi: [],
+}
+for (const { tick = [], ...own } of own_budgets.values()) {
+  for (const [operation, names] of Object.entries(own)) {
+    if (budgets[operation]) throw new Error(`${operation} has two budgets`)
+    budgets[operation] = names
+  }
+  budgets.tick!.push(...tick)
 }
 
 /**
@@ -133,8 +159,8 @@ forEachService('statements', (service) => {
   beforeAll(async () => {
     a = await newKeyring(service)
     // The first use of a quota makes its counter: see the last test.
-    for (const name of ['captureItem', 'createInbox', 'createSchedule', 'putValue', 'checkRateLimit'])
-      await useOnce(named(name))
+    const reserving = Object.keys(budgets).filter((name) => budgets[name]!.includes('quotas.reserve'))
+    for (const name of reserving) await useOnce(named(name))
   })
 
   const named = (name: string) => routes.find((route) => route.name === name)!
@@ -169,6 +195,13 @@ forEachService('statements', (service) => {
 
   test('every route has its budget, and no budget is for a route that is gone', () => {
     expect(Object.keys(budgets).toSorted()).toEqual(routes.map(({ name }) => name).toSorted())
+    for (const [folder, { tick = [], ...own }] of own_budgets) {
+      const feature = features.find(({ name }) => name === folder)
+      const known = (feature?.routes ?? []).map(({ name }) => name)
+      expect([folder, Object.keys(own).filter((name) => !known.includes(name))]).toEqual([folder, []])
+      const noun = `${folder.replaceAll('-', '_')}.`
+      expect(tick.filter((name) => !name.startsWith(noun))).toEqual([])
+    }
   })
 
   test.each(titled(routes))('%s runs the statements of its budget', async (_, named) => {

@@ -184,7 +184,7 @@ describe('a start on SQLite', () => {
   )
 
   test(
-    'is refused on a file that is no database, which stays as it is',
+    'is refused on a file that is not a database, which stays as it is',
     async () => {
       const path = join(newFolder(), 'letter.txt')
       const text = 'Dear reader, this is no database. '.repeat(50)

@@ -1,5 +1,5 @@
 // The service is killed (SIGKILL) in the middle of its work, on SQLite: what belongs together is there together or not
-// at all, and whoever starts next finishes the job. All of these run side by side: most of their time is waiting.
+// at all, and the node that starts next finishes the job. All of these run side by side: most of their time is waiting.
 
 import { describe, expect, test } from 'bun:test'
 import { iso } from '../src/base/clock.ts'
@@ -171,7 +171,7 @@ async function atAnyMoment(mortal: Mortal): Promise<void> {
         received += 1
         if (received === kill_at) resolve()
         const fate = random()
-        // Whoever is silent from its first request on gets no second one for 10 s.
+        // A receiver that is silent from its first request on gets no second one for 10 s.
         if (fate < 0.15 && received > 4) await new Promise(() => {})
         await Bun.sleep(fate * 10)
         return { status: fate < 0.55 ? 500 : 204 }

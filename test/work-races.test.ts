@@ -87,7 +87,7 @@ forEachService(
                 return null
               },
             ]
-            // Whoever is asked first often wins: each is first for a quarter of them.
+            // The one that is asked first often wins: each is first for a quarter of them.
             const order = racers.map((_, k) => (i + k) % racers.length)
             const answers = await Promise.all(order.map((k) => racers[k]!()))
             return order.map((_, k) => answers[order.indexOf(k)]!)

@@ -42,14 +42,17 @@ export function Meter({ label, used, limit, format = count }: MeterProps) {
   )
 }
 
-const quota_titles: Record<keyof Quota, string> = {
-  agents: 'Agents',
+/** Where the name of the quota is not its title. */
+const quota_titles: Partial<Record<keyof Quota, string>> = {
   kv_keys: 'Keys in the store',
   dlq_items: 'Dead letters',
-  active_schedules: 'Active schedules',
-  inboxes: 'Inboxes',
   api_calls_per_month: 'Calls of /api this month',
   storage_bytes: 'Stored data',
+}
+
+/** `active_schedules` as `Active schedules`. */
+function titleOf(name: string): string {
+  return shown(name.charAt(0).toUpperCase() + name.slice(1).replaceAll('_', ' '))
 }
 
 export function Quotas({ loaded }: { loaded: Loaded<Tenant> }) {
@@ -61,7 +64,7 @@ export function Quotas({ loaded }: { loaded: Loaded<Tenant> }) {
             {Object.entries(quota).map(([name, { used, limit }]) => (
               <Meter
                 key={name}
-                label={quota_titles[name as keyof Quota] ?? shown(name)}
+                label={quota_titles[name as keyof Quota] ?? titleOf(name)}
                 {...{ used, limit }}
                 format={name === 'storage_bytes' ? byteCount : count}
               />

@@ -13,7 +13,7 @@ export interface Schema {
   required?: string[]
   properties?: Record<string, Schema>
   'x-any-json'?: 'any' | 'object'
-  /** A parameter that is there or not, whatever its text. */
+  /** A parameter that is there or not; its text does not matter. */
   'x-flag'?: boolean
 }
 
@@ -62,7 +62,7 @@ export interface Operation {
   path_fields: Field[]
   query_fields: Field[]
   body_fields: Field[]
-  /** What an answer has when it has a body; empty when none has. */
+  /** The type of an answer with a body; empty when none has one. */
   answer_fields: string[]
   /** Some answers have a body, others have none. */
   may_be_empty: boolean

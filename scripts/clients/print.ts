@@ -1,4 +1,4 @@
-// How generated code is written down.
+// The form of generated code.
 
 export const header = '// Made from openapi.json by scripts/clients.ts: do not edit.\n'
 

@@ -27,7 +27,7 @@ export class WaystationError extends Error {
     super(`${code}: ${message}`)
   }
 
-  /** What the caller does next, in a sentence or two. */
+  /** The caller's next step, in a sentence or two. */
   get next(): string {
     return rowOf(this.code).next
   }

@@ -250,7 +250,7 @@ export class Audit extends Resource {
 }
 
 export class Dlq extends Resource {
-  /** Park a failure. Throws QUOTA_EXCEEDED. */
+  /** Record a failure. Throws QUOTA_EXCEEDED. */
   create(body: Body<'captureItem'>, options: CreateOptions = {}): Promise<DeadLetter> {
     return this.transport.call('captureItem', { body }, options)
   }
@@ -260,13 +260,13 @@ export class Dlq extends Resource {
     return listOf(this.transport, 'listItems', {}, query)
   }
 
-  /** Take the lock on a failed item. Throws DLQ_NOT_FOUND, ALREADY_CLAIMED, INVALID_STATE. */
+  /** Lock a failed item. Throws DLQ_NOT_FOUND, ALREADY_CLAIMED, INVALID_STATE. */
   claim(id: string, given: Body<'claimItem'> & CallOptions = {}): Promise<ClaimedDeadLetter> {
     const [body, options] = split(given)
     return this.transport.call('claimItem', { params: { id }, body }, options)
   }
 
-  /** Take the lock on the oldest failed item; 204 when there is none. */
+  /** Lock the oldest failed item; 204 when there is none. */
   async claimOldest(given: Body<'claimOldestItem'> & CallOptions = {}): Promise<ClaimedDeadLetter | null> {
     const [body, options] = split(given)
     return (await this.transport.call('claimOldestItem', { body }, options)) ?? null
@@ -283,7 +283,7 @@ export class Dlq extends Resource {
   }
 
   /**
-   * Keep the lock, for lock_seconds from now. The lock then ends `lock_seconds` from now. Throws
+   * Extend the lock, to lock_seconds from now. The lock then ends `lock_seconds` from now. Throws
    * DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD.
    */
   extend(id: string, given: Body<'extendItem'> & CallOptions = {}): Promise<ExtendedDeadLetter> {
@@ -291,20 +291,20 @@ export class Dlq extends Resource {
     return this.transport.call('extendItem', { params: { id }, body }, options)
   }
 
-  /** Give the item up; it is archived. Throws DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD. */
+  /** Give up on the item; it is archived. Throws DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD. */
   fail(id: string, given: Body<'failItem'> & CallOptions = {}): Promise<DeadLetter> {
     const [body, options] = split(given)
     return this.transport.call('failItem', { params: { id }, body }, options)
   }
 
-  /** Give the lock back; the item is failed again. Throws DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD. */
+  /** Release the lock; the item is failed again. Throws DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD. */
   release(id: string, given: Body<'releaseItem'> & CallOptions = {}): Promise<DeadLetter> {
     const [body, options] = split(given)
     return this.transport.call('releaseItem', { params: { id }, body }, options)
   }
 
   /**
-   * Mark the item as mended. From any status; a repeat changes nothing. Throws DLQ_NOT_FOUND,
+   * Mark the item as resolved. From any status; a repeat changes nothing. Throws DLQ_NOT_FOUND,
    * INVALID_STATE, LOCK_NOT_HELD.
    */
   resolve(id: string, given: Body<'resolveItem'> & CallOptions = {}): Promise<DeadLetter> {
@@ -330,7 +330,7 @@ export class Schedules extends Resource {
   }
 
   /**
-   * Change a pending schedule; a new fire_at starts the attempts anew. Throws SCHEDULE_NOT_FOUND,
+   * Change a pending schedule; a new fire_at starts the attempts again. Throws SCHEDULE_NOT_FOUND,
    * INVALID_STATE, QUOTA_EXCEEDED.
    */
   update(id: string, body: Body<'updateSchedule'>, options: CallOptions = {}): Promise<Schedule> {
@@ -462,22 +462,19 @@ export class RateLimit extends Resource {
     return this.transport.call('resetRateLimit', { body: { key } }, options)
   }
 
-  /** List the counters whose window is running; what ends first comes first. */
+  /** List the counters whose window is running; the earliest end first. */
   list(query: Query<'listRateLimits'> = {}): Pages<RateLimitCounter> {
     return offsetListOf(this.transport, 'listRateLimits', {}, query)
   }
 }
 
 export class Health extends Resource {
-  /** Whether the process answers; asks nothing else. */
+  /** Check that the process answers, and nothing else. */
   live(options: CallOptions = {}): Promise<Liveness> {
     return this.transport.call('livez', {}, options)
   }
 
-  /**
-   * Whether requests should be sent here: the database answers, the schema is right, no drain has begun.
-   * Throws UNAVAILABLE.
-   */
+  /** Check that the database answers, the schema is right and no drain has begun. Throws UNAVAILABLE. */
   ready(
     given: Omit<Query<'readyz'>, 'verbose'> & { verbose?: boolean | undefined } = {},
   ): Promise<Readiness> {

@@ -24,10 +24,10 @@ export const retries: { readonly [K in keyof Operations]?: Retry } = {
     why: 'without a condition; absent is absent',
     done: { code: 'KEY_NOT_FOUND' },
   },
-  claimItem: { safe: false, why: 'nobody would have the token of the lock; it runs out by itself' },
+  claimItem: { safe: false, why: 'the token of the lock would be lost; it expires by itself' },
   claimOldestItem: {
     safe: false,
-    why: 'a repeat would claim another item; the lock of the first runs out by itself',
+    why: 'a repeat would claim another item; the first lock expires by itself',
   },
   deleteItem: {
     safe: true,
@@ -57,7 +57,7 @@ export const retries: { readonly [K in keyof Operations]?: Retry } = {
   },
   approveCheckpoint: {
     safe: true,
-    why: 'approving it again changes nothing',
+    why: 'a checkpoint that is approved stays so',
     done: { code: 'CHECKPOINT_ALREADY_RESOLVED', status: 'approved', read: 'getCheckpoint' },
   },
   cancelCheckpoint: {
@@ -67,7 +67,7 @@ export const retries: { readonly [K in keyof Operations]?: Retry } = {
   },
   rejectCheckpoint: {
     safe: true,
-    why: 'rejecting it again changes nothing',
+    why: 'a checkpoint that is rejected stays so',
     done: { code: 'CHECKPOINT_ALREADY_RESOLVED', status: 'rejected', read: 'getCheckpoint' },
   },
   deleteInbox: {

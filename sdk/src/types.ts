@@ -249,7 +249,7 @@ export interface DeadLetter {
   lock_seconds: number
   locked_by: string | null
   locked_until: string | null
-  /** How often it was claimed. */
+  /** The number of claims. */
   claims: number
   /** When it was captured. */
   created_at: string
@@ -271,7 +271,7 @@ export interface ListedDeadLetter {
   lock_seconds: number
   locked_by: string | null
   locked_until: string | null
-  /** How often it was claimed. */
+  /** The number of claims. */
   claims: number
   /** When it was captured. */
   created_at: string
@@ -291,7 +291,7 @@ export interface ClaimedDeadLetter {
   lock_seconds: number
   locked_by: string | null
   locked_until: string | null
-  /** How often it was claimed. */
+  /** The number of claims. */
   claims: number
   /** When it was captured. */
   created_at: string
@@ -315,7 +315,7 @@ export interface ExtendedDeadLetter {
   lock_seconds: number
   locked_by: string | null
   locked_until: string | null
-  /** How often it was claimed. */
+  /** The number of claims. */
   claims: number
   /** When it was captured. */
   created_at: string
@@ -337,7 +337,7 @@ export interface Schedule {
   fire_at: string
   dlq_on_failure: boolean
   agent_id: string
-  /** How often it was called since fire_at was set. */
+  /** The number of calls since fire_at was set. */
   attempts: number
   next_attempt_at: string | null
   last_error: string | null
@@ -396,7 +396,7 @@ export interface Approval {
   /** The callback_payload, the exact text that was sent, or null. */
   payload: unknown
   agent: {
-    /** Who asks. */
+    /** The agent that asks. */
     agent_id: string
     name: string
   }
@@ -414,7 +414,7 @@ export interface CreatedInbox {
   id: string
   /** The secret part of the URL. */
   token: string
-  /** Where anybody may send to, without a key. */
+  /** The URL that anybody may send to, without a key. */
   url: string
   /** Empty when none was given. */
   label: string
@@ -426,7 +426,7 @@ export interface ListedInbox {
   id: string
   /** The secret part of the URL. */
   token: string
-  /** Where anybody may send to, without a key. */
+  /** The URL that anybody may send to, without a key. */
   url: string
   /** Empty when none was given. */
   label: string
@@ -445,7 +445,7 @@ export interface Inbox {
   id: string
   /** The secret part of the URL. */
   token: string
-  /** Where anybody may send to, without a key. */
+  /** The URL that anybody may send to, without a key. */
   url: string
   /** Empty when none was given. */
   label: string
@@ -461,13 +461,13 @@ export interface Inbox {
 export interface Message {
   id: string
   method: string
-  /** What follows the token in the URL, empty when nothing does. */
+  /** The path after the token in the URL, empty when there is none. */
   path: string
   /** Names in lower case; repeats are joined by a comma. */
   headers: unknown
   /** Name to value, or to an array of them when the name came more than once. */
   query: unknown
-  /** JSON as it came, else a string, else (when the bytes are no UTF-8) null. */
+  /** JSON as it came, else a string, else (when the bytes are not UTF-8) null. */
   body: unknown
   /** The exact bytes. */
   bodyBase64: string
@@ -835,11 +835,11 @@ export interface Operations {
     params: object
     query: object
     body: {
-      /** What was done. */
+      /** The action that was done. */
       action: string
       /** Ties entries together. */
       workflow_id?: string | undefined
-      /** Who did it; default the agent's id, or admin. */
+      /** The actor; default the agent's id, or admin. */
       actor?: string | undefined
       /** At most 64 KiB; comes back as the same text. */
       metadata?: object | null | undefined
@@ -879,11 +879,11 @@ export interface Operations {
     body: {
       /** Any JSON; comes back as the same text. */
       payload: unknown
-      /** What went wrong, at most 64 KiB. */
+      /** The cause of the failure, at most 64 KiB. */
       error: string
       /** Ties records together. */
       workflow_id?: string | undefined
-      /** How long a claim holds; default 300. */
+      /** The duration of a claim; default 300. */
       lock_seconds?: number | undefined
     }
     answer: DeadLetter
@@ -907,7 +907,7 @@ export interface Operations {
     }
     query: object
     body: {
-      /** How long the lock holds from now; default that of the item. */
+      /** The duration of the lock from now; default that of the item. */
       lock_seconds?: number | undefined
     }
     answer: ClaimedDeadLetter
@@ -916,7 +916,7 @@ export interface Operations {
     params: object
     query: object
     body: {
-      /** How long the lock holds from now; default that of the item. */
+      /** The duration of the lock from now; default that of the item. */
       lock_seconds?: number | undefined
     }
     answer: ClaimedDeadLetter | undefined
@@ -946,9 +946,9 @@ export interface Operations {
     }
     query: object
     body: {
-      /** How long the lock holds from now; default that of the item. */
+      /** The duration of the lock from now; default that of the item. */
       lock_seconds?: number | undefined
-      /** What the claim answered; when sent, it must be the current one. */
+      /** The token that the claim answered; when sent, it must be the current one. */
       lock_token?: string | undefined
     }
     answer: ExtendedDeadLetter
@@ -960,7 +960,7 @@ export interface Operations {
     }
     query: object
     body: {
-      /** What the claim answered; when sent, it must be the current one. */
+      /** The token that the claim answered; when sent, it must be the current one. */
       lock_token?: string | undefined
     }
     answer: DeadLetter
@@ -972,7 +972,7 @@ export interface Operations {
     }
     query: object
     body: {
-      /** What the claim answered; when sent, it must be the current one. */
+      /** The token that the claim answered; when sent, it must be the current one. */
       lock_token?: string | undefined
     }
     answer: DeadLetter
@@ -984,7 +984,7 @@ export interface Operations {
     }
     query: object
     body: {
-      /** What the claim answered; when sent, it must be the current one. */
+      /** The token that the claim answered; when sent, it must be the current one. */
       lock_token?: string | undefined
     }
     answer: DeadLetter
@@ -1073,7 +1073,7 @@ export interface Operations {
     }
     query: object
     body: {
-      /** Told to the agent. */
+      /** Sent to the agent. */
       reason?: string | undefined
     }
     answer: Checkpoint
@@ -1103,7 +1103,7 @@ export interface Operations {
     params: object
     query: object
     body: {
-      /** What is asked. */
+      /** The question. */
       title: string
       /** At most 32 KiB of plain text. */
       prompt?: string | undefined
@@ -1164,7 +1164,7 @@ export interface Operations {
     }
     query: object
     body: {
-      /** Told to the agent. */
+      /** Sent to the agent. */
       reason?: string | undefined
     }
     answer: Checkpoint
@@ -1193,7 +1193,7 @@ export interface Operations {
     body: undefined
     answer: {
       items: ListedInbox[]
-      /** How many there are in all. */
+      /** The number of all of them. */
       total: number
     }
   }
@@ -1245,7 +1245,7 @@ export interface Operations {
       window?: number | undefined
       /** fixed_window, the default, starts at the first hit; sliding_window has no edges. */
       algorithm?: 'fixed_window' | 'sliding_window' | 'fixed-window' | 'sliding-window' | undefined
-      /** How many hits this is: 1, the default, to limit. */
+      /** The number of hits: 1, the default, to limit. */
       cost?: number | undefined
     }
     answer: RateLimitAllowed | RateLimitBlocked
@@ -1263,7 +1263,7 @@ export interface Operations {
       window?: number | undefined
       /** fixed_window, the default, starts at the first hit; sliding_window has no edges. */
       algorithm?: 'fixed_window' | 'sliding_window' | 'fixed-window' | 'sliding-window' | undefined
-      /** How many hits this is: 1, the default, to limit. */
+      /** The number of hits: 1, the default, to limit. */
       cost?: number | undefined
     }
     body: undefined
@@ -1306,7 +1306,7 @@ export interface Operations {
     body: undefined
     answer: {
       items: RateLimitCounter[]
-      /** How many there are, counted to 10,000. */
+      /** The number of counters, counted to 10,000. */
       total: number
     }
   }

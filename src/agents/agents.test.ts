@@ -137,7 +137,7 @@ forEachService('Agents', (service) => {
     7,
     `https://example.com/${'x'.repeat(2_029)}`,
   ])(
-    'callback_base_url %j is no http or https URL of at most 2,048 characters',
+    'callback_base_url %j is not an http or https URL of at most 2,048 characters',
     async (callback_base_url) => {
       const { admin_key } = await service.signUp()
       const answer = await create(admin_key, { name: 'abc', callback_base_url })

@@ -1,48 +1,22 @@
 // /v1/agents
 
 import { Type } from 'typebox'
-import { iso, isoOrNull } from '../base/clock.ts'
-import { maskedKey } from '../base/keys.ts'
+import { isoOrNull } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import { v1 } from '../contract/group.ts'
 import { pageOf, pageRequest } from '../contract/page.ts'
 import { route } from '../contract/route.ts'
-import {
-  idParam,
-  Nullable,
-  Page,
-  PageQuery,
-  PreviousKey,
-  RotateBody,
-  Shape,
-  Text,
-  Time,
-  Url,
-} from '../contract/schemas.ts'
+import { Page, PageQuery, PreviousKey, RotateBody, Shape, Text, Url } from '../contract/schemas.ts'
 import * as agents from './service.ts'
+import { Agent, agentId, agentOf, masked, tag } from './shapes.ts'
 import * as store from './store.ts'
 
-const tag = 'Agents'
-const agentId = idParam('The agent, which is its name.')
 const description_characters_max = limit(
   'agents.description',
   4_096,
   'characters',
   'The description of an agent. Past it 400.',
 )
-
-const Agent = Shape('Agent', {
-  agent_id: Type.String(),
-  name: Type.String({ description: 'The same as agent_id.' }),
-  description: Nullable(Type.String()),
-  callback_base_url: Nullable(
-    Type.String({ description: 'What a callback_url that starts with / is resolved against.' }),
-  ),
-  api_key: Type.String({
-    description: 'In full at creation and rotation only, afterwards masked: svc_agt_****x7Qa.',
-  }),
-  created_at: Time('When it was created.'),
-})
 
 export const createAgent = route({
   group: v1,
@@ -181,18 +155,3 @@ export const rotateAgentKey = route({
     return { ...agentOf(agent, key), previous_key_expires_at: isoOrNull(previous_key_expires_at) }
   },
 })
-
-function masked(agent: store.AgentRow) {
-  return agentOf(agent, maskedKey('agent', agent.last_four))
-}
-
-function agentOf(agent: Omit<store.AgentRow, 'last_four'>, api_key: string) {
-  return {
-    agent_id: agent.agent_id,
-    name: agent.agent_id,
-    description: agent.description,
-    callback_base_url: agent.callback_base_url,
-    api_key,
-    created_at: iso(agent.created_at),
-  }
-}

@@ -92,7 +92,7 @@ export function rotateKey(
   })
 }
 
-/** Its keys die with the commit; its records stay; its name may be used again. */
+/** Its keys end with the commit; its records stay; its name may be used again. */
 export function remove(db: Db, key_cache: KeyCache, tenant_id: string, agent_id: string): Promise<void> {
   return db.write(tenant_id, async (tx) => {
     const removed = await store.remove(tx, tenant_id, agent_id)

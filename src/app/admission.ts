@@ -1,4 +1,4 @@
-// How many requests of a kind one client address may make.
+// The number of requests of a kind that one client address may make.
 
 import { type Clock, hour_ms, minute_ms } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'

@@ -1,30 +1,27 @@
-// The parts of the service: the dependencies of handlers, the workers of due jobs, the request handlers.
+// The parts of the service: the dependencies of handlers, the sender of callbacks, the request handlers.
 
 import { HeavyReads } from '../base/heavy-reads.ts'
 import { KeyedSemaphore } from '../base/keyed-semaphore.ts'
 import { MemoryBudget } from '../base/memory.ts'
 import { Notifier } from '../base/notifier.ts'
 import { Sender } from '../callbacks/deliver.ts'
-import { type EgressPolicy, type Listening, refusalAtCreation, systemInterfaces } from '../callbacks/guard.ts'
+import { type EgressPolicy, refusalAtCreation, systemInterfaces } from '../callbacks/guard.ts'
 import { Lookups } from '../callbacks/lookups.ts'
+import type { Listening } from '../callbacks/own-address.ts'
 import { SystemResolver } from '../callbacks/resolver.ts'
 import type { Config } from '../config.ts'
 import type { Dependencies, Jobs } from '../contract/dependencies.ts'
 import { openapiOf } from '../contract/openapi.ts'
 import { keyCache } from '../credentials/cache.ts'
-import { type Db, DbError } from '../db/db.ts'
-import { counted_quotas, features, job_kinds, routes } from '../features.ts'
+import type { Db } from '../db/db.ts'
+import { counted_quotas, routes } from '../features.ts'
 import type { Log } from '../http/answers.ts'
 import { Deliveries } from '../http/deliveries.ts'
 import { type RequestHandlers, requestHandlers } from '../http/handlers.ts'
 import { KnownHosts } from '../http/host.ts'
-import { JobTimer } from '../jobs/timer.ts'
-import { JobWorker } from '../jobs/worker.ts'
-import { Maintenance } from '../maintenance/tick.ts'
 import * as quotas from '../quotas/service.ts'
 import { cursorKeyUnder, secretsUnder } from '../secrets/service.ts'
 import { pagesOf } from '../site/pages.ts'
-import * as tenants from '../tenants/service.ts'
 import { usageCounts } from '../usage/service.ts'
 import { version } from '../version.ts'
 import { addressLimits } from './admission.ts'
@@ -61,7 +58,7 @@ export function egressOf(config: Config, db: Db, state: State) {
   return { policy, sender: new Sender(policy, db.clock) }
 }
 
-/** The dependencies of handlers, and what of them is started and stopped. */
+/** The dependencies of handlers, and those of them that are started and stopped. */
 export function dependenciesOf(
   { config, db, state, facts }: { config: Config; db: Db; state: State; facts: Facts },
   policy: EgressPolicy,
@@ -100,50 +97,6 @@ export function dependenciesOf(
   return { dependencies, calls, usage, notifier }
 }
 
-export interface Background {
-  db: Db
-  log: Log
-  internal: boolean
-  onError(error: unknown): void
-}
-
-export function backgroundOf(config: Config, db: Db, log: Log): Background {
-  return {
-    db,
-    log,
-    internal: config.tick === 'internal',
-    onError(error) {
-      const reported_before = error instanceof DbError && error.kind === 'damaged'
-      if (!reported_before) log.error({ error: String(error) }, 'background work failed')
-    },
-  }
-}
-
-export function workersOf({ log, ...given }: Background, dependencies: Dependencies, sender: Sender) {
-  const { db } = given
-  const background = { ...given, clock: db.clock }
-  const worker = new JobWorker({
-    ...background,
-    dependencies,
-    kinds: job_kinds,
-    send: (tenant_id, request) => sender.send(tenant_id, request),
-    onStragglers: (tenant_ids) => tenants.pauseStragglers(db, dependencies, tenant_ids),
-  })
-  const timer = new JobTimer({
-    ...background,
-    worker,
-    pauseStep: (after_tenant_id) => tenants.pauseStep(db, after_tenant_id),
-  })
-  const maintenance = new Maintenance({
-    ...background,
-    worker,
-    timer,
-    features,
-    onPurged: (tenant_id) => log.info({ tenant_id }, 'tenant purged'),
-  })
-  return { worker, timer, maintenance }
-}
-
 export function handlersOf(
   { config, db, facts }: { config: Config; db: Db; facts: Facts },
   log: Log,
@@ -176,7 +129,7 @@ export function handlersOf(
   )
 }
 
-/** Made once for each address, which is once. */
+/** The OpenAPI document as text, made once for each address of the service. */
 function openapiTexts(): (public_url: string) => string {
   const made = new Map<string, string>()
   return (public_url) => {

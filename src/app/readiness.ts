@@ -1,4 +1,4 @@
-// The facts that a probe of readiness is answered.
+// The facts in the answer to a probe of readiness.
 
 import type { Readiness } from '../contract/dependencies.ts'
 import type { Db } from '../db/db.ts'

@@ -1,7 +1,7 @@
 // The steps of a start that can fail. Each throws one line that names the setting to look at.
 
 import { type Clock, systemClock } from '../base/clock.ts'
-import { type Config, ConfigError } from '../config.ts'
+import type { Config } from '../config.ts'
 import type { Db } from '../db/db.ts'
 import type { DiskOptions } from '../db/disk.ts'
 import { migrate, requireCurrent } from '../db/migrate.ts'
@@ -9,6 +9,7 @@ import { openDb } from '../db/open.ts'
 import { migrations } from '../features.ts'
 import type { Log } from '../http/answers.ts'
 import { type KeptSecret, keptSecret, requireKey } from '../secrets/service.ts'
+import { ConfigError } from '../settings.ts'
 import * as tenants from '../tenants/service.ts'
 
 const damaged_message =
@@ -19,7 +20,7 @@ export interface AppOptions {
   log: Log
   /** The disk failed under a write. */
   onFatal: (error: unknown) => void
-  /** How much room the disk of the database has; asked of the system unless given. */
+  /** The room on the disk of the database; read from the system unless given. */
   space?: DiskOptions['space']
 }
 
@@ -54,7 +55,7 @@ export async function openDatabase(config: Config, options: AppOptions): Promise
 
 /** Returns the schema version that now holds. Throws when this service must not work on the database. */
 export async function requireUsable(db: Db, config: Config, secret_key: KeptSecret): Promise<number> {
-  // Nothing is written to a damaged file: what of it can be read is served.
+  // Nothing is written to a damaged file; what can be read of it is served.
   const is_damaged = db.trouble()?.kind === 'damaged'
   const schema_version = await (is_damaged ? requireCurrent(db, migrations) : migrate(db, migrations))
   await requireKey(db, secret_key.value)

@@ -1,22 +1,22 @@
-// How the service stops: in steps, each of which has its time.
+// The stop of the service: in steps, each with its time.
 
 import { limit } from '../base/limit.ts'
 
-/** How long requests under way may take to finish after the stop signal. */
+/** The time that requests under way have to finish after the stop signal. */
 const drain_ms_max = limit(
   'stop.drain',
   10_000,
   'milliseconds',
   'How long requests under way may take after the stop signal. Past it their connections end.',
 )
-/** How long the last counts may take to be written. */
+/** The time in which the last counts must be written. */
 const count_ms_max = limit(
   'stop.counts',
   5_000,
   'milliseconds',
   'How long the last counts may take to be written.',
 )
-/** How long the database may take to close: a silent one must not keep the process alive. */
+/** The time in which the database must close: a silent one must not keep the process alive. */
 const close_ms_max = limit('stop.close', 1_500, 'milliseconds', 'How long the database may take to close.')
 
 type Server = ReturnType<typeof Bun.serve>

@@ -51,7 +51,7 @@ forEachService('Approval keys', (service) => {
   })
 
   test.each(['x'.repeat(257), '\u{1f600}'.repeat(257), 'a\u0000b', 7, true, [['x']], {}])(
-    'label %j is no text of at most 256 characters',
+    'label %j is not a text of at most 256 characters',
     async (label) => {
       const { admin_key } = await service.signUp()
       expect(broken(await create(admin_key, { label }))).toEqual([400, 'VALIDATION_FAILED', '/label'])

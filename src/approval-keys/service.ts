@@ -1,4 +1,4 @@
-// Approval keys: what a human, or a proxy for one, needs to decide a checkpoint.
+// Approval keys: with one, a human or a proxy for one decides checkpoints.
 
 import './errors.ts'
 import { ApiError } from '../base/errors.ts'
@@ -37,7 +37,7 @@ export async function create(
   }
 }
 
-/** The key dies with the commit. Throws APPROVAL_KEY_NOT_FOUND. */
+/** The key ends with the commit. Throws APPROVAL_KEY_NOT_FOUND. */
 export function remove(
   db: Db,
   key_cache: KeyCache,

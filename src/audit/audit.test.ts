@@ -123,11 +123,14 @@ forEachService('Audit log', (service) => {
       expect((await log.list()).text).toBe(`{"items":[${appended.text}],"next_cursor":null}`)
     })
 
-    test.each(['[]', '[{}]', '"text"', '7', 'true', 'false'])('metadata %s is no object', async (text) => {
-      const log = await newLog(service)
-      const refused = await log.append(`{"action": "a", "metadata": ${text}}`)
-      expect(broken(refused)).toEqual([400, 'VALIDATION_FAILED', '/metadata'])
-    })
+    test.each(['[]', '[{}]', '"text"', '7', 'true', 'false'])(
+      'metadata %s is not an object',
+      async (text) => {
+        const log = await newLog(service)
+        const refused = await log.append(`{"action": "a", "metadata": ${text}}`)
+        expect(broken(refused)).toEqual([400, 'VALIDATION_FAILED', '/metadata'])
+      },
+    )
 
     test.each([
       ['64 KiB', `{"a":"${'x'.repeat(65_528)}"}`, 201],
@@ -353,7 +356,7 @@ forEachService('Audit log', (service) => {
       '2026-01-01T00:00:00%2B0200',
       '10000-01-01T00:00:00Z',
       '1767225600',
-    ])('"%s" is no time: from and to answer 400', async (text) => {
+    ])('"%s" is not a time: from and to answer 400', async (text) => {
       const log = await newLog(service)
       for (const name of ['from', 'to']) {
         const refused = await log.list(`?${name}=${text}`)

@@ -20,8 +20,9 @@ import {
   Text,
   Time,
 } from '../contract/schemas.ts'
+import { list, type Range } from './list-store.ts'
 import * as audit from './service.ts'
-import * as store from './store.ts'
+import type { EntryRow } from './store.ts'
 
 const tag = 'Audit log'
 
@@ -32,7 +33,9 @@ const Entry = Shape('AuditEntry', {
   workflow_id: Nullable(Type.String()),
   actor: Type.String(),
   metadata: Json('The exact text that was sent, or null.'),
-  agent_id: Nullable(Type.String({ description: 'Whose key appended it; null for the admin key.' })),
+  agent_id: Nullable(
+    Type.String({ description: 'The agent whose key appended it; null for the admin key.' }),
+  ),
   request_id: Type.String(),
   created_at: Time('Server time; never earlier than that of the entry before.'),
 })
@@ -53,9 +56,9 @@ export const appendEntry = route({
   },
   auth: ['agent', 'admin'],
   body: Type.Object({
-    action: Text(action_characters_max, 'What was done.', { minLength: 1 }),
+    action: Text(action_characters_max, 'The action that was done.', { minLength: 1 }),
     workflow_id: Type.Optional(Text(label_characters_max, 'Ties entries together.')),
-    actor: Type.Optional(Text(label_characters_max, "Who did it; default the agent's id, or admin.")),
+    actor: Type.Optional(Text(label_characters_max, "The actor; default the agent's id, or admin.")),
     metadata: Type.Optional(
       AnyJsonObject(metadata_bytes_max, 'At most 64 KiB; comes back as the same text.'),
     ),
@@ -111,12 +114,12 @@ export const listEntries = route({
   async handle(context, { query }) {
     const { limit: _, cursor, from, to, ...filters } = query
     const request = pageRequest(context, query)
-    const range: store.Range = { filters }
+    const range: Range = { filters }
     if (from !== undefined) range.from = parseTime(from)!
     if (to !== undefined) range.to = parseTime(to)!
     if (request.after) range.before_seq = Number(request.after[0])
     const { tenant_id } = context.caller
-    const { rows, reached } = await store.list(context.db, tenant_id, range, { ...request, looked_max })
+    const { rows, reached } = await list(context.db, tenant_id, range, { ...request, looked_max })
     return pageOf(context, request, {
       rows,
       itemOf: entryOf,
@@ -143,7 +146,7 @@ export const getEntry = route({
   },
 })
 
-function entryOf(row: store.EntryRow) {
+function entryOf(row: EntryRow) {
   return {
     id: row.id,
     seq: row.seq,

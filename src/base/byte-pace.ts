@@ -1,4 +1,4 @@
-// Spreads work of which much came at once over turns of the event loop, so that others are served in between.
+// Spreads a burst of work over turns of the event loop, so that other requests are served in between.
 
 interface Waiting {
   bytes: number
@@ -26,7 +26,7 @@ export class BytePace {
     return new Promise((go) => this.#waiting.push({ bytes, go }))
   }
 
-  /** One alone may be larger than a turn. */
+  /** A single piece of work may be larger than a turn. */
   #hasRoom(bytes: number): boolean {
     return this.#passed_bytes === 0 || this.#passed_bytes + bytes <= this.turn_bytes_max
   }

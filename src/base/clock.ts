@@ -57,7 +57,7 @@ const rfc3339 =
 
 /**
  * Reads an RFC 3339 section 5.6 date-time (offset required, years 0000 to 9999, a leap second counts as the
- * second after it). Digits past the millisecond are cut. Null when it is none.
+ * second after it). Digits past the millisecond are cut. Null for any other text.
  */
 export function parseTime(text: string): Millis | null {
   const parts = rfc3339.exec(text)

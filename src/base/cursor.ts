@@ -1,4 +1,4 @@
-// Page cursors: opaque, signed, and bound to the tenant and the path that gave them.
+// Page cursors: opaque, signed, and bound to the tenant and the path that they were made for.
 
 import { equalBytes, mac } from './seal.ts'
 
@@ -18,7 +18,7 @@ export function encodeCursor(scope: CursorScope, position: Position): string {
   return Buffer.concat([tagOf(scope, text), Buffer.from(text)]).toString('base64url')
 }
 
-/** The position, or null for whatever was not made by `encodeCursor` in this scope. */
+/** The position, or null for a text that `encodeCursor` did not make in this scope. */
 export function decodeCursor(scope: CursorScope, cursor: string): Position | null {
   const bytes = Buffer.from(cursor, 'base64url')
   if (bytes.length <= tag_bytes || bytes.toString('base64url') !== cursor) return null

@@ -125,7 +125,7 @@ export const shared_rows = {
   RATE_LIMITED: {
     status: 429,
     message: 'Too many requests from this address; see Retry-After.',
-    when: 'There were too many sign-ups or too many failed keys from this address. See [the limits](http.md#the-services-own-limits). Valid keys go on working meanwhile.',
+    when: 'There were too many sign-ups or too many failed keys from this address. See [the limits](http.md#the-services-own-limits). Valid keys keep working.',
     next: 'Wait for Retry-After seconds, then send the request again.',
     exit: 'limited',
   },
@@ -139,7 +139,7 @@ export const shared_rows = {
   UNAVAILABLE: {
     status: 503,
     message: 'The service cannot answer right now; see Retry-After.',
-    when: 'The service cannot answer now: the database is away or too busy, or too much [is waiting](durability.md#sqlite), of all or of this tenant; too many [large answers or heavy reads](http.md#large-answers) are under way; or there is no memory for the body, or it was cut off for want of [memory](configuration.md#memory_budget) after a second without progress. On `/readyz` also a drain, a disk that is nearly full and a damaged file, with `details.reason`. On a damaged SQLite file every write gets this answer, and a read that meets the damage. Nothing was done.',
+    when: 'The service cannot answer now: the database is away or too busy, or too much [is waiting](durability.md#sqlite), of all or of this tenant; too many [large answers or heavy reads](http.md#large-answers) are under way; or there is no memory for the body, or it was cut off because [memory](configuration.md#memory_budget) was short, after a second without progress. On `/readyz` also a drain, a disk that is nearly full and a damaged file, with `details.reason`. On a damaged SQLite file every write gets this answer, and a read that meets the damage. Nothing was done.',
     next: 'Wait for Retry-After seconds, then send the request again.',
     exit: 'unavailable',
   },
@@ -154,7 +154,7 @@ export const shared_rows = {
   STORAGE_FULL: {
     status: 507,
     message: 'The disk is full: reads go on, writes resume once there is room.',
-    when: 'There is no disk space for what grows. Nothing was changed. Reads, deletes, decisions and what does not grow go on, by [a reserve](configuration.md#disk_reserve), and writes resume without a restart once there is room.',
+    when: 'There is no disk space for what grows. Nothing was changed. Reads, deletes, decisions and what does not grow continue, with the space of [a reserve](configuration.md#disk_reserve), and writes resume without a restart once there is room.',
     next: 'Ask the operator to free disk space. Reads still work.',
     exit: 'unavailable',
   },

@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'bun:test'
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import '../features.ts'
 import { ApiError, declareErrors, type ErrorCode, errorCodes, errors, invalid, statusesOf } from './errors.ts'
 
 /** The API contract's table, as far as this release answers its codes. */
-const contract: Record<ErrorCode, number> = {
+const contract = {
   DELETE_REQUIRES_CONFIRM: 400,
   VALIDATION_FAILED: 400,
   INVALID_JSON: 400,
@@ -40,20 +42,49 @@ const contract: Record<ErrorCode, number> = {
   UNAVAILABLE: 503,
   OUTCOME_UNKNOWN: 503,
   STORAGE_FULL: 507,
+} satisfies Partial<Record<ErrorCode, number>>
+const codes = Object.keys(errors) as ErrorCode[]
+const in_contract = Object.keys(contract) as (keyof typeof contract)[]
+const beyond = codes.filter((code) => !Object.hasOwn(contract, code))
+
+const src = join(import.meta.dir, '..')
+
+/** The folders whose errors.ts declares the code, and what their tests say. */
+function declaringTests(code: ErrorCode): string[] {
+  const row = new RegExp(`^ {2}${code}: \\{`, 'm')
+  return [...new Bun.Glob('*/errors.ts').scanSync(src)]
+    .filter((file) => row.test(readFileSync(join(src, file), 'utf8')))
+    .map((file) => {
+      const folder = join(src, dirname(file))
+      const tests = readdirSync(folder).filter((name) => name.endsWith('.test.ts'))
+      return tests.map((name) => readFileSync(join(folder, name), 'utf8')).join('\n')
+    })
 }
-const codes = Object.keys(contract) as ErrorCode[]
 
 describe('an error', () => {
   test('has the status that the contract gives its code', () => {
     const statuses: Record<string, number> = {}
-    for (const [code, { status }] of Object.entries(errors)) statuses[code] = status
+    for (const code of in_contract) statuses[code] = errors[code]?.status
     expect(statuses).toEqual(contract)
+  })
+
+  test('that the contract does not have belongs to a feature, whose own tests name it', () => {
+    const unnamed = beyond.filter((code) => {
+      const tests = declaringTests(code)
+      return !(tests.length === 1 && tests[0]!.includes(`'${code}'`))
+    })
+    expect(unnamed).toEqual([])
+  })
+
+  test('of a feature is found where it is declared', () => {
+    expect(declaringTests('DLQ_NOT_FOUND')).toEqual([expect.stringContaining("'DLQ_NOT_FOUND'")])
+    expect(declaringTests('VALIDATION_FAILED')).toEqual([])
   })
 
   test.each(codes)('%s carries its status and its sentence, and nothing unless given', (code) => {
     const error = new ApiError(code)
     expect(error).toBeInstanceOf(Error)
-    expect([error.name, error.code, error.status]).toEqual(['ApiError', code, contract[code]])
+    expect([error.name, error.code, error.status]).toEqual(['ApiError', code, errors[code].status])
     expect(error.message).toBe(errors[code].message)
     expect([error.details, error.retry_after_seconds]).toEqual([undefined, undefined])
   })

@@ -1,4 +1,4 @@
-// Spreads work over turns of the event loop: between two turns everybody else is served, and it shows which clients
+// Spreads work over turns of the event loop: between two turns other requests are served, and it shows which clients
 // are still there.
 
 import type { Clock } from './clock.ts'
@@ -11,7 +11,7 @@ export const turn_ms_max = limit(
   'How long requests may begin in one turn of the event loop; the next wait for another, so that connections that are open already are served between new ones.',
 )
 
-/** One request in so many checks whether the turn goes on. */
+/** One request in so many checks that the turn still runs. */
 const looked_at_every = 16
 
 const begun_a_turn_max = limit(
@@ -22,8 +22,8 @@ const begun_a_turn_max = limit(
 )
 
 /**
- * Tells requests to wait once a turn of the event loop has taken long: Bun accepts connections and begins their
- * requests for as long as new ones come, and meanwhile serves nobody else.
+ * Makes requests wait once a turn of the event loop has taken long: Bun accepts connections and begins their
+ * requests for as long as new ones come, and meanwhile serves no others.
  */
 export class TurnBudget {
   readonly #turns = new Turns(begun_a_turn_max)
@@ -46,7 +46,7 @@ export class TurnBudget {
     return null
   }
 
-  /** Also while others wait: nobody overtakes them. */
+  /** Also true while others wait, so that none overtakes them. */
   #isOver(): boolean {
     return this.#turns.size > 0 || this.clock.monotonic() - this.#turn_since! >= turn_ms_max
   }
@@ -59,7 +59,7 @@ export class Turns {
   /** `pieces_max` pieces of work begin in one turn; the others wait. */
   constructor(private readonly pieces_max: number) {}
 
-  /** How many wait. */
+  /** The number that wait. */
   get size(): number {
     return this.#waiting.length
   }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { randomFrom } from '../../test/support/random.ts'
-import { FairQueue, type Place } from './fair.ts'
+import { FairQueue } from './fair.ts'
+import type { Place } from './fair-rows.ts'
 
 const limits = { running_max: 10, reserve: 2, row_running_max: 2, waiting_max: 100 }
 

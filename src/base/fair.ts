@@ -1,62 +1,41 @@
 // Shares a fixed number of permits out between keys: of the keys that wait, the one that holds fewest is next.
 
+import { FairRows, Held, type Place } from './fair-rows.ts'
+
 export interface FairLimits {
   /** Permits that are out at once. */
   running_max: number
-  /** Of these, kept for keys that hold none: one that comes does not wait for another's work to end. */
+  /** Permits of these that are kept for keys that hold none, so that a new key does not wait for another's work. */
   reserve: number
-  /** Of the permits, how many may be out at once for one row of one key. */
+  /** Permits that may be out at once for one row of one key. */
   row_running_max: number
   /** Places that wait at once. */
   waiting_max: number
 }
 
-/** A permit, or the wait for one. */
-export interface Place {
-  readonly key: string
-  /** Resolves when the permit is there; null when it was there at once. */
-  readonly turn: Promise<void> | null
-  readonly running: boolean
-}
-
 interface Line {
   running: number
-  /** Of this key, those that wait for a row included. */
+  /** Places of this key that wait, those that wait for a row included. */
   waiting: number
-  /** Those that wait for a permit alone, in order. */
+  /** Places that wait for a permit alone, in order. */
   ready: Set<Held>
-  /** When it was given a permit last, as a number that rises; at first just before the last that was given. */
+  /** The number of the last permit that it got; at first just before the last that any key got. */
   served: number
-}
-
-interface Row {
-  running: number
-  waiting: Set<Held>
-}
-
-class Held implements Place {
-  running = false
-  turn: Promise<void> | null = null
-  go: () => void = () => {}
-
-  constructor(
-    readonly key: string,
-    readonly row_name: string | null,
-    readonly group: string | null,
-  ) {}
 }
 
 export class FairQueue {
   /** Keys with a permit or a place. */
   readonly #lines = new Map<string, Line>()
-  readonly #rows = new Map<string, Row>()
-  /** How many wait of each group that has any waiting. */
+  readonly #rows: FairRows
+  /** Places that wait, by group; a group without any is absent. */
   readonly #waiting_of_group = new Map<string, number>()
   #running = 0
   #waiting = 0
   #served = 0
 
-  constructor(private readonly limits: FairLimits) {}
+  constructor(private readonly limits: FairLimits) {
+    this.#rows = new FairRows(limits.row_running_max)
+  }
 
   /**
    * A place for this key. `row` names what all its holders change, one after the other. Null when too many wait: a key
@@ -66,30 +45,30 @@ export class FairQueue {
   enter(key: string, row?: string, group?: string): Place | null {
     const line = this.#lines.get(key) ?? this.#newLine()
     const place = new Held(key, row === undefined ? null : `${key} ${row}`, group ?? null)
-    const row_is_free = this.#isRowFree(place)
+    const row_is_free = this.#rows.isFree(place)
     if (row_is_free && line.ready.size === 0 && this.#mayStart(line)) {
       this.#lines.set(key, line)
-      this.#takeRow(place)
+      this.#rows.acquire(place)
       this.#start(line, place)
       return place
     }
     const room = this.limits.waiting_max - this.#waiting
     if (line.waiting >= room) return null
     if (group !== undefined && (this.#waiting_of_group.get(group) ?? 0) >= 3 * room) return null
-    if (!row_is_free && this.#rows.get(place.row_name!)!.waiting.size >= room / 2) return null
+    if (!row_is_free && this.#rows.waitingFor(place).size >= room / 2) return null
     this.#lines.set(key, line)
     this.#countWaiting(line, place, 1)
     place.turn = new Promise((resolve) => {
       place.go = resolve
     })
     if (row_is_free) {
-      this.#takeRow(place)
+      this.#rows.acquire(place)
       line.ready.add(place)
-    } else this.#rows.get(place.row_name!)!.waiting.add(place)
+    } else this.#rows.waitingFor(place).add(place)
     return place
   }
 
-  /** Returns the permit, or gives up the wait. Once for each place. */
+  /** Releases the permit, or ends the wait. Called once for each place. */
   leave(place: Place): void {
     const held = place as Held
     const line = this.#lines.get(held.key)!
@@ -100,10 +79,16 @@ export class FairQueue {
     } else {
       this.#countWaiting(line, held, -1)
       if (line.ready.delete(held)) this.#releaseRow(held)
-      else this.#rows.get(held.row_name!)!.waiting.delete(held)
+      else this.#rows.waitingFor(held).delete(held)
     }
     if (line.running === 0 && line.waiting === 0) this.#lines.delete(held.key)
     this.#startNext()
+  }
+
+  /** The next of this row waits for a permit alone from now on. */
+  #releaseRow(held: Held): void {
+    const next = this.#rows.release(held)
+    if (next) this.#lines.get(next.key)!.ready.add(next)
   }
 
   #countWaiting(line: Line, { group }: Held, by: 1 | -1): void {
@@ -115,7 +100,7 @@ export class FairQueue {
     else this.#waiting_of_group.set(group, waiting)
   }
 
-  /** Behind the keys that have waited since an earlier permit: a key that comes back again and again overtakes nobody. */
+  /** Behind the keys that have waited since an earlier permit, so that a key that returns often overtakes none. */
   #newLine(): Line {
     return { running: 0, waiting: 0, ready: new Set(), served: this.#served - 0.5 }
   }
@@ -152,36 +137,9 @@ export class FairQueue {
     }
     return next
   }
-
-  #isRowFree({ row_name }: Held): boolean {
-    if (row_name === null) return true
-    const row = this.#rows.get(row_name)
-    return row === undefined || (row.running < this.limits.row_running_max && row.waiting.size === 0)
-  }
-
-  #takeRow({ row_name }: Held): void {
-    if (row_name === null) return
-    const row = this.#rows.get(row_name) ?? { running: 0, waiting: new Set() }
-    row.running += 1
-    this.#rows.set(row_name, row)
-  }
-
-  /** The next of this row waits for a permit alone from now on. */
-  #releaseRow({ row_name }: Held): void {
-    if (row_name === null) return
-    const row = this.#rows.get(row_name)!
-    const next = row.waiting.values().next().value
-    if (next) {
-      row.waiting.delete(next)
-      this.#lines.get(next.key)!.ready.add(next)
-      return
-    }
-    row.running -= 1
-    if (row.running === 0) this.#rows.delete(row_name)
-  }
 }
 
-/** The key with fewest, and of those the one that waited longest since its last. */
+/** True for the key with fewer permits, or with as many and an earlier last one. */
 function isBefore(one: Line, other: Line): boolean {
   return one.running < other.running || (one.running === other.running && one.served < other.served)
 }

@@ -1,8 +1,8 @@
 import { afterEach, expect, jest, test } from 'bun:test'
 import { ApiError } from './errors.ts'
+import type { Permit } from './heavy-read.ts'
 import {
   HeavyReads,
-  type Permit,
   running_max,
   running_of_tenant_max,
   wait_ms_max,

@@ -1,8 +1,9 @@
-// Permits for heavy reads: pages of large rows. A tenant has a few at once, the rest of its requests wait in order, and
+// Permits for heavy reads: pages of large rows. A tenant has a few at once, its other requests wait in order, and
 // each permit begins in a turn of the event loop of its own.
 
 import { ApiError } from './errors.ts'
 import { Turns } from './event-loop.ts'
+import { Permit } from './heavy-read.ts'
 import { limit } from './limit.ts'
 
 export const running_of_tenant_max = limit(
@@ -33,13 +34,6 @@ export const waiting_max = limit(
   'Heavy reads of all tenants that wait for a permit; past it 503 UNAVAILABLE, which bounds the memory of the requests.',
 )
 
-const kept_ms_max = limit(
-  'heavy_reads.kept_ms',
-  1_000,
-  'milliseconds',
-  'How long an answer that is being sent counts as a heavy read of its tenant, so that a tenant has few pages in memory; a slow client keeps others of its tenant no longer from reading.',
-)
-
 export const wait_ms_max = limit(
   'heavy_reads.wait_ms',
   3_000,
@@ -55,7 +49,7 @@ interface Line {
 }
 
 export class HeavyReads {
-  /** Tenants that have a permit or wait for one; whose turn was last stands last. */
+  /** Tenants that have a permit or wait for one; the one that had the last turn stands last. */
   readonly #lines = new Map<string, Line>()
   readonly #turns = new Turns(1)
   #running = 0
@@ -63,25 +57,25 @@ export class HeavyReads {
 
   /**
    * A permit, once there is one and a turn of the event loop has shown that the client is still there. Throws
-   * UNAVAILABLE when too many wait or there is none in time, and REQUEST_TIMEOUT, which nobody reads, when the client is gone.
+   * UNAVAILABLE when too many wait or there is none in time, and REQUEST_TIMEOUT when the client is gone.
    */
-  async enter(tenant_id: string, gone: AbortSignal): Promise<Permit> {
+  async enter(tenant_id: string, signal: AbortSignal): Promise<Permit> {
     const waiting_of_tenant = this.#lines.get(tenant_id)?.waiting.size ?? 0
     if (waiting_of_tenant >= waiting_of_tenant_max || this.#waiting >= waiting_max) throw noPermit()
-    const permit = new Permit(this, tenant_id, gone)
+    const permit = new Permit(this, tenant_id, signal)
     await permit.acquire(wait_ms_max)
     return permit
   }
 
   /** Rejects when the client is gone or the time is over; then nothing was acquired. */
-  async acquire(tenant_id: string, gone: AbortSignal, ms_max: number | null): Promise<void> {
-    if (gone.aborted) throw clientIsGone()
+  async acquire(tenant_id: string, signal: AbortSignal, ms_max: number | null): Promise<void> {
+    if (signal.aborted) throw clientIsGone()
     const line: Line = this.#lines.get(tenant_id) ?? { running: 0, waiting: new Set() }
     this.#lines.set(tenant_id, line)
-    if (line.waiting.size === 0 && this.#hasPermit(line)) this.#take(line)
-    else await this.#wait(tenant_id, line, gone, ms_max)
+    if (line.waiting.size === 0 && this.#hasPermit(line)) this.#start(line)
+    else await this.#wait(tenant_id, line, signal, ms_max)
     await this.#turns.next()
-    if (!gone.aborted) return
+    if (!signal.aborted) return
     this.release(tenant_id)
     throw clientIsGone()
   }
@@ -97,10 +91,10 @@ export class HeavyReads {
     this.#startAll()
   }
 
-  /** Releases the rest after `releaseOfNode`. */
+  /** Releases the tenant's part after `releaseOfNode`. */
   releaseOfTenant(tenant_id: string): void {
     this.#lines.get(tenant_id)!.running -= 1
-    this.#forget(tenant_id)
+    this.#removeIdle(tenant_id)
     this.#startAll()
   }
 
@@ -113,33 +107,33 @@ export class HeavyReads {
     return line.running < running_of_tenant_max && this.#running < running_max
   }
 
-  #take(line: Line): void {
+  #start(line: Line): void {
     line.running += 1
     this.#running += 1
   }
 
-  #wait(tenant_id: string, line: Line, gone: AbortSignal, ms_max: number | null): Promise<void> {
+  #wait(tenant_id: string, line: Line, signal: AbortSignal, ms_max: number | null): Promise<void> {
     return new Promise((resolve, reject) => {
       const end = () => {
         this.#waiting -= 1
-        gone.removeEventListener('abort', leave)
+        signal.removeEventListener('abort', onAbort)
         clearTimeout(timer)
       }
-      const giveUp = (error: ApiError) => {
+      const fail = (error: ApiError) => {
         end()
         line.waiting.delete(start)
-        this.#forget(tenant_id)
+        this.#removeIdle(tenant_id)
         reject(error)
       }
-      const leave = () => giveUp(clientIsGone())
+      const onAbort = () => fail(clientIsGone())
       const start = () => {
         end()
         resolve()
       }
-      const timer = ms_max === null ? undefined : setTimeout(() => giveUp(noPermit()), ms_max)
+      const timer = ms_max === null ? undefined : setTimeout(() => fail(noPermit()), ms_max)
       this.#waiting += 1
       line.waiting.add(start)
-      gone.addEventListener('abort', leave, { once: true })
+      signal.addEventListener('abort', onAbort, { once: true })
     })
   }
 
@@ -147,13 +141,13 @@ export class HeavyReads {
     while (this.#running < running_max && this.#startNext()) {}
   }
 
-  /** Starts the oldest request of the tenant whose turn it is. False when nobody can start. */
+  /** Starts the oldest request of the tenant whose turn it is. False when none can start. */
   #startNext(): boolean {
     for (const [tenant_id, line] of this.#lines) {
       if (line.waiting.size === 0 || !this.#hasPermit(line)) continue
       const start = line.waiting.values().next().value!
       line.waiting.delete(start)
-      this.#take(line)
+      this.#start(line)
       this.#lines.delete(tenant_id)
       this.#lines.set(tenant_id, line)
       start()
@@ -162,54 +156,9 @@ export class HeavyReads {
     return false
   }
 
-  #forget(tenant_id: string): void {
+  #removeIdle(tenant_id: string): void {
     const line = this.#lines.get(tenant_id)!
     if (line.running === 0 && line.waiting.size === 0) this.#lines.delete(tenant_id)
-  }
-}
-
-/** The right of one request to read. */
-export class Permit {
-  #held: 'no' | 'tenant' | 'node' = 'no'
-  #end: Timer | undefined
-
-  constructor(
-    private readonly reads: HeavyReads,
-    private readonly tenant_id: string,
-    private readonly gone: AbortSignal,
-  ) {}
-
-  /** Waits for it; rejects when the client is gone, or there is none in time. */
-  async acquire(ms_max: number | null = null): Promise<void> {
-    await this.reads.acquire(this.tenant_id, this.gone, ms_max)
-    this.#held = 'node'
-  }
-
-  /** May be called again. */
-  release(): void {
-    clearTimeout(this.#end)
-    if (this.#held === 'node') this.reads.release(this.tenant_id)
-    if (this.#held === 'tenant') this.reads.releaseOfTenant(this.tenant_id)
-    this.#held = 'no'
-  }
-
-  /**
-   * Was used to read what is being sent now. Other tenants may read at once; it counts as a read of its own tenant until
-   * that was taken, and not for long in any case.
-   */
-  releaseSoon(): void {
-    if (this.#held !== 'node') return
-    this.#held = 'tenant'
-    this.reads.releaseOfNode()
-    this.#end = setTimeout(() => this.release(), kept_ms_max)
-  }
-
-  /** Waits for something else without the permit, so that a request that waits keeps nobody from reading. */
-  async pause<T>(waiting: Promise<T>): Promise<T> {
-    this.release()
-    const result = await waiting
-    await this.acquire()
-    return result
   }
 }
 
@@ -217,7 +166,7 @@ function noPermit(): ApiError {
   return new ApiError('UNAVAILABLE', { retry_after_seconds: 1 })
 }
 
-/** The answer is for nobody, and no fault of ours. */
+/** Not an error of the service: there is no client to read the answer. */
 function clientIsGone(): ApiError {
   return new ApiError('REQUEST_TIMEOUT')
 }

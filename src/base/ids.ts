@@ -13,13 +13,13 @@ const pairs = Array.from({ length: 1024 }, (_, n) => alphabet[n >> 5]! + alphabe
 const pool = new Uint8Array(4_000)
 let pool_used = pool.length
 
-/** A fresh id of this kind, e.g. `log_01k9x3m6v2h8qa4n0r5t7w1z9c`. */
+/** A new id of this kind, e.g. `log_01k9x3m6v2h8qa4n0r5t7w1z9c`. */
 export function newId(prefix: IdPrefix, now: Millis): string {
   const at = drawn(10)
   return `${prefix}_${timePart(now)}${forty(at)}${forty(at + 5)}`
 }
 
-/** Random bytes that nobody else gets; answers where in the pool they begin. */
+/** Random bytes that are used once; returns where in the pool they begin. */
 function drawn(count: number): number {
   if (pool_used + count > pool.length) {
     crypto.getRandomValues(pool)
@@ -37,14 +37,14 @@ const sequenced_form = /^[a-z]{3}_[0-9a-hjkmnp-tv-z]{26}$/
 
 /**
  * An id that carries the number of what it names in its list: 48 bits of time, 40 of the number, 40 at random. So a
- * place in the list is found from the id alone, even when what it named is gone.
+ * place in the list is found from the id alone, even when the named thing was deleted.
  */
 export function newSequencedId(prefix: IdPrefix, now: Millis, seq: number): string {
   if (!(seq >= 0 && seq <= seq_max)) throw new Error(`no id can hold the number ${seq}`)
   return `${prefix}_${timePart(now)}${seqPart(seq)}${forty(drawn(5))}`
 }
 
-/** The number in an id of `newSequencedId`; null for a text that is none of this kind. */
+/** The number in an id of `newSequencedId`; null for any other text. */
 export function sequenceOf(prefix: IdPrefix, id: string): number | null {
   if (!sequenced_form.test(id) || !id.startsWith(prefix)) return null
   const from = prefix.length + 1 + time_characters

@@ -100,7 +100,7 @@ const plain_string = /^[ !#-[\]-~]{0,128}$/
 
 /**
  * The text of strictly valid UTF-8 (RFC 3629), null for anything else. A byte order mark stays, as U+FEFF, so
- * that what follows is refused as no JSON (RFC 8259, section 8.1, lets a parser refuse or ignore it).
+ * that what follows is refused as a syntax error (RFC 8259, section 8.1, lets a parser refuse or ignore it).
  */
 export function decodeUtf8(bytes: Uint8Array): string | null {
   try {
@@ -112,7 +112,7 @@ export function decodeUtf8(bytes: Uint8Array): string | null {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Where the string, number or literal at `at` ends, or BAD. */
+/** The end of the string, number or literal at `at`, or BAD. */
 function scalarEnd(text: string, at: number, first: number): number {
   if (first === QUOTE) return stringEnd(text, at)
   if (first === MINUS || isDigit(first)) return numberEnd(text, at)

@@ -1,17 +1,17 @@
-// Keeps one busy key from taking a node's time from the others: of a key that is asked for while others are as well,
-// a few run at once and the rest wait in line.
+// Keeps one busy key from taking a node's time from the others: while other keys are in use, a few operations of one
+// key run at once and the others wait in order.
 
 import type { Clock } from './clock.ts'
 import { limit } from './limit.ts'
 
-/** Of one key at once, while others are asked for. On PostgreSQL each that runs holds a connection of the pool. */
+/** Operations of one key at once while others are in use. On PostgreSQL each holds a connection of the pool. */
 const running_max = limit(
   'semaphore.running',
   4,
   'requests',
-  'Writes of one busy row that run at once while others ask. On PostgreSQL each holds a connection of the pool.',
+  'Writes of one busy row that run at once while others are written. On PostgreSQL each holds a connection of the pool.',
 )
-/** How long after another key was asked for the others still count as there. */
+/** Another key counts as in use for this long after its last operation. */
 const mixed_ms = 100
 
 interface Line {
@@ -26,7 +26,7 @@ export class KeyedSemaphore {
 
   constructor(private readonly clock: Clock) {}
 
-  /** Runs the work at once, or when it is its turn. In the order in which a key was asked for. */
+  /** Runs the work at once, or when it is its turn. In the order of the calls for its key. */
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {
     if (key !== this.#last_key) {
       this.#last_key = key
@@ -49,7 +49,7 @@ export class KeyedSemaphore {
     return this.clock.monotonic() < this.#mixed_until
   }
 
-  /** Those let in count from now on, though they go on only in a moment. */
+  /** Operations that were let in count from now on, though they continue only in a moment. */
   #letIn(key: string, line: Line): void {
     if (line.waiting.length === 0) {
       if (line.running === 0) this.#lines.delete(key)

@@ -1,5 +1,5 @@
 // API keys: prefix + 32 base62 characters from the system's random source + 6 base62 characters of CRC-32 over
-// what stands before. A secret scanner finds them with  svc_(adm|agt|apr)_[0-9A-Za-z]{38}  .
+// the text before it. A secret scanner finds them with  svc_(adm|agt|apr)_[0-9A-Za-z]{38}  .
 
 export const prefixes = { admin: 'svc_adm_', agent: 'svc_agt_', approval: 'svc_apr_' } as const
 export type KeyKind = keyof typeof prefixes

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { TestClock } from '../../test/support/clock.ts'
-import { type Hold, MemoryBudget, outOfMemory } from './memory.ts'
+import { MemoryBudget, outOfMemory } from './memory.ts'
+import type { Hold } from './memory-hold.ts'
 
 /** Of 1,000 bytes: 250 for small bodies, 750 for the rest, 500 for an address, 250 for a tenant. */
 function bench() {
@@ -46,9 +47,13 @@ describe('the memory budget', () => {
     const { budget, hold } = bench()
     hold('first', 'a').grow(500)
     hold('second', 'b').grow(250)
-    expect([budget.takeSmall(251), budget.takeSmall(250), budget.takeSmall(1)]).toEqual([false, true, false])
+    expect([budget.acquireSmall(251), budget.acquireSmall(250), budget.acquireSmall(1)]).toEqual([
+      false,
+      true,
+      false,
+    ])
     budget.releaseSmall(100)
-    expect([budget.takeSmall(100), budget.takeSmall(1)]).toEqual([true, false])
+    expect([budget.acquireSmall(100), budget.acquireSmall(1)]).toEqual([true, false])
     expect(hold('third', 'c').grow(1)).toBe(false)
   })
 

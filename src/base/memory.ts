@@ -1,9 +1,10 @@
 // The memory of requests and answers in flight: bodies that arrive or wait for the database, answers that are not
-// read yet. It is shared out, so that nobody takes all of it by being slow.
+// read yet. It is shared out, so that no slow client takes all of it.
 
 import type { Clock } from './clock.ts'
 import { ApiError } from './errors.ts'
 import { limit } from './limit.ts'
+import { Account, BudgetHold, type Hold, type Owner } from './memory-hold.ts'
 
 const mebibyte = 1_048_576
 
@@ -14,7 +15,7 @@ export const memory_bytes_default = limit(
   'Request bodies and answers in memory at once, the default of MEMORY_BUDGET. Past it the request or answer that has gone longest without progress is cut off; when all progress, the next is refused with 503 UNAVAILABLE.',
 )
 
-/** Less would refuse the largest answers, a full page within a message of MCP, for good. */
+/** With less, the largest answer, a full page within a message of MCP, would never find room. */
 export const memory_bytes_min = limit(
   'memory.bytes_min',
   32 * mebibyte,
@@ -42,50 +43,6 @@ const address_percent = limit(
   'percent',
   'The part of MEMORY_BUDGET that one client address may use: what it holds leaves memory for the others.',
 )
-
-/** A holder that made progress this recently is not cut off. */
-const progress_ms = limit(
-  'memory.progress_ms',
-  1_000,
-  'milliseconds',
-  'How long a request or an answer may go without progress before it can be cut off for want of memory.',
-)
-
-/** Progress is noted no more often than this. */
-const note_every_ms = 100
-
-export interface Owner {
-  address: string
-  /** Null until it is known. */
-  tenant_id: string | null
-}
-
-/** The memory that one request or one answer takes. */
-export interface Hold {
-  /** Counts more bytes. False when there is no room, or when this hold was cut off: then nothing was counted. */
-  grow(bytes: number): boolean
-  /** Counts fewer bytes: part of an answer was sent. */
-  shrink(bytes: number): void
-  /** Bytes arrived, or were taken by the receiver. */
-  progress(): void
-  /** The tenant became known, once. False when its share has no room for what is held: then nothing was changed. */
-  assign(tenant_id: string): boolean
-  /** It is not cut off from now on: what it holds is in use and has no sender to wait for. */
-  pin(): void
-  /** Gives everything back. May be called again. */
-  release(): void
-  readonly bytes: number
-  /** True once it was cut off: it holds nothing then. */
-  readonly is_cut: boolean
-}
-
-/** Bytes of one address, one tenant or of all, with those that can be cut off: longest without progress first. */
-class Account {
-  bytes = 0
-  readonly cuttable = new Set<BudgetHold>()
-
-  constructor(readonly bytes_max: number) {}
-}
 
 export class MemoryBudget {
   readonly #total: Account
@@ -116,13 +73,13 @@ export class MemoryBudget {
     return this.#tenants.size + this.#addresses.size
   }
 
-  /** `cut` is called at most once, and must let go of what is held. It must not throw. */
+  /** `cut` is called at most once; it drops what is held, and must not throw. */
   hold(owner: Owner, cut: () => void): Hold {
     return new BudgetHold(this, owner, cut)
   }
 
-  /** Counts a small body without an object: a caller that gets true calls `releaseSmall` with the same number. */
-  takeSmall(bytes: number): boolean {
+  /** Counts a small body without an object. After true, the caller calls `releaseSmall` with the same number. */
+  acquireSmall(bytes: number): boolean {
     if (this.#small_bytes + bytes > this.#small_bytes_max) return false
     this.#small_bytes += bytes
     return true
@@ -142,124 +99,10 @@ export class MemoryBudget {
     return accountIn(this.#tenants, tenant_id, this.#tenant_bytes_max)
   }
 
-  forget({ address, tenant_id }: Owner): void {
+  /** Removes the accounts of this owner that count nothing any more. */
+  removeEmpty({ address, tenant_id }: Owner): void {
     if (this.#addresses.get(address)?.bytes === 0) this.#addresses.delete(address)
     if (tenant_id !== null && this.#tenants.get(tenant_id)?.bytes === 0) this.#tenants.delete(tenant_id)
-  }
-}
-
-class BudgetHold implements Hold {
-  bytes = 0
-  is_cut = false
-  #accounts: Account[] = []
-  #owner: Owner
-  #pinned = false
-  #progressed_at: number
-
-  constructor(
-    private readonly budget: MemoryBudget,
-    owner: Owner,
-    private readonly cut: () => void,
-  ) {
-    this.#owner = { ...owner }
-    this.#progressed_at = budget.clock.monotonic()
-  }
-
-  grow(bytes: number): boolean {
-    if (!Number.isSafeInteger(bytes)) throw new Error(`no number of bytes: ${bytes}`)
-    if (this.is_cut) return false
-    const accounts = this.bytes > 0 ? this.#accounts : this.budget.accountsOf(this.#owner)
-    const found = this.#makeRoom(accounts, bytes)
-    if (found && bytes > 0) {
-      // The holder that was cut off meanwhile may have been the last of an account.
-      if (this.bytes === 0) this.#enter(this.budget.accountsOf(this.#owner))
-      this.bytes += bytes
-      for (const account of this.#accounts) account.bytes += bytes
-    }
-    if (this.bytes === 0) this.budget.forget(this.#owner)
-    return found
-  }
-
-  shrink(bytes: number): void {
-    const fewer = Math.min(bytes, this.bytes)
-    this.bytes -= fewer
-    for (const account of this.#accounts) account.bytes -= fewer
-    if (this.bytes === 0) this.release()
-  }
-
-  progress(): void {
-    const now = this.budget.clock.monotonic()
-    if (now - this.#progressed_at < note_every_ms) return
-    this.#progressed_at = now
-    if (!this.#pinned)
-      for (const { cuttable } of this.#accounts) if (cuttable.delete(this)) cuttable.add(this)
-  }
-
-  assign(tenant_id: string): boolean {
-    if (this.is_cut) return false
-    if (this.bytes > 0) {
-      if (!this.#makeRoom([this.budget.tenantAccount(tenant_id)], this.bytes)) return false
-      const account = this.budget.tenantAccount(tenant_id)
-      account.bytes += this.bytes
-      this.#enter([account, ...this.#accounts])
-    }
-    this.#owner.tenant_id = tenant_id
-    return true
-  }
-
-  pin(): void {
-    this.#pinned = true
-    for (const { cuttable } of this.#accounts) cuttable.delete(this)
-  }
-
-  release(): void {
-    for (const account of this.#accounts) {
-      account.bytes -= this.bytes
-      account.cuttable.delete(this)
-    }
-    this.bytes = 0
-    this.#accounts = []
-    this.budget.forget(this.#owner)
-  }
-
-  /** Joins the end of each line of those that can be cut off. */
-  #enter(accounts: Account[]): void {
-    this.#accounts = accounts
-    this.#progressed_at = this.budget.clock.monotonic()
-    if (this.#pinned) return
-    for (const { cuttable } of accounts) {
-      cuttable.delete(this)
-      cuttable.add(this)
-    }
-  }
-
-  /** Cuts off who has gone longest without progress, until there is room in each. Nobody, when one cannot have room. */
-  #makeRoom(accounts: readonly Account[], bytes: number): boolean {
-    if (!accounts.every((account) => this.#couldHaveRoom(account, bytes))) return false
-    for (const account of accounts) {
-      for (const other of account.cuttable) {
-        if (account.bytes + bytes <= account.bytes_max) break
-        if (other !== this) other.#cutOff()
-      }
-    }
-    return true
-  }
-
-  /** True when there is room without those that made no progress. */
-  #couldHaveRoom({ bytes: used, bytes_max, cuttable }: Account, bytes: number): boolean {
-    const before = this.budget.clock.monotonic() - progress_ms
-    let missing = used + bytes - bytes_max
-    for (const other of cuttable) {
-      if (missing <= 0 || other.#progressed_at > before) break
-      if (other !== this) missing -= other.bytes
-    }
-    return missing <= 0
-  }
-
-  #cutOff(): void {
-    this.is_cut = true
-    this.release()
-    this.cut()
   }
 }
 

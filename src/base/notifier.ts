@@ -1,17 +1,17 @@
-// Requests that wait for something to change. Who changes it says so once that is durable; on a database that
-// other nodes share, who waits also looks again now and then.
+// Requests that wait for a change. The writer of a change notifies them once it is durable; on a database that other
+// nodes share, a waiting request also looks again at intervals.
 
 import { second_ms } from './clock.ts'
 import { limit } from './limit.ts'
 
-/** On one node at once: each holds a connection, and is a little memory. */
+/** Waiting requests on one node at once: each holds a connection and a little memory. */
 export const waiting_max = limit(
   'waiting.requests',
   10_000,
   'requests',
   'Requests that wait for an event on one node. Past it they are answered at once.',
 )
-/** Of one tenant: what a few of them keep waiting leaves places for the others. */
+/** Waiting requests of one tenant, so that a few tenants leave places for the others. */
 export const waiting_of_tenant_max = limit(
   'waiting.requests_of_tenant',
   1_000,
@@ -20,7 +20,7 @@ export const waiting_of_tenant_max = limit(
 )
 /** How often a waiting request looks by itself, for what another node did. */
 const look_again_ms = 500
-/** All of them together: past a thousand that wait each looks less often, and the database is left to others. */
+/** Looks of all together: past a thousand waiting requests each looks less often, and the database is left to others. */
 const looks_a_second_max = limit(
   'waiting.looks',
   2_000,
@@ -29,9 +29,9 @@ const looks_a_second_max = limit(
 )
 
 export interface Waiting {
-  /** Resolves when the key was notified of, when the time is over, or when the node drains. */
+  /** Resolves when the key is notified, when the time is over, or when the node drains. */
   notified: Promise<void>
-  /** Waits no longer: `notified` resolves, and nothing is left of it. */
+  /** Ends the wait: `notified` resolves, and its place is free. */
   stop(): void
 }
 
@@ -41,7 +41,7 @@ export class Notifier {
   #taken = 0
   #draining = false
 
-  /** Takes a place for a request of this tenant, who gives it back with `leave`. False when there is none. */
+  /** Acquires a place for a request of this tenant, which releases it with `leave`. False when there is none. */
   enter(tenant_id: string): boolean {
     const of_tenant = this.#places.get(tenant_id) ?? 0
     if (this.#taken >= waiting_max || of_tenant >= waiting_of_tenant_max) return false
@@ -57,7 +57,7 @@ export class Notifier {
     else this.#places.set(tenant_id, of_tenant)
   }
 
-  /** How long to wait at most before looking again. */
+  /** The longest wait before the next look. */
   get look_again_ms(): number {
     return Math.max(look_again_ms, (this.#taken * second_ms) / looks_a_second_max)
   }
@@ -86,7 +86,7 @@ export class Notifier {
     return this.#draining
   }
 
-  /** Lets everybody go, now and from now on. */
+  /** Ends every wait, now and from now on. */
   drain(): void {
     this.#draining = true
     for (const key of [...this.#waiting.keys()]) this.notify(key)

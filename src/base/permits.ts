@@ -1,4 +1,4 @@
-// A fixed number of permits that accounts share. A permit cannot be taken back, so no account is ever given so many
+// A fixed number of permits that accounts share. A permit cannot be withdrawn, so no account ever gets so many
 // that another finds none.
 
 /** Of the reserve, an account may hold one part in this many of what is free. */
@@ -9,9 +9,10 @@ const reserve_parts = 8
  * as long as it holds less than an eighth of those that are free, and one in any case. So the last fifteen go only to
  * accounts that hold nothing, and such an account finds a permit while any is free.
  *
- * From seventeen accounts on that hold all they may, none may be free. Then accounts wait, and the code that hands out permits
- * has to serve the one that holds least first, and of those that hold the same the one that was served longest ago: then
- * each gets its fair share as permits are released, even where as many accounts as there are permits ask without end.
+ * From seventeen accounts on that hold all they may, none may be free. Then accounts wait, and the code that hands out
+ * permits has to serve the one that holds least first, and of those that hold the same the one that was served longest
+ * ago: then each gets its fair share as permits are released, even where as many accounts as there are permits ask
+ * without end.
  */
 export class Permits {
   readonly #held = new Map<string, number>()

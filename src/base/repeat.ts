@@ -1,8 +1,8 @@
-// Work that is done again and again by this process alone.
+// Work that this process alone repeats.
 
 import type { Millis } from './clock.ts'
 
-/** Does its work every so often, counted from the end of the last time, from `start` until `stop`. */
+/** Runs its work at an interval, counted from the end of the last run, from `start` until `stop`. */
 export class Repeat {
   #timer: Timer | undefined
 
@@ -11,7 +11,7 @@ export class Repeat {
     private readonly work: () => Promise<void>,
   ) {}
 
-  /** A failure is reported, and the work goes on. */
+  /** A failure is reported, and the work continues. */
   start(onError: (error: unknown) => void): void {
     this.#timer = setTimeout(async () => {
       await this.work().catch(onError)
@@ -19,7 +19,7 @@ export class Repeat {
     }, this.every_ms)
   }
 
-  /** Once more, and no longer. Rejects when that fails. */
+  /** Runs it a last time. Rejects when that fails. */
   async stop(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined

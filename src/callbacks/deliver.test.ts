@@ -5,9 +5,11 @@ import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { TestClock } from '../../test/support/clock.ts'
 import { certificate_pem, type Receiver, startRawServer, startReceiver } from '../../test/support/receiver.ts'
-import { type FailureClass, type Outcome, Sender, type SenderOptions } from './deliver.ts'
-import { type EgressPolicy, parseAllow } from './guard.ts'
-import { openConnection } from './pool.ts'
+import type { FailureClass, Outcome } from './attempt.ts'
+import { Sender, type SenderOptions } from './deliver.ts'
+import { openConnection } from './dial.ts'
+import type { EgressPolicy } from './guard.ts'
+import { parseAllow } from './ranges.ts'
 
 const kib = 1_024
 /** What the runtime may hand over in one piece; a limit is only noticed at the end of one. */

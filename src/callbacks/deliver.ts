@@ -1,37 +1,13 @@
-// One request to an address of a user's choosing -> Outcome, a value. The only place that opens connections.
+// The sender of requests to receivers: its time and connections are limited. All requests out of the service go here.
 
-import http from 'node:http'
-import type { Socket } from 'node:net'
 import type { Clock } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
-import { type EgressPolicy, judge, type Target } from './guard.ts'
-import { Dial, DialError, openConnection, Pool, type PoolSettings } from './pool.ts'
+import { Attempt, type Failure, type Outcome, type Outgoing } from './attempt.ts'
+import { openConnection } from './dial.ts'
+import type { EgressPolicy } from './guard.ts'
+import { Pool, type PoolSettings } from './pool.ts'
 
-/**
- * `dns`: the name has no address, or its DNS server gave none in time. `refused`: no connection, or one that broke
- * or spoke something else before a whole header block of HTTP/1.1 was in. `timeout`: the deadline passed. `tls`: no
- * handshake, or no trusted certificate for the name. `blocked`: the guard forbids the URL or the address, or the
- * request cannot be written as HTTP. `too_large`: a header block over 64 KiB. `status`: any other status than 2xx,
- * redirects included.
- */
-export type FailureClass = 'dns' | 'refused' | 'timeout' | 'tls' | 'blocked' | 'too_large' | 'status'
-
-/**
- * `status`: null when no answer came. `error`: null when `ok`; `untried` when nothing was done, for the name could not
- * be looked up yet: that was no attempt. `duration_ms`: until the header block was in.
- */
-export type Outcome = { ok: boolean; status: number | null; error: Failure | null; duration_ms: number }
-export type Failure = FailureClass | 'untried'
-
-export interface Outgoing {
-  method: string
-  url: string
-  /** Host, Content-Length and whatever concerns the connection is written here; those in `headers` are dropped. */
-  headers: Record<string, string>
-  body: string | Uint8Array
-}
-
-/** Of `PoolSettings`, what is not to be as below. */
+/** Settings that differ from the defaults. */
 export type SenderOptions = Partial<PoolSettings>
 
 const defaults: PoolSettings = {
@@ -55,12 +31,6 @@ const defaults: PoolSettings = {
   ),
   connect: openConnection,
 }
-const answer_bytes_max = limit(
-  'callbacks.answer',
-  64 * 1_024,
-  'bytes',
-  'What is read of an answer. Past it the connection is closed.',
-)
 
 export class Sender {
   readonly #policy: EgressPolicy
@@ -92,137 +62,4 @@ export class Sender {
   close(): void {
     this.#pool.close()
   }
-}
-
-type Settle = (status: number | null, error: Failure | null) => void
-
-/** From the look-up to the last byte of the answer that is read. The first call of `#settle` counts. */
-class Attempt {
-  readonly #outgoing: Outgoing
-  readonly #pool: Pool
-  readonly #settle: Settle
-  #deadline: Timer | undefined
-  #dial: Dial | undefined
-  #request: http.ClientRequest | undefined
-  #bytes_read = 0
-  #settled = false
-
-  constructor(outgoing: Outgoing, pool: Pool, settle: Settle) {
-    this.#outgoing = outgoing
-    this.#pool = pool
-    this.#settle = settle
-  }
-
-  start(policy: EgressPolicy, tenant_id: string): void {
-    this.#deadline = setTimeout(() => this.#fail('timeout'), this.#pool.settings.deadline_ms)
-    judge(policy, tenant_id, this.#outgoing.url).then(
-      (judged) => {
-        if (this.#settled) return
-        if (judged.ok) this.#exchange(judged.target)
-        else this.#fail(judged.why)
-      },
-      () => this.#fail('blocked'),
-    )
-  }
-
-  #exchange(target: Target): void {
-    const dial = new Dial(target)
-    this.#dial = dial
-    try {
-      const request = http.request(requestOptions(this.#outgoing, target.url, this.#pool, dial))
-      this.#request = request
-      request.on('socket', (socket: Socket) => this.#meter(request, socket))
-      request.on('response', (response) => this.#headIsIn(response))
-      request.on('upgrade', (response, socket) => {
-        this.#headIsIn(response)
-        socket.destroy()
-      })
-      request.on('error', (error) => this.#broken(request, error, target))
-      request.end(this.#outgoing.body)
-    } catch {
-      this.#fail('blocked')
-    }
-  }
-
-  /** Runs after the parser has seen each chunk, so a header block that ends in it counts as in. */
-  #meter(request: http.ClientRequest, socket: Socket): void {
-    const count = (chunk: Uint8Array) => {
-      this.#bytes_read += chunk.length
-      if (this.#bytes_read > answer_bytes_max) this.#fail('too_large')
-    }
-    socket.on('data', count)
-    request.once('close', () => {
-      socket.off('data', count)
-      if (request === this.#request) clearTimeout(this.#deadline)
-    })
-  }
-
-  /** The body is only read so that the connection can be used again. */
-  #headIsIn(response: http.IncomingMessage): void {
-    const status = response.statusCode ?? 0
-    const ok = status >= 200 && status < 300
-    this.#settleOnce(status, ok ? null : 'status')
-    response.on('error', () => {})
-    response.resume()
-    if (this.#pool.isFull()) this.#end()
-  }
-
-  /**
-   * A kept connection may have been closed by the receiver just before it was used again. When not one byte of an
-   * answer came, the request is sent once more within the same deadline, as clients of HTTP commonly do: over a fresh
-   * connection, for the idle ones of this key are closed first, so this happens once.
-   */
-  #broken(request: http.ClientRequest, error: Error, target: Target): void {
-    if (this.#settled) return
-    if (request.reusedSocket && this.#bytes_read === 0) {
-      this.#pool.forget(this.#dial?.key ?? '')
-      this.#exchange(target)
-    } else {
-      this.#fail(failureOf(error))
-    }
-  }
-
-  #fail(error: Failure): void {
-    this.#settleOnce(null, error)
-    this.#end()
-  }
-
-  #settleOnce(status: number | null, error: Failure | null): void {
-    if (this.#settled) return
-    this.#settled = true
-    this.#settle(status, error)
-  }
-
-  #end(): void {
-    clearTimeout(this.#deadline)
-    this.#dial?.abandon()
-    this.#request?.destroy()
-  }
-}
-
-/** Those that describe one connection or one message (RFC 9110 section 7.6.1) and so are ours to write. */
-const connection_headers = new Set([
-  ...['host', 'content-length', 'transfer-encoding', 'trailer', 'te', 'expect'],
-  ...['connection', 'keep-alive', 'proxy-connection', 'upgrade'],
-])
-const methods_without_body = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS'])
-
-/** Throws, here or in `http.request`, on what cannot be written as HTTP/1.1. */
-function requestOptions(outgoing: Outgoing, url: URL, pool: Pool, dial: Dial): http.RequestOptions {
-  const { method, body } = outgoing
-  if (method.toUpperCase() === 'CONNECT') throw new Error('a tunnel is not a request')
-  const headers = ['host', url.host]
-  for (const [name, value] of Object.entries(outgoing.headers)) {
-    if (!connection_headers.has(name.toLowerCase())) headers.push(name, value)
-  }
-  const length = Buffer.byteLength(body)
-  if (length > 0 || !methods_without_body.has(method)) headers.push('content-length', String(length))
-  const path = url.pathname + url.search
-  return { agent: pool, dial, method, path, headers, maxHeaderSize: answer_bytes_max } as http.RequestOptions
-}
-
-function failureOf(error: Error & { code?: string }): FailureClass {
-  if (error instanceof DialError) return error.failure
-  if (error.code === 'HPE_HEADER_OVERFLOW') return 'too_large'
-  return error.code?.startsWith('ERR_SSL_') ? 'tls' : 'refused'
 }

@@ -3,18 +3,18 @@ import { readFileSync } from 'node:fs'
 import { TestClock } from '../../test/support/clock.ts'
 import { startReceiver } from '../../test/support/receiver.ts'
 import { forEachService } from '../../test/support/service.ts'
-import { type Outcome, Sender } from './deliver.ts'
+import type { Outcome } from './attempt.ts'
+import { Sender } from './deliver.ts'
+import { openConnection, type Peer } from './dial.ts'
 import {
   type EgressPolicy,
   judge,
   judgeUrl,
-  parseAllow,
   type Resolver,
   refusalAtCreation,
   systemInterfaces,
 } from './guard.ts'
-import { openConnection, type Peer } from './pool.ts'
-import { isPublic, parseAddress } from './ranges.ts'
+import { isPublic, parseAddress, parseAllow } from './ranges.ts'
 
 const own_url = 'http://self.dns.test'
 const ten = 'ten_1'

@@ -1,8 +1,8 @@
-// The signed request that tells a receiver of an event.
+// The signed request that reports an event to a receiver.
 
 import { type Millis, second_ms } from '../base/clock.ts'
 import { version } from '../version.ts'
-import type { Outgoing } from './deliver.ts'
+import type { Outgoing } from './attempt.ts'
 import { signatureHeaders } from './sign.ts'
 
 export interface Callback {

@@ -1,4 +1,4 @@
-// Which addresses and ports the public internet offers, and the ranges an operator adds with CALLBACK_ALLOW.
+// The addresses and ports of the public internet, and the ranges that an operator adds with CALLBACK_ALLOW.
 
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
@@ -79,8 +79,8 @@ const range_forms = [
   /^(?<address>[\da-f]*:[\da-f:.]*)(?:\/(?<bits>\d{1,3})(?::(?<port>\d{1,5}))?)?$/i,
 ]
 
-/** `10.0.0.0/8`, `10.0.0.0/8:8080`, `fd00::/8`, `[fd00::]/8:8443`, or an address alone; null when it is none. */
-export function parseRange(item: string): AllowRange | null {
+/** `10.0.0.0/8`, `10.0.0.0/8:8080`, `fd00::/8`, `[fd00::]/8:8443`, or an address alone; null for any other text. */
+function parseRange(item: string): AllowRange | null {
   for (const form of range_forms) {
     const { address, bits, port } = form.exec(item)?.groups ?? {}
     const first = parseAddress(address ?? '')
@@ -91,4 +91,17 @@ export function parseRange(item: string): AllowRange | null {
       return range
   }
   return null
+}
+
+/**
+ * CALLBACK_ALLOW: a comma list of CIDR[:port]: `10.0.0.0/8`, `10.0.0.0/8:8080`, `fd00::/8`, `[fd00::]/8:8443`; an
+ * address alone is a range of one. Throws with a one-line message.
+ */
+export function parseAllow(text: string): AllowRange[] {
+  if (text.trim() === '') return []
+  return text.split(',').map((part) => {
+    const range = parseRange(part.trim())
+    if (range) return range
+    throw new Error(`"${part.trim()}" is not a range such as 10.0.0.0/8, 10.0.0.0/8:8080 or [fd00::]/8:8443`)
+  })
 }

@@ -1,13 +1,11 @@
 // Names to addresses, from /etc/hosts and DNS, with resolv.conf's search and ndots. The system's own resolver,
-// getaddrinfo, runs on a few threads, and a handful of names whose servers are silent stops it for everybody. Here
+// getaddrinfo, runs on a few threads, and a few names whose servers are silent stop it for the whole process. Here
 // look-ups run beside each other, and each ends at its limit.
 
 import { Resolver as DnsClient } from 'node:dns/promises'
-import { readFileSync, statSync } from 'node:fs'
-import { isIP } from 'node:net'
-import { hostname } from 'node:os'
 import type { Clock } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
+import { candidatesOf, parseHosts, parseSearch, type Search, WatchedFile } from './name-files.ts'
 
 /** The first time that a server is waited for; it doubles with each try. */
 const try_ms = 1_000
@@ -27,14 +25,6 @@ const client_ms_max = limit(
   'How long an answer of a DNS server may be used again, whatever its TTL.',
 )
 const clients_kept_max = limit('dns.clients', 64, 'entries', 'Idle DNS clients that are kept.')
-/** As in glibc. */
-const ndots_max = limit('dns.ndots', 15, 'entries', 'The most that `ndots` in `/etc/resolv.conf` counts for.')
-const search_domains_max = limit(
-  'dns.search_domains',
-  16,
-  'entries',
-  'Search domains of `/etc/resolv.conf` that are used, the first ones.',
-)
 
 export interface SystemResolverOptions {
   hosts_path?: string
@@ -110,7 +100,7 @@ export class SystemResolver {
   }
 }
 
-/** The name is not there, or not for this server: the next one of the search list is asked for. */
+/** The name does not exist, or not for this server: the next name of the search list is tried. */
 const absent_codes = new Set(['ENOTFOUND', 'ENODATA', 'ESERVFAIL', 'EREFUSED'])
 
 class Query {
@@ -119,7 +109,7 @@ class Query {
 
   constructor(private readonly dns: DnsClient) {}
 
-  /** Of the first of these names that has any. */
+  /** The addresses of the first of these names that has any. */
   async addressesOf(names: string[]): Promise<string[]> {
     for (const name of names) {
       const { addresses, is_absent } = await this.#ask(name)
@@ -150,90 +140,5 @@ class Query {
     this.ended = true
     this.dns.cancel()
     this.#over.resolve()
-  }
-}
-
-interface Search {
-  domains: string[]
-  /** A name with fewer dots is looked for in the domains first. */
-  ndots: number
-}
-
-/** resolv.conf(5), `search` and `options ndots`. */
-function candidatesOf(name: string, { domains, ndots }: Search): string[] {
-  const in_domains = domains.map((domain) => `${name}.${domain}`)
-  const dots = name.split('.').length - 1
-  return dots >= ndots ? [name, ...in_domains] : [...in_domains, name]
-}
-
-function parseSearch(text: string): Search {
-  let domains = [hostname().split('.').slice(1).join('.')]
-  let ndots = 1
-  for (const line of text.split('\n')) {
-    const [keyword, ...words] = line.trim().split(/\s+/)
-    if (keyword === 'search') domains = words
-    else if (keyword === 'domain') domains = words.slice(0, 1)
-    else if (keyword === 'options') ndots = ndotsOf(words) ?? ndots
-  }
-  const named = domains.map((domain) => domain.replace(/\.$/, '')).filter((domain) => domain !== '')
-  return { domains: named.slice(0, search_domains_max), ndots }
-}
-
-function ndotsOf(options: string[]): number | undefined {
-  const digits = options.map((option) => /^ndots:(\d+)$/.exec(option)?.[1]).findLast((found) => found)
-  return digits === undefined ? undefined : Math.min(ndots_max, Number(digits))
-}
-
-/** hosts(5): an address, its name, and aliases. A name may stand in several lines. */
-function parseHosts(text: string): Map<string, string[]> {
-  const hosts = new Map<string, string[]>()
-  for (const line of text.split('\n')) {
-    const [address = '', ...names] = line.replace(/#.*/, '').trim().split(/\s+/)
-    if (isIP(address) === 0) continue
-    for (const name of names) {
-      const key = name.toLowerCase().replace(/\.$/, '')
-      const known = hosts.get(key)
-      if (known) known.push(address)
-      else hosts.set(key, [address])
-    }
-  }
-  return hosts
-}
-
-/** A file that is parsed again when it has changed. One that is not there, or cannot be read, is empty. */
-class WatchedFile<T> {
-  /** The state of the file that was read last. */
-  stamp = 'never'
-  #parsed: T | undefined
-
-  constructor(
-    private readonly path: string,
-    private readonly parse: (text: string) => T,
-  ) {}
-
-  read(): T {
-    const now = stampOf(this.path)
-    if (now !== this.stamp || this.#parsed === undefined) {
-      this.#parsed = this.parse(textOf(this.path))
-      this.stamp = now
-    }
-    return this.#parsed
-  }
-}
-
-function stampOf(path: string): string {
-  try {
-    const { mtimeMs, size, ino } = statSync(path)
-    return `${mtimeMs} ${size} ${ino}`
-  } catch {
-    return 'absent'
-  }
-}
-
-function textOf(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch {
-    return ''
   }
 }

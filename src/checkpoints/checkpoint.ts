@@ -1,4 +1,4 @@
-// What a checkpoint may do. No imports from db or http.
+// A checkpoint: its statuses and moves. No imports from db or http.
 
 import { hour_ms, last_instant_ms, type Millis, second_ms } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
@@ -77,7 +77,7 @@ export function resolverOf(caller: AdminCaller | ApprovalCaller): string {
   return caller.kind === 'admin' ? 'admin' : `approval_key:${caller.approval_key_id}`
 }
 
-/** What a request that waits for this checkpoint is notified by. */
+/** The notifier's key for requests that wait for this checkpoint. */
 export function waitKey(tenant_id: string, id: string): string {
   return `${tenant_id}/${id}`
 }

@@ -193,7 +193,7 @@ forEachService('Checkpoints', (service) => {
       ['a private callback_url', { callback_url: 'http://10.0.0.1/' }, '/callback_url'],
       ['a callback_url that is a path without a base', { callback_url: '/decided' }, '/callback_url'],
       ['a timeout_action that is none', { timeout_action: 'approve' }, '/timeout_action'],
-      ['a prompt that is no text', { prompt: { text: 'x' } }, '/prompt'],
+      ['a prompt that is not a text', { prompt: { text: 'x' } }, '/prompt'],
     ])('with %s is refused', async (_, change, path) => {
       const tenant = await service.signUp()
       expectInvalid(await tryCreate(service, tenant, { title: 't', callback_url, ...change }), path)
@@ -930,7 +930,7 @@ forEachService('The timeout of a checkpoint', (service) => {
     ['reject', 'dlq', 1, 1],
   ] as const)(
     '%s with timeout_action %s: %i callback, %i dead letter',
-    async (verb, timeout_action, calls, parked) => {
+    async (verb, timeout_action, calls, dead_letters) => {
       const tenant = await service.signUp()
       const receiver = await receiverOf(204)
       const body = { callback_url: receiver.url, timeout_action, timeout_seconds: 60 }
@@ -938,7 +938,7 @@ forEachService('The timeout of a checkpoint', (service) => {
       await decide(service, tenant.admin_key, id, verb, { reason: 'no' })
       await inTime(receiver.received(calls))
       const letters = await deadLetters(service, tenant)
-      expect(letters).toHaveLength(parked)
+      expect(letters).toHaveLength(dead_letters)
       for (const letter of letters) {
         expect(letter).toMatchObject({
           source: 'checkpoint',

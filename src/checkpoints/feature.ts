@@ -1,12 +1,14 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
+import * as decisions from './decision-routes.ts'
 import { callback_job, timeout_job } from './jobs.ts'
+import * as lists from './list-routes.ts'
 import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
 import { purge } from './service.ts'
 
 export const checkpoints: Feature = {
   name: 'checkpoints',
-  routes: routesOf(routes),
+  routes: routesOf({ ...routes, ...decisions, ...lists }),
   usage: 'checkpoints',
   migrations: [{ name: 'checkpoints/0001', text: schema }],
   stored: [

@@ -18,7 +18,6 @@ import * as store from './store.ts'
 /** Settles a checkpoint whose time is over; a decision that came first wins. */
 export const timeout_job: LocalKind = {
   name: 'timeout',
-  attempts_max,
   starts_at_once: false,
   logged_as: null,
   message: null,
@@ -85,7 +84,7 @@ function decisionOf(checkpoint: CheckpointRow) {
   return { url: checkpoint.callback_url, event: type, body: encode({ type, timestamp: resolved_at, data }) }
 }
 
-export interface Resolving {
+export interface ResolveDependencies {
   jobs: Pick<Jobs, 'wake'>
   shared: { notifier: { notify(key: string): void } }
 }
@@ -94,7 +93,7 @@ export interface Resolving {
 export async function resolve(
   tx: Tx,
   tenant_id: string,
-  dependencies: Resolving,
+  dependencies: ResolveDependencies,
   id: string,
   resolution: store.Resolution,
 ): Promise<CheckpointRow | null> {
@@ -120,7 +119,7 @@ export async function resolve(
 }
 
 function deadLetter(tx: Tx, tenant_id: string, checkpoint: CheckpointRow, error: string): Promise<void> {
-  return dlq.cascade(tx, tenant_id, {
+  return dlq.deadLetter(tx, tenant_id, {
     payload: encode({
       checkpoint_id: checkpoint.id,
       status: checkpoint.status,

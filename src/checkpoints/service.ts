@@ -10,12 +10,12 @@ import { rowBytes } from '../db/stored.ts'
 import * as jobs from '../jobs/service.ts'
 import * as quotas from '../quotas/service.ts'
 import { type CheckpointRow, resolverOf, waitKey } from './checkpoint.ts'
-import { type Resolving, resolve, timeout_job } from './jobs.ts'
+import { type ResolveDependencies, resolve, timeout_job } from './jobs.ts'
 import * as store from './store.ts'
 
 export const purge = store.purge
 
-interface Creating extends Resolving {
+interface CreateDependencies extends ResolveDependencies {
   plans: Plans
 }
 
@@ -23,7 +23,7 @@ interface Creating extends Resolving {
 export async function create(
   tx: Tx,
   caller: AgentCaller,
-  dependencies: Creating,
+  dependencies: CreateDependencies,
   input: Omit<store.NewCheckpoint, 'id' | 'agent_id'>,
 ): Promise<CheckpointRow> {
   const { tenant_id, agent_id } = caller
@@ -59,7 +59,7 @@ export async function readFor(q: Reader, caller: ApprovalCaller, id: string): Pr
 export function decide(
   db: Db,
   caller: AdminCaller | ApprovalCaller,
-  dependencies: Resolving,
+  dependencies: ResolveDependencies,
   id: string,
   status: 'approved' | 'rejected',
   reason: string | null,
@@ -80,7 +80,12 @@ export function decide(
 }
 
 /** By the agent that created it; no callback. Throws CHECKPOINT_NOT_FOUND, FORBIDDEN, CHECKPOINT_ALREADY_RESOLVED. */
-export function cancel(db: Db, caller: AgentCaller, dependencies: Resolving, id: string): Promise<void> {
+export function cancel(
+  db: Db,
+  caller: AgentCaller,
+  dependencies: ResolveDependencies,
+  id: string,
+): Promise<void> {
   const { tenant_id, agent_id } = caller
   return db.write(tenant_id, async (tx) => {
     const cancelled = await store.cancel(tx, tenant_id, id, agent_id)

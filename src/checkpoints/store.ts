@@ -25,7 +25,7 @@ const INSERT = sql<CheckpointRow>(
 
 const FIND = sql<CheckpointRow>('checkpoints.find', `select ${columns} from checkpoints where ${here}`)
 
-// The one statement that settles a checkpoint, whoever asks: approve, reject and timeout race for it.
+// The only statement that settles a checkpoint: approve, reject and timeout race for it.
 const RESOLVE = sql<CheckpointRow>(
   'checkpoints.resolve',
   `update checkpoints
@@ -73,13 +73,13 @@ const LIST = {
 
 function listStatement(
   name: string,
-  walk: ReturnType<typeof ofStatus> | { index: null; order: string; where: string },
+  scan: ReturnType<typeof ofStatus> | { index: null; order: string; where: string },
 ) {
   const texts = ['prompt', 'callback_payload', 'reason', 'title', 'callback_url']
   return sql<CheckpointRow & { bytes: number }>(
     `checkpoints.${name}`,
     `select ${columns}, ${bytesOf(texts)} as bytes from checkpoints where ${inChunk({
-      ...{ table: 'checkpoints', key: 'tenant_id, id', only_read: true, texts, ...walk },
+      ...{ table: 'checkpoints', key: 'tenant_id, id', only_read: true, texts, ...scan },
     })}`,
   )
 }
@@ -143,7 +143,7 @@ export function called(tx: Tx, tenant_id: string, id: string, called: Called) {
   return tx.one(CALLED, { tenant_id, id, ...called, now: tx.now })
 }
 
-/** Removes rows of a tenant that is being purged; answers how many. */
+/** Removes rows of a tenant that is being purged; returns how many. */
 export function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) {
   return tx.run(PURGE, { tenant_id, rows_max, bytes_max })
 }

@@ -21,7 +21,7 @@ export interface Retry {
     code: string
     /** Only when `details.status` is this. */
     status?: string
-    /** The call then answers this, or what this operation reads. */
+    /** The call then returns this, or what this operation reads. */
     answer?: unknown
     read?: string
   }
@@ -50,7 +50,7 @@ export interface CliCommand {
   columns?: readonly string[]
   /** The member of the answer with a new key, which `--save` keeps as a profile. */
   key?: string
-  /** What is printed when the answer is empty; default `deleted`. */
+  /** Printed when the answer is empty; default `deleted`. */
   done?: string
   /** The member of the answer that is printed without `--json`. */
   shows?: string

@@ -1,4 +1,4 @@
-// The dependencies of handlers besides the database. Each takes out only those that it needs.
+// The dependencies of handlers besides the database. Each uses only those that it needs.
 
 import type { Clock, Millis } from '../base/clock.ts'
 import type { KeyedSemaphore } from '../base/keyed-semaphore.ts'
@@ -22,7 +22,7 @@ export interface Secrets {
 /** Bounded memory of keys that were valid at most a second ago. */
 export interface KeyCache {
   get(key: string): { caller: Caller; expires_at: number | null } | null
-  /** Asked before the look-up; what `put` gets must carry it, so that a rotation in between wins. */
+  /** Read before the look-up and passed to `put`, so that a rotation in between wins. */
   generation(): number
   put(key: string, generation: number, caller: Caller, expires_at: number | null): void
   /** Forgets all: called after a commit that ended a key or changed a tenant. */
@@ -31,7 +31,7 @@ export interface KeyCache {
 
 /** Calls of /api in the calendar month. */
 export interface MonthlyCalls {
-  /** Counts one. Throws QUOTA_EXCEEDED at the limit of the plan, which counts none. */
+  /** Counts one. At the limit of the plan throws QUOTA_EXCEEDED and counts none. */
   count(caller: TenantFacts, plans: Plans, now: Millis): Awaitable<void>
   /** The number counted so far, on this node to the call and on others to the second. Not within a transaction. */
   used(tenant_id: string, now: Millis): Promise<number>
@@ -46,7 +46,7 @@ export interface UsageCounts {
 }
 
 export interface Readiness {
-  /** Why no requests should be sent here; null when they may. */
+  /** The reason to send no requests here; null when there is none. */
   reason: string | null
   version: string
   engine: 'sqlite' | 'postgres'
@@ -72,7 +72,7 @@ export interface Counts {
 export interface Urls {
   /** PUBLIC_URL, without a slash at the end. */
   public_url(): string
-  /** Why this URL may not be called, or null. Looks its name up once, for 500 ms at most. */
+  /** The reason that this URL may not be called, or null. Looks its name up once, for 500 ms at most. */
   callbackRefusal(tenant_id: string, url: string): Promise<string | null>
 }
 

@@ -5,13 +5,13 @@ import type { Millis } from '../base/clock.ts'
 import type { Awaitable, Db, Reader, Tx } from '../db/db.ts'
 import type { Migration } from '../db/migrate.ts'
 import type { StoredTable } from '../db/recount.ts'
-import type { NamedRoute, Route } from './route.ts'
+import type { Route } from './route.ts'
 
 /** Plans that the service comes with; a PLANS_FILE may have others. */
 export const plan_names = ['free', 'builder', 'pro', 'enterprise'] as const
 export type PlanName = (typeof plan_names)[number]
 
-/** A number per plan that a feature asks for. `null` is unlimited. */
+/** A limit per plan that a feature declares. `null` is unlimited. */
 export interface PlanLimit {
   /** `kv_keys`: the name in plans, in the quota object and in errors. */
   name: string
@@ -45,7 +45,7 @@ export interface Swept {
 /** Removes rows of a tenant that is being purged, a bounded number a call; returns how many. */
 export type Purge = (tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) => Awaitable<number>
 
-/** The rows that a purge is about: each is locked first in every step, and removed last. */
+/** The rows of purgeable tenants: each is locked first in every step, and removed last. */
 export interface Purgeable {
   due(q: Reader, now: Millis, rows_max: number): Awaitable<{ tenant_id: string }[]>
   /** False when the tenant was restored, or is gone. */
@@ -56,7 +56,7 @@ export interface Purgeable {
 export interface DocsPage {
   /** `kv.md`, in docs/. */
   file: string
-  /** Loaded when a page is first asked for: the start of the service does not wait for it. */
+  /** Loaded at the first request for a page: the start of the service does not wait for it. */
   load(): Promise<{ default: string }>
 }
 
@@ -95,8 +95,8 @@ function isRoute(value: unknown): value is Route {
 }
 
 /**
- * In an order in which every feature comes after those that its rows point to, and otherwise in the given one. Throws for a
- * name that no feature has, and for a circle.
+ * In an order in which every feature comes after those that its rows point to, and otherwise in the given one. Throws
+ * for a name that no feature has, and for a circle.
  */
 export function inOrder(features: readonly Feature[]): Feature[] {
   const by_name = new Map(features.map((feature) => [feature.name, feature]))
@@ -114,4 +114,12 @@ export function inOrder(features: readonly Feature[]): Feature[] {
   }
   for (const feature of features) visit(feature, [])
   return ordered
+}
+
+/** `createAgent`, `listAgents`: the export's name is what clients call it. */
+export interface NamedRoute {
+  name: string
+  route: Route
+  /** The name under which its calls are counted in the usage of a tenant; without it they are not counted. */
+  usage?: string
 }

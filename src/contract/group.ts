@@ -67,7 +67,7 @@ export function dataText(group: Group, status: number, text: string): string {
   return group.wraps_data ? `{"success":${status < 400},"data":${text}}` : text
 }
 
-/** The error envelope of the group; null is that of no route. */
+/** The error envelope of the group; null for a path without a route. */
 export function errorText(
   group: Group | null,
   { code, message, details }: ApiError,

@@ -1,8 +1,9 @@
 // The list of routes as an OpenAPI 3.1 document.
 
 import type { TSchema } from 'typebox'
+import type { NamedRoute } from './feature.ts'
 import { errorRows, errorSchema, type Json, markedErrorSchema, plain, responsesOf } from './responses.ts'
-import type { NamedRoute, Route } from './route.ts'
+import type { Route } from './route.ts'
 
 const security_schemes: Record<string, Json> = {
   admin: { type: 'apiKey', in: 'header', name: 'x-admin-key', description: 'Admin key, svc_adm_…' },

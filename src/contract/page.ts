@@ -1,4 +1,4 @@
-// Keyset pages: one row more than asked for tells whether there is a next one.
+// Keyset pages: one row more than the page holds is read, to see if there is a next page.
 
 import { decodeCursor, encodeCursor, type Position } from '../base/cursor.ts'
 import { invalid } from '../base/errors.ts'
@@ -19,13 +19,13 @@ export const looked_max = limit(
   'pages.looked_at_rows',
   500,
   'rows',
-  'The time that others wait: a page that has looked at so many rows without being full is short, or empty, with a cursor to go on.',
+  'The time that others wait: a page that has looked at so many rows without being full is short, or empty, with a cursor to continue.',
 )
 
 export interface PageRequest {
   /** Rows to read: one more than the page holds. */
   rows_max: number
-  /** Bytes to read: the row that passes this is the last, and tells as much. */
+  /** Bytes to read: the row that passes this is the last, and shows that there are more. */
   bytes_max: number
   /** Where the page before ended; null on the first. */
   after: Position | null
@@ -33,7 +33,7 @@ export interface PageRequest {
 
 type PageContext = Pick<Context<TenantFacts>, 'caller' | 'dependencies' | 'path'>
 
-/** Throws VALIDATION_FAILED for a cursor that this path did not give to this tenant. */
+/** Throws VALIDATION_FAILED for a cursor that was not made for this path and tenant. */
 export function pageRequest(context: PageContext, query: { limit?: number; cursor?: string }): PageRequest {
   const items_max = Math.min(query.limit ?? page_limit_default, page_limit_max)
   const most = { rows_max: items_max + 1, bytes_max: page_bytes_max + 1 }
@@ -56,7 +56,7 @@ interface Found<Row, Item> {
   rows: Row[]
   itemOf: (row: Row) => Item
   positionOf: (row: Row) => Position
-  /** The position from which a look goes on that ended before the page was full; null: it reached the end. */
+  /** The position at which a look ended before the page was full; null when it reached the end. */
   reached?: Position | null
 }
 
@@ -87,7 +87,7 @@ function fitting(rows: { bytes?: number }[], rows_max: number): number {
   return Math.min(rows.length, rows_max)
 }
 
-/** A page that says itself where the next one begins; null: there is none. */
+/** A page with its own position of the next one; null when there is none. */
 export function pageUpTo<Item>(context: PageContext, items: Item[], next: Position | null) {
   return { items, next_cursor: next && encodeCursor(scopeOf(context), next) }
 }

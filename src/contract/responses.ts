@@ -61,7 +61,7 @@ function descriptionOf(status: string, { description }: Declared): string {
   return description ?? descriptions[status] ?? 'Success'
 }
 
-/** Those of every answer, of every success of such a route, and what the route declares. */
+/** The headers of every answer, of every success of such a route, and those that the route declares. */
 function headersOf(route: Route, status: string): Json {
   const text = { schema: { type: 'string' } }
   const is_success = Number(status) === successStatus(route)
@@ -146,7 +146,7 @@ export function errorSchema(): Json {
   }
 }
 
-/** Of groups that mark their errors. */
+/** The envelope in groups that mark their errors. */
 export function markedErrorSchema(): Json {
   return {
     type: 'object',

@@ -34,7 +34,7 @@ export interface Context<C> {
   path(): string
   /** The answer will take up to this long: the connection is kept open meanwhile. */
   extendTimeout(ms: number): void
-  /** Aborted when the client is gone, and nobody will read the answer. */
+  /** Aborted when the client is gone. */
   signal(): AbortSignal
   /** Waits for something else than the database: a heavy read releases its permit meanwhile. */
   pause<T>(waiting: Promise<T>): Promise<T>
@@ -106,12 +106,12 @@ interface Common<A extends readonly CallerKind[], P extends Params, Q extends TO
   replies: Readonly<Record<number, Declared>>
   /** Codes that this route itself answers, beside those that every route of its kind may. */
   errors: readonly ErrorCode[]
-  /** Asked of an admin key even while its tenant waits for deletion. */
+  /** An admin key may call it even while its tenant waits for deletion. */
   while_pending_deletion?: boolean
   /** Every fault of the body is this one code. */
   body_error?: ErrorCode
   destructive?: boolean
-  /** Anybody may call it, so it is limited per address and can be closed. */
+  /** Called without a key, so it is limited per address and can be closed. */
   sign_up?: boolean
   /** Takes the cron secret as Bearer, and nothing else. */
   cron?: boolean
@@ -120,8 +120,8 @@ interface Common<A extends readonly CallerKind[], P extends Params, Q extends TO
   /** Reads rows that are large: of one tenant only a few such requests run at once. */
   heavy?: boolean
   /**
-   * For `raw`, before the body is read: throws when it is not wanted. A large one is worth a statement: then it
-   * answers the tenant whose memory the body takes.
+   * For `raw`, before the body is read: throws when it is not accepted. For a large one it returns the tenant whose
+   * memory the body takes.
    */
   admit?(db: Db, params: { [name: string]: string }, is_large: boolean): Awaitable<string | null>
 }
@@ -148,22 +148,15 @@ interface Creating<A extends readonly CallerKind[], P extends Params, Q extends 
   handle?: never
 }
 
-/** A route with its type arguments forgotten, as the server and the document see it. */
+type AnyInput = Input<Params, TObject, TObject>
+
+/** A route without its type arguments, as the server and the document see it. */
 export interface Route extends Omit<Common<readonly CallerKind[], Params, TObject, TObject>, 'auth'> {
   auth: readonly CallerKind[]
   row?: string
-  handle?: (
-    context: Context<never>,
-    input: Input<Params, TObject, TObject>,
-    raw: RawRequest,
-  ) => Awaitable<unknown>
-  prepare?: (context: Context<never>, input: Input<Params, TObject, TObject>) => Awaitable<unknown>
-  create?: (
-    tx: Tx,
-    context: Context<never>,
-    input: Input<Params, TObject, TObject>,
-    prepared: unknown,
-  ) => Awaitable<unknown>
+  handle?: (context: Context<never>, input: AnyInput, raw: RawRequest) => Awaitable<unknown>
+  prepare?: (context: Context<never>, input: AnyInput) => Awaitable<unknown>
+  create?: (tx: Tx, context: Context<never>, input: AnyInput, prepared: unknown) => Awaitable<unknown>
 }
 
 export function route<
@@ -179,12 +172,4 @@ export function route<
 /** The status of a plain result. */
 export function successStatus(route: Route): number {
   return Number(Object.keys(route.replies)[0])
-}
-
-/** `createAgent`, `listAgents`: the export's name is what clients call it. */
-export interface NamedRoute {
-  name: string
-  route: Route
-  /** The name under which its calls are counted in the usage of a tenant; without it they are not counted. */
-  usage?: string
 }

@@ -76,7 +76,7 @@ export function Text(characters_max: number, description: string, options: objec
   return Type.String({ maxLength: characters_max, description, ...options })
 }
 
-/** What is sent to. The example says what no JSON Schema can: which text is a URL that may be called. */
+/** A URL to send to. The example shows what no JSON Schema can: a URL that may be called. */
 export function Url(description: string) {
   return Text(url_characters_max, description, { examples: ['https://example.com/callbacks'] })
 }
@@ -89,8 +89,8 @@ export function Time(description: string) {
 const id_form = /^[A-Za-z0-9_-]{1,64}$/
 
 /**
- * An id in a path is never checked for form: whatever names nothing gets the unknown-id answer. What could not be
- * an id at all becomes '-', which is none, so that no odd text reaches a database.
+ * An id in a path is never checked for form: a text that names nothing gets the unknown-id answer. A text that could
+ * not be an id at all becomes '-', which is not one, so that no odd text reaches a database.
  */
 export function idParam(description: string): Param {
   return {
@@ -132,7 +132,7 @@ const grace_seconds_max = limit(
   'credentials.grace',
   604_800,
   'seconds',
-  'How long a rotated key may go on working. Past it 400.',
+  'How long a rotated key may keep working. Past it 400.',
 )
 /** Body of every rotate-key. */
 export const RotateBody = Type.Object({

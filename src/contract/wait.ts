@@ -5,7 +5,7 @@ import type { Context } from './route.ts'
 
 /** A wait for something. */
 export interface Wait<T> {
-  /** The name that a change notifies; it holds the tenant, so that nobody is woken by another's. */
+  /** The name that a change notifies; it holds the tenant, so that no change of another wakes it. */
   key: string
   wait_ms: number
   look: () => Promise<T>
@@ -13,8 +13,8 @@ export interface Wait<T> {
 }
 
 /**
- * The result of `look` once `isDone` accepts it, or as it is when the time is over, the client is gone, the node drains,
- * or too many wait already. A change of it has to tell `dependencies.shared.notifier` of `key` after its commit.
+ * The result of `look` once `isDone` accepts it, or as it is when the time is over, the client is gone, the node
+ * drains, or too many wait already. A change must notify `key` of `dependencies.shared.notifier` after its commit.
  */
 export async function waitFor<T>(
   context: Pick<Context<TenantFacts>, 'caller' | 'dependencies' | 'extendTimeout' | 'signal' | 'pause'>,

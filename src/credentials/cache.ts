@@ -1,11 +1,11 @@
-// Keys that were valid a moment ago, so that a hot path asks the database for a key once a second at most.
+// Keys that were valid a moment ago, so that a hot path looks a key up in the database once a second at most.
 
 import type { Clock } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import type { Caller } from '../contract/caller.ts'
 import type { KeyCache } from '../contract/dependencies.ts'
 
-/** Another node may have ended a key: nothing is believed for longer than this. */
+/** Another node may have ended a key: no entry is trusted for longer than this. */
 const fresh_ms = 1_000
 const entries_max = limit(
   'credentials.cache',

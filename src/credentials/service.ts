@@ -11,7 +11,7 @@ export type { Subject } from './store.ts'
 export const purge = store.purge
 export const sweep = store.sweep
 
-/** A new key for a subject that has none. The text is seen once, here. */
+/** A new key for a subject that has none. Its text is returned here alone. */
 export async function issue(tx: Tx, subject: store.Subject): Promise<string> {
   const key = newKey(subject.kind)
   await store.insert(tx, subject, hashKey(key), lastFour(key))
@@ -20,11 +20,11 @@ export async function issue(tx: Tx, subject: store.Subject): Promise<string> {
 
 export interface Rotation {
   key: string
-  /** When the key before stops working; null when it already has. */
+  /** The time at which the previous key stops working; null when it already has. */
   previous_key_expires_at: Millis | null
 }
 
-/** The old key dies with the commit, or after `grace_seconds`; an earlier grace ends either way. */
+/** The old key ends with the commit, or after `grace_seconds`; an earlier grace ends either way. */
 export async function rotate(
   tx: Tx,
   key_cache: KeyCache,
@@ -43,7 +43,7 @@ export async function rotate(
   return { key, previous_key_expires_at }
 }
 
-/** Every key of this subject dies with the commit. */
+/** Every key of this subject ends with the commit. */
 export async function revoke(tx: Tx, key_cache: KeyCache, subject: store.Subject): Promise<void> {
   await store.revoke(tx, subject)
   tx.afterCommit(() => key_cache.clear())

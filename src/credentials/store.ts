@@ -98,7 +98,7 @@ const PURGE = sql(
     where ${inChunk({ ...table, index: null, order: table.key, where: 'tenant_id = :tenant_id' })}`,
 )
 
-/** Removes rows of a tenant that is being purged; answers how many. */
+/** Removes rows of a tenant that is being purged; returns how many. */
 export function purge(tx: Tx, tenant_id: string, rows_max: number) {
   return tx.run(PURGE, { tenant_id, rows_max })
 }

@@ -12,7 +12,7 @@ interface Chunk {
   /** The columns that may be large; with them `:bytes_max` counts as well. */
   texts?: readonly string[]
   where: string
-  /** Rows that others hold are passed over; otherwise they are waited for, unless they are only read. */
+  /** Rows that others hold are skipped; otherwise they are waited for, unless they are only read. */
   skip_locked?: boolean
   only_read?: boolean
 }
@@ -21,7 +21,7 @@ interface Chunk {
  * A condition that holds for the first rows only: `:rows_max` at most, and none after those that come to `:bytes_max`,
  * so that there is always one. The lengths are read without the texts, on both engines.
  *
- * Nothing else may be asked of the rows beside it: with a second condition to choose from, an engine may walk all rows
+ * No other condition on the rows may stand beside it: with a second condition to choose from, an engine may walk all rows
  * of which that one holds, and look for each whether it is in the list.
  */
 export function inChunk(chunk: Chunk): string {

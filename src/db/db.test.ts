@@ -8,7 +8,6 @@ import { migrations } from '../features.ts'
 import {
   bind,
   type Db,
-  DbError,
   type Params,
   runEffects,
   type Statement,
@@ -19,6 +18,7 @@ import {
   unnamed,
 } from './db.ts'
 import { postgresText, render, sqliteText } from './dialect.ts'
+import { DbError } from './errors.ts'
 import { sqlitePath } from './open.ts'
 
 const service_statements = [...statements.values()]

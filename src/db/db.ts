@@ -1,4 +1,4 @@
-// The database as the rest of the service knows it: named statements, reads and durable writes.
+// The database as the service uses it: named statements, reads and durable writes.
 
 import type { Clock, Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
@@ -35,15 +35,15 @@ export interface StoredCounter {
 export interface Tx extends Reader {
   /** Read once when the transaction began; every time in it is this one. */
   readonly now: Millis
-  /** Runs a statement that returns no rows; answers how many rows it changed. */
+  /** Runs a statement that returns no rows; returns the number of rows that it changed. */
   run(statement: Statement, params: Params): Awaitable<number>
   /** Runs once the transaction is durable, and not at all when it fails. */
   afterCommit(effect: () => void): void
-  /** Counts that the tenant stores so many bytes more, or fewer (stored.ts). */
+  /** Adds to the tenant's count of stored bytes; negative when it stores fewer (stored.ts). */
   stores(tenant_id: string, bytes: number): void
   /** The bytes that the tenant stores, this transaction included. `counted`: its counter, read at most a second ago. */
   stored(tenant_id: string, counted: StoredCounter): number
-  /** True when the disk has no room for what grows (disk.ts). Deletes, and what the service must write, go on. */
+  /** True when the disk has no room for what grows (disk.ts). Deletes, and what the service must write, continue. */
   readonly disk_full: boolean
 }
 
@@ -87,7 +87,7 @@ export function turnOf<W extends (tx: never) => unknown>(owner: Owner | W, work?
   return [typeof owner === 'string' ? { key: owner } : owner, work!]
 }
 
-/** A single statement is its tenant's. One that finds out whose something is has a line for each hash that it looks up. */
+/** A single statement is its tenant's. A look-up by hash, which finds the tenant, has a turn of its own for each hash. */
 export function turnOfStatement({ name }: Statement<unknown>, { tenant_id, hash, token_hash }: Params): Turn {
   if (typeof tenant_id === 'string') return { key: tenant_id }
   const looked_up = hash ?? token_hash
@@ -108,15 +108,15 @@ export interface Db extends Reader {
    */
   write<T>(work: (tx: Tx) => Awaitable<T>): Promise<T>
   write<T>(owner: Owner, work: (tx: Tx) => Awaitable<T>): Promise<T>
-  /** The settings that durability rests on, as the engine reports them. */
+  /** The settings that durability depends on, as the engine reports them. */
   durability(): Awaitable<Record<string, string | number>>
   /** The bytes that the tenant stores: its counter, as a read that has just been answered found it, and what waits to be written to it. */
   storedBytes(tenant_id: string, counter: StoredCounter): number
   /** Once a second: writes stored bytes that wait, and looks at the disk. */
   maintain(): Promise<void>
-  /** Why no requests should be sent here although the database answers; null when they may. */
+  /** The reason to send no requests here although the database answers; null when there is none. */
   trouble(): Trouble | null
-  /** Looks through all of it, which may take long: what is damaged, in the engine's words. Throws where it cannot. */
+  /** Checks the whole database, which may take long; returns what is damaged, in the engine's words. Throws where it cannot. */
   faults(): Promise<string[]>
   /** Called with the name of every statement as it runs. For tests and timings. */
   onStatement(listener: ((name: string) => void) | null): void
@@ -124,7 +124,7 @@ export interface Db extends Reader {
   close(): Promise<void>
 }
 
-/** damaged: the file holds what SQLite did not write; nothing is written any more. full: nothing that grows is. */
+/** damaged: the file holds what SQLite did not write; nothing is written any more. full: nothing that grows is written. */
 export interface Trouble {
   kind: 'damaged' | 'full'
   /** A sentence without its first capital and its full stop. */
@@ -162,25 +162,6 @@ export function bind(statement: Statement<unknown>, params: Params): Value[] {
     values[i] = value
   }
   return values
-}
-
-/**
- * unique: a unique index refused the row. busy: a lock or the queue could not be had in time. full: no disk space.
- * lost: the database is away, nothing was done. outcome_unknown: it went away while committing. damaged: the file of the
- * database cannot be read here, or is not written any more because some of it cannot.
- */
-export type DbErrorKind = 'unique' | 'busy' | 'full' | 'lost' | 'outcome_unknown' | 'damaged'
-
-/** A failure of the database that callers distinguish. Everything else is thrown as it came. */
-export class DbError extends Error {
-  override name = 'DbError'
-  constructor(
-    readonly kind: DbErrorKind,
-    message: string,
-    options?: ErrorOptions,
-  ) {
-    super(message, options)
-  }
 }
 
 /** Runs the effects that `afterCommit` collected. An effect that throws is a bug, and must not leave other callers unanswered. */

@@ -1,18 +1,15 @@
 import { describe, expect, test } from 'bun:test'
-import { DbError } from './db.ts'
 import {
-  isIoError,
-  isRetryable,
   olderThan,
   postgres_session,
   render,
   sqlite_pragmas,
   sqliteText,
   tokens,
-  translate,
   unsafePostgres,
   unsafeSqlite,
 } from './dialect.ts'
+import { DbError, isIoError, isRetryable, translate } from './errors.ts'
 
 type Settings = Record<string, string | number>
 

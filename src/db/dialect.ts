@@ -1,7 +1,6 @@
 // Everything that differs between the two engines, on one page.
 
 import { limit } from '../base/limit.ts'
-import { DbError } from './db.ts'
 
 export type Engine = 'sqlite' | 'postgres'
 
@@ -67,7 +66,7 @@ const words: Record<Engine, Record<string, string>> = {
 const log_pages = 4_000
 export const log_bytes = log_pages * (4_096 + 24)
 
-/** How every SQLite connection is set up; the settings that durability depends on are read back and judged by `unsafeSqlite`. */
+/** The set-up of every SQLite connection; the settings that durability depends on are read back and judged by `unsafeSqlite`. */
 export const sqlite_pragmas = [
   'pragma busy_timeout = 5000',
   'pragma journal_mode = wal',
@@ -80,7 +79,7 @@ export const sqlite_pragmas = [
   'pragma temp_store = memory',
 ]
 
-/** How long a caller waits for PostgreSQL. The server ends a statement a little earlier, and a wait for a lock before. */
+/** The time that a caller waits for PostgreSQL. The server ends a statement a little earlier, and a wait for a lock before. */
 export const answer_ms_max = limit(
   'postgres.answer_ms',
   2_800,
@@ -119,48 +118,9 @@ export const postgres_session = {
   default_transaction_isolation: 'read committed',
 }
 
-/** A driver's error as one of ours, or as it came when callers need not distinguish it. */
-export function translate(engine: Engine, error: unknown): unknown {
-  if (!(error instanceof Error)) return error
-  const kind = engine === 'sqlite' ? sqliteKind(error) : postgresKind(error)
-  return kind ? new DbError(kind, error.message, { cause: error }) : error
-}
-
-function sqliteKind(error: Error & { code?: string }): DbError['kind'] | null {
-  const code = error.code ?? ''
-  if (code === 'SQLITE_CONSTRAINT_UNIQUE' || code === 'SQLITE_CONSTRAINT_PRIMARYKEY') return 'unique'
-  if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')) return 'busy'
-  if (code === 'SQLITE_FULL' || code === 'SQLITE_IOERR_SHMSIZE') return 'full' // the index of the log could not grow
-  if (code.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_NOTADB') return 'damaged'
-  return null
-}
-
-/** After one of these nobody knows what is on disk: the process must not go on. */
-export function isIoError(error: unknown): boolean {
-  const code = String((error as { code?: string } | null)?.code ?? '')
-  return code.startsWith('SQLITE_IOERR') && code !== 'SQLITE_IOERR_SHMSIZE'
-}
-
-// PostgreSQL Appendix A, "Error Codes": class 08, 57P0x and 53300 mean that the server cannot be had.
-function postgresKind(error: Error & { code?: string; errno?: string }): DbError['kind'] | null {
-  const state = String(error.errno ?? '')
-  if (state === '23505') return 'unique'
-  if (['55P03', '57014', '40P01', '40001'].includes(state)) return 'busy'
-  if (state === '53100') return 'full'
-  if (/^(08...|57P0[1-5]|53300|25006)$/.test(state)) return 'lost' // 25006: read-only, as after a failover
-  if (/^ERR_POSTGRES_(CONNECTION|IDLE_TIMEOUT|LIFETIME_TIMEOUT)/.test(error.code ?? '')) return 'lost'
-  return null
-}
-
-/** Deadlock or serialization failure: the whole transaction may simply be run again. */
-export function isRetryable(error: unknown): boolean {
-  const from_driver = error instanceof DbError ? error.cause : error
-  return ['40P01', '40001'].includes(String((from_driver as { errno?: string } | null)?.errno))
-}
-
 type Settings = Record<string, string | number>
 
-/** Why this SQLite set-up could lose an acknowledged write, or null when it cannot. */
+/** The reason that this SQLite set-up could lose an acknowledged write, or null when it cannot. */
 export function unsafeSqlite(settings: Settings): string | null {
   if (olderThan(String(settings.sqlite_version), '3.51.3')) {
     return `SQLite ${settings.sqlite_version} has the WAL-reset bug; 3.51.3 or newer is needed`
@@ -173,7 +133,7 @@ export function unsafeSqlite(settings: Settings): string | null {
   return null
 }
 
-/** Why this PostgreSQL set-up could lose an acknowledged write or sort wrongly, or null when it cannot. */
+/** The reason that this PostgreSQL set-up could lose an acknowledged write or sort wrongly, or null when it cannot. */
 export function unsafePostgres(settings: Settings): string | null {
   for (const name of ['fsync', 'full_page_writes']) {
     if (settings[name] !== 'on') return `${name} is ${settings[name]}, not on`

@@ -1,10 +1,11 @@
-// The disk of a SQLite database: a reserve is kept free, so that deletes, sweeps and settling go on when it is full.
+// The disk of a SQLite database: a reserve is kept free, so that deletes, sweeps and settling continue when it is full.
 // Part of the reserve is a file, because other programs fill disks as well: it is released when SQLite finds no room.
 
-import { rmSync, statfsSync, statSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { open as openFile, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { limit } from '../base/limit.ts'
+import { type Space, sizeOf, start_bytes_min } from './space.ts'
 
 const mib = 1_048_576
 
@@ -31,27 +32,8 @@ const reserve_bytes_min = limit(
   'bytes',
   'The least that is kept free on the disk of a SQLite database unless DISK_RESERVE is 0.',
 )
-const start_bytes_min = limit(
-  'db.start_bytes',
-  8 * mib,
-  'bytes',
-  'With less free on the disk the file of the reserve is released before the database is opened.',
-)
 /** The file is written in pieces of this size. */
 const piece_bytes = mib
-
-export interface Space {
-  /** Bytes that this process may still take. */
-  free: number
-  /** Of the whole file system. */
-  total: number
-}
-
-/** The file system that holds this folder. */
-export function spaceOf(folder: string): Space {
-  const { bavail, blocks, bsize } = statfsSync(folder)
-  return { free: bavail * bsize, total: blocks * bsize }
-}
 
 export interface DiskOptions {
   /** Null: by the size of the disk. 0: nothing is reserved. */
@@ -102,7 +84,7 @@ export class Disk {
     this.#grown_since_look += bytes
   }
 
-  /** True when so much grew since the last look that another one is due. */
+  /** True when the database grew enough since the last look that another is due. */
   get look_due(): boolean {
     const enough = Math.max(mib, (this.#reserve_bytes - this.#file_bytes) / 4)
     return this.#reserve_bytes > 0 && this.#grown_since_look > enough
@@ -110,7 +92,7 @@ export class Disk {
 
   /** `reusable`: bytes that the database has free within its files, less what it will still take of the disk. */
   look(reusable: number): void {
-    this.#held = sizeOf(this.#file) // somebody may have removed it
+    this.#held = sizeOf(this.#file) // it may have been removed
     const left = this.free + this.#held + reusable
     this.#grown_since_look = 0
     this.#full = this.#reserve_bytes > 0 && left < this.#reserve_bytes
@@ -122,7 +104,7 @@ export class Disk {
     return this.release()
   }
 
-  /** Gives the file up; false when there is none, or it cannot be removed. Never throws. */
+  /** Removes the file; false when there is none, or it cannot be removed. Never throws. */
   release(): boolean {
     this.#making = false
     removed(this.#unfinished)
@@ -142,7 +124,7 @@ export class Disk {
       await rename(this.#unfinished, this.#file)
       this.#held = this.#file_bytes
     } catch {
-      // No room after all: it is tried again later.
+      // There was no room: it is tried again later.
       removed(this.#unfinished)
     } finally {
       this.#making = false
@@ -166,16 +148,9 @@ function reserveOf(database: string): string {
   return `${database}.reserve`
 }
 
-/** Gives up the reserve of a database that nobody has open. */
+/** Removes the reserve of a database that no process has open. */
 export function releaseReserve(database: string): void {
   removed(reserveOf(database))
-}
-
-/** True when a file beside the database could not be made or written because the disk is full. */
-export function isForWantOfRoom(error: unknown, database: string, space: DiskOptions['space']): boolean {
-  const code = String((error as { code?: string }).code ?? '')
-  if (code === 'ENOSPC' || code === 'SQLITE_FULL') return true
-  return /^SQLITE_(IOERR|CANTOPEN)/.test(code) && space(dirname(database)).free < start_bytes_min
 }
 
 /** True when there is no such file any more. */
@@ -186,11 +161,6 @@ function removed(file: string): boolean {
   } catch {
     return false
   }
-}
-
-/** 0 when there is none. */
-export function sizeOf(file: string): number {
-  return statSync(file, { throwIfNoEntry: false })?.size ?? 0
 }
 
 /** Bytes that no file system stores in fewer. They need not be hard to guess (Marsaglia's xorshift32). */
@@ -204,17 +174,4 @@ function noise(bytes: number): Uint8Array {
     words[i] = state
   }
   return new Uint8Array(words.buffer)
-}
-
-/** Why the database at this path cannot be opened: one line that names the file and says what to do about it. */
-export function explained(error: unknown, path: string): unknown {
-  const code = String((error as { code?: string }).code ?? '')
-  const message = (error as Error).message
-  if (/^SQLITE_(READONLY|CANTOPEN|PERM)|^E(ACCES|ROFS|PERM)$/.test(code))
-    return new Error(`cannot write to ${path}: ${message}`)
-  if (code === 'SQLITE_NOTADB')
-    return new Error(`${path} is not a SQLite database, or its first page is damaged`)
-  if (isForWantOfRoom(error, path, spaceOf))
-    return new Error(`the disk of ${path} is full: make room and start again (${message})`)
-  return code.startsWith('SQLITE_') ? new Error(`cannot open ${path}: ${message} (${code})`) : error
 }

@@ -2,8 +2,9 @@
 
 import { hashOf } from '../base/keys.ts'
 import { limit } from '../base/limit.ts'
-import { type Db, DbError, type Reader, type Turn, type Tx, unnamed } from './db.ts'
+import { type Db, type Reader, type Turn, type Tx, unnamed } from './db.ts'
 import { render } from './dialect.ts'
+import { DbError } from './errors.ts'
 
 /** A step of the schema. A released one is never edited: a test holds its hash. */
 export interface Migration {
@@ -47,12 +48,12 @@ const KEEP = unnamed(
 /** An index on a large table takes its time. */
 const migration_turn: Turn = { key: 'migration', ms_max: null }
 
-/** How often a node asks again while another one migrates; each try waits for the lock's own time-out. */
+/** The times that a node tries again while another one migrates; each try waits for the lock's own time-out. */
 const tries_max = limit(
   'db.migration_tries',
   30,
   'attempts',
-  'How often a node asks again while another one migrates. Past it the service does not start.',
+  'How often a node tries again while another one migrates. Past it the service does not start.',
 )
 
 /** Returns the schema version that now holds, the number of migrations. Throws when the database was made by other code. */

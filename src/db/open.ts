@@ -9,7 +9,7 @@ import { openSqlite } from './sqlite.ts'
 
 export interface OpenOptions {
   clock: Clock
-  /** PostgreSQL: whether now is the database's. */
+  /** PostgreSQL: true to take the time from the database. */
   database_time?: boolean
   onFatal: (error: unknown) => void
   /** SQLite: see there. */

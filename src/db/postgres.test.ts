@@ -4,7 +4,8 @@ import { startCrashCluster, type Tap, type Wire, wireTo } from '../../test/suppo
 import { onPostgres } from '../../test/support/databases.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
 import { randomFrom } from '../../test/support/random.ts'
-import { type Db, DbError, type Statement, type Tx, unnamed, upkeep } from './db.ts'
+import { type Db, type Statement, type Tx, unnamed, upkeep } from './db.ts'
+import { DbError } from './errors.ts'
 import { openPostgres } from './postgres.ts'
 
 const stress_seconds = 30

@@ -2,14 +2,12 @@
 // postgres.js could replace it.
 
 import { SQL } from 'bun'
-import type { Clock, Millis } from '../base/clock.ts'
-import { FairQueue, type Place } from '../base/fair.ts'
+import type { Clock } from '../base/clock.ts'
+import { FairQueue } from '../base/fair.ts'
 import { limit } from '../base/limit.ts'
 import {
   type Awaitable,
-  bind,
   type Db,
-  DbError,
   type Owner,
   type Params,
   type Reader,
@@ -23,17 +21,20 @@ import {
   turnOfStatement,
   upkeep,
 } from './db.ts'
-import {
-  answer_ms_max,
-  isRetryable,
-  olderThan,
-  postgres_session,
-  postgresText,
-  translate,
-  unsafePostgres,
-} from './dialect.ts'
+import { answer_ms_max, olderThan, postgres_session, unsafePostgres } from './dialect.ts'
+import { DbError, isRetryable, translate } from './errors.ts'
+import { LateCount } from './late-count.ts'
 import { DatabaseClock } from './postgres-clock.ts'
-import { type Changes, LateCount, StoredBytes } from './stored.ts'
+import {
+  abandoned,
+  type Call,
+  PostgresTx,
+  Queries,
+  type Runner,
+  silent,
+  type Traffic,
+} from './postgres-queries.ts'
+import { StoredBytes } from './stored.ts'
 
 /** Bun.SQL before this mixed up prepared statements and transactions (oven-sh/bun 30494, 32004, 33985). */
 const bun_least = '1.4.5'
@@ -82,7 +83,7 @@ const silent_looks_max = limit(
   'postgres.silent_looks',
   12,
   'attempts',
-  'Looks in a row, four a second, at which PostgreSQL has answered nothing although it was asked; then the connections are made again.',
+  'Looks in a row, four a second, at which PostgreSQL has answered nothing although statements were sent; then the connections are opened again.',
 )
 
 export interface PostgresOptions {
@@ -110,30 +111,9 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
   }
 }
 
-/** The common part of the pool and of a transaction's connection. */
-interface Runner {
-  unsafe(text: string, values: unknown[]): PromiseLike<unknown>
-}
-
-/** A statement of a turn that may take longer than a request may take as long. */
+/** Lets the statements of a turn run as long as the turn may. */
 async function allowTime(connection: Runner, ms_max: number | null): Promise<void> {
   await connection.unsafe(`set local statement_timeout = ${ms_max ?? 0}`, [])
-}
-
-/** Options of every statement. */
-interface Traffic {
-  listener: ((name: string) => void) | null
-  /** How often the server has answered anything at all. */
-  answers: number
-}
-
-/** A statement or transaction from its arrival to its end. */
-interface Call {
-  place: Place
-  /** Nobody waits for it any more. */
-  abandoned: boolean
-  /** COMMIT was sent. */
-  committing: boolean
 }
 
 class PostgresDb implements Db {
@@ -147,7 +127,7 @@ class PostgresDb implements Db {
   readonly #stored: StoredBytes
   readonly #queue: FairQueue
   /** Calls of requests that hold a connection. */
-  #asking = 0
+  #requests_running = 0
   /** Calls that have not ended. */
   #under_way = 0
   #onIdle: () => void = () => {}
@@ -177,7 +157,7 @@ class PostgresDb implements Db {
     this.#watch = this.#watched()
   }
 
-  /** Asks the time for the first time. */
+  /** Reads the time of the database for the first time. */
   async begin(): Promise<void> {
     await this.#database_clock?.begin()
   }
@@ -205,7 +185,7 @@ class PostgresDb implements Db {
     return this.#write(turn, work, null)
   }
 
-  /** `waiting`: tenants whose stored bytes are written whatever they are. */
+  /** `waiting`: tenants whose stored bytes are written, however few. */
   #write<T>(turn: Turn, work: (tx: Tx) => Awaitable<T>, waiting: readonly string[] | null): Promise<T> {
     return this.#guarded(turn, async (call) => {
       for (let tries = 1; ; tries++) {
@@ -274,7 +254,7 @@ class PostgresDb implements Db {
     throw new Error('PostgreSQL is checked with its own tools: pg_amcheck, and data checksums')
   }
 
-  /** Counts that cannot be written wait on; the others are written all the same. Throws the last failure. */
+  /** Counts that cannot be written keep waiting; the others are written. Throws the last failure. */
   async maintain(): Promise<void> {
     const waiting = this.#stored.waiting()
     let failure: unknown = null
@@ -316,12 +296,12 @@ class PostgresDb implements Db {
 
   async #act<T>(call: Call, { ms_max }: Turn, action: (call: Call) => Promise<T>): Promise<T> {
     if (call.place.turn) await call.place.turn
-    const asks = ms_max === undefined ? 1 : 0
-    this.#asking += asks
+    const counted = ms_max === undefined ? 1 : 0
+    this.#requests_running += counted
     try {
       return await action(call)
     } finally {
-      this.#asking -= asks
+      this.#requests_running -= counted
       this.#queue.leave(call.place)
     }
   }
@@ -336,22 +316,22 @@ class PostgresDb implements Db {
   }
 
   /**
-   * A server that says nothing at all keeps its connections open, and callers that ask through them wait for ever. They are
-   * given up, which ends what runs on them, and others are opened.
+   * A server that says nothing at all keeps its connections open, and callers that use them wait for ever. The pool
+   * is closed, which ends what runs on it, and another is opened.
    */
   #watched(): Timer {
     let silent_looks = 0
     let answers = 0
     const watch = setInterval(() => {
-      const is_silent = this.#asking > 0 && this.#traffic.answers === answers
+      const is_silent = this.#requests_running > 0 && this.#traffic.answers === answers
       answers = this.#traffic.answers
       silent_looks = is_silent ? silent_looks + 1 : 0
       if (silent_looks < silent_looks_max || this.#closed) return
       silent_looks = 0
-      const given_up = this.#pool
+      const silent_pool = this.#pool
       this.#pool = this.#openPool()
       this.#queries = new Queries(this.#pool, this.#traffic)
-      given_up.close({ timeout: 0 }).catch(() => {})
+      silent_pool.close({ timeout: 0 }).catch(() => {})
     }, watch_ms)
     watch.unref()
     return watch
@@ -392,100 +372,5 @@ class PostgresDb implements Db {
     const timer = setTimeout(resolve, close_timeout_seconds * 1_000)
     await promise
     clearTimeout(timer)
-  }
-}
-
-const silent = 'the database does not answer'
-
-function abandoned(): DbError {
-  return new DbError('lost', silent)
-}
-
-class Queries implements Reader {
-  constructor(
-    private readonly runner: Runner,
-    private readonly traffic: Traffic,
-  ) {}
-
-  async one<Row>(statement: Statement<Row>, params: Params): Promise<Row | null> {
-    const [row] = await this.all(statement, params)
-    return row ?? null
-  }
-
-  async all<Row>(statement: Statement<Row>, params: Params): Promise<Row[]> {
-    const rows = (await this.query(statement, params)) as Record<string, unknown>[]
-    for (const row of rows) numbersOf(row)
-    return rows as Row[]
-  }
-
-  protected async query(statement: Statement<unknown>, params: Params): Promise<unknown> {
-    this.traffic.listener?.(statement.name)
-    try {
-      const answer = await this.runner.unsafe(textOf(statement), bind(statement, params))
-      this.traffic.answers += 1
-      return answer
-    } catch (error) {
-      const known = translate('postgres', error)
-      if (!(known instanceof DbError && known.kind === 'lost')) this.traffic.answers += 1
-      throw known
-    }
-  }
-}
-
-const texts = new WeakMap<Statement<unknown>, string>()
-
-function textOf(statement: Statement<unknown>): string {
-  let text = texts.get(statement)
-  if (text === undefined) {
-    text = postgresText(statement.text)
-    texts.set(statement, text)
-  }
-  return text
-}
-
-/** Every integer of ours is bigint in PostgreSQL and stays below 2^53. */
-function numbersOf(row: Record<string, unknown>): void {
-  for (const name in row) {
-    const value = row[name]
-    if (typeof value === 'bigint') row[name] = Number(value)
-  }
-}
-
-class PostgresTx extends Queries implements Tx {
-  finished = false
-  readonly disk_full = false
-
-  constructor(
-    connection: Runner,
-    traffic: Traffic,
-    private readonly call: Call,
-    readonly now: Millis,
-    private readonly effects: (() => void)[],
-    private readonly known: StoredBytes,
-    private readonly changes: Changes,
-  ) {
-    super(connection, traffic)
-  }
-
-  async run(statement: Statement, params: Params): Promise<number> {
-    return ((await this.query(statement, params)) as { count: number }).count
-  }
-
-  afterCommit(effect: () => void): void {
-    this.effects.push(effect)
-  }
-
-  stores(tenant_id: string, bytes: number): void {
-    this.changes.add(tenant_id, bytes)
-  }
-
-  stored(tenant_id: string, counted: StoredCounter): number {
-    return this.known.of(tenant_id, counted) + this.changes.of(tenant_id)
-  }
-
-  protected override async query(statement: Statement<unknown>, params: Params): Promise<unknown> {
-    if (this.finished) throw new Error(`${statement.name} on a finished transaction`)
-    if (this.call.abandoned) throw abandoned()
-    return super.query(statement, params)
   }
 }

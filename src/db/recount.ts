@@ -1,4 +1,4 @@
-// Counts again what a tenant stores: the tables and texts that features declare are what storage_bytes means.
+// Counts what a tenant stores from its rows: the tables and texts that features declare are what storage_bytes means.
 
 import { limit } from '../base/limit.ts'
 import { type Db, type Reader, type Statement, sql, type Turn } from './db.ts'
@@ -77,9 +77,9 @@ async function countAll(q: Reader, tables: Recounted, tenant_id: string): Promis
 const turn: Turn = { key: 'recount', ms_max: null }
 
 /**
- * Puts a tenant's counter right; writes may go on meanwhile. Counter and rows are read in one state of the database, and
- * the counter changes by the difference. On PostgreSQL what nodes have not written yet makes it that much wrong.
- * Answers what the counter was off by.
+ * Puts a tenant's counter right; writes may continue meanwhile. Counter and rows are read in one state of the database,
+ * and the counter changes by the difference. On PostgreSQL it is wrong by what nodes have not written yet. Returns the
+ * error of the counter.
  */
 export async function recount(db: Db, tables: Recounted, tenant_id: string): Promise<number> {
   await db.write(turn, (tx) => tx.run(MAKE, { tenant_id }))
@@ -91,7 +91,7 @@ export async function recount(db: Db, tables: Recounted, tenant_id: string): Pro
   return missing
 }
 
-/** One after the other; one that fails is reported, and the others are counted all the same. Returns how many failed. */
+/** One after the other; one that fails is reported, and the others are counted. Returns how many failed. */
 export async function recountEach<Tenant extends { tenant_id: string }>(
   db: Db,
   tables: Recounted,

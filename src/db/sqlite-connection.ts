@@ -2,8 +2,9 @@
 
 import { constants, Database, type Statement as Prepared } from 'bun:sqlite'
 import { limit } from '../base/limit.ts'
-import { bind, DbError, type Params, type Reader, type Statement, type Value } from './db.ts'
-import { sqlite_pragmas, sqliteText, translate } from './dialect.ts'
+import { bind, type Params, type Reader, type Statement, type Value } from './db.ts'
+import { sqlite_pragmas, sqliteText } from './dialect.ts'
+import { DbError, translate } from './errors.ts'
 
 const checkpoint_characters = limit(
   'sqlite.checkpoint_characters',
@@ -128,7 +129,7 @@ export class Connection implements Reader {
 
 /**
  * Taking and releasing SQLite's read lock is half the cost of a small read, so the reads of one turn of the event loop
- * share it. Whoever commits ends the turn before: what is acknowledged is seen by every read that begins after it, and
+ * share it. A commit first ends the turn: what is acknowledged is seen by every read that begins after it, and
  * the log can be checkpointed.
  */
 export class TurnConnection extends Connection {

@@ -4,8 +4,9 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, w
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { TestClock } from '../../test/support/clock.ts'
-import { type Db, DbError, type Tx, unnamed } from './db.ts'
+import { type Db, type Tx, unnamed } from './db.ts'
 import { log_bytes, sqlite_pragmas } from './dialect.ts'
+import { DbError } from './errors.ts'
 import { openSqlite, type SqliteOptions } from './sqlite.ts'
 
 const CREATE = unnamed(

@@ -1,8 +1,8 @@
 // SQLite driver with group commit: writes queue, and once per turn of the event loop the queue runs as one
-// transaction with one COMMIT, which is one fsync. Only then is anybody answered. That makes a durable write
+// transaction with one COMMIT, which is one fsync. Only then are the callers answered. That makes a durable write
 // cost little more than a relaxed one.
 
-import { Database } from 'bun:sqlite'
+import type { Database } from 'bun:sqlite'
 import { existsSync, mkdirSync, realpathSync, statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Clock, Millis } from '../base/clock.ts'
@@ -10,7 +10,6 @@ import { limit } from '../base/limit.ts'
 import {
   type Awaitable,
   type Db,
-  DbError,
   type Owner,
   type Params,
   type Reader,
@@ -22,17 +21,12 @@ import {
   type Tx,
   turnOf,
 } from './db.ts'
-import { isIoError, log_bytes, translate, unsafeSqlite } from './dialect.ts'
-import {
-  Disk,
-  type DiskOptions,
-  explained,
-  isForWantOfRoom,
-  releaseReserve,
-  sizeOf,
-  spaceOf,
-} from './disk.ts'
+import { log_bytes, unsafeSqlite } from './dialect.ts'
+import { Disk, type DiskOptions } from './disk.ts'
+import { DbError, isIoError, translate } from './errors.ts'
+import { explained, sizeOf, spaceOf } from './space.ts'
 import { Connection, TurnConnection } from './sqlite-connection.ts'
+import { lockInRoom } from './sqlite-lock.ts'
 import { SqliteTx } from './sqlite-tx.ts'
 import { add, Changes, StoredBytes } from './stored.ts'
 
@@ -43,15 +37,15 @@ const queue_max = limit(
   'Bounds the writes that wait for a commit; a tenant may have as many as there is room left for, so one alone has half. Past it a write is refused as UNAVAILABLE.',
 )
 
-/** A larger file is not looked through at the start, which would take long. */
+/** A larger file is not checked at the start, which would take long. */
 const checked_bytes_max = limit(
   'db.checked_bytes',
   1_073_741_824,
   'bytes',
-  'A SQLite file up to this size is looked through at every start; `npm run admin -- check` looks through any, and at more.',
+  'A SQLite file up to this size is checked at every start; `npm run admin -- check` checks a file of any size, and more thoroughly.',
 )
 
-const faults_told_max = limit(
+const faults_listed_max = limit(
   'db.faults_listed',
   100,
   'rows',
@@ -64,9 +58,9 @@ export interface SqliteOptions {
   exclusive: boolean
   /** The disk failed under a write: the process must stop serving and exit. */
   onFatal: (error: unknown) => void
-  /** Called once, when some of the file is found to be damaged. Reads go on as far as they can, writes do not. */
+  /** Called once, when some of the file is found to be damaged. Reads continue as far as they can, writes do not. */
   onDamaged?: (error: unknown) => void
-  /** How much room the disk has could not be found out: what was known before holds until the next look. */
+  /** Called when the room on the disk is unknown: the last known state holds until the next look. */
   onDiskUnknown?: (error: unknown) => void
   disk?: Partial<DiskOptions>
 }
@@ -98,35 +92,6 @@ export function openSqlite(path: string, options: SqliteOptions): Db {
   }
 }
 
-/** On a full disk the reserve makes the room that even the lock needs. A lock that is held needs none. */
-function lockInRoom(file: string, space: DiskOptions['space']): Database {
-  try {
-    return lockFile(`${file}.lock`)
-  } catch (error) {
-    if (!isForWantOfRoom(error, file, space)) throw error
-    releaseReserve(file)
-    return lockFile(`${file}.lock`)
-  }
-}
-
-/**
- * One server per file. The lock is an exclusive transaction on a small database beside it, so the kernel gives it
- * up when the process dies, however it dies.
- */
-function lockFile(path: string): Database {
-  const lock = new Database(path, { create: true })
-  try {
-    lock.run('pragma busy_timeout = 0')
-    lock.run('pragma journal_mode = delete')
-    lock.run('begin exclusive')
-    return lock
-  } catch (error) {
-    lock.close()
-    const held = String((error as { code?: string }).code).startsWith('SQLITE_BUSY')
-    throw held ? new Error(`another process has this database open (${path})`) : error
-  }
-}
-
 class SqliteDb implements Db {
   readonly engine = 'sqlite'
   readonly #path: string
@@ -150,7 +115,7 @@ class SqliteDb implements Db {
   readonly #snapshot: Connection
   #reads: Promise<unknown> = Promise.resolve()
   #queue: Job[] = []
-  /** How many of the queue are whose. */
+  /** Writes in the queue by owner. */
   readonly #queued = new Map<string, number>()
   readonly #queued_of_group = new Map<string, number>()
   #flushing: Promise<void> | null = null
@@ -183,12 +148,12 @@ class SqliteDb implements Db {
       connection.onDamaged = (error) => this.#foundDamaged(error)
     }
     if (options.exclusive) this.#checkQuickly()
-    if (options.exclusive && !this.#damaged) this.#mustWrite()
+    if (options.exclusive && !this.#damaged) this.#requireWritable()
     if (disk) disk.look(this.#reusableBytes())
   }
 
-  /** A file that can be read and not written would be found out by the first request. */
-  #mustWrite(): void {
+  /** Finds a file that can be read and not written now, rather than at the first request. */
+  #requireWritable(): void {
     this.#writer.exec('begin immediate')
     try {
       this.#writer.exec(`pragma user_version = ${this.#writer.value('pragma user_version')}`)
@@ -237,7 +202,7 @@ class SqliteDb implements Db {
 
   async faults(): Promise<string[]> {
     try {
-      const found = this.#reader.values(`pragma integrity_check(${faults_told_max})`)
+      const found = this.#reader.values(`pragma integrity_check(${faults_listed_max})`)
       return found.length === 1 && found[0] === 'ok' ? [] : found.map(String)
     } catch (error) {
       if (translate('sqlite', error) instanceof DbError) return [(error as Error).message]
@@ -428,7 +393,7 @@ class SqliteDb implements Db {
     }
   }
 
-  /** One statement for each tenant, however many of its writes share the commit. Answers the counters. */
+  /** One statement for each tenant, however many of its writes share the commit. Returns the counters. */
   async #count(changes: Changes): Promise<Map<string, StoredCounter | null>> {
     const counters = new Map<string, StoredCounter | null>()
     for (const [tenant_id, bytes] of changes.all()) {
@@ -437,7 +402,7 @@ class SqliteDb implements Db {
     return counters
   }
 
-  /** Nothing of this batch was kept, or nobody knows. */
+  /** Nothing of this batch was kept, or that is unknown. */
   #abandon(jobs: Job[], error: unknown): void {
     const io_error = isIoError(error)
     const reason = io_error
@@ -491,7 +456,7 @@ function settle(job: Job, outcome: Outcome): void {
   job.resolve(outcome.value)
 }
 
-/** The transaction as a whole cannot go on after these. */
+/** True for an error after which the transaction as a whole cannot continue. */
 function fatal(error: unknown): boolean {
   return isIoError(error) || (error instanceof DbError && (error.kind === 'full' || error.kind === 'damaged'))
 }

@@ -11,8 +11,9 @@ import { schedule_job } from '../schedules/jobs.ts'
 import { secretsUnder } from '../secrets/service.ts'
 import * as tenants from '../tenants/service.ts'
 import { type Db, type Reader, type StoredCounter, type Turn, unnamed } from './db.ts'
+import { LateCount } from './late-count.ts'
 import { recount, recountEach } from './recount.ts'
-import { LateCount, rowBytes, StoredBytes } from './stored.ts'
+import { rowBytes, StoredBytes } from './stored.ts'
 
 const kib = 1_024
 const COUNTER = unnamed<StoredCounter>(

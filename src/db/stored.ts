@@ -1,4 +1,4 @@
-// How many bytes each tenant stores. A transaction says by how much it changes that; the driver adds it to the tenant's
+// The bytes that each tenant stores. A transaction says by how much it changes them; the driver adds it to the tenant's
 // counter. SQLite writes the sum of a commit within that commit, so that it is exact. On PostgreSQL that would make all
 // writes of a tenant wait for one row: there a node keeps sums in memory and writes them once a second, and as soon as
 // one has grown large.
@@ -22,7 +22,7 @@ export function textBytes(text: string | null): number {
   return text === null ? 0 : Buffer.byteLength(text)
 }
 
-/** The sum of what statements answer for the rows they changed or removed. */
+/** The sum of the bytes of rows that a statement changed or removed. */
 export function bytesOf(rows: readonly { bytes: number }[]): number {
   return rows.reduce((sum, { bytes }) => sum + bytes, 0)
 }
@@ -34,18 +34,18 @@ const ADD = sql<StoredCounter>(
    returning used, writes`,
 )
 
-/** Adds to the tenant's counter, which does not fall below 0; answers it, null when the tenant has none. */
+/** Adds to the tenant's counter, which does not fall below 0; returns it, null when the tenant has no counter. */
 export function add(tx: Pick<Tx, 'one'>, tenant_id: string, bytes: number): Awaitable<StoredCounter | null> {
   return tx.one(ADD, { tenant_id, bytes })
 }
 
-/** How long a counter that this process wrote is remembered: a look at it may be a second old. */
+/** The time for which a counter that this process wrote is remembered: a look at it may be a second old. */
 const remembered_ms = 2 * second_ms
 const entries_max = limit(
   'storage.tenants_remembered',
   10_000,
   'entries',
-  'Tenants whose stored bytes a node remembers; past it those with nothing unwritten are read again when asked for.',
+  'Tenants whose stored bytes a node remembers; past it those with nothing unwritten are read again when they are needed.',
 )
 
 /** Committed bytes on their way to the counter. */
@@ -100,12 +100,12 @@ export class StoredBytes {
     return [...this.#entries].filter(([, { unwritten }]) => unwritten !== 0).map(([tenant_id]) => tenant_id)
   }
 
-  /** Committed, to be written later. */
+  /** Keeps a committed change, to be written later. */
   keep(tenant_id: string, bytes: number): void {
     this.#entryOf(tenant_id).unwritten += bytes
   }
 
-  /** The waiting bytes are on their way: `written` or `failed` must follow. */
+  /** Marks the waiting bytes as being written: `written` or `failed` must follow. */
   take(tenant_id: string): Flight {
     const entry = this.#entryOf(tenant_id)
     const flight = { bytes: entry.unwritten, writes: null }
@@ -114,7 +114,7 @@ export class StoredBytes {
     return flight
   }
 
-  /** The counter was written and is this; null: nobody knows. */
+  /** The counter was written and is this; null when that is unknown. */
   written(tenant_id: string, flight: Flight, counter: StoredCounter | null): void {
     this.#entryOf(tenant_id).flights.delete(flight)
     this.know(tenant_id, counter)
@@ -142,13 +142,13 @@ export class StoredBytes {
   #entryOf(tenant_id: string): Entry {
     const found = this.#entries.get(tenant_id)
     if (found) return found
-    if (this.#entries.size >= entries_max) this.#forgetIdle()
+    if (this.#entries.size >= entries_max) this.#removeIdle()
     const made = { known: null, known_at: 0, unwritten: 0, flights: new Set<Flight>() }
     this.#entries.set(tenant_id, made)
     return made
   }
 
-  #forgetIdle(): void {
+  #removeIdle(): void {
     for (const [tenant_id, entry] of this.#entries) {
       const is_known = entry.known !== null && this.#isRemembered(entry)
       if (entry.unwritten === 0 && entry.flights.size === 0 && !is_known) this.#entries.delete(tenant_id)
@@ -162,11 +162,11 @@ const nothing: [string, number][] = []
 export class Changes {
   /** Made when it is needed: most writes of a busy service change no length. */
   #bytes: Map<string, number> | null = null
-  /** Of all tenants, what grew. */
+  /** The bytes by which tenants grew. */
   grown = 0
 
   add(tenant_id: string, bytes: number): void {
-    if (bytes === 0 || tenant_id === '') return // nobody's: the Idempotency-Key of a sign-up
+    if (bytes === 0 || tenant_id === '') return // no tenant's: the Idempotency-Key of a sign-up
     this.#bytes ??= new Map()
     this.#bytes.set(tenant_id, this.of(tenant_id) + bytes)
     if (bytes > 0) this.grown += bytes
@@ -183,80 +183,4 @@ export class Changes {
   of(tenant_id: string): number {
     return this.#bytes?.get(tenant_id) ?? 0
   }
-}
-
-const unwritten_bytes_max = limit(
-  'storage.unwritten_bytes',
-  262_144,
-  'bytes',
-  'On PostgreSQL: what a node may have counted for a tenant and not yet written to its counter, and so what a node that is killed may lose of the count.',
-)
-
-/** The changes of one transaction, while sums are kept in memory. */
-export class LateCount {
-  readonly changes = new Changes()
-  readonly #written: { tenant_id: string; flight: Flight; counter: StoredCounter | null }[] = []
-
-  constructor(private readonly stored: StoredBytes) {}
-
-  /** Last in the transaction: writes the sums that have grown large. In one order, so that no two wait for each other. */
-  async write(tx: Pick<Tx, 'one'>): Promise<void> {
-    for (const [tenant_id, bytes] of [...this.changes.all()].sort(byTenant)) {
-      const waiting = this.stored.unwritten(tenant_id) + bytes
-      if (Math.abs(waiting) < unwritten_bytes_max) continue
-      await this.#writeOne(tx, tenant_id, bytes)
-    }
-  }
-
-  /** The same for all that waits. */
-  async writeWaiting(tx: Pick<Tx, 'one'>, tenant_ids: readonly string[]): Promise<void> {
-    for (const tenant_id of tenant_ids.toSorted()) await this.#writeOne(tx, tenant_id, 0)
-  }
-
-  async #writeOne(tx: Pick<Tx, 'one'>, tenant_id: string, bytes: number): Promise<void> {
-    const flight = this.stored.take(tenant_id)
-    const written = { tenant_id, flight, counter: null as StoredCounter | null }
-    this.#written.push(written)
-    written.counter = await add(tx, tenant_id, flight.bytes + bytes)
-    flight.writes = written.counter?.writes ?? null
-  }
-
-  /** Not committed after all: the next writes of these counters take the same numbers. */
-  rollBack(): void {
-    for (const { flight } of this.#written) flight.writes = null
-  }
-
-  committed(): void {
-    const written = new Set(this.#written.map(({ tenant_id }) => tenant_id))
-    for (const { tenant_id, flight, counter } of this.#written)
-      this.stored.written(tenant_id, flight, counter)
-    for (const [tenant_id, bytes] of this.changes.all()) {
-      if (!written.has(tenant_id) && bytes !== 0) this.stored.keep(tenant_id, bytes)
-    }
-  }
-
-  /**
-   * `unknown`: it may have been committed after all. Then what was removed is counted and what grew is not, whichever of
-   * the two is true: better too few bytes than too many, which would refuse what there is room for. A recount puts it
-   * right.
-   */
-  failed(unknown: boolean): void {
-    const written = new Set(this.#written.map(({ tenant_id }) => tenant_id))
-    for (const { tenant_id, flight } of this.#written) {
-      if (!unknown) {
-        this.stored.failed(tenant_id, flight)
-        continue
-      }
-      this.stored.written(tenant_id, flight, null)
-      this.stored.keep(tenant_id, Math.min(0, flight.bytes))
-    }
-    if (!unknown) return
-    for (const [tenant_id, bytes] of this.changes.all()) {
-      if (!written.has(tenant_id) && bytes < 0) this.stored.keep(tenant_id, bytes)
-    }
-  }
-}
-
-function byTenant([one]: [string, number], [other]: [string, number]): number {
-  return one < other ? -1 : 1
 }

@@ -156,7 +156,7 @@ forEachService('Dead letters', (service) => {
       ['no payload', '{"error":"e"}', ['/payload']],
       ['no error', '{"payload":1}', ['/error']],
       ['null as error', '{"payload":1,"error":null}', ['/error']],
-      ['an error that is no text', '{"payload":1,"error":{"m":1}}', ['/error']],
+      ['an error that is not a text', '{"payload":1,"error":{"m":1}}', ['/error']],
       ['an error with NUL', '{"payload":1,"error":"a\\u0000b"}', ['/error']],
       ['an error with half a surrogate pair', '{"payload":1,"error":"\\ud800"}', ['/error']],
       ['nothing', '{}', ['/error', '/payload']],
@@ -333,9 +333,9 @@ forEachService('Dead letters', (service) => {
       expect((await service.ask('POST', '/v1/dlq/claim', { key: other.api_key })).status).toBe(204)
 
       service.clock.advance(1)
-      const lapsed = { ...item, claims: 1, updated_at: first.updated_at }
-      expect((await read(service, other, item.id)).body).toEqual(lapsed)
-      const { payload: _, ...listed } = lapsed
+      const expired = { ...item, claims: 1, updated_at: first.updated_at }
+      expect((await read(service, other, item.id)).body).toEqual(expired)
+      const { payload: _, ...listed } = expired
       for (const query of ['', '?status=failed']) {
         const list = await service.ask('GET', `/v1/dlq${query}`, { key: tenant.admin_key })
         expect(list.body).toEqual({ items: [listed], next_cursor: null })
@@ -346,7 +346,7 @@ forEachService('Dead letters', (service) => {
       expect(second.body.lock_token).not.toBe(first.lock_token)
     })
 
-    test('of a lapsed item shuts out the token of the claim before, also of the same agent', async () => {
+    test('of an expired item shuts out the token of the claim before, also of the same agent', async () => {
       const tenant = await service.signUp()
       const item = await capture(service, tenant, { lock_seconds: 10 })
       const { lock_token } = (await move(service, tenant, item.id, 'claim')).body
@@ -418,7 +418,7 @@ forEachService('Dead letters', (service) => {
   })
 
   describe('POST /v1/dlq/claim', () => {
-    test('takes the oldest claimable item, lapsed ones among them; 204 when there is none', async () => {
+    test('takes the oldest claimable item, expired ones among them; 204 when there is none', async () => {
       const tenant = await service.signUp()
       const claim = (body?: object) =>
         service.ask('POST', '/v1/dlq/claim', { key: tenant.api_key, ...(body && { body }) })
@@ -630,13 +630,13 @@ forEachService('Dead letters', (service) => {
       }
     })
 
-    test.each(['failed', 'lapsed', 'archived'] as const)(
+    test.each(['failed', 'expired', 'archived'] as const)(
       'of a %s item is INVALID_STATE, whatever the token',
       async (situation) => {
         const tenant = await service.signUp()
         const { id } = await capture(service, tenant, { lock_seconds: 10 })
         const { lock_token } = (await move(service, tenant, id, 'claim')).body
-        if (situation === 'lapsed') service.clock.advance(10_000)
+        if (situation === 'expired') service.clock.advance(10_000)
         else await move(service, tenant, id, situation === 'failed' ? 'release' : 'fail')
         const status = situation === 'archived' ? 'archived' : 'failed'
         for (const token of [lock_token, 'lck_other', '']) {
@@ -822,7 +822,7 @@ forEachService(
       expect(await used(tenant)).toEqual({ used: before - freed, limit })
     })
 
-    test('a lapsed lock frees nothing, and deleting the item frees one', async () => {
+    test('an expired lock frees nothing, and deleting the item frees one', async () => {
       const tenant = await service.signUp()
       const { id } = await itemIn(service, tenant, 'claimed')
       service.clock.advance(300_000)

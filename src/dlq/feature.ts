@@ -1,11 +1,13 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
+import * as claims from './claim-routes.ts'
 import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
-import { purge, sweep } from './service.ts'
+import { sweep } from './sweep.ts'
+import { purge } from './sweep-store.ts'
 
 export const dlq: Feature = {
   name: 'dlq',
-  routes: routesOf(routes),
+  routes: routesOf({ ...routes, ...claims }),
   usage: 'dlq',
   quotas: [{ name: 'dlq_items', defaults: { free: 500, builder: 5_000, pro: 50_000, enterprise: null } }],
   migrations: [{ name: 'dlq/0001', text: schema }],

@@ -1,4 +1,4 @@
-// What a dead letter may do. No imports from db or http.
+// A dead letter: its statuses and moves. No imports from db or http.
 
 import './errors.ts'
 import { day_ms, type Millis } from '../base/clock.ts'
@@ -44,7 +44,7 @@ export interface ItemRow {
   lock_seconds: number
   locked_by: string | null
   locked_until: Millis | null
-  /** SHA-256 of what the claim answered. */
+  /** SHA-256 of the token that the claim answered. */
   lock_token_hash: string | null
   claims: number
   created_at: Millis
@@ -52,32 +52,32 @@ export interface ItemRow {
   resolved_at: Millis | null
 }
 
-/** An item with the token of its lock in clear, which only whoever has it can show. */
+/** An item with the token of its lock in clear, which only the holder of the lock can send. */
 export interface HeldItem extends ItemRow {
   lock_token: string | null
 }
 
-/** The item as everybody sees it at `now`: a lock that has run out is no lock, and the item is failed again. */
+/** The item as it is shown at `now`: an expired lock is not a lock, and the item is failed again. */
 export function seenAt(item: ItemRow, now: Millis): ItemRow {
-  const lapsed = item.status === 'claimed' && item.locked_until !== null && item.locked_until <= now
-  return lapsed
+  const expired = item.status === 'claimed' && item.locked_until !== null && item.locked_until <= now
+  return expired
     ? { ...item, status: 'failed', locked_by: null, locked_until: null, lock_token_hash: null }
     : item
 }
 
-/** Whether the item counts against dlq_items. */
+/** True when the item counts against dlq_items. */
 export function isOpen(status: DlqStatus): boolean {
   return status === 'failed' || status === 'claimed'
 }
 
-/** Why a claim changed no row. */
+/** The reason for which a claim changed no row. */
 export function claimRefusal(item: ItemRow | null): ApiError {
   if (!item) return new ApiError('DLQ_NOT_FOUND')
   if (item.status === 'claimed') return new ApiError('ALREADY_CLAIMED')
   return new ApiError('INVALID_STATE', { details: { status: item.status } })
 }
 
-/** Why an extend, release, fail or resolve changed no row: not claimed comes before not held. */
+/** The reason for which an extend, release, fail or resolve changed no row: not claimed comes before not held. */
 export function moveRefusal(item: ItemRow | null, verb: 'extend' | 'release' | 'fail' | 'resolve'): ApiError {
   if (!item) return new ApiError('DLQ_NOT_FOUND')
   const allowed = (moves[verb].from as readonly DlqStatus[]).includes(item.status)

@@ -7,8 +7,10 @@ import { hashKey } from '../base/keys.ts'
 import type { AgentCaller } from '../contract/caller.ts'
 import type { Db, Tx } from '../db/db.ts'
 import * as quotas from '../quotas/service.ts'
-import * as dlq from './service.ts'
+import * as claims from './claims.ts'
 import * as store from './store.ts'
+import { sweep } from './sweep.ts'
+import { releaseExpired, sweepEnded } from './sweep-store.ts'
 
 forEachDatabase('Dead letters', (databases) => {
   let bench: Bench
@@ -85,8 +87,8 @@ forEachDatabase('Dead letters', (databases) => {
     ['was claimed again by the same agent', claimedBy('agent-one'), undefined, 'done'],
   ]
   const verbs = [
-    ['release', dlq.release],
-    ['fail', dlq.fail],
+    ['release', claims.release],
+    ['fail', claims.fail],
   ] as const
   test.each(verbs.flatMap(([name, verb]) => races.map((race) => [name, ...race, verb] as const)))(
     '%s of an item that %s at that very moment is judged by what it is then',
@@ -110,13 +112,13 @@ forEachDatabase('Dead letters', (databases) => {
     [
       'locks that have run out',
       "update dlq_items set status = 'claimed', locked_until = 5 where tenant_id = :tenant_id",
-      (tx, ...of) => store.releaseLapsed(tx, ...of),
+      (tx, ...of) => releaseExpired(tx, ...of),
       "status = 'claimed'",
     ],
     [
       'items that ended',
       "update dlq_items set status = 'archived', updated_at = 5 where tenant_id = :tenant_id",
-      async (tx, tenant_id, ...bounds) => (await store.sweepEnded(tx, tenant_id, 5, ...bounds)).length,
+      async (tx, tenant_id, ...bounds) => (await sweepEnded(tx, tenant_id, 5, ...bounds)).length,
       "status = 'archived'",
     ],
   ]
@@ -157,7 +159,7 @@ forEachDatabase('Dead letters', (databases) => {
     const now = bench.clock.now()
     const steps = []
     for (let step = 0; step < 3; step++) {
-      const { more } = await dlq.sweep(bench.db, now)
+      const { more } = await sweep(bench.db, now)
       steps.push([more, (await idsOf(tenant_id)).length])
     }
     expect(steps).toEqual([

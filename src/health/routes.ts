@@ -1,4 +1,4 @@
-// /livez, /readyz and /openapi.json: for operators and their tools. No key is asked for.
+// /livez, /readyz and /openapi.json: for operators and their tools, without a key.
 
 import { Type } from 'typebox'
 import { ApiError } from '../base/errors.ts'
@@ -13,7 +13,7 @@ export const livez = route({
   method: 'GET',
   path: '/livez',
   tag,
-  summary: 'Whether the process answers; asks nothing else',
+  summary: 'Check that the process answers, and nothing else',
   sdk: { name: 'health.live' },
   auth: [],
   replies: { 200: { body: Shape('Liveness', { status: Type.Literal('alive') }) } },
@@ -26,8 +26,7 @@ export const readyz = route({
   method: 'GET',
   path: '/readyz',
   tag,
-  summary:
-    'Whether requests should be sent here: the database answers, the schema is right, no drain has begun',
+  summary: 'Check that the database answers, the schema is right and no drain has begun',
   sdk: { name: 'health.ready' },
   cli: {
     usage: 'health',

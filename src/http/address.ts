@@ -1,4 +1,4 @@
-// Which address a request comes from.
+// The address that a request comes from.
 
 import ipaddr from 'ipaddr.js'
 
@@ -9,7 +9,7 @@ export function parseRanges(text: string): Range[] {
   return text.split(',').map((part) => {
     const item = part.trim()
     const host = item.split('/', 1)[0]!
-    // ipaddr.js also reads 10, 127.1 and 0x7f.1, which nobody means here.
+    // ipaddr.js also reads 10, 127.1 and 0x7f.1, which are not meant here.
     if (!ipaddr.IPv4.isValidFourPartDecimal(host) && !ipaddr.IPv6.isValid(host))
       throw new Error(`no address: ${item}`)
     if (item !== host) return ipaddr.parseCIDR(item) as Range
@@ -19,8 +19,8 @@ export function parseRanges(text: string): Range[] {
 }
 
 /**
- * The peer itself, unless it is a trusted proxy: then the last address of X-Forwarded-For that is none. A header
- * from anybody else is not believed. In its normal spelling, whatever was sent.
+ * The peer itself, unless it is a trusted proxy: then the last address of X-Forwarded-For that is not one. A
+ * header from any other peer is not trusted. In its normal spelling.
  */
 export function clientAddress(peer: string, forwarded_for: string | null, trusted: readonly Range[]): string {
   let client = normalAddress(peer) ?? peer
@@ -36,7 +36,8 @@ export function clientAddress(peer: string, forwarded_for: string | null, truste
 
 /**
  * The one spelling of an address: an IPv4 address, also one that IPv6 carries, in four decimals, an IPv6 address as in
- * RFC 5952, both without port, brackets and zone. Null for whatever is no address, such as 0313.0.113.11 or 127.1.
+ * RFC 5952, both without port, brackets and zone. Null for a text that is not an address, such as 0313.0.113.11 or
+ * 127.1.
  */
 export function normalAddress(text: string): string | null {
   if (normal_ipv4.test(text)) return text
@@ -63,7 +64,7 @@ export interface Networks {
   provider: string
 }
 
-/** Of an address in its normal spelling; what is none is a client of its own. */
+/** The networks of an address in its normal spelling; any other text is a client of its own. */
 export function networksOf(address: string): Networks {
   if (!address.includes(':')) {
     const [first, second, third] = address.split('.')
@@ -78,7 +79,7 @@ export function networksOf(address: string): Networks {
   return { client: prefix(64), site: prefix(48), provider: prefix(32) }
 }
 
-/** Whom a limit per client counts: the address, or the /64 of IPv6. `address` in its normal spelling. */
+/** The client that a limit counts: the address, or the /64 of IPv6. `address` in its normal spelling. */
 export function clientKey(address: string): string {
   return address.includes(':') ? networksOf(address).client : address
 }
@@ -87,4 +88,22 @@ function isTrusted(address: string, trusted: readonly Range[]): boolean {
   if (!ipaddr.isValid(address)) return false
   const parsed = ipaddr.process(address)
   return trusted.some(([range, bits]) => parsed.kind() === range.kind() && parsed.match(range as never, bits))
+}
+
+/** Where a client on this machine finds a server that listens on every address. */
+export function reachable(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1'
+  return host === '::' ? '::1' : host
+}
+
+export function bracketed(host: string): string {
+  return host.includes(':') ? `[${host}]` : host
+}
+
+export function unbracketed(host: string): string {
+  return host.replace(/^\[|\]$/g, '')
+}
+
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host)
 }

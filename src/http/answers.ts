@@ -4,7 +4,7 @@ import { ApiError, type ErrorCode } from '../base/errors.ts'
 import { encode } from '../contract/encode.ts'
 import { dataText, errorText, type Group } from '../contract/group.ts'
 import { Reply, Streamed } from '../contract/route.ts'
-import { DbError } from '../db/db.ts'
+import { DbError } from '../db/errors.ts'
 import type { Exchange } from './exchange.ts'
 import { isLarge, LargeAnswer, type Outgoing } from './outgoing.ts'
 

@@ -1,4 +1,4 @@
-// Headers -> Caller. The key says who is asking; nothing else does.
+// The caller of a request. The key alone says who it is.
 
 import type { Millis } from '../base/clock.ts'
 import { ApiError, invalid } from '../base/errors.ts'
@@ -21,8 +21,8 @@ interface Presented {
 export type Refusal = 'no_key' | 'bad_key'
 
 /**
- * The caller, or why there is none; at once for a key that was valid a moment ago. Throws VALIDATION_FAILED when two
- * different keys of ours are sent at once.
+ * The caller, or the reason that there is none; at once for a key that was valid a moment ago. Throws VALIDATION_FAILED
+ * when two different keys of ours are sent at once.
  */
 export function authenticate(
   { db, dependencies }: Pick<ServerOptions, 'db' | 'dependencies'>,
@@ -78,13 +78,13 @@ function agentIdAgrees(headers: Headers, agent_id: string, id_needed: boolean): 
   return sent === null ? !id_needed : sent === agent_id
 }
 
-/** The cron secret as Bearer; whatever else is sent is not looked at. Throws UNAUTHORIZED. */
+/** Requires the cron secret as Bearer; other headers do not count. Throws UNAUTHORIZED. */
 export function requireCron(headers: Headers, cron_secret: string): void {
   const sent = /^bearer +(.+)$/i.exec(headers.get('authorization') ?? '')?.[1] ?? ''
   if (sent === '' || !equalBytes(digestOf(sent), digestOf(cron_secret))) throw new ApiError('UNAUTHORIZED')
 }
 
-/** Equal lengths, so that the comparison tells nothing of the secret's. */
+/** Compares hashes, which have equal lengths, so that the time shows nothing of the secret's length. */
 function digestOf(text: string): Uint8Array {
   return Buffer.from(hashKey(text))
 }

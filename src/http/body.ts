@@ -4,11 +4,23 @@ import type { Static, TObject, TSchema } from 'typebox'
 import type { Validator } from 'typebox/compile'
 import { parseTime } from '../base/clock.ts'
 import { ApiError, type Issue, invalid } from '../base/errors.ts'
-import { decodeUtf8, type Members, scanObject } from '../base/json.ts'
-import { RawJson } from '../contract/schemas.ts'
 import type { IgnoredNames } from './ignored.ts'
+import {
+  type AnyJsonMember,
+  isFarTooLong,
+  isPlainText,
+  type Marks,
+  membersOf,
+  not_plain,
+  percentDecoded,
+  type Read,
+  readAnyJson,
+  readTyped,
+  splitPair,
+  tooLong,
+} from './members.ts'
 
-/** `application/json`, `*+json`, `text/plain` or nothing; no encoding but identity. Throws UNSUPPORTED_MEDIA_TYPE. */
+/** Accepts `application/json`, `*+json`, `text/plain` or nothing, without an encoding. Throws UNSUPPORTED_MEDIA_TYPE. */
 export function requireJson(headers: Headers): void {
   const type = headers.get('content-type')
   if (type !== null && type !== 'application/json' && !isJsonType(type))
@@ -33,17 +45,6 @@ async function compiler() {
   const [{ Compile }, formats] = await Promise.all([import('typebox/compile'), import('typebox/format')])
   formats.Set('date-time', (text) => parseTime(text) !== null)
   return Compile
-}
-
-/** A body or query, as far as it was read. */
-interface Read {
-  value: Record<string, unknown>
-  issues: Issue[]
-}
-
-interface AnyJsonMember {
-  bytes_max: number
-  object_only: boolean
 }
 
 /** Reads the body or query of a route, by its schema. */
@@ -134,106 +135,11 @@ export class Reader<S extends TObject> {
   }
 }
 
-interface Marks {
-  'x-trim'?: boolean
-  'x-any-json'?: 'any' | 'object'
-  'x-bytes-max'?: number
-}
-
-const not_plain = 'must be well-formed text without NUL'
-
-function membersOf(bytes: Uint8Array, isWanted: (name: string) => boolean): Members {
-  const text = decodeUtf8(bytes)
-  if (text === null) throw new ApiError('INVALID_JSON')
-  const scan = scanObject(text, isWanted)
-  if (scan.ok) return scan.members
-  if (scan.why === 'syntax') throw new ApiError('INVALID_JSON')
-  throw invalid({
-    path: '',
-    message: scan.why === 'depth' ? 'is nested deeper than 64 levels' : 'must be an object',
-  })
-}
-
-function readAnyJson(
-  { value, issues }: Read,
-  name: string,
-  text: string,
-  { bytes_max, object_only }: AnyJsonMember,
-): void {
-  if (object_only && text === 'null') return
-  if (object_only && text[0] !== '{') {
-    issues.push({ path: `/${name}`, message: 'must be an object' })
-    return
-  }
-  if (text.length * 3 > bytes_max && Buffer.byteLength(text) > bytes_max)
-    throw new ApiError('PAYLOAD_TOO_LARGE')
-  value[name] = new RawJson(text)
-}
-
-function readTyped(
-  { value, issues }: Read,
-  name: string,
-  text: string,
-  schema: Marks & { maxLength?: number },
-): void {
-  const parsed: unknown = JSON.parse(text)
-  if (parsed === null) return // in an optional field null counts as absent; a required one is then missing
-  if (typeof parsed === 'string' && !isPlainText(parsed)) {
-    issues.push({ path: `/${name}`, message: not_plain })
-    return
-  }
-  const bytes_max = schema['x-bytes-max']
-  if (bytes_max !== undefined && typeof parsed === 'string' && Buffer.byteLength(parsed) > bytes_max) {
-    throw new ApiError('PAYLOAD_TOO_LARGE')
-  }
-  if (typeof parsed === 'string' && isFarTooLong(parsed, schema)) {
-    issues.push({ path: `/${name}`, message: tooLong(schema) })
-    return
-  }
-  value[name] = schema['x-trim'] && typeof parsed === 'string' ? parsed.trim() : parsed
-}
-
-/**
- * Longer than `maxLength` allows however it is counted, a character being two units at most: refused before a
- * pattern or a format reads a megabyte of it.
- */
-function isFarTooLong(
-  text: string,
-  { maxLength, 'x-trim': trimmed }: Marks & { maxLength?: number },
-): boolean {
-  return maxLength !== undefined && (trimmed ? text.trim() : text).length > 2 * maxLength
-}
-
-function tooLong({ maxLength }: { maxLength?: number }): string {
-  return `must not have more than ${maxLength} characters`
-}
-
-/** No NUL, which PostgreSQL refuses, and no lone surrogate, which UTF-8 cannot hold. */
-function isPlainText(text: string): boolean {
-  return text.isWellFormed() && !text.includes('\0')
-}
-
 /** An integer as people write one; 60.0 is one. */
 const integer_form = /^-?\d+(\.0+)?$/
 
 /** As JSON writes a number (RFC 8259 section 6). */
 const number_form = /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/
-
-function splitPair(pair: string): [name: string, raw: string] {
-  const at = pair.indexOf('=')
-  return at === -1
-    ? [percentDecoded(pair) ?? '', '']
-    : [percentDecoded(pair.slice(0, at)) ?? '', pair.slice(at + 1)]
-}
-
-/** application/x-www-form-urlencoded (WHATWG URL), but strict: null for a bad escape or bytes that are not UTF-8. */
-function percentDecoded(raw: string): string | null {
-  try {
-    return decodeURIComponent(raw.replaceAll('+', ' '))
-  } catch {
-    return null
-  }
-}
 
 function issuesOf(validator: Validator, value: unknown, pathOf: (name: string) => string): Issue[] {
   return validator.Errors(value).flatMap((error) => {

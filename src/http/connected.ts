@@ -14,8 +14,8 @@ import {
 } from '../db/db.ts'
 
 /**
- * Bun closes a connection without an answer when another request comes before the answer, and when what follows the
- * last chunk of a body is none of what may follow it. It has seen that before the transaction begins if it came at
+ * Bun closes a connection without an answer when another request comes before the answer, and when the last chunk of a
+ * body is followed by something that may not follow it. It has seen that before the transaction begins if it came at
  * once with the request: then there is no effect either.
  */
 export class ConnectedDb implements Db {
@@ -47,7 +47,7 @@ export class ConnectedDb implements Db {
     return this.db.read(...turnOf(owner, work))
   }
 
-  /** Throws REQUEST_TIMEOUT, which nobody reads, when the connection has ended before the transaction begins. */
+  /** Throws REQUEST_TIMEOUT when the connection has ended before the transaction begins. */
   write<T>(owner: Owner | ((tx: Tx) => Awaitable<T>), work?: (tx: Tx) => Awaitable<T>): Promise<T> {
     if (typeof owner === 'function') return this.db.write((tx) => this.#run(tx, owner))
     return this.db.write(owner, (tx) => this.#run(tx, work!))

@@ -6,7 +6,7 @@ const allowed =
   'Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, MCP-Protocol-Version, X-Admin-Key, X-Agent-Id, X-Api-Key, X-Approval-Key, X-Request-Id, X-Waystation-Mode'
 const preflight_seconds = 600
 
-/** Adds to an answer what its origin may see. `allow` is given for a known path, whose preflight says its methods. */
+/** Adds the headers that let its origin read an answer. `allow` is given for a known path, whose preflight says its methods. */
 export function corsHeaders(
   origins: readonly string[],
   request: Headers,

@@ -1,16 +1,17 @@
-// Large answers, sent in pieces, as fast as the client reads: between two pieces the event loop has a turn, and nothing is
-// sent, or made, for a client that is gone.
+// Large answers, sent in pieces, as fast as the client reads: between two pieces the event loop has a turn, and nothing
+// is sent, or made, for a client that is gone.
 
 import { Turns } from '../base/event-loop.ts'
 import { limit } from '../base/limit.ts'
-import { type Hold, type MemoryBudget, outOfMemory } from '../base/memory.ts'
-import { type Body, close, type LargeAnswer, piece_bytes_max, pieces } from './outgoing.ts'
+import { type MemoryBudget, outOfMemory } from '../base/memory.ts'
+import { type Asked, Delivery } from './delivery.ts'
+import { close, type LargeAnswer, piece_bytes_max } from './outgoing.ts'
 
 const sent_bytes_a_turn_max = limit(
   'http.sent_bytes_a_turn',
   8 * piece_bytes_max,
   'bytes',
-  'Pieces of large answers that are sent in one turn of the event loop; the others wait, so that small answers need not.',
+  'Pieces of large answers that are sent in one turn of the event loop; the others wait, so that small answers do not.',
 )
 
 export const sending_of_address_max = limit(
@@ -34,22 +35,6 @@ const room_wait_ms_max = limit(
   'How long the next part of an answer, or the answer to a write, waits for room; then it is broken off.',
 )
 
-const room_looked_for_ms = 50
-
-/** The request that an answer is for. */
-export interface Asked {
-  request: Request
-  /** Of the client, behind trusted proxies. */
-  address: string
-  tenant_id: string | null
-  /** Bun closes the connection when the client takes nothing for this long. */
-  closeAfter(seconds: number): void
-  /** The answer could not be made to its end. */
-  onBroken(error: unknown): void
-  /** Called once: the answer was sent, or never will be. */
-  onEnd(): void
-}
-
 export class Deliveries {
   readonly #turns = new Turns(sent_bytes_a_turn_max / piece_bytes_max)
   readonly #of_address = new Map<string, number>()
@@ -66,8 +51,9 @@ export class Deliveries {
   }
 
   /**
-   * The response that Bun sends; `onEnd` is called whatever becomes of it. Throws UNAVAILABLE to a safe method when there
-   * is no room; any other has had its effect, so its answer waits for room, and is broken off when there is none for long.
+   * The response that Bun sends; `onEnd` is called in any case. Throws UNAVAILABLE to a safe method when
+   * there is no room; any other has had its effect, so its answer waits for room, and is broken off when there is none
+   * for long.
    */
   send(answer: LargeAnswer, asked: Asked): Response {
     const { status, headers, body } = answer
@@ -120,124 +106,8 @@ function headOf({ status, headers, body }: LargeAnswer): Response {
   return new Response(new ReadableStream(), { status, headers })
 }
 
-/** The bytes in memory for this answer alone from its start. Bytes are shared between all who ask for them. */
+/** The bytes in memory for this answer alone from its start. A `Uint8Array` is shared between answers. */
 function heldBytes(body: LargeAnswer['body']): number {
   if (typeof body === 'string') return Buffer.byteLength(body)
   return body instanceof Uint8Array ? piece_bytes_max : 0
-}
-
-/** Shared by the deliveries of a node. */
-interface Means {
-  memory: MemoryBudget
-  turns: Turns
-  wait_ms_max: number
-}
-
-/** One answer on its way. */
-class Delivery {
-  readonly #hold: Hold
-  #controller: ReadableStreamDefaultController<Uint8Array> | null = null
-  #has_ended = false
-  /** Bytes of the part that is being sent, when the rest is not in memory yet. */
-  #part_bytes = 0
-  #leave = () => {}
-  /** Null once there was room. */
-  #enter: (() => boolean) | null = null
-  readonly #pieces: AsyncGenerator<Uint8Array, void>
-  readonly #stop = () => this.#break()
-
-  constructor(
-    private readonly means: Means,
-    private readonly body: LargeAnswer['body'],
-    private readonly asked: Asked,
-  ) {
-    this.#pieces = pieces(body, (part) => this.#countPart(part))
-    const { address, tenant_id } = asked
-    this.#hold = means.memory.hold({ address, tenant_id }, () => {
-      this.#break()
-      asked.closeAfter(1)
-    })
-  }
-
-  /** False when there is no room in the memory budget. */
-  count(bytes: number): boolean {
-    return this.#hold.grow(bytes)
-  }
-
-  /** Nothing is sent until `enter` answers true. */
-  enterLater(enter: () => boolean): void {
-    this.#enter = enter
-  }
-
-  onLeave(leave: () => void): void {
-    this.#leave = leave
-  }
-
-  stream(): ReadableStream<Uint8Array> {
-    const { signal } = this.asked.request
-    if (signal.aborted) this.end()
-    else if (!this.#has_ended) signal.addEventListener('abort', this.#stop, { once: true })
-    return new ReadableStream<Uint8Array>(
-      {
-        start: (controller) => {
-          this.#controller = controller
-        },
-        pull: () => this.#sendNext(),
-        cancel: () => this.end(),
-      },
-      { highWaterMark: 0 },
-    )
-  }
-
-  end(): void {
-    if (this.#has_ended) return
-    this.#has_ended = true
-    this.asked.request.signal.removeEventListener('abort', this.#stop)
-    this.#hold.release()
-    this.#leave()
-    this.asked.onEnd()
-    close(this.body)
-  }
-
-  /** Called when Bun has handed the piece before to the operating system. */
-  async #sendNext(): Promise<void> {
-    this.#hold.progress()
-    await this.means.turns.next()
-    if (this.#has_ended) return this.#break()
-    try {
-      if (this.#enter) await this.#untilRoom(this.#enter)
-      this.#enter = null
-      const { done, value } = await this.#pieces.next()
-      if (this.#has_ended) return this.#break()
-      if (done) {
-        this.end()
-        this.#controller!.close()
-      } else this.#controller!.enqueue(value)
-    } catch (error) {
-      this.asked.onBroken(error)
-      this.#break()
-    }
-  }
-
-  async #countPart(part: Body): Promise<void> {
-    this.#hold.shrink(this.#part_bytes)
-    this.#part_bytes = Buffer.byteLength(part)
-    await this.#untilRoom(() => this.#hold.grow(this.#part_bytes))
-  }
-
-  /** Others are being sent, or are cut off. Throws UNAVAILABLE when there is no room for long. */
-  async #untilRoom(take: () => boolean): Promise<void> {
-    for (let waited_ms = 0; !this.#has_ended; waited_ms += room_looked_for_ms) {
-      if (take()) return
-      if (waited_ms >= this.means.wait_ms_max) break
-      await new Promise((resolve) => setTimeout(resolve, room_looked_for_ms))
-    }
-    throw outOfMemory()
-  }
-
-  /** The client gets an answer that visibly has no end. */
-  #break(): void {
-    this.end()
-    this.#controller?.error(new Error('the answer was broken off'))
-  }
 }

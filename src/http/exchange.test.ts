@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test'
 import type { BunRequest } from 'bun'
 import { TestClock } from '../../test/support/clock.ts'
-import { HeavyReads, type Permit } from '../base/heavy-reads.ts'
+import type { Permit } from '../base/heavy-read.ts'
+import { HeavyReads } from '../base/heavy-reads.ts'
 import { type Connection, Exchange, type Running } from './exchange.ts'
 import { responseOf } from './frame.ts'
 

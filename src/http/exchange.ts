@@ -4,7 +4,8 @@ import type { BunRequest, Server } from 'bun'
 import type { Clock, Millis } from '../base/clock.ts'
 import { ApiError, invalid } from '../base/errors.ts'
 import type { TurnBudget } from '../base/event-loop.ts'
-import type { HeavyReads, Permit } from '../base/heavy-reads.ts'
+import type { Permit } from '../base/heavy-read.ts'
+import type { HeavyReads } from '../base/heavy-reads.ts'
 import { newId } from '../base/ids.ts'
 import { limit } from '../base/limit.ts'
 import type { Caller } from '../contract/caller.ts'
@@ -60,16 +61,16 @@ export interface Connection extends Pick<Server<undefined>, 'requestIP' | 'timeo
 
 export type Handler = (request: BunRequest, server: Connection) => Promise<Response>
 
-/** A request, and what is known of it so far; also when what follows fails. */
+/** A request, and what is known of it so far, also after a failure. */
 export class Exchange {
   readonly now: Millis
   readonly request_id: string
   caller: Caller | null = null
   /** The memory that its body takes. */
   upload: Upload | null = null
-  /** The names in its body that its route does not know. */
+  /** Names in its body that its route does not know. */
   ignored: IgnoredNames | null = null
-  /** Of a heavy read, until its answer was sent. */
+  /** The permit of a heavy read, until its answer was sent. */
   permit: Permit | null = null
   /** The connection may be idle for longer than usual until the answer is there. */
   is_extended = false
@@ -106,7 +107,7 @@ export class Exchange {
     this.counted_client = client
   }
 
-  /** Takes up the body. Throws UNAVAILABLE when there is no room for a large one. */
+  /** Begins to count the body. Throws UNAVAILABLE when there is no room for a large one. */
   expectBody(): void {
     this.upload = new Upload(this.request, this.options.dependencies.shared.memory, () =>
       clientKey(this.address),
@@ -119,7 +120,7 @@ export class Exchange {
     this.server.timeout(this.request, Math.ceil(ms / 1_000) + extension_margin_seconds)
   }
 
-  /** The answer is there, maybe long before the connection's time is over. */
+  /** Ends the longer time of the connection once the answer is there. */
   settle(): void {
     this.upload?.release()
     if (this.counted_client !== null) this.options.under_way.leave(this.counted_client)
@@ -141,7 +142,7 @@ export function requireOneHost(headers: Headers): void {
     throw invalid({ path: 'header.Host', message: 'was sent more than once' })
 }
 
-/** Nothing is done for a client that went away meanwhile: nobody reads the answer. */
+/** Throws REQUEST_TIMEOUT when the client has left: nothing is done for it. */
 export async function untilNextTurn(waiting: Promise<void>, { signal }: Request): Promise<void> {
   await waiting
   if (signal.aborted) throw new ApiError('REQUEST_TIMEOUT')

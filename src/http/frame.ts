@@ -1,4 +1,4 @@
-// The frame around every request, of a route or of a page: whatever its answer does, there is one response, and
+// The frame around every request, of a route or of a page: whatever happens, there is one response, and
 // everything that was held for the request is released.
 
 import type { Method } from '../contract/route.ts'
@@ -38,7 +38,7 @@ export async function respond(served: Served, exchange: Exchange): Promise<Respo
 export function responseOf(failing: Failing, exchange: Exchange, answered: Outgoing): Response {
   const { outer } = exchange.server
   if (outer) {
-    // The outer request sends the result, and may have asked for more than one.
+    // The outer request sends the result, and may have needed more than one.
     if (exchange.permit) {
       outer.permit?.release()
       outer.permit = exchange.permit
@@ -64,7 +64,7 @@ function sent(failing: Failing, exchange: Exchange, answered: LargeAnswer): Resp
   })
 }
 
-/** Only what is known to be harmless: the route's pattern, never a path, a header or a body. */
+/** Logs only what is known to be harmless: the route's pattern, never a path, a header or a body. */
 function logRequest({ path }: Failing, exchange: Exchange, { status }: Response): void {
   const { options, request, request_id, now } = exchange
   const duration_ms = options.clock.now() - now

@@ -1,8 +1,9 @@
 // Every route and page as handlers for Bun.
 
 import { TurnBudget } from '../base/event-loop.ts'
+import type { NamedRoute } from '../contract/feature.ts'
 import type { Group } from '../contract/group.ts'
-import type { Method, NamedRoute } from '../contract/route.ts'
+import type { Method } from '../contract/route.ts'
 import { Exchange, type Handler, type Running, type ServerOptions } from './exchange.ts'
 import { respond, type Served } from './frame.ts'
 import { forKnownHosts, unroutedForKnownHosts } from './host.ts'
@@ -75,7 +76,7 @@ function servedRoute(prepared: Prepared, usage: string | null): Served {
   }
 }
 
-/** A person who looks at the usage with the admin key would otherwise see mostly that. */
+/** Calls that read the usage are not counted: an admin who looks at it would otherwise see mostly them. */
 function isCounted({ caller, request: { method } }: Exchange): boolean {
   return caller !== null && (caller.kind !== 'admin' || (method !== 'GET' && method !== 'HEAD'))
 }

@@ -1,6 +1,6 @@
 // Reads of large rows, under a permit of the tenant.
 
-import type { Permit } from '../base/heavy-reads.ts'
+import type { Permit } from '../base/heavy-read.ts'
 import { type Context, type Input, type Route, Streamed } from '../contract/route.ts'
 import type { Exchange } from './exchange.ts'
 import { no_raw } from './input.ts'

@@ -1,4 +1,4 @@
-// By which names a service that only this machine can reach may be asked.
+// The names under which a service that only this machine can reach may be called.
 
 import { ApiError } from '../base/errors.ts'
 import type { Group } from '../contract/group.ts'
@@ -47,7 +47,7 @@ function unknownHost(): ApiError {
   return new ApiError('FORBIDDEN', { details: { issues: [{ path: 'header.Host', message }] } })
 }
 
-/** Refuses what names a host that we are not, before anything else. */
+/** Refuses a request that names a host that is not this service, before anything else. */
 export function forKnownHosts(
   options: ServerOptions,
   { path, group }: { path: string; group: Group | null },
@@ -61,7 +61,7 @@ export function forKnownHosts(
       : Promise.resolve(refusal(options, request, path, group))
 }
 
-/** The same for what no route takes. */
+/** The same for a request that no route takes. */
 export function unroutedForKnownHosts(
   options: ServerOptions,
   known: readonly KnownPath[],

@@ -8,13 +8,13 @@ import { authenticate, type Refusal, requireAllowed } from './auth.ts'
 import type { Exchange } from './exchange.ts'
 import { requireLeft } from './limits.ts'
 
-/** A route, or a page, that asks for a key. */
+/** A route, or a page, that requires a key. */
 type Asking = Pick<Route, 'group' | 'auth' | 'while_pending_deletion'>
 
 /** Throws UNAUTHORIZED, or RATE_LIMITED past the failed keys of this address; then what the kind of key decides. */
 export function identify(exchange: Exchange, route: Asking, headers: Headers): Awaitable<void> {
   const found = authenticate(exchange.options, route.group, headers, exchange.now)
-  if (found instanceof Promise) return found.then((late) => admit(exchange, route, late))
+  if (found instanceof Promise) return found.then((caller) => admit(exchange, route, caller))
   admit(exchange, route, found)
 }
 

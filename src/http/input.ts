@@ -24,7 +24,7 @@ export async function readBody(
   }
 }
 
-/** Of a route that is not raw. */
+/** For a route that is not raw. */
 export const no_raw = null as never
 
 /** The request as it came, for a route that takes anything. */
@@ -47,7 +47,7 @@ export async function rawOf(
   }
 }
 
-/** Bun does not hand on the body of a GET. Rather than lose it, the service refuses the request. */
+/** Refuses a GET with a body, because Bun does not pass it on and it would be lost. */
 function requireNoBody(headers: Headers): void {
   const name = headers.has('transfer-encoding') ? 'Transfer-Encoding' : 'Content-Length'
   if (!headers.has('transfer-encoding') && Number(headers.get('content-length') ?? 0) === 0) return

@@ -19,13 +19,13 @@ interface Window {
   ends: number
 }
 
-/** The windows in which one was counted by `acquire`, for `release`. */
+/** The windows in which `acquire` counted a request, for `release`. */
 export type Counted = readonly Window[]
 
 /**
- * So many in a window: of an IPv4 address, of a /64 of IPv6, and ten times as many of a /48. When more clients come than
- * are remembered, those that are stay: new ones are counted together with their neighbours, so nobody is forgotten
- * because others are many. A refused client is not remembered.
+ * A number of requests in a window: of an IPv4 address, of a /64 of IPv6, and ten times as many of a /48. When more
+ * clients come than are remembered, the known ones stay: new ones are counted together with their neighbours, so none
+ * is forgotten because others are many. A refused client is not remembered.
  */
 export class AddressLimit {
   readonly #clients: Windows
@@ -55,7 +55,7 @@ export class AddressLimit {
     return windows
   }
 
-  /** Counts one less: it had no effect. Once for each that was acquired. */
+  /** Counts one less, for a request without effect. Once for each that was acquired. */
   release(counted: Counted): void {
     for (const window of counted) window.used -= 1
   }
@@ -92,7 +92,7 @@ export function requireLeft(limit: AddressLimit, address: string): Counted {
   throw new ApiError('RATE_LIMITED', { retry_after_seconds: limit.retryAfter(address) })
 }
 
-/** In the order in which they end, because all are of one length. */
+/** Windows of one length, in the order in which they end. */
 class Windows {
   readonly #windows = new Map<string, Window>()
 

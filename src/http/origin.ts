@@ -1,4 +1,4 @@
-// Which web pages may ask: what a browser tells of the page that makes a request.
+// The web pages that may call the service, by the Origin that a browser sends.
 
 import { ApiError } from '../base/errors.ts'
 

@@ -1,4 +1,4 @@
-// The body of every answer. A small one is handed to Bun at once. A large one goes out in pieces (deliveries.ts).
+// The body of every answer. A small one is handed to Bun at once. A large one is sent in pieces (deliveries.ts).
 
 import { limit } from '../base/limit.ts'
 
@@ -16,7 +16,7 @@ export class LargeAnswer {
   constructor(
     readonly status: number,
     readonly headers: Headers,
-    /** Shared when it is one for all; never copied as a whole. */
+    /** Shared between answers; never copied as a whole. */
     readonly body: Body | AsyncIterator<Body>,
   ) {}
 }
@@ -29,13 +29,13 @@ export function outgoing(status: number, headers: Record<string, string>, body: 
     : new Response(body, { status, headers })
 }
 
-/** Of a text that may be, UTF-8 takes three bytes a character at most. */
+/** True when the text may be larger than a piece: UTF-8 takes three bytes a character at most. */
 export function isLarge(body: Body): boolean {
   if (typeof body !== 'string') return body.length > piece_bytes_max
   return body.length * 3 > piece_bytes_max && Buffer.byteLength(body) > piece_bytes_max
 }
 
-/** The same answer for a caller inside the process: there is no connection that could be slow. */
+/** The same answer for a caller inside the process, without a connection that could be slow. */
 export function undivided({ status, headers, body }: LargeAnswer): Response {
   if (typeof body === 'string' || body instanceof Uint8Array) return new Response(body, { status, headers })
   const rest = pieces(body, async () => {})
@@ -50,7 +50,7 @@ export function undivided({ status, headers, body }: LargeAnswer): Response {
   return new Response(stream, { status, headers })
 }
 
-/** `onPart` is called with each part that was made only now. */
+/** `onPart` is called with each part as it is made. */
 export async function* pieces(
   body: LargeAnswer['body'],
   onPart: (part: Body) => Promise<void>,
@@ -64,7 +64,7 @@ export async function* pieces(
   }
 }
 
-/** Lets go of what the rest would be made from. */
+/** Drops what the remaining parts would be made from. */
 export function close(body: LargeAnswer['body']): void {
   if (typeof body !== 'string' && !(body instanceof Uint8Array)) body.return?.().catch(() => {})
 }

@@ -15,9 +15,9 @@ export interface Page {
 
 export interface Visit {
   request_id: string
-  /** Throws what the API answers when a route for these kinds of key is asked with these headers. It is not counted as a call. */
+  /** Throws what the API answers when a route for these kinds of key is called with these headers. It is not counted as a call. */
   requireKey(kinds: readonly CallerKind[], headers: Headers): Promise<void>
-  /** The body, within its limits. Throws PAYLOAD_TOO_LARGE, REQUEST_TIMEOUT, UNAVAILABLE. To be asked for once. */
+  /** The body, within its limits. Throws PAYLOAD_TOO_LARGE, REQUEST_TIMEOUT, UNAVAILABLE. To be called once. */
   bytes(): Promise<Uint8Array>
   /** A call of the API by the client of this page, without a connection: same keys, limits and answers. */
   api(request: Request): Promise<Response>
@@ -27,7 +27,7 @@ export interface Visit {
   extendTimeout(ms: number): void
 }
 
-/** A page that needs more says so itself. */
+/** The defaults; a page that needs more sets it itself. */
 const page_headers = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",

@@ -1,4 +1,4 @@
-// Path parameters, and what the path says.
+// Path parameters, and the path of a request.
 
 import { ApiError } from '../base/errors.ts'
 import type { Param, Route } from '../contract/route.ts'
@@ -8,7 +8,7 @@ export type Params = Record<string, string>
 
 export type ParamList = [name: string, param: Param][]
 
-/** Bun turns a bad escape into U+FFFD; where one shows, the raw segments tell it from a real one. */
+/** Bun turns a bad escape into U+FFFD; where one shows, the raw segments distinguish it from a real one. */
 export function readParams(
   list: ParamList,
   request: { params: object; url: string },
@@ -61,7 +61,7 @@ function decoded(segment: string): string {
   }
 }
 
-/** Of an absolute URL, or of a bare path, which is what Bun gives for a request without a usable Host. */
+/** The path of an absolute URL, or of a bare path, which Bun passes for a request without a usable Host. */
 export function pathSegments(url: string): string[] {
   const path = url.replace(/^[a-z]+:\/\/[^/]*/, '').split('?', 1)[0]!
   return path.split('/')

@@ -9,9 +9,9 @@ export interface Prepared {
   params: ParamList
   query: Reader<NonNullable<Route['query']>> | null
   body: Reader<NonNullable<Route['body']>> | null
-  /** Of a plain result. */
+  /** The status of a plain result. */
   status: number
-  /** It changes something and asks for no key: then the page that makes a browser send it must be one of ours. */
+  /** True for a write without a key: a page that makes a browser send it must be of this service. */
   judges_origin: boolean
 }
 

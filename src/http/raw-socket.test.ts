@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { forEachService, TestService, type TestTenant } from '../../test/support/service.ts'
 import { openDb } from '../db/open.ts'
-import { body_bytes_max } from './upload.ts'
+import { body_bytes_max } from './body-stream.ts'
 
 interface RawAnswer {
   status: string
@@ -321,7 +321,7 @@ forEachService(
         )
         expect([answer.status, codeOf(answer)]).toEqual(['HTTP/1.1 400 Bad Request', 'VALIDATION_FAILED'])
         expect(JSON.parse(answer.text).error.details.issues).toEqual([
-          { path: 'header.Trailer', message: 'announces trailers, which are not taken' },
+          { path: 'header.Trailer', message: 'announces trailers, which are not accepted' },
         ])
       })
 

@@ -19,7 +19,7 @@ import { type Params, pathOf, readParams } from './params.ts'
 import type { Prepared } from './prepared.ts'
 import { requireOpenSignUp, SignUp } from './sign-up.ts'
 
-/** The answer to a request of this route. Awaits only what has to be waited for: most requests are identified at once. */
+/** The answer to a request of this route. Awaits only where it must: most requests are identified at once. */
 export async function answer(prepared: Prepared, exchange: Exchange): Promise<Outgoing> {
   const { route } = prepared
   const { options, request } = exchange
@@ -109,7 +109,7 @@ async function create(prepared: Prepared, exchange: Exchange, asked: Asked): Pro
   const { context, input } = asked
   const { caller } = exchange
   const claim = claimIn(prepared, exchange, asked)
-  // A repeat is answered as the first was: nothing has to be found out for it.
+  // A repeat gets the first answer: nothing has to be prepared for it.
   const is_repeat = route.prepare && claim ? await isAnswered(context.db, claim, exchange.now) : false
   const found_out = is_repeat ? undefined : await route.prepare?.(context, input)
   const sign_up = route.sign_up ? SignUp.of(exchange) : null

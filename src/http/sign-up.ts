@@ -1,4 +1,4 @@
-// Sign-ups: open to anybody when the operator allows it, and limited per address.
+// Sign-ups: open to all when the operator allows it, and limited per address.
 
 import { ApiError } from '../base/errors.ts'
 import type { ServiceFacts } from '../contract/dependencies.ts'

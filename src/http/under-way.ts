@@ -13,7 +13,7 @@ export const uncounted_max = limit(
   'http.uncounted_requests',
   2_048,
   'requests',
-  'Requests under way on a node up to which nobody is counted; each that comes past it is counted by its client address.',
+  'Requests under way on a node up to which none is counted; each that comes past it is counted by its client address.',
 )
 
 export const requests_of_address_max = limit(
@@ -23,7 +23,7 @@ export const requests_of_address_max = limit(
   'Counted requests under way of one client address on a node; past it 503 UNAVAILABLE, so that it leaves places for others.',
 )
 
-/** Of each client, only the requests that came while there were many. */
+/** The requests of each client that came while there were many. */
 export class RequestsUnderWay {
   readonly #of_client = new Map<string, number>()
 
@@ -32,7 +32,7 @@ export class RequestsUnderWay {
     return this.#of_client.size
   }
 
-  /** Counts one until `leave`; false when this client has as many as it may. */
+  /** Counts one until `leave`; false when this client has as many as it may have. */
   enter(client: string): boolean {
     const under_way = this.#of_client.get(client) ?? 0
     if (under_way >= requests_of_address_max) return false

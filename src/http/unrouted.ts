@@ -1,4 +1,4 @@
-// Whatever Bun's router did not match: unknown paths, other methods, OPTIONS.
+// Requests that Bun's router did not match: unknown paths, other methods, OPTIONS.
 
 import { ApiError } from '../base/errors.ts'
 import type { Group } from '../contract/group.ts'
@@ -83,7 +83,7 @@ export function findPath(known: readonly KnownPath[], url: string): KnownPath | 
   return known.find(({ segments }) => matches(segments, path))
 }
 
-/** Also of a path that no route takes: it goes with the routes beside it. */
+/** The group of a path, also of one that no route takes: it goes with the routes beside it. */
 export function groupOf(known: readonly KnownPath[], url: string): Group | null {
   const found = findPath(known, url)
   if (found) return found.group

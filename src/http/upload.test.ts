@@ -2,7 +2,8 @@ import { afterEach, describe, expect, jest, test } from 'bun:test'
 import { TestClock } from '../../test/support/clock.ts'
 import { ApiError } from '../base/errors.ts'
 import { MemoryBudget } from '../base/memory.ts'
-import { body_bytes_max, receive_ms_max, small_bytes_max, Upload } from './upload.ts'
+import { body_bytes_max, receive_ms_max } from './body-stream.ts'
+import { small_bytes_max, Upload } from './upload.ts'
 
 /** The code of what was thrown; what was answered when nothing was. */
 async function codeOf(action: () => unknown): Promise<unknown> {

@@ -3,20 +3,15 @@
 import { BytePace } from '../base/byte-pace.ts'
 import { ApiError, invalid } from '../base/errors.ts'
 import { limit } from '../base/limit.ts'
-import { type Hold, type MemoryBudget, outOfMemory } from '../base/memory.ts'
+import { type MemoryBudget, outOfMemory } from '../base/memory.ts'
+import type { Hold } from '../base/memory-hold.ts'
+import { BodyStream, body_bytes_max, no_bytes } from './body-stream.ts'
 
-export const body_bytes_max = limit('http.body_bytes', 1_048_576, 'bytes', 'A request body. Past it 413.')
 const drained_bytes_max = limit(
   'http.drained_bytes',
   16 * body_bytes_max,
   'bytes',
   'A body that is too long, but no longer than this, is read to its end so that the client sees the 413. Past it the connection ends.',
-)
-export const receive_ms_max = limit(
-  'http.receive',
-  30_000,
-  'milliseconds',
-  'How long a client may take to send a body. Past it 408 and the connection ends.',
 )
 export const small_bytes_max = limit(
   'http.small_body_bytes',
@@ -25,32 +20,18 @@ export const small_bytes_max = limit(
   'A body up to this size is counted without an account of its own; a larger one is held to the shares of MEMORY_BUDGET.',
 )
 
-const progress_bytes_min = limit(
-  'http.progress_bytes',
-  1_024,
-  'bytes',
-  'Bytes of a large body that have to arrive to count as progress: a sender of a byte a second is cut off like one of none.',
-)
-
 /** Of the whole process: every request is served by its one thread. */
 const large_bodies = new BytePace(
   limit(
     'http.turn_bytes',
     body_bytes_max,
     'bytes',
-    'Large bodies that are parsed and written in one turn of the event loop: the rest waits for the next, so that other requests are served in between.',
+    'Large bodies that are parsed and written in one turn of the event loop: more wait for the next, so that other requests are served in between.',
   ),
 )
 
 /** Counted for a body without a length while its sender is not known. */
 const chunked_bytes = 65_536
-const buffer_bytes_min = limit(
-  'http.buffer_bytes',
-  4_096,
-  'bytes',
-  'The first buffer for a body; it doubles as the body arrives.',
-)
-const no_bytes = new Uint8Array(0)
 
 export class Upload {
   /** True when the request says how long its body is. */
@@ -59,11 +40,11 @@ export class Upload {
   readonly #length: number | null
   #small_bytes = 0
   #hold: Hold | null = null
-  #stop: ((error: ApiError) => void) | null = null
+  #stream: BodyStream | null = null
 
   /**
    * Counts what Bun takes in by itself until `read`, which is up to 1 MiB. Throws UNAVAILABLE when there is no room
-   * for a large body, and VALIDATION_FAILED when its length is no number.
+   * for a large body, and VALIDATION_FAILED when its length is not a number.
    */
   constructor(
     private readonly request: Request,
@@ -79,7 +60,7 @@ export class Upload {
     if (!this.#hold.grow(expected)) throw outOfMemory()
   }
 
-  /** More than a small body, or nobody knows yet: it is worth a look at who sends it. */
+  /** More than a small body, or of unknown length: then the sender is identified first. */
   get is_large(): boolean {
     return this.#length === null || this.#length > small_bytes_max
   }
@@ -91,7 +72,7 @@ export class Upload {
   read(tenant_id: string | null): Promise<Uint8Array> {
     const length = this.#length
     if (length === 0) return Promise.resolve(no_bytes)
-    if (length !== null && length <= small_bytes_max && this.memory.takeSmall(length)) {
+    if (length !== null && length <= small_bytes_max && this.memory.acquireSmall(length)) {
       this.#small_bytes = length
       return this.request.bytes().catch(throwReceived)
     }
@@ -108,7 +89,9 @@ export class Upload {
     hold.shrink(hold.bytes)
     if (hold.is_cut) throw outOfMemory(true)
     if (tenant_id !== null) hold.assign(tenant_id)
-    const bytes = await this.#readStream(this.request.body!, hold).catch(throwReceived)
+    this.#stream = new BodyStream(this.request.body!, length ?? body_bytes_max, hold)
+    const bytes = await this.#stream.read().catch(throwReceived)
+    this.#stream = null
     hold.pin()
     if (bytes.length > small_bytes_max) await large_bodies.pass(bytes.length)
     return bytes
@@ -123,65 +106,8 @@ export class Upload {
 
   #newHold(): Hold {
     const owner = { address: this.address(), tenant_id: null }
-    return this.memory.hold(owner, () => this.#stop?.(outOfMemory(true)))
+    return this.memory.hold(owner, () => this.#stream?.stop(outOfMemory(true)))
   }
-
-  /** Into one buffer that grows: a chunk each would cost a hundred times what it holds. */
-  async #readStream(stream: ReadableStream<Uint8Array>, hold: Hold): Promise<Uint8Array> {
-    const reader = stream.getReader()
-    const bytes_max = this.#length ?? body_bytes_max
-    let failure: ApiError | null = null
-    this.#stop = (error) => {
-      failure ??= error
-      reader.cancel().catch(nothing)
-    }
-    const timer = setTimeout(
-      () => this.#stop!(new ApiError('REQUEST_TIMEOUT', { close: true })),
-      receive_ms_max,
-    )
-    let buffer = no_bytes
-    let bytes = 0
-    let progressed = 0
-    try {
-      for (;;) {
-        const { done, value } = await reader.read()
-        if (failure) throw failure
-        if (done) return buffer.subarray(0, bytes)
-        const end = bytes + value.length
-        if (end > body_bytes_max) throw new ApiError('PAYLOAD_TOO_LARGE', { close: true })
-        if (end > buffer.length) buffer = grown(buffer, bytes, sizeFor(end, buffer, bytes_max), hold)
-        buffer.set(value, bytes)
-        bytes = end
-        if (bytes - progressed < progress_bytes_min) continue
-        progressed = bytes
-        hold.progress()
-      }
-    } catch (error) {
-      reader.cancel().catch(nothing)
-      throw error
-    } finally {
-      clearTimeout(timer)
-      this.#stop = null
-    }
-  }
-}
-
-/** The next size of a buffer for so many bytes: twice what it is. */
-function sizeFor(bytes: number, buffer: Uint8Array, bytes_max: number): number {
-  return Math.max(bytes, Math.min(Math.max(buffer.length * 2, buffer_bytes_min), bytes_max))
-}
-
-/** A larger buffer with the same bytes; its growth is counted. Throws UNAVAILABLE. */
-function grown(
-  buffer: Uint8Array<ArrayBuffer>,
-  bytes: number,
-  size: number,
-  hold: Hold,
-): Uint8Array<ArrayBuffer> {
-  if (!hold.grow(size - buffer.length)) throw outOfMemory()
-  const larger = new Uint8Array(size)
-  larger.set(buffer.subarray(0, bytes))
-  return larger
 }
 
 /** Bun joins repeated headers, also those that say the same. */
@@ -190,15 +116,13 @@ function lengthOf(header: string): number {
   throw invalid({ path: 'header.Content-Length', message: 'must be sent once, as a whole number' })
 }
 
-/** Bun ends the body before it looks at trailers, and refuses them then: what was announced is refused before. */
+/** Bun ends the body before it looks at trailers, and refuses them then, so a request that announces trailers is refused before. */
 function requireNoTrailers(headers: Headers): void {
   if (!headers.has('trailer')) return
-  throw invalid({ path: 'header.Trailer', message: 'announces trailers, which are not taken' })
+  throw invalid({ path: 'header.Trailer', message: 'announces trailers, which are not accepted' })
 }
 
-/** A sender that went away rejects with AbortError: nobody reads the answer, but it is no fault of ours. */
+/** A sender that left rejects with AbortError, which is not an error of the service. */
 function throwReceived(error: unknown): never {
   throw error instanceof DOMException ? new ApiError('REQUEST_TIMEOUT') : error
 }
-
-function nothing(): void {}

@@ -7,8 +7,8 @@ import { ApiError, invalid } from '../base/errors.ts'
 import { limit } from '../base/limit.ts'
 import { deriveKey, open, seal } from '../base/seal.ts'
 import type { Caller } from '../contract/caller.ts'
-import { type Db, DbError, type Reader, type Tx } from '../db/db.ts'
-import { isRetryable } from '../db/dialect.ts'
+import type { Db, Reader, Tx } from '../db/db.ts'
+import { DbError, isRetryable } from '../db/errors.ts'
 import { row_bytes, textBytes } from '../db/stored.ts'
 import * as store from './store.ts'
 
@@ -68,14 +68,14 @@ export function claimOf({ key, caller, route, body }: Asked): Claim {
   }
 }
 
-/** Not the key but who holds it: a repeat after a rotation is still a repeat. */
+/** The holder of the key, not the key: a repeat after a rotation is still a repeat. */
 function principalOf(caller: Caller): string {
   if (caller.kind === 'agent') return `agent ${caller.agent_id}`
   return caller.kind === 'admin' ? 'admin' : `approval ${caller.approval_key_id}`
 }
 
 /**
- * Runs the effect once for this claim, or answers what it answered then. Throws IDEMPOTENCY_KEY_REUSED,
+ * Runs the effect once for this claim, or returns the first answer. Throws IDEMPOTENCY_KEY_REUSED,
  * IDEMPOTENCY_IN_PROGRESS.
  */
 export async function once(

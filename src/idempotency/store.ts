@@ -5,7 +5,7 @@ import { inChunk } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 import { row_bytes } from '../db/stored.ts'
 
-// The insert is the claim. It also takes over a row whose 24 hours are past. On PostgreSQL it waits for another
+// The insert is the claim. It also claims a row whose 24 hours are past. On PostgreSQL it waits for another
 // transaction that is inserting the same row.
 const CLAIM = sql<{ grew: number }>(
   'idempotency.claim',
@@ -65,7 +65,7 @@ export interface KeyRow {
   fingerprint: string
 }
 
-/** How much the stored bytes of the tenant grew, or null when the key is taken. */
+/** The bytes by which the tenant's storage grew, or null when the key is taken. */
 export function claim(tx: Tx, { tenant_id, key_hash, fingerprint }: KeyRow, expires_at: Millis) {
   const params = { tenant_id, key_hash, fingerprint, bytes: row_bytes, now: tx.now, expires_at }
   return tx.one(CLAIM, params)

@@ -2,15 +2,17 @@ import { day_ms, second_ms } from '../base/clock.ts'
 import { type Feature, routesOf } from '../contract/feature.ts'
 import * as hook from './hook-routes.ts'
 import { forward_job } from './jobs.ts'
+import * as messages from './message-routes.ts'
 import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
-import { countExpired, purge, sweep } from './service.ts'
+import { purge, sweep } from './sweep.ts'
+import { countExpired } from './sweep-store.ts'
 
 const day_seconds = day_ms / second_ms
 
 export const inbox: Feature = {
   name: 'inbox',
-  routes: [...routesOf(routes), ...routesOf(hook)],
+  routes: [...routesOf({ ...routes, ...messages }), ...routesOf(hook)],
   usage: 'inboxes',
   quotas: [{ name: 'inboxes', defaults: { free: 3, builder: 10, pro: 50, enterprise: null }, countExpired }],
   plan_limits: [

@@ -14,8 +14,10 @@ import { lease_ms } from '../jobs/job.ts'
 import { JobWorker } from '../jobs/worker.ts'
 import { type Forwardable, forwardRequest } from './forward.ts'
 import { forward_job } from './jobs.ts'
+import { receive } from './receive.ts'
 import { createInbox } from './routes.ts'
 import * as inboxes from './service.ts'
+import { sweep } from './sweep.ts'
 
 const receivers: Receiver[] = []
 afterAll(async () => {
@@ -237,7 +239,7 @@ forEachDatabase('A forward as work', (databases) => {
     return {
       caller,
       inbox,
-      receive: () => inboxes.receive(bench.db, bench.dependencies, inbox.token, request),
+      receive: () => receive(bench.db, bench.dependencies, inbox.token, request),
     }
   }
 
@@ -327,7 +329,7 @@ forEachDatabase('A forward as work', (databases) => {
       'was swept',
       async () => {
         bench.clock.advance(3 * 86_400_000)
-        await inboxes.sweep(bench.db, bench.clock.now())
+        await sweep(bench.db, bench.clock.now())
       },
     ],
   ]

@@ -1,6 +1,6 @@
 // The request that an inbox sends on. No imports from db or http.
 
-import type { Outgoing } from '../callbacks/deliver.ts'
+import type { Outgoing } from '../callbacks/attempt.ts'
 import { bytesOf, hops_header, hopsOf, type MessageRow } from './message.ts'
 
 export interface Forwardable extends MessageRow {

@@ -6,9 +6,9 @@ import { looksLikeToken } from '../base/keys.ts'
 import { hook as hook_group } from '../contract/group.ts'
 import { type Method, type Param, route } from '../contract/route.ts'
 import { Shape } from '../contract/schemas.ts'
-import * as inboxes from './service.ts'
+import * as inboxes from './receive.ts'
 
-/** What stands for whatever could be no token: it names nothing. */
+/** Stands for a text that cannot be a token: no inbox has it. */
 const no_token = '-'
 
 const token: Param = {
@@ -42,10 +42,10 @@ function hook(method: Method, path: string) {
     errors: ['INBOX_NOT_FOUND', 'INBOX_EXPIRED'],
     admit(db, { token }, is_large) {
       if (token === no_token) throw new ApiError('INBOX_NOT_FOUND')
-      return is_large ? inboxes.mustReceive(db, token!) : null
+      return is_large ? inboxes.requireOpen(db, token!) : null
     },
     async handle({ db, dependencies }, { params }, raw) {
-      if (raw.method === 'HEAD') await inboxes.mustReceive(db, params.token)
+      if (raw.method === 'HEAD') await inboxes.requireOpen(db, params.token)
       else await inboxes.receive(db, dependencies, params.token, raw)
       return received
     },

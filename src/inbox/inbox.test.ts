@@ -11,7 +11,8 @@ import type { Db, Turn } from '../db/db.ts'
 import { default_plans } from '../features.ts'
 import * as tenants from '../tenants/service.ts'
 import { droppedUpTo, expiryOf, type InboxRow, messageCount } from './inbox.ts'
-import * as inboxes from './service.ts'
+import { receive } from './receive.ts'
+import { sweep } from './sweep.ts'
 
 interface Made {
   id: string
@@ -165,7 +166,7 @@ forEachService('Inboxes', (service) => {
   })
 
   describe('the quota', () => {
-    test('of a free plan is 3; what expired or was deleted is given back at once', async () => {
+    test('of a free plan is 3; what expired or was deleted is released at once', async () => {
       const tenant = await service.signUp()
       const short = await create(service, tenant, { ttl: 1 })
       const second = await create(service, tenant)
@@ -196,7 +197,7 @@ forEachService('Inboxes', (service) => {
       expect(await quotaOf(service, tenant)).toEqual({ used: 3, limit: 3 })
     })
 
-    test('is given back by the sweep, which counts it, once', async () => {
+    test('is released by the sweep, which counts it, once', async () => {
       service.clock.advance(31 * day_ms) // past every inbox of the tests before
       await sweepAll(service)
       const tenant = await service.signUp()
@@ -407,12 +408,10 @@ forEachService('Inboxes', (service) => {
         jobs: { wake() {} },
         shared: { notifier: { notify() {} }, semaphore },
       }
-      await Promise.all(
-        Array.from({ length: 501 }, () => inboxes.receive(db, dependencies, inbox.token, request)),
-      )
+      await Promise.all(Array.from({ length: 501 }, () => receive(db, dependencies, inbox.token, request)))
       await service.ask('DELETE', `/api/webhook/${inbox.id}`, { key: tenant.api_key })
       const left = async () => {
-        const { more } = await inboxes.sweep(db, service.clock.now())
+        const { more } = await sweep(db, service.clock.now())
         const text = 'select count(*) as count from inbox_messages where tenant_id = :tenant_id'
         const [row] = await rows<{ count: number }>(service, text, { tenant_id: tenant.tenant_id })
         return [row!.count, more]
@@ -511,7 +510,7 @@ test('messages wait in a line for each inbox, so that those of one do not keep o
   const request = { method: 'POST', headers: new Headers(), bytes: Buffer.from('x'), url: '/hook/t' }
   const [one, other] = [newToken(), newToken()]
   for (const token of [one, other, one])
-    await inboxes.receive(db, dependencies, token, { ...request, address: '192.0.2.1' })
+    await receive(db, dependencies, token, { ...request, address: '192.0.2.1' })
   expect(lines[0]).toBe(lines[2]!)
   expect(lines[0]).not.toBe(lines[1]!)
 })

@@ -1,4 +1,4 @@
-// What an inbox is and how long its parts live. No imports from db or http.
+// An inbox: its limits, and the lifetimes of its parts. No imports from db or http.
 
 import { day_ms, hour_ms, last_instant_ms, type Millis, second_ms } from '../base/clock.ts'
 import { invalid } from '../base/errors.ts'
@@ -16,14 +16,14 @@ export const readable_ms = limit(
   'inbox.readable',
   24 * hour_ms,
   'milliseconds',
-  'How long the messages of an ended inbox can be read.',
+  'How long the messages of an expired inbox can be read.',
 )
-/** How long the URL of an expired inbox says so, before it is as unknown as any other. */
-export const told_expired_ms = limit(
-  'inbox.told_expired',
+/** How long the URL of an expired inbox answers 410, before it is as unknown as any other. */
+export const expired_shown_ms = limit(
+  'inbox.expired_shown',
   7 * day_ms,
   'milliseconds',
-  'How long senders to an ended inbox are told 410 instead of 404.',
+  'How long senders to an expired inbox are answered 410 instead of 404.',
 )
 
 export const list_limit_default = 50
@@ -80,13 +80,13 @@ export function droppedUpTo(last_seq: number, kept_max: number | null): number {
   return kept_max === null ? 0 : Math.max(0, last_seq - kept_max)
 }
 
-/** What was dropped but not yet removed is not counted. */
+/** Messages that are dropped but not yet removed are not counted. */
 export function messageCount({ last_seq, first_seq }: InboxRow, kept_max: number | null): number {
   if (first_seq === null) return 0
   return last_seq - Math.max(first_seq - 1, droppedUpTo(last_seq, kept_max))
 }
 
-/** What a request that waits for a message is told by. */
+/** The notifier's key for requests that wait for a message of this inbox. */
 export function waitKey(tenant_id: string, id: string): string {
   return `${tenant_id}/${id}`
 }

@@ -1,12 +1,17 @@
 // The job of a forward: the message is sent on once, as it came.
 
-import type { LeasedJob } from '../jobs/job.ts'
+import type { Tx } from '../db/db.ts'
+import { destinationOf, type LeasedJob } from '../jobs/job.ts'
 import type { SendingKind } from '../jobs/kind.ts'
 import * as jobs from '../jobs/service.ts'
 import { forwardRequest } from './forward.ts'
-import * as store from './store.ts'
+import * as forwards from './forward-store.ts'
+import { hops_max, type Incoming } from './message.ts'
+import type { InboxKey } from './message-store.ts'
+import type { ReceiveDependencies } from './receive.ts'
+import type * as store from './store.ts'
 
-/** It has one attempt: its sender was promised nothing more. */
+/** A forward has one attempt: its sender was promised nothing more. */
 export const forward_job: SendingKind = {
   name: 'forward',
   attempts_max: 1,
@@ -15,13 +20,13 @@ export const forward_job: SendingKind = {
   begun: null,
   async message({ db }, job) {
     const { key, seq } = messageOf(job)
-    const message = await store.forwardable(db, key, seq)
+    const message = await forwards.forwardable(db, key, seq)
     return message && forwardRequest(key.inbox_id, message)
   },
   async settle(tx, _, job, result) {
     if (!(await jobs.complete(tx, job))) return null
     const { key, seq } = messageOf(job)
-    await store.forwarded(tx, key, seq, {
+    await forwards.forwarded(tx, key, seq, {
       status: result.ok ? 'delivered' : 'failed',
       status_code: result.status_code,
       error: result.error,
@@ -33,11 +38,36 @@ export const forward_job: SendingKind = {
 }
 
 /** The source of a forward's job. */
-export function sourceOf(inbox_id: string, seq: number): string {
+function sourceOf(inbox_id: string, seq: number): string {
   return `${inbox_id}/${seq}`
 }
 
-function messageOf({ tenant_id, source_id }: LeasedJob): { key: store.InboxKey; seq: number } {
+function messageOf({ tenant_id, source_id }: LeasedJob): { key: InboxKey; seq: number } {
   const at = source_id.indexOf('/')
   return { key: { tenant_id, inbox_id: source_id.slice(0, at) }, seq: Number(source_id.slice(at + 1)) }
+}
+
+/** A forward is cancelled when its message is dropped, so that a dead receiver fills nothing. */
+export async function enqueueForward(
+  tx: Tx,
+  dependencies: ReceiveDependencies,
+  { tenant_id, id: inbox_id, seq, forward_url }: store.Received,
+  { hops }: Incoming,
+  message_id: string,
+  dropped: number,
+): Promise<void> {
+  if (dropped > 0) await cancelForward(tx, { tenant_id, id: inbox_id }, dropped)
+  if (hops >= hops_max) return
+  await jobs.enqueue(tx, dependencies.jobs, {
+    tenant_id,
+    kind: forward_job,
+    source_id: sourceOf(inbox_id, seq),
+    event_id: message_id,
+    destination: destinationOf(forward_url!),
+    next_at: tx.now,
+  })
+}
+
+export function cancelForward(tx: Tx, inbox: Pick<store.Received, 'tenant_id' | 'id'>, seq: number) {
+  return jobs.cancel(tx, jobs.keyOf(inbox, forward_job, sourceOf(inbox.id, seq)))
 }

@@ -1,19 +1,18 @@
-// A message: what is kept of a request, and how it is shown. No imports from db or http.
+// A message: the parts of a request that are kept. No imports from db or http.
 
-import { iso, isoOrNull, type Millis } from '../base/clock.ts'
+import type { Millis } from '../base/clock.ts'
 import { decodeUtf8, levels_max, quoted, scanObject } from '../base/json.ts'
 import { limit } from '../base/limit.ts'
 import type { RawRequest } from '../contract/route.ts'
-import { RawJson } from '../contract/schemas.ts'
 
 export const forward_statuses = ['pending', 'delivered', 'failed'] as const
 
-/** Raised by one with each forward: what came through this many is not forwarded again. */
+/** Raised by one with each forward: a message with this many is not forwarded again. */
 export const hops_max = limit(
   'inbox.hops',
   3,
   'entries',
-  'How often a message may be forwarded from inbox to inbox. Past it it is kept and not forwarded, so that there are no circles.',
+  'How often a message may be forwarded from inbox to inbox. Past it a message is kept and not forwarded, so that forwards cannot go in circles.',
 )
 export const hops_header = 'x-waystation-hops'
 
@@ -64,7 +63,7 @@ export function incomingOf({ method, headers, bytes, url, address }: RawRequest)
   }
 }
 
-/** What follows the token, and the query, both as Bun gives them: escapes stay, dot segments are resolved. */
+/** The path after the token, and the query, both as Bun gives them: escapes stay, dot segments are resolved. */
 function targetOf(url: string): { path: string; query: string } {
   // A bare path is what Bun gives for a request without a usable Host.
   const target = url.startsWith('/') ? url : url.slice(url.indexOf('/', url.indexOf('://') + 3))
@@ -72,9 +71,9 @@ function targetOf(url: string): { path: string; query: string } {
   const whole = end === -1 ? target : target.slice(0, end)
   const query_at = whole.indexOf('?')
   const path = query_at === -1 ? whole : whole.slice(0, query_at)
-  const rest_at = path.indexOf('/', '/hook/'.length)
+  const path_at = path.indexOf('/', '/hook/'.length)
   return {
-    path: rest_at === -1 ? '' : path.slice(rest_at),
+    path: path_at === -1 ? '' : path.slice(path_at),
     query: query_at === -1 ? '' : whole.slice(query_at + 1),
   }
 }
@@ -101,7 +100,7 @@ function storedBytes({ encoding, body }: StoredBody, bytes: Uint8Array): number 
   return encoding === 'text' ? bytes.length : body.length
 }
 
-/** PostgreSQL takes no NUL in a text, so what holds one is kept as base64, too. */
+/** PostgreSQL takes no NUL in a text, so a text with one is kept as base64, too. */
 function storedBody(bytes: Uint8Array, content_type: string): StoredBody {
   const text = decodeUtf8(bytes)
   if (text === null) return { kind: 'binary', encoding: 'base64', body: base64Of(bytes) }
@@ -115,7 +114,7 @@ function base64Of(bytes: Uint8Array): string {
 
 const json_type = /^\s*(application\/json|text\/json|[^/\s;]+\/[^/\s;]+\+json)\s*(;|$)/i
 
-/** Whether it is shown as the JSON that it is: any value that is called so, and an object or array in any case. */
+/** True when the body is shown as JSON: any value that is declared as JSON, and an object or array in any case. */
 function isJson(text: string, content_type: string): boolean {
   const first = /[^ \t\r\n]/.exec(text)?.[0]
   if (first !== '{' && first !== '[' && !json_type.test(content_type)) return false
@@ -141,7 +140,7 @@ function levelsOf(text: string): number {
   return deepest
 }
 
-/** How many forwards it came through. Of several that were sent the largest counts; what is no number is none. */
+/** The number of forwards that a message came through. Of several values the largest counts; other text counts as 0. */
 export function hopsOf(sent: string | null): number {
   if (sent === null) return 0
   const numbers = sent.split(',').map((part) => part.trim())
@@ -150,49 +149,4 @@ export function hopsOf(sent: string | null): number {
 
 export function bytesOf({ encoding, body }: Pick<MessageRow, 'encoding' | 'body'>): Buffer {
   return Buffer.from(body, encoding === 'text' ? 'utf8' : 'base64')
-}
-
-/** As the API shows it. */
-export function messageOf(row: MessageRow) {
-  return {
-    id: row.id,
-    method: row.method,
-    path: row.path,
-    headers: new RawJson(row.headers),
-    query: new RawJson(queryText(row.query)),
-    body: bodyOf(row),
-    bodyBase64: row.encoding === 'base64' ? row.body : bytesOf(row).toString('base64'),
-    contentType: row.content_type,
-    sourceIp: row.source_ip,
-    createdAt: iso(row.created_at),
-    forward: row.forward_status && {
-      status: row.forward_status,
-      statusCode: row.forward_status_code,
-      error: row.forward_error,
-      durationMs: row.forward_duration_ms,
-      attemptedAt: isoOrNull(row.forward_attempted_at),
-    },
-  }
-}
-
-function bodyOf(row: MessageRow): RawJson | string | null {
-  if (row.kind === 'json') return new RawJson(row.body)
-  if (row.kind === 'binary') return null
-  return row.encoding === 'text' ? row.body : bytesOf(row).toString('utf8')
-}
-
-/** application/x-www-form-urlencoded (WHATWG URL section 5.1) as JSON text; a name that comes more than once has an array. */
-function queryText(query: string): string {
-  if (query === '') return '{}'
-  const values = new Map<string, string[]>()
-  for (const [name, value] of new URLSearchParams(query)) {
-    const same = values.get(name)
-    if (same) same.push(value)
-    else values.set(name, [value])
-  }
-  // Joined by hand, because an object would take __proto__ for more than a name.
-  const members = [...values].map(
-    ([name, list]) => `${JSON.stringify(name)}:${JSON.stringify(list.length === 1 ? list[0] : list)}`,
-  )
-  return `{${members.join(',')}}`
 }

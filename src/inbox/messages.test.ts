@@ -8,8 +8,9 @@ import { second_ms } from '../base/clock.ts'
 import { newSequencedId } from '../base/ids.ts'
 import { unnamed } from '../db/db.ts'
 import * as tenants from '../tenants/service.ts'
+import * as store from './message-store.ts'
+import { receive } from './receive.ts'
 import * as inboxes from './service.ts'
-import * as store from './store.ts'
 
 const mib = 1_048_576
 
@@ -91,7 +92,7 @@ forEachService('Messages', (service) => {
       },
     )
 
-    test('after what is no message of this inbox is refused', async () => {
+    test('after an id that is not of this inbox is refused', async () => {
       const tenant = await service.signUp()
       const [inbox, other] = [await newInbox(service, tenant), await newInbox(service, tenant)]
       await post(service, inbox, 1, 2)
@@ -143,7 +144,7 @@ forEachService('Messages', (service) => {
         pages.push(items.length)
         after = nextAfter
       }
-      expect(pages).toEqual([3, 3, 2, 0, 0]) // a quarter that is no UTF-8 is a third in base64
+      expect(pages).toEqual([3, 3, 2, 0, 0]) // a quarter that is not UTF-8 is a third in base64
     })
 
     test('counts bytes, not characters: of 256 KiB each in characters of 3 bytes it has 3', async () => {
@@ -384,7 +385,7 @@ forEachDatabase('A detail that is sent one by one', (databases) => {
     const request = { method: 'POST', headers: new Headers(), url: '/hook/t', address: '192.0.2.1' }
     for (let n = 1; n <= 5; n++) {
       const bytes = Buffer.alloc(mib, `${n}`)
-      await inboxes.receive(bench.db, bench.dependencies, token, { ...request, bytes })
+      await receive(bench.db, bench.dependencies, token, { ...request, bytes })
     }
     const { messages } = await inboxes.read(bench.db, caller, bench.dependencies, bench.clock.now(), id)
     await bench.write('delete from inbox_messages where inbox_id = :id and seq <= 2', { id })

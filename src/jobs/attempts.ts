@@ -26,7 +26,7 @@ export const AttemptPage = Page(
   }),
 )
 
-/** Newest first. `find` answers whose attempts they are, or throws. */
+/** Newest first. `find` returns the source of the attempts, or throws. */
 export async function attemptPage(
   context: Context<AdminCaller | AgentCaller>,
   query: { limit?: number; cursor?: string },

@@ -11,12 +11,12 @@ export const node_max = limit(
   'attempts',
   'Attempts in flight on a node. Past it due jobs wait until an attempt ends.',
 )
-/** Of these, the permits that a tenant leaves to others, whatever it has to send. */
+/** Permits of these that a tenant leaves to others, however much it has to send. */
 export const reserve = limit(
   'jobs.in_flight_reserve',
   64,
   'attempts',
-  'Of these, those kept for tenants that have few in flight: whatever one tenant sends, others find room.',
+  'Of these, those kept for tenants that have few in flight: however much one tenant sends, others find room.',
 )
 /** Attempts in flight for one destination: scheme, host and port. */
 export const destination_max = limit(
@@ -64,17 +64,17 @@ interface LaneState {
 
 /**
  * A receiver that never answers holds one permit of this node, not twelve: a lane gets more only as it shows that it
- * is answered (as in slow start, RFC 5681 section 3.1). It is the tenant's own lane, so that nobody can make a
+ * is answered (as in slow start, RFC 5681 section 3.1). It is the tenant's own lane, so that no tenant can make a
  * receiver slow for others.
  *
- * A permit is held for up to 10 s and cannot be taken back, so a tenant with many such receivers must not get all of
+ * A permit is held for up to 10 s and cannot be withdrawn, so a tenant with many such receivers must not get all of
  * them: some are kept in reserve for tenants that hold little (base/permits.ts). Timeouts are counted on an account of
  * their own. They send nothing and end within a commit, so they do not wait behind their tenant's silent receivers.
  *
  * A lane that has shown to be quick, and is alone at its destination, prefetches: such jobs hold no permit, start as
  * permits of the lane become free, and are cancelled when an answer is slow or does not come, or when tenants live on
  * the reserve: a lane that hands its permits on would keep them from those. Last attempts are not prefetched: should
- * the node die, the job would be given up and had never been sent.
+ * the node die, the job would fail for good without ever having been sent.
  */
 export class ConcurrencyLimiter {
   readonly #lanes = new Map<string, LaneState>()
@@ -133,7 +133,7 @@ export class ConcurrencyLimiter {
     state.prefetch.grew(state.held)
   }
 
-  /** Resolves when the attempt may start. False: it is cancelled, and what was acquired is to be released. */
+  /** Resolves when the attempt may start. False: it is cancelled, and the permit must be released. */
   start(lane: Lane): Promise<boolean> | boolean {
     if (lane.destination === '') return true
     const state = this.#lanes.get(keyOf(lane))!
@@ -205,13 +205,13 @@ export class ConcurrencyLimiter {
   #stateOf(lane: Lane): LaneState {
     const known = this.#lanes.get(keyOf(lane))
     if (known) return known
-    if (this.#lanes.size >= remembered_max) this.#forgetIdle()
+    if (this.#lanes.size >= remembered_max) this.#removeIdle()
     const fresh = { held: 0, in_flight: 0, allowed: 1, prefetch: new Prefetch(lane_max) }
     this.#lanes.set(keyOf(lane), fresh)
     return fresh
   }
 
-  #forgetIdle(): void {
+  #removeIdle(): void {
     for (const [key, { held }] of this.#lanes) if (held === 0) this.#lanes.delete(key)
   }
 }

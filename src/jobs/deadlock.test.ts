@@ -11,6 +11,7 @@ import type { AgentCaller } from '../contract/caller.ts'
 import type { Tx } from '../db/db.ts'
 import { openDb } from '../db/open.ts'
 import { forward_job } from '../inbox/jobs.ts'
+import * as receiving from '../inbox/receive.ts'
 import * as inboxes from '../inbox/service.ts'
 import { schedule_job } from '../schedules/jobs.ts'
 import { type AttemptResult, type LeasedJob, lease_ms } from './job.ts'
@@ -79,7 +80,7 @@ onPostgres('On PostgreSQL no deadlock comes of', () => {
     const { token } = await bench.db.write((tx) => inboxes.create(tx, caller, bench.dependencies, settings))
     const bytes = Buffer.from('x')
     const request = { method: 'POST', headers: new Headers(), bytes, url: '/hook/t', address: '192.0.2.1' }
-    const receive = () => inboxes.receive(bench.db, bench.dependencies, token, request)
+    const receive = () => receiving.receive(bench.db, bench.dependencies, token, request)
     for (let n = 0; n < 100; n++) await receive()
     return { caller, receive }
   }

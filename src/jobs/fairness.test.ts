@@ -5,7 +5,7 @@ import { idBound } from '../base/ids.ts'
 import { type Tx, unnamed } from '../db/db.ts'
 import { job_kinds } from '../features.ts'
 import { ConcurrencyLimiter, destination_max, type Lane, lane_max, node_max, reserve } from './concurrency.ts'
-import { type Batch, FairQueue, type QueuedJob } from './fairness.ts'
+import { type Batch, JobQueue, type QueuedJob } from './fairness.ts'
 import { kindsOf } from './kind.ts'
 import { quick_ms } from './prefetch.ts'
 import * as jobs from './service.ts'
@@ -56,7 +56,7 @@ forEachDatabase('what is started next', (databases) => {
   }
 
   /** As the engine goes on: rounds until nothing more is to be had. Nothing ends meanwhile. */
-  async function chooseAll(queue: FairQueue, limiter: ConcurrencyLimiter): Promise<QueuedJob[]> {
+  async function chooseAll(queue: JobQueue, limiter: ConcurrencyLimiter): Promise<QueuedJob[]> {
     const chosen: QueuedJob[] = []
     for (;;) {
       const batches = await queue.next(limiter, any)
@@ -76,7 +76,8 @@ forEachDatabase('what is started next', (databases) => {
     }
   }
 
-  const newQueue = () => new FairQueue(bench.db, bench.clock, kindsOf(job_kinds))
+  const newQueue = () =>
+    new JobQueue(bench.db, bench.clock, kindsOf(job_kinds), (error) => bench.errors.push(error))
 
   function answer(limiter: ConcurrencyLimiter, lane: Lane): void {
     expect(limiter.start(lane)).toBe(true)

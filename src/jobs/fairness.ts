@@ -42,16 +42,25 @@ export interface Batch {
   items: QueuedJob[]
 }
 
-export class FairQueue {
+const unknown_kinds_max = limit(
+  'jobs.unknown_kinds',
+  100,
+  'entries',
+  'Kinds of jobs that this version does not know and whose names are logged, once each.',
+)
+
+export class JobQueue {
   #buffer = new JobBuffer<QueuedJob>()
   #read_at = Number.NEGATIVE_INFINITY
   /** The jobs that the round robin found; a part of the buffer. */
   #found = new Set<QueuedJob>()
-  /** True when the round robin goes on before the buffer is old. */
-  #goes_on = false
+  /** True when the round robin continues before the buffer is old. */
+  #continues = false
   /** True when there may be due jobs behind the buffer. */
   #full = false
   #stragglers = new Set<string>()
+  /** Reported once. */
+  readonly #unknown_kinds = new Set<string>()
   #turns = 0
   /** Tenant -> the number of its last turn. */
   readonly #served_at = new Map<string, number>()
@@ -61,6 +70,7 @@ export class FairQueue {
     private readonly db: Db,
     private readonly clock: Clock,
     private readonly kinds: JobKinds,
+    private readonly onError: (error: unknown) => void,
   ) {
     this.#round_robin = new RoundRobin(db)
   }
@@ -94,7 +104,13 @@ export class FairQueue {
     return stragglers
   }
 
-  /** Acquires a permit for each job that it answers. `wanted` says which jobs may be started at all; with `only_at_once`
+  #report(kind: string): void {
+    if (this.#unknown_kinds.size >= unknown_kinds_max || this.#unknown_kinds.has(kind)) return
+    this.#unknown_kinds.add(kind)
+    this.onError(new Error(`jobs of kind ${kind} are due, which this version does not know`))
+  }
+
+  /** Acquires a permit for each job that it returns. `wanted` says which jobs may be started at all; with `only_at_once`
    * no others are read. */
   async next(
     limiter: ConcurrencyLimiter,
@@ -106,7 +122,7 @@ export class FairQueue {
     if (fresh) {
       const taken = this.#take(limiter, wanted)
       if (taken.length > 0) return batchesOf(taken)
-      if (this.hasBacklog && !this.#goes_on) return []
+      if (this.hasBacklog && !this.#continues) return []
     }
     await this.#refill(limiter, only_at_once)
     return batchesOf(this.#take(limiter, wanted))
@@ -129,7 +145,7 @@ export class FairQueue {
     for (const job of taken) {
       this.#served(job.tenant_id)
       // Where a job behind the buffer was found and taken, there may be more.
-      if (this.#found.delete(job)) this.#goes_on = true
+      if (this.#found.delete(job)) this.#continues = true
     }
     return taken
   }
@@ -142,7 +158,7 @@ export class FairQueue {
   async #refill(limiter: ConcurrencyLimiter, only_at_once: boolean): Promise<void> {
     const now = this.clock.now()
     this.#read_at = this.clock.monotonic()
-    this.#goes_on = false
+    this.#continues = false
     const read = only_at_once ? store.dueAtOnce : store.due
     const rows = await read(this.db, now, buffer_rows_max)
     const oldest = this.#queued(rows.filter(({ tenant_status }) => tenant_status === 'active'))
@@ -151,13 +167,13 @@ export class FairQueue {
     }
     this.#full = rows.length === buffer_rows_max
     const read_before = new Set(oldest.map(idOf))
-    // A job whose turn it was and for which there was no permit keeps it: the round robin has gone on.
+    // A job whose turn it was and for which there was no permit keeps it: the round robin has moved past it.
     const kept = [...this.#found].filter(
       (job) => limiter.mayAcquire(job) || !limiter.hasPermitFor(job.tenant_id),
     )
-    const goes_on = this.#full && !kept.some((job) => limiter.mayAcquire(job))
+    const continues = this.#full && !kept.some((job) => limiter.mayAcquire(job))
     const behind = this.#full ? kept : []
-    if (goes_on) behind.push(...this.#queued(await this.#round_robin.next(now, limiter)))
+    if (continues) behind.push(...this.#queued(await this.#round_robin.next(now, limiter)))
     const found = [...new Map(behind.map((job) => [idOf(job), job]))]
       .filter(([id]) => !read_before.has(id))
       .map(([, job]) => job)
@@ -165,11 +181,14 @@ export class FairQueue {
     this.#buffer = new JobBuffer([...oldest, ...found])
   }
 
-  /** Without those of a kind that this node does not know: a newer one runs them. */
+  /** Without jobs of an unknown kind: a node of a newer version runs them. Each such kind is reported once. */
   #queued(rows: readonly store.DueJob[]): QueuedJob[] {
     return rows.flatMap(({ tenant_id, kind: name, source_id, destination, attempts }) => {
       const kind = this.kinds.get(name)
-      if (!kind) return []
+      if (!kind) {
+        this.#report(name)
+        return []
+      }
       return [{ tenant_id, kind, source_id, destination, attempts, is_last: isLast(kind, attempts) }]
     })
   }

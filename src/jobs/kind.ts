@@ -2,10 +2,10 @@
 // declare their kinds; the worker knows them by name alone.
 
 import type { Millis } from '../base/clock.ts'
-import type { Outgoing } from '../callbacks/deliver.ts'
+import type { Outgoing } from '../callbacks/attempt.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
 import type { Db, Tx } from '../db/db.ts'
-import type { AttemptResult, LeasedJob } from './job.ts'
+import { type AttemptResult, attempts_max, type LeasedJob } from './job.ts'
 
 /** The worker hands this to a kind, beside the job. */
 export interface MessageContext {
@@ -21,7 +21,6 @@ export type Counter = string | null
 interface Facts {
   /** As it is stored. Not changed once released. */
   name: string
-  attempts_max: number
   /** True when the first attempt waits for no tick, also with TICK=external. */
   starts_at_once: boolean
   /** The source that its attempts are logged under; null: they are not logged. */
@@ -30,6 +29,8 @@ interface Facts {
 
 /** Sends one request an attempt. */
 export interface SendingKind extends Facts {
+  /** The first of the fixed times of `attempt_offsets_ms`. A job past its last attempt has failed. */
+  attempts_max: number
   /** Raised when an attempt begins. */
   begun: Counter
   /** The request of an attempt. Null: nothing is left to send. `paused`: the tenant's jobs are paused. */
@@ -37,7 +38,10 @@ export interface SendingKind extends Facts {
   settle(tx: Tx, dependencies: Dependencies, job: LeasedJob, result: AttemptResult): Promise<Counter>
 }
 
-/** Sends nothing: the job is settled when it is due. */
+/**
+ * Sends nothing: the job is settled when it is due. `settle` completes or reschedules it under its fencing token; as
+ * long as that fails the job is leased again, without end, because an outcome that must not be lost has no last try.
+ */
 export interface LocalKind extends Facts {
   message: null
   settle(tx: Tx, dependencies: Dependencies, job: LeasedJob): Promise<Counter>
@@ -54,11 +58,18 @@ declare module '../contract/feature.ts' {
 
 export type JobKinds = ReadonlyMap<string, JobKind>
 
+/** Throws for two kinds of one name, whose jobs one would settle for the other, and for more attempts than have a time. */
 export function kindsOf(kinds: readonly JobKind[]): JobKinds {
-  return new Map(kinds.map((kind) => [kind.name, kind]))
+  const by_name = new Map(kinds.map((kind) => [kind.name, kind]))
+  if (by_name.size < kinds.length) throw new Error('two kinds of jobs have the same name')
+  for (const kind of kinds) {
+    if (kind.message !== null && kind.attempts_max > attempts_max)
+      throw new Error(`jobs of kind ${kind.name} have ${attempts_max} attempts at most`)
+  }
+  return by_name
 }
 
 /** True when no attempt follows the next one; so it is with every forward. */
-export function isLast({ attempts_max }: JobKind, attempts: number): boolean {
-  return attempts + 1 >= attempts_max
+export function isLast(kind: JobKind, attempts: number): boolean {
+  return kind.message !== null && attempts + 1 >= kind.attempts_max
 }

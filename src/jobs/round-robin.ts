@@ -1,5 +1,5 @@
 // The tenants behind the buffer, where the oldest due jobs fill it: tenant by tenant in the order of their ids, and for
-// a backlogged tenant destination by destination. Each call goes on where the last one ended, and does a bounded part
+// a backlogged tenant destination by destination. Each call continues where the last one ended, and does a bounded part
 // of the cycle, however many jobs the tenants have for later.
 
 import type { Millis } from '../base/clock.ts'
@@ -25,7 +25,7 @@ const tenant_rows_max = limit(
   'rows',
   'Due jobs that one search reads of one tenant.',
 )
-/** Such tenants: after the last of them the next call goes on. */
+/** Backlogged tenants of one call: the next call continues after the last of them. */
 const backlogged_max = limit(
   'jobs.backlogged_tenants',
   32,
@@ -67,7 +67,7 @@ export class RoundRobin {
       })),
     )
     const backlogged = found.filter(({ rows }) => rows.length === tenant_rows_max).slice(0, backlogged_max)
-    // Those behind the last backlogged one were read all the same, and come again.
+    // Those behind the last backlogged one were read as well, and come again.
     const last =
       backlogged.length === backlogged_max
         ? backlogged.at(-1)
@@ -99,7 +99,7 @@ export class RoundRobin {
     }
     const from = this.#next_lane.get(tenant_id) ?? ''
     const ahead = await store.lanes(this.db, tenant_id, from, share.lanes)
-    // The last one of a full list only says where to go on.
+    // The last one of a full list only says where to continue.
     const passed = ahead.length < share.lanes ? ahead : ahead.slice(0, -1)
     const open = passed.filter(
       ({ destination, next_at }) => next_at <= now && limiter.mayAcquire({ tenant_id, destination }),

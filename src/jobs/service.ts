@@ -4,7 +4,7 @@ import type { Millis } from '../base/clock.ts'
 import type { TenantFacts } from '../contract/caller.ts'
 import type { Tx } from '../db/db.ts'
 import { type AttemptResult, type JobKey, type LeasedJob, nextAttemptAt } from './job.ts'
-import type { JobKind } from './kind.ts'
+import type { JobKind, SendingKind } from './kind.ts'
 import * as store from './store.ts'
 
 export const attempts = store.attempts
@@ -44,7 +44,7 @@ export async function reschedule(
 export async function endAttempt(
   tx: Tx,
   wakeable: Wakeable,
-  kind: JobKind,
+  kind: SendingKind,
   job: LeasedJob,
   result: AttemptResult,
 ): Promise<'done' | 'retrying' | 'lost'> {

@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { forEachDatabase } from '../../test/support/databases.ts'
-import { Bench, kindOf } from '../../test/support/job-bench.ts'
+import { Bench, kindOf, known_kinds } from '../../test/support/job-bench.ts'
 import { idBound, newId } from '../base/ids.ts'
 import type { Tx } from '../db/db.ts'
 import * as tenants from '../tenants/service.ts'
@@ -495,13 +495,13 @@ forEachDatabase('jobs', (databases) => {
 
     test('back tells whether anything due then is still to do, leased or not', async () => {
       const work = await plan(await newTenant(), { next_at: now() + 10 })
-      expect(await jobs.anyDue(bench.db, now() + 9)).toBe(false)
-      expect(await jobs.anyDue(bench.db, now() + 10)).toBe(true)
+      expect(await jobs.anyDue(bench.db, now() + 9, known_kinds)).toBe(false)
+      expect(await jobs.anyDue(bench.db, now() + 10, known_kinds)).toBe(true)
       bench.clock.advance(10)
       const held = await leaseOne(work)
-      expect(await jobs.anyDue(bench.db, now())).toBe(true)
+      expect(await jobs.anyDue(bench.db, now(), known_kinds)).toBe(true)
       await write((tx) => jobs.retry(tx, held, now() + 1))
-      expect(await jobs.anyDue(bench.db, now())).toBe(false)
+      expect(await jobs.anyDue(bench.db, now(), known_kinds)).toBe(false)
     })
   })
 

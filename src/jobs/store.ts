@@ -169,9 +169,9 @@ const NEXT_AT = sql<{ next_at: Millis }>(
   'select next_at from jobs where paused = 0 and next_at > :now order by next_at limit 1',
 )
 
-const OLDEST_DUE = sql<{ tenant_status: string | null }>(
+const OLDEST_DUE = sql<{ tenant_status: string | null; kind: string }>(
   'jobs.oldest_due',
-  `select ${tenant_status} from jobs where paused = 0 and next_at <= :due_at order by next_at limit :rows_max`,
+  `select ${tenant_status}, kind from jobs where paused = 0 and next_at <= :due_at order by next_at limit :rows_max`,
 )
 
 interface Position {
@@ -393,10 +393,14 @@ const stragglers_passed_max = limit(
 )
 
 /** True when a job that was due then is still to run, leased or not, or when too many stragglers stand before it. */
-export async function anyDue(q: Reader, due_at: Millis): Promise<boolean> {
+export async function anyDue(
+  q: Reader,
+  due_at: Millis,
+  kinds: { has(kind: string): boolean },
+): Promise<boolean> {
   for (const rows_max of [1, stragglers_passed_max]) {
     const rows = await q.all(OLDEST_DUE, { due_at, rows_max })
-    if (rows.some((row) => row.tenant_status === 'active')) return true
+    if (rows.some((row) => row.tenant_status === 'active' && kinds.has(row.kind))) return true
     if (rows.length < rows_max) return false
   }
   return true
@@ -404,7 +408,7 @@ export async function anyDue(q: Reader, due_at: Millis): Promise<boolean> {
 
 /**
  * Pauses a part of a tenant's jobs, or resumes it, the earliest first. True when none is left. The transaction must
- * hold the tenant's row, so that nobody does the opposite.
+ * hold the tenant's row, so that no other node does the opposite.
  */
 export async function setPaused(
   tx: Tx,
@@ -424,10 +428,10 @@ export async function setPaused(
 
 /**
  * Logs the outcome of an attempt, whether it still counted or not; a node that was taken for dead and reports in the
- * end is right. A lease past the last attempt is no attempt: it only says that no node lived to end the last one.
+ * end is right. A lease past the last attempt is not an attempt: it only says that no node lived to end the last one.
  */
 export async function log(tx: Tx, kind: JobKind, job: LeasedJob, result: AttemptResult): Promise<void> {
-  if (kind.logged_as === null || job.attempts > kind.attempts_max) return
+  if (kind.message === null || kind.logged_as === null || job.attempts > kind.attempts_max) return
   const { tenant_id, source_id, fence: seq, event_id, attempts: attempt } = job
   const { started_at, duration_ms, status_code, error } = result
   const key = { tenant_id, source: kind.logged_as, source_id, seq }
@@ -437,7 +441,7 @@ export async function log(tx: Tx, kind: JobKind, job: LeasedJob, result: Attempt
   else await tx.run(CORRECT, { ...key, ...outcome })
 }
 
-/** The attempt of the lease before this one, which nobody settled. */
+/** The attempt of the previous lease, which was not settled. */
 function logInterrupted(tx: Tx, kind: JobKind, job: LeasedJob, previous_lease_until: Millis): Promise<void> {
   const started_at = previous_lease_until - lease_ms
   const interrupted = { ok: false, status_code: null, error: 'interrupted', started_at, duration_ms: 0 }
@@ -454,7 +458,7 @@ export function attempts(
   return q.all(ATTEMPTS, { tenant_id, source, source_id, before_seq, rows_max })
 }
 
-/** Removes rows of a tenant that is being purged; answers how many. */
+/** Removes rows of a tenant that is being purged; returns how many. */
 export async function purge(tx: Tx, tenant_id: string, rows_max: number): Promise<number> {
   return (
     (await tx.run(PURGE, { tenant_id, rows_max })) + (await tx.run(PURGE_ATTEMPTS, { tenant_id, rows_max }))

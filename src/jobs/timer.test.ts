@@ -6,6 +6,7 @@ import { type Received, type Receiver, startReceiver } from '../../test/support/
 import { forEachService, TestService, type TestTenant } from '../../test/support/service.ts'
 import { day_ms, iso, minute_ms, second_ms } from '../base/clock.ts'
 import { openDb } from '../db/open.ts'
+import * as receiving from '../inbox/receive.ts'
 import * as inboxes from '../inbox/service.ts'
 import * as schedules from '../schedules/service.ts'
 import * as tenants from '../tenants/service.ts'
@@ -436,7 +437,7 @@ forEachDatabase('a tick', (databases) => {
         )
         const bytes = Buffer.from('x')
         const request = { method: 'POST', headers: new Headers(), bytes, url: '/hook/t', address: '' }
-        const receive = () => inboxes.receive(bench.db, bench.dependencies, token, request)
+        const receive = () => receiving.receive(bench.db, bench.dependencies, token, request)
         for (let n = 0; n < count; n += 50) await Promise.all(Array.from({ length: 50 }, receive))
         return receive
       }

@@ -18,7 +18,7 @@ export interface TimerOptions {
   worker: JobWorker
   /** TICK=internal: runs by itself. Otherwise only kinds that start at once do, and all others at ticks. */
   internal: boolean
-  /** A bounded part of what is left to pause or resume, for the tenants after this one. Answers where to go on, or null
+  /** A bounded part of what is left to pause or resume, for the tenants after this one. Returns where to continue, or null
    * when none is left anywhere. */
   pauseStep(after_tenant_id: string): Promise<string | null>
   onError: (error: unknown) => void
@@ -29,7 +29,7 @@ export class JobTimer {
   #timer: Timer | undefined
   /** With TICK=external: for what was enqueued while jobs waited for room. */
   #dispatch_timer: Timer | undefined
-  /** When the timer is set for. */
+  /** The time that the timer is set for. */
   #wakes_at = Number.POSITIVE_INFINITY
   #running: Promise<void> = Promise.resolve()
   #pause_wanted = false
@@ -129,7 +129,7 @@ export class JobTimer {
     return after_tenant_id === null
   }
 
-  /** The same in a tick, until then, a monotonic time; what is left goes on beside it. */
+  /** The same in a tick, until then, a monotonic time; what is left continues beside it. */
   async pauseUntil(until: number): Promise<void> {
     const all = await this.#pauseAll(until).catch(this.options.onError)
     if (all === false) this.pauseOrResume()

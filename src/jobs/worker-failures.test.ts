@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, expect, spyOn, test } from 'bun:test'
 import { forEachDatabase } from '../../test/support/databases.ts'
-import { Bench } from '../../test/support/job-bench.ts'
+import { Bench, known_kinds } from '../../test/support/job-bench.ts'
 import { approve, checkpoint, manySchedules, schedule } from '../../test/support/job-features.ts'
 import type { AgentCaller } from '../contract/caller.ts'
 import * as schedules from '../schedules/service.ts'
@@ -138,6 +138,6 @@ forEachDatabase('a database that fails', (databases) => {
     expect(looks()).toBeLessThan(40)
     expect(await read(other, id)).toMatchObject({ status: 'fired' })
     bench.db.onRead = () => {}
-    expect(await store.anyDue(bench.db, now())).toBe(false)
+    expect(await store.anyDue(bench.db, now(), known_kinds)).toBe(false)
   })
 })

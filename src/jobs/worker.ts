@@ -3,14 +3,21 @@
 
 import type { Clock } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
-import type { Outcome, Outgoing } from '../callbacks/deliver.ts'
+import type { Outcome, Outgoing } from '../callbacks/attempt.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
 import { type Db, dueWork } from '../db/db.ts'
 import { Coalescer } from './coalesce.ts'
 import { ConcurrencyLimiter, node_max } from './concurrency.ts'
-import { type Batch, FairQueue, type QueuedJob } from './fairness.ts'
+import { type Batch, JobQueue, type QueuedJob } from './fairness.ts'
 import { type AttemptResult, type LeasedJob, lease_ms, stale_lease_ms } from './job.ts'
-import { type Counter, type JobKind, kindsOf, type LocalKind, type SendingKind } from './kind.ts'
+import {
+  type Counter,
+  type JobKind,
+  type JobKinds,
+  kindsOf,
+  type LocalKind,
+  type SendingKind,
+} from './kind.ts'
 import { type Ended, node_prefetch_max } from './prefetch.ts'
 import * as store from './store.ts'
 
@@ -26,7 +33,7 @@ const batches_max = limit(
   'jobs.batches',
   8,
   'entries',
-  'Batches that are started in one go, before the worker looks at anything else.',
+  'Batches that are started in one dispatch, before the worker does anything else.',
 )
 /** Batches in a row without progress before the worker waits for its next call. */
 const no_progress_max = limit(
@@ -35,9 +42,9 @@ const no_progress_max = limit(
   'entries',
   'Batches in a row that may lease nothing. Past it the worker waits for its next call.',
 )
-/** When a dispatch is repeated that made no progress. */
+/** The delay before a dispatch without progress is repeated. */
 const dispatch_again_ms = 1_000
-/** When a job is due again whose name could not be looked up yet; less than `dispatch_again_ms`, which finds it then. */
+/** The delay of a job whose name could not be looked up yet; less than `dispatch_again_ms`, which finds it then. */
 const untried_again_ms = 500
 /** A tick looks this often for the end of what other nodes leased. */
 const look_again_ms = 50
@@ -64,7 +71,8 @@ interface Running<Kind extends JobKind = JobKind> {
 
 export class JobWorker {
   readonly #limiter = new ConcurrencyLimiter()
-  readonly #queue: FairQueue
+  readonly #kinds: JobKinds
+  readonly #queue: JobQueue
   readonly #coalescer = new Coalescer()
   readonly #running = new Set<Promise<void>>()
   #counts = new Map<string, number>()
@@ -75,7 +83,8 @@ export class JobWorker {
   #ticks = 0
 
   constructor(private readonly options: WorkerOptions) {
-    this.#queue = new FairQueue(options.db, options.clock, kindsOf(options.kinds))
+    this.#kinds = kindsOf(options.kinds)
+    this.#queue = new JobQueue(options.db, options.clock, this.#kinds, options.onError)
   }
 
   /**
@@ -110,7 +119,7 @@ export class JobWorker {
       }
       dispatch.resolve()
     }
-    this.#dispatching = null // here, where #next_dispatch was read last: a dispatch asked for in between must not be lost
+    this.#dispatching = null // here, where #next_dispatch was read last: a dispatch requested in between must not be lost
   }
 
   /** With TICK=external nothing else would try a decision's callback again before the next tick. */
@@ -161,7 +170,7 @@ export class JobWorker {
     if (tenant_ids.length > 0) await this.options.onStragglers(tenant_ids).catch(this.options.onError)
   }
 
-  /** Those of this batch that are still due and free; the others another node has leased, or they are gone. */
+  /** Leases the jobs of this batch that are still due; others were leased by another node, or are gone. */
   async #lease({ tenant_id, kind, items }: Batch): Promise<Running[]> {
     const { db, clock } = this.options
     const leased_at = clock.monotonic() // the lease is older than its answer
@@ -210,7 +219,7 @@ export class JobWorker {
     await this.#settle(running, result)
   }
 
-  /** A prefetched job that is cancelled: the lease was no attempt. */
+  /** Cancels a prefetched job: its lease does not count as an attempt. */
   async #cancel(running: Running): Promise<void> {
     try {
       await this.#release(running)
@@ -275,7 +284,7 @@ export class JobWorker {
     )
   }
 
-  /** Nothing was tried for want of a permit; not due at once, since it would be leased again for nothing. */
+  /** Nothing was tried, because there was no permit. Due a little later, so that it is not leased again in between. */
   async #releaseUntried(running: Running): Promise<void> {
     const { db, dependencies } = this.options
     await this.#writeWithRetry(running, () =>
@@ -314,7 +323,7 @@ export class JobWorker {
   }
 
   /**
-   * Runs all that is due now, on whichever node, and answers when the attempts have ended: `wait_ms_max` at most.
+   * Runs all that is due now, on any node; resolves when the attempts have ended, after `wait_ms_max` at most.
    */
   async tick(wait_ms_max: number): Promise<void> {
     const { db, clock } = this.options
@@ -323,7 +332,11 @@ export class JobWorker {
     this.#ticks += 1
     try {
       await this.dispatch()
-      while (!this.#stopped && (await store.anyDue(db, arrived_at)) && clock.monotonic() < until) {
+      while (
+        !this.#stopped &&
+        (await store.anyDue(db, arrived_at, this.#kinds)) &&
+        clock.monotonic() < until
+      ) {
         await Promise.race([sleep(look_again_ms), ...this.#running])
         await this.dispatch()
       }

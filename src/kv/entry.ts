@@ -1,4 +1,4 @@
-// What a key is, which names are reserved, and what a precondition header asks. No imports from db or http.
+// Keys: their form, reserved names and precondition headers. No imports from db or http.
 
 import { last_instant_ms, type Millis, second_ms } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
@@ -7,7 +7,7 @@ import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
 export const key_bytes_max = limit('kv.key_bytes', 512, 'bytes', 'A key in UTF-8. Past it 400.')
 export const namespace_form = /^[A-Za-z0-9_][A-Za-z0-9._:-]{0,63}$/
 
-/** Where the rate limiter keeps its counters: hidden from these routes. */
+/** Keys of the rate limiter's counters: hidden from these routes. */
 const reserved_key_prefix = '__rl:'
 
 /** A tombstone, or an expired key, remembers its version this long, unless the tenant has too many of them. */
@@ -15,7 +15,7 @@ export const tombstone_ms = limit(
   'kv.tombstone',
   24 * 60 * 60 * second_ms,
   'milliseconds',
-  'How long a deleted key keeps its version, and a rate counter that ended its limit; past kv.tombstones the oldest go earlier. No version repeats after either.',
+  'How long a deleted key keeps its version, and a rate counter that ended its limit; past kv.tombstones the oldest are removed earlier. No version repeats after either.',
 )
 
 export interface KeyRef {
@@ -41,7 +41,7 @@ const controls = /[\u0000-\u001f\u007f-\u009f]/
 
 const private_prefix = '__agent.'
 
-/** `__…` is reserved, save the agent's own `__agent.<agent_id>`; the admin key may look into those of all agents. */
+/** `__…` is reserved, save the agent's own `__agent.<agent_id>`; the admin key may read those of all agents. */
 export function isForbiddenNamespace(
   namespace: string,
   caller: Pick<AgentCaller, 'kind' | 'agent_id'> | Pick<AdminCaller, 'kind'>,
@@ -52,24 +52,24 @@ export function isForbiddenNamespace(
     : namespace !== `${private_prefix}${caller.agent_id}`
 }
 
-/** One that no key of the API leads to. */
+/** True for a namespace that no key of the API can read. */
 export function isSystemNamespace(namespace: string): boolean {
   return isForbiddenNamespace(namespace, { kind: 'admin' })
 }
 
-/** Whose private namespace this is; null for one that all agents share. */
+/** The agent whose private namespace this is; null for one that all agents share. */
 export function ownerOf(namespace: string): string | null {
   return namespace.startsWith(private_prefix) ? namespace.slice(private_prefix.length) : null
 }
 
-/** Where an index is read on: after this key, or after all keys of the namespace. */
+/** The position at which a scan continues: after this key, or after all keys of the namespace. */
 export interface Place {
   namespace: string
-  /** Null: after them all. */
+  /** Null: after all of them. */
   key: string | null
 }
 
-/** As a pair to compare with. A space comes before every character that a name may go on with. */
+/** The position as a pair to compare with. A space sorts before every character that a name may have. */
 export function boundOf({ namespace, key }: Place): { namespace: string; key: string } {
   return key === null ? { namespace: `${namespace} `, key: '' } : { namespace, key }
 }
@@ -89,7 +89,7 @@ export function etag(version: number): string {
 }
 
 /**
- * Whether an If-Match header names this version: `3`, `"3"`, a list of these, or `*`. Comparison is strong
+ * True when an If-Match header names this version: `3`, `"3"`, a list of these, or `*`. Comparison is strong
  * (RFC 9110 section 13.1.1), so a weak tag never matches.
  */
 export function ifMatchHolds(header: string, version: number): boolean {

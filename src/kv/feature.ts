@@ -1,11 +1,13 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
+import * as namespaces from './namespace-routes.ts'
 import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
-import { countExpired, purge, sweep } from './service.ts'
+import { sweep } from './sweep.ts'
+import { countExpired, purge } from './sweep-store.ts'
 
 export const kv: Feature = {
   name: 'kv',
-  routes: routesOf(routes),
+  routes: routesOf({ ...routes, ...namespaces }),
   usage: 'kv',
   quotas: [
     {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { type Answer, forEachService, type TestService } from '../../test/support/service.ts'
 import { day_ms, iso } from '../base/clock.ts'
 import { default_plans } from '../features.ts'
-import * as kv from './service.ts'
+import * as kv from './sweep.ts'
 
 function refusal({ status, body }: Answer) {
   return [status, body?.error?.code, body?.error?.details]
@@ -208,7 +208,7 @@ forEachService('KV', (service) => {
       ['one byte', 'k', 'k'],
       ['an escaped slash', 'a%2Fb', 'a/b'],
       ['an escaped percent sign, decoded once', 'a%252Fb', 'a%2Fb'],
-      ['a plus sign, which is no space', 'a+b', 'a+b'],
+      ['a plus sign, which is not a space', 'a+b', 'a+b'],
       ['a space', 'a%20b', 'a b'],
       ['a question mark and a number sign', 'a%3Fb%23c', 'a?b#c'],
       ['quotes and a backslash', '%22%27%5C', '"\'\\'],
@@ -237,7 +237,7 @@ forEachService('KV', (service) => {
       ['U+0085', '%C2%85'],
       ['half an escape', 'a%2'],
       ['an escape of no hexadecimal digits', '%ZZ'],
-      ['a byte that is no UTF-8', '%FF'],
+      ['a byte that is not UTF-8', '%FF'],
       ['half a character', '%C3'],
       ['an overlong form', '%C0%80'],
       ['a surrogate', '%ED%A0%80'],
@@ -466,7 +466,7 @@ forEachService('KV', (service) => {
       expect(refusal(deleted)).toEqual([409, 'VERSION_MISMATCH', { current_version: null }])
     })
 
-    test.each(['-1', '1.5', '"1"', 'true', '[]', '1e400'])('%s is no version', async (text) => {
+    test.each(['-1', '1.5', '"1"', 'true', '[]', '1e400'])('%s is not a version', async (text) => {
       const store = await newStore(service)
       const answer = await store.put('c/k', `{"value": 1, "cas_version": ${text}}`)
       expect(broken(answer)).toEqual([400, 'VALIDATION_FAILED', '/cas_version'])
@@ -583,7 +583,7 @@ forEachService('KV', (service) => {
       expect((await store.get('v/k')).headers.get('x-version')).toBe('8')
     })
 
-    test('a key made anew 24 h later starts above the highest version swept in its tenant', async () => {
+    test('a key created again 24 h later starts above the highest version swept in its tenant', async () => {
       const tenant = await service.signUp()
       const store = storeOf(service, tenant.api_key)
       const stranger = await newStore(service)
@@ -744,7 +744,7 @@ forEachService('KV', (service) => {
       expect(seen).toEqual(expected)
     })
 
-    test.each(['%00', '%FF', '%ZZ', 'a%00'])('prefix %s is no text', async (prefix) => {
+    test.each(['%00', '%FF', '%ZZ', 'a%00'])('prefix %s is not a text', async (prefix) => {
       const store = await newStore(service)
       expect(broken(await store.list(`l?prefix=${prefix}`))).toEqual([
         400,

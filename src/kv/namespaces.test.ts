@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { type Answer, forEachService, type TestService, type TestTenant } from '../../test/support/service.ts'
 import { iso, second_ms } from '../base/clock.ts'
 import { unnamed } from '../db/db.ts'
-import * as kv from './service.ts'
+import * as kv from './sweep.ts'
 
 const INSERT = unnamed(
   'test.insert',

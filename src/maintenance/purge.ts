@@ -13,7 +13,7 @@ const rows_max = limit(
   'rows',
   'Rows of each table that one step of the purge of a tenant removes, so that requests wait for no more than one step.',
 )
-/** And about how much text of each: requests wait for it no longer than for the rows. */
+/** Bytes of text that one chunk removes: requests wait for them no longer than for the rows. */
 const bytes_max = limit(
   'purge.bytes',
   4 * 1_048_576,
@@ -64,7 +64,7 @@ function purgeChunk(db: Db, { purgeable, purges }: Plan, tenant_id: string): Pro
   return db.write(upkeep, async (tx) => {
     if (!(await purgeable.lock(tx, tenant_id))) return false
     if ((await purgeRows(tx, purges, tenant_id)) > 0) return false
-    // A row that another node was changing has been waited for, and left out: now it is seen as it is.
+    // A row that another node was changing was waited for and skipped: now it is read as it is.
     if ((await purgeRows(tx, purges, tenant_id)) > 0) return false
     await purgeable.remove(tx, tenant_id)
     return true

@@ -12,7 +12,7 @@ const rows_max = limit(
   'rows',
   'Rows of each kind that one step of the sweep removes, so that requests wait for no more than one step.',
 )
-/** And bytes, where rows may be large. */
+/** Bytes that one step removes, where rows may be large. */
 const bytes_max = limit(
   'sweep.bytes',
   4 * 1_048_576,
@@ -46,7 +46,7 @@ export interface Sweeper {
   stop(): Promise<void>
 }
 
-/** Runs a step now and then until stopped. A failed one is reported and tried again later. */
+/** Runs a step at intervals until stopped. A failed one is reported and tried again later. */
 export function startSweeper(
   step: () => Promise<{ more: boolean }>,
   onError: (error: unknown) => void,

@@ -10,14 +10,14 @@ import type { JobWorker } from '../jobs/worker.ts'
 import { purgeStep } from './purge.ts'
 import { type Sweeper, startSweeper, sweep } from './sweep.ts'
 
-/** How long POST /v1/tick may take. */
+/** The time that POST /v1/tick may take. */
 export const tick_ms_max = limit(
   'tick.duration',
   25_000,
   'milliseconds',
   'How long `POST /v1/tick` may take. What is left is done by the next one.',
 )
-/** How long it begins further steps of its sweep. */
+/** The time in which it begins further steps of its sweep. */
 const tick_sweep_ms_max = limit(
   'tick.sweep_duration',
   5_000,
@@ -79,7 +79,7 @@ export class Maintenance {
     }
   }
 
-  /** All that is due now, a share of the sweep meanwhile, and the counts since the answer before. */
+  /** Does all that is due now and a share of the sweep; returns the counts since the last answer. */
   async tick(): Promise<TickReport> {
     const { worker, timer, clock } = this.options
     const began = clock.monotonic()

@@ -6,36 +6,25 @@ import { limit } from '../base/limit.ts'
 import { Repeat } from '../base/repeat.ts'
 import type { TenantFacts } from '../contract/caller.ts'
 import type { MonthlyCalls, Plans } from '../contract/dependencies.ts'
-import { exceeded, limitOf, monthOf } from './quota.ts'
+import { count, type Entry, usedOf } from './call-count.ts'
+import { limitOf, monthOf } from './quota.ts'
 
-/** How often counts are written. */
+/** The interval at which counts are written. */
 const write_every_ms = 1_000
-/** How old the count of the other nodes may be. */
+
+/** The greatest age of the count of the other nodes. */
 const fresh_ms = 1_000
-/** A tenant that does not call is forgotten after this long, far longer than anybody waits for a look. */
+
+/** A tenant that does not call is forgotten after this long, far longer than any request waits for a look. */
 const idle_ms = 60_000
+
 /** Tenants whose counts are written at once. */
 const writes_max = limit('quotas.calls_written', 16, 'rows', 'Tenants whose calls one transaction writes.')
-
-interface Entry {
-  tenant_id: string
-  month: string
-  /** The number in the database when it was last read. */
-  known: number
-  /** Counted here since; `writing` is on its way. */
-  unwritten: number
-  writing: number
-  looked_at: number
-  asked_at: number
-  /** A look or a write under way: they exclude each other, so that nothing is counted twice or not at all. */
-  busy: Promise<void> | null
-  looking: boolean
-}
 
 /** Where the counts of all nodes are added up. */
 export interface CallCounts {
   look(tenant_id: string, month: string): Promise<number>
-  /** Answers how many there are then; null when it is not known whether these were added. */
+  /** Returns the new number; null when it is unknown if these were added. */
   add(tenant_id: string, month: string, count: number): Promise<number | null>
 }
 
@@ -86,7 +75,7 @@ export class Calls implements MonthlyCalls {
       const refused = (await Promise.allSettled(writes)).find((write) => write.status === 'rejected')
       if (refused) failed = { error: refused.reason }
     }
-    this.#forgetIdle()
+    this.#removeIdle()
     if (failed) throw failed.error
   }
 
@@ -112,7 +101,7 @@ export class Calls implements MonthlyCalls {
     return this.clock.monotonic() - looked_at < fresh_ms
   }
 
-  /** One that comes during a write waits for it, which makes as fresh, unless it fails. */
+  /** During a write it waits for that, which makes the count as fresh, unless it fails. */
   async #refresh(entry: Entry): Promise<void> {
     while (entry.busy && !entry.looking) await entry.busy.catch(nothing)
     if (!this.#isFresh(entry)) await this.#look(entry)
@@ -150,7 +139,7 @@ export class Calls implements MonthlyCalls {
     await entry.busy
   }
 
-  /** The work says whether it has seen what the database holds. */
+  /** The work returns true when it has read what the database holds. */
   async #alone(entry: Entry, looking: boolean, work: () => Promise<boolean>): Promise<void> {
     entry.looking = looking
     try {
@@ -161,7 +150,7 @@ export class Calls implements MonthlyCalls {
     }
   }
 
-  #forgetIdle(): void {
+  #removeIdle(): void {
     const before = this.clock.monotonic() - idle_ms
     for (const [key, entry] of this.#entries) {
       if (entry.unwritten === 0 && !entry.busy && entry.asked_at < before) this.#entries.delete(key)
@@ -171,13 +160,3 @@ export class Calls implements MonthlyCalls {
 
 /** The caller that began it gets the failure. */
 function nothing(): void {}
-
-/** Throws QUOTA_EXCEEDED; a call that is refused is not counted. */
-function count(entry: Entry, limit: number | null): void {
-  if (limit !== null && usedOf(entry) >= limit) throw exceeded('api_calls_per_month', usedOf(entry), limit)
-  entry.unwritten += 1
-}
-
-function usedOf({ known, writing, unwritten }: Entry): number {
-  return known + writing + unwritten
-}

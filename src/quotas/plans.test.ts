@@ -73,7 +73,7 @@ describe('a table of plans', () => {
     expect(Object.values(table).map(({ places }) => places)).toEqual([2, 200, null, 2])
     expect(table.free).toEqual({ ...free, places: 2 })
     expect(defaultPlans(with_places).builder).toEqual({ ...default_plans.builder, places: 20 })
-    expect(() => parsePlans(JSON.stringify(table))).toThrow(new Error('"free.places" is no limit'))
+    expect(() => parsePlans(JSON.stringify(table))).toThrow(new Error('"free.places" is not a limit'))
   })
 
   test('of no limits at all is that of the defaults', () => {
@@ -81,16 +81,16 @@ describe('a table of plans', () => {
   })
 
   test.each([
-    ['null', 'it is no JSON object'],
-    ['[]', 'it is no JSON object'],
-    ['"free"', 'it is no JSON object'],
-    ['7', 'it is no JSON object'],
+    ['null', 'it is not a JSON object'],
+    ['[]', 'it is not a JSON object'],
+    ['"free"', 'it is not a JSON object'],
+    ['7', 'it is not a JSON object'],
     ['{}', 'plan "free" is missing'],
     [JSON.stringify({ pro: free }), 'plan "free" is missing'],
     [JSON.stringify({ free }), 'plan "pro" is missing'],
-    [JSON.stringify({ free: null, pro: free }), '"free" is no JSON object'],
-    [JSON.stringify({ free: 7, pro: free }), '"free" is no JSON object'],
-    [withFree({ agent: 3 }), '"free.agent" is no limit'],
+    [JSON.stringify({ free: null, pro: free }), '"free" is not a JSON object'],
+    [JSON.stringify({ free: 7, pro: free }), '"free" is not a JSON object'],
+    [withFree({ agent: 3 }), '"free.agent" is not a limit'],
   ])('refuses %s', (text, message) => {
     expect(() => parsePlans(text)).toThrow(new Error(message))
   })

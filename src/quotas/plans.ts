@@ -17,12 +17,12 @@ function defaultsOf(limits: readonly PlanLimit[], plan: string): Plan {
 /**
  * Reads a JSON object of plan name -> limits; a limit is a whole number of 0 or more, or null for unlimited. One that a
  * plan does not name is the default of the plan of that name, of `free` for a name that is not in the default table:
- * a file from before a limit was there goes on working, and nothing becomes unlimited by being left out. `free` and
+ * a file that is older than a limit keeps working, and nothing becomes unlimited because it is absent. `free` and
  * `pro`, which sign-up offers, must be among the plans. Throws with one line that says what is wrong.
  */
 export function parsePlans(text: string, limits: readonly PlanLimit[]): Plans {
   const table = JSON.parse(text) as Record<string, Record<string, unknown>>
-  if (!isObject(table)) throw new Error('it is no JSON object')
+  if (!isObject(table)) throw new Error('it is not a JSON object')
   for (const required of ['free', 'pro']) {
     if (!Object.hasOwn(table, required)) throw new Error(`plan "${required}" is missing`)
   }
@@ -32,9 +32,9 @@ export function parsePlans(text: string, limits: readonly PlanLimit[]): Plans {
 }
 
 function parsePlan(plan: string, given: Record<string, unknown>, limits: readonly PlanLimit[]): Plan {
-  if (!isObject(given)) throw new Error(`"${plan}" is no JSON object`)
+  if (!isObject(given)) throw new Error(`"${plan}" is not a JSON object`)
   for (const [name, limit] of Object.entries(given)) {
-    if (!limits.some((known) => known.name === name)) throw new Error(`"${plan}.${name}" is no limit`)
+    if (!limits.some((known) => known.name === name)) throw new Error(`"${plan}.${name}" is not a limit`)
     if (limit !== null && (!Number.isSafeInteger(limit) || (limit as number) < 0))
       throw new Error(`"${plan}.${name}" must be a whole number of 0 or more, or null`)
   }

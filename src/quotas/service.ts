@@ -1,6 +1,6 @@
-// Counters that are exact under concurrency: taking one is a guarded update, never a count.
+// Counters that are exact under concurrency: reserving is a guarded update, never a count of rows.
 // Lock order everywhere: first the row that is counted, then its counter. A sweep of many rows takes the counter first
-// (`lock`) and passes over rows that others hold, so that it waits for none of them.
+// (`lock`) and skips rows that others hold, so that it waits for none of them.
 
 import type { Clock, Millis } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
@@ -8,7 +8,8 @@ import { limit } from '../base/limit.ts'
 import type { TenantFacts } from '../contract/caller.ts'
 import type { Plans } from '../contract/dependencies.ts'
 import type { CountedQuota } from '../contract/feature.ts'
-import { type Db, DbError, dueWork, type Reader, type StoredCounter, type Tx } from '../db/db.ts'
+import { type Db, dueWork, type Reader, type StoredCounter, type Tx } from '../db/db.ts'
+import { DbError } from '../db/errors.ts'
 import { Calls } from './calls.ts'
 import { exceeded, limitOf, monthOf } from './quota.ts'
 import * as store from './store.ts'
@@ -36,7 +37,7 @@ export function monthlyCalls(db: Db, clock: Clock): Calls {
   })
 }
 
-/** Removes the counts of months before the one of `at`, at most `rows_max`; answers how many. */
+/** Removes the counts of months before the one of `at`, at most `rows_max`; returns how many. */
 export function sweepCalls(tx: Tx, at: Millis, rows_max: number) {
   return store.sweepCalls(tx, monthOf(at), rows_max)
 }
@@ -60,7 +61,7 @@ export async function reserve(
     (ceiling > 0 ? await store.start(tx, tenant.tenant_id, quota) : null)
   if (taken) return taken
   await sweepExpired()
-  // Even when nothing was left to sweep: another caller may have done it a moment ago.
+  // Even when nothing was left to sweep: another caller may just have swept.
   const second = await store.reserve(tx, tenant.tenant_id, quota, ceiling, revived)
   if (second) return second
   throw exceeded(quota, await usedOf(tx, tenant.tenant_id, quota), ceiling)
@@ -79,8 +80,8 @@ export async function usedOf(q: Reader, tenant_id: string, quota: string): Promi
 }
 
 /**
- * Counts so many bytes more of what the tenant stores, asked for with a key: before anything is written, so that a
- * refusal undoes nothing. Fewer bytes are never refused. Throws QUOTA_EXCEEDED, and STORAGE_FULL when the disk has no
+ * Reserves bytes for what a tenant's own call stores: before anything is written, so that a refusal undoes nothing.
+ * Fewer bytes are never refused. Throws QUOTA_EXCEEDED, and STORAGE_FULL when the disk has no
  * room for what grows.
  */
 export function reserveBytes(tx: Tx, tenant: TenantFacts, plans: Plans, bytes: number): void {
@@ -94,7 +95,7 @@ export function requireRoom(tx: Tx, tenant: TenantFacts, plans: Plans, bytes: nu
   if (over) throw exceeded('storage_bytes', over.used, over.limit)
 }
 
-/** Null when so many bytes more may be stored; else what is stored now, and the limit. Throws STORAGE_FULL. */
+/** Null when these bytes may be stored; else what is stored now, and the limit. Throws STORAGE_FULL. */
 export function overBy(
   tx: Tx,
   tenant: Omit<TenantFacts, 'status'>,

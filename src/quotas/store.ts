@@ -1,4 +1,4 @@
-// Every statement on quota_usage and api_calls. No counter is a counter of 0.
+// Every statement on quota_usage and api_calls. A counter that is absent counts as 0.
 
 import { inChunk } from '../db/chunk.ts'
 import { type Reader, type StoredCounter, sql, type Tx } from '../db/db.ts'
@@ -9,7 +9,7 @@ const CREATE = sql(
   `insert into quota_usage (tenant_id, quota, used, version_floor) values (:tenant_id, 'storage_bytes', 0, 0)`,
 )
 
-// Of several callers one makes it; the others find it with their update.
+// One of several callers makes it; the others find it with their update.
 const START = sql<Reserved>(
   'quotas.start',
   `insert into quota_usage (tenant_id, quota, used, version_floor) values (:tenant_id, :quota, 1, 0)
@@ -63,7 +63,7 @@ export function create(tx: Tx, tenant_id: string) {
   return tx.run(CREATE, { tenant_id })
 }
 
-/** Counts what the service writes itself, whatever the limit. */
+/** Counts what the service itself writes, past the limit as well. */
 export function add(tx: Tx, tenant_id: string, quota: string, count: number) {
   return tx.run(ADD, { tenant_id, quota, count })
 }
@@ -133,12 +133,12 @@ export async function calls(q: Reader, tenant_id: string, month: string): Promis
   return (await q.one(CALLS, { tenant_id, month }))?.calls ?? 0
 }
 
-/** Answers how many there are now. */
+/** Returns the new number. */
 export async function addCalls(tx: Tx, tenant_id: string, month: string, count: number): Promise<number> {
   return (await tx.one(ADD_CALLS, { tenant_id, month, count }))!.calls
 }
 
-/** Removes months before this one, at most `rows_max`; answers how many. */
+/** Removes months before this one, at most `rows_max`; returns how many. */
 export function sweepCalls(tx: Tx, month: string, rows_max: number) {
   return tx.run(SWEEP_CALLS, { month, rows_max })
 }
@@ -147,7 +147,7 @@ const PURGE_CALLS = sql('quotas.purge_calls', 'delete from api_calls where tenan
 
 const PURGE = sql('quotas.purge', 'delete from quota_usage where tenant_id = :tenant_id')
 
-/** Removes the counters of a tenant that is being purged; answers how many. */
+/** Removes the counters of a tenant that is being purged; returns how many. */
 export async function purge(tx: Tx, tenant_id: string): Promise<number> {
   return (await tx.run(PURGE, { tenant_id })) + (await tx.run(PURGE_CALLS, { tenant_id }))
 }

@@ -8,7 +8,7 @@ import { type Answer, forEachService, type TestService, type TestTenant } from '
 import { day_ms, iso } from '../base/clock.ts'
 import { KeyedSemaphore } from '../base/keyed-semaphore.ts'
 import { default_plans } from '../features.ts'
-import * as kv from '../kv/service.ts'
+import * as kv from '../kv/sweep.ts'
 import * as limiter from './service.ts'
 
 const max = Number.MAX_SAFE_INTEGER
@@ -198,7 +198,7 @@ forEachService('the rate limiter', (service) => {
       },
     )
 
-    test('refuses a limit that is no number any more', async () => {
+    test('refuses a limit that is not a number any more', async () => {
       const { post, get } = await newLimiter(service)
       expect(broken(await post('{"key":"k","limit":1e400,"windowSeconds":60}'))).toEqual(invalid('/limit'))
       expect(broken(await get('key=k&limit=1e400&window=60'))).toEqual(invalid('query.limit'))

@@ -8,17 +8,10 @@ import type { Plans } from '../contract/dependencies.ts'
 import type { Db, Tx } from '../db/db.ts'
 import * as kv from '../kv/service.ts'
 import * as quotas from '../quotas/service.ts'
+import * as list_store from './list-store.ts'
+import { type Known, type Standing, standingOf } from './standing.ts'
 import * as store from './store.ts'
-import {
-  type Check,
-  type Decision,
-  decideFixed,
-  decideSliding,
-  expiryOf,
-  type Known,
-  type Standing,
-  standingOf,
-} from './window.ts'
+import { type Check, type Decision, decideFixed, decideSliding, expiryOf } from './window.ts'
 
 export interface Checked extends Decision {
   /** The time that decided. */
@@ -70,7 +63,7 @@ async function hitSliding(tx: Tx, tenant_id: string, row: Row, asked: Check): Pr
   const latest = expiryOf(asked.algorithm, asked.window_ms, tx.now)
   if (counted.expires_at <= latest) return decideSliding(asked, counted, tx.now)
   await store.beginNow(tx, tenant_id, row, latest)
-  // What was allowed by a bucket that seemed to end later is allowed by this one, in which more of it has faded.
+  // A hit that a later bucket allows is allowed by this one as well: more of the bucket before has faded.
   if (counted.taken > 0) return decideSliding(asked, { ...counted, expires_at: latest }, tx.now)
   return hitSliding(tx, tenant_id, row, asked)
 }
@@ -101,14 +94,13 @@ async function requireRoom(tx: Tx, caller: TenantFacts, plans: Plans, row: Row, 
   if (!fits && !(await store.find(tx, caller.tenant_id, key))) quotas.requireRoom(tx, caller, plans, bytes)
 }
 
-/** Where the counter stands; a counter that is not there is one that has expired. */
+/** Where the counter stands; an absent counter is answered as an expired one. */
 export async function status(db: Db, tenant_id: string, key: string, now: Millis): Promise<Standing> {
   return standingOf(kept(await store.find(db, tenant_id, key), now), now)
 }
 
-export type Counter = store.Running
+export type Counter = list_store.Running
 
-/** How far `total` counts, and among how many a prefix is looked for: those that end first. */
 export const total_max = limit(
   'rate_limit.counted',
   10_000,
@@ -126,12 +118,12 @@ export function list(
   rows_max: number,
 ): Promise<{ counters: Counter[]; total: number }> {
   return db.read(tenant_id, async (q) => {
-    // Without a prefix no counter is passed that is not found as well: a page may go on past the last that is counted.
+    // Without a prefix every counter that is scanned is found: a page may continue past the last that is counted.
     const span = { prefix, now, scanned_max: prefix === '' ? total_max + rows_max : total_max }
-    const found = await store.count(q, tenant_id, span)
+    const found = await list_store.count(q, tenant_id, span)
     const last_place = Math.min(found, skipped + rows_max)
     const counters =
-      last_place <= skipped ? [] : await store.list(q, tenant_id, span, last_place, last_place - skipped)
+      last_place <= skipped ? [] : await list_store.list(q, tenant_id, span, last_place, last_place - skipped)
     return { counters, total: Math.min(found, total_max) }
   })
 }
@@ -156,8 +148,8 @@ export function reset(
 }
 
 /**
- * What the sweep may already have removed counts as removed, so that nothing depends on when it runs. A tenant that has
- * more tombstones than are kept loses the oldest earlier, with the next new key.
+ * A tombstone that the sweep may remove counts as removed, so that nothing depends on when it runs. A tenant with more
+ * tombstones than are kept loses the oldest earlier, with the next new key.
  */
 function kept(known: Known | null, now: Millis): Known | null {
   return known && known.expires_at > now - kv.tombstone_ms ? known : null

@@ -1,4 +1,4 @@
-// Every statement that counts on kv_entries: rate counters are its rows of the namespace __rl.
+// Statements of rate counters: rows of kv_entries in the namespace __rl. Lists are in list-store.ts.
 //
 // A hit touches no column of an index, which keeps it cheap on both engines. Only a new window, or a new bucket,
 // moves expires_at.
@@ -6,12 +6,12 @@
 import type { Millis } from '../base/clock.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 import { rowBytes } from '../db/stored.ts'
-import { prefixEnd } from '../kv/service.ts'
-import { type Check, type Counted, type CountedSliding, ceilingOf, type Known } from './window.ts'
+import type { Known } from './standing.ts'
+import { type Check, type Counted, type CountedSliding, ceilingOf } from './window.ts'
 
 const here = `tenant_id = :tenant_id and namespace = '__rl' and key = :key`
 
-// 2^53, one past the largest limit: a count that got there is above every limit, and stays there.
+// 2^53, one past the largest limit: a count that reached it is above every limit, and stays there.
 const HIT_FIXED = sql<Counted>(
   'ratelimit.hit_fixed',
   `update kv_entries
@@ -21,7 +21,7 @@ const HIT_FIXED = sql<Counted>(
    returning rl_hits as hits, expires_at`,
 )
 
-// What is left of the bucket before, rounded down, fits into the room of this one: fits() of window.ts, in SQL.
+// The hits left of the bucket before, rounded down, fit into this one: fits() of window.ts, in SQL.
 const fits_in_bucket = `cast(rl_previous as double precision) * (expires_at - :ahead) / rl_window_ms
   < :ceiling - rl_hits - :cost + 1`
 
@@ -80,28 +80,6 @@ const FIND = sql<Omit<Known, 'limit'> & { limit: string }>(
      from kv_entries where ${here}`,
 )
 
-const in_order = 'expires_at, key'
-
-/** Of the counters that end first, `:scanned_max` at most: those of a prefix. */
-const of_prefix = `(select {place} tenant_id, namespace, key, expires_at from kv_entries {by kv_entries_counters}
-            where tenant_id = :tenant_id and namespace = '__rl' and counted = 1 and rl_window_ms is not null
-              and expires_at > :now
-            order by ${in_order} limit :scanned_max) as scanned
-     where key >= :from_key and key < :end_key`
-
-// The last of the first: those before them are passed in the index alone.
-const LIST = sql<Omit<Known, 'limit'> & { key: string; limit: string }>(
-  'ratelimit.list',
-  `select key, value, rl_limit as "limit", rl_window_ms as window_ms, rl_hits as hits, rl_previous as previous, expires_at
-     from kv_entries where {rows_in tenant_id, namespace, key}
-       select {row tenant_id, namespace, key}
-         from (select {place} tenant_id, namespace, key, expires_at
-                 from ${of_prefix} order by ${in_order} limit :last_place) as found
-        order by expires_at desc, key desc limit :rows_max{end}`,
-)
-
-const COUNT = sql<{ total: number }>('ratelimit.count', `select count(*) as total from ${of_prefix}`)
-
 const RESET = sql<{ limit: string; window_ms: number; bytes: number }>(
   'ratelimit.reset',
   `update kv_entries set value = null, counted = 0, grew = 0 - octet_length(value), expires_at = :now, updated_at = :now
@@ -122,9 +100,9 @@ export function rowOf({ key, algorithm, window_ms, limit, cost }: Check): CheckR
   return { key: keyOf(key), value, limit: String(limit), cost }
 }
 
-const key_prefix = '__rl:'
+export const key_prefix = '__rl:'
 
-function keyOf(key: string): string {
+export function keyOf(key: string): string {
   return `${key_prefix}${key}`
 }
 
@@ -148,7 +126,7 @@ export function beginNow(tx: Tx, tenant_id: string, { key, value }: CheckRow, la
   return tx.run(BEGIN_NOW, { tenant_id, key, value, latest })
 }
 
-/** Null when there is no bucket that has ended less than a window ago. */
+/** Null when no bucket has ended less than a window ago. */
 export function nextBucket(tx: Tx, tenant_id: string, row: CheckRow, check: Check) {
   return tx.one(NEXT_BUCKET, {
     tenant_id,
@@ -175,7 +153,7 @@ export function start(tx: Tx, tenant_id: string, row: CheckRow, check: Check, ex
   })
 }
 
-/** What the row of a new counter counts. */
+/** The bytes that the row of a new counter counts. */
 export function counterBytes({ key, value }: CheckRow): number {
   return rowBytes('__rl', key, value)
 }
@@ -184,41 +162,6 @@ export function counterBytes({ key, value }: CheckRow): number {
 export async function find(q: Reader, tenant_id: string, key: string): Promise<Known | null> {
   const row = await q.one(FIND, { tenant_id, key: keyOf(key) })
   return row && { ...row, limit: Number(row.limit) }
-}
-
-export interface Running extends Known {
-  key: string
-}
-
-/** Windows that run at `now`, of keys that start with `prefix`, among the `scanned_max` that end first. */
-interface Span {
-  prefix: string
-  now: Millis
-  scanned_max: number
-}
-
-/** What ends first comes first: the last `rows_max` of the first `last_place`, of which there are so many. */
-export async function list(
-  q: Reader,
-  tenant_id: string,
-  span: Span,
-  last_place: number,
-  rows_max: number,
-): Promise<Running[]> {
-  const rows = await q.all(LIST, { tenant_id, ...boundsOf(span), last_place, rows_max })
-  rows.sort(
-    (one, other) => one.expires_at - other.expires_at || Buffer.from(one.key).compare(Buffer.from(other.key)),
-  )
-  return rows.map((row) => ({ ...row, key: row.key.slice(key_prefix.length), limit: Number(row.limit) }))
-}
-
-export async function count(q: Reader, tenant_id: string, span: Span): Promise<number> {
-  return (await q.one(COUNT, { tenant_id, ...boundsOf(span) }))!.total
-}
-
-function boundsOf({ prefix, now, scanned_max }: Span) {
-  const from_key = keyOf(prefix)
-  return { now, scanned_max, from_key, end_key: prefixEnd(from_key)! }
 }
 
 /** Ends the window; null when none was running. */

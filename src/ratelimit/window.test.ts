@@ -1,15 +1,14 @@
 import { describe, expect, test } from 'bun:test'
 import { randomFrom } from '../../test/support/random.ts'
 import { RateModel } from '../../test/support/rate-model.ts'
+import { type Known, standingOf } from './standing.ts'
 import {
   type Check,
   ceilingOf,
   decideFixed,
   decideSliding,
-  type Known,
   rateLimitHeaders,
   secondsUntil,
-  standingOf,
 } from './window.ts'
 
 const max = Number.MAX_SAFE_INTEGER
@@ -205,7 +204,7 @@ describe('against a log of every hit', () => {
     }
   })
 
-  test('whoever knows its buckets gets less than twice the limit into one window, and no more', () => {
+  test('a client that knows its buckets gets less than twice the limit into one window, and no more', () => {
     const model = new RateModel()
     const asked = { algorithm: 'sliding_window', window_ms, limit, cost: 1 } as const
     const log = new Log()

@@ -1,4 +1,4 @@
-// What a check asks, and what it answers: every decision about windows, without a database.
+// A check and its decision: every rule of windows, without a database.
 
 import { type Millis, second_ms } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
@@ -17,7 +17,7 @@ export const window_seconds_max = limit(
   'seconds',
   'The length of a window. Past it 400.',
 )
-/** A limit above it counts as it: no count goes further. */
+/** The largest count. A limit above it counts as this. */
 const count_max = Number.MAX_SAFE_INTEGER
 
 export interface Check {
@@ -39,11 +39,11 @@ export interface Counted {
 export interface CountedSliding extends Counted {
   /** Hits of the bucket before. */
   previous: number
-  /** What this check took of the limit: its cost, or 0 when it is blocked. */
+  /** Hits that this check took of the limit: its cost, or 0 when it is blocked. */
   taken: number
 }
 
-/** What is told of a check. */
+/** The answer to a check. */
 export interface Decision {
   allowed: boolean
   /** After this check; above the limit exactly when it is blocked. */
@@ -70,7 +70,7 @@ export function decideFixed({ limit }: Check, { hits, expires_at }: Counted): De
 
 /**
  * The statement has decided, with the arithmetic of `fits`, and stored nothing of a blocked check: so the count of
- * what is allowed is at most the limit, and any other is above it.
+ * an allowed check is at most the limit, and of any other above it.
  */
 export function decideSliding(check: Check, counted: CountedSliding, now: Millis): Decision {
   const ceiling = ceilingOf(check.limit)
@@ -86,20 +86,20 @@ export function decideSliding(check: Check, counted: CountedSliding, now: Millis
 type Buckets = Pick<CountedSliding, 'hits' | 'previous' | 'expires_at'>
 
 /**
- * What still counts of the bucket before, as if its hits had been spread evenly over it. Rounded down where it is
+ * The hits of the bucket before that still count, as if they had been spread evenly over it. Rounded down where it is
  * compared: otherwise a limit of 1 would let a client pass in every second window only.
  */
-function fadingOf({ previous, expires_at }: Buckets, window_ms: number, now: Millis): number {
+export function fadingOf({ previous, expires_at }: Buckets, window_ms: number, now: Millis): number {
   return (previous * (expires_at - (now + window_ms))) / window_ms
 }
 
-/** Whether this cost may be added. Below the next whole number is rounded down, without a rounding. */
+/** True when this cost may be added. Comparing with the next whole number rounds down without a rounding. */
 function fits(buckets: Buckets, window_ms: number, now: Millis, cost: number, ceiling: number): boolean {
   return fadingOf(buckets, window_ms, now) < ceiling - buckets.hits - cost + 1
 }
 
 /** A bucket expires one window after its end: until then it is the one before. */
-function bucketEnd({ expires_at }: Buckets, window_ms: number): Millis {
+export function bucketEnd({ expires_at }: Buckets, window_ms: number): Millis {
   return expires_at - window_ms
 }
 
@@ -109,7 +109,7 @@ export function expiryOf(algorithm: Algorithm, window_ms: number, now: Millis): 
 }
 
 /** The buckets as they are at `now`: past the end of the current one a new one follows. Null: both are over. */
-function bucketsAt(buckets: Buckets, window_ms: number, now: Millis): Buckets | null {
+export function bucketsAt(buckets: Buckets, window_ms: number, now: Millis): Buckets | null {
   if (now >= buckets.expires_at) return null
   if (now < bucketEnd(buckets, window_ms)) return buckets
   return { previous: buckets.hits, hits: 0, expires_at: buckets.expires_at + window_ms }
@@ -130,64 +130,6 @@ function passesAt({ cost, window_ms }: Check, buckets: Buckets, ceiling: number,
 function passes(buckets: Buckets, window_ms: number, at: Millis, cost: number, ceiling: number): boolean {
   const then = bucketsAt(buckets, window_ms, at)
   return then === null || fits(then, window_ms, at, cost, ceiling)
-}
-
-/** What is left of a counter: of a tombstone, too. */
-export interface Known {
-  /** A tombstone has none. */
-  value: string | null
-  limit: number
-  window_ms: number
-  hits: number
-  /** Null: of a fixed window. */
-  previous: number | null
-  expires_at: Millis
-}
-
-export interface Standing {
-  count: number
-  remaining: number
-  reset_at: Millis
-  window_expired: boolean
-  limit: number
-  /** Null when nothing is known. */
-  window_ms: number | null
-}
-
-/** Where a counter stands, without counting. Null: nothing is known of it. */
-export function standingOf(known: Known | null, now: Millis): Standing {
-  if (!known) {
-    return { count: 0, remaining: 0, reset_at: now, window_expired: true, limit: 0, window_ms: null }
-  }
-  const { limit, window_ms } = known
-  const ceiling = ceilingOf(limit)
-  // The clock was set back: the window has begun now.
-  const latest = expiryOf(windowOf(known), window_ms, now)
-  if (known.value !== null && known.expires_at > latest)
-    return standingOf({ ...known, expires_at: latest }, now)
-  if (known.value === null || known.expires_at <= now) {
-    const reset_at = known.expires_at
-    return { count: 0, remaining: ceiling, reset_at, window_expired: true, limit, window_ms }
-  }
-  if (known.previous === null) {
-    const { allowed: _, ...standing } = decideFixed({ limit } as Check, known)
-    return { ...standing, window_expired: false, limit, window_ms }
-  }
-  const buckets = bucketsAt({ ...known, previous: known.previous }, window_ms, now)!
-  const count = buckets.hits + Math.floor(fadingOf(buckets, window_ms, now))
-  return {
-    count,
-    remaining: Math.max(0, ceiling - count),
-    reset_at: bucketEnd(buckets, window_ms),
-    window_expired: false,
-    limit,
-    window_ms,
-  }
-}
-
-/** Which kind of window this is. */
-export function windowOf({ previous }: Pick<Known, 'previous'>): Algorithm {
-  return previous === null ? 'fixed_window' : 'sliding_window'
 }
 
 /** Whole seconds from now, rounded up, for Retry-After (RFC 9110 section 10.2.3) and `t`. */

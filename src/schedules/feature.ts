@@ -1,18 +1,20 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
 import { schedule_job } from './jobs.ts'
+import * as lists from './list-routes.ts'
 import * as routes from './routes.ts'
+import { texts } from './schedule.ts'
 import schema from './schema.sql' with { type: 'text' }
 import { purge } from './service.ts'
 
 export const schedules: Feature = {
   name: 'schedules',
-  routes: routesOf(routes),
+  routes: routesOf({ ...routes, ...lists }),
   usage: 'schedules',
   quotas: [
     { name: 'active_schedules', defaults: { free: 100, builder: 1_000, pro: 50_000, enterprise: null } },
   ],
   migrations: [{ name: 'schedules/0001', text: schema }],
-  stored: [{ table: 'schedules', key: [['id', '']], texts: ['callback_url', 'callback_payload'] }],
+  stored: [{ table: 'schedules', key: [['id', '']], texts }],
   purge,
   jobs: [schedule_job],
   counters: { schedules: ['due', 'fired', 'retrying', 'failed'] },

@@ -10,7 +10,7 @@ import type { SendingKind } from '../jobs/kind.ts'
 import * as jobs from '../jobs/service.ts'
 import * as quotas from '../quotas/service.ts'
 import * as tenants from '../tenants/service.ts'
-import * as store from './store.ts'
+import * as store from './outcome-store.ts'
 
 /** The status, the dead letter and the quota change together with the job. */
 export const schedule_job: SendingKind = {
@@ -57,7 +57,7 @@ async function fail(tx: Tx, tenant_id: string, id: string, tried: store.Tried): 
   if (failed?.dlq_on_failure !== 1) return
   const key = { tenant_id, source: 'schedule', source_id: id }
   const attempts = await jobs.attempts(tx, key, Number.MAX_SAFE_INTEGER, attempts_named_max)
-  await dlq.cascade(tx, tenant_id, {
+  await dlq.deadLetter(tx, tenant_id, {
     payload: encode({
       schedule_id: id,
       callback_url: failed.callback_url,

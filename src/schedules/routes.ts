@@ -2,57 +2,24 @@
 
 import { Type } from 'typebox'
 import * as agents from '../agents/service.ts'
-import { iso, isoOrNull, parseTime } from '../base/clock.ts'
+import { parseTime } from '../base/clock.ts'
 import { v1 } from '../contract/group.ts'
-import { pageOf, pageOfIds, pageRequest } from '../contract/page.ts'
 import { route } from '../contract/route.ts'
-import {
-  AnyJson,
-  idParam,
-  Json,
-  Nullable,
-  Page,
-  PageQuery,
-  RawJson,
-  Shape,
-  Time,
-  Url,
-  value_bytes_max,
-} from '../contract/schemas.ts'
-import { AttemptPage, attempt_columns, attemptPage } from '../jobs/attempts.ts'
-import { type ScheduleRow, statuses } from './schedule.ts'
+import type { Settings } from './schedule.ts'
 import * as schedules from './service.ts'
-import * as store from './store.ts'
+import {
+  CallbackPayload,
+  CallbackUrl,
+  FireAt,
+  id,
+  optional,
+  optionalOf,
+  Schedule,
+  scheduleOf,
+  tag,
+} from './shapes.ts'
 
-const tag = 'Schedules'
-const id = idParam('The schedule, sch_….')
 const example = 'sch_01m7yjrz37hxnv52px0106nehd'
-
-const CallbackUrl = Url(
-  "An http or https URL, or a path that is resolved against the agent's callback_base_url.",
-)
-const CallbackPayload = AnyJson(value_bytes_max, 'Any JSON, at most 256 KiB; sent byte for byte.')
-const FireAt = Time('When it is called; in the past means now.')
-const DlqOnFailure = Type.Boolean({
-  description: 'Default false. True: after the last failure a dead letter is kept.',
-})
-
-const Schedule = Shape('Schedule', {
-  id: Type.String(),
-  status: Type.Enum([...statuses]),
-  callback_url: Type.String(),
-  callback_payload: Json('The exact text that was sent.'),
-  fire_at: FireAt,
-  dlq_on_failure: Type.Boolean(),
-  agent_id: Type.String(),
-  attempts: Type.Integer({ description: 'How often it was called since fire_at was set.' }),
-  next_attempt_at: Nullable(Time('When it is called next; null once nothing is to come.')),
-  last_error: Nullable(Type.String()),
-  last_status_code: Nullable(Type.Integer()),
-  fired_at: Nullable(Time('When a receiver took it.')),
-  created_at: Time('When it was created.'),
-  updated_at: Time('When it last changed.'),
-})
 
 export const createSchedule = route({
   group: v1,
@@ -81,45 +48,17 @@ export const createSchedule = route({
     callback_url: CallbackUrl,
     callback_payload: CallbackPayload,
     fire_at: FireAt,
-    dlq_on_failure: Type.Optional(DlqOnFailure),
+    ...optional,
   }),
   replies: { 201: { body: Schedule } },
   errors: ['QUOTA_EXCEEDED'],
   prepare: ({ db, dependencies, caller }, { body }) =>
     agents.callbackUrl(db, dependencies, caller, body.callback_url),
   async create(tx, { caller, dependencies }, { body }, callback_url) {
-    const schedule = await schedules.create(tx, caller, dependencies, {
-      callback_url,
-      callback_payload: body.callback_payload.text,
-      fire_at: parseTime(body.fire_at)!,
-      dlq_on_failure: body.dlq_on_failure ? 1 : 0,
-    })
-    return scheduleOf(schedule)
-  },
-})
-
-export const listSchedules = route({
-  group: v1,
-  method: 'GET',
-  path: '/v1/schedules',
-  tag,
-  summary: 'List schedules, newest first',
-  sdk: { name: 'schedules.list' },
-  cli: {
-    usage: 'schedule list',
-    examples: ['waystation schedule list --status pending'],
-    columns: ['id', 'status', 'fire_at', 'attempts', 'callback_url', 'last_error', 'agent_id'],
-  },
-  auth: ['agent', 'admin'],
-  heavy: true,
-  query: Type.Object({ ...PageQuery, status: Type.Optional(Type.Enum([...statuses])) }),
-  replies: { 200: { body: Page(Schedule) } },
-  errors: [],
-  async handle(context, { query }) {
-    const request = pageRequest(context, query)
-    const { db, caller } = context
-    const rows = await store.list(db, caller.tenant_id, query.status, pageOfIds(request))
-    return pageOf(context, request, { rows, itemOf: scheduleOf, positionOf: (row) => [row.id] })
+    const { callback_payload, fire_at, ...others } = body
+    const needed = { callback_url, callback_payload: callback_payload.text, fire_at: parseTime(fire_at)! }
+    const settings = { ...optionalOf(others), ...needed }
+    return scheduleOf(await schedules.create(tx, caller, dependencies, settings))
   },
 })
 
@@ -145,7 +84,7 @@ export const updateSchedule = route({
   method: 'PATCH',
   path: '/v1/schedules/:id',
   tag,
-  summary: 'Change a pending schedule; a new fire_at starts the attempts anew',
+  summary: 'Change a pending schedule; a new fire_at starts the attempts again',
   sdk: {
     name: 'schedules.update',
     retry: {
@@ -173,18 +112,17 @@ export const updateSchedule = route({
     callback_url: Type.Optional(CallbackUrl),
     callback_payload: Type.Optional(CallbackPayload),
     fire_at: Type.Optional(FireAt),
-    dlq_on_failure: Type.Optional(DlqOnFailure),
+    ...optional,
   }),
   replies: { 200: { body: Schedule } },
   errors: ['SCHEDULE_NOT_FOUND', 'INVALID_STATE', 'QUOTA_EXCEEDED'],
   async handle({ db, caller, dependencies }, { params, body }) {
-    const { callback_url, callback_payload, fire_at, dlq_on_failure } = body
-    const change: Partial<store.Settings> = {}
+    const { callback_url, callback_payload, fire_at, ...others } = body
+    const change: Partial<Settings> = optionalOf(others)
     if (callback_url !== undefined)
       change.callback_url = await agents.callbackUrl(db, dependencies, caller, callback_url)
     if (callback_payload !== undefined) change.callback_payload = callback_payload.text
     if (fire_at !== undefined) change.fire_at = parseTime(fire_at)!
-    if (dlq_on_failure !== undefined) change.dlq_on_failure = dlq_on_failure ? 1 : 0
     return scheduleOf(await schedules.update(db, caller, dependencies, params.id, change))
   },
 })
@@ -211,41 +149,3 @@ export const cancelSchedule = route({
   errors: ['SCHEDULE_NOT_FOUND', 'INVALID_STATE'],
   handle: ({ db, caller }, { params }) => schedules.cancel(db, caller, params.id),
 })
-
-export const listScheduleAttempts = route({
-  group: v1,
-  method: 'GET',
-  path: '/v1/schedules/:id/attempts',
-  tag,
-  summary: 'List the attempts to call it, newest first',
-  sdk: { name: 'schedules.attempts' },
-  cli: { usage: 'schedule attempts <id>', columns: attempt_columns },
-  auth: ['agent', 'admin'],
-  params: { id },
-  query: Type.Object(PageQuery),
-  replies: { 200: { body: AttemptPage } },
-  errors: ['SCHEDULE_NOT_FOUND'],
-  handle: (context, { params, query }) =>
-    attemptPage(context, query, 'schedule', () =>
-      schedules.read(context.db, context.caller.tenant_id, params.id),
-    ),
-})
-
-function scheduleOf(row: ScheduleRow) {
-  return {
-    id: row.id,
-    status: row.status,
-    callback_url: row.callback_url,
-    callback_payload: new RawJson(row.callback_payload),
-    fire_at: iso(row.fire_at),
-    dlq_on_failure: row.dlq_on_failure === 1,
-    agent_id: row.agent_id,
-    attempts: row.attempts,
-    next_attempt_at: isoOrNull(row.next_at),
-    last_error: row.last_error,
-    last_status_code: row.last_status_code,
-    fired_at: isoOrNull(row.fired_at),
-    created_at: iso(row.created_at),
-    updated_at: iso(row.updated_at),
-  }
-}

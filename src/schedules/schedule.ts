@@ -1,4 +1,4 @@
-// What a schedule may do. No imports from db or http.
+// A schedule: its statuses and moves. No imports from db or http.
 
 import type { Millis } from '../base/clock.ts'
 
@@ -12,14 +12,35 @@ export const moves = {
   give_up: { from: ['pending'], to: 'failed' },
 } as const satisfies Record<string, { from: readonly ScheduleStatus[]; to: ScheduleStatus }>
 
-export interface ScheduleRow {
-  id: string
-  status: ScheduleStatus
+/** The settings of a caller, as they are stored. */
+export interface Settings {
   callback_url: string
   /** JSON text. */
   callback_payload: string
   fire_at: Millis
   dlq_on_failure: number
+}
+
+/** Settings that count as stored bytes. */
+export const texts = ['callback_url', 'callback_payload'] as const satisfies (keyof Settings)[]
+
+/** Settings that a caller may leave out. */
+export const initial = { dlq_on_failure: 0 } satisfies Partial<Settings>
+type Initial = typeof initial
+
+export type GivenSettings = Omit<Settings, keyof Initial> & { [Name in keyof Initial]?: Settings[Name] }
+
+/** With the initial ones for those that were left out. */
+export function withInitial(given: GivenSettings): Settings {
+  return { ...initial, ...given }
+}
+
+/** A new fire_at starts the attempts again; each of the others is replaced by itself. */
+export const replaced = [...new Set([...texts, ...(Object.keys(initial) as (keyof Initial)[])])]
+
+export interface ScheduleRow extends Settings {
+  id: string
+  status: ScheduleStatus
   agent_id: string
   attempts: number
   last_error: string | null

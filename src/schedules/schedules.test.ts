@@ -651,7 +651,7 @@ forEachService('Schedules', (service) => {
       },
     )
 
-    test('of fire_at starts the attempts anew, under a new webhook-id', async () => {
+    test('of fire_at starts the attempts again, under a new webhook-id', async () => {
       const tenant = await service.signUp()
       const receiver = await receiverOf(500)
       const { id } = await create(service, tenant, { callback_url: receiver.url })
@@ -673,10 +673,10 @@ forEachService('Schedules', (service) => {
       await tick(service)
       expect(receiver.requests).toHaveLength(2)
       service.clock.advance(1)
-      const anew = service.clock.now()
+      const again_at = service.clock.now()
       for (const [advance_ms, next_at] of [
-        [0, anew + 30_000],
-        [30_000, anew + 90_000],
+        [0, again_at + 30_000],
+        [30_000, again_at + 90_000],
         [60_000, null],
       ] as const) {
         service.clock.advance(advance_ms)
@@ -1090,7 +1090,7 @@ forEachService('Attempts', (service) => {
     const [{ id }] = await deadLetters(service, tenant)
     const letter = await service.ask('GET', `/v1/dlq/${id}`, { key: tenant.api_key })
     const now = iso(service.clock.now())
-    const { payload: parked, ...fields } = letter.body
+    const { payload: kept, ...fields } = letter.body
     expect(fields).toEqual({
       id: expect.stringMatching(/^dlq_/),
       status: 'failed',
@@ -1108,7 +1108,7 @@ forEachService('Attempts', (service) => {
       resolved_at: null,
     })
     expect(letter.text).toContain(`"callback_payload":${payload}`)
-    expect(parked).toEqual({
+    expect(kept).toEqual({
       schedule_id: schedule.id,
       callback_url: `${receiver.url}/x`,
       callback_payload: JSON.parse(payload),

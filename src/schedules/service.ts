@@ -12,12 +12,12 @@ import { destinationOf } from '../jobs/job.ts'
 import * as jobs from '../jobs/service.ts'
 import * as quotas from '../quotas/service.ts'
 import { schedule_job } from './jobs.ts'
-import type { ScheduleRow } from './schedule.ts'
+import { type GivenSettings, type ScheduleRow, type Settings, texts, withInitial } from './schedule.ts'
 import * as store from './store.ts'
 
 export const purge = store.purge
 
-interface Needs {
+interface ScheduleDependencies {
   plans: Plans
   jobs: Pick<Jobs, 'wake'>
 }
@@ -26,15 +26,12 @@ interface Needs {
 export async function create(
   tx: Tx,
   caller: AgentCaller,
-  dependencies: Needs,
-  settings: store.Settings,
+  dependencies: ScheduleDependencies,
+  given: GivenSettings,
 ): Promise<ScheduleRow> {
-  quotas.reserveBytes(
-    tx,
-    caller,
-    dependencies.plans,
-    rowBytes(settings.callback_url, settings.callback_payload),
-  )
+  const settings = withInitial(given)
+  const bytes = rowBytes(...texts.map((name) => settings[name]))
+  quotas.reserveBytes(tx, caller, dependencies.plans, bytes)
   const id = newId('sch', tx.now)
   await store.insert(tx, caller.tenant_id, { ...settings, id, agent_id: caller.agent_id })
   await quotas.reserve(tx, caller, dependencies.plans, 'active_schedules')
@@ -42,7 +39,7 @@ export async function create(
   return (await store.find(tx, caller.tenant_id, id))!
 }
 
-function jobOf(tx: Tx, tenant_id: string, id: string, { callback_url, fire_at }: store.Settings) {
+function jobOf(tx: Tx, tenant_id: string, id: string, { callback_url, fire_at }: Settings) {
   return {
     tenant_id,
     kind: schedule_job,
@@ -60,7 +57,7 @@ export async function read(q: Reader, tenant_id: string, id: string): Promise<Sc
   return schedule
 }
 
-/** After a change during an attempt: a receiver that changes its schedule on every call is not called in a tight circle. */
+/** After a change during an attempt: a receiver that changes its schedule on every call is not called in a tight loop. */
 const changed_again_ms = second_ms
 
 /**
@@ -70,9 +67,9 @@ const changed_again_ms = second_ms
 export function update(
   db: Db,
   caller: AgentCaller,
-  dependencies: Needs,
+  dependencies: ScheduleDependencies,
   id: string,
-  change: Partial<store.Settings>,
+  change: Partial<Settings>,
 ): Promise<ScheduleRow> {
   return db.write(caller.tenant_id, async (tx) => {
     const { callback_url, fire_at } = change
@@ -98,26 +95,26 @@ export function update(
   })
 }
 
-/** Before anything is written, so that a refusal undoes nothing. What is not pending is refused for that. */
+/** Called before anything is written, so that a refusal undoes nothing. One that is not pending is refused later. */
 async function requireRoom(
   tx: Tx,
   caller: AgentCaller,
   plans: Plans,
   id: string,
-  { callback_url, callback_payload }: Partial<store.Settings>,
+  change: Partial<Settings>,
 ): Promise<void> {
-  const bytes = textBytes(callback_url ?? null) + textBytes(callback_payload ?? null)
+  const changed = texts.filter((name) => change[name] !== undefined)
+  const bytesIn = (settings: Partial<Settings>) =>
+    changed.reduce((sum, name) => sum + textBytes(settings[name]!), 0)
+  const bytes = bytesIn(change)
   if (bytes === 0 || !(tx.disk_full || quotas.overBy(tx, caller, plans, bytes))) return
   const before = await store.find(tx, caller.tenant_id, id)
   if (before?.status !== 'pending') return
-  const replaced =
-    (callback_url === undefined ? 0 : textBytes(before.callback_url)) +
-    (callback_payload === undefined ? 0 : textBytes(before.callback_payload))
-  quotas.requireRoom(tx, caller, plans, bytes - replaced)
+  quotas.requireRoom(tx, caller, plans, bytes - bytesIn(before))
 }
 
 /** True when another payload is sent, or to another URL. Nobody else changes it meanwhile: the job's row is locked. */
-async function isOther(tx: Tx, tenant_id: string, id: string, change: Partial<store.Settings>) {
+async function isOther(tx: Tx, tenant_id: string, id: string, change: Partial<Settings>) {
   if (change.callback_url === undefined && change.callback_payload === undefined) return false
   const stored = (await store.stored(tx, tenant_id, id))!
   const { callback_url = stored.callback_url, callback_payload = stored.callback_payload } = change

@@ -1,24 +1,20 @@
 // Every statement on schedules.
 
-import type { Millis } from '../base/clock.ts'
 import { newestFirst } from '../base/ids.ts'
 import type { PageOfIds } from '../contract/page.ts'
 import { bytesOf, inChunk, ofStatus } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
-import type { LeasedJob } from '../jobs/job.ts'
-import type { ScheduleRow, ScheduleStatus } from './schedule.ts'
+import { replaced, type ScheduleRow, type ScheduleStatus, type Settings, texts } from './schedule.ts'
 
 const INSERT = sql(
   'schedules.insert',
   `insert into schedules
-     (tenant_id, id, status, callback_url, callback_payload, fire_at, dlq_on_failure, agent_id, attempts,
-      created_at, updated_at)
+     (tenant_id, id, status, fire_at, agent_id, attempts, created_at, updated_at, ${replaced.join(', ')})
    values
-     (:tenant_id, :id, 'pending', :callback_url, :callback_payload, :fire_at, :dlq_on_failure, :agent_id, 0,
-      :now, :now)`,
+     (:tenant_id, :id, 'pending', :fire_at, :agent_id, 0, :now, :now, ${replaced.map((name) => `:${name}`).join(', ')})`,
 )
 
-const columns = `id, status, callback_url, callback_payload, fire_at, dlq_on_failure, agent_id, attempts, last_error,
+const columns = `id, status, ${replaced.join(', ')}, fire_at, agent_id, attempts, last_error,
        last_status_code, fired_at, created_at, updated_at,
        (select next_at from jobs
          where jobs.tenant_id = schedules.tenant_id and kind = 'schedule' and source_id = schedules.id) as next_at`
@@ -37,28 +33,26 @@ const LIST = {
 
 function listStatement(
   name: string,
-  walk: ReturnType<typeof ofStatus> | { index: null; order: string; where: string },
+  scan: ReturnType<typeof ofStatus> | { index: null; order: string; where: string },
 ) {
-  const texts = ['callback_payload', 'callback_url']
   return sql<ScheduleRow & { bytes: number }>(
     `schedules.${name}`,
     `select ${columns}, ${bytesOf(texts)} as bytes from schedules where ${inChunk({
-      ...{ table: 'schedules', key: 'tenant_id, id', only_read: true, texts, ...walk },
+      ...{ table: 'schedules', key: 'tenant_id, id', only_read: true, texts, ...scan },
     })}`,
   )
 }
 
-const settings = `callback_url = coalesce(:callback_url, callback_url),
-          callback_payload = coalesce(:callback_payload, callback_payload),
-          dlq_on_failure = coalesce(:dlq_on_failure, dlq_on_failure), updated_at = :now,
-          grew = octet_length(coalesce(:callback_url, callback_url)) - octet_length(callback_url)
-               + octet_length(coalesce(:callback_payload, callback_payload)) - octet_length(callback_payload)
+const settings = `${replaced.map((name) => `${name} = coalesce(:${name}, ${name})`).join(',\n          ')},
+          updated_at = :now,
+          grew = ${texts.map((name) => `octet_length(coalesce(:${name}, ${name})) - octet_length(${name})`).join(' + ')}
     where tenant_id = :tenant_id and id = :id
    returning grew`
 
 const UPDATE = sql<{ grew: number }>('schedules.update', `update schedules set ${settings}`)
-const UPDATE_ANEW = sql<{ grew: number }>(
-  'schedules.update_anew',
+
+const UPDATE_TIME = sql<{ grew: number }>(
+  'schedules.update_time',
   `update schedules
       set fire_at = :fire_at, attempts = 0, last_error = null, last_status_code = null, ${settings}`,
 )
@@ -69,52 +63,24 @@ const CANCEL = sql(
     where tenant_id = :tenant_id and id = :id and status = 'pending'`,
 )
 
-const tried = `attempts = :attempts, last_error = :last_error, last_status_code = :last_status_code, updated_at = :now
-    where tenant_id = :tenant_id and id = :id and status = 'pending'`
-
-const FIRED = sql('schedules.fired', `update schedules set status = 'fired', fired_at = :now, ${tried}`)
-const RETRYING = sql('schedules.retrying', `update schedules set ${tried}`)
-const FAILED = sql<{
-  dlq_on_failure: number
-  callback_url: string
-  callback_payload: string
-  agent_id: string
-}>(
-  'schedules.failed',
-  `update schedules set status = 'failed', ${tried}
-   returning dlq_on_failure, callback_url, callback_payload, agent_id`,
-)
-
 const STORED = sql<{ callback_url: string; callback_payload: string }>(
   'schedules.stored',
   'select callback_url, callback_payload from schedules where tenant_id = :tenant_id and id = :id',
 )
 
-const DELIVERABLE = sql<{ callback_url: string; callback_payload: string }>(
-  'schedules.deliverable',
-  `select s.callback_url, s.callback_payload
-     from jobs j join schedules s on s.tenant_id = j.tenant_id and s.id = j.source_id
-    where j.tenant_id = :tenant_id and j.kind = 'schedule' and j.source_id = :id and j.fence = :fence`,
-)
-
-const chunk = {
-  table: 'schedules',
-  key: 'tenant_id, id',
-  index: null,
-  order: 'tenant_id, id',
-  texts: ['callback_payload'],
-}
 const PURGE = sql(
   'schedules.purge',
-  `delete from schedules where ${inChunk({ ...chunk, where: 'tenant_id = :tenant_id' })}`,
+  `delete from schedules where ${inChunk({
+    ...{
+      table: 'schedules',
+      key: 'tenant_id, id',
+      index: null,
+      order: 'tenant_id, id',
+      texts: ['callback_payload'],
+    },
+    where: 'tenant_id = :tenant_id',
+  })}`,
 )
-
-export interface Settings {
-  callback_url: string
-  callback_payload: string
-  fire_at: Millis
-  dlq_on_failure: number
-}
 
 export function insert(tx: Tx, tenant_id: string, schedule: Settings & { id: string; agent_id: string }) {
   return tx.run(INSERT, { tenant_id, ...schedule, now: tx.now })
@@ -138,48 +104,26 @@ export async function list(
 }
 
 /**
- * What is absent stays: nothing is read before, so that of two changes at once neither undoes the other. A new fire_at
- * forgets the attempts. Answers by how many bytes the row grew.
+ * Fields that are left out stay: nothing is read before, so that of two changes at once neither undoes the other. A new
+ * fire_at resets the attempts. Returns by how many bytes the row grew.
  */
 export function update(tx: Tx, tenant_id: string, id: string, change: Partial<Settings>) {
-  const { callback_url = null, callback_payload = null, fire_at, dlq_on_failure = null } = change
-  const params = { tenant_id, id, callback_url, callback_payload, dlq_on_failure, now: tx.now }
-  return fire_at === undefined ? tx.one(UPDATE, params) : tx.one(UPDATE_ANEW, { ...params, fire_at })
+  const { fire_at } = change
+  const given = Object.fromEntries(replaced.map((name) => [name, change[name] ?? null]))
+  const params = { tenant_id, id, ...given, now: tx.now }
+  return fire_at === undefined ? tx.one(UPDATE, params) : tx.one(UPDATE_TIME, { ...params, fire_at })
 }
 
 export function cancel(tx: Tx, tenant_id: string, id: string) {
   return tx.run(CANCEL, { tenant_id, id, now: tx.now })
 }
 
-export interface Tried {
-  attempts: number
-  last_error: string | null
-  last_status_code: number | null
-}
-
-export function fired(tx: Tx, tenant_id: string, id: string, tried: Tried) {
-  return tx.run(FIRED, { tenant_id, id, ...tried, now: tx.now })
-}
-
-export function retrying(tx: Tx, tenant_id: string, id: string, tried: Tried) {
-  return tx.run(RETRYING, { tenant_id, id, ...tried, now: tx.now })
-}
-
-export function failed(tx: Tx, tenant_id: string, id: string, tried: Tried) {
-  return tx.one(FAILED, { tenant_id, id, ...tried, now: tx.now })
-}
-
-/** What is sent, and where to. */
+/** The payload and its URL. */
 export function stored(q: Reader, tenant_id: string, id: string) {
   return q.one(STORED, { tenant_id, id })
 }
 
-/** The same for whoever holds this lease; null when it was lost. */
-export function deliverable(q: Reader, { tenant_id, source_id: id, fence }: LeasedJob) {
-  return q.one(DELIVERABLE, { tenant_id, id, fence })
-}
-
-/** Removes rows of a tenant that is being purged; answers how many. */
+/** Removes rows of a tenant that is being purged; returns how many. */
 export function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) {
   return tx.run(PURGE, { tenant_id, rows_max, bytes_max })
 }

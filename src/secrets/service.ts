@@ -20,7 +20,7 @@ import * as store from './store.ts'
 
 export interface KeptSecret {
   value: string
-  /** Where it lies; null when it came from the environment. */
+  /** Its file; null when it came from the environment. */
   file: string | null
 }
 
@@ -45,7 +45,7 @@ export function keptSecret(given: string | null, data_dir: string, file_name: st
   return { value, file }
 }
 
-/** Whole or not at all; of two nodes that start at once, the first one's stays. */
+/** Writes all of it or nothing; of two nodes that start at once, the first one's stays. */
 function writeNew(data_dir: string, file: string, value: string): void {
   mkdirSync(data_dir, { recursive: true, mode: 0o700 })
   const draft = `${file}.${newServiceSecret().slice(0, 8)}`

@@ -16,7 +16,7 @@ export function checkValue(q: Reader) {
   return q.one(FIND_CHECK, {})
 }
 
-/** Keeps the value unless another node was first; answers the one that is kept. */
+/** Keeps the value unless another node was first; returns the one that is kept. */
 export async function keepCheckValue(tx: Tx, value: string) {
   await tx.run(INSERT_CHECK, { value })
   return tx.one(FIND_CHECK, {})

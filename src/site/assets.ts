@@ -1,4 +1,4 @@
-// What the API reference is made of beside its page. Imported at the first request for any of it.
+// The files of the API reference beside its page. Imported at the first request for one of them.
 
 import library_style_path from 'swagger-ui-dist/swagger-ui.css' with { type: 'file' }
 import library_script_path from 'swagger-ui-dist/swagger-ui-bundle.js' with { type: 'file' }

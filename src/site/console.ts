@@ -1,5 +1,5 @@
-// The console at /console and the approval page at /approve/…: their shells and files. What they show they ask of the
-// API, from the browser, with the key of whoever looks.
+// The console at /console and the approval page at /approve/…: their shells and files. They read what they show from
+// the API, in the browser, with the key of the person who looks.
 
 import type { BunRequest } from 'bun'
 import { type Outgoing, outgoing } from '../http/outgoing.ts'
@@ -7,7 +7,7 @@ import type { Page, Visit } from '../http/pages.ts'
 import { type BuiltFile, buildConsole } from './console-build.ts'
 import { takesGzip } from './served.ts'
 
-/** Everything is from here, and nothing is made of text: no inline code, no markup, no form that goes anywhere. */
+/** Everything is from here, and nothing is made of text: no inline code, no markup, no form that is sent anywhere. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",

@@ -1,4 +1,4 @@
-// What readers and programs learn the API from: /docs, the pages below it, /llms.txt and /llms-full.txt.
+// The documentation for readers and programs: /docs, the pages below it, /llms.txt and /llms-full.txt.
 
 import swagger from 'swagger-ui-dist/package.json' with { type: 'json' }
 import { ApiError } from '../base/errors.ts'
@@ -33,7 +33,7 @@ const library = `swagger-ui-${swagger.version}`
 type Content = string | Uint8Array<ArrayBuffer>
 type Made = () => Content | Promise<Content>
 
-/** `public_url` is asked at the first request for a text that names it. */
+/** `public_url` is called at the first request for a text that names it. */
 export function docsPages(public_url: () => string): Page[] {
   const keep = keeper()
   const kept: Record<string, [kind: Kind, make: Made]> = {

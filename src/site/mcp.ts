@@ -29,7 +29,7 @@ export function mcpPage({ public_url, cors_origins }: McpSources): Page {
       if (request.signal.aborted) throw new ApiError('REQUEST_TIMEOUT')
       const message = messageIn(body)
       if (message instanceof Response) return message
-      // Loaded when first asked for: the start of the service does not wait for it.
+      // Loaded at the first request: the start of the service does not wait for it.
       const { answerPost } = await import('../../mcp/http.ts')
       const caller = JSON.stringify(key_headers)
       return inPieces(
@@ -39,7 +39,7 @@ export function mcpPage({ public_url, cors_origins }: McpSources): Page {
   }
 }
 
-/** What a tool found may be large, in either form of an answer. */
+/** The result of a tool may be large, in either form of an answer. */
 async function inPieces(response: Response): Promise<Outgoing> {
   const { status, headers, body } = response
   if (body === null) return response
@@ -56,7 +56,7 @@ async function inPieces(response: Response): Promise<Outgoing> {
 /** Where the API is for calls without a connection: nothing is ever looked up under this name. */
 const in_process = 'http://in.process'
 
-/** Above what the API takes: a call with an argument that is too deep is told which one it is. */
+/** Above the limit of the API, so that the answer to a call with a nested argument names the argument. */
 const message_levels_max = limit(
   'mcp.levels',
   2 * levels_max,
@@ -100,7 +100,7 @@ function isOfEnvelope(name: string): boolean {
   return envelope.has(name)
 }
 
-/** What is wrong with the envelope of a message (JSON-RPC 2.0 sections 4 and 5), or null. */
+/** The fault of the envelope of a message (JSON-RPC 2.0 sections 4 and 5), or null. */
 function faultIn(message: Members): string | null {
   if (message.get('jsonrpc') !== '"2.0"') return 'The member jsonrpc must be "2.0".'
   const is_answer = message.has('result') || message.has('error')
@@ -130,7 +130,7 @@ function refused(code: number, message: string): Response {
   return Response.json({ jsonrpc: '2.0', id: null, error: { code, message } }, { status: 400 })
 }
 
-/** A mode that is misspelled must not end in one that may write. */
+/** A misspelled mode must not become one that may write. */
 function isReadOnly(request: Request): boolean {
   const query = new URLSearchParams(request.url.split('?')[1] ?? '')
   const asked = [
@@ -145,7 +145,7 @@ function isReadOnly(request: Request): boolean {
 
 type KeyHeaders = [name: string, value: string][]
 
-/** The headers that say who asks. A key in x-api-key may come alone, as under /api: it is handed on as Bearer. */
+/** The headers that identify the caller. A key in x-api-key may come alone, as under /api: it is passed on as Bearer. */
 function keyOf(headers: Headers): KeyHeaders {
   const sent = ['authorization', 'x-api-key', 'x-admin-key', 'x-approval-key', 'x-agent-id'].flatMap(
     (name): KeyHeaders => {

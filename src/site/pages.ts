@@ -5,7 +5,7 @@ import { consolePages } from './console.ts'
 import { docsPages } from './docs.ts'
 import { mcpPage } from './mcp.ts'
 
-/** What pages are made of. */
+/** The material of pages. */
 export interface PageSources {
   /** The OpenAPI document as /openapi.json answers it. */
   openapi_text: () => string

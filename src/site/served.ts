@@ -1,4 +1,4 @@
-// A file as it is served: revalidated by its ETag or kept for good, and compressed once for those who take it so.
+// A file as it is served: revalidated by its ETag or cached for ever, and compressed once for clients that accept it.
 
 import { type Outgoing, outgoing } from '../http/outgoing.ts'
 
@@ -35,7 +35,7 @@ export async function served(
   }
 }
 
-/** In a thread of the pool: nobody else waits for it. Imported here, because the start need not wait for it either. */
+/** In a thread of the pool, so that no request waits for it. Imported here, so that the start does not wait either. */
 async function compressed(bytes: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
   const { gzip } = await import('node:zlib')
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array<ArrayBuffer>>()
@@ -43,7 +43,7 @@ async function compressed(bytes: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
   return promise
 }
 
-/** 200, or 304 to whoever has it. */
+/** 200, or 304 to a client that has it. */
 export function answerWith(file: Served, request: Headers): Outgoing {
   const gzipped = takesGzip(request.get('accept-encoding'))
   // Two forms of one file are two representations, RFC 9110 section 8.8.3.3.

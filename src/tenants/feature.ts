@@ -3,7 +3,7 @@ import { tenantRoutes } from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
 import { finishPurge, lockPurgeable, purgeable } from './service.ts'
 
-/** `quotas`: what a tenant's `quota` shows. */
+/** `quotas`: those that a tenant's `quota` shows. */
 export function tenantsFeature(quotas: readonly CountedQuota[]): Feature {
   return {
     name: 'tenants',

@@ -1,40 +1,16 @@
 // /v1/tenants
 
 import { Type } from 'typebox'
-import { iso, isoOrNull } from '../base/clock.ts'
+import { isoOrNull } from '../base/clock.ts'
 import { invalid } from '../base/errors.ts'
 import type { CountedQuota } from '../contract/feature.ts'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
-import { idParam, Nullable, PreviousKey, RotateBody, Shape, Time } from '../contract/schemas.ts'
-import { quotasShown } from '../quotas/service.ts'
+import { idParam, Shape } from '../contract/schemas.ts'
+import { rotateSigningSecret, rotateTenantKey } from './key-routes.ts'
 import * as tenants from './service.ts'
+import { AdminKey, type Fields, SigningSecret, tag, tenantFields, tenantId, tenantOf } from './shapes.ts'
 import { hasControls } from './tenant.ts'
-
-const tag = 'Tenants'
-const tenantId = idParam('The tenant that the admin key belongs to; any other answers 403.')
-
-const QuotaUse = Shape('Usage', { used: Type.Integer(), limit: Nullable(Type.Integer()) })
-
-function tenantFields(quotas: readonly CountedQuota[]) {
-  return {
-    tenant_id: Type.String(),
-    name: Type.String(),
-    plan: Type.String(),
-    quota: Shape('Quota', Object.fromEntries(quotasShown(quotas).map((name) => [name, QuotaUse]))),
-    owner_email: Type.String(),
-    status: Type.Enum(['active', 'pending_deletion']),
-    purge_at: Nullable(Time('When everything of this tenant is purged; null while it is active.')),
-    created_at: Time('When it was created.'),
-  }
-}
-
-type Fields = ReturnType<typeof tenantFields>
-
-const AdminKey = Type.String({ description: 'Shown in this answer only.' })
-const SigningSecret = Type.String({
-  description: 'Standard Webhooks secret that signs callbacks. Shown in this answer only.',
-})
 
 /** The routes, for tenants with these quotas. */
 export function tenantRoutes(quotas: readonly CountedQuota[]) {
@@ -174,88 +150,3 @@ const restoreTenant = (fields: Fields) =>
       return tenantOf(await tenants.restore(db, dependencies, caller, params.tenant_id))
     },
   })
-
-const rotateTenantKey = (fields: Fields) =>
-  route({
-    group: v1,
-    method: 'POST',
-    path: '/v1/tenants/:tenant_id/rotate-key',
-    tag,
-    summary: 'Get a new admin key',
-    description: 'The old key ends at once, or after `grace_seconds`.',
-    sdk: {
-      name: 'tenants.rotateKey',
-      retry: { safe: false, why: 'a repeat would end the key of the answer that was lost' },
-    },
-    cli: {
-      usage: 'tenant rotate-key [tenant_id]',
-      about: 'Make a new admin key; a profile that has the old one gets it',
-      examples: ['waystation tenant rotate-key --grace 10m'],
-      options: { grace_seconds: ['--grace <duration>', 'how long the old key still works; default 0'] },
-    },
-    auth: ['admin'],
-    destructive: true,
-    params: { tenant_id: tenantId },
-    body: RotateBody,
-    replies: {
-      200: {
-        body: Shape('RotatedTenant', {
-          ...fields,
-          admin_key: AdminKey,
-          previous_key_expires_at: PreviousKey,
-        }),
-      },
-    },
-    errors: [],
-    async handle({ db, caller, dependencies }, { params, body }) {
-      const rotated = await tenants.rotateKey(
-        db,
-        dependencies,
-        caller,
-        params.tenant_id,
-        body.grace_seconds ?? 0,
-      )
-      return {
-        ...tenantOf(rotated),
-        admin_key: rotated.key,
-        previous_key_expires_at: isoOrNull(rotated.previous_key_expires_at),
-      }
-    },
-  })
-
-const rotateSigningSecret = (fields: Fields) =>
-  route({
-    group: v1,
-    method: 'POST',
-    path: '/v1/tenants/:tenant_id/rotate-signing-secret',
-    tag,
-    summary: 'Get a new signing secret; the old one signs beside it for 24 hours',
-    description: 'Both secrets sign for 24 hours: verify callbacks with both.',
-    sdk: { name: 'tenants.rotateSigningSecret', retry: { safe: false, why: 'a repeat would rotate twice' } },
-    cli: {
-      usage: 'tenant rotate-signing-secret [tenant_id]',
-      about: 'Make a new signing secret; both sign for 24 hours',
-    },
-    auth: ['admin'],
-    params: { tenant_id: tenantId },
-    body: Type.Object({}),
-    replies: { 200: { body: Shape('TenantWithSecret', { ...fields, signing_secret: SigningSecret }) } },
-    errors: [],
-    async handle({ db, caller, dependencies }, { params }) {
-      const rotated = await tenants.rotateSigningSecret(db, dependencies, caller, params.tenant_id)
-      return { ...tenantOf(rotated), signing_secret: rotated.signing_secret }
-    },
-  })
-
-function tenantOf({ tenant, quota }: tenants.TenantView) {
-  return {
-    tenant_id: tenant.tenant_id,
-    name: tenant.name,
-    plan: tenant.plan,
-    quota,
-    owner_email: tenant.owner_email,
-    status: tenant.status,
-    purge_at: isoOrNull(tenant.purge_at),
-    created_at: iso(tenant.created_at),
-  }
-}

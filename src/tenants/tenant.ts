@@ -1,4 +1,4 @@
-// What a tenant is and which moves its status allows. No imports from db or http.
+// A tenant: its statuses, moves and name. No imports from db or http.
 
 import { day_ms, hour_ms, type Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
@@ -32,14 +32,14 @@ export interface TenantRow {
   plan: string
   status: TenantStatus
   purge_at: Millis | null
-  /** What the operator allows this tenant to store, in bytes; null: what its plan does. */
+  /** The bytes that the operator allows this tenant to store; null: those of its plan. */
   storage_bytes_max: number | null
   created_at: Millis
 }
 
 /**
  * Names are unique regardless of case and of how accents were typed (Unicode NFC). By way of upper case, because
- * lower case alone tells STRASSE from straße, and ΟΔΟΣ from οδοσ.
+ * in lower case alone STRASSE and straße differ, and ΟΔΟΣ and οδοσ.
  */
 export function nameKey(name: string): string {
   return name.normalize('NFC').toUpperCase().toLowerCase().normalize('NFC')

@@ -169,7 +169,7 @@ forEachService('Tenants', (service) => {
     `${'x'.repeat(243)}@example.com`,
     7,
     [['a@b.co']],
-  ])('owner_email %j is no address', async (email) => {
+  ])('owner_email %j is not an address', async (email) => {
     expect(broken(await create({ owner_email: email }))).toEqual([400, 'VALIDATION_FAILED', '/owner_email'])
   })
 
@@ -361,7 +361,7 @@ forEachService('Tenants', (service) => {
     expect([answer.status, answer.body.error?.details]).toEqual([...expected])
   })
 
-  test('a tenant deleted anew after a restore gets 30 days anew', async () => {
+  test('a tenant deleted again after a restore gets 30 days again', async () => {
     const { tenant_id, admin_key } = await service.signUp()
     const path = `/v1/tenants/${tenant_id}`
     await service.ask('DELETE', path, { key: admin_key, body: { confirm } })

@@ -8,7 +8,7 @@ import { route } from '../contract/route.ts'
 import { idParam, Shape, Time } from '../contract/schemas.ts'
 import * as tenants from '../tenants/service.ts'
 import * as usage from './service.ts'
-import { rangeOf, steps } from './usage.ts'
+import { rangeOf, steps } from './steps.ts'
 
 const Calls = Type.Integer({ description: 'Calls with a key of the tenant.' })
 const Failures = Type.Integer({ description: 'Those that were answered 4xx or 5xx.' })

@@ -2,9 +2,11 @@
 
 import type { Millis } from '../base/clock.ts'
 import type { UsageCounts } from '../contract/dependencies.ts'
-import { type Db, DbError, type Tx } from '../db/db.ts'
+import type { Db, Tx } from '../db/db.ts'
+import { DbError } from '../db/errors.ts'
+import { type Range, type Step, stepsOf, type UsageStep } from './steps.ts'
 import * as store from './store.ts'
-import { kept_ms, type Range, type Step, stepsOf, Usage, type UsageStep } from './usage.ts'
+import { kept_ms, Usage } from './usage.ts'
 
 export const purge = store.purge
 
@@ -16,7 +18,7 @@ export function usageCounts(db: Db): Usage {
         for (const count of counts) await store.add(tx, count)
       })
     } catch (error) {
-      // It is not known whether they were added: better a second's calls too few than too many.
+      // It is unknown if they were added: better a second's calls too few than too many.
       if (!(error instanceof DbError && error.kind === 'outcome_unknown')) throw error
     }
   })
@@ -36,12 +38,12 @@ export async function read(
   usage: UsageCounts,
   { tenant_id, step, range, groups }: Asked,
 ): Promise<UsageStep[]> {
-  // Where nothing can be written, what was written before can still be read.
+  // When nothing can be written, the counts so far can still be read.
   await usage.flush().catch(() => {})
   return stepsOf(step, range, groups, await store.list(db, tenant_id, range.from, range.to))
 }
 
-/** Removes hours that are no longer kept at `now`, at most `rows_max`; answers how many. */
+/** Removes hours that are no longer kept at `now`, at most `rows_max`; returns how many. */
 export function sweep(tx: Tx, now: Millis, rows_max: number) {
   return store.sweep(tx, now - kept_ms, rows_max)
 }

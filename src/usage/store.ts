@@ -46,12 +46,12 @@ export function list(q: Reader, tenant_id: string, from: Millis, to: Millis) {
   return q.all(LIST, { tenant_id, from_hour: from, to_hour: to })
 }
 
-/** Removes hours before this instant, at most `rows_max`; answers how many. */
+/** Removes hours before this instant, at most `rows_max`; returns how many. */
 export function sweep(tx: Tx, before: Millis, rows_max: number) {
   return tx.run(SWEEP, { before, rows_max })
 }
 
-/** Removes rows of a tenant that is being purged; answers how many. */
+/** Removes rows of a tenant that is being purged; returns how many. */
 export function purge(tx: Tx, tenant_id: string, rows_max: number) {
   return tx.run(PURGE, { tenant_id, rows_max })
 }

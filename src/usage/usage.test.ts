@@ -5,7 +5,8 @@ import { forEachService, TestService } from '../../test/support/service.ts'
 import { day_ms, hour_ms, iso } from '../base/clock.ts'
 import { unnamed } from '../db/db.ts'
 import { routes } from '../features.ts'
-import { type Count, kept_ms, rangeOf, stepsOf, Usage } from './usage.ts'
+import { rangeOf, stepsOf } from './steps.ts'
+import { type Count, kept_ms, Usage } from './usage.ts'
 
 const noon = Date.UTC(2026, 0, 15, 12)
 

@@ -6,19 +6,13 @@ import { limit } from '../base/limit.ts'
 import { Repeat } from '../base/repeat.ts'
 import type { UsageCounts } from '../contract/dependencies.ts'
 
-export const steps = ['hour', 'day'] as const
-export type Step = (typeof steps)[number]
-
 export const kept_ms = limit('usage.kept', 35 * day_ms, 'milliseconds', 'How long counts of calls are kept.')
 
-const step_ms: Record<Step, number> = { hour: hour_ms, day: day_ms }
-const range_ms_default: Record<Step, number> = { hour: day_ms, day: 30 * day_ms }
-
-/** How often counts are written. */
+/** The interval at which counts are written. */
 const write_every_ms = 1_000
 /** Counts that one transaction writes. */
 const writes_max = limit('usage.counts_written', 100, 'rows', 'Counts that one transaction writes.')
-/** Past so many that could not be written, what is new is not counted. */
+/** Past this many counts that could not be written, new ones are dropped. */
 const waiting_max = limit(
   'usage.counts_waiting',
   100_000,
@@ -39,7 +33,7 @@ export type AddCounts = (counts: readonly Count[]) => Promise<void>
 
 export class Usage implements UsageCounts {
   #waiting = new Map<string, Count>()
-  /** By feature and tenant, of those that wait the one counted last: most calls find theirs here, without a text for its key. */
+  /** The last waiting count by feature and tenant: most calls find theirs here, without a text for its key. */
   #recent = new Map<string, Map<string, Count>>()
   #writing: Promise<void> | null = null
   readonly #writes = new Repeat(write_every_ms, () => this.flush())
@@ -123,60 +117,4 @@ export class Usage implements UsageCounts {
   stop(): Promise<void> {
     return this.#writes.stop()
   }
-}
-
-export interface Range {
-  from: Millis
-  to: Millis
-}
-
-/** What is asked for, from the start of a step on. Null when it is longer than what is kept. */
-export function rangeOf(
-  step: Step,
-  from: Millis | undefined,
-  to: Millis | undefined,
-  now: Millis,
-): Range | null {
-  const end = to ?? now
-  const begin = Math.max(0, from ?? end - range_ms_default[step])
-  if (end - begin > kept_ms) return null
-  return { from: startOf(step, begin), to: end }
-}
-
-function startOf(step: Step, at: Millis): Millis {
-  return Math.floor(at / step_ms[step]) * step_ms[step]
-}
-
-export interface UsageStep {
-  start_at: Millis
-  calls: number
-  failures: number
-  features: { feature: string; calls: number; failures: number }[]
-}
-
-/** Every step of the range, oldest first; one in which nothing was called has zeros. `groups`: the order within a step. */
-export function stepsOf(
-  step: Step,
-  { from, to }: Range,
-  groups: readonly string[],
-  counts: readonly Omit<Count, 'tenant_id'>[],
-): UsageStep[] {
-  const found = new Map<Millis, UsageStep>()
-  for (let start_at = from; start_at < to; start_at += step_ms[step]) {
-    found.set(start_at, { start_at, calls: 0, failures: 0, features: [] })
-  }
-  for (const { hour, feature, calls, failures } of counts) {
-    const of_step = found.get(startOf(step, hour))
-    if (!of_step) continue
-    of_step.calls += calls
-    of_step.failures += failures
-    const known = of_step.features.find((other) => other.feature === feature)
-    if (known) {
-      known.calls += calls
-      known.failures += failures
-    } else of_step.features.push({ feature, calls, failures })
-  }
-  for (const { features: called } of found.values())
-    called.sort((one, other) => groups.indexOf(one.feature) - groups.indexOf(other.feature))
-  return [...found.values()]
 }

@@ -52,7 +52,7 @@ describe('a percentile', () => {
     expect(percentile([7], 50)).toBe(7)
   })
 
-  test('of no values is no number, and passes no bound', () => {
+  test('of no values is not a number, and passes no bound', () => {
     expect(percentile([], 99)).toBeNaN()
     expect(holds({ figure: 'ms', value: Number.NaN, most: 100 })).toBe(false)
   })

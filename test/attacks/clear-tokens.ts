@@ -5,7 +5,7 @@ import { withDatabase } from './lib/rows.ts'
 
 export const clearTokens: Attack = {
   name: 'clear-tokens',
-  about: 'reads the database for tokens that fence: whoever has a copy of it must not be able to use one',
+  about: 'reads the database for tokens that fence: a copy of it must not let anybody use one',
   engines: ['sqlite', 'postgres'],
   seconds_max: 40,
   async run(lab) {

@@ -14,7 +14,7 @@ export const heldBodies: Attack = {
   seconds_max: 90,
   async run(lab) {
     for (const [what, path] of [
-      ['an address that is no inbox', '/hook/whi_nobody'],
+      ['an address that is not an inbox', '/hook/whi_nobody'],
       ['a well-formed token of nobody', `/hook/${'a'.repeat(32)}`],
       ['an inbox', null],
     ] as const) {

@@ -52,7 +52,7 @@ async function main(): Promise<number> {
   if (unknown.length > 0) return refused(`there is no attack ${unknown.join(', ')}; see --list`)
   if (process.platform !== 'linux') return refused('memory is read from /proc: this needs Linux')
   const root = resolve(values.service ?? join(import.meta.dir, '..', '..'))
-  if (!existsSync(join(root, 'src/main.ts'))) return refused(`${root} is no checkout of the service`)
+  if (!existsSync(join(root, 'src/main.ts'))) return refused(`${root} is not a checkout of the service`)
 
   const lines: Line[] = []
   const began = performance.now()

@@ -37,7 +37,7 @@ export class Bench {
     for (const folder of this.#folders) rmSync(folder, { recursive: true, force: true })
   }
 
-  /** Nothing of whoever runs the tests reaches it. */
+  /** Settings of the user who runs the tests do not reach it. */
   start(args: string[], env: Environment = {}, { command = cli_command, cwd = root, stdin = '' } = {}) {
     const child = Bun.spawn([...command, ...args], {
       cwd,

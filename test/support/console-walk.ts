@@ -20,7 +20,7 @@ export function entries(): Entry[] {
   }))
 }
 
-/** Goes there without loading the page anew, and waits until what it asks for is shown. */
+/** Goes there without loading the page again, and waits until what it asks for is shown. */
 export async function open(page: Page, path: string): Promise<void> {
   await page.evaluate(
     `history.pushState(null, '', ${JSON.stringify(path)}), dispatchEvent(new PopStateEvent('popstate'))`,
@@ -28,7 +28,7 @@ export async function open(page: Page, path: string): Promise<void> {
   await loaded(page)
 }
 
-/** Loads the page anew; the session stays. */
+/** Loads the page again; the session stays. */
 export async function visit(page: Page, path: string): Promise<void> {
   await page.goto(path)
   await loaded(page)

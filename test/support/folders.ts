@@ -12,7 +12,7 @@ const prefix = 'waystation-run-'
 let parent: string | undefined
 
 /**
- * A new folder. In memory where there is room: whoever only wants to know what is answered need not wait for a disk.
+ * A new folder. In memory where there is room: a test of answers alone need not wait for a disk.
  * What must outlive a process or a crash is tested elsewhere, on a disk.
  */
 export function databaseFolder(): string {
@@ -30,7 +30,7 @@ function hasRoom(): boolean {
   }
 }
 
-/** A run that was killed leaves its databases, which would hold memory until the machine starts anew. */
+/** A run that was killed leaves its databases, which would hold memory until the machine restarts. */
 function removeLeftOver(): void {
   for (const name of readdirSync(memory)) {
     const pid = name.startsWith(prefix) && Number.parseInt(name.slice(prefix.length), 10)

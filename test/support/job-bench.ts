@@ -4,24 +4,25 @@
 import { KeyedSemaphore } from '../../src/base/keyed-semaphore.ts'
 import { MemoryBudget, memory_bytes_default } from '../../src/base/memory.ts'
 import { Notifier } from '../../src/base/notifier.ts'
-import type { Failure, Outcome, Outgoing } from '../../src/callbacks/deliver.ts'
+import type { Failure, Outcome, Outgoing } from '../../src/callbacks/attempt.ts'
 import type { AgentCaller } from '../../src/contract/caller.ts'
 import type { Dependencies } from '../../src/contract/dependencies.ts'
 import { keyCache } from '../../src/credentials/cache.ts'
-import type {
-  Awaitable,
-  Db,
-  Owner,
-  Params,
-  Reader,
-  Statement,
-  StoredCounter,
-  Tx,
-  Value,
+import {
+  type Awaitable,
+  type Db,
+  type Owner,
+  type Params,
+  type Reader,
+  type Statement,
+  type StoredCounter,
+  type Tx,
+  turnOf,
+  unnamed,
+  type Value,
 } from '../../src/db/db.ts'
-import { turnOf, unnamed } from '../../src/db/db.ts'
 import { counted_quotas, default_plans, features, job_kinds } from '../../src/features.ts'
-import type { JobKind } from '../../src/jobs/kind.ts'
+import { type JobKind, kindsOf } from '../../src/jobs/kind.ts'
 import * as store from '../../src/jobs/store.ts'
 import { JobTimer } from '../../src/jobs/timer.ts'
 import { JobWorker } from '../../src/jobs/worker.ts'
@@ -227,6 +228,8 @@ export interface JobRow {
   first_attempt_at: number | null
   paused: number
 }
+
+export const known_kinds = kindsOf(job_kinds)
 
 /** A kind of job, by its name. */
 export function kindOf(name: string): JobKind {

@@ -95,7 +95,7 @@ export class Mortal {
     )
   }
 
-  /** Looks into the file, whoever has it open. */
+  /** Reads the file, whichever process has it open. */
   inspect<T>(look: (db: Database) => T): T {
     const db = new Database(this.#path)
     try {

@@ -27,7 +27,7 @@ type Environment = Record<string, string>
 function spawn(environment: Environment, command: string[]) {
   return Bun.spawn(command, {
     cwd: root,
-    // Settings of whoever runs the tests must not reach it.
+    // Settings of the user who runs the tests must not reach it.
     env: { PATH: process.env.PATH ?? '', PORT: '0', LOG_LEVEL: 'error', ...environment },
     stdout: 'pipe',
     stderr: 'pipe',

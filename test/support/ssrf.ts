@@ -2,8 +2,8 @@
 
 import { readFileSync } from 'node:fs'
 import { Sender } from '../../src/callbacks/deliver.ts'
+import { openConnection } from '../../src/callbacks/dial.ts'
 import type { EgressPolicy, Resolver } from '../../src/callbacks/guard.ts'
-import { openConnection } from '../../src/callbacks/pool.ts'
 import { TestClock } from './clock.ts'
 
 export interface SsrfCase {

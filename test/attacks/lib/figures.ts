@@ -36,7 +36,7 @@ export interface Bound {
   least?: number
 }
 
-/** A figure that is no number was not measured, and what was not measured does not hold. */
+/** A figure that is not a number was not measured, and what was not measured does not hold. */
 export function holds({ value, most, least = Number.NEGATIVE_INFINITY }: Bound): boolean {
   return value <= most && value >= least
 }

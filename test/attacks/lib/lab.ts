@@ -213,7 +213,7 @@ export class Lab {
     }
   }
 
-  /** A measurement that is no latency: figures, each with the most it may be, and perhaps the least. */
+  /** A measurement that is not a latency: figures, each with the most it may be, and perhaps the least. */
   bound(
     what: string,
     figures: Record<string, [value: number, most: number, least?: number]>,

@@ -1,0 +1,37 @@
+// Parameters and answers that the routes share.
+
+import { Type } from 'typebox'
+import { iso } from '../base/clock.ts'
+import { maskedKey } from '../base/keys.ts'
+import { idParam, Nullable, Shape, Time } from '../contract/schemas.ts'
+import type * as store from './store.ts'
+
+export const tag = 'Agents'
+export const agentId = idParam('The agent, which is its name.')
+export const Agent = Shape('Agent', {
+  agent_id: Type.String(),
+  name: Type.String({ description: 'The same as agent_id.' }),
+  description: Nullable(Type.String()),
+  callback_base_url: Nullable(
+    Type.String({ description: 'The URL against which a callback_url that starts with / is resolved.' }),
+  ),
+  api_key: Type.String({
+    description: 'In full at creation and rotation only, afterwards masked: svc_agt_****x7Qa.',
+  }),
+  created_at: Time('When it was created.'),
+})
+
+export function masked(agent: store.AgentRow) {
+  return agentOf(agent, maskedKey('agent', agent.last_four))
+}
+
+export function agentOf(agent: Omit<store.AgentRow, 'last_four'>, api_key: string) {
+  return {
+    agent_id: agent.agent_id,
+    name: agent.agent_id,
+    description: agent.description,
+    callback_base_url: agent.callback_base_url,
+    api_key,
+    created_at: iso(agent.created_at),
+  }
+}

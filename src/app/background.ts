@@ -1,0 +1,57 @@
+// The workers of due jobs and the maintenance, which run in the background.
+
+import type { Sender } from '../callbacks/deliver.ts'
+import type { Config } from '../config.ts'
+import type { Dependencies } from '../contract/dependencies.ts'
+import type { Db } from '../db/db.ts'
+import { DbError } from '../db/errors.ts'
+import { features, job_kinds } from '../features.ts'
+import type { Log } from '../http/answers.ts'
+import { JobTimer } from '../jobs/timer.ts'
+import { JobWorker } from '../jobs/worker.ts'
+import { Maintenance } from '../maintenance/tick.ts'
+import * as tenants from '../tenants/service.ts'
+
+export interface Background {
+  db: Db
+  log: Log
+  internal: boolean
+  onError(error: unknown): void
+}
+
+export function backgroundOf(config: Config, db: Db, log: Log): Background {
+  return {
+    db,
+    log,
+    internal: config.tick === 'internal',
+    onError(error) {
+      const reported_before = error instanceof DbError && error.kind === 'damaged'
+      if (!reported_before) log.error({ error: String(error) }, 'background work failed')
+    },
+  }
+}
+
+export function workersOf({ log, ...given }: Background, dependencies: Dependencies, sender: Sender) {
+  const { db } = given
+  const background = { ...given, clock: db.clock }
+  const worker = new JobWorker({
+    ...background,
+    dependencies,
+    kinds: job_kinds,
+    send: (tenant_id, request) => sender.send(tenant_id, request),
+    onStragglers: (tenant_ids) => tenants.pauseStragglers(db, dependencies, tenant_ids),
+  })
+  const timer = new JobTimer({
+    ...background,
+    worker,
+    pauseStep: (after_tenant_id) => tenants.pauseStep(db, after_tenant_id),
+  })
+  const maintenance = new Maintenance({
+    ...background,
+    worker,
+    timer,
+    features,
+    onPurged: (tenant_id) => log.info({ tenant_id }, 'tenant purged'),
+  })
+  return { worker, timer, maintenance }
+}

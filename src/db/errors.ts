@@ -1,0 +1,61 @@
+// Failures of the database: the engines' errors as those that callers distinguish.
+
+import type { Engine } from './dialect.ts'
+
+/**
+ * unique: a unique index refused the row. busy: a lock or the queue could not be had in time. full: no disk space.
+ * lost: the database is away, nothing was done. outcome_unknown: it went away while committing. damaged: the file of
+ * the database cannot be read here, or is not written any more because some of it cannot.
+ */
+export type DbErrorKind = 'unique' | 'busy' | 'full' | 'lost' | 'outcome_unknown' | 'damaged'
+
+/** A failure of the database that callers distinguish. Everything else is thrown as it came. */
+export class DbError extends Error {
+  override name = 'DbError'
+  constructor(
+    readonly kind: DbErrorKind,
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options)
+  }
+}
+
+/** A driver's error as one of ours, or as it came when callers need not distinguish it. */
+export function translate(engine: Engine, error: unknown): unknown {
+  if (!(error instanceof Error)) return error
+  const kind = engine === 'sqlite' ? sqliteKind(error) : postgresKind(error)
+  return kind ? new DbError(kind, error.message, { cause: error }) : error
+}
+
+function sqliteKind(error: Error & { code?: string }): DbError['kind'] | null {
+  const code = error.code ?? ''
+  if (code === 'SQLITE_CONSTRAINT_UNIQUE' || code === 'SQLITE_CONSTRAINT_PRIMARYKEY') return 'unique'
+  if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')) return 'busy'
+  if (code === 'SQLITE_FULL' || code === 'SQLITE_IOERR_SHMSIZE') return 'full' // the index of the log could not grow
+  if (code.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_NOTADB') return 'damaged'
+  return null
+}
+
+/** True for an error after which the content of the disk is unknown: the process must not continue. */
+export function isIoError(error: unknown): boolean {
+  const code = String((error as { code?: string } | null)?.code ?? '')
+  return code.startsWith('SQLITE_IOERR') && code !== 'SQLITE_IOERR_SHMSIZE'
+}
+
+// PostgreSQL Appendix A, "Error Codes": class 08, 57P0x and 53300 mean that the server is not available.
+function postgresKind(error: Error & { code?: string; errno?: string }): DbError['kind'] | null {
+  const state = String(error.errno ?? '')
+  if (state === '23505') return 'unique'
+  if (['55P03', '57014', '40P01', '40001'].includes(state)) return 'busy'
+  if (state === '53100') return 'full'
+  if (/^(08...|57P0[1-5]|53300|25006)$/.test(state)) return 'lost' // 25006: read-only, as after a failover
+  if (/^ERR_POSTGRES_(CONNECTION|IDLE_TIMEOUT|LIFETIME_TIMEOUT)/.test(error.code ?? '')) return 'lost'
+  return null
+}
+
+/** True for a deadlock or serialization failure: the whole transaction may be run again. */
+export function isRetryable(error: unknown): boolean {
+  const from_driver = error instanceof DbError ? error.cause : error
+  return ['40P01', '40001'].includes(String((from_driver as { errno?: string } | null)?.errno))
+}

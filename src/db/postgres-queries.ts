@@ -1,0 +1,124 @@
+// Statements on a connection of PostgreSQL, and the transaction that handlers see.
+
+import type { Millis } from '../base/clock.ts'
+import type { Place } from '../base/fair-rows.ts'
+import { bind, type Params, type Reader, type Statement, type StoredCounter, type Tx } from './db.ts'
+import { postgresText } from './dialect.ts'
+import { DbError, translate } from './errors.ts'
+import type { Changes, StoredBytes } from './stored.ts'
+
+/** The common part of the pool and of a transaction's connection. */
+export interface Runner {
+  unsafe(text: string, values: unknown[]): PromiseLike<unknown>
+}
+
+/** Options of every statement. */
+export interface Traffic {
+  listener: ((name: string) => void) | null
+  /** The number of answers of the server. */
+  answers: number
+}
+
+/** A statement or transaction from its arrival to its end. */
+export interface Call {
+  place: Place
+  /** True when no caller waits for it any more. */
+  abandoned: boolean
+  /** COMMIT was sent. */
+  committing: boolean
+}
+
+export const silent = 'the database does not answer'
+
+export function abandoned(): DbError {
+  return new DbError('lost', silent)
+}
+
+export class Queries implements Reader {
+  constructor(
+    private readonly runner: Runner,
+    private readonly traffic: Traffic,
+  ) {}
+
+  async one<Row>(statement: Statement<Row>, params: Params): Promise<Row | null> {
+    const [row] = await this.all(statement, params)
+    return row ?? null
+  }
+
+  async all<Row>(statement: Statement<Row>, params: Params): Promise<Row[]> {
+    const rows = (await this.query(statement, params)) as Record<string, unknown>[]
+    for (const row of rows) numbersOf(row)
+    return rows as Row[]
+  }
+
+  protected async query(statement: Statement<unknown>, params: Params): Promise<unknown> {
+    this.traffic.listener?.(statement.name)
+    try {
+      const answer = await this.runner.unsafe(textOf(statement), bind(statement, params))
+      this.traffic.answers += 1
+      return answer
+    } catch (error) {
+      const known = translate('postgres', error)
+      if (!(known instanceof DbError && known.kind === 'lost')) this.traffic.answers += 1
+      throw known
+    }
+  }
+}
+
+const texts = new WeakMap<Statement<unknown>, string>()
+
+function textOf(statement: Statement<unknown>): string {
+  let text = texts.get(statement)
+  if (text === undefined) {
+    text = postgresText(statement.text)
+    texts.set(statement, text)
+  }
+  return text
+}
+
+/** Every integer column is bigint in PostgreSQL and stays below 2^53. */
+function numbersOf(row: Record<string, unknown>): void {
+  for (const name in row) {
+    const value = row[name]
+    if (typeof value === 'bigint') row[name] = Number(value)
+  }
+}
+
+export class PostgresTx extends Queries implements Tx {
+  finished = false
+  readonly disk_full = false
+
+  constructor(
+    connection: Runner,
+    traffic: Traffic,
+    private readonly call: Call,
+    readonly now: Millis,
+    private readonly effects: (() => void)[],
+    private readonly known: StoredBytes,
+    private readonly changes: Changes,
+  ) {
+    super(connection, traffic)
+  }
+
+  async run(statement: Statement, params: Params): Promise<number> {
+    return ((await this.query(statement, params)) as { count: number }).count
+  }
+
+  afterCommit(effect: () => void): void {
+    this.effects.push(effect)
+  }
+
+  stores(tenant_id: string, bytes: number): void {
+    this.changes.add(tenant_id, bytes)
+  }
+
+  stored(tenant_id: string, counted: StoredCounter): number {
+    return this.known.of(tenant_id, counted) + this.changes.of(tenant_id)
+  }
+
+  protected override async query(statement: Statement<unknown>, params: Params): Promise<unknown> {
+    if (this.finished) throw new Error(`${statement.name} on a finished transaction`)
+    if (this.call.abandoned) throw abandoned()
+    return super.query(statement, params)
+  }
+}

@@ -1,0 +1,50 @@
+// Room on the disk of a SQLite database, and the failures of a start without it.
+
+import { statfsSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { limit } from '../base/limit.ts'
+
+export const start_bytes_min = limit(
+  'db.start_bytes',
+  8 * 1_048_576,
+  'bytes',
+  'With less free on the disk the file of the reserve is released before the database is opened.',
+)
+
+export interface Space {
+  /** Bytes that this process may still take. */
+  free: number
+  /** Of the whole file system. */
+  total: number
+}
+
+/** The file system that holds this folder. */
+export function spaceOf(folder: string): Space {
+  const { bavail, blocks, bsize } = statfsSync(folder)
+  return { free: bavail * bsize, total: blocks * bsize }
+}
+
+/** True when a file beside the database could not be made or written because the disk is full. */
+export function isForWantOfRoom(error: unknown, database: string, space: (folder: string) => Space): boolean {
+  const code = String((error as { code?: string }).code ?? '')
+  if (code === 'ENOSPC' || code === 'SQLITE_FULL') return true
+  return /^SQLITE_(IOERR|CANTOPEN)/.test(code) && space(dirname(database)).free < start_bytes_min
+}
+
+/** 0 when there is none. */
+export function sizeOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0
+}
+
+/** The reason that the database at this path cannot be opened: one line that names the file and says what to do. */
+export function explained(error: unknown, path: string): unknown {
+  const code = String((error as { code?: string }).code ?? '')
+  const message = (error as Error).message
+  if (/^SQLITE_(READONLY|CANTOPEN|PERM)|^E(ACCES|ROFS|PERM)$/.test(code))
+    return new Error(`cannot write to ${path}: ${message}`)
+  if (code === 'SQLITE_NOTADB')
+    return new Error(`${path} is not a SQLite database, or its first page is damaged`)
+  if (isForWantOfRoom(error, path, spaceOf))
+    return new Error(`the disk of ${path} is full: make room and start again (${message})`)
+  return code.startsWith('SQLITE_') ? new Error(`cannot open ${path}: ${message} (${code})`) : error
+}

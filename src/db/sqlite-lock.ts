@@ -1,0 +1,34 @@
+// The lock of a SQLite file: one server at a time has it open.
+
+import { Database } from 'bun:sqlite'
+import { type DiskOptions, releaseReserve } from './disk.ts'
+import { isForWantOfRoom } from './space.ts'
+
+/** On a full disk the reserve makes the room that even the lock needs. A lock that is held needs none. */
+export function lockInRoom(file: string, space: DiskOptions['space']): Database {
+  try {
+    return lockFile(`${file}.lock`)
+  } catch (error) {
+    if (!isForWantOfRoom(error, file, space)) throw error
+    releaseReserve(file)
+    return lockFile(`${file}.lock`)
+  }
+}
+
+/**
+ * One server per file. The lock is an exclusive transaction on a small database beside it, so the kernel releases
+ * it when the process dies, however it dies.
+ */
+function lockFile(path: string): Database {
+  const lock = new Database(path, { create: true })
+  try {
+    lock.run('pragma busy_timeout = 0')
+    lock.run('pragma journal_mode = delete')
+    lock.run('begin exclusive')
+    return lock
+  } catch (error) {
+    lock.close()
+    const held = String((error as { code?: string }).code).startsWith('SQLITE_BUSY')
+    throw held ? new Error(`another process has this database open (${path})`) : error
+  }
+}

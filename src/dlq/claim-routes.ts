@@ -1,0 +1,180 @@
+// /v1/dlq/claim and /v1/dlq/{id}/…: the lock on a dead letter.
+
+import { v1 } from '../contract/group.ts'
+import { Reply, route } from '../contract/route.ts'
+import * as dlq from './claims.ts'
+import {
+  ClaimBody,
+  ClaimedItem,
+  claimedOf,
+  ExtendBody,
+  ExtendedItem,
+  Item,
+  id,
+  itemOf,
+  LeaveBody,
+  tag,
+} from './shapes.ts'
+
+const example = 'dlq_01m7yjrz37hxnv52px0106nehd'
+const token_option = [
+  '--token <lock_token>',
+  'the token that the claim answered: only that lock counts',
+] as const
+
+export const claimOldestItem = route({
+  group: v1,
+  method: 'POST',
+  path: '/v1/dlq/claim',
+  tag,
+  summary: 'Lock the oldest failed item; 204 when there is none',
+  sdk: {
+    name: 'dlq.claimOldest',
+    retry: { safe: false, why: 'a repeat would claim another item; the first lock expires by itself' },
+  },
+  auth: ['agent'],
+  body: ClaimBody,
+  replies: { 200: { body: ClaimedItem }, 204: { body: null } },
+  errors: [],
+  async handle({ db, caller }, { body }) {
+    const item = await dlq.claimOldest(db, caller, body.lock_seconds)
+    return item ? claimedOf(item) : new Reply(204, null)
+  },
+})
+
+export const claimItem = route({
+  group: v1,
+  method: 'POST',
+  path: '/v1/dlq/:id/claim',
+  tag,
+  summary: 'Lock a failed item',
+  sdk: {
+    name: 'dlq.claim',
+    retry: { safe: false, why: 'the token of the lock would be lost; it expires by itself' },
+  },
+  cli: {
+    usage: 'dlq claim [id]',
+    about: 'Lock a dead letter, or the oldest; its lock_token is for the other commands',
+    examples: ['waystation dlq claim --lock 10m', `waystation dlq claim ${example}`],
+    options: { lock_seconds: ['--lock <duration>', 'how long the lock holds; default that of the item'] },
+  },
+  auth: ['agent'],
+  params: { id },
+  body: ClaimBody,
+  replies: { 200: { body: ClaimedItem } },
+  errors: ['DLQ_NOT_FOUND', 'ALREADY_CLAIMED', 'INVALID_STATE'],
+  async handle({ db, caller }, { params, body }) {
+    return claimedOf(await dlq.claim(db, caller, params.id, body.lock_seconds))
+  },
+})
+
+export const extendItem = route({
+  group: v1,
+  method: 'POST',
+  path: '/v1/dlq/:id/extend',
+  tag,
+  summary: 'Extend the lock, to lock_seconds from now',
+  description: 'The lock then ends `lock_seconds` from now.',
+  sdk: { name: 'dlq.extend', retry: { safe: { with: 'lock_token' }, why: 'the token names one lock' } },
+  cli: {
+    usage: 'dlq extend <id>',
+    about: 'Extend the lock',
+    examples: [`waystation dlq extend ${example} --lock 10m --token <token>`],
+    options: {
+      lock_seconds: ['--lock <duration>', 'how long from now; default that of the item'],
+      lock_token: token_option,
+    },
+  },
+  auth: ['agent'],
+  params: { id },
+  body: ExtendBody,
+  replies: { 200: { body: ExtendedItem } },
+  errors: ['DLQ_NOT_FOUND', 'INVALID_STATE', 'LOCK_NOT_HELD'],
+  async handle({ db, caller }, { params, body }) {
+    return claimedOf(await dlq.extend(db, caller, params.id, body.lock_token, body.lock_seconds))
+  },
+})
+
+export const releaseItem = route({
+  group: v1,
+  method: 'POST',
+  path: '/v1/dlq/:id/release',
+  tag,
+  summary: 'Release the lock; the item is failed again',
+  sdk: {
+    name: 'dlq.release',
+    retry: {
+      safe: { with: 'lock_token' },
+      why: 'the token names one lock; a released item is failed again',
+      done: { code: 'INVALID_STATE', status: 'failed', read: 'getItem' },
+    },
+  },
+  cli: {
+    usage: 'dlq release <id>',
+    about: 'Release the lock; the dead letter can be claimed again',
+    examples: [`waystation dlq release ${example} --token <token>`],
+    options: { lock_token: token_option },
+  },
+  auth: ['agent'],
+  params: { id },
+  body: LeaveBody,
+  replies: { 200: { body: Item } },
+  errors: ['DLQ_NOT_FOUND', 'INVALID_STATE', 'LOCK_NOT_HELD'],
+  async handle({ db, caller }, { params, body }) {
+    return itemOf(await dlq.release(db, caller, params.id, body.lock_token))
+  },
+})
+
+export const failItem = route({
+  group: v1,
+  method: 'POST',
+  path: '/v1/dlq/:id/fail',
+  tag,
+  summary: 'Give up on the item; it is archived',
+  sdk: {
+    name: 'dlq.fail',
+    retry: {
+      safe: { with: 'lock_token' },
+      why: 'the token names one lock; an archived item stays archived',
+      done: { code: 'INVALID_STATE', status: 'archived', read: 'getItem' },
+    },
+  },
+  cli: {
+    usage: 'dlq fail <id>',
+    about: 'Give up on a dead letter; it is archived',
+    examples: [`waystation dlq fail ${example} --token <token>`],
+    options: { lock_token: token_option },
+  },
+  auth: ['agent'],
+  params: { id },
+  body: LeaveBody,
+  replies: { 200: { body: Item } },
+  errors: ['DLQ_NOT_FOUND', 'INVALID_STATE', 'LOCK_NOT_HELD'],
+  async handle({ db, caller }, { params, body }) {
+    return itemOf(await dlq.fail(db, caller, params.id, body.lock_token))
+  },
+})
+
+export const resolveItem = route({
+  group: v1,
+  method: 'POST',
+  path: '/v1/dlq/:id/resolve',
+  tag,
+  summary: 'Mark the item as resolved',
+  description: 'From any status; a repeat changes nothing.',
+  sdk: { name: 'dlq.resolve', retry: { safe: true, why: 'resolving a resolved item answers the same' } },
+  cli: {
+    usage: 'dlq resolve <id>',
+    about: 'Mark a dead letter as resolved',
+    examples: [`waystation dlq resolve ${example} --token <token>`],
+    options: { lock_token: token_option },
+  },
+  auth: ['agent'],
+  params: { id },
+  body: LeaveBody,
+  replies: { 200: { body: Item } },
+  errors: ['DLQ_NOT_FOUND', 'INVALID_STATE', 'LOCK_NOT_HELD'],
+  async handle({ db, caller }, { params, body }) {
+    return itemOf(await dlq.resolve(db, caller, params.id, body.lock_token))
+  },
+})

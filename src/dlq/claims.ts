@@ -1,0 +1,149 @@
+// The lock on a dead letter: claim, extend, release, fail and resolve.
+
+import { type Millis, second_ms } from '../base/clock.ts'
+import { newId } from '../base/ids.ts'
+import { hashKey } from '../base/keys.ts'
+import type { AgentCaller } from '../contract/caller.ts'
+import type { Db, Tx } from '../db/db.ts'
+import * as quotas from '../quotas/service.ts'
+import { claimRefusal, type HeldItem, type ItemRow, isOpen, moveRefusal, seenAt } from './item.ts'
+import * as store from './store.ts'
+
+/** Throws DLQ_NOT_FOUND, ALREADY_CLAIMED, INVALID_STATE. */
+export function claim(
+  db: Db,
+  caller: AgentCaller,
+  id: string,
+  lock_seconds: number | undefined,
+): Promise<HeldItem> {
+  return db.write(caller.tenant_id, async (tx) => {
+    const lock_token = newId('lck', tx.now)
+    const lock = lockOf(tx, caller, lock_token, lock_seconds)
+    const claimed = await store.claim(tx, caller.tenant_id, id, lock)
+    if (claimed) return { ...claimed, lock_token }
+    const item = await store.find(tx, caller.tenant_id, id)
+    throw claimRefusal(item && seenAt(item, tx.now))
+  })
+}
+
+/** The oldest item that can be claimed; null when there is none. */
+export function claimOldest(
+  db: Db,
+  caller: AgentCaller,
+  lock_seconds: number | undefined,
+): Promise<HeldItem | null> {
+  return db.write(caller.tenant_id, async (tx) => {
+    const lock_token = newId('lck', tx.now)
+    const claimed = await store.claimOldest(
+      tx,
+      caller.tenant_id,
+      lockOf(tx, caller, lock_token, lock_seconds),
+    )
+    return claimed && { ...claimed, lock_token }
+  })
+}
+
+function lockOf(tx: Tx, { agent_id }: AgentCaller, lock_token: string, lock_seconds: number | undefined) {
+  return { agent_id, lock_token_hash: hashKey(lock_token), locked_until: lockEnd(tx, lock_seconds) }
+}
+
+/** The lock of this item when this agent holds it, and under this token when one is sent; else null. */
+function holdOf(item: ItemRow | null, agent_id: string, lock_token: string | undefined) {
+  const lock_token_hash = item?.lock_token_hash ?? null
+  if (lock_token_hash === null || item?.locked_by !== agent_id) return null
+  return isToken(lock_token, lock_token_hash) ? { agent_id, lock_token_hash } : null
+}
+
+function isToken(lock_token: string | undefined, lock_token_hash: string | null): boolean {
+  return lock_token === undefined || hashKey(lock_token) === lock_token_hash
+}
+
+/** Null: the item's own lock_seconds count. */
+function lockEnd(tx: Tx, lock_seconds: number | undefined): Millis | null {
+  return lock_seconds === undefined ? null : tx.now + lock_seconds * second_ms
+}
+
+/** Lets the lock end lock_seconds from now, which may be earlier than it would have. Throws as release does. */
+export function extend(
+  db: Db,
+  { tenant_id, agent_id }: AgentCaller,
+  id: string,
+  lock_token: string | undefined,
+  lock_seconds: number | undefined,
+): Promise<HeldItem> {
+  return db.write(tenant_id, async (tx) => {
+    for (;;) {
+      const found = await store.find(tx, tenant_id, id)
+      const item = found && seenAt(found, tx.now)
+      const hold = holdOf(item, agent_id, lock_token)
+      if (!hold) throw moveRefusal(item, 'extend')
+      const extended = await store.extend(tx, tenant_id, id, hold, lockEnd(tx, lock_seconds))
+      if (extended) return { ...extended, lock_token: lock_token ?? null } // else it changed since it was read
+    }
+  })
+}
+
+/** Throws DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD. */
+export function release(
+  db: Db,
+  caller: AgentCaller,
+  id: string,
+  lock_token: string | undefined,
+): Promise<ItemRow> {
+  return db.write(caller.tenant_id, (tx) => unlock(tx, caller, id, lock_token, 'release'))
+}
+
+/** Gives the item up for good. Throws as release does. */
+export function fail(
+  db: Db,
+  caller: AgentCaller,
+  id: string,
+  lock_token: string | undefined,
+): Promise<ItemRow> {
+  return db.write(caller.tenant_id, async (tx) => {
+    const item = await unlock(tx, caller, id, lock_token, 'fail')
+    await quotas.release(tx, caller.tenant_id, 'dlq_items', 1)
+    return item
+  })
+}
+
+async function unlock(
+  tx: Tx,
+  caller: AgentCaller,
+  id: string,
+  lock_token: string | undefined,
+  verb: 'release' | 'fail',
+): Promise<ItemRow> {
+  const { tenant_id, agent_id } = caller
+  const move = verb === 'release' ? store.release : store.archive
+  for (;;) {
+    const found = await store.find(tx, tenant_id, id)
+    const item = found && seenAt(found, tx.now)
+    const hold = holdOf(item, agent_id, lock_token)
+    if (!hold) throw moveRefusal(item, verb)
+    const moved = await move(tx, tenant_id, id, hold)
+    if (moved) return moved // else it changed since it was read
+  }
+}
+
+/** From any status; a repeat changes nothing. A lock_token, when sent, must be the current one. */
+export function resolve(
+  db: Db,
+  caller: AgentCaller,
+  id: string,
+  lock_token: string | undefined,
+): Promise<ItemRow> {
+  return db.write(caller.tenant_id, async (tx) => {
+    for (;;) {
+      const found = await store.find(tx, caller.tenant_id, id)
+      const item = found && seenAt(found, tx.now)
+      if (!found || !item) throw moveRefusal(null, 'resolve')
+      if (item.status === 'resolved') return item
+      if (!isToken(lock_token, item.lock_token_hash)) throw moveRefusal(item, 'resolve')
+      const resolved = await store.resolve(tx, caller.tenant_id, found)
+      if (!resolved) continue
+      if (isOpen(item.status)) await quotas.release(tx, caller.tenant_id, 'dlq_items', 1)
+      return resolved
+    }
+  })
+}

@@ -1,0 +1,82 @@
+// Parameters and answers that the routes share.
+
+import { Type } from 'typebox'
+import { iso, isoOrNull } from '../base/clock.ts'
+import { idParam, Json, Nullable, RawJson, Shape, Time } from '../contract/schemas.ts'
+import { type HeldItem, type ItemRow, lock_seconds_max, statuses } from './item.ts'
+
+export const tag = 'Dead letters'
+export const id = idParam('The dead letter, dlq_….')
+export const seconds = { minimum: 1, maximum: lock_seconds_max }
+export const LockSeconds = Type.Integer({ ...seconds, description: 'The duration of a claim; default 300.' })
+
+const listed_fields = {
+  id: Type.String(),
+  status: Type.Enum([...statuses]),
+  error: Type.String(),
+  workflow_id: Nullable(Type.String()),
+  source: Type.Enum(['agent', 'schedule', 'checkpoint']),
+  source_id: Nullable(Type.String({ description: 'The schedule or checkpoint that gave up.' })),
+  agent_id: Nullable(Type.String()),
+  lock_seconds: Type.Integer(),
+  locked_by: Nullable(Type.String({ description: 'The agent that holds the lock.' })),
+  locked_until: Nullable(Time('From then on the item is failed again.')),
+  claims: Type.Integer({ description: 'The number of claims.' }),
+  created_at: Time('When it was captured.'),
+  updated_at: Time('When it last changed.'),
+  resolved_at: Nullable(Time('When it was resolved.')),
+}
+export const ListedItem = Shape('ListedDeadLetter', listed_fields)
+export const Item = Shape('DeadLetter', { ...listed_fields, payload: Json('The exact text that was sent.') })
+
+export function itemOf(item: ItemRow) {
+  return { ...listedOf(item), payload: new RawJson(item.payload!) }
+}
+
+export function listedOf(item: ItemRow) {
+  return {
+    id: item.id,
+    status: item.status,
+    error: item.error,
+    workflow_id: item.workflow_id,
+    source: item.source,
+    source_id: item.source_id,
+    agent_id: item.agent_id,
+    lock_seconds: item.lock_seconds,
+    locked_by: item.locked_by,
+    locked_until: isoOrNull(item.locked_until),
+    claims: item.claims,
+    created_at: iso(item.created_at),
+    updated_at: iso(item.updated_at),
+    resolved_at: isoOrNull(item.resolved_at),
+  }
+}
+
+const OwnLockSeconds = Type.Integer({
+  ...seconds,
+  description: 'The duration of the lock from now; default that of the item.',
+})
+
+const LockToken = Type.Optional(
+  Type.String({ description: 'The token that the claim answered; when sent, it must be the current one.' }),
+)
+
+export const ClaimedItem = Shape('ClaimedDeadLetter', {
+  ...Item.properties,
+  lock_token: Type.String({
+    description: 'Send it with extend, release, fail and resolve to be sure that the lock is still yours.',
+  }),
+})
+
+export const ExtendedItem = Shape('ExtendedDeadLetter', {
+  ...Item.properties,
+  lock_token: Nullable(Type.String({ description: 'The one that was sent; null when none was.' })),
+})
+
+export const ClaimBody = Type.Object({ lock_seconds: Type.Optional(OwnLockSeconds) })
+export const ExtendBody = Type.Object({ lock_seconds: Type.Optional(OwnLockSeconds), lock_token: LockToken })
+export const LeaveBody = Type.Object({ lock_token: LockToken })
+
+export function claimedOf(item: HeldItem) {
+  return { ...itemOf(item), lock_token: item.lock_token }
+}

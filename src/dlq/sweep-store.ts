@@ -1,0 +1,80 @@
+// Statements of the sweep and of the purge on dlq_items.
+
+import type { Millis } from '../base/clock.ts'
+import { inChunk } from '../db/chunk.ts'
+import { type Reader, sql, type Tx } from '../db/db.ts'
+import { bytes, table } from './store.ts'
+
+const expired = "status = 'claimed' and locked_until <= :now"
+
+// An update writes the whole row again, payload included, so bytes are bounded as well. The tenant is named as a range,
+// and the order begins with it: with an equal sign PostgreSQL may scan the index of all tenants' rows.
+const RELEASE_EXPIRED = sql(
+  'dlq.release_expired',
+  `update dlq_items set status = 'failed', locked_by = null, locked_until = null, lock_token_hash = null
+    where ${inChunk({
+      ...{ ...table, index: 'dlq_items_tenant_locked', order: 'tenant_id, locked_until', skip_locked: true },
+      where: `status = 'claimed' and tenant_id >= :tenant_id and (tenant_id, locked_until) <= (:tenant_id, :now)`,
+    })}`,
+)
+
+const TENANTS_EXPIRED = sql<{ tenant_id: string; items: number }>(
+  'dlq.tenants_expired',
+  `select tenant_id, count(*) as items from
+     (select tenant_id from dlq_items {by dlq_items_locked} where ${expired} order by locked_until limit :rows_max) as due
+    group by tenant_id`,
+)
+
+const ended = "status in ('resolved', 'archived') and updated_at <= :ended_before"
+
+const TENANTS_ENDED = sql<{ tenant_id: string; items: number }>(
+  'dlq.tenants_ended',
+  `select tenant_id, count(*) as items from
+     (select tenant_id from dlq_items {by dlq_items_ended} where ${ended} order by updated_at limit :rows_max) as due
+    group by tenant_id`,
+)
+
+const SWEEP_ENDED = sql<{ bytes: number }>(
+  'dlq.sweep_ended',
+  `delete from dlq_items where ${inChunk({
+    ...{ ...table, index: 'dlq_items_tenant_ended', order: 'tenant_id, updated_at', skip_locked: true },
+    where: `status in ('resolved', 'archived')
+        and tenant_id >= :tenant_id and (tenant_id, updated_at) <= (:tenant_id, :ended_before)`,
+  })}
+   returning ${bytes}`,
+)
+
+/** Tenants of the `rows_max` locks that expired first, and how many of these each has. */
+export function tenantsWithExpired(q: Reader, now: Millis, rows_max: number) {
+  return q.all(TENANTS_EXPIRED, { now, rows_max })
+}
+
+export function releaseExpired(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) {
+  return tx.run(RELEASE_EXPIRED, { tenant_id, now: tx.now, rows_max, bytes_max })
+}
+
+/** Tenants of the `rows_max` items that ended first, and how many of these each has. */
+export function tenantsWithEnded(q: Reader, ended_before: Millis, rows_max: number) {
+  return q.all(TENANTS_ENDED, { ended_before, rows_max })
+}
+
+/** Returns the bytes of each item's texts. */
+export function sweepEnded(
+  tx: Tx,
+  tenant_id: string,
+  ended_before: Millis,
+  rows_max: number,
+  bytes_max: number,
+) {
+  return tx.all(SWEEP_ENDED, { tenant_id, ended_before, rows_max, bytes_max })
+}
+
+const PURGE = sql(
+  'dlq.purge',
+  `delete from dlq_items where ${inChunk({ ...table, index: null, order: table.key, where: 'tenant_id = :tenant_id' })}`,
+)
+
+/** Removes rows of a tenant that is being purged; returns how many. */
+export function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) {
+  return tx.run(PURGE, { tenant_id, rows_max, bytes_max })
+}

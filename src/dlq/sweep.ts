@@ -1,0 +1,53 @@
+// The sweep: locks that have expired are released, and items that ended long ago are removed.
+
+import type { Millis } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
+import { type Db, type Tx, upkeep } from '../db/db.ts'
+import { bytesOf, row_bytes } from '../db/stored.ts'
+import { ended_kept_ms } from './item.ts'
+import * as store from './sweep-store.ts'
+
+const sweep_rows_max = limit(
+  'dlq.sweep_rows',
+  500,
+  'rows',
+  'Dead letters that one step of a sweep touches, so that requests wait for no more than one step.',
+)
+
+/** 500 rows of the largest payload would block everything else for a second. */
+const sweep_bytes_max = limit(
+  'dlq.sweep_bytes',
+  4 * 1_048_576,
+  'bytes',
+  'Bytes of dead letters that one step of a sweep touches.',
+)
+
+/** One bounded step: expired locks are released for good, items that ended 90 days ago are removed. */
+export async function sweep(db: Db, now: Millis): Promise<{ locks_released: number; more: boolean }> {
+  const expired = await store.tenantsWithExpired(db, now, sweep_rows_max)
+  let locks_released = 0
+  for (const { tenant_id } of expired) {
+    locks_released += await db.write(upkeep, (tx) =>
+      store.releaseExpired(tx, tenant_id, sweep_rows_max, sweep_bytes_max),
+    )
+  }
+  const ended = await store.tenantsWithEnded(db, now - ended_kept_ms, sweep_rows_max)
+  let gone = 0
+  for (const { tenant_id } of ended) {
+    gone += await db.write(upkeep, (tx) => sweepEnded(tx, tenant_id))
+  }
+  return { locks_released, more: isMore(expired, locks_released) || isMore(ended, gone) }
+}
+
+async function sweepEnded(tx: Tx, tenant_id: string): Promise<number> {
+  const ended_before = tx.now - ended_kept_ms
+  const gone = await store.sweepEnded(tx, tenant_id, ended_before, sweep_rows_max, sweep_bytes_max)
+  tx.stores(tenant_id, -bytesOf(gone) - gone.length * row_bytes)
+  return gone.length
+}
+
+/** True when there may be more than the statement found, or than the step touched. */
+function isMore(found: { items: number }[], touched: number): boolean {
+  const items = found.reduce((sum, tenant) => sum + tenant.items, 0)
+  return items >= sweep_rows_max || touched < items
+}

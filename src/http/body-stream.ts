@@ -1,0 +1,102 @@
+// A large body, or one of unknown length, as it arrives: read into one buffer within the limits of size, time and
+// memory.
+
+import { ApiError } from '../base/errors.ts'
+import { limit } from '../base/limit.ts'
+import { outOfMemory } from '../base/memory.ts'
+import type { Hold } from '../base/memory-hold.ts'
+
+export const body_bytes_max = limit('http.body_bytes', 1_048_576, 'bytes', 'A request body. Past it 413.')
+export const receive_ms_max = limit(
+  'http.receive',
+  30_000,
+  'milliseconds',
+  'How long a client may take to send a body. Past it 408 and the connection ends.',
+)
+
+const progress_bytes_min = limit(
+  'http.progress_bytes',
+  1_024,
+  'bytes',
+  'Bytes of a large body that have to arrive to count as progress: a sender of a byte a second is cut off like a sender of none.',
+)
+
+const buffer_bytes_min = limit(
+  'http.buffer_bytes',
+  4_096,
+  'bytes',
+  'The first buffer for a body; it doubles as the body arrives.',
+)
+export const no_bytes = new Uint8Array(0)
+
+export class BodyStream {
+  #reader: { cancel(): Promise<void> } | null = null
+  #failure: ApiError | null = null
+
+  /** `bytes_max`: the length that the request says, or the limit of any body. */
+  constructor(
+    private readonly stream: ReadableStream<Uint8Array>,
+    private readonly bytes_max: number,
+    private readonly hold: Hold,
+  ) {}
+
+  /** Ends the reading: `read` rejects with the first of these errors. */
+  stop(error: ApiError): void {
+    this.#failure ??= error
+    this.#reader?.cancel().catch(nothing)
+  }
+
+  /** Into one buffer that grows: a chunk each would cost a hundred times what it holds. */
+  async read(): Promise<Uint8Array> {
+    const reader = this.stream.getReader()
+    this.#reader = reader
+    const timer = setTimeout(
+      () => this.stop(new ApiError('REQUEST_TIMEOUT', { close: true })),
+      receive_ms_max,
+    )
+    let buffer = no_bytes
+    let bytes = 0
+    let progressed = 0
+    try {
+      for (;;) {
+        const { done, value } = await reader.read()
+        if (this.#failure) throw this.#failure
+        if (done) return buffer.subarray(0, bytes)
+        const end = bytes + value.length
+        if (end > body_bytes_max) throw new ApiError('PAYLOAD_TOO_LARGE', { close: true })
+        if (end > buffer.length)
+          buffer = grown(buffer, bytes, sizeFor(end, buffer, this.bytes_max), this.hold)
+        buffer.set(value, bytes)
+        bytes = end
+        if (bytes - progressed < progress_bytes_min) continue
+        progressed = bytes
+        this.hold.progress()
+      }
+    } catch (error) {
+      reader.cancel().catch(nothing)
+      throw error
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+}
+
+/** The next size of a buffer for so many bytes: twice what it is. */
+function sizeFor(bytes: number, buffer: Uint8Array, bytes_max: number): number {
+  return Math.max(bytes, Math.min(Math.max(buffer.length * 2, buffer_bytes_min), bytes_max))
+}
+
+/** A larger buffer with the same bytes; its growth is counted. Throws UNAVAILABLE. */
+function grown(
+  buffer: Uint8Array<ArrayBuffer>,
+  bytes: number,
+  size: number,
+  hold: Hold,
+): Uint8Array<ArrayBuffer> {
+  if (!hold.grow(size - buffer.length)) throw outOfMemory()
+  const larger = new Uint8Array(size)
+  larger.set(buffer.subarray(0, bytes))
+  return larger
+}
+
+function nothing(): void {}

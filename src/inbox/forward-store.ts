@@ -1,0 +1,40 @@
+// Statements of the job that forwards a message.
+
+import type { Millis } from '../base/clock.ts'
+import { type Reader, sql, type Tx } from '../db/db.ts'
+import type { Forwardable } from './forward.ts'
+import { type InboxKey, in_inbox } from './message-store.ts'
+
+const FORWARDABLE = sql<Forwardable>(
+  'inbox.forwardable',
+  `select m.id, m.seq, m.method, m.kind, m.encoding, m.forward_status, m.forward_status_code, m.forward_error,
+          m.forward_duration_ms, m.forward_attempted_at, m.source_ip, m.content_type, m.created_at, m.path, m.query,
+          m.headers, m.body, i.forward_url
+     from inboxes i join inbox_messages m on m.tenant_id = i.tenant_id and m.inbox_id = i.id
+    where i.tenant_id = :tenant_id and i.id = :inbox_id and i.deleted = 0 and i.forward_url is not null and m.seq = :seq`,
+)
+
+const FORWARDED = sql(
+  'inbox.forwarded',
+  `update inbox_messages
+      set forward_status = :status, forward_status_code = :status_code, forward_error = :error,
+          forward_duration_ms = :duration_ms, forward_attempted_at = :attempted_at
+    where ${in_inbox} and seq = :seq`,
+)
+
+/** Null when the message, or its inbox, is gone. */
+export function forwardable(q: Reader, { tenant_id, inbox_id }: InboxKey, seq: number) {
+  return q.one(FORWARDABLE, { tenant_id, inbox_id, seq })
+}
+
+interface Forwarded {
+  status: 'delivered' | 'failed'
+  status_code: number | null
+  error: string | null
+  duration_ms: number
+  attempted_at: Millis
+}
+
+export function forwarded(tx: Tx, { tenant_id, inbox_id }: InboxKey, seq: number, result: Forwarded) {
+  return tx.run(FORWARDED, { tenant_id, inbox_id, seq, ...result })
+}

@@ -1,0 +1,158 @@
+// The arrival of a message: it is counted and kept, and its forward is enqueued.
+
+import { ApiError } from '../base/errors.ts'
+import { newSequencedId } from '../base/ids.ts'
+import type { KeyedSemaphore } from '../base/keyed-semaphore.ts'
+import { hashKey, looksLikeToken } from '../base/keys.ts'
+import { limit } from '../base/limit.ts'
+import type { Jobs, Plans } from '../contract/dependencies.ts'
+import type { RawRequest } from '../contract/route.ts'
+import type { Db, Turn, Tx } from '../db/db.ts'
+import { row_bytes } from '../db/stored.ts'
+import * as quotas from '../quotas/service.ts'
+import { droppedUpTo, waitKey } from './inbox.ts'
+import { cancelForward, enqueueForward } from './jobs.ts'
+import { hops_max, type Incoming, incomingOf } from './message.ts'
+import * as messages from './message-store.ts'
+import * as store from './store.ts'
+import { deductMessages } from './sweep.ts'
+
+export interface ReceiveDependencies {
+  plans: Plans
+  jobs: Pick<Jobs, 'wake'>
+  shared: { notifier: { notify(key: string): void }; semaphore: KeyedSemaphore }
+}
+
+const dropped_rows_max = limit(
+  'inbox.dropped_rows',
+  500,
+  'rows',
+  'Messages that one arriving message removes when its plan keeps fewer than there are.',
+)
+
+/** Resolves once the message is durable. Throws INBOX_NOT_FOUND, INBOX_EXPIRED. */
+export async function receive(
+  db: Db,
+  dependencies: ReceiveDependencies,
+  token: string,
+  request: RawRequest,
+): Promise<void> {
+  const token_hash = tokenHash(token)
+  const incoming = incomingOf(request)
+  const turn = { key: `hook ${token_hash}`, row: token_hash, group: 'hook' }
+  const received = await dependencies.shared.semaphore.run(turn.key, () =>
+    keep(db, dependencies, turn, incoming),
+  )
+  if (!received) throw await refusal(db, token_hash)
+}
+
+/** False when nothing may be received here. */
+function keep(
+  db: Db,
+  dependencies: ReceiveDependencies,
+  turn: Turn & { row: string },
+  incoming: Incoming,
+): Promise<boolean> {
+  const token_hash = turn.row
+  return db.write(turn, async (tx) => {
+    if (tx.disk_full && (await isOpen(tx, token_hash))) quotas.requireDisk(tx)
+    const inbox = await store.receive(tx, token_hash)
+    if (!inbox) return false
+    const id = newSequencedId('msg', tx.now, inbox.seq)
+    const { forward_status, forward_error } = firstForward(inbox, incoming)
+    await messages.add(tx, inbox, { id, incoming, forward_status, forward_error })
+    const dropped = droppedUpTo(inbox.seq, keptMax(dependencies.plans, inbox.plan))
+    // Locks the job before the messages, as its settlement does: otherwise the two could deadlock.
+    if (inbox.forward_url !== null) await enqueueForward(tx, dependencies, inbox, incoming, id, dropped)
+    if (dropped > 0) await drop(tx, inbox, dropped)
+    await makeRoom(tx, dependencies.plans, inbox, row_bytes + incoming.size)
+    tx.afterCommit(() => dependencies.shared.notifier.notify(waitKey(inbox.tenant_id, inbox.id)))
+    return true
+  })
+}
+
+/** True when the inbox takes messages: an unknown or expired one is answered as such, not with a full disk. */
+async function isOpen(tx: Tx, token_hash: string): Promise<boolean> {
+  const inbox = await store.byToken(tx, token_hash, tx.now)
+  return inbox !== null && inbox.expires_at > tx.now
+}
+
+const room_rows_max = limit(
+  'inbox.room_rows',
+  100,
+  'rows',
+  'Messages that are removed for one that arrives when the tenant has used up its storage_bytes.',
+)
+
+const room_bytes_max = limit(
+  'inbox.room_bytes',
+  4 * 1_048_576,
+  'bytes',
+  'Bytes of messages that are removed for one that arrives when the tenant has used up its storage_bytes.',
+)
+
+/**
+ * Counts a message. Past the bytes that the tenant may store, the oldest messages of its inbox are removed for it, at
+ * least as many bytes as it brings; when there are no more of them it is kept all the same. So an inbox of such a tenant
+ * keeps at least one message, and a sender is never refused for it.
+ */
+async function makeRoom(tx: Tx, plans: Plans, inbox: store.Received, bytes: number): Promise<void> {
+  const { tenant_id, plan, storage_bytes_max } = inbox
+  const tenant = { tenant_id, plan, storage_bytes_max }
+  // Without its writes, which would cost every message, the counter may hold what is on its way to it as well.
+  const at_most = { used: inbox.stored_bytes ?? 0, writes: 0 }
+  const may_be_over = quotas.overBy(tx, { ...tenant, stored: at_most }, plans, bytes) !== null
+  const over = may_be_over
+    ? quotas.overBy(tx, { ...tenant, stored: await quotas.storedCounter(tx, tenant_id) }, plans, bytes)
+    : null
+  tx.stores(tenant_id, bytes)
+  if (!over) return
+  let missing = Math.min(over.used + bytes - over.limit, Math.max(bytes, room_bytes_max))
+  const removed: number[] = []
+  for (const { seq, size } of await messages.oldestSizes(tx, inbox, inbox.seq, room_rows_max)) {
+    if (missing <= 0) break
+    missing -= row_bytes + size
+    removed.push(seq)
+  }
+  if (removed.length === 0) return
+  if (inbox.forward_url !== null) for (const seq of removed) await cancelForward(tx, inbox, seq)
+  deductMessages(tx, tenant_id, await messages.dropUpTo(tx, inbox, removed.at(-1)!, room_rows_max))
+}
+
+/** Returns the tenant of the inbox. Throws as `receive` does, and stores nothing. */
+export async function requireOpen(db: Db, token: string): Promise<string> {
+  const token_hash = tokenHash(token)
+  const inbox = await store.byToken(db, token_hash, db.clock.now())
+  if (!inbox || inbox.expires_at <= db.clock.now()) throw await refusal(db, token_hash)
+  return inbox.tenant_id
+}
+
+function tokenHash(token: string): string {
+  if (!looksLikeToken(token)) throw new ApiError('INBOX_NOT_FOUND')
+  return hashKey(token)
+}
+
+async function refusal(db: Db, token_hash: string): Promise<ApiError> {
+  const now = db.clock.now()
+  const inbox = await store.byToken(db, token_hash, now)
+  return new ApiError(inbox && inbox.expires_at <= now ? 'INBOX_EXPIRED' : 'INBOX_NOT_FOUND')
+}
+
+function firstForward({ forward_url }: store.Received, { hops }: Incoming) {
+  if (forward_url === null) return { forward_status: null, forward_error: null }
+  const loops = hops >= hops_max
+  return { forward_status: loops ? 'failed' : 'pending', forward_error: loops ? 'loop' : null } as const
+}
+
+/** Removes one message for each that arrives, more only after a change of the plan: dropped ones are never shown. */
+async function drop(tx: Tx, inbox: store.Received, dropped: number): Promise<void> {
+  const gone =
+    inbox.first_seq < dropped
+      ? await messages.dropUpTo(tx, inbox, dropped, dropped_rows_max)
+      : await messages.drop(tx, inbox, dropped)
+  deductMessages(tx, inbox.tenant_id, gone)
+}
+
+export function keptMax(plans: Plans, plan: string): number | null {
+  return quotas.limitOf(plans, plan, 'inbox_messages')
+}

@@ -1,0 +1,122 @@
+// Statements of the sweep and of the purge on inboxes and their messages.
+
+import type { Millis } from '../base/clock.ts'
+import { inChunk } from '../db/chunk.ts'
+import { type Reader, sql, type Tx } from '../db/db.ts'
+import { expired_counted_max } from '../quotas/service.ts'
+import { type InboxKey, in_inbox, last_within, type Sized } from './message-store.ts'
+
+export const table = { table: 'inboxes', key: 'tenant_id, id' }
+
+const COUNT_EXPIRED = sql<{ expired: number }>(
+  'inbox.count_expired',
+  `select count(*) as expired
+     from (select id from inboxes {by inboxes_tenant_expiring}
+            where counted = 1 and tenant_id >= :tenant_id and (tenant_id, expires_at) <= (:tenant_id, :now)
+            limit :rows_max) as expired_inboxes`,
+)
+
+const EXPIRE = sql(
+  'inbox.expire',
+  `update inboxes set counted = 0
+    where ${inChunk({
+      ...{ ...table, index: 'inboxes_tenant_expiring', order: 'tenant_id, expires_at', skip_locked: true },
+      where: `counted = 1 and tenant_id >= :tenant_id and (tenant_id, expires_at) <= (:tenant_id, :now)`,
+    })}`,
+)
+
+const TENANTS_EXPIRED = sql<{ tenant_id: string }>(
+  'inbox.tenants_expired',
+  `select distinct tenant_id from
+     (select tenant_id from inboxes {by inboxes_expiring}
+       where counted = 1 and expires_at <= :now order by expires_at limit :rows_max) as due`,
+)
+
+const CLEARABLE = sql<InboxKey>(
+  'inbox.clearable',
+  `select tenant_id, id as inbox_id from inboxes {by inboxes_clearing}
+    where clear_at is not null and clear_at <= :now order by clear_at limit :rows_max`,
+)
+
+const CLEAR = sql<Sized>(
+  'inbox.clear',
+  `delete from inbox_messages where ${in_inbox} and seq > :after_seq and seq <= ${last_within} returning size as bytes`,
+)
+
+const CLEARED = sql(
+  'inbox.cleared',
+  `update inboxes set clear_at = null
+    where tenant_id = :tenant_id and id = :inbox_id
+      and not exists (select 1 from inbox_messages m where m.tenant_id = :tenant_id and m.inbox_id = :inbox_id)`,
+)
+
+const DELETABLE = sql<InboxKey>(
+  'inbox.deletable',
+  `select tenant_id, id as inbox_id from inboxes {by inboxes_deleting}
+    where clear_at is null and delete_at <= :now order by delete_at limit :rows_max`,
+)
+
+const DELETE_ROW = sql<Sized>(
+  'inbox.delete_row',
+  `delete from inboxes where tenant_id = :tenant_id and id = :inbox_id
+   returning octet_length(label) + coalesce(octet_length(forward_url), 0) as bytes`,
+)
+
+const ANY_MESSAGE = sql<{ inbox_id: string }>(
+  'inbox.any_message',
+  'select inbox_id from inbox_messages where tenant_id = :tenant_id order by inbox_id, seq limit 1',
+)
+
+const PURGE = sql(
+  'inbox.purge',
+  `delete from inboxes where ${inChunk({ ...table, index: null, order: table.key, where: 'tenant_id = :tenant_id' })}`,
+)
+
+/** Inboxes that are counted in the quota but have expired; expired_counted_max at most. */
+export async function countExpired(q: Reader, tenant_id: string, now: Millis): Promise<number> {
+  return (await q.one(COUNT_EXPIRED, { tenant_id, now, rows_max: expired_counted_max }))!.expired
+}
+
+/** Takes expired inboxes out of the count; returns how many. */
+export function expire(tx: Tx, tenant_id: string, rows_max: number) {
+  return tx.run(EXPIRE, { tenant_id, now: tx.now, rows_max })
+}
+
+/** Tenants among the `rows_max` inboxes that expired first. */
+export function tenantsWithExpired(q: Reader, now: Millis, rows_max: number) {
+  return q.all(TENANTS_EXPIRED, { now, rows_max })
+}
+
+/** Inboxes whose messages are to be removed. */
+export function clearable(q: Reader, now: Millis, rows_max: number) {
+  return q.all(CLEARABLE, { now, rows_max })
+}
+
+/** Removes some messages, the oldest first; returns the bytes of each. */
+export function clear(tx: Tx, { tenant_id, inbox_id }: InboxKey, rows_max: number, bytes_max: number) {
+  return tx.all(CLEAR, { tenant_id, inbox_id, after_seq: 0, rows_max, bytes_max })
+}
+
+/** False while there are messages left. */
+export async function cleared(tx: Tx, { tenant_id, inbox_id }: InboxKey): Promise<boolean> {
+  return (await tx.run(CLEARED, { tenant_id, inbox_id })) === 1
+}
+
+/** Inboxes without messages whose expiry is no longer shown. */
+export function deletable(q: Reader, now: Millis, rows_max: number) {
+  return q.all(DELETABLE, { now, rows_max })
+}
+
+export function deleteRow(tx: Tx, { tenant_id, inbox_id }: InboxKey) {
+  return tx.one(DELETE_ROW, { tenant_id, inbox_id })
+}
+
+/** An inbox of this tenant that has messages; null when none has. */
+export async function anyWithMessages(q: Reader, tenant_id: string): Promise<string | null> {
+  return (await q.one(ANY_MESSAGE, { tenant_id }))?.inbox_id ?? null
+}
+
+/** Removes rows of a tenant that is being purged; returns how many. */
+export function purge(tx: Tx, tenant_id: string, rows_max: number) {
+  return tx.run(PURGE, { tenant_id, rows_max })
+}

@@ -1,0 +1,86 @@
+// The sweep of expired and deleted inboxes, and the purge.
+
+import type { Millis } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
+import { type Db, type Tx, upkeep } from '../db/db.ts'
+import { bytesOf, row_bytes } from '../db/stored.ts'
+import * as quotas from '../quotas/service.ts'
+import type { InboxKey } from './message-store.ts'
+import * as store from './sweep-store.ts'
+
+export function deductMessages(tx: Tx, tenant_id: string, gone: { bytes: number }[]): number {
+  tx.stores(tenant_id, -bytesOf(gone) - gone.length * row_bytes)
+  return gone.length
+}
+
+const cleared_rows_max = limit(
+  'inbox.cleared_rows',
+  500,
+  'rows',
+  'Messages that one step of the sweep removes from one inbox.',
+)
+
+const cleared_bytes_max = limit(
+  'inbox.cleared_bytes',
+  16 * 1_048_576,
+  'bytes',
+  'Bytes that one step of the sweep removes from one inbox.',
+)
+const expired_rows_max = limit('inbox.expired_rows', 500, 'rows', 'Inboxes that one step of the sweep ends.')
+const inboxes_a_step_max = limit(
+  'inbox.cleared_inboxes',
+  16,
+  'rows',
+  'Inboxes that one step of the sweep clears.',
+)
+
+/**
+ * One bounded step: expired inboxes leave the quota, messages of those that expired a day ago or were deleted are removed, and
+ * then the inboxes themselves. Returns how many left a quota, and true in `more` when there may be more.
+ */
+export async function sweep(db: Db, now: Millis): Promise<{ expired: number; more: boolean }> {
+  let expired = 0
+  for (const { tenant_id } of await store.tenantsWithExpired(db, now, expired_rows_max)) {
+    expired += await db.write(upkeep, (tx) => expire(tx, tenant_id))
+  }
+  const clearable = await store.clearable(db, now, inboxes_a_step_max)
+  let cleared = 0
+  for (const key of clearable) cleared += (await db.write(upkeep, (tx) => clear(tx, key))) ? 1 : 0
+  const deletable = await store.deletable(db, now, inboxes_a_step_max)
+  for (const key of deletable) await db.write(upkeep, (tx) => deleteRow(tx, key))
+  const more =
+    expired >= expired_rows_max ||
+    cleared < clearable.length ||
+    [clearable, deletable].some(({ length }) => length === inboxes_a_step_max)
+  return { expired, more }
+}
+
+export async function expire(tx: Tx, tenant_id: string): Promise<number> {
+  await quotas.lock(tx, tenant_id, 'inboxes')
+  const expired = await store.expire(tx, tenant_id, expired_rows_max)
+  if (expired > 0) await quotas.release(tx, tenant_id, 'inboxes', expired)
+  return expired
+}
+
+async function deleteRow(tx: Tx, key: InboxKey): Promise<void> {
+  const gone = await store.deleteRow(tx, key)
+  if (gone) tx.stores(key.tenant_id, -gone.bytes - row_bytes)
+}
+
+/** True when nothing is left to clear. */
+async function clear(tx: Tx, key: InboxKey): Promise<boolean> {
+  deductMessages(tx, key.tenant_id, await store.clear(tx, key, cleared_rows_max, cleared_bytes_max))
+  return store.cleared(tx, key)
+}
+
+/** Removes rows of a tenant that is being purged; returns how many. */
+export async function purge(tx: Tx, tenant_id: string, rows_max: number): Promise<number> {
+  const bytes_max = cleared_bytes_max / inboxes_a_step_max
+  let removed = 0
+  for (let inboxes = 0; inboxes < inboxes_a_step_max && removed < rows_max; inboxes++) {
+    const inbox_id = await store.anyWithMessages(tx, tenant_id)
+    if (inbox_id === null) return removed + (await store.purge(tx, tenant_id, rows_max))
+    removed += (await store.clear(tx, { tenant_id, inbox_id }, rows_max - removed, bytes_max)).length
+  }
+  return removed
+}

@@ -1,0 +1,85 @@
+// Lists of keys and of namespaces.
+
+import type { Millis } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
+import { looked_max } from '../contract/page.ts'
+import type { Reader } from '../db/db.ts'
+import { isReservedKey, isSystemNamespace, type Place } from './entry.ts'
+import * as store from './store.ts'
+
+const scanned_rows_max = limit('kv.namespaces_passed', 500, 'rows', 'Rows that one page of namespaces reads.')
+
+export interface ListRange {
+  prefix: string
+  /** The key after which it begins; null: with the first. */
+  after: string | null
+}
+
+/**
+ * Live keys of the range in bytewise order. `reached` is the last key that was scanned when too few live ones were found
+ * to fill the page; null at the end of the range, or when there are `rows_max` of them.
+ */
+export async function list(
+  q: Reader,
+  tenant_id: string,
+  namespace: string,
+  { prefix, after }: ListRange,
+  now: Millis,
+  rows_max: number,
+): Promise<{ rows: store.ScannedRow[]; reached: string | null }> {
+  const rows: store.ScannedRow[] = []
+  let place: string = after ?? prefix
+  let begins: 'from' | 'after' = after === null ? 'from' : 'after'
+  let looked = 0
+  for (let step = rows_max; looked < looked_max; step = scanned_rows_max) {
+    const scanned = await store.scan(q, tenant_id, begins, { namespace, key: place }, now, step)
+    for (const row of scanned) {
+      if (row.namespace !== namespace || !row.key.startsWith(prefix)) return { rows, reached: null }
+      if (row.live === 1 && !isReservedKey(row.key)) rows.push(row)
+      if (rows.length === rows_max) return { rows, reached: null }
+    }
+    if (scanned.length < step) return { rows, reached: null }
+    looked += scanned.length
+    place = scanned.at(-1)!.key
+    begins = 'after'
+  }
+  return { rows, reached: place }
+}
+
+/**
+ * Namespaces with a live key, in bytewise order: a look-up each, however many keys they hold. `next` is where the next page
+ * begins, null at the end; a page is shorter than asked for when many keys have just expired or been deleted.
+ */
+export async function namespaces(
+  q: Reader,
+  tenant_id: string,
+  after: Place,
+  now: Millis,
+  names_max: number,
+): Promise<{ names: string[]; next: Place | null }> {
+  const names: string[] = []
+  let place = after
+  let skipped = 0
+  let rows_max = 1
+  while (skipped < looked_max) {
+    const rows = await store.scan(q, tenant_id, 'after', place, now, rows_max)
+    const found = rows.findIndex(({ namespace, live }) => live === 1 || isSystemNamespace(namespace))
+    if (found === -1) {
+      if (rows.length < rows_max) return { names, next: null }
+      skipped += rows.length
+      place = rows.at(-1)!
+      rows_max = scanned_rows_max
+      continue
+    }
+    const { namespace } = rows[found]!
+    if (!isSystemNamespace(namespace)) {
+      // The page is full, and there is a next one.
+      if (names.length === names_max) return { names, next: { namespace: names.at(-1)!, key: null } }
+      names.push(namespace)
+    }
+    skipped += found
+    place = { namespace, key: null }
+    rows_max = 1
+  }
+  return { names, next: place }
+}

@@ -1,0 +1,97 @@
+// Statements of the sweep and of the purge on kv_entries.
+
+import type { Millis } from '../base/clock.ts'
+import { inChunk } from '../db/chunk.ts'
+import { type Reader, sql, type Tx } from '../db/db.ts'
+import { expired_counted_max } from '../quotas/service.ts'
+import { table, tombstone } from './store.ts'
+
+/**
+ * The tenant is named as a range, and the order begins with it: with an equal sign PostgreSQL may scan the index of all
+ * tenants' rows, and skip those of the others.
+ */
+function ofTenantUntil(time: string): string {
+  return `tenant_id >= :tenant_id and (tenant_id, expires_at) <= (:tenant_id, ${time})`
+}
+
+const COUNT_EXPIRED = sql<{ expired: number }>(
+  'kv.count_expired',
+  `select count(*) as expired
+     from (select key from kv_entries {by kv_entries_tenant_expiring}
+            where counted = 1 and expires_at is not null and ${ofTenantUntil(':now')} limit :rows_max) as expired_keys`,
+)
+
+const TOMBSTONE_EXPIRED = sql<{ bytes: number }>(
+  'kv.tombstone_expired',
+  `update kv_entries set ${tombstone}
+    where ${inChunk({
+      ...{ ...table, index: 'kv_entries_tenant_expiring', order: 'tenant_id, expires_at', texts: ['value'] },
+      where: `counted = 1 and expires_at is not null and ${ofTenantUntil(':now')}`,
+      skip_locked: true,
+    })}
+   returning grew as bytes`,
+)
+
+const TENANTS_EXPIRED = sql<{ tenant_id: string; keys: number }>(
+  'kv.tenants_expired',
+  `select tenant_id, count(*) as keys from
+     (select tenant_id from kv_entries {by kv_entries_expiring}
+       where counted = 1 and expires_at is not null and expires_at <= :now order by expires_at limit :rows_max) as due
+    group by tenant_id`,
+)
+
+const TENANTS_WITH_TOMBSTONES = sql<{ tenant_id: string }>(
+  'kv.tenants_with_tombstones',
+  `select distinct tenant_id from
+     (select tenant_id from kv_entries {by kv_entries_tombstones}
+       where counted = 0 and expires_at <= :expired_before order by expires_at limit :rows_max) as due`,
+)
+
+const DELETE_TOMBSTONES = sql<{ version: number; bytes: number }>(
+  'kv.delete_tombstones',
+  `delete from kv_entries
+    where ${inChunk({
+      ...{ ...table, index: 'kv_entries_tenant_tombstones', order: 'tenant_id, expires_at' },
+      where: `counted = 0 and ${ofTenantUntil(':expired_before')}`,
+      skip_locked: true,
+    })}
+   returning case when namespace = '__rl' then 0 else version end as version,
+             octet_length(namespace) + octet_length(key) as bytes`,
+)
+
+/** Keys that are counted in the quota but have expired; expired_counted_max at most. */
+export async function countExpired(q: Reader, tenant_id: string, now: Millis): Promise<number> {
+  return (await q.one(COUNT_EXPIRED, { tenant_id, now, rows_max: expired_counted_max }))!.expired
+}
+
+/** Turns expired keys into tombstones; returns a row for each, with the bytes that it grew, which are negative. */
+export function tombstoneExpired(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) {
+  return tx.all(TOMBSTONE_EXPIRED, { tenant_id, now: tx.now, rows_max, bytes_max })
+}
+
+/** Tenants among the `rows_max` keys that expired first, and how many of these each has. */
+export function tenantsWithExpired(q: Reader, now: Millis, rows_max: number) {
+  return q.all(TENANTS_EXPIRED, { now, rows_max })
+}
+
+/** Tenants among the `rows_max` oldest tombstones from before this instant. */
+export function tenantsWithTombstones(q: Reader, expired_before: Millis, rows_max: number) {
+  return q.all(TENANTS_WITH_TOMBSTONES, { expired_before, rows_max })
+}
+
+/** Removes tombstones; returns their bytes and versions, 0 for those of rate counters, whose versions are never shown. */
+export function deleteTombstones(tx: Tx, tenant_id: string, expired_before: Millis, rows_max: number) {
+  return tx.all(DELETE_TOMBSTONES, { tenant_id, expired_before, rows_max })
+}
+
+const PURGE = sql(
+  'kv.purge',
+  `delete from kv_entries where ${inChunk({
+    ...{ ...table, index: null, order: table.key, texts: ['value'], where: 'tenant_id = :tenant_id' },
+  })}`,
+)
+
+/** Removes rows of a tenant that is being purged; returns how many. */
+export function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) {
+  return tx.run(PURGE, { tenant_id, rows_max, bytes_max })
+}

@@ -1,0 +1,51 @@
+// Statements of the job of a schedule: the callback to send, and its outcome.
+
+import { type Reader, sql, type Tx } from '../db/db.ts'
+import type { LeasedJob } from '../jobs/job.ts'
+
+const tried = `attempts = :attempts, last_error = :last_error, last_status_code = :last_status_code, updated_at = :now
+    where tenant_id = :tenant_id and id = :id and status = 'pending'`
+
+const FIRED = sql('schedules.fired', `update schedules set status = 'fired', fired_at = :now, ${tried}`)
+const RETRYING = sql('schedules.retrying', `update schedules set ${tried}`)
+
+const FAILED = sql<{
+  dlq_on_failure: number
+  callback_url: string
+  callback_payload: string
+  agent_id: string
+}>(
+  'schedules.failed',
+  `update schedules set status = 'failed', ${tried}
+   returning dlq_on_failure, callback_url, callback_payload, agent_id`,
+)
+
+const DELIVERABLE = sql<{ callback_url: string; callback_payload: string }>(
+  'schedules.deliverable',
+  `select s.callback_url, s.callback_payload
+     from jobs j join schedules s on s.tenant_id = j.tenant_id and s.id = j.source_id
+    where j.tenant_id = :tenant_id and j.kind = 'schedule' and j.source_id = :id and j.fence = :fence`,
+)
+
+export interface Tried {
+  attempts: number
+  last_error: string | null
+  last_status_code: number | null
+}
+
+export function fired(tx: Tx, tenant_id: string, id: string, tried: Tried) {
+  return tx.run(FIRED, { tenant_id, id, ...tried, now: tx.now })
+}
+
+export function retrying(tx: Tx, tenant_id: string, id: string, tried: Tried) {
+  return tx.run(RETRYING, { tenant_id, id, ...tried, now: tx.now })
+}
+
+export function failed(tx: Tx, tenant_id: string, id: string, tried: Tried) {
+  return tx.one(FAILED, { tenant_id, id, ...tried, now: tx.now })
+}
+
+/** The same under this lease; null when it was lost. */
+export function deliverable(q: Reader, { tenant_id, source_id: id, fence }: LeasedJob) {
+  return q.one(DELIVERABLE, { tenant_id, id, fence })
+}

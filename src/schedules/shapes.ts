@@ -1,0 +1,73 @@
+// Parameters and answers that the routes share.
+
+import { type Static, type TObject, Type } from 'typebox'
+import { iso, isoOrNull } from '../base/clock.ts'
+import {
+  AnyJson,
+  idParam,
+  Json,
+  Nullable,
+  RawJson,
+  Shape,
+  Time,
+  Url,
+  value_bytes_max,
+} from '../contract/schemas.ts'
+import { type ScheduleRow, statuses } from './schedule.ts'
+
+export const CallbackUrl = Url(
+  "An http or https URL, or a path that is resolved against the agent's callback_base_url.",
+)
+export const CallbackPayload = AnyJson(value_bytes_max, 'Any JSON, at most 256 KiB; sent byte for byte.')
+export const FireAt = Time('When it is called; in the past means now.')
+
+const DlqOnFailure = Type.Boolean({
+  description: 'Default false. True: after the last failure a dead letter is kept.',
+})
+
+/** Settings that may be left out when a schedule is created. */
+export const optional = { dlq_on_failure: Type.Optional(DlqOnFailure) }
+
+export const Schedule = Shape('Schedule', {
+  id: Type.String(),
+  status: Type.Enum([...statuses]),
+  callback_url: Type.String(),
+  callback_payload: Json('The exact text that was sent.'),
+  fire_at: FireAt,
+  dlq_on_failure: Type.Boolean(),
+  agent_id: Type.String(),
+  attempts: Type.Integer({ description: 'The number of calls since fire_at was set.' }),
+  next_attempt_at: Nullable(Time('When it is called next; null once nothing is to come.')),
+  last_error: Nullable(Type.String()),
+  last_status_code: Nullable(Type.Integer()),
+  fired_at: Nullable(Time('When a receiver took it.')),
+  created_at: Time('When it was created.'),
+  updated_at: Time('When it last changed.'),
+})
+
+/** Those that were given, as they are stored. */
+export function optionalOf({ dlq_on_failure, ...texts }: Static<TObject<typeof optional>>) {
+  return { ...texts, ...(dlq_on_failure === undefined ? {} : { dlq_on_failure: dlq_on_failure ? 1 : 0 }) }
+}
+
+export function scheduleOf(row: ScheduleRow) {
+  return {
+    id: row.id,
+    status: row.status,
+    callback_url: row.callback_url,
+    callback_payload: new RawJson(row.callback_payload),
+    fire_at: iso(row.fire_at),
+    dlq_on_failure: row.dlq_on_failure === 1,
+    agent_id: row.agent_id,
+    attempts: row.attempts,
+    next_attempt_at: isoOrNull(row.next_at),
+    last_error: row.last_error,
+    last_status_code: row.last_status_code,
+    fired_at: isoOrNull(row.fired_at),
+    created_at: iso(row.created_at),
+    updated_at: iso(row.updated_at),
+  }
+}
+
+export const tag = 'Schedules'
+export const id = idParam('The schedule, sch_….')

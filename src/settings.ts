@@ -1,0 +1,117 @@
+// The settings: names, defaults and meanings, which `--help` prints, and the forms of their values.
+
+import { limit } from './base/limit.ts'
+import { memory_bytes_default, memory_bytes_min } from './base/memory.ts'
+
+export const log_levels = ['debug', 'info', 'warn', 'error', 'silent'] as const
+
+export type LogLevel = (typeof log_levels)[number]
+
+/** Name, default and meaning of every setting; `--help` and docs/configuration.md say the same. */
+export const settings = {
+  HOST: { initial: '127.0.0.1', help: 'address to listen on' },
+  PORT: { initial: '8420', help: 'port to listen on, 0 for any free one' },
+  PUBLIC_URL: { initial: 'http://HOST:PORT', help: 'where clients reach the service' },
+  DATABASE_URL: {
+    initial: 'sqlite:data/waystation.db',
+    help: 'sqlite:<file>, sqlite::memory: or postgres://…',
+  },
+  CRON_SECRET: { initial: 'generated', help: 'what POST /v1/tick asks for' },
+  SECRET_KEY: {
+    initial: 'generated',
+    help: 'seals signing secrets; the same on every node, at least 16 characters',
+  },
+  DATA_DIR: { initial: 'data', help: 'folder of the generated secrets' },
+  TICK: {
+    initial: 'internal',
+    help: 'internal: do what falls due by itself; external: leave it to the caller of the tick',
+  },
+  SIGNUP: { initial: 'open', help: 'open or closed: who may create tenants' },
+  CALLBACK_ALLOW: {
+    initial: 'loopback while all is loopback, else none',
+    help: 'comma list of CIDR[:port] that callbacks may reach although not public',
+  },
+  CALLBACK_HTTPS_ONLY: { initial: 'false', help: 'true: callback URLs must be https' },
+  CORS_ORIGINS: { initial: 'none', help: 'comma list of origins whose pages may call the API, or *' },
+  TRUST_PROXY: {
+    initial: 'none',
+    help: 'comma list of proxy addresses or CIDRs whose X-Forwarded-For is believed',
+  },
+  PLANS_FILE: { initial: 'none', help: 'JSON file that replaces the table of plans' },
+  MEMORY_BUDGET: {
+    initial: `${memory_bytes_default / 1_048_576}MiB`,
+    help: 'memory for request bodies and answers in flight, in bytes or as 128MiB',
+  },
+  DISK_RESERVE: {
+    initial: '256 MiB or 5 % of the disk',
+    help: 'SQLite: bytes of disk that are kept for deletes and for what the service must write; 0 for none',
+  },
+  LOG_LEVEL: { initial: 'info', help: log_levels.join(', ') },
+} as const satisfies Record<string, { initial: string; help: string }>
+
+export type SettingName = keyof typeof settings
+
+/** A setting that cannot be used. The message is one line that names it. */
+export class ConfigError extends Error {
+  override name = 'ConfigError'
+  constructor(setting: SettingName, why: string) {
+    super(`${setting}: ${why}`)
+  }
+}
+
+/** The text of `--help`. */
+export function settingsHelp(): string {
+  const width = Math.max(...Object.keys(settings).map((name) => name.length))
+  return Object.entries(settings)
+    .map(([name, { initial, help }]) => `  ${name.padEnd(width)}  ${help} (default: ${initial})`)
+    .join('\n')
+}
+
+export const secret_key_characters_min = limit(
+  'settings.secret_key_characters',
+  16,
+  'characters',
+  'The shortest SECRET_KEY, so that it cannot be guessed. Below it the service does not start.',
+)
+
+export const cron_secret_characters_min = limit(
+  'settings.cron_secret_characters',
+  16,
+  'characters',
+  'The shortest CRON_SECRET where the service is reachable from elsewhere. Below it the service does not start.',
+)
+
+export function wholeNumber(name: SettingName, text: string, least: number, most: number): number {
+  const value = Number(text)
+  if (!/^\d+$/.test(text) || value < least || value > most) {
+    throw new ConfigError(name, `"${text}" is not a whole number from ${least} to ${most}`)
+  }
+  return value
+}
+
+const byte_units: Readonly<Record<string, number>> = {
+  '': 1,
+  kb: 1_000,
+  mb: 1_000_000,
+  gb: 1_000_000_000,
+  kib: 1_024,
+  mib: 1_048_576,
+  gib: 1_073_741_824,
+}
+
+export function memoryBytes(text: string): number {
+  const [, digits = '', unit = ''] = /^(\d+) ?([A-Za-z]*)$/.exec(text) ?? []
+  const bytes = digits === '' ? Number.NaN : Number(digits) * (byte_units[unit.toLowerCase()] ?? Number.NaN)
+  if (!Number.isSafeInteger(bytes)) {
+    throw new ConfigError('MEMORY_BUDGET', `"${text}" is not a number of bytes such as 134217728 or 128MiB`)
+  }
+  if (bytes < memory_bytes_min) {
+    throw new ConfigError('MEMORY_BUDGET', `"${text}" is less than ${memory_bytes_min / 1_048_576}MiB`)
+  }
+  return bytes
+}
+
+export function oneOf<const T extends string>(name: SettingName, text: string, allowed: readonly T[]): T {
+  if ((allowed as readonly string[]).includes(text)) return text as T
+  throw new ConfigError(name, `"${text}" is none of ${allowed.join(', ')}`)
+}

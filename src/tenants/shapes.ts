@@ -1,0 +1,46 @@
+// Parameters and answers that the routes share.
+
+import { Type } from 'typebox'
+import { iso, isoOrNull } from '../base/clock.ts'
+import type { CountedQuota } from '../contract/feature.ts'
+import { idParam, Nullable, Shape, Time } from '../contract/schemas.ts'
+import { quotasShown } from '../quotas/service.ts'
+import type { TenantView } from './view.ts'
+
+export const tag = 'Tenants'
+export const tenantId = idParam('The tenant that the admin key belongs to; any other answers 403.')
+
+const QuotaUse = Shape('Usage', { used: Type.Integer(), limit: Nullable(Type.Integer()) })
+
+export function tenantFields(quotas: readonly CountedQuota[]) {
+  return {
+    tenant_id: Type.String(),
+    name: Type.String(),
+    plan: Type.String(),
+    quota: Shape('Quota', Object.fromEntries(quotasShown(quotas).map((name) => [name, QuotaUse]))),
+    owner_email: Type.String(),
+    status: Type.Enum(['active', 'pending_deletion']),
+    purge_at: Nullable(Time('When everything of this tenant is purged; null while it is active.')),
+    created_at: Time('When it was created.'),
+  }
+}
+
+export type Fields = ReturnType<typeof tenantFields>
+
+export const AdminKey = Type.String({ description: 'Shown in this answer only.' })
+export const SigningSecret = Type.String({
+  description: 'Standard Webhooks secret that signs callbacks. Shown in this answer only.',
+})
+
+export function tenantOf({ tenant, quota }: TenantView) {
+  return {
+    tenant_id: tenant.tenant_id,
+    name: tenant.name,
+    plan: tenant.plan,
+    quota,
+    owner_email: tenant.owner_email,
+    status: tenant.status,
+    purge_at: isoOrNull(tenant.purge_at),
+    created_at: iso(tenant.created_at),
+  }
+}

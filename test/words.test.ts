@@ -1,0 +1,59 @@
+// The words of the sources and pages: those of docs/glossary.md, and none that they replaced.
+
+import { describe, expect, test } from 'bun:test'
+import { files, textOf } from './support/source.ts'
+
+describe('words that must not come back', () => {
+  const searched = files.filter((file) => {
+    const is_code = /^(src|console|sdk|cli|mcp|scripts)\/.*\.(tsx?|mjs|sql)$/.test(file)
+    const is_page = /^(docs\/[^/]+|README|ARCHITECTURE|STYLE|CONTRIBUTING)\.md$/.test(file)
+    return is_page || (is_code && !file.endsWith('.test.ts'))
+  })
+  /** Those with no proper use here, and the standard word of docs/glossary.md or of plain English for each. */
+  const words: Record<string, RegExp> = {
+    again: /\banew\b/i,
+    'the caller, a node, ...': /\bwhom?ever\b/i,
+    'is not a': /(?<!\bthere |^[\s*/]*)\b(is|are) no (?!longer|more|such)/i,
+    'no progress': /\bin vain\b/i,
+    backlogged: /\bcrowded\b/i,
+    tombstone: /\b(bury|buries|buried)\b/i,
+    created: /\bborn\b/i,
+    expired: /\blapsed\b/i,
+    release: /\b(giv(e|es|ing)|gave|given) back\b|\bun-?lease/i,
+    resume: /\b(takes?|taken|took|taking) up\b(?! to)|\bawake\b/i,
+    delay: /\b(hold|holds|held|holding) up\b/i,
+    finally: /\bat last\b/i,
+    'dead-letter': /\bpark(s|ed|ing)?\b|\bcascad/i,
+    cycle: /\blaps?\b/i,
+    dispatch: /\bpump/i,
+    candidate: /\bseekers?\b/i,
+    cancel: /\bsend away\b/i,
+    jobs: /\boutbox/i,
+    'by this': /\bthereby\b/i,
+  }
+
+  test.each(Object.entries(words))('%s is the word', (_, word) => {
+    expect(searched.length).toBeGreaterThan(300)
+    expect(searched.flatMap((file) => linesWith(word, file, inWords))).toEqual([])
+  })
+
+  test('in names: a function that throws is a requireX', () => {
+    expect(searched.flatMap((file) => linesWith(/\bfunction must[A-Z]/, file))).toEqual([])
+  })
+
+  test('a comment begins with its subject', () => {
+    const question = /^\s*(\/\/|\/?\*\*?|--) *(What|Who|Whom|Whose|Whether|Whoever|Whatever)\b/
+    const commented = searched.filter((file) => !file.endsWith('.md'))
+    expect(commented.flatMap((file) => linesWith(question, file))).toEqual([])
+  })
+
+  /** Names as words: `giveBack` and `give_back` read `give back`. */
+  function inWords(line: string): string {
+    return line.replace(/([a-z])([A-Z])/g, '$1 $2').replaceAll('_', ' ')
+  }
+
+  function linesWith(pattern: RegExp, file: string, read = (line: string) => line): string[] {
+    const lines = textOf(file).split('\n')
+    return lines.flatMap((line, at) => (pattern.test(read(line)) ? [`${file}:${at + 1} ${line.trim()}`] : []))
+  }
+})
