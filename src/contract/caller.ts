@@ -1,11 +1,13 @@
 // The caller of a request. Derived by the server from the presented key; a client never names its tenant.
 
+import type { StoredCounter } from '../db/db.ts'
+
 export interface TenantFacts {
   tenant_id: string
   plan: string
   status: 'active' | 'pending_deletion'
-  /** Stored bytes of the tenant when it was looked up, at most a second ago. Absent: none. */
-  stored_bytes?: number
+  /** The counter of stored bytes when the tenant was looked up, at most a second ago. Absent: none. */
+  stored?: StoredCounter
   /** The operator's limit for this tenant alone. Null or absent: the plan's. */
   storage_bytes_max?: number | null
 }

@@ -65,8 +65,9 @@ export async function identify(
 }
 
 function callerOf(row: store.FoundRow): Caller {
-  const { tenant_id, plan, status, storage_bytes_max, stored_bytes, kind, subject, checkpoint_id } = row
-  const facts = { tenant_id, plan, status, storage_bytes_max, stored_bytes: stored_bytes ?? 0 }
+  const { tenant_id, plan, status, storage_bytes_max, kind, subject, checkpoint_id } = row
+  const stored = { used: row.stored_bytes ?? 0, writes: row.stored_writes ?? 0 }
+  const facts = { tenant_id, plan, status, storage_bytes_max, stored }
   if (kind === 'admin') return { kind, ...facts }
   if (kind === 'agent') return { kind, ...facts, agent_id: subject }
   return { kind, ...facts, approval_key_id: subject, checkpoint_id }

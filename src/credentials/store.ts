@@ -6,8 +6,9 @@ import type { TenantFacts } from '../contract/caller.ts'
 import { inChunk } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 
-export interface FoundRow extends Omit<TenantFacts, 'stored_bytes' | 'storage_bytes_max'> {
+export interface FoundRow extends Omit<TenantFacts, 'stored' | 'storage_bytes_max'> {
   stored_bytes: number | null
+  stored_writes: number | null
   storage_bytes_max: number | null
   kind: KeyKind
   subject: string
@@ -18,9 +19,10 @@ export interface FoundRow extends Omit<TenantFacts, 'stored_bytes' | 'storage_by
 const FIND = sql<FoundRow>(
   'credentials.find',
   `select c.tenant_id, c.kind, c.subject, c.expires_at, t.plan, t.status, t.storage_bytes_max, k.checkpoint_id,
-          (select used from quota_usage u where u.tenant_id = c.tenant_id and u.quota = 'storage_bytes') as stored_bytes
+          u.used as stored_bytes, u.writes as stored_writes
      from credentials c
      join tenants t on t.tenant_id = c.tenant_id
+     left join quota_usage u on u.tenant_id = c.tenant_id and u.quota = 'storage_bytes'
      left join approval_keys k
             on c.kind = 'approval' and k.tenant_id = c.tenant_id and k.approval_key_id = c.subject
     where c.hash = :hash and (c.expires_at is null or c.expires_at > :now)`,

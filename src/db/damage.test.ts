@@ -21,7 +21,7 @@ const CREATE = unnamed(
 )
 const COUNTERS = unnamed(
   'test.counters',
-  'create table quota_usage (tenant_id text, quota text, used integer) strict',
+  'create table quota_usage (tenant_id text, quota text, used integer, writes integer default 0) strict',
 )
 const INSERT = unnamed('test.insert', 'insert into notes (id, text) values (:id, :text)')
 const FIND = unnamed<{ text: string }>('test.find', 'select text from notes where id = :id')

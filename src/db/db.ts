@@ -26,6 +26,12 @@ export interface Reader {
   all<Row>(statement: Statement<Row>, params: Params): Awaitable<Row[]>
 }
 
+/** The counter of a tenant's stored bytes at one moment. `writes` grows with each write of it: the higher is the later. */
+export interface StoredCounter {
+  used: number
+  writes: number
+}
+
 export interface Tx extends Reader {
   /** Read once when the transaction began; every time in it is this one. */
   readonly now: Millis
@@ -36,7 +42,7 @@ export interface Tx extends Reader {
   /** Adds to the tenant's count of stored bytes; negative when it stores fewer (stored.ts). */
   stores(tenant_id: string, bytes: number): void
   /** The bytes that the tenant stores, this transaction included. `counted`: its counter, read at most a second ago. */
-  stored(tenant_id: string, counted: number): number
+  stored(tenant_id: string, counted: StoredCounter): number
   /** True when the disk has no room for what grows (disk.ts). Deletes, and what the service must write, continue. */
   readonly disk_full: boolean
 }
@@ -72,7 +78,8 @@ export function dueWork(tenant_id: string): Turn {
   return { key: `work ${tenant_id}` }
 }
 
-const service: Turn = { key: 'service' }
+/** The turn of a transaction that names no owner. */
+export const service: Turn = { key: 'service' }
 
 /** The arguments of `read` and `write`. */
 export function turnOf<W extends (tx: never) => unknown>(owner: Owner | W, work?: W): [Turn, W] {
@@ -103,8 +110,8 @@ export interface Db extends Reader {
   write<T>(owner: Owner, work: (tx: Tx) => Awaitable<T>): Promise<T>
   /** The settings that durability depends on, as the engine reports them. */
   durability(): Awaitable<Record<string, string | number>>
-  /** The tenant's stored bytes that are committed and not in its counter yet. */
-  unwrittenBytes(tenant_id: string): number
+  /** The bytes that the tenant stores: its counter, as a read that has just been answered found it, and what waits to be written to it. */
+  storedBytes(tenant_id: string, counter: StoredCounter): number
   /** Once a second: writes stored bytes that wait, and looks at the disk. */
   maintain(): Promise<void>
   /** The reason to send no requests here although the database answers; null when there is none. */

@@ -1,8 +1,8 @@
 // The stored bytes of one PostgreSQL transaction: kept in memory until a tenant's sum is large.
 
 import { limit } from '../base/limit.ts'
-import type { Tx } from './db.ts'
-import { add, Changes, type StoredBytes } from './stored.ts'
+import type { StoredCounter, Tx } from './db.ts'
+import { add, Changes, type Flight, type StoredBytes } from './stored.ts'
 
 const unwritten_bytes_max = limit(
   'storage.unwritten_bytes',
@@ -14,7 +14,7 @@ const unwritten_bytes_max = limit(
 /** The changes of one transaction, while sums are kept in memory. */
 export class LateCount {
   readonly changes = new Changes()
-  readonly #written: { tenant_id: string; taken: number; used: number | null }[] = []
+  readonly #written: { tenant_id: string; flight: Flight; counter: StoredCounter | null }[] = []
 
   constructor(private readonly stored: StoredBytes) {}
 
@@ -33,14 +33,22 @@ export class LateCount {
   }
 
   async #writeOne(tx: Pick<Tx, 'one'>, tenant_id: string, bytes: number): Promise<void> {
-    const entry = { tenant_id, taken: this.stored.take(tenant_id), used: null as number | null }
-    this.#written.push(entry)
-    entry.used = await add(tx, tenant_id, entry.taken + bytes)
+    const flight = this.stored.take(tenant_id)
+    const written = { tenant_id, flight, counter: null as StoredCounter | null }
+    this.#written.push(written)
+    written.counter = await add(tx, tenant_id, flight.bytes + bytes)
+    flight.writes = written.counter?.writes ?? null
+  }
+
+  /** Not committed after all: the next writes of these counters take the same numbers. */
+  rollBack(): void {
+    for (const { flight } of this.#written) flight.writes = null
   }
 
   committed(): void {
     const written = new Set(this.#written.map(({ tenant_id }) => tenant_id))
-    for (const { tenant_id, taken, used } of this.#written) this.stored.written(tenant_id, taken, used)
+    for (const { tenant_id, flight, counter } of this.#written)
+      this.stored.written(tenant_id, flight, counter)
     for (const [tenant_id, bytes] of this.changes.all()) {
       if (!written.has(tenant_id) && bytes !== 0) this.stored.keep(tenant_id, bytes)
     }
@@ -53,13 +61,13 @@ export class LateCount {
    */
   failed(unknown: boolean): void {
     const written = new Set(this.#written.map(({ tenant_id }) => tenant_id))
-    for (const { tenant_id, taken } of this.#written) {
+    for (const { tenant_id, flight } of this.#written) {
       if (!unknown) {
-        this.stored.failed(tenant_id, taken)
+        this.stored.failed(tenant_id, flight)
         continue
       }
-      this.stored.written(tenant_id, taken, null)
-      this.stored.keep(tenant_id, Math.min(0, taken))
+      this.stored.written(tenant_id, flight, null)
+      this.stored.keep(tenant_id, Math.min(0, flight.bytes))
     }
     if (!unknown) return
     for (const [tenant_id, bytes] of this.changes.all()) {

@@ -2,7 +2,7 @@
 
 import type { Millis } from '../base/clock.ts'
 import type { Place } from '../base/fair-rows.ts'
-import { bind, type Params, type Reader, type Statement, type Tx } from './db.ts'
+import { bind, type Params, type Reader, type Statement, type StoredCounter, type Tx } from './db.ts'
 import { postgresText } from './dialect.ts'
 import { DbError, translate } from './errors.ts'
 import type { Changes, StoredBytes } from './stored.ts'
@@ -112,8 +112,8 @@ export class PostgresTx extends Queries implements Tx {
     this.changes.add(tenant_id, bytes)
   }
 
-  stored(tenant_id: string, counted: number): number {
-    return this.known.used(tenant_id, counted) + this.changes.of(tenant_id)
+  stored(tenant_id: string, counted: StoredCounter): number {
+    return this.known.of(tenant_id, counted) + this.changes.of(tenant_id)
   }
 
   protected override async query(statement: Statement<unknown>, params: Params): Promise<unknown> {

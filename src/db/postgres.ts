@@ -13,6 +13,7 @@ import {
   type Reader,
   runEffects,
   type Statement,
+  type StoredCounter,
   type Trouble,
   type Turn,
   type Tx,
@@ -217,6 +218,9 @@ class PostgresDb implements Db {
           if (call.abandoned) throw abandoned()
           call.committing = true
           return done
+        } catch (error) {
+          count.rollBack()
+          throw error
         } finally {
           tx.finished = true
         }
@@ -237,8 +241,8 @@ class PostgresDb implements Db {
     }
   }
 
-  unwrittenBytes(tenant_id: string): number {
-    return this.#stored.unwritten(tenant_id)
+  storedBytes(tenant_id: string, counter: StoredCounter): number {
+    return this.#stored.of(tenant_id, counter)
   }
 
   /** The server watches over its own disk. */

@@ -1,9 +1,19 @@
 // One connection to a SQLite file.
 
 import { constants, Database, type Statement as Prepared } from 'bun:sqlite'
-import { bind, type Params, type Reader, type Statement } from './db.ts'
+import { limit } from '../base/limit.ts'
+import { bind, type Params, type Reader, type Statement, type Value } from './db.ts'
 import { sqlite_pragmas, sqliteText } from './dialect.ts'
 import { DbError, translate } from './errors.ts'
+
+const checkpoint_characters = limit(
+  'sqlite.checkpoint_characters',
+  2_097_152,
+  'characters',
+  'Characters of large texts after which the log is checkpointed before it is full: no turn of the event loop has to move more of them.',
+)
+/** A text of several pages. */
+const large_text_characters = 16_384
 
 /** Each statement is prepared once. */
 export class Connection implements Reader {
@@ -12,6 +22,8 @@ export class Connection implements Reader {
   readonly #plain = new Map<string, Prepared>()
   listener: ((name: string) => void) | null = null
   onDamaged: (error: unknown) => void = () => {}
+  /** Characters of large texts given to statements since the last checkpoint. */
+  #large_characters = 0
 
   constructor(path: string) {
     this.#db = new Database(path, { create: true })
@@ -21,7 +33,7 @@ export class Connection implements Reader {
 
   one<Row>(statement: Statement<Row>, params: Params): Row | null {
     try {
-      return (this.#prepare(statement).get(...bind(statement, params)) as Row | undefined) ?? null
+      return (this.#prepare(statement).get(...this.#values(statement, params)) as Row | undefined) ?? null
     } catch (error) {
       throw this.#translated(error)
     }
@@ -29,7 +41,7 @@ export class Connection implements Reader {
 
   all<Row>(statement: Statement<Row>, params: Params): Row[] {
     try {
-      return this.#prepare(statement).all(...bind(statement, params)) as Row[]
+      return this.#prepare(statement).all(...this.#values(statement, params)) as Row[]
     } catch (error) {
       throw this.#translated(error)
     }
@@ -37,10 +49,20 @@ export class Connection implements Reader {
 
   run(statement: Statement, params: Params): number {
     try {
-      return this.#prepare(statement).run(...bind(statement, params)).changes
+      return this.#prepare(statement).run(...this.#values(statement, params)).changes
     } catch (error) {
       throw this.#translated(error)
     }
+  }
+
+  #values(statement: Statement<unknown>, params: Params): Value[] {
+    const values = bind(statement, params)
+    for (let i = 0; i < values.length; i++) {
+      const value = values[i]
+      if (typeof value === 'string' && value.length >= large_text_characters)
+        this.#large_characters += value.length
+    }
+    return values
   }
 
   #translated(error: unknown): unknown {
@@ -67,6 +89,17 @@ export class Connection implements Reader {
       this.#plain.set(text, prepared)
     }
     prepared.run()
+  }
+
+  /** True when large texts have filled much of the log. */
+  get needs_checkpoint(): boolean {
+    return this.#large_characters >= checkpoint_characters
+  }
+
+  /** Moves what no reader keeps from the log into the file. */
+  checkpoint(): void {
+    this.#large_characters = 0
+    this.exec('pragma wal_checkpoint(passive)')
   }
 
   value(text: string): string | number {

@@ -1,7 +1,7 @@
 // The transaction that one write of a SQLite commit works with.
 
 import type { Millis } from '../base/clock.ts'
-import type { Params, Statement, Tx } from './db.ts'
+import type { Params, Statement, StoredCounter, Tx } from './db.ts'
 import { Changes, type StoredBytes } from './stored.ts'
 
 interface Writer {
@@ -14,7 +14,8 @@ export class SqliteTx implements Tx {
   effects: (() => void)[] | null = null
   wrote = false
   finished = false
-  readonly changes = new Changes()
+  /** Made when it is needed: most writes of a busy service change no length. */
+  changes: Changes | null = null
 
   /** `before`: what the jobs before this one in the same commit change. */
   constructor(
@@ -52,11 +53,13 @@ export class SqliteTx implements Tx {
   }
 
   stores(tenant_id: string, bytes: number): void {
+    if (bytes === 0) return
+    this.changes ??= new Changes()
     this.changes.add(tenant_id, bytes)
   }
 
-  stored(tenant_id: string, counted: number): number {
-    return this.known.used(tenant_id, counted) + this.before.of(tenant_id) + this.changes.of(tenant_id)
+  stored(tenant_id: string, counted: StoredCounter): number {
+    return this.known.of(tenant_id, counted) + this.before.of(tenant_id) + (this.changes?.of(tenant_id) ?? 0)
   }
 
   #requireOpen(statement: Statement<unknown>): void {

@@ -391,6 +391,37 @@ describe('reads of one turn of the event loop', () => {
   })
 })
 
+describe('large texts', () => {
+  const logOf = () => statSync(`${path}-wal`).size
+
+  test('are checkpointed before the log is full, and nothing of them is lost', async () => {
+    const db = await counters()
+    for (let n = 0; n < 60; n++) {
+      await db.write((tx) => tx.run(INSERT, { id: `${n}`.padEnd(250_000), n: 1 }))
+    }
+    expect(logOf()).toBeLessThan(log_bytes / 2)
+    expect((await db.one(COUNT, {}))!.n).toBe(61)
+    const other = open(path, { exclusive: false })
+    expect((await other.one(SUM, {}))!.n).toBe(60)
+  })
+
+  test('of a file that is read meanwhile wait in the log, and no write fails', async () => {
+    const db = await counters()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const reading = db.read(async (q) => {
+      const before = (await q.one(COUNT, {}))!.n
+      await promise
+      return [before, (await q.one(COUNT, {}))!.n]
+    })
+    for (let n = 0; n < 40; n++) {
+      await db.write((tx) => tx.run(INSERT, { id: `${n}`.padEnd(250_000), n: 1 }))
+    }
+    resolve()
+    expect(await reading).toEqual([1, 1])
+    expect([(await db.one(COUNT, {}))!.n, fatal]).toEqual([41, []])
+  })
+})
+
 describe('in memory', () => {
   test('reads that come while a transaction is open wait for its end', async () => {
     const db = await counters(':memory:')

@@ -15,6 +15,8 @@ import {
   type Reader,
   runEffects,
   type Statement,
+  type StoredCounter,
+  service,
   type Trouble,
   type Tx,
   turnOf,
@@ -208,8 +210,8 @@ class SqliteDb implements Db {
     }
   }
 
-  unwrittenBytes(): number {
-    return 0
+  storedBytes(_tenant_id: string, counter: StoredCounter): number {
+    return counter.used
   }
 
   async maintain(): Promise<void> {
@@ -249,7 +251,10 @@ class SqliteDb implements Db {
   }
 
   write<T>(owner: Owner | ((tx: Tx) => Awaitable<T>), given?: (tx: Tx) => Awaitable<T>): Promise<T> {
-    const [{ key, group }, work] = turnOf(owner, given)
+    // Not by turnOf: on the hottest path its objects would cost as much as the queue.
+    const work = typeof owner === 'function' ? owner : given!
+    const key = typeof owner === 'string' ? owner : typeof owner === 'function' ? service.key : owner.key
+    const group = typeof owner === 'object' ? owner.group : undefined
     if (this.#closed) return Promise.reject(new DbError('lost', 'the database is closed'))
     if (this.#damaged) return Promise.reject(new DbError('damaged', 'the database file is damaged'))
     const room = queue_max - this.#queue.length
@@ -273,10 +278,26 @@ class SqliteDb implements Db {
         this.#queued.clear()
         this.#queued_of_group.clear()
         await this.#commitTogether(jobs)
+        if (!this.#in_memory && this.#writer.needs_checkpoint) await this.#checkpointInTurn()
         this.#flushing = this.#queue.length > 0 ? this.#nextTurn() : null
         done()
       })
     })
+  }
+
+  /**
+   * A checkpoint by itself, in a turn after the one that answered: large texts fill the log within a few commits, and the
+   * commit that found it full would hold everybody up for as long as all of it takes. Nothing durable waits for it.
+   */
+  async #checkpointInTurn(): Promise<void> {
+    await new Promise((resolve) => setImmediate(resolve))
+    this.#turn_reader?.endTurn()
+    try {
+      this.#writer.checkpoint()
+    } catch (error) {
+      if (isIoError(error)) this.#onFatal(error)
+      else if ((translate('sqlite', error) as DbError).kind === 'damaged') this.#foundDamaged(error)
+    }
   }
 
   async #commitTogether(jobs: Job[]): Promise<void> {
@@ -316,7 +337,7 @@ class SqliteDb implements Db {
       this.#disk.exhausted()
       this.#turn_reader?.endTurn()
       try {
-        this.#writer.exec('pragma wal_checkpoint(passive)')
+        this.#writer.checkpoint()
       } catch {
         // The second attempt decides what the callers get.
       }
@@ -346,7 +367,7 @@ class SqliteDb implements Db {
           const result = work(tx)
           const value = result instanceof Promise ? await result : result
           outcomes.push({ ok: true, value, effects: tx.effects })
-          changes.addAll(tx.changes)
+          if (tx.changes) changes.addAll(tx.changes)
         } catch (error) {
           if (fatal(error)) throw error
           if (savepoints) writer.exec('rollback to job')
@@ -360,10 +381,10 @@ class SqliteDb implements Db {
         }
         if (savepoints) writer.exec('release job')
       }
-      const used = await this.#count(changes)
+      const counters = await this.#count(changes)
       this.#turn_reader?.endTurn()
       writer.exec('commit')
-      for (const [tenant_id, bytes] of used) this.#stored.written(tenant_id, 0, bytes)
+      for (const [tenant_id, counter] of counters) this.#stored.know(tenant_id, counter)
       this.#disk?.grew(changes.grown)
       return outcomes
     } catch (error) {
@@ -373,12 +394,12 @@ class SqliteDb implements Db {
   }
 
   /** One statement for each tenant, however many of its writes share the commit. Returns the counters. */
-  async #count(changes: Changes): Promise<Map<string, number | null>> {
-    const used = new Map<string, number | null>()
+  async #count(changes: Changes): Promise<Map<string, StoredCounter | null>> {
+    const counters = new Map<string, StoredCounter | null>()
     for (const [tenant_id, bytes] of changes.all()) {
-      if (bytes !== 0) used.set(tenant_id, await add(this.#writer, tenant_id, bytes))
+      if (bytes !== 0) counters.set(tenant_id, await add(this.#writer, tenant_id, bytes))
     }
-    return used
+    return counters
   }
 
   /** Nothing of this batch was kept, or that is unknown. */

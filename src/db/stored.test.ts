@@ -10,12 +10,16 @@ import * as quotas from '../quotas/service.ts'
 import { schedule_job } from '../schedules/jobs.ts'
 import { secretsUnder } from '../secrets/service.ts'
 import * as tenants from '../tenants/service.ts'
-import { type Db, type Turn, unnamed } from './db.ts'
+import { type Db, type Reader, type StoredCounter, type Turn, unnamed } from './db.ts'
 import { LateCount } from './late-count.ts'
 import { recount, recountEach } from './recount.ts'
 import { rowBytes, StoredBytes } from './stored.ts'
 
 const kib = 1_024
+const COUNTER = unnamed<StoredCounter>(
+  'test.counter',
+  `select used, writes from quota_usage where tenant_id = :tenant_id and quota = 'storage_bytes'`,
+)
 const dependencies = {
   plans: default_plans,
   keys: { secrets: secretsUnder('the secret of these tests') },
@@ -29,9 +33,31 @@ async function newTenant(db: Db): Promise<string> {
 }
 
 async function counterOf(db: Db, tenant_id: string): Promise<number> {
-  const nothing = { calls: 0, unwritten_bytes: 0 }
+  return (await counterRow(db, tenant_id)).used
+}
+
+async function counterRow(q: Reader, tenant_id: string): Promise<StoredCounter> {
+  return (await q.one(COUNTER, { tenant_id }))!
+}
+
+/** The bytes that a tenant is shown to store. */
+async function shown(db: Db, tenant_id: string): Promise<number> {
+  const counted = {
+    calls: 0,
+    storedBytes: (counter: StoredCounter) => db.storedBytes(tenant_id, counter),
+  }
   const viewed = { plans: default_plans, quotas: counted_quotas }
-  return (await quotas.usage(db, { tenant_id, plan: 'free' }, nothing, viewed)).storage_bytes!.used
+  return (await quotas.usage(db, { tenant_id, plan: 'free' }, counted, viewed)).storage_bytes!.used
+}
+
+/** What this process has not written to the counter. */
+const unwritten = async (db: Db, tenant_id: string) =>
+  (await shown(db, tenant_id)) - (await counterOf(db, tenant_id))
+
+/** What it stores as a write is told whose caller was looked up now. */
+async function inWrite(db: Db, tenant_id: string): Promise<number> {
+  const counted = await counterRow(db, tenant_id)
+  return db.write(tenant_id, (tx) => tx.stored(tenant_id, counted))
 }
 
 /** How often a counter is written while the work runs. */
@@ -56,9 +82,9 @@ forEachDatabase('stored bytes', (databases) => {
     await db.write((tx) => tx.stores(tenant_id, 1_000))
     const at_once = databases.engine === 'sqlite'
     expect(await counterOf(db, tenant_id)).toBe(at_once ? 1_000 : 0)
-    expect(db.unwrittenBytes(tenant_id)).toBe(at_once ? 0 : 1_000)
+    expect(await unwritten(db, tenant_id)).toBe(at_once ? 0 : 1_000)
     await db.maintain()
-    expect([await counterOf(db, tenant_id), db.unwrittenBytes(tenant_id)]).toEqual([1_000, 0])
+    expect([await counterOf(db, tenant_id), await unwritten(db, tenant_id)]).toEqual([1_000, 0])
     expect(await counted(db, () => db.maintain())).toBe(0)
   })
 
@@ -80,7 +106,7 @@ forEachDatabase('stored bytes', (databases) => {
     const before = await counterOf(db, tenant_id)
     await db.write((tx) => tx.stores(tenant_id, 1))
     expect(before).toBe(databases.engine === 'sqlite' ? 256 * kib - 1 : 0)
-    expect([await counterOf(db, tenant_id), db.unwrittenBytes(tenant_id)]).toEqual([256 * kib, 0])
+    expect([await counterOf(db, tenant_id), await unwritten(db, tenant_id)]).toEqual([256 * kib, 0])
   })
 
   test('of a transaction that fails count nothing, and those of its neighbours do', async () => {
@@ -187,37 +213,99 @@ forEachDatabase('stored bytes', (databases) => {
   test('are known within a transaction: the counter, what waits, its neighbours and its own', async () => {
     const { db, clock } = await databases.open()
     const tenant_id = await newTenant(db)
-    const told = (await counterOf(db, tenant_id)) + 40
+    const told = { used: (await counterOf(db, tenant_id)) + 40, writes: 0 }
     const seen = await db.write((tx) => {
       tx.stores(tenant_id, 3)
       return tx.stored(tenant_id, told)
     })
     expect(seen).toBe(43)
     // This process knows better than what the caller was told a moment ago.
-    expect(await db.write((tx) => tx.stored(tenant_id, 0))).toBe(3)
+    const earlier = { used: 0, writes: 0 }
+    expect(await db.write((tx) => tx.stored(tenant_id, earlier))).toBe(3)
     clock.advance(second_ms)
     await db.maintain()
-    clock.advance(second_ms)
-    expect(await db.write((tx) => tx.stored(tenant_id, 100))).toBe(100)
+    expect(await db.write((tx) => tx.stored(tenant_id, earlier))).toBe(3)
+    const later = { used: 100, writes: 99 }
+    expect(await db.write((tx) => tx.stored(tenant_id, later))).toBe(100)
+    clock.advance(2 * second_ms)
+    expect(await db.write((tx) => tx.stored(tenant_id, { used: 50, writes: 0 }))).toBe(50)
+  })
+
+  test('are shown once, and count once against the limit, while their write is committed and not yet answered', async () => {
+    const { db } = await databases.open()
+    const tenant_id = await newTenant(db)
+    await db.write((tx) => tx.stores(tenant_id, 1_000))
+    await db.maintain()
+    await db.write((tx) => tx.stores(tenant_id, 70))
+    const answers: (() => void)[] = []
+    const real = LateCount.prototype.committed
+    const spy = spyOn(LateCount.prototype, 'committed').mockImplementation(function (this: LateCount) {
+      answers.push(() => real.call(this))
+    })
+    await db.maintain()
+    expect(await counterOf(db, tenant_id)).toBe(1_070)
+    const seen = [await shown(db, tenant_id), await inWrite(db, tenant_id)]
+    spy.mockRestore()
+    for (const answer of answers) answer()
+    expect([...seen, await shown(db, tenant_id), await inWrite(db, tenant_id)]).toEqual([
+      1_070, 1_070, 1_070, 1_070,
+    ])
+  })
+
+  test('are shown once when the counter was read before they were written to it', async () => {
+    const { db } = await databases.open()
+    const tenant_id = await newTenant(db)
+    await db.write((tx) => tx.stores(tenant_id, 70))
+    const counter = await counterRow(db, tenant_id)
+    await db.maintain()
+    await db.write((tx) => tx.stores(tenant_id, 5))
+    const in_write = await db.write((tx) => tx.stored(tenant_id, counter))
+    // SQLite shows the state of the look itself.
+    expect([db.storedBytes(tenant_id, counter), in_write]).toEqual([
+      databases.engine === 'sqlite' ? 70 : 75,
+      75,
+    ])
   })
 })
 
 describe('what a process knows of the counters', () => {
-  test('is what it wrote, for a second, and what waits and is on its way', () => {
+  const counter = (used: number, writes: number) => ({ used, writes })
+
+  test('is what it wrote, unless a look found a later one, and what waits and is on its way', () => {
     const clock = new TestClock()
     const stored = new StoredBytes(clock)
-    expect(stored.used('a', 5)).toBe(5)
+    const told = counter(5, 7)
+    expect(stored.of('a', told)).toBe(5)
     stored.keep('a', 10)
-    expect([stored.used('a', 5), stored.unwritten('a'), stored.waiting()]).toEqual([15, 10, ['a']])
-    const taken = stored.take('a')
+    expect([stored.of('a', told), stored.unwritten('a'), stored.waiting()]).toEqual([15, 10, ['a']])
+    const flight = stored.take('a')
     stored.keep('a', 1)
-    expect([taken, stored.used('a', 5), stored.unwritten('a')]).toEqual([10, 16, 11])
-    stored.written('a', taken, 1_000)
-    expect([stored.used('a', 5), stored.unwritten('a')]).toEqual([1_001, 1])
-    clock.advance(999)
-    expect(stored.used('a', 5)).toBe(1_001)
+    expect([flight.bytes, stored.of('a', told), stored.unwritten('a')]).toEqual([10, 16, 11])
+    stored.written('a', flight, counter(1_000, 8))
+    expect([stored.of('a', told), stored.of('a', counter(900, 9)), stored.unwritten('a')]).toEqual([
+      1_001, 901, 1,
+    ])
+    clock.advance(1_999)
+    expect(stored.of('a', told)).toBe(1_001)
     clock.advance(1)
-    expect(stored.used('a', 5)).toBe(6)
+    expect(stored.of('a', told)).toBe(6)
+  })
+
+  test('counts what is on its way until a look finds it in the counter', () => {
+    const stored = new StoredBytes(new TestClock())
+    stored.keep('a', 10)
+    const flight = stored.take('a')
+    expect(stored.of('a', counter(5, 8))).toBe(15) // another node's write: this one was not answered
+    flight.writes = 9
+    expect([stored.of('a', counter(5, 8)), stored.of('a', counter(15, 9))]).toEqual([15, 15])
+  })
+
+  test('is the later of two writes whose answers come in the other order', () => {
+    const stored = new StoredBytes(new TestClock())
+    const [first, second] = [stored.take('a'), stored.take('a')]
+    stored.written('a', second, counter(20, 2))
+    stored.written('a', first, counter(10, 1))
+    expect(stored.of('a', counter(0, 0))).toBe(20)
   })
 
   test('keeps what could not be written, and gives up what nobody knows of', () => {
@@ -226,7 +314,19 @@ describe('what a process knows of the counters', () => {
     stored.failed('a', stored.take('a'))
     expect(stored.unwritten('a')).toBe(10)
     stored.written('a', stored.take('a'), null)
-    expect([stored.unwritten('a'), stored.used('a', 5)]).toEqual([0, 5])
+    expect([stored.unwritten('a'), stored.of('a', counter(5, 0))]).toEqual([0, 5])
+  })
+
+  test('counts what a transaction that is undone had on its way, whatever takes its number', async () => {
+    const stored = new StoredBytes(new TestClock())
+    stored.keep('a', 10)
+    const count = new LateCount(stored)
+    await count.writeWaiting({ one: async () => counter(15, 3) as never }, ['a'])
+    expect(stored.of('a', counter(15, 3))).toBe(15)
+    count.rollBack()
+    expect(stored.of('a', counter(5, 3))).toBe(15)
+    count.failed(false)
+    expect(stored.of('a', counter(5, 3))).toBe(15)
   })
 
   test('after a commit of which nobody knows counts what was removed, and not what grew', async () => {

@@ -5,7 +5,7 @@
 
 import { type Clock, type Millis, second_ms } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
-import { sql, type Tx } from './db.ts'
+import { type Awaitable, type StoredCounter, sql, type Tx } from './db.ts'
 
 /** The bytes that a row counts besides its texts: ids, numbers and its places in indexes. */
 export const row_bytes = 256
@@ -13,7 +13,7 @@ export const row_bytes = 256
 /** The bytes of a row with these texts. */
 export function rowBytes(...texts: (string | null)[]): number {
   let bytes = row_bytes
-  for (const text of texts) bytes += textBytes(text)
+  for (let i = 0; i < texts.length; i++) bytes += textBytes(texts[i] ?? null)
   return bytes
 }
 
@@ -27,20 +27,20 @@ export function bytesOf(rows: readonly { bytes: number }[]): number {
   return rows.reduce((sum, { bytes }) => sum + bytes, 0)
 }
 
-const ADD = sql<{ used: number }>(
+const ADD = sql<StoredCounter>(
   'stored.add',
-  `update quota_usage set used = case when used + :bytes < 0 then 0 else used + :bytes end
+  `update quota_usage set used = case when used + :bytes < 0 then 0 else used + :bytes end, writes = writes + 1
     where tenant_id = :tenant_id and quota = 'storage_bytes'
-   returning used`,
+   returning used, writes`,
 )
 
-/** Adds to the tenant's counter, which does not fall below 0; returns the sum, null when the tenant has no counter. */
-export async function add(tx: Pick<Tx, 'one'>, tenant_id: string, bytes: number): Promise<number | null> {
-  return (await tx.one(ADD, { tenant_id, bytes }))?.used ?? null
+/** Adds to the tenant's counter, which does not fall below 0; returns it, null when the tenant has no counter. */
+export function add(tx: Pick<Tx, 'one'>, tenant_id: string, bytes: number): Awaitable<StoredCounter | null> {
+  return tx.one(ADD, { tenant_id, bytes })
 }
 
-/** The time for which a sum from the database is trusted. */
-const fresh_ms = second_ms
+/** The time for which a counter that this process wrote is remembered: a look at it may be a second old. */
+const remembered_ms = 2 * second_ms
 const entries_max = limit(
   'storage.tenants_remembered',
   10_000,
@@ -48,13 +48,20 @@ const entries_max = limit(
   'Tenants whose stored bytes a node remembers; past it those with nothing unwritten are read again when they are needed.',
 )
 
+/** Committed bytes on their way to the counter. */
+export interface Flight {
+  readonly bytes: number
+  /** The counter's `writes` once they are in it; null before the statement has been answered. */
+  writes: number | null
+}
+
 interface Entry {
   /** The counter when it was last written by this process. */
-  known: number | null
+  known: StoredCounter | null
   known_at: Millis
-  /** Committed by this process and not in the counter yet; `writing` is on its way there. */
+  /** Committed by this process and not on its way to the counter. */
   unwritten: number
-  writing: number
+  readonly flights: Set<Flight>
 }
 
 /** The counters as this process knows them. */
@@ -63,17 +70,29 @@ export class StoredBytes {
 
   constructor(private readonly clock: Clock) {}
 
-  /** `counted`: the counter as the caller's look-up found it, which was at most a second ago. */
-  used(tenant_id: string, counted: number): number {
+  /**
+   * The bytes stored, each counted once. `counted`: the counter as a look found it, at most a second ago. It is compared by
+   * its writes: it may be older than what this process wrote, and it may hold bytes of a commit whose answer has not
+   * arrived yet.
+   */
+  of(tenant_id: string, counted: StoredCounter): number {
     const entry = this.#entries.get(tenant_id)
-    if (!entry) return counted
-    return (this.#isFresh(entry) ? entry.known! : counted) + entry.unwritten + entry.writing
+    if (!entry) return counted.used
+    const { known, unwritten, flights } = entry
+    const is_newer = known !== null && known.writes > counted.writes && this.#isRemembered(entry)
+    const { used, writes } = is_newer ? known : counted
+    let bytes = used + unwritten
+    for (const flight of flights) if (flight.writes === null || flight.writes > writes) bytes += flight.bytes
+    return bytes
   }
 
-  /** The bytes that the counter does not hold yet. */
+  /** The bytes of commits that were answered, and not the write of them to the counter. */
   unwritten(tenant_id: string): number {
     const entry = this.#entries.get(tenant_id)
-    return entry ? entry.unwritten + entry.writing : 0
+    if (!entry) return 0
+    let bytes = entry.unwritten
+    for (const flight of entry.flights) bytes += flight.bytes
+    return bytes
   }
 
   /** Tenants whose sums wait to be written. */
@@ -87,46 +106,52 @@ export class StoredBytes {
   }
 
   /** Marks the waiting bytes as being written: `written` or `failed` must follow. */
-  take(tenant_id: string): number {
+  take(tenant_id: string): Flight {
     const entry = this.#entryOf(tenant_id)
-    const { unwritten } = entry
-    entry.writing += unwritten
+    const flight = { bytes: entry.unwritten, writes: null }
+    entry.flights.add(flight)
     entry.unwritten = 0
-    return unwritten
+    return flight
   }
 
-  /** The counter was written and holds `used`; null when that is unknown. `taken` is what `take` returned. */
-  written(tenant_id: string, taken: number, used: number | null): void {
+  /** The counter was written and is this; null when that is unknown. */
+  written(tenant_id: string, flight: Flight, counter: StoredCounter | null): void {
+    this.#entryOf(tenant_id).flights.delete(flight)
+    this.know(tenant_id, counter)
+  }
+
+  failed(tenant_id: string, flight: Flight): void {
     const entry = this.#entryOf(tenant_id)
-    entry.writing -= taken
-    if (used === null) return
-    entry.known = used
+    entry.flights.delete(flight)
+    entry.unwritten += flight.bytes
+  }
+
+  /** The counter as a commit of this process left it. Answers of several commits may come in another order. */
+  know(tenant_id: string, counter: StoredCounter | null): void {
+    if (counter === null) return
+    const entry = this.#entryOf(tenant_id)
+    if (entry.known !== null && entry.known.writes > counter.writes && this.#isRemembered(entry)) return
+    entry.known = counter
     entry.known_at = this.clock.monotonic()
   }
 
-  failed(tenant_id: string, taken: number): void {
-    const entry = this.#entryOf(tenant_id)
-    entry.writing -= taken
-    entry.unwritten += taken
-  }
-
-  #isFresh({ known, known_at }: Entry): boolean {
-    return known !== null && this.clock.monotonic() - known_at < fresh_ms
+  #isRemembered({ known_at }: Entry): boolean {
+    return this.clock.monotonic() - known_at < remembered_ms
   }
 
   #entryOf(tenant_id: string): Entry {
     const found = this.#entries.get(tenant_id)
     if (found) return found
     if (this.#entries.size >= entries_max) this.#removeIdle()
-    const made = { known: null, known_at: 0, unwritten: 0, writing: 0 }
+    const made = { known: null, known_at: 0, unwritten: 0, flights: new Set<Flight>() }
     this.#entries.set(tenant_id, made)
     return made
   }
 
   #removeIdle(): void {
     for (const [tenant_id, entry] of this.#entries) {
-      if (entry.unwritten === 0 && entry.writing === 0 && !this.#isFresh(entry))
-        this.#entries.delete(tenant_id)
+      const is_known = entry.known !== null && this.#isRemembered(entry)
+      if (entry.unwritten === 0 && entry.flights.size === 0 && !is_known) this.#entries.delete(tenant_id)
     }
   }
 }

@@ -8,6 +8,7 @@ import {
   type Params,
   type Reader,
   type Statement,
+  type StoredCounter,
   type Tx,
   turnOf,
 } from '../db/db.ts'
@@ -48,16 +49,18 @@ export class ConnectedDb implements Db {
 
   /** Throws REQUEST_TIMEOUT when the connection has ended before the transaction begins. */
   write<T>(owner: Owner | ((tx: Tx) => Awaitable<T>), work?: (tx: Tx) => Awaitable<T>): Promise<T> {
-    const [turn, effect] = turnOf(owner, work)
-    return this.db.write(turn, (tx) => {
-      if (!this.#begun && this.connection.signal.aborted) throw new ApiError('REQUEST_TIMEOUT')
-      this.#begun = true
-      return effect(tx)
-    })
+    if (typeof owner === 'function') return this.db.write((tx) => this.#run(tx, owner))
+    return this.db.write(owner, (tx) => this.#run(tx, work!))
   }
 
-  unwrittenBytes(tenant_id: string): number {
-    return this.db.unwrittenBytes(tenant_id)
+  #run<T>(tx: Tx, work: (tx: Tx) => Awaitable<T>): Awaitable<T> {
+    if (!this.#begun && this.connection.signal.aborted) throw new ApiError('REQUEST_TIMEOUT')
+    this.#begun = true
+    return work(tx)
+  }
+
+  storedBytes(tenant_id: string, counter: StoredCounter): number {
+    return this.db.storedBytes(tenant_id, counter)
   }
 
   maintain(): Promise<void> {

@@ -98,8 +98,13 @@ const room_bytes_max = limit(
  */
 async function makeRoom(tx: Tx, plans: Plans, inbox: store.Received, bytes: number): Promise<void> {
   const { tenant_id, plan, storage_bytes_max } = inbox
-  const tenant = { tenant_id, plan, storage_bytes_max, stored_bytes: inbox.stored_bytes ?? 0 }
-  const over = quotas.overBy(tx, tenant, plans, bytes)
+  const tenant = { tenant_id, plan, storage_bytes_max }
+  // Without its writes, which would cost every message, the counter may hold what is on its way to it as well.
+  const at_most = { used: inbox.stored_bytes ?? 0, writes: 0 }
+  const may_be_over = quotas.overBy(tx, { ...tenant, stored: at_most }, plans, bytes) !== null
+  const over = may_be_over
+    ? quotas.overBy(tx, { ...tenant, stored: await quotas.storedCounter(tx, tenant_id) }, plans, bytes)
+    : null
   tx.stores(tenant_id, bytes)
   if (!over) return
   let missing = Math.min(over.used + bytes - over.limit, Math.max(bytes, room_bytes_max))

@@ -45,7 +45,7 @@ function pausedAfter(tx: Tx, name: string | null, wait: () => Promise<unknown>):
     run: (statement, params) => paused(statement, tx.run(statement, params)),
     afterCommit: (effect) => tx.afterCommit(effect),
     stores: (tenant_id, bytes) => tx.stores(tenant_id, bytes),
-    stored: (tenant_id, told) => tx.stored(tenant_id, told),
+    stored: (tenant_id, counted) => tx.stored(tenant_id, counted),
     disk_full: tx.disk_full,
   }
 }

@@ -40,7 +40,7 @@ forEachDatabase('a counter', (databases) => {
     const shown = await quotas.usage(
       db,
       tenant,
-      { calls: 0, unwritten_bytes: 0 },
+      { calls: 0, storedBytes: () => 0 },
       { plans: default_plans, quotas: counted_quotas },
     )
     expect(shown.agents).toEqual({ used: 0, limit: 25 })

@@ -8,7 +8,7 @@ import { limit } from '../base/limit.ts'
 import type { TenantFacts } from '../contract/caller.ts'
 import type { Plans } from '../contract/dependencies.ts'
 import type { CountedQuota } from '../contract/feature.ts'
-import { type Db, dueWork, type Reader, type Tx } from '../db/db.ts'
+import { type Db, dueWork, type Reader, type StoredCounter, type Tx } from '../db/db.ts'
 import { DbError } from '../db/errors.ts'
 import { Calls } from './calls.ts'
 import { exceeded, limitOf, monthOf } from './quota.ts'
@@ -106,7 +106,7 @@ export function overBy(
   requireDisk(tx)
   const limit = tenant.storage_bytes_max ?? limitOf(plans, tenant.plan, 'storage_bytes')
   if (limit === null) return null
-  const used = tx.stored(tenant.tenant_id, tenant.stored_bytes ?? 0)
+  const used = tx.stored(tenant.tenant_id, tenant.stored ?? no_counter)
   return used + bytes > limit ? { used, limit } : null
 }
 
@@ -115,12 +115,20 @@ export function requireDisk(tx: Tx): void {
   if (tx.disk_full) throw new ApiError('STORAGE_FULL', { retry_after_seconds: 1 })
 }
 
+/** The counter of stored bytes as it is now. */
+export async function storedCounter(q: Reader, tenant_id: string): Promise<StoredCounter> {
+  return (await store.usedOne(q, tenant_id, bytes_name)) ?? no_counter
+}
+
 export type QuotaObject = Record<string, { used: number; limit: number | null }>
 
-/** Counts of a tenant that this node has in memory. */
+const no_counter: StoredCounter = { used: 0, writes: 0 }
+
+/** What this node has counted of a tenant in memory. */
 export interface InMemory {
   calls: number
-  unwritten_bytes: number
+  /** The bytes stored, given the counter as it was just read. */
+  storedBytes(counter: StoredCounter): number
 }
 
 const calls_name = 'api_calls_per_month'
@@ -138,17 +146,16 @@ interface Viewed {
   expired?: Readonly<Record<string, number>>
 }
 
-/**
- * The `quota` object of the API contract. `calls`: of /api in this month; `unwritten_bytes`: stored and not yet in the
- * counter.
- */
+/** The `quota` object of the API contract. `calls`: of /api in this month. */
 export async function usage(
   q: Reader,
   tenant: Pick<TenantFacts, 'tenant_id' | 'plan' | 'storage_bytes_max'>,
-  { calls, unwritten_bytes }: InMemory,
+  { calls, storedBytes }: InMemory,
   { plans, quotas, expired = {} }: Viewed,
 ): Promise<QuotaObject> {
   const rows = await store.used(q, tenant.tenant_id)
+  // Nothing is awaited between the counter's answer and this: a flush that ends later is not in it twice.
+  const stored_bytes = storedBytes(rows.find(({ quota }) => quota === bytes_name) ?? no_counter)
   const usedOf = (name: string) => rows.find((row) => row.quota === name)?.used ?? 0
   const quota: QuotaObject = {}
   for (const { name } of quotas) {
@@ -157,7 +164,7 @@ export async function usage(
   }
   quota[calls_name] = { used: calls, limit: limitOf(plans, tenant.plan, calls_name) }
   quota[bytes_name] = {
-    used: Math.max(0, usedOf(bytes_name) + unwritten_bytes),
+    used: Math.max(0, stored_bytes),
     limit: tenant.storage_bytes_max ?? limitOf(plans, tenant.plan, bytes_name),
   }
   return quota

@@ -1,7 +1,7 @@
 // Every statement on quota_usage and api_calls. A counter that is absent counts as 0.
 
 import { inChunk } from '../db/chunk.ts'
-import { type Reader, sql, type Tx } from '../db/db.ts'
+import { type Reader, type StoredCounter, sql, type Tx } from '../db/db.ts'
 
 // The driver counts stored bytes with every commit, for tenants that have this counter.
 const CREATE = sql(
@@ -51,14 +51,14 @@ const RAISE_FLOOR = sql(
     where tenant_id = :tenant_id and quota = :quota`,
 )
 
-const USED = sql<{ quota: string; used: number }>(
+const USED = sql<{ quota: string; used: number; writes: number }>(
   'quotas.used',
-  'select quota, used from quota_usage where tenant_id = :tenant_id',
+  'select quota, used, writes from quota_usage where tenant_id = :tenant_id',
 )
 
-const USED_ONE = sql<{ used: number }>(
+const USED_ONE = sql<StoredCounter>(
   'quotas.used_one',
-  'select used from quota_usage where tenant_id = :tenant_id and quota = :quota',
+  'select used, writes from quota_usage where tenant_id = :tenant_id and quota = :quota',
 )
 
 export function create(tx: Tx, tenant_id: string) {

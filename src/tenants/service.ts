@@ -68,8 +68,8 @@ export async function create(
     ...{ ...input, tenant_id, status: 'active', purge_at: null },
     ...{ storage_bytes_max: null, created_at: tx.now },
   }
-  const counted = { calls: 0, unwritten_bytes: 0 }
-  const quota = await quotas.usage(tx, tenant, counted, { plans, quotas: counts.quotas })
+  const nothing = { calls: 0, storedBytes: () => 0 }
+  const quota = await quotas.usage(tx, tenant, nothing, { plans, quotas: counts.quotas })
   return { tenant, admin_key, signing_secret, quota }
 }
 

@@ -39,7 +39,10 @@ export async function inMemory(
   tenant_id: string,
   now: Millis,
 ): Promise<quotas.InMemory> {
-  return { calls: await calls.used(tenant_id, now), unwritten_bytes: db.unwrittenBytes(tenant_id) }
+  return {
+    calls: await calls.used(tenant_id, now),
+    storedBytes: (counter) => db.storedBytes(tenant_id, counter),
+  }
 }
 
 export async function view(

@@ -15,6 +15,7 @@ import {
   type Params,
   type Reader,
   type Statement,
+  type StoredCounter,
   type Tx,
   turnOf,
   unnamed,
@@ -71,8 +72,8 @@ export class QuietDb implements Db {
     return this.#counted(() => this.db.read(turn, work))
   }
 
-  unwrittenBytes(tenant_id: string): number {
-    return this.db.unwrittenBytes(tenant_id)
+  storedBytes(tenant_id: string, counter: StoredCounter): number {
+    return this.db.storedBytes(tenant_id, counter)
   }
 
   maintain(): Promise<void> {
@@ -157,8 +158,8 @@ class FailingTx implements Tx {
     this.tx.stores(tenant_id, bytes)
   }
 
-  stored(tenant_id: string, told: number): number {
-    return this.tx.stored(tenant_id, told)
+  stored(tenant_id: string, counted: StoredCounter): number {
+    return this.tx.stored(tenant_id, counted)
   }
 
   #mayFail({ name }: Statement<unknown>): void {
