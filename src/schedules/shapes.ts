@@ -21,7 +21,7 @@ export const CallbackUrl = Url(
 export const CallbackPayload = AnyJson(value_bytes_max, 'Any JSON, at most 256 KiB; sent byte for byte.')
 export const FireAt = Time('When it is called; in the past means now.')
 
-export const DlqOnFailure = Type.Boolean({
+const DlqOnFailure = Type.Boolean({
   description: 'Default false. True: after the last failure a dead letter is kept.',
 })
 
