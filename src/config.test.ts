@@ -188,7 +188,7 @@ describe('configuration', () => {
     expect(readConfig({ [name]: ' \t' })).toEqual(defaults)
   })
 
-  test('ignores what is no setting of its own', () => {
+  test('ignores variables that are not settings of the service', () => {
     expect(readConfig({ PATH: '/bin', host: '0.0.0.0', TICKS: 'x', WAYSTATION_PORT: '1' })).toEqual(defaults)
   })
 

@@ -13,6 +13,7 @@ import {
 import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { Bench, cli_command, follow, root } from './support/cli.ts'
+import { quick } from './support/quick.ts'
 import { forEachService } from './support/service.ts'
 
 const bench = new Bench()
@@ -341,24 +342,25 @@ describe('The CLI without a service', () => {
     expect(JSON.parse(as_json.stderr).error).toMatchObject({ code: 'UNREACHABLE', exit_code: 7 })
   })
 
-  test('serves at a terminal until Ctrl-C, which the launcher leaves to the terminal: one signal, one drain', async () => {
-    const command = ['node', join(root, 'cli/waystation.mjs')]
-    const env = { PORT: '0', DATABASE_URL: 'sqlite::memory:', DATA_DIR: bench.folder() }
-    const { child, screen, type } = bench.atTerminal(['--json', 'serve'], env, { command })
-    const port = Number(/address +\S+:(\d+)/.exec(await screen.until('first call'))![1])
-    // A request that is under way holds the drain open, so that a second signal would be seen.
-    const socket = connect(port, '127.0.0.1')
-    await new Promise<void>((resolve) => {
-      const head = 'POST /v1/tenants HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n'
-      socket.write(`${head}content-type: application/json\r\n\r\n{`, () => resolve())
+  if (!quick)
+    test('serves at a terminal until Ctrl-C, which the launcher leaves to the terminal: one signal, one drain', async () => {
+      const command = ['node', join(root, 'cli/waystation.mjs')]
+      const env = { PORT: '0', DATABASE_URL: 'sqlite::memory:', DATA_DIR: bench.folder() }
+      const { child, screen, type } = bench.atTerminal(['--json', 'serve'], env, { command })
+      const port = Number(/address +\S+:(\d+)/.exec(await screen.until('first call'))![1])
+      // A request that is under way holds the drain open, so that a second signal would be seen.
+      const socket = connect(port, '127.0.0.1')
+      await new Promise<void>((resolve) => {
+        const head = 'POST /v1/tenants HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n'
+        socket.write(`${head}content-type: application/json\r\n\r\n{`, () => resolve())
+      })
+      expect((await bench.run(['health', '--url', `http://127.0.0.1:${port}`])).code).toBe(0)
+      type('\x03')
+      await screen.until('"msg":"draining"')
+      expect((await bench.run(['--version'])).code).toBe(0)
+      socket.end('}')
+      expect(await child.exited).toBe(0)
     })
-    expect((await bench.run(['health', '--url', `http://127.0.0.1:${port}`])).code).toBe(0)
-    type('\x03')
-    await screen.until('"msg":"draining"')
-    expect((await bench.run(['--version'])).code).toBe(0)
-    socket.end('}')
-    expect(await child.exited).toBe(0)
-  })
 
   test('ends with 7 when an answer takes longer than --timeout', async () => {
     const sockets = new Set<ReturnType<typeof connect>>()

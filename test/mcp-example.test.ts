@@ -42,7 +42,7 @@ forEachService('MCP as printed', (service) => {
   test('the call that README prints is answered', async () => {
     const { api_key } = await service.signUp()
     await service.ask('PUT', '/v1/kv/state/last-run', { key: api_key, body: { value: { rows: 42 } } })
-    const section = textOf('README.md').split('## The same for a model\n')[1]!
+    const section = textOf('README.md').split('## The same over MCP\n')[1]!
     const [, call] = /```sh\n([\s\S]*?)```/.exec(section)!
     const shell = Bun.spawn(['bash', '-c', call!], {
       env: { PATH: process.env.PATH ?? '', BASE: service.url, AGENT_KEY: api_key },

@@ -1,11 +1,10 @@
-// All tests, in a few processes that share one PostgreSQL. `--quick` leaves out PostgreSQL, the browser, and what kills
-// processes. Everything else goes to `bun test`: folders, files, `-t <name>`, `--update-timings`.
+// All tests, in a few processes that share one PostgreSQL. `--quick` leaves out PostgreSQL, the browser, and the
+// service as a process of its own. Everything else goes to `bun test`: folders, files, `-t <name>`, `--update-timings`.
 
-import { readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { postgres_variable, startSharedCluster } from './support/postgres.ts'
-import { quick_variable } from './support/quick.ts'
+import { quick_variable, quickFiles } from './support/quick.ts'
 
 const root = join(import.meta.dir, '..')
 /** Starts the longest files first. `npm test -- --update-timings` writes it. */
@@ -14,8 +13,6 @@ const timings = 'test/timings.json'
 const processes = Math.min(availableParallelism() + 1, 9)
 /** A guard against an endless wait, not a measure. */
 const test_ms_max = 120_000
-/** What a test file imports that the quick run leaves out: a browser, processes to be killed. */
-const slow = /support\/(chromium|work-process|crash-load)\.ts'/
 
 const args = process.argv.slice(2)
 const quick = args.includes('--quick')
@@ -28,7 +25,7 @@ const child = Bun.spawn(
     // The files of a process share its globals, as they do without --parallel.
     ...[`--parallel=${processes}`, '--no-isolate'],
     ...asked,
-    ...(quick && asked.length === 0 ? quickFiles() : []),
+    ...(quick && asked.length === 0 ? quickFiles().map((file) => `./${file}`) : []),
   ],
   {
     cwd: root,
@@ -44,14 +41,3 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => ch
 const status = await child.exited
 await cluster?.stop()
 process.exit(status)
-
-function quickFiles(): string[] {
-  return ['src', 'test', 'sdk', 'cli', 'mcp']
-    .flatMap((folder) =>
-      readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) =>
-        join(folder, name),
-      ),
-    )
-    .filter((file) => file.endsWith('.test.ts') && !slow.test(readFileSync(join(root, file), 'utf8')))
-    .map((file) => `./${file}`)
-}

@@ -7,6 +7,7 @@ import '../src/app.ts'
 import type { Feature } from '../src/contract/feature.ts'
 import { type Statement, statements } from '../src/db/db.ts'
 import { features, migrations } from '../src/features.ts'
+import { quickFiles } from './support/quick.ts'
 import { code, codeOf, files, source, textOf, textsIn, wordsOf } from './support/source.ts'
 
 /** The nouns of the API, and what they use, each a folder with a feature.ts. */
@@ -565,6 +566,21 @@ describe('a file', () => {
     expect(files.filter((file) => isText(file) && home.test(textOf(file)))).toEqual([])
     expect(files.filter((file) => isText(file) && registry.test(textOf(file)))).toEqual([])
     expect(Object.keys(JSON.parse(textOf('package-lock.json')).packages).length).toBeGreaterThan(10)
+  })
+})
+
+describe('the run of the tests', () => {
+  test('has timings of files that are there', () => {
+    const timed = Object.keys((JSON.parse(textOf('test/timings.json')) as { files: object }).files)
+    expect(timed.filter((file) => !files.includes(file))).toEqual([])
+  })
+
+  test('leaves out of the quick run what starts a browser or a service, and names only files that are there', () => {
+    const found = quickFiles()
+    expect(found).toContain('src/jobs/concurrency.test.ts')
+    for (const file of ['work-nodes', 'work-crash', 'crash', 'console-pages', 'cli-binary']) {
+      expect(found).not.toContain(`test/${file}.test.ts`)
+    }
   })
 })
 

@@ -3,7 +3,8 @@
 
 import { describe, expect, test } from 'bun:test'
 import { iso } from '../src/base/clock.ts'
-import { ask, halfDone, Mortal, seededRandom, signUpAt } from './support/job-process.ts'
+import { ask, halfDone, Mortal, signUpAt } from './support/job-process.ts'
+import { seededRandom } from './support/random.ts'
 import type { Received } from './support/receiver.ts'
 
 /** Longer than a lease, and than the wait for any retry. */

@@ -130,7 +130,7 @@ describe('a document', () => {
     ['no-break space in front', '\u00a0{"a":1}'],
     ['form feed at the end', '{"a":1}\f'],
     ['word', 'hello'],
-  ])('is no JSON: %s', (_, text) => {
+  ])('is not JSON: %s', (_, text) => {
     expect(isJson(text)).toBe(false)
     expect(scanObject(text)).toEqual({ ok: false, why: 'syntax' })
   })

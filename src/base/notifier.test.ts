@@ -15,7 +15,7 @@ async function isDone({ notified }: Waiting): Promise<boolean> {
   return done
 }
 
-test('who waits is let go when its key is notified of, and nobody else is', async () => {
+test('a notification of a key ends the waits for that key and no others', async () => {
   const notifier = new Notifier()
   const [first, second, other] = [
     notifier.wait('a', 60_000),
@@ -31,7 +31,7 @@ test('who waits is let go when its key is notified of, and nobody else is', asyn
   expect(await isDone(other)).toBe(true)
 })
 
-test('what is notified before somebody waits lets nobody go', async () => {
+test('a notification that comes before a wait does not end it', async () => {
   const notifier = new Notifier()
   notifier.notify('a')
   const waiting = notifier.wait('a', 60_000)
@@ -39,7 +39,7 @@ test('what is notified before somebody waits lets nobody go', async () => {
   notifier.drain()
 })
 
-test('a key can be waited for again after it was notified of', async () => {
+test('a key can be waited for again after a notification', async () => {
   const notifier = new Notifier()
   for (let round = 0; round < 3; round++) {
     const waiting = notifier.wait('a', 60_000)
@@ -63,7 +63,7 @@ test('who waits is let go when its time is over, not a millisecond earlier', asy
   expect(await isDone(longer)).toBe(true)
 })
 
-test('nothing is left to run once everybody was notified', () => {
+test('no timer is left once all waits have ended', () => {
   jest.useFakeTimers()
   const notifier = new Notifier()
   for (let i = 0; i < 10; i++) notifier.wait(`key ${i % 2}`, 60_000)

@@ -266,7 +266,7 @@ describe('the address classifier', () => {
     'fe80::1%eth0',
     '2606::1%1',
     '::g',
-  ])('%p from a resolver is no address', (text) => {
+  ])('%p from a resolver is not an address', (text) => {
     expect(parseAddress(text)).toBeNull()
   })
 })

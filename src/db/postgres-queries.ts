@@ -12,7 +12,7 @@ export interface Runner {
   unsafe(text: string, values: unknown[]): PromiseLike<unknown>
 }
 
-/** Options of every statement. */
+/** The listener that every statement calls with its name, and the count of the server's answers. */
 export interface Traffic {
   listener: ((name: string) => void) | null
   /** The number of answers of the server. */

@@ -569,7 +569,7 @@ describe('opening', () => {
     expect(existsSync(nested)).toBe(true)
   })
 
-  test('a file that is no database is refused and left as it was', () => {
+  test('a file that is not a database is refused and left as it was', () => {
     const text = 'This is no database. '.repeat(100)
     writeFileSync(path, text)
     expect(() => open()).toThrow(new Error(`${path} is not a SQLite database, or its first page is damaged`))

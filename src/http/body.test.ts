@@ -150,7 +150,7 @@ describe('A body', () => {
     ])
   })
 
-  test.each(['[]', '"x"', '1', 'true'])('%s is no object', async (text) => {
+  test.each(['[]', '"x"', '1', 'true'])('%s is not an object', async (text) => {
     expect(await refusal(() => readOptional(`{"object": ${text}}`))).toEqual(['VALIDATION_FAILED', '/object'])
   })
 
@@ -168,7 +168,7 @@ describe('A body', () => {
   })
 
   test.each(['{"label": "a\\u0000b"}', '{"label": "\\ud800"}', '{"label": "\\udc00\\ud800"}'])(
-    '%s is no plain text',
+    '%s is not plain text',
     async (text) => {
       expect(await refusal(() => readOptional(text))).toEqual(['VALIDATION_FAILED', '/label'])
     },

@@ -177,7 +177,7 @@ forEachService(
 )
 
 forEachService(
-  'X-Forwarded-For from a peer that is no trusted proxy',
+  'X-Forwarded-For from a peer that is not a trusted proxy',
   (service) => {
     test('is not believed: the peer itself is limited', async () => {
       const signUp = (address: string) =>

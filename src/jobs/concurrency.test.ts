@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { kindOf } from '../../test/support/job-bench.ts'
-import { seededRandom } from '../../test/support/job-process.ts'
+import { seededRandom } from '../../test/support/random.ts'
 import { ConcurrencyLimiter, destination_max, type Lane, lane_max, node_max, reserve } from './concurrency.ts'
 import { isLast } from './kind.ts'
 import { type Ended, node_prefetch_max, prefetch_max, quick_ms } from './prefetch.ts'
@@ -63,7 +63,7 @@ describe('slow start', () => {
     expect(places).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 12, 12, 12, 12, 12, 12, 12, 12])
   })
 
-  test('doubles with each answer of all', () => {
+  test('doubles when each attempt in flight is answered', () => {
     const limiter = new ConcurrencyLimiter()
     const rounds = []
     for (let round = 0; round < 6; round++) {

@@ -201,7 +201,7 @@ onPostgres('On PostgreSQL no deadlock comes of', () => {
     expect(counts()).toEqual({ 'jobs.complete': 1, 'jobs.lease': 1, 'jobs.log_attempt': 1 })
   })
 
-  test.each(late)('a lease again of a %s, and the late result of the one before', async (...row) => {
+  test.each(late)('a new lease of a %s, and the late result of the lease before it', async (...row) => {
     const [kind, make, settle] = row
     const caller = await bench.tenant()
     const { id } = await make(caller)

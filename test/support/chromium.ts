@@ -13,6 +13,7 @@ import {
   chromium,
   type Page,
 } from 'playwright-core'
+import { notInQuickRun } from './quick.ts'
 
 export interface VisitOptions extends BrowserContextOptions {
   /** What the console or the policy may say all the same, such as the 401 that a test provokes. */
@@ -61,6 +62,7 @@ const launch_ms_max = 60_000
 const patience_ms = 15_000
 
 async function launch(): Promise<Browser> {
+  notInQuickRun('browser')
   const folder = await unpacked()
   return chromium.launch({
     executablePath: join(folder, 'chromium'),

@@ -40,17 +40,6 @@ export async function ask<T>(
   return (text === '' ? null : JSON.parse(text)) as T
 }
 
-/** The same numbers from 0 to 1 for the same seed: mulberry32. */
-export function seededRandom(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let t = Math.imul(state ^ (state >>> 15), 1 | state)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
-  }
-}
-
 export class Mortal {
   #server: ServerProcess | null = null
   readonly #folder = mkdtempSync(join(tmpdir(), 'waystation-crash-'))

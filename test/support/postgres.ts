@@ -10,6 +10,7 @@ import { migrate } from '../../src/db/migrate.ts'
 import { openPostgres } from '../../src/db/postgres.ts'
 import { migrations } from '../../src/features.ts'
 import { databaseFolder } from './folders.ts'
+import { notInQuickRun } from './quick.ts'
 
 const connections_max = 500
 
@@ -22,6 +23,7 @@ export interface Cluster {
 
 /** A cluster of its own, for tests that break it. `flags` go to the server, e.g. `['-c', 'fsync=off']`. */
 export async function startCluster(flags: string[] = []): Promise<Cluster> {
+  notInQuickRun('PostgreSQL')
   const data_dir = databaseFolder()
   chmodSync(data_dir, 0o711) // as root, the server runs as another user and must get in
   const port = await freePort()

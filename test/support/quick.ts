@@ -1,4 +1,44 @@
-// `npm run test:quick`: SQLite, no browser, nothing killed.
+// `npm run test:quick`: SQLite alone, no browser, no service as a process of its own.
+
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 
 export const quick_variable = 'WAYSTATION_TEST_QUICK'
 export const quick = process.env[quick_variable] === '1'
+
+const root = join(import.meta.dir, '../..')
+const support = 'test/support'
+
+/** A test file that imports one of these is not in the quick run: they start a browser or a service. */
+const slow_support = ['chromium.ts', 'server-process.ts', 'job-process.ts', 'crash-load.ts']
+
+/** These start the service by themselves. */
+const slow_files = ['src/main.test.ts', 'test/cli-package.test.ts', 'test/cli-binary.test.ts']
+
+/** The test files of the quick run. Throws for a name above that is not a file. */
+export function quickFiles(): string[] {
+  const named = [...slow_support.map((name) => `${support}/${name}`), ...slow_files]
+  const gone = named.filter((file) => !existsSync(join(root, file)))
+  if (gone.length > 0) throw new Error(`The quick run leaves out what is not there: ${gone.join(', ')}`)
+  return testFiles().filter((file) => !slow_files.includes(file) && !importsSlow(file))
+}
+
+function testFiles(): string[] {
+  return ['src', 'test', 'sdk', 'cli', 'mcp']
+    .flatMap((folder) =>
+      readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) =>
+        join(folder, name),
+      ),
+    )
+    .filter((file) => file.endsWith('.test.ts'))
+}
+
+function importsSlow(file: string): boolean {
+  const text = readFileSync(join(root, file), 'utf8')
+  return slow_support.some((name) => text.includes(`support/${name}'`))
+}
+
+/** Throws in the quick run: before a thing is started that it leaves out. */
+export function notInQuickRun(thing: string): void {
+  if (quick) throw new Error(`The quick run starts no ${thing}: its filter is in ${support}/quick.ts`)
+}

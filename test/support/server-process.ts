@@ -1,6 +1,7 @@
 // The service as its own process, as an operator runs it: for tests of its start, and of its sudden end.
 
 import { join } from 'node:path'
+import { notInQuickRun } from './quick.ts'
 
 const root = join(import.meta.dir, '..', '..')
 
@@ -25,6 +26,7 @@ export interface RefusedStart {
 type Environment = Record<string, string>
 
 function spawn(environment: Environment, command: string[]) {
+  notInQuickRun('service as a process')
   return Bun.spawn(command, {
     cwd: root,
     // Settings of the user who runs the tests must not reach it.
