@@ -124,7 +124,7 @@ export type QuotaObject = Record<string, { used: number; limit: number | null }>
 
 const no_counter: StoredCounter = { used: 0, writes: 0 }
 
-/** What this node has counted of a tenant in memory. */
+/** Counts of a tenant that this node has only in memory. */
 export interface InMemory {
   calls: number
   /** The bytes stored, given the counter as it was just read. */
