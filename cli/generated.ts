@@ -520,7 +520,7 @@ export const generated: readonly GeneratedCommand[] = [
       {
         sets: 'lock_token',
         flag: '--token <lock_token>',
-        about: 'what the claim answered: only that lock counts',
+        about: 'the token that the claim answered: only that lock counts',
       },
     ],
     call: ({ dlq }, { id, ...sent }) => dlq.extend(id, sent),
@@ -535,7 +535,7 @@ export const generated: readonly GeneratedCommand[] = [
       {
         sets: 'lock_token',
         flag: '--token <lock_token>',
-        about: 'what the claim answered: only that lock counts',
+        about: 'the token that the claim answered: only that lock counts',
       },
     ],
     call: ({ dlq }, { id, ...sent }) => dlq.fail(id, sent),
@@ -550,7 +550,7 @@ export const generated: readonly GeneratedCommand[] = [
       {
         sets: 'lock_token',
         flag: '--token <lock_token>',
-        about: 'what the claim answered: only that lock counts',
+        about: 'the token that the claim answered: only that lock counts',
       },
     ],
     call: ({ dlq }, { id, ...sent }) => dlq.release(id, sent),
@@ -565,7 +565,7 @@ export const generated: readonly GeneratedCommand[] = [
       {
         sets: 'lock_token',
         flag: '--token <lock_token>',
-        about: 'what the claim answered: only that lock counts',
+        about: 'the token that the claim answered: only that lock counts',
       },
     ],
     call: ({ dlq }, { id, ...sent }) => dlq.resolve(id, sent),

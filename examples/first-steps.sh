@@ -226,7 +226,7 @@ dead_letters() {
   has '"status":"archived"'
   call 'nobody holds it any more' 409 POST "/v1/dlq/$letter/release" "${agent[@]}"
   has INVALID_STATE
-  call 'it was mended after all' 200 POST "/v1/dlq/$letter/resolve" "${agent[@]}"
+  call 'it was resolved after all' 200 POST "/v1/dlq/$letter/resolve" "${agent[@]}"
   has '"status":"resolved"'
   call 'remove it for good' 204 DELETE "/v1/dlq/$letter" "${agent[@]}"
   call 'it is gone' 404 GET "/v1/dlq/$letter" "${agent[@]}"

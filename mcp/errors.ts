@@ -38,7 +38,7 @@ export const own_next_steps: Readonly<Record<string, string>> = {
     'It may or may not have happened. Repeat the call with the same idempotency_key if you gave one; otherwise read the current state first.',
 }
 
-const local_next_steps: Readonly<Record<string, string>> = {
+export const local_next_steps: Readonly<Record<string, string>> = {
   UNREACHABLE:
     'It may or may not have happened. Wait a moment and look, or repeat with the same idempotency_key if you gave one. If the service stays away, tell your operator.',
   UNEXPECTED_ANSWER: `The address of the service may be wrong, or a proxy is in the way. ${ask_operator}`,

@@ -125,7 +125,7 @@ export const tools: readonly Tool[] = [
     name: 'dlq_claim',
     title: 'Claim a dead letter',
     description:
-      'Take the lock on a dead letter to work on it: the one with this id, or without id the oldest that waits. item is null when none waits. Keep id and lock_token, do the work within lock_seconds (300 unless you say more), then call dlq_resolve when it is done, dlq_release for another try later, or dlq_fail to give it up.',
+      'Lock a dead letter to work on it: the one with this id, or without id the oldest that waits. item is null when none waits. Keep id and lock_token, do the work within lock_seconds (300 unless you say more), then call dlq_resolve when it is done, dlq_release for another try later, or dlq_fail to give it up.',
     operation: 'claimItem',
     without: { argument: 'id', operation: 'claimOldestItem' },
     item: true,

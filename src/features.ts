@@ -5,7 +5,7 @@ import { approvalKeys } from './approval-keys/feature.ts'
 import { audit } from './audit/feature.ts'
 import { checkpoints } from './checkpoints/feature.ts'
 import type { NamedRoute } from './contract/feature.ts'
-import { type Counters, type Feature, inOrder } from './contract/feature.ts'
+import { countersOf, type Feature, inOrder } from './contract/feature.ts'
 import { credentials } from './credentials/feature.ts'
 import { recounted } from './db/recount.ts'
 import { dlq } from './dlq/feature.ts'
@@ -32,10 +32,14 @@ const nouns: readonly Feature[] = [
 export const counted_quotas = nouns.flatMap((feature) => feature.quotas ?? [])
 const tenants = tenantsFeature(counted_quotas)
 
+const usage = usageFeature(usageGroups([tenants, ...nouns]))
+const before_maintenance = [secrets, tenants, credentials, quotas, usage, ...nouns]
+const after_maintenance = [health, idempotency, jobs]
+
 /** Those whose rows are pointed to come first: tables are made in this order, and purged in the opposite one. */
 export const features = inOrder([
-  ...[secrets, tenants, credentials, quotas, usageFeature(usageGroups([tenants, ...nouns])), ...nouns],
-  ...[maintenanceFeature(countersOf([...nouns, idempotency])), health, idempotency, jobs],
+  ...before_maintenance,
+  ...[maintenanceFeature(countersOf([...before_maintenance, ...after_maintenance])), ...after_maintenance],
 ])
 
 /** With the name under which their calls are counted. */
@@ -54,17 +58,4 @@ export const default_plans = defaultPlans(plan_limits)
 
 function usageGroups(list: readonly Feature[]): string[] {
   return [...new Set(list.flatMap((feature) => feature.usage ?? []))]
-}
-
-/** Those of jobs first, then those of sweeps by the name of their group. */
-function countersOf(list: readonly Feature[]): Counters {
-  const swept = list.flatMap(({ sweep }) => Object.entries(sweep?.counters ?? {}))
-  const counters: Record<string, string[]> = {}
-  for (const [group, names] of [
-    ...list.flatMap((feature) => Object.entries(feature.counters ?? {})),
-    ...swept.toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)),
-  ]) {
-    counters[group] = [...(counters[group] ?? []), ...names]
-  }
-  return counters
 }

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
-import { local_errors, nextStep, own_next_steps } from '../mcp/errors.ts'
+import { local_errors, local_next_steps, nextStep, own_next_steps } from '../mcp/errors.ts'
 import { ready_tools } from '../mcp/server.ts'
 import { tools_max } from '../mcp/tools.ts'
 import openapi from '../openapi.json' with { type: 'json' }
@@ -145,13 +145,17 @@ test('every call that creates takes an idempotency_key', () => {
   expect(creating.filter(({ places }) => !places.has('idempotency_key'))).toEqual([])
 })
 
-test('there is a next step of its own for every code that may be answered', () => {
-  const codes = asked.flatMap(({ responses }) =>
-    Object.entries(responses).flatMap(([status, { description }]) =>
-      status < '400' ? [] : (description.match(/[A-Z][A-Z_]{4,}/g) ?? []),
-    ),
+const answered_without_operation = ['ROUTE_NOT_FOUND', 'METHOD_NOT_ALLOWED']
+
+function codesOf(responses: Operation['responses']): string[] {
+  return Object.entries(responses).flatMap(([status, { description }]) =>
+    status < '400' ? [] : (description.match(/[A-Z][A-Z_]{4,}/g) ?? []),
   )
-  const elsewhere = ['ROUTE_NOT_FOUND', 'METHOD_NOT_ALLOWED', ...Object.keys(local_errors)]
+}
+
+test('there is a next step of its own for every code that may be answered', () => {
+  const codes = asked.flatMap(({ responses }) => codesOf(responses))
+  const elsewhere = [...answered_without_operation, ...Object.keys(local_errors)]
   const errors = openapi['x-errors']
   const for_any_other = nextStep(errors, 'NO_SUCH_CODE')
   for (const code of new Set([...codes, ...elsewhere])) {
@@ -161,6 +165,15 @@ test('there is a next step of its own for every code that may be answered', () =
   }
   const known: string[] = openapi.components.schemas.Error.properties.error.properties.code.enum
   expect(Object.keys(errors)).toEqual(known)
+})
+
+test('there is a next step for no code that may not be answered', () => {
+  const answered = [...operations.values()].flatMap(({ responses }) => codesOf(responses))
+  const codes = new Set([...answered, ...answered_without_operation])
+  expect(Object.keys(openapi['x-errors']).toSorted()).toEqual([...codes].toSorted())
+  expect(Object.keys(local_next_steps)).toEqual(Object.keys(local_errors))
+  const by_tools = asked.flatMap(({ responses }) => codesOf(responses))
+  expect(Object.keys(own_next_steps).filter((code) => !by_tools.includes(code))).toEqual([])
 })
 
 test('next steps speak of tools: no header is named, and every code with words of its own is in x-errors', () => {

@@ -143,7 +143,7 @@ const of_worker = [
   // What came of an attempt, when that is known before the answer has arrived.
   'jobs.log_attempt',
   'jobs.retry',
-  'checkpoints.called',
+  'checkpoints.record_callback',
 ]
 
 function ofTheRequest(all: string[], operation: string): string[] {

@@ -369,8 +369,8 @@ export class Checkpoints extends Resource {
   }
 
   /**
-   * Read a checkpoint, or wait until it is settled. With `wait`, in seconds, the answer comes once it is
-   * settled, and by then in any case. Throws CHECKPOINT_NOT_FOUND.
+   * Read a checkpoint, or wait until it is settled. With `wait`, the answer comes when the checkpoint is
+   * settled, or after that many seconds. Throws CHECKPOINT_NOT_FOUND.
    */
   get(id: string, given: Query<'getCheckpoint'> = {}): Promise<Checkpoint> {
     const [query, options] = split(given)
@@ -403,8 +403,8 @@ export class Checkpoints extends Resource {
 
 export class Approvals extends Resource {
   /**
-   * Read what an approval key is to decide, or wait until it is settled. With `wait`, in seconds, the
-   * answer comes once it is settled, and by then in any case. Throws CHECKPOINT_NOT_FOUND.
+   * Read a checkpoint with an approval key, or wait until it is settled. With `wait`, the answer comes
+   * when the checkpoint is settled, or after that many seconds. Throws CHECKPOINT_NOT_FOUND.
    */
   get(checkpoint_id: string, given: Query<'getApproval'> = {}): Promise<Approval> {
     const [query, options] = split(given)

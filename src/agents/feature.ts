@@ -1,4 +1,5 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
+import { errors } from './errors.ts'
 import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
 import { purge } from './service.ts'
@@ -6,6 +7,7 @@ import { purge } from './service.ts'
 export const agents: Feature = {
   name: 'agents',
   routes: routesOf(routes),
+  errors,
   usage: 'agents',
   quotas: [{ name: 'agents', defaults: { free: 25, builder: 100, pro: 500, enterprise: null } }],
   migrations: [{ name: 'agents/0001', text: schema }],

@@ -12,6 +12,9 @@ import { JobWorker } from '../jobs/worker.ts'
 import { Maintenance } from '../maintenance/tick.ts'
 import * as tenants from '../tenants/service.ts'
 
+/** A fault of the code, at which tests fail. */
+export const undeclared_message = 'a counter was raised that no feature declares'
+
 export interface Background {
   db: Db
   log: Log
@@ -44,13 +47,14 @@ export function workersOf({ log, ...given }: Background, dependencies: Dependenc
   const timer = new JobTimer({
     ...background,
     worker,
-    pauseStep: (after_tenant_id) => tenants.pauseStep(db, after_tenant_id),
+    pauseOrResumeStep: (after_tenant_id) => tenants.pauseOrResumeStep(db, after_tenant_id),
   })
   const maintenance = new Maintenance({
     ...background,
     worker,
     timer,
     features,
+    onUndeclared: (counter) => log.error({ counter }, undeclared_message),
     onPurged: (tenant_id) => log.info({ tenant_id }, 'tenant purged'),
   })
   return { worker, timer, maintenance }

@@ -2,7 +2,7 @@
 
 import { declareErrors } from '../base/errors.ts'
 
-const rows = declareErrors({
+export const errors = declareErrors({
   APPROVAL_KEY_NOT_FOUND: {
     status: 404,
     message: 'There is no such approval key.',
@@ -12,7 +12,7 @@ const rows = declareErrors({
   },
 })
 
-type Rows = typeof rows
+type Rows = typeof errors
 declare module '../base/errors.ts' {
   interface ErrorRows extends Rows {}
 }

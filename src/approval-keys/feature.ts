@@ -1,4 +1,5 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
+import { errors } from './errors.ts'
 import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
 import { purge } from './service.ts'
@@ -6,6 +7,7 @@ import { purge } from './service.ts'
 export const approvalKeys: Feature = {
   name: 'approval-keys',
   routes: routesOf(routes),
+  errors,
   usage: 'approval_keys',
   migrations: [{ name: 'approval-keys/0001', text: schema }],
   stored: [{ table: 'approval_keys', key: [['approval_key_id', '']], texts: ['label'] }],

@@ -1,4 +1,5 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
+import { errors } from './errors.ts'
 import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
 import { purge } from './service.ts'
@@ -6,6 +7,7 @@ import { purge } from './service.ts'
 export const audit: Feature = {
   name: 'audit',
   routes: routesOf(routes),
+  errors,
   usage: 'audit',
   migrations: [{ name: 'audit/0001', text: schema }],
   stored: [

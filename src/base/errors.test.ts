@@ -110,6 +110,13 @@ describe('an error', () => {
     expect(() => declareErrors(again)).toThrow('the error DLQ_NOT_FOUND is declared twice')
   })
 
+  test('of a code that is declared nowhere is a fault of the code, which it names', () => {
+    for (const code of ['NO_SUCH_CODE', 'toString'])
+      expect(() => new ApiError(code as ErrorCode)).toThrow(
+        new Error(`no feature declares the error ${code}`),
+      )
+  })
+
   test('stands in the list of codes, by status and then by name', () => {
     expect(errorCodes().toSorted()).toEqual(codes.toSorted())
     const statuses = errorCodes().map((code) => errors[code].status)

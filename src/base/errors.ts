@@ -62,6 +62,7 @@ export class ApiError extends Error {
     readonly code: ErrorCode,
     options: ErrorOptions = {},
   ) {
+    if (!Object.hasOwn(errors, code)) throw new Error(`no feature declares the error ${code}`)
     const { message, status, precondition_status } = errors[code]
     super(message)
     this.status = options.precondition ? (precondition_status ?? status) : status

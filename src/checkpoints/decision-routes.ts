@@ -6,7 +6,7 @@ import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
 import { Text } from '../contract/schemas.ts'
 import * as checkpoints from './service.ts'
-import { Approval, approvalOf, Checkpoint, checkpointOf, id, settled, tag, Wait } from './shapes.ts'
+import { Approval, approvalOf, Checkpoint, checkpointOf, id, readWhenSettled, tag, Wait } from './shapes.ts'
 
 const example = 'chk_01m7yjrz37hxnv52px0106nehd'
 const reason_characters_max = limit(
@@ -25,8 +25,8 @@ export const getApproval = route({
   method: 'GET',
   path: '/v1/approvals/:checkpoint_id',
   tag,
-  summary: 'Read what an approval key is to decide, or wait until it is settled',
-  description: 'With `wait`, in seconds, the answer comes once it is settled, and by then in any case.',
+  summary: 'Read a checkpoint with an approval key, or wait until it is settled',
+  description: 'With `wait`, the answer comes when the checkpoint is settled, or after that many seconds.',
   sdk: { name: 'approvals.get' },
   cli: { usage: 'approval <checkpoint_id>', about: 'Show what is to be decided, with an approval key' },
   auth: ['approval'],
@@ -36,7 +36,7 @@ export const getApproval = route({
   errors: ['CHECKPOINT_NOT_FOUND'],
   async handle(context, { params, query }) {
     const look = () => checkpoints.readFor(context.db, context.caller, params.checkpoint_id)
-    return approvalOf(await settled(context, params.checkpoint_id, query.wait, look))
+    return approvalOf(await readWhenSettled(context, params.checkpoint_id, query.wait, look))
   },
 })
 

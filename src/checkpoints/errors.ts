@@ -2,7 +2,7 @@
 
 import { declareErrors } from '../base/errors.ts'
 
-const rows = declareErrors({
+export const errors = declareErrors({
   CHECKPOINT_NOT_FOUND: {
     status: 404,
     message: 'There is no such checkpoint.',
@@ -12,14 +12,14 @@ const rows = declareErrors({
   },
   CHECKPOINT_ALREADY_RESOLVED: {
     status: 409,
-    message: 'This checkpoint has been decided already.',
+    message: 'This checkpoint is already resolved.',
     when: 'The [checkpoint](checkpoints.md) was approved, rejected or cancelled, or timed out before; `details.status` says which. The first decision stands.',
     next: 'Read the checkpoint to see who decided what, and act on that.',
     exit: 'conflict',
   },
 })
 
-type Rows = typeof rows
+type Rows = typeof errors
 declare module '../base/errors.ts' {
   interface ErrorRows extends Rows {}
 }

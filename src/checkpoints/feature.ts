@@ -1,5 +1,6 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
 import * as decisions from './decision-routes.ts'
+import { errors } from './errors.ts'
 import { callback_job, timeout_job } from './jobs.ts'
 import * as lists from './list-routes.ts'
 import * as routes from './routes.ts'
@@ -9,6 +10,7 @@ import { purge } from './service.ts'
 export const checkpoints: Feature = {
   name: 'checkpoints',
   routes: routesOf({ ...routes, ...decisions, ...lists }),
+  errors,
   usage: 'checkpoints',
   migrations: [{ name: 'checkpoints/0001', text: schema }],
   stored: [

@@ -49,7 +49,7 @@ export const callback_job: SendingKind = {
   message: (context, job) =>
     tenants.signedCallback(context, job, async () => {
       const checkpoint = await store.find(context.db, job.tenant_id, job.source_id)
-      return checkpoint && decisionOf(checkpoint)
+      return checkpoint && decisionCallbackOf(checkpoint)
     }),
   async settle(tx, dependencies, job, result) {
     const { tenant_id, source_id: id } = job
@@ -57,11 +57,11 @@ export const callback_job: SendingKind = {
     const ended = await jobs.endAttempt(tx, dependencies.jobs, callback_job, job, result)
     if (ended === 'lost') return null
     if (ended === 'retrying') {
-      await store.called(tx, tenant_id, id, { callback_status: 'pending', ...tried })
+      await store.recordCallback(tx, tenant_id, id, { callback_status: 'pending', ...tried })
       return null
     }
     const callback_status = result.ok ? 'delivered' : 'failed'
-    const called = await store.called(tx, tenant_id, id, { callback_status, ...tried })
+    const called = await store.recordCallback(tx, tenant_id, id, { callback_status, ...tried })
     if (!result.ok && called) {
       await deadLetter(tx, tenant_id, called, `the callback of checkpoint ${id} failed: ${tried.last_error}`)
     }
@@ -70,7 +70,7 @@ export const callback_job: SendingKind = {
 }
 
 /** The same bytes on every attempt. */
-function decisionOf(checkpoint: CheckpointRow) {
+function decisionCallbackOf(checkpoint: CheckpointRow) {
   const type = `checkpoint.${checkpoint.status}`
   const resolved_at = iso(checkpoint.resolved_at!)
   const data = {

@@ -9,7 +9,7 @@ import { route } from '../contract/route.ts'
 import { AnyJson, kib, label_characters_max, Text, Time, Url, value_bytes_max } from '../contract/schemas.ts'
 import { expiryOf, timeout_actions, timeout_seconds_max, timeout_seconds_min } from './checkpoint.ts'
 import * as checkpoints from './service.ts'
-import { Checkpoint, checkpointOf, id, settled, tag, Wait } from './shapes.ts'
+import { Checkpoint, checkpointOf, id, readWhenSettled, tag, Wait } from './shapes.ts'
 
 const prompt_bytes_max = limit(
   'checkpoints.prompt_bytes',
@@ -88,7 +88,7 @@ export const getCheckpoint = route({
   path: '/v1/checkpoints/:id',
   tag,
   summary: 'Read a checkpoint, or wait until it is settled',
-  description: 'With `wait`, in seconds, the answer comes once it is settled, and by then in any case.',
+  description: 'With `wait`, the answer comes when the checkpoint is settled, or after that many seconds.',
   sdk: { name: 'checkpoints.get' },
   cli: { usage: 'checkpoint get <id>', about: 'Read a checkpoint' },
   auth: ['agent', 'admin'],
@@ -99,7 +99,7 @@ export const getCheckpoint = route({
   async handle(context, { params, query }) {
     const { tenant_id } = context.caller
     const look = () => checkpoints.read(context.db, tenant_id, params.id)
-    return checkpointOf(await settled(context, params.id, query.wait, look))
+    return checkpointOf(await readWhenSettled(context, params.id, query.wait, look))
   },
 })
 

@@ -64,7 +64,7 @@ export const Wait = Type.Optional(
   }),
 )
 
-export function settled(
+export function readWhenSettled(
   context: Context<TenantFacts>,
   id: string,
   wait_seconds: number | undefined,

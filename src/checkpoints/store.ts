@@ -43,8 +43,8 @@ const CANCEL = sql<CheckpointRow>(
    returning ${columns}`,
 )
 
-const CALLED = sql<CheckpointRow>(
-  'checkpoints.called',
+const RECORD_CALLBACK = sql<CheckpointRow>(
+  'checkpoints.record_callback',
   `update checkpoints
       set callback_status = :callback_status, callback_attempts = :attempts, callback_last_error = :last_error,
           updated_at = :now
@@ -133,14 +133,14 @@ export function cancel(tx: Tx, tenant_id: string, id: string, agent_id: string) 
   return tx.one(CANCEL, { tenant_id, id, agent_id, resolved_by: `agent:${agent_id}`, now: tx.now })
 }
 
-interface Called {
+interface CallbackProgress {
   callback_status: 'pending' | 'delivered' | 'failed'
   attempts: number
   last_error: string | null
 }
 
-export function called(tx: Tx, tenant_id: string, id: string, called: Called) {
-  return tx.one(CALLED, { tenant_id, id, ...called, now: tx.now })
+export function recordCallback(tx: Tx, tenant_id: string, id: string, progress: CallbackProgress) {
+  return tx.one(RECORD_CALLBACK, { tenant_id, id, ...progress, now: tx.now })
 }
 
 /** Removes rows of a tenant that is being purged; returns how many. */

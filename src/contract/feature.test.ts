@@ -1,7 +1,11 @@
 import { describe, expect, test } from 'bun:test'
+import { dirname, join } from 'node:path'
+import { shared_rows } from '../base/error-rows.ts'
+import { errorCodes } from '../base/errors.ts'
 import { features, plan_limits, routes } from '../features.ts'
-import { type Feature, inOrder, routesOf } from './feature.ts'
+import { countersOf, type Feature, inOrder, routesOf } from './feature.ts'
 
+const src = join(import.meta.dir, '..')
 const named = (name: string, ...points_to: string[]): Feature => ({ name, points_to })
 const orderOf = (list: readonly Feature[]) => inOrder(list).map(({ name }) => name)
 
@@ -61,6 +65,18 @@ describe('the list of features', () => {
     }
   })
 
+  test('has the rows of every errors.ts, each in the feature of its folder', async () => {
+    const folders = [...new Bun.Glob('*/errors.ts').scanSync(src)].map(dirname)
+    const declaring = folders.filter((folder) => folder !== 'base' && folder !== 'db')
+    expect(declaring.length).toBeGreaterThanOrEqual(9)
+    const having = features.filter((feature) => feature.errors)
+    expect(having.map(({ name }) => name).toSorted()).toEqual(declaring.toSorted())
+    for (const { name, errors } of having)
+      expect(errors).toBe((await import(join(src, name, 'errors.ts'))).errors)
+    const codes = [shared_rows, ...having.map(({ errors }) => errors!)].flatMap(Object.keys)
+    expect(codes.toSorted()).toEqual([...errorCodes()].toSorted())
+  })
+
   test('has tables and texts of stored bytes that are there', () => {
     for (const feature of features) {
       const tables = new Map(tablesOf(feature).map(([, table, columns]) => [table!, columns!]))
@@ -72,6 +88,32 @@ describe('the list of features', () => {
         expect([feature.name, table, missing]).toEqual([feature.name, table, []])
       }
     }
+  })
+})
+
+describe('the counters of features', () => {
+  test('are those of jobs first, then those of sweeps by group; those of one group stand together', () => {
+    const run = async () => ({ more: false })
+    const list: Feature[] = [
+      { name: 'locks', counters: { locks: ['due'] }, sweep: { counters: { locks: ['released'] }, run } },
+      { name: 'notes', sweep: { counters: { expired: ['notes'] }, run } },
+      { name: 'pages', counters: { pages: ['sent'] }, sweep: { counters: { expired: ['pages'] }, run } },
+      { name: 'plain', sweep: { run } },
+    ]
+    const counters = countersOf(list)
+    expect(counters).toEqual({ locks: ['due', 'released'], pages: ['sent'], expired: ['notes', 'pages'] })
+    expect(Object.keys(counters)).toEqual(['locks', 'pages', 'expired'])
+  })
+
+  test('are in the answer of a tick, whichever feature declares them', () => {
+    const { route } = routes.find(({ name }) => name === 'tick')!
+    const summary = route.replies[200]!.body as unknown as {
+      properties: Record<string, { properties: object }>
+    }
+    const { tenants_purged: _, duration_ms: __, ...groups } = summary.properties
+    const reported = Object.entries(groups).map(([group, { properties }]) => [group, Object.keys(properties)])
+    const declared = Object.entries(countersOf(features)).map(([group, names]) => [group, [...names]])
+    expect(reported).toEqual(declared)
   })
 })
 

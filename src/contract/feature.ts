@@ -2,6 +2,7 @@
 // quotas, plans, usage, sweep, purge, worker, contract and documents go through it, and name no feature.
 
 import type { Millis } from '../base/clock.ts'
+import type { ErrorRow } from '../base/error-rows.ts'
 import type { Awaitable, Db, Reader, Tx } from '../db/db.ts'
 import type { Migration } from '../db/migrate.ts'
 import type { StoredTable } from '../db/recount.ts'
@@ -64,6 +65,8 @@ export interface Feature {
   /** The folder in src/. */
   name: string
   routes?: readonly NamedRoute[]
+  /** The rows of its error codes, which its errors.ts declares. */
+  errors?: Readonly<Record<string, ErrorRow>>
   /** The name under which its calls are counted in the usage of a tenant; without it they are not counted. */
   usage?: string
   quotas?: readonly CountedQuota[]
@@ -114,6 +117,19 @@ export function inOrder(features: readonly Feature[]): Feature[] {
   }
   for (const feature of features) visit(feature, [])
   return ordered
+}
+
+/** The numbers that a tick reports: those of jobs first, then those of sweeps by the name of their group. */
+export function countersOf(list: readonly Feature[]): Counters {
+  const swept = list.flatMap(({ sweep }) => Object.entries(sweep?.counters ?? {}))
+  const counters: Record<string, string[]> = {}
+  for (const [group, names] of [
+    ...list.flatMap((feature) => Object.entries(feature.counters ?? {})),
+    ...swept.toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)),
+  ]) {
+    counters[group] = [...(counters[group] ?? []), ...names]
+  }
+  return counters
 }
 
 /** `createAgent`, `listAgents`: the export's name is what clients call it. */

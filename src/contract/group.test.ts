@@ -1,16 +1,23 @@
 import { describe, expect, test } from 'bun:test'
 import { ApiError } from '../base/errors.ts'
 import { routes } from '../features.ts'
-import { api, dataText, errorText, hook, v1 } from './group.ts'
+import { api, dataText, errorText, type Group, hook, v1 } from './group.ts'
+
+/** By the first part of a path; probes and the document have the plain one. */
+const by_path: Record<string, Group> = { v1, api, hook }
 
 describe('a route', () => {
   test.each(routes.map(({ route }) => [`${route.method} ${route.path}`, route] as const))(
     '%s has the group that its path says',
     (_, { path, group }) => {
-      const said = path.startsWith('/api/') ? api : path.startsWith('/hook/') ? hook : v1
-      expect(group).toBe(said)
+      expect(group).toBe(by_path[path.split('/')[1]!] ?? v1)
     },
   )
+
+  test('of each group is there, so that the paths are judged', () => {
+    for (const first of Object.keys(by_path))
+      expect(routes.filter(({ route }) => route.path.startsWith(`/${first}/`)).length).toBeGreaterThan(3)
+  })
 })
 
 describe('a group', () => {

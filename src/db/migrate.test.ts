@@ -193,11 +193,22 @@ forEachDatabase('migrations', (databases) => {
     await closeAll()
   })
 
+  const older = 'create table schema_migrations (version integer primary key, name text, applied_at integer)'
+
+  test('a database of this release opens again after an older one has left its table in it', async () => {
+    const { dbs } = await blank()
+    const [db] = dbs as [Db]
+    await migrate(db, [first])
+    await db.write((tx) => tx.run(unnamed('test.older', older), {}))
+    expect(await requireCurrent(db, [first])).toBe(1)
+    expect(await migrate(db, [first, second])).toBe(2)
+    expect(await notesOf(db)).toEqual(['from the second'])
+    await closeAll()
+  })
+
   test('a database from before the first release is refused in one line, and stays as it is', async () => {
     const { dbs } = await blank()
     const [db] = dbs as [Db]
-    const older =
-      'create table schema_migrations (version integer primary key, name text, applied_at integer)'
     await db.write((tx) => tx.run(unnamed('test.older', older), {}))
     const refusal = 'the database was made before release 0.1.0 and cannot be read: use a new one'
     await expect(migrate(db, [first])).rejects.toThrow(new Error(refusal))

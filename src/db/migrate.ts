@@ -100,12 +100,16 @@ async function prepare(db: Db, tx: Tx): Promise<Applied> {
   return new Map()
 }
 
-/** False for an empty database. Throws for one from before there was a release. */
+/**
+ * False for an empty database. Throws for one from before there was a release. An older release that was started once
+ * on a database of this one leaves its own table there, which is not read.
+ */
 async function hasBookkeeping(db: Db, q: Reader): Promise<boolean> {
   const tables = await q.all(db.engine === 'postgres' ? TABLES : TABLES_SQLITE, {})
-  if (tables.some(({ name }) => name === 'schema_migrations'))
+  if (tables.some(({ name }) => name === 'applied_migrations')) return true
+  if (tables.length > 0)
     throw new Error('the database was made before release 0.1.0 and cannot be read: use a new one')
-  return tables.length > 0
+  return false
 }
 
 async function appliedOf(q: Reader): Promise<Applied> {

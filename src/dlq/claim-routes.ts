@@ -17,7 +17,10 @@ import {
 } from './shapes.ts'
 
 const example = 'dlq_01m7yjrz37hxnv52px0106nehd'
-const token_option = ['--token <lock_token>', 'what the claim answered: only that lock counts'] as const
+const token_option = [
+  '--token <lock_token>',
+  'the token that the claim answered: only that lock counts',
+] as const
 
 export const claimOldestItem = route({
   group: v1,

@@ -2,7 +2,7 @@
 
 import { declareErrors } from '../base/errors.ts'
 
-const rows = declareErrors({
+export const errors = declareErrors({
   DLQ_NOT_FOUND: {
     status: 404,
     message: 'There is no such dead letter.',
@@ -26,7 +26,7 @@ const rows = declareErrors({
   },
 })
 
-type Rows = typeof rows
+type Rows = typeof errors
 declare module '../base/errors.ts' {
   interface ErrorRows extends Rows {}
 }

@@ -56,12 +56,11 @@ type Extra = Readonly<Record<string, string>> | null
 export function json(asked: Asked, status: number, text: string, extra: Extra): Outgoing {
   if (isLarge(text)) return new LargeAnswer(status, new Headers(headersOf(asked, extra)), text)
   shared.set('x-request-id', asked.request_id)
-  for (const name in extra) shared.set(name, extra[name]!)
-  const names = asked.ignored?.header
-  if (names) shared.set('x-ignored-fields', names)
   const response = new Response(text, { status, headers: shared })
-  for (const name in extra) shared.delete(name)
-  if (names) shared.delete('x-ignored-fields')
+  // Set on the response's own copy: an answer shares nothing with the next one, also when a value is refused here.
+  for (const name in extra) response.headers.set(name, extra[name]!)
+  const names = asked.ignored?.header
+  if (names) response.headers.set('x-ignored-fields', names)
   return response
 }
 
@@ -71,7 +70,10 @@ const common = {
   'x-content-type-options': 'nosniff',
 }
 
-/** Copied into each response: that costs 0.3 µs less than to make it from an object each time. */
+/**
+ * Copied into each response: that costs 0.3 µs less than to make it from an object each time. Nothing but the request id,
+ * which every answer sets, is ever changed in it.
+ */
 const shared = new Headers(common)
 
 function headersOf({ request_id, ignored }: Asked, extra: Extra): Record<string, string> {

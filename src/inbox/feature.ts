@@ -1,5 +1,6 @@
 import { day_ms, second_ms } from '../base/clock.ts'
 import { type Feature, routesOf } from '../contract/feature.ts'
+import { errors } from './errors.ts'
 import * as hook from './hook-routes.ts'
 import { forward_job } from './jobs.ts'
 import * as messages from './message-routes.ts'
@@ -13,6 +14,7 @@ const day_seconds = day_ms / second_ms
 export const inbox: Feature = {
   name: 'inbox',
   routes: [...routesOf({ ...routes, ...messages }), ...routesOf(hook)],
+  errors,
   usage: 'inboxes',
   quotas: [{ name: 'inboxes', defaults: { free: 3, builder: 10, pro: 50, enterprise: null }, countExpired }],
   plan_limits: [

@@ -72,9 +72,9 @@ interface LaneState {
  * their own. They send nothing and end within a commit, so they do not wait behind their tenant's silent receivers.
  *
  * A lane that has shown to be quick, and is alone at its destination, prefetches: such jobs hold no permit, start as
- * permits of the lane become free, and are cancelled when an answer is slow or does not come, or when tenants live on
- * the reserve: a lane that hands its permits on would keep them from those. Last attempts are not prefetched: should
- * the node die, the job would fail for good without ever having been sent.
+ * permits of the lane become free, and are cancelled when an answer is slow or does not come, or when the
+ * reserve is in use: a lane that passes its permits to its own prefetched jobs would keep them from other tenants. Last
+ * attempts are not prefetched: should the node die, the job would fail for good without ever having been sent.
  */
 export class ConcurrencyLimiter {
   readonly #lanes = new Map<string, LaneState>()
@@ -116,7 +116,7 @@ export class ConcurrencyLimiter {
 
   /** The number of jobs that this tenant has in flight or prefetched. */
   activeOf(tenant_id: string): number {
-    const permits = this.#permits.heldBy(tenant_id) + this.#permits.heldBy(timeoutsOf(tenant_id))
+    const permits = this.#permits.heldBy(tenant_id) + this.#permits.heldBy(timeoutAccountOf(tenant_id))
     return permits + (this.#prefetched_of.get(tenant_id) ?? 0)
   }
 
@@ -130,7 +130,7 @@ export class ConcurrencyLimiter {
     state.held += 1
     if (state.held <= lane_max) this.#countPermit(lane, 1)
     else this.#countPrefetched(lane, 1)
-    state.prefetch.grew(state.held)
+    state.prefetch.onAcquired(state.held)
   }
 
   /** Resolves when the attempt may start. False: it is cancelled, and the permit must be released. */
@@ -163,7 +163,7 @@ export class ConcurrencyLimiter {
     if (state.held <= lane_max) this.#countPermit(lane, -1)
     else this.#countPrefetched(lane, -1)
     state.held -= 1
-    state.prefetch.shrank(state.held)
+    state.prefetch.onReleased(state.held)
   }
 
   #countPermit(lane: Lane, by: 1 | -1): void {
@@ -177,7 +177,7 @@ export class ConcurrencyLimiter {
     count(this.#prefetched_of, lane.tenant_id, by)
   }
 
-  /** The same for an attempt that started; null when nothing was tried. */
+  /** Releases the permit of an attempt that started; null when nothing was tried. */
   end(lane: Lane, ended: Ended | null): void {
     this.release(lane)
     if (lane.destination === '') return
@@ -222,10 +222,10 @@ function keyOf({ tenant_id, destination }: Lane): string {
 
 /** The account that the permits of a lane are counted on. */
 function accountOf({ tenant_id, destination }: Lane): string {
-  return destination === '' ? timeoutsOf(tenant_id) : tenant_id
+  return destination === '' ? timeoutAccountOf(tenant_id) : tenant_id
 }
 
-function timeoutsOf(tenant_id: string): string {
+function timeoutAccountOf(tenant_id: string): string {
   return `${tenant_id} timeouts`
 }
 

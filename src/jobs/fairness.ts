@@ -54,7 +54,7 @@ export class JobQueue {
   #read_at = Number.NEGATIVE_INFINITY
   /** The jobs that the round robin found; a part of the buffer. */
   #found = new Set<QueuedJob>()
-  /** True when the round robin continues before the buffer is old. */
+  /** True when a refill need not wait until the buffer is stale: the round robin may find more. */
   #continues = false
   /** True when there may be due jobs behind the buffer. */
   #full = false

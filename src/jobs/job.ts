@@ -3,7 +3,7 @@
 import { iso, type Millis, second_ms } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 
-/** Attempts at 0, +30 s and +90 s, both counted from the first (CORE section 8). No jitter. */
+/** Attempts at 0, +30 s and +90 s, both counted from the first . No jitter. */
 const attempt_offsets_ms = [0, 30 * second_ms, 90 * second_ms]
 export const attempts_max = limit(
   'jobs.attempts',

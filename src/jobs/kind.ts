@@ -18,7 +18,7 @@ export interface MessageContext {
 /** `schedules.fired`: a counter of the tick's answer. Null raises none. */
 export type Counter = string | null
 
-interface Facts {
+interface KindBase {
   /** As it is stored. Not changed once released. */
   name: string
   /** True when the first attempt waits for no tick, also with TICK=external. */
@@ -28,8 +28,8 @@ interface Facts {
 }
 
 /** Sends one request an attempt. */
-export interface SendingKind extends Facts {
-  /** The first of the fixed times of `attempt_offsets_ms`. A job past its last attempt has failed. */
+export interface SendingKind extends KindBase {
+  /** The number of its attempts, at as many of `attempt_offsets_ms`. A job past its last attempt has failed. */
   attempts_max: number
   /** Raised when an attempt begins. */
   begun: Counter
@@ -42,7 +42,7 @@ export interface SendingKind extends Facts {
  * Sends nothing: the job is settled when it is due. `settle` completes or reschedules it under its fencing token; as
  * long as that fails the job is leased again, without end, because an outcome that must not be lost has no last try.
  */
-export interface LocalKind extends Facts {
+export interface LocalKind extends KindBase {
   message: null
   settle(tx: Tx, dependencies: Dependencies, job: LeasedJob): Promise<Counter>
 }
@@ -58,7 +58,7 @@ declare module '../contract/feature.ts' {
 
 export type JobKinds = ReadonlyMap<string, JobKind>
 
-/** Throws for two kinds of one name, whose jobs one would settle for the other, and for more attempts than have a time. */
+/** Throws when two kinds share a name, since one would settle the other's jobs, and for more than `attempts_max`. */
 export function kindsOf(kinds: readonly JobKind[]): JobKinds {
   const by_name = new Map(kinds.map((kind) => [kind.name, kind]))
   if (by_name.size < kinds.length) throw new Error('two kinds of jobs have the same name')

@@ -29,7 +29,7 @@ export interface Ended {
 /** The prefetched jobs of one lane, and whether its receiver is quick enough for any. */
 export class Prefetch {
   #quick_in_a_row = 0
-  /** True while more is prefetched: until the lane has all that it may, and again when little is left. */
+  /** True while the lane may prefetch more: false once it is full, true again when few jobs are left. */
   #filling = true
   readonly #waiting: ((starts: boolean) => void)[] = []
 
@@ -50,11 +50,11 @@ export class Prefetch {
   }
 
   /** `held`: permits and prefetched jobs of the lane, after one more or one less. */
-  grew(held: number): void {
+  onAcquired(held: number): void {
     if (held === this.permits_max + prefetch_max) this.#filling = false
   }
 
-  shrank(held: number): void {
+  onReleased(held: number): void {
     if (held <= 2 * this.permits_max) this.#filling = true
   }
 

@@ -1,6 +1,6 @@
 // The tenants behind the buffer, where the oldest due jobs fill it: tenant by tenant in the order of their ids, and for
-// a backlogged tenant destination by destination. Each call continues where the last one ended, and does a bounded part
-// of the cycle, however many jobs the tenants have for later.
+// a tenant with many due jobs destination by destination. Each call continues where the last one ended, and does a
+// bounded part of the cycle, however many jobs the tenants have for later.
 
 import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
@@ -26,7 +26,7 @@ const tenant_rows_max = limit(
   'Due jobs that one search reads of one tenant.',
 )
 /** Backlogged tenants of one call: the next call continues after the last of them. */
-const backlogged_max = limit(
+const many_due_max = limit(
   'jobs.backlogged_tenants',
   32,
   'rows',
@@ -66,22 +66,22 @@ export class RoundRobin {
         rows: await store.dueOfTenant(this.db, tenant_id, now, tenant_rows_max),
       })),
     )
-    const backlogged = found.filter(({ rows }) => rows.length === tenant_rows_max).slice(0, backlogged_max)
-    // Those behind the last backlogged one were read as well, and come again.
+    const with_many_due = found.filter(({ rows }) => rows.length === tenant_rows_max).slice(0, many_due_max)
+    // Tenants after the last one handled were read too; the next call reads them again.
     const last =
-      backlogged.length === backlogged_max
-        ? backlogged.at(-1)
+      with_many_due.length === many_due_max
+        ? with_many_due.at(-1)
         : due.length > found.length
           ? found.at(-1)
           : null
     const cycle_ended = !last && ahead.length < tenants_max
     this.#after_tenant_id = cycle_ended ? '' : (last ?? ahead.at(-1)!).tenant_id
     const share = {
-      lanes: Math.max(2, Math.floor(lanes_max / backlogged.length)),
-      reads: Math.max(1, Math.floor(lanes_read_max / backlogged.length)),
+      lanes: Math.max(2, Math.floor(lanes_max / with_many_due.length)),
+      reads: Math.max(1, Math.floor(lanes_read_max / with_many_due.length)),
     }
     const in_lanes = await Promise.all(
-      backlogged.map(({ tenant_id }) => this.#nextLanes(tenant_id, now, limiter, share)),
+      with_many_due.map(({ tenant_id }) => this.#nextLanes(tenant_id, now, limiter, share)),
     )
     return [...found.flatMap(({ rows }) => rows), ...in_lanes.flat()]
   }

@@ -427,8 +427,8 @@ export async function setPaused(
 }
 
 /**
- * Logs the outcome of an attempt, whether it still counted or not; a node that was taken for dead and reports in the
- * end is right. A lease past the last attempt is not an attempt: it only says that no node lived to end the last one.
+ * Logs the outcome of an attempt, whether it still counted or not; a late report of a node that was
+ * taken for dead replaces `interrupted`. A lease past the last attempt is not an attempt: it only says that no node lived to end the last one.
  */
 export async function log(tx: Tx, kind: JobKind, job: LeasedJob, result: AttemptResult): Promise<void> {
   if (kind.message === null || kind.logged_as === null || job.attempts > kind.attempts_max) return

@@ -20,7 +20,7 @@ export interface TimerOptions {
   internal: boolean
   /** A bounded part of what is left to pause or resume, for the tenants after this one. Returns where to continue, or null
    * when none is left anywhere. */
-  pauseStep(after_tenant_id: string): Promise<string | null>
+  pauseOrResumeStep(after_tenant_id: string): Promise<string | null>
   onError: (error: unknown) => void
 }
 
@@ -120,17 +120,17 @@ export class JobTimer {
 
   /** Begins no further step after `until`, a monotonic time. False when that left something to do. */
   async #pauseAll(until: number): Promise<boolean> {
-    const { clock, pauseStep } = this.options
+    const { clock, pauseOrResumeStep } = this.options
     let after_tenant_id: string | null = ''
     while (after_tenant_id !== null && !this.#stopped && clock.monotonic() < until) {
-      after_tenant_id = await pauseStep(after_tenant_id)
+      after_tenant_id = await pauseOrResumeStep(after_tenant_id)
       if (after_tenant_id !== null) this.wake(clock.now()) // for jobs that were resumed and are due
     }
     return after_tenant_id === null
   }
 
-  /** The same in a tick, until then, a monotonic time; what is left continues beside it. */
-  async pauseUntil(until: number): Promise<void> {
+  /** The same within a tick, up to a monotonic deadline; the rest continues in the background. */
+  async pauseOrResumeUntil(until: number): Promise<void> {
     const all = await this.#pauseAll(until).catch(this.options.onError)
     if (all === false) this.pauseOrResume()
   }

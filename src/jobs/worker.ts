@@ -135,27 +135,27 @@ export class JobWorker {
       if (this.#stopped) return 'done'
       if (without_progress === no_progress_max) return 'no_progress'
       const outcome = await this.#startBatch()
-      if (outcome === 'nothing_due') return 'done'
+      if (outcome === 'nothing_to_start') return 'done'
       without_progress = outcome === 'started' ? 0 : without_progress + 1
     }
     return 'more'
   }
 
   /** Chooses, leases and starts. No progress: other nodes were faster, or the database refused. */
-  async #startBatch(): Promise<'started' | 'nothing_due' | 'no_progress'> {
-    // Results that could not be written yet count, too: their jobs would be sent again. A job that ends dispatches.
-    if (this.#running.size >= running_max) return 'nothing_due'
+  async #startBatch(): Promise<'started' | 'nothing_to_start' | 'no_progress'> {
+    // Jobs whose result is not written yet count too, or they would be sent again. The end of any job dispatches again.
+    if (this.#running.size >= running_max) return 'nothing_to_start'
     const only_at_once = !this.options.internal && this.#ticks === 0
     const batches = await this.#queue.next(this.#limiter, (job) => this.#mayStart(job), only_at_once)
     if (batches.length === 0) {
       await this.#reportStragglers()
-      return 'nothing_due'
+      return 'nothing_to_start'
     }
     const leased = (await Promise.all(batches.map((batch) => this.#lease(batch)))).flat()
     for (const running of leased) this.#start(running)
     await this.#reportStragglers()
     if (leased.length > 0) return 'started'
-    this.#queue.clear() // what was read is no longer so
+    this.#queue.clear() // the buffer is out of date
     return 'no_progress'
   }
 
@@ -207,7 +207,7 @@ export class JobWorker {
 
   /** One leased job, from its permit to its settlement. */
   async #run({ job, kind, leased_at }: Running): Promise<void> {
-    if (!(await this.#limiter.start(job))) return this.#cancel({ job, kind, leased_at })
+    if (!(await this.#limiter.start(job))) return this.#releasePrefetched({ job, kind, leased_at })
     if (kind.message === null) return this.#withPermit(job, () => this.#settleLocal(job, kind))
     const running = { job, kind, leased_at }
     this.#count(kind.begun)
@@ -215,12 +215,12 @@ export class JobWorker {
     if (result === null) return
     await this.#coalescer.wait(this.#limiter.isPrefetching(job) && !this.#stopped)
     if (!this.#stopped) void this.dispatch() // the jobs that follow are leased in the commit that settles this one
-    await nextTurn() // which is the turn of that lease
+    await nextTurn() // so that the lease above joins the same commit
     await this.#settle(running, result)
   }
 
   /** Cancels a prefetched job: its lease does not count as an attempt. */
-  async #cancel(running: Running): Promise<void> {
+  async #releasePrefetched(running: Running): Promise<void> {
     try {
       await this.#release(running)
     } finally {
@@ -239,7 +239,7 @@ export class JobWorker {
       if (result) ended = { answered: result.status_code !== null, duration_ms: result.duration_ms }
       return result
     } catch (error) {
-      this.#limiter.slowDown(job) // the next would fail as well: leases that are there last while the database is away
+      this.#limiter.slowDown(job) // the next would fail as well: while the database is unavailable, keep the leases there are
       throw error
     } finally {
       this.#limiter.end(job, ended)

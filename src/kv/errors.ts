@@ -2,7 +2,7 @@
 
 import { declareErrors } from '../base/errors.ts'
 
-const rows = declareErrors({
+export const errors = declareErrors({
   NAMESPACE_FORBIDDEN: {
     status: 403,
     message: 'This namespace or key is reserved.',
@@ -27,7 +27,7 @@ const rows = declareErrors({
   },
 })
 
-type Rows = typeof rows
+type Rows = typeof errors
 declare module '../base/errors.ts' {
   interface ErrorRows extends Rows {}
 }

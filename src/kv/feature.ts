@@ -1,4 +1,5 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
+import { errors } from './errors.ts'
 import * as namespaces from './namespace-routes.ts'
 import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
@@ -8,6 +9,7 @@ import { countExpired, purge } from './sweep-store.ts'
 export const kv: Feature = {
   name: 'kv',
   routes: routesOf({ ...routes, ...namespaces }),
+  errors,
   usage: 'kv',
   quotas: [
     {

@@ -4,8 +4,10 @@ import { sweep } from '../../test/support/maintenance.ts'
 import { forEachService, type TestService } from '../../test/support/service.ts'
 import { day_ms } from '../base/clock.ts'
 import { hashKey } from '../base/keys.ts'
+import type { Feature, Swept } from '../contract/feature.ts'
 import { type Db, unnamed } from '../db/db.ts'
-import { startSweeper } from './sweep.ts'
+import { features } from '../features.ts'
+import { startSweeper, sweep as sweepOf } from './sweep.ts'
 
 const rows_max = 500
 
@@ -256,6 +258,7 @@ describe('The sweeper', () => {
     jest.useFakeTimers()
     const { db, steps } = refusing()
     const failures: string[] = []
+    const swept_features = features.filter(({ sweep }) => sweep).length
     const sweeper = startSweeper(
       () => sweep(db, new TestClock()),
       (error) => failures.push(String(error)),
@@ -266,13 +269,46 @@ describe('The sweeper', () => {
     for (const expected of [1, 2, 3]) {
       jest.advanceTimersByTime(5_000)
       await settled()
-      expect(steps()).toBe(expected)
+      expect(steps()).toBe(expected * swept_features)
     }
     expect(failures).toEqual(Array(3).fill('Error: away'))
     await sweeper.stop()
     jest.advanceTimersByTime(60_000)
     await settled()
-    expect(steps()).toBe(3)
+    expect(steps()).toBe(3 * swept_features)
+  })
+
+  test('goes on with other features after one that fails, counts what they removed, and reports the first error', async () => {
+    const began: string[] = []
+    const feature = (name: string, run: () => Swept): Feature => ({
+      name,
+      sweep: {
+        async run() {
+          began.push(name)
+          return run()
+        },
+      },
+    })
+    const failing = (name: string) =>
+      feature(name, () => {
+        throw new Error(`${name} failed`)
+      })
+    const list = [
+      feature('locks', () => ({ counts: { 'locks.released': 2 }, more: false })),
+      failing('letters'),
+      feature('leases', () => ({ counts: { 'locks.released': 3 }, more: true })),
+      failing('notes'),
+      feature('pages', () => ({ counts: { 'expired.pages': 1 }, more: false })),
+    ]
+    const counted: [string, number][] = []
+    const swept = sweepOf({} as Db, new TestClock(), list, (...count) => counted.push(count))
+    await expect(swept).rejects.toThrow(new Error('letters failed'))
+    expect(began).toEqual(['locks', 'letters', 'leases', 'notes', 'pages'])
+    expect(counted).toEqual([
+      ['locks.released', 2],
+      ['locks.released', 3],
+      ['expired.pages', 1],
+    ])
   })
 
   test('pauses 50 ms while there is more, and 5 s when there is not', async () => {

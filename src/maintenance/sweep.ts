@@ -2,7 +2,7 @@
 
 import type { Clock } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
-import type { Feature, Swept } from '../contract/feature.ts'
+import type { Feature } from '../contract/feature.ts'
 import type { Db } from '../db/db.ts'
 
 /** Rows of each kind that one step removes, where a feature has no bound of its own. */
@@ -20,21 +20,39 @@ const bytes_max = limit(
   'Bytes that one step of the sweep removes where rows may be large.',
 )
 
-/** One bounded step of every feature. */
-export async function sweep(
+/** One bounded step of every feature. What each removes is counted at once: it holds, also when a later one fails. */
+export function sweep(
   db: Db,
   clock: Clock,
   features: readonly Feature[],
-): Promise<Swept & { counts: Record<string, number> }> {
-  const counts: Record<string, number> = {}
-  let more = false
-  for (const { sweep } of features) {
-    if (!sweep) continue
-    const swept = await sweep.run(db, clock.now(), rows_max, bytes_max)
-    for (const [name, count] of Object.entries(swept.counts ?? {})) counts[name] = (counts[name] ?? 0) + count
-    more ||= swept.more
+  count: (counter: string, by: number) => void,
+): Promise<{ more: boolean }> {
+  const sweeps = features.flatMap(({ sweep }) => sweep ?? [])
+  return eachStep(
+    sweeps.map((sweep) => async () => {
+      const { counts = {}, more } = await sweep.run(db, clock.now(), rows_max, bytes_max)
+      for (const [counter, by] of Object.entries(counts)) count(counter, by)
+      return { more }
+    }),
+  )
+}
+
+/** One after the other, also after one that failed; the first error is thrown at the end. True when any finds more. */
+export async function eachStep(
+  steps: readonly (() => Promise<{ more: boolean }>)[],
+): Promise<{ more: boolean }> {
+  const errors: unknown[] = []
+  let any_more = false
+  for (const step of steps) {
+    try {
+      const { more } = await step()
+      any_more ||= more
+    } catch (error) {
+      errors.push(error)
+    }
   }
-  return { counts, more }
+  if (errors.length > 0) throw errors[0]
+  return { more: any_more }
 }
 
 const idle_ms = 5_000

@@ -3,12 +3,12 @@
 import type { Clock } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import type { TickReport } from '../contract/dependencies.ts'
-import type { Feature } from '../contract/feature.ts'
+import { countersOf, type Feature } from '../contract/feature.ts'
 import type { Db } from '../db/db.ts'
 import type { JobTimer } from '../jobs/timer.ts'
 import type { JobWorker } from '../jobs/worker.ts'
 import { purgeStep } from './purge.ts'
-import { type Sweeper, startSweeper, sweep } from './sweep.ts'
+import { eachStep, type Sweeper, startSweeper, sweep } from './sweep.ts'
 
 /** The time that POST /v1/tick may take. */
 export const tick_ms_max = limit(
@@ -34,6 +34,8 @@ export interface MaintenanceOptions {
   internal: boolean
   onError: (error: unknown) => void
   onPurged: (tenant_id: string) => void
+  /** A counter was raised that none of the features declares, and that no answer can show. */
+  onUndeclared: (counter: string) => void
   features: readonly Feature[]
 }
 
@@ -43,7 +45,12 @@ export class Maintenance {
   #counts = new Map<string, number>()
   #tenants_purged = 0
 
-  constructor(private readonly options: MaintenanceOptions) {}
+  readonly #declared: ReadonlySet<string>
+
+  constructor(private readonly options: MaintenanceOptions) {
+    const groups = Object.entries(countersOf(options.features))
+    this.#declared = new Set(groups.flatMap(([group, names]) => names.map((name) => `${group}.${name}`)))
+  }
 
   start(): void {
     const { internal, timer, onError } = this.options
@@ -55,18 +62,23 @@ export class Maintenance {
     }, onError)
   }
 
-  async #sweepStep(): Promise<{ more: boolean }> {
+  #sweepStep(): Promise<{ more: boolean }> {
+    const { db, clock, features } = this.options
+    const count = (counter: string, by: number) => this.#count(counter, by)
+    return eachStep([() => sweep(db, clock, features, count), () => this.#purgeStep()])
+  }
+
+  async #purgeStep(): Promise<{ more: boolean }> {
     const { db, clock, onPurged, features } = this.options
-    const swept = await sweep(db, clock, features)
-    const purge = await purgeStep(db, clock.now(), features)
-    for (const tenant_id of purge.purged) onPurged(tenant_id)
-    for (const [counter, by] of Object.entries(swept.counts)) this.#count(counter, by)
-    this.#tenants_purged += purge.purged.length
-    return { more: swept.more || purge.more }
+    const { purged, more } = await purgeStep(db, clock.now(), features)
+    for (const tenant_id of purged) onPurged(tenant_id)
+    this.#tenants_purged += purged.length
+    return { more }
   }
 
   #count(counter: string, by: number): void {
-    this.#counts.set(counter, (this.#counts.get(counter) ?? 0) + by)
+    if (this.#declared.has(counter)) this.#counts.set(counter, (this.#counts.get(counter) ?? 0) + by)
+    else this.options.onUndeclared(counter)
   }
 
   /** Steps until there is no more, or until the tick's share of time is used; one at least. */
@@ -84,7 +96,7 @@ export class Maintenance {
     const { worker, timer, clock } = this.options
     const began = clock.monotonic()
     // First, so that what fell due while a restored tenant was pending deletion is due now.
-    await timer.pauseUntil(began + tick_sweep_ms_max)
+    await timer.pauseOrResumeUntil(began + tick_sweep_ms_max)
     const waits_ms_max = began + tick_ms_max - clock.monotonic()
     await Promise.all([worker.tick(waits_ms_max), this.#sweepShare()])
     const counts = this.#takeCounts()

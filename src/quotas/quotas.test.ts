@@ -87,6 +87,25 @@ forEachDatabase('a counter', (databases) => {
     await db.write(tenant_id, (tx) => quotas.release(tx, tenant_id, 'places', 3))
     expect([...(await countersOf(db, tenant_id))]).toEqual([{ quota: 'places', used: 1 }])
   })
+
+  test('stays at 0 when rows are released that are older than their quota', async () => {
+    const { db } = await databases.open()
+    const tenant = await newTenant(db)
+    const { tenant_id } = tenant
+    const release = (count: number) =>
+      db.write(tenant_id, (tx) => quotas.release(tx, tenant_id, 'places', count))
+    await release(1)
+    expect(await countersOf(db, tenant_id)).toEqual([])
+    await db.write(tenant_id, (tx) => quotas.reserve(tx, tenant, plans, 'places'))
+    for (const used of [0, 0]) {
+      await release(2)
+      expect([...(await countersOf(db, tenant_id))]).toEqual([{ quota: 'places', used }])
+    }
+    expect(await db.write(tenant_id, (tx) => quotas.reserve(tx, tenant, plans, 'places'))).toEqual({
+      ...{ version_floor: 0, tombstones: 0 },
+    })
+    expect([...(await countersOf(db, tenant_id))]).toEqual([{ quota: 'places', used: 1 }])
+  })
 })
 
 test('a limit that is in no plan is a fault of the code, and no quota', () => {

@@ -30,9 +30,11 @@ const RESERVE = sql<Reserved>(
    returning version_floor, tombstones`,
 )
 
+// Rows from before their quota was there were never counted, and go all the same.
 const RELEASE = sql(
   'quotas.release',
-  `update quota_usage set used = used - :count, tombstones = tombstones + :tombstoned
+  `update quota_usage set used = case when used < :count then 0 else used - :count end,
+          tombstones = tombstones + :tombstoned
     where tenant_id = :tenant_id and quota = :quota`,
 )
 
@@ -89,7 +91,7 @@ export function lock(tx: Tx, tenant_id: string, quota: string) {
   return tx.run(LOCK, { tenant_id, quota })
 }
 
-/** `tombstoned`: how many of them are tombstones from now on. */
+/** Never below 0. `tombstoned`: how many of them are tombstones from now on. */
 export function release(tx: Tx, tenant_id: string, quota: string, count: number, tombstoned = 0) {
   return tx.run(RELEASE, { tenant_id, quota, count, tombstoned })
 }

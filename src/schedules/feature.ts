@@ -1,4 +1,5 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
+import { errors } from './errors.ts'
 import { schedule_job } from './jobs.ts'
 import * as lists from './list-routes.ts'
 import * as routes from './routes.ts'
@@ -9,6 +10,7 @@ import { purge } from './service.ts'
 export const schedules: Feature = {
   name: 'schedules',
   routes: routesOf({ ...routes, ...lists }),
+  errors,
   usage: 'schedules',
   quotas: [
     { name: 'active_schedules', defaults: { free: 100, builder: 1_000, pro: 50_000, enterprise: null } },

@@ -2,7 +2,7 @@
 
 import { declareErrors } from '../base/errors.ts'
 
-const rows = declareErrors({
+export const errors = declareErrors({
   DELETE_REQUIRES_CONFIRM: {
     status: 400,
     message: 'Send {"confirm": "DELETE ALL DATA"} to delete this tenant.',
@@ -19,7 +19,7 @@ const rows = declareErrors({
   },
 })
 
-type Rows = typeof rows
+type Rows = typeof errors
 declare module '../base/errors.ts' {
   interface ErrorRows extends Rows {}
 }

@@ -1,4 +1,5 @@
 import { type CountedQuota, type Feature, routesOf } from '../contract/feature.ts'
+import { errors } from './errors.ts'
 import { tenantRoutes } from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
 import { finishPurge, lockPurgeable, purgeable } from './service.ts'
@@ -8,6 +9,7 @@ export function tenantsFeature(quotas: readonly CountedQuota[]): Feature {
   return {
     name: 'tenants',
     routes: routesOf(tenantRoutes(quotas)),
+    errors,
     usage: 'tenants',
     migrations: [{ name: 'tenants/0001', text: schema }],
     purgeable: { due: purgeable, lock: lockPurgeable, remove: finishPurge },

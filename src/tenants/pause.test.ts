@@ -67,7 +67,7 @@ forEachDatabase('the jobs of a tenant that is pending deletion', (databases) => 
   async function pauseAll(): Promise<number> {
     let after: string | null = ''
     let steps = 0
-    for (; after !== null; steps++) after = await tenants.pauseStep(bench.db, after)
+    for (; after !== null; steps++) after = await tenants.pauseOrResumeStep(bench.db, after)
     return steps
   }
 
@@ -118,7 +118,7 @@ forEachDatabase('the jobs of a tenant that is pending deletion', (databases) => 
     ] as const) {
       await change(caller)
       expect(await turned(paused)).toEqual(first(pause_rows_max))
-      await tenants.pauseStep(bench.db, '')
+      await tenants.pauseOrResumeStep(bench.db, '')
       expect(await turned(paused)).toEqual(first(pause_rows_max + step_rows_max))
       await pauseAll()
       expect(await turned(paused)).toEqual(first(count))
@@ -130,7 +130,7 @@ forEachDatabase('the jobs of a tenant that is pending deletion', (databases) => 
     await fill(much, 2 * step_rows_max)
     await fill(little, 2 * pause_rows_max)
     for (const caller of [much, little]) await remove(caller)
-    await tenants.pauseStep(bench.db, '')
+    await tenants.pauseOrResumeStep(bench.db, '')
     expect(await stateOf(little)).toEqual({ paused: 2 * pause_rows_max, active: 0, pending: 0 })
     expect((await stateOf(much)).active).toBeGreaterThan(pause_rows_max)
     await pauseAll()
@@ -164,7 +164,7 @@ forEachDatabase('the jobs of a tenant that is pending deletion', (databases) => 
       const caller = await bench.tenant()
       const count = pause_rows_max + step_rows_max + 200
       await fill(caller, count)
-      const verbs = { remove, restore, step: () => tenants.pauseStep(bench.db, '') }
+      const verbs = { remove, restore, step: () => tenants.pauseOrResumeStep(bench.db, '') }
       for (const move of moves) await verbs[move](caller)
       expect((await stateOf(caller)).pending).toBe(1)
       await pauseAll()
@@ -176,7 +176,12 @@ forEachDatabase('the jobs of a tenant that is pending deletion', (databases) => 
       const random = randomFrom(20_260_101)
       const callers = [await bench.tenant(), await bench.tenant()]
       for (const caller of callers) await fill(caller, 3 * pause_rows_max)
-      const verbs = [remove, restore, () => tenants.pauseStep(bench.db, ''), schedule.bind(null, bench)]
+      const verbs = [
+        remove,
+        restore,
+        () => tenants.pauseOrResumeStep(bench.db, ''),
+        schedule.bind(null, bench),
+      ]
       for (let round = 0; round < 6; round++) {
         const done = await Promise.allSettled(
           Array.from({ length: 10 }, () => {
@@ -391,7 +396,7 @@ forEachDatabase('the jobs of a tenant that is pending deletion', (databases) => 
       const step = await purgeStep(bench.db, now())
       purged.push(...step.purged)
       more = step.more
-      await tenants.pauseStep(bench.db, '')
+      await tenants.pauseOrResumeStep(bench.db, '')
     }
     expect(purged).toEqual([caller.tenant_id])
     expect(await bench.jobs(caller.tenant_id)).toEqual([])

@@ -43,7 +43,7 @@ export async function beginPause(
  * A bounded part of the jobs that do not follow their tenant's status yet, for tenants after this one. Returns the id
  * after which to continue, or null when no tenant is left.
  */
-export async function pauseStep(db: Db, after_tenant_id: string): Promise<string | null> {
+export async function pauseOrResumeStep(db: Db, after_tenant_id: string): Promise<string | null> {
   const pending = await store.pausePending(db, after_tenant_id, pause_tenants_max)
   const last = pending.at(-1)
   if (!last) return after_tenant_id === '' ? null : ''

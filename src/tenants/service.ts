@@ -11,7 +11,7 @@ import type { CountedQuota } from '../contract/feature.ts'
 import * as credentials from '../credentials/service.ts'
 import type { Db, Tx } from '../db/db.ts'
 import * as quotas from '../quotas/service.ts'
-import { beginPause, pauseStep, pauseStragglers } from './pause.ts'
+import { beginPause, pauseOrResumeStep, pauseStragglers } from './pause.ts'
 import { signedCallback, signingContext, signingSecrets } from './signing.ts'
 import * as store from './store.ts'
 import { nameKey, previous_secret_ms, purge_grace_ms, type TenantRow } from './tenant.ts'
@@ -25,7 +25,7 @@ import {
   view,
 } from './view.ts'
 
-export { pauseStep, pauseStragglers, read, requireOwnOrMe, signedCallback, signingSecrets }
+export { pauseOrResumeStep, pauseStragglers, read, requireOwnOrMe, signedCallback, signingSecrets }
 export const purgeable = store.purgeable
 export const finishPurge = store.remove
 export const lockPurgeable = store.lockPurgeable

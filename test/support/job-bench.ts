@@ -342,8 +342,8 @@ export class Bench {
     const { db, clock } = this
     const onError = (error: unknown) => this.errors.push(error)
     const worker = this.worker({ internal })
-    const pauseStep = (after_tenant_id: string) => tenants.pauseStep(db, after_tenant_id)
-    const timer = new JobTimer({ db, clock, worker, internal, pauseStep, onError })
+    const pauseOrResumeStep = (after_tenant_id: string) => tenants.pauseOrResumeStep(db, after_tenant_id)
+    const timer = new JobTimer({ db, clock, worker, internal, pauseOrResumeStep, onError })
     const maintenance = new Maintenance({
       db,
       clock,
@@ -353,6 +353,9 @@ export class Bench {
       onError,
       features,
       onPurged: () => {},
+      onUndeclared(counter) {
+        throw new Error(`no feature declares the counter ${counter}`)
+      },
     })
     return new TestNode(worker, timer, maintenance)
   }

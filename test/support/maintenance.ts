@@ -6,8 +6,13 @@ import { features } from '../../src/features.ts'
 import * as purging from '../../src/maintenance/purge.ts'
 import * as sweeping from '../../src/maintenance/sweep.ts'
 
-export function sweep(db: Db, clock: Clock) {
-  return sweeping.sweep(db, clock, features)
+/** One step, and what it counted. */
+export async function sweep(db: Db, clock: Clock) {
+  const counts: Record<string, number> = {}
+  const { more } = await sweeping.sweep(db, clock, features, (counter, by) => {
+    counts[counter] = (counts[counter] ?? 0) + by
+  })
+  return { counts, more }
 }
 
 export function purgeStep(db: Db, now: Millis) {

@@ -4,6 +4,7 @@ import { afterAll, beforeAll } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { undeclared_message } from '../../src/app/background.ts'
 import { type App, openApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
 import { TestClock } from './clock.ts'
@@ -56,6 +57,7 @@ export class TestService {
     this.#folder ||= mkdtempSync(join(tmpdir(), 'waystation-data-'))
     const record = (level: string) => (fields: object, message: string) => {
       this.logged.push({ level, fields: fields as Record<string, unknown>, message })
+      if (message === undeclared_message) throw new Error(`${message}: ${JSON.stringify(fields)}`)
     }
     const config = readConfig({
       DATABASE_URL: database_url,
