@@ -92,7 +92,10 @@ forEachDatabase('a start is refused', (databases) => {
       const db = await openDb(url, { clock: systemClock, exclusive: true, onFatal: () => {} })
       const text =
         'create table schema_migrations (version integer primary key, name text, applied_at integer)'
-      await db.write((tx) => tx.run(unnamed('test.older', text), {}))
+      await db.write(async (tx) => {
+        await tx.run(unnamed('test.not_ours', 'drop table if exists applied_migrations'), {})
+        await tx.run(unnamed('test.older', text), {})
+      })
       await db.close()
       await expectRefusal(
         { DATABASE_URL: url },
