@@ -95,65 +95,57 @@ export const extendItem = route({
   },
 })
 
-export const releaseItem = route({
-  group: v1,
-  method: 'POST',
-  path: '/v1/dlq/:id/release',
-  tag,
+export const releaseItem = leaving('release', dlq.release, {
+  status: 'failed',
   summary: 'Release the lock; the item is failed again',
-  sdk: {
-    name: 'dlq.release',
-    retry: {
-      safe: { with: 'lock_token' },
-      why: 'the token names one lock; a released item is failed again',
-      done: { code: 'INVALID_STATE', status: 'failed', read: 'getItem' },
-    },
-  },
-  cli: {
-    usage: 'dlq release <id>',
-    about: 'Release the lock; the dead letter can be claimed again',
-    examples: [`waystation dlq release ${example} --token <token>`],
-    options: { lock_token: token_option },
-  },
-  auth: ['agent'],
-  params: { id },
-  body: LeaveBody,
-  replies: { 200: { body: Item } },
-  errors: ['DLQ_NOT_FOUND', 'INVALID_STATE', 'LOCK_NOT_HELD'],
-  async handle({ db, caller }, { params, body }) {
-    return itemOf(await dlq.release(db, caller, params.id, body.lock_token))
-  },
+  about: 'Release the lock; the dead letter can be claimed again',
+  why: 'the token names one lock; a released item is failed again',
 })
 
-export const failItem = route({
-  group: v1,
-  method: 'POST',
-  path: '/v1/dlq/:id/fail',
-  tag,
+export const failItem = leaving('fail', dlq.fail, {
+  status: 'archived',
   summary: 'Give up on the item; it is archived',
-  sdk: {
-    name: 'dlq.fail',
-    retry: {
-      safe: { with: 'lock_token' },
-      why: 'the token names one lock; an archived item stays archived',
-      done: { code: 'INVALID_STATE', status: 'archived', read: 'getItem' },
-    },
-  },
-  cli: {
-    usage: 'dlq fail <id>',
-    about: 'Give up on a dead letter; it is archived',
-    examples: [`waystation dlq fail ${example} --token <token>`],
-    options: { lock_token: token_option },
-  },
-  auth: ['agent'],
-  params: { id },
-  body: LeaveBody,
-  replies: { 200: { body: Item } },
-  errors: ['DLQ_NOT_FOUND', 'INVALID_STATE', 'LOCK_NOT_HELD'],
-  async handle({ db, caller }, { params, body }) {
-    return itemOf(await dlq.fail(db, caller, params.id, body.lock_token))
-  },
+  about: 'Give up on a dead letter; it is archived',
+  why: 'the token names one lock; an archived item stays archived',
 })
+
+/** Ends a claim. `status`: of the item afterwards; `why`: a repeat with the token is safe. */
+function leaving(
+  verb: 'release' | 'fail',
+  end: typeof dlq.release,
+  texts: { status: 'failed' | 'archived'; summary: string; about: string; why: string },
+) {
+  const { status, summary, about, why } = texts
+  return route({
+    group: v1,
+    method: 'POST',
+    path: `/v1/dlq/:id/${verb}`,
+    tag,
+    summary,
+    sdk: {
+      name: `dlq.${verb}`,
+      retry: {
+        safe: { with: 'lock_token' },
+        why,
+        done: { code: 'INVALID_STATE', status, read: 'getItem' },
+      },
+    },
+    cli: {
+      usage: `dlq ${verb} <id>`,
+      about,
+      examples: [`waystation dlq ${verb} ${example} --token <token>`],
+      options: { lock_token: token_option },
+    },
+    auth: ['agent'],
+    params: { id },
+    body: LeaveBody,
+    replies: { 200: { body: Item } },
+    errors: ['DLQ_NOT_FOUND', 'INVALID_STATE', 'LOCK_NOT_HELD'],
+    async handle({ db, caller }, { params, body }) {
+      return itemOf(await end(db, caller, params.id, body.lock_token))
+    },
+  })
+}
 
 export const resolveItem = route({
   group: v1,
