@@ -64,11 +64,8 @@ export function json(asked: Asked, status: number, text: string, extra: Extra): 
   return response
 }
 
-const common = {
-  'content-type': 'application/json',
-  'cache-control': 'no-store',
-  'x-content-type-options': 'nosniff',
-}
+const of_every_answer = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
+const common = { 'content-type': 'application/json', ...of_every_answer }
 
 /**
  * Copied into each response: that costs 0.3 µs less than to make it from an object each time. Nothing but the request id,
@@ -86,12 +83,7 @@ function headersOf({ request_id, ignored }: Asked, extra: Extra): Record<string,
 export function empty(status: number, request_id: string, extra: Extra): Response {
   return new Response(null, {
     status,
-    headers: {
-      'x-request-id': request_id,
-      'cache-control': 'no-store',
-      'x-content-type-options': 'nosniff',
-      ...extra,
-    },
+    headers: { 'x-request-id': request_id, ...of_every_answer, ...extra },
   })
 }
 
