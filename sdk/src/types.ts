@@ -330,6 +330,7 @@ export interface ExtendedDeadLetter {
 export interface Schedule {
   id: string
   status: 'pending' | 'fired' | 'cancelled' | 'failed'
+  name: string | null
   callback_url: string
   /** The exact text that was sent. */
   callback_payload: unknown
@@ -1022,6 +1023,8 @@ export interface Operations {
       fire_at?: string | undefined
       /** Default false. True: after the last failure a dead letter is kept. */
       dlq_on_failure?: boolean | undefined
+      /** A name for people, shown in lists and not sent; empty for none. */
+      name?: string | undefined
     }
     answer: Schedule
   }
@@ -1037,6 +1040,8 @@ export interface Operations {
       fire_at: string
       /** Default false. True: after the last failure a dead letter is kept. */
       dlq_on_failure?: boolean | undefined
+      /** A name for people, shown in lists and not sent; empty for none. */
+      name?: string | undefined
     }
     answer: Schedule
   }
