@@ -406,7 +406,9 @@ export const generated: readonly GeneratedCommand[] = [
     options: [
       { sets: 'workflow_id', flag: '--workflow <id>', about: 'only of this workflow' },
       { sets: 'action', flag: '--action <action>', about: 'only this action' },
+      { sets: 'action_prefix', flag: '--action-prefix <text>', about: 'only actions that begin so' },
       { sets: 'actor', flag: '--actor <name>', about: 'only by this actor' },
+      { sets: 'agent_id', flag: '--agent <id>', about: 'only what this agent appended' },
       { sets: 'from', flag: '--from <time>', about: 'not before this time, RFC 3339' },
       { sets: 'to', flag: '--to <time>', about: 'only before this time, RFC 3339' },
     ],
@@ -422,6 +424,17 @@ export const generated: readonly GeneratedCommand[] = [
     path: ['id'],
     options: [],
     call: ({ audit }, { id }) => audit.get(id),
+  },
+  {
+    operation: 'suggestEntries',
+    usage: 'audit suggestions <field>',
+    about: 'List what a filter of the log can be',
+    examples: ['waystation audit suggestions action --prefix order.'],
+    path: ['field'],
+    options: [{ sets: 'prefix', flag: '--prefix <text>', about: 'only those that begin with it' }],
+    pages: 'cursor',
+    columns: ['value'],
+    call: ({ audit }, { field, ...sent }) => audit.suggestions(field, sent),
   },
   {
     operation: 'captureItem',

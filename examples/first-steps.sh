@@ -187,6 +187,8 @@ audit() {
     '/v1/audit?actor=ada&action=import.reviewed&from=2020-01-01T00:00:00Z&to=9999-01-01T00:00:00Z&limit=1' \
     "${agent[@]}"
   has '"actor":"ada"'
+  call 'actions to filter by' 200 GET '/v1/audit/suggestions/action?prefix=import.' "${agent[@]}"
+  has '{"value":"import.reviewed"}'
   call 'there is no such entry' 404 GET /v1/audit/log_none "${agent[@]}"
   has AUDIT_ENTRY_NOT_FOUND
 }
