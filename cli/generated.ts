@@ -23,7 +23,7 @@ export const groups: Readonly<Record<string, Group>> = {
     ],
   },
   namespace: {
-    about: 'Keys and values of all agents, to read with the admin key',
+    about: 'Namespaces; keys and values of all agents with the admin key',
     examples: [
       'waystation namespace get state last-run',
       'waystation namespace keys state --prefix user/ --all',
@@ -372,7 +372,7 @@ export const generated: readonly GeneratedCommand[] = [
   {
     operation: 'listNamespaces',
     usage: 'namespace list',
-    about: 'List the namespaces that hold a key, those of single agents included',
+    about: 'List the namespaces that hold a key',
     examples: ['waystation namespace list --all'],
     path: [],
     options: [],

@@ -149,7 +149,8 @@ kv() {
   has '"key":"lease"'
   call 'the admin key sees which namespaces there are' 200 GET /v1/namespaces "${admin[@]}"
   has '{"namespace":"state","agent_id":null}'
-  call 'and their keys' 200 GET /v1/namespaces/state/keys "${admin[@]}"
+  call 'an agent sees those that it may read' 200 GET /v1/namespaces "${agent[@]}"
+  call 'the admin key sees their keys' 200 GET /v1/namespaces/state/keys "${admin[@]}"
   has '"key":"lease"'
   call 'and their values' 200 GET /v1/namespaces/state/keys/lease "${admin[@]}"
   has '"value":true'

@@ -227,7 +227,10 @@ export class Namespaces extends Resource {
     return listOf(this.transport, 'listNamespaceKeys', { namespace }, query)
   }
 
-  /** List the namespaces that hold a key, private ones included, in bytewise order. */
+  /**
+   * List the namespaces that hold a key, in bytewise order. An agent sees those that it may read; the
+   * admin key the private ones of all agents, too.
+   */
   list(query: Query<'listNamespaces'> = {}): Pages<Namespace> {
     return listOf(this.transport, 'listNamespaces', {}, query)
   }
