@@ -857,6 +857,20 @@ export const generated: readonly GeneratedCommand[] = [
     call: ({ inboxes }, { id, ...sent }) => inboxes.messages(id, sent),
   },
   {
+    operation: 'searchMessages',
+    usage: 'inbox search <id>',
+    about: 'Search its messages, newest first',
+    examples: ['waystation inbox search inb_01m7yjrz37hxnv52px0106nehd --text cus_8003'],
+    path: ['id'],
+    options: [
+      { sets: 'q', flag: '--text <text>', about: 'in method, path, query or body', is_required: true },
+      { sets: 'before', flag: '--before <message_id>', about: 'go on before this message' },
+    ],
+    pages: 'whole',
+    columns: ['createdAt', 'id', 'method', 'path', 'contentType', 'preview'],
+    call: ({ inboxes }, { id, ...sent }) => inboxes.search(id, sent),
+  },
+  {
     operation: 'tick',
     usage: 'tick',
     about: 'Do all that is due, with the cron secret as key',

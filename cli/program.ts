@@ -8,7 +8,7 @@ import type { Cli, GlobalOptions } from './cli.ts'
 import { checkpointWait } from './commands/checkpoint.ts'
 import { completion } from './commands/completion.ts'
 import { dlqClaim } from './commands/dlq.ts'
-import { inboxMessages, inboxTail } from './commands/inbox.ts'
+import { inboxMessages, inboxSearch, inboxTail } from './commands/inbox.ts'
 import { kvGet, namespaceGet } from './commands/kv.ts'
 import { login, logout, profiles, profilesUse } from './commands/login.ts'
 import { mcp } from './commands/mcp.ts'
@@ -30,6 +30,7 @@ const overrides: Readonly<Record<string, Override>> = {
   getNamespaceKey: namespaceGet,
   claimItem: dlqClaim,
   listMessages: inboxMessages,
+  searchMessages: inboxSearch,
   checkRateLimit: rateCheck,
   readyz: health,
   openapi,

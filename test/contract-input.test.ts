@@ -34,7 +34,7 @@ import { type Answer, forEachService, type TestService } from './support/service
 
 const with_body = titled(routes.filter(({ route }) => route.body))
 /** What a page before has given: no example can be made up. */
-const of_pages = ['cursor', 'after']
+const of_pages = ['cursor', 'after', 'before']
 const with_query = titled(routes.filter(({ route }) => fieldsOf(route.query).length > 0))
 
 forEachService('a body', (service) => {

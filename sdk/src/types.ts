@@ -476,6 +476,7 @@ export interface Message {
   body: unknown
   /** The exact bytes. */
   bodyBase64: string
+  preview: string | null
   /** Empty when none was sent. */
   contentType: string
   sourceIp: string
@@ -1260,6 +1261,22 @@ export interface Operations {
     body: undefined
     answer: { items: Message[]; nextAfter: string | null }
   }
+  searchMessages: {
+    params: {
+      /** The inbox, inb_…. */
+      id: string
+    }
+    query: {
+      /** The text. */
+      q: string
+      /** nextBefore of the page before: only older messages. */
+      before?: string | undefined
+      /** Items, default 50; above 100 counts as 100. */
+      limit?: number | undefined
+    }
+    body: undefined
+    answer: { items: Message[]; nextBefore: string | null }
+  }
   checkRateLimit: {
     params: object
     query: object
@@ -1433,6 +1450,7 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   deleteInbox: { method: 'DELETE', path: '/api/webhook/{id}', wrapped: true },
   getInbox: { method: 'GET', path: '/api/webhook/{id}', wrapped: true },
   listMessages: { method: 'GET', path: '/api/webhook/{id}/messages', wrapped: true },
+  searchMessages: { method: 'GET', path: '/api/webhook/{id}/search', wrapped: true },
   checkRateLimit: { method: 'POST', path: '/api/rate-limit/check', wrapped: true },
   checkRateLimitByQuery: { method: 'GET', path: '/api/rate-limit/check', wrapped: true },
   getRateLimit: { method: 'GET', path: '/api/rate-limit/{key}', wrapped: true },
