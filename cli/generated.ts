@@ -685,9 +685,10 @@ export const generated: readonly GeneratedCommand[] = [
   {
     operation: 'createCheckpoint',
     usage: 'checkpoint create <title> [callback_payload]',
-    about: 'Ask a human; the decision is sent to the callback',
+    about: 'Ask a human; the decision is sent to the callback, or waited for',
     examples: [
       'waystation checkpoint create "Deploy v2?" --callback https://example.com/decided --expires-in 2h',
+      'waystation checkpoint create "Deploy v2?" --wait && ./deploy',
       'waystation checkpoint create "Refund?" \'{"order": 7}\' --callback /decided --prompt-file refund.txt',
     ],
     path: [],
@@ -703,6 +704,7 @@ export const generated: readonly GeneratedCommand[] = [
         flag: '--callback <url>',
         about: 'where the decision is sent',
         is_required: true,
+        or: { flag: '--no-callback', about: 'nowhere: the agent waits for it', value: null },
       },
       {
         sets: 'timeout_action',

@@ -5,7 +5,7 @@ import { Command } from 'commander'
 import packageJson from '../package.json' with { type: 'json' }
 import { runnable } from './calls.ts'
 import type { Cli, GlobalOptions } from './cli.ts'
-import { checkpointWait } from './commands/checkpoint.ts'
+import { checkpointCreate, checkpointWait } from './commands/checkpoint.ts'
 import { completion } from './commands/completion.ts'
 import { dlqClaim } from './commands/dlq.ts'
 import { inboxMessages, inboxSearch, inboxTail } from './commands/inbox.ts'
@@ -26,6 +26,7 @@ import { addCommand } from './tree.ts'
 const overrides: Readonly<Record<string, Override>> = {
   deleteTenant: tenantDelete,
   rotateTenantKey: tenantRotateKey,
+  createCheckpoint: checkpointCreate,
   getValue: kvGet,
   getNamespaceKey: namespaceGet,
   claimItem: dlqClaim,

@@ -18,7 +18,7 @@ export interface Tool {
   /** Optional in the operation, required here. */
   required?: readonly string[]
   /** Filled in when absent. */
-  defaults?: Readonly<Record<string, number>>
+  defaults?: Readonly<Record<string, number | null>>
   /** The operation answers without a body; this is the name of the flag that says it is done. */
   done?: string
   /** The answer is one item, or none: `{"item": …}`. */

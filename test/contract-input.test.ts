@@ -244,7 +244,7 @@ forEachService('a body', (service) => {
       const { route } = named
       for (const [name, schema] of fieldsOf(route.body)) {
         const nulled = (body: Json) => bytesOf(bodyText(withField(route, body, name, null)))
-        if (schema['x-any-json'] === 'any' || !isRequired(route.body, name)) {
+        if (schema['x-any-json'] === 'any' || schema['x-null'] || !isRequired(route.body, name)) {
           await taken(named, nulled)
           continue
         }

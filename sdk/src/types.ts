@@ -371,7 +371,7 @@ export interface Checkpoint {
   status: 'pending' | 'approved' | 'rejected' | 'expired' | 'cancelled'
   title: string
   prompt: string | null
-  callback_url: string
+  callback_url: string | null
   /** The exact text that was sent, or null. */
   callback_payload: unknown
   timeout_action: 'auto_reject' | 'dlq'
@@ -1137,8 +1137,7 @@ export interface Operations {
       title: string
       /** At most 32 KiB of plain text. */
       prompt?: string | undefined
-      /** An http or https URL, or a path that is resolved against the agent's callback_base_url. */
-      callback_url: string
+      callback_url: string | null
       /** Any JSON, at most 256 KiB; sent with the decision. */
       callback_payload?: unknown
       /** auto_reject, the default, or dlq. */
