@@ -14,6 +14,8 @@ export interface Source extends AsyncIterable<Uint8Array | string> {
 
 export interface Io {
   env: Readonly<Record<string, string | undefined>>
+  /** The words that started the command: `npx waystation`. */
+  command: string
   /** As process.platform says. */
   platform: string
   home: string

@@ -1,6 +1,7 @@
 // The process around a command: its streams, and what ends it.
 
 import { homedir } from 'node:os'
+import { basename } from 'node:path'
 import { exit } from './failures.ts'
 import { run } from './run.ts'
 
@@ -12,8 +13,12 @@ process.stdout.on('error', (error: { code?: string }) => {
   process.exit(error.code === 'EPIPE' ? exit.ok : exit.unexpected)
 })
 
+/** As it was typed, where the command is one executable; the launcher says it otherwise. */
+const own_name = /^bun(\.exe)?$/.test(basename(process.argv0)) ? 'waystation' : process.argv0
+
 process.exitCode = await run(process.argv.slice(2), {
   env: process.env,
+  command: process.env.WAYSTATION_COMMAND || own_name,
   platform: process.platform,
   home: homedir(),
   stdin: process.stdin,

@@ -151,6 +151,7 @@ export async function runInside(
   })
   ended.code = await run(args, {
     env: { WAYSTATION_URL: 'http://service.test', WAYSTATION_KEY: 'svc_agt_of-a-test' },
+    command: 'waystation',
     platform: 'linux',
     home: '/nowhere',
     stdin: nothing(),
