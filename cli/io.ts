@@ -16,6 +16,8 @@ export interface Io {
   env: Readonly<Record<string, string | undefined>>
   /** The words that started the command: `npx waystation`. */
   command: string
+  /** The words that start it from any folder. */
+  program: readonly string[]
   /** As process.platform says. */
   platform: string
   home: string

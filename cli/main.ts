@@ -2,6 +2,7 @@
 
 import { homedir } from 'node:os'
 import { basename } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { exit } from './failures.ts'
 import { run } from './run.ts'
 
@@ -13,12 +14,15 @@ process.stdout.on('error', (error: { code?: string }) => {
   process.exit(error.code === 'EPIPE' ? exit.ok : exit.unexpected)
 })
 
-/** As it was typed, where the command is one executable; the launcher says it otherwise. */
-const own_name = /^bun(\.exe)?$/.test(basename(process.argv0)) ? 'waystation' : process.argv0
+// One executable of its own; otherwise Bun, started by the launcher.
+const is_binary = !/^bun(\.exe)?$/.test(basename(process.argv0))
 
 process.exitCode = await run(process.argv.slice(2), {
   env: process.env,
-  command: process.env.WAYSTATION_COMMAND || own_name,
+  command: is_binary ? process.argv0 : process.env.WAYSTATION_COMMAND || 'waystation',
+  program: is_binary
+    ? [process.execPath]
+    : ['node', fileURLToPath(new URL('waystation.mjs', import.meta.url))],
   platform: process.platform,
   home: homedir(),
   stdin: process.stdin,

@@ -11,7 +11,7 @@ import { dlqClaim } from './commands/dlq.ts'
 import { inboxMessages, inboxSearch, inboxTail } from './commands/inbox.ts'
 import { kvGet, namespaceGet } from './commands/kv.ts'
 import { login, logout, profiles, profilesUse } from './commands/login.ts'
-import { mcp } from './commands/mcp.ts'
+import { mcp, mcpConfig } from './commands/mcp.ts'
 import { rateCheck } from './commands/rate.ts'
 import { serve } from './commands/serve.ts'
 import { health, openapi } from './commands/service.ts'
@@ -41,7 +41,7 @@ const overrides: Readonly<Record<string, Override>> = {
 const commands = [
   ...[serve, login, logout, profiles, profilesUse],
   ...generated.map((spec) => runnable(spec, overrides[spec.operation])),
-  ...[checkpointWait, inboxTail, mcp, completion],
+  ...[checkpointWait, inboxTail, mcp, mcpConfig, completion],
 ]
 
 const after = `

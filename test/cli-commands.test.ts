@@ -122,6 +122,7 @@ const without_operation: Record<string, string> = {
   'profiles use': 'chooses one',
   completion: 'prints a script',
   mcp: 'makes the calls that its client asks for',
+  'mcp config': 'prints what that client needs',
   'checkpoint wait': 'asks as get does, until it is decided',
   'inbox tail': 'asks as messages does, without end',
 }

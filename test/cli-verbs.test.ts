@@ -129,3 +129,39 @@ describe('tenant usage', () => {
     expect(JSON.parse(stdout).items).toHaveLength(1)
   })
 })
+
+describe('mcp config', () => {
+  const env = { WAYSTATION_URL: 'http://service.test', WAYSTATION_KEY: 'svc_agt_of-a-test' }
+
+  test('prints the key for HTTP, and for stdio in the environment', async () => {
+    const http = await runInside(['mcp', 'config'], { env })
+    expect(JSON.parse(http.stdout)).toEqual({
+      mcpServers: {
+        waystation: {
+          type: 'http',
+          url: 'http://service.test/mcp',
+          headers: { Authorization: 'Bearer svc_agt_of-a-test' },
+        },
+      },
+    })
+    expect(http.stderr).toBe('This holds the key: keep it out of repositories.\n')
+    const stdio = await runInside(['mcp', 'config', '--stdio', '--read-only'], { env })
+    expect(JSON.parse(stdio.stdout).mcpServers.waystation).toEqual({
+      command: 'node',
+      args: ['/opt/waystation/cli/waystation.mjs', 'mcp', '--read-only'],
+      env,
+    })
+  })
+
+  test('needs an agent key', async () => {
+    const none = await runInside(['mcp', 'config'], { env: {} })
+    expect([none.code, none.stderr]).toEqual([2, expect.stringContaining('There is no key.')])
+    const admin = { ...env, WAYSTATION_KEY: 'svc_adm_x' }
+    const told = await runInside(['mcp', 'config'], { env: admin })
+    expect([told.code, told.stdout, told.stderr]).toEqual([
+      2,
+      '',
+      expect.stringContaining('The tools need an agent key.'),
+    ])
+  })
+})
