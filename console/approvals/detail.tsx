@@ -23,6 +23,7 @@ export function ApprovalDetail({ id, onChange }: OpenProps) {
       {...{ loaded }}
       what="the request"
       title="Request"
+      name={({ title }) => title}
       actions={({ status }) => <Badge>{status}</Badge>}
     >
       {(checkpoint) => (

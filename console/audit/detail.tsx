@@ -25,6 +25,7 @@ export function AuditDetail({ id, query, rows }: DetailProps) {
       {...{ loaded }}
       what="the entry"
       title={({ seq }) => `Entry ${count(seq)}`}
+      name={({ action }) => action}
       actions={(entry) => <Copy text={entry.id} what="the id of the entry" />}
     >
       {(entry) => (

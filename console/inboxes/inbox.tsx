@@ -92,15 +92,13 @@ interface MessagesProps {
 function Messages({ inbox, messages, followed, message_id }: MessagesProps) {
   const columns = useMemo(() => columnsOf(inbox), [inbox.id, inbox.forwardUrl])
   const message = messages.find(({ id }) => id === message_id)
-  const detail = message_id && (
-    <div class="split-detail">
-      {message ? (
-        <MessageView key={message.id} {...{ inbox, message }} />
-      ) : (
-        <Empty title="This message is not here">It was dropped, or is not among the latest.</Empty>
-      )}
-    </div>
-  )
+  const detail =
+    message_id &&
+    (message ? (
+      <MessageView key={message.id} {...{ inbox, message }} />
+    ) : (
+      <Empty title="This message is not here">It was dropped, or is not among the latest.</Empty>
+    ))
   return (
     <Split {...{ detail }}>
       <Following {...followed} />
