@@ -23,7 +23,7 @@ export const groups: Readonly<Record<string, Group>> = {
     ],
   },
   namespace: {
-    about: 'Keys and values of all agents, to read with the admin key',
+    about: 'Namespaces; keys and values of all agents with the admin key',
     examples: [
       'waystation namespace get state last-run',
       'waystation namespace keys state --prefix user/ --all',
@@ -372,7 +372,7 @@ export const generated: readonly GeneratedCommand[] = [
   {
     operation: 'listNamespaces',
     usage: 'namespace list',
-    about: 'List the namespaces that hold a key, those of single agents included',
+    about: 'List the namespaces that hold a key',
     examples: ['waystation namespace list --all'],
     path: [],
     options: [],
@@ -406,7 +406,9 @@ export const generated: readonly GeneratedCommand[] = [
     options: [
       { sets: 'workflow_id', flag: '--workflow <id>', about: 'only of this workflow' },
       { sets: 'action', flag: '--action <action>', about: 'only this action' },
+      { sets: 'action_prefix', flag: '--action-prefix <text>', about: 'only actions that begin so' },
       { sets: 'actor', flag: '--actor <name>', about: 'only by this actor' },
+      { sets: 'agent_id', flag: '--agent <id>', about: 'only what this agent appended' },
       { sets: 'from', flag: '--from <time>', about: 'not before this time, RFC 3339' },
       { sets: 'to', flag: '--to <time>', about: 'only before this time, RFC 3339' },
     ],
@@ -422,6 +424,17 @@ export const generated: readonly GeneratedCommand[] = [
     path: ['id'],
     options: [],
     call: ({ audit }, { id }) => audit.get(id),
+  },
+  {
+    operation: 'suggestEntries',
+    usage: 'audit suggestions <field>',
+    about: 'List what a filter of the log can be',
+    examples: ['waystation audit suggestions action --prefix order.'],
+    path: ['field'],
+    options: [{ sets: 'prefix', flag: '--prefix <text>', about: 'only those that begin with it' }],
+    pages: 'cursor',
+    columns: ['value'],
+    call: ({ audit }, { field, ...sent }) => audit.suggestions(field, sent),
   },
   {
     operation: 'captureItem',
@@ -588,6 +601,7 @@ export const generated: readonly GeneratedCommand[] = [
         or: { flag: '--in <duration>', about: 'or: how long from now, by the clock of this machine' },
       },
       { sets: 'dlq_on_failure', flag: '--dlq', about: 'keep a dead letter after the last failure' },
+      { sets: 'name', flag: '--name <text>', about: 'how lists show it' },
     ],
     json: { name: 'callback_payload', is_required: false, is_object: false },
     creates: true,
@@ -609,7 +623,7 @@ export const generated: readonly GeneratedCommand[] = [
       },
     ],
     pages: 'cursor',
-    columns: ['id', 'status', 'fire_at', 'attempts', 'callback_url', 'last_error', 'agent_id'],
+    columns: ['id', 'status', 'name', 'fire_at', 'attempts', 'callback_url', 'last_error', 'agent_id'],
     call: ({ schedules }, sent) => schedules.list(sent),
   },
   {
@@ -641,6 +655,7 @@ export const generated: readonly GeneratedCommand[] = [
         about: 'keep a dead letter after the last failure',
         or: { flag: '--no-dlq', about: 'keep none', value: false },
       },
+      { sets: 'name', flag: '--name <text>', about: 'how lists show it' },
     ],
     json: { name: 'callback_payload', is_required: false, is_object: false },
     changes: true,

@@ -9,6 +9,7 @@ import type {
   ApprovalKey,
   Attempt,
   AuditEntry,
+  AuditSuggestion,
   Checkpoint,
   ClaimedDeadLetter,
   CreatedApprovalKey,
@@ -226,7 +227,10 @@ export class Namespaces extends Resource {
     return listOf(this.transport, 'listNamespaceKeys', { namespace }, query)
   }
 
-  /** List the namespaces that hold a key, private ones included, in bytewise order. */
+  /**
+   * List the namespaces that hold a key, in bytewise order. An agent sees those that it may read; the
+   * admin key the private ones of all agents, too.
+   */
   list(query: Query<'listNamespaces'> = {}): Pages<Namespace> {
     return listOf(this.transport, 'listNamespaces', {}, query)
   }
@@ -246,6 +250,17 @@ export class Audit extends Resource {
   /** Read an entry. Throws AUDIT_ENTRY_NOT_FOUND. */
   get(id: string, options: CallOptions = {}): Promise<AuditEntry> {
     return this.transport.call('getEntry', { params: { id } }, options)
+  }
+
+  /**
+   * List the texts that a field has in the log, in bytewise order. Values to filter the list by: each
+   * once, however many entries have it.
+   */
+  suggestions(
+    field: 'workflow_id' | 'action' | 'actor' | 'agent_id',
+    query: Query<'suggestEntries'> = {},
+  ): Pages<AuditSuggestion> {
+    return listOf(this.transport, 'suggestEntries', { field }, query)
   }
 }
 

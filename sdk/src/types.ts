@@ -238,6 +238,10 @@ export interface AuditEntry {
   created_at: string
 }
 
+export interface AuditSuggestion {
+  value: string
+}
+
 export interface DeadLetter {
   id: string
   status: 'failed' | 'claimed' | 'resolved' | 'archived'
@@ -330,6 +334,7 @@ export interface ExtendedDeadLetter {
 export interface Schedule {
   id: string
   status: 'pending' | 'fired' | 'cancelled' | 'failed'
+  name: string | null
   callback_url: string
   /** The exact text that was sent. */
   callback_payload: unknown
@@ -855,7 +860,11 @@ export interface Operations {
       cursor?: string | undefined
       workflow_id?: string | undefined
       action?: string | undefined
+      /** Actions that begin with this text. */
+      action_prefix?: string | undefined
       actor?: string | undefined
+      /** Entries that this agent appended. */
+      agent_id?: string | undefined
       /** Entries from this instant on. */
       from?: string | undefined
       /** Entries before this instant. */
@@ -872,6 +881,22 @@ export interface Operations {
     query: object
     body: undefined
     answer: AuditEntry
+  }
+  suggestEntries: {
+    params: {
+      /** The filter that is to be filled in. */
+      field: 'workflow_id' | 'action' | 'actor' | 'agent_id'
+    }
+    query: {
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+      /** next_cursor of the page before. */
+      cursor?: string | undefined
+      /** Only texts that begin with it. */
+      prefix?: string | undefined
+    }
+    body: undefined
+    answer: { items: AuditSuggestion[]; next_cursor: string | null }
   }
   captureItem: {
     params: object
@@ -1022,6 +1047,8 @@ export interface Operations {
       fire_at?: string | undefined
       /** Default false. True: after the last failure a dead letter is kept. */
       dlq_on_failure?: boolean | undefined
+      /** A name for people, shown in lists and not sent; empty for none. */
+      name?: string | undefined
     }
     answer: Schedule
   }
@@ -1037,6 +1064,8 @@ export interface Operations {
       fire_at: string
       /** Default false. True: after the last failure a dead letter is kept. */
       dlq_on_failure?: boolean | undefined
+      /** A name for people, shown in lists and not sent; empty for none. */
+      name?: string | undefined
     }
     answer: Schedule
   }
@@ -1374,6 +1403,7 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   appendEntry: { method: 'POST', path: '/v1/audit', creates: true },
   listEntries: { method: 'GET', path: '/v1/audit' },
   getEntry: { method: 'GET', path: '/v1/audit/{id}' },
+  suggestEntries: { method: 'GET', path: '/v1/audit/suggestions/{field}' },
   captureItem: { method: 'POST', path: '/v1/dlq', creates: true },
   listItems: { method: 'GET', path: '/v1/dlq' },
   claimItem: { method: 'POST', path: '/v1/dlq/{id}/claim' },

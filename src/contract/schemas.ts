@@ -21,7 +21,7 @@ export const label_characters_max = limit(
   'fields.label',
   256,
   'characters',
-  '`title`, `label`, `workflow_id` and `actor`. Past it 400.',
+  '`title`, `label`, `workflow_id`, `actor` and the `name` of a schedule. Past it 400.',
 )
 export const action_characters_max = limit(
   'fields.action',
