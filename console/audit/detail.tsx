@@ -65,7 +65,7 @@ interface RelatedProps extends Omit<DetailProps, 'id'> {
 }
 
 function Related({ entry, query, rows }: RelatedProps) {
-  const { id, actor, action, workflow_id } = entry
+  const { id, actor, action, workflow_id, agent_id } = entry
   const at = rows.findIndex((row) => row.id === id)
   const [newer, older] = at === -1 ? [] : [rows[at - 1], rows[at + 1]]
   return (
@@ -76,6 +76,7 @@ function Related({ entry, query, rows }: RelatedProps) {
         <a href={entryLink(id, { workflow_id })}>Follow this workflow</a>
       )}
       <a href={entryLink(id, { actor })}>All by this actor</a>
+      {agent_id !== null && agent_id !== actor && <a href={entryLink(id, { agent_id })}>All by this agent</a>}
       <a href={entryLink(id, { action })}>All of this action</a>
     </nav>
   )
