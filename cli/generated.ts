@@ -685,9 +685,10 @@ export const generated: readonly GeneratedCommand[] = [
   {
     operation: 'createCheckpoint',
     usage: 'checkpoint create <title> [callback_payload]',
-    about: 'Ask a human; the decision is sent to the callback',
+    about: 'Ask a human; the decision is sent to the callback, or waited for',
     examples: [
       'waystation checkpoint create "Deploy v2?" --callback https://example.com/decided --expires-in 2h',
+      'waystation checkpoint create "Deploy v2?" --wait && ./deploy',
       'waystation checkpoint create "Refund?" \'{"order": 7}\' --callback /decided --prompt-file refund.txt',
     ],
     path: [],
@@ -703,6 +704,7 @@ export const generated: readonly GeneratedCommand[] = [
         flag: '--callback <url>',
         about: 'where the decision is sent',
         is_required: true,
+        or: { flag: '--no-callback', about: 'nowhere: the agent waits for it', value: null },
       },
       {
         sets: 'timeout_action',
@@ -855,6 +857,20 @@ export const generated: readonly GeneratedCommand[] = [
     pages: 'whole',
     columns: ['createdAt', 'id', 'method', 'path', 'contentType', 'body'],
     call: ({ inboxes }, { id, ...sent }) => inboxes.messages(id, sent),
+  },
+  {
+    operation: 'searchMessages',
+    usage: 'inbox search <id>',
+    about: 'Search its messages, newest first',
+    examples: ['waystation inbox search inb_01m7yjrz37hxnv52px0106nehd --text cus_8003'],
+    path: ['id'],
+    options: [
+      { sets: 'q', flag: '--text <text>', about: 'in method, path, query or body', is_required: true },
+      { sets: 'before', flag: '--before <message_id>', about: 'go on before this message' },
+    ],
+    pages: 'whole',
+    columns: ['createdAt', 'id', 'method', 'path', 'contentType', 'preview'],
+    call: ({ inboxes }, { id, ...sent }) => inboxes.search(id, sent),
   },
   {
     operation: 'tick',

@@ -324,6 +324,8 @@ inboxes() {
   done
   call 'the detail has the messages, newest first' 200 GET "/api/webhook/$inbox" "${agent[@]}"
   has '"messageCount":10,'
+  call 'those with a text' 200 GET "/api/webhook/$inbox/search?q=plain" "${agent[@]}"
+  has '"preview":"plain text"'
   call 'the first one, as it came' 200 GET "/api/webhook/$inbox/messages?limit=1" "${agent[@]}"
   has '"body":{"order": 7.0},'
   last=$(field nextAfter)

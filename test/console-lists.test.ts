@@ -268,3 +268,58 @@ describe('On a telephone', () => {
     )
   })
 })
+
+describe('The navigation', () => {
+  const ask = (tenant: TestTenant, title: string) =>
+    service.ask('POST', '/v1/checkpoints', {
+      key: tenant.api_key,
+      body: { title, callback_url: 'http://127.0.0.1:1/', timeout_seconds: 3_600 },
+    })
+  const numbers = (page: Page) =>
+    page.getByRole('navigation', { name: 'Pages' }).locator('.waiting > :first-child').allInnerTexts()
+
+  test('has the numbers of requests and dead letters that wait, in words for those who hear them', async () => {
+    const { tenant, ids } = await withLetters(2)
+    await ask(tenant, 'first')
+    await chromium.visit(service.url, async (page) => {
+      await page.clock.install()
+      await signIn(page, tenant)
+      const link = page.getByRole('link', { name: 'Approvals', exact: true })
+      await page.locator('.waiting').nth(1).waitFor()
+      expect(await numbers(page)).toEqual(['1', '2'])
+      const described = await link.getAttribute('aria-describedby')
+      expect(await page.locator(`[id="${described}"]`).textContent()).toBe('11 to decide')
+      const status = page.getByRole('navigation', { name: 'Pages' }).getByRole('status')
+      expect(await status.textContent()).toBe('')
+      expect(await accessibilityFaults(page)).toEqual([])
+      await ask(tenant, 'second')
+      await service.ask('POST', `/v1/dlq/${ids[0]}/resolve`, { key: tenant.api_key })
+      await page.clock.fastForward(31_000)
+      await status.getByText('Approvals: 2 to decide.', { exact: true }).waitFor({ state: 'attached' })
+      await until(async () => (await numbers(page)).join() === '2,1')
+      expect(await numbers(page)).toEqual(['2', '1'])
+    })
+  })
+
+  test('says so at once when a request is decided here, and nothing of what does not wait', async () => {
+    const tenant = await service.signUp()
+    const { body } = await ask(tenant, 'only one')
+    await chromium.visit(service.url, async (page) => {
+      await signIn(page, tenant, `/console/approvals/${body.id}`)
+      await page.locator('.waiting').waitFor()
+      await page.getByRole('button', { name: 'Approve…' }).click()
+      await page.getByRole('button', { name: 'Yes, approve' }).click()
+      await page.locator('.waiting').waitFor({ state: 'detached' })
+    })
+  })
+
+  test('counts to 200, and says that there are more', async () => {
+    const tenant = await service.signUp('pro')
+    for (let i = 0; i < 201; i += 1) await ask(tenant, `request ${i}`)
+    await chromium.visit(service.url, async (page) => {
+      await signIn(page, tenant)
+      await page.locator('.waiting').waitFor()
+      expect(await numbers(page)).toEqual(['200+'])
+    })
+  })
+})

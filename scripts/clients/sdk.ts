@@ -125,8 +125,9 @@ function formOf(operation: Operation): Form {
     }
   }
   if (query_fields.length > 0) {
+    const is_needed = query_fields.some(({ required }) => required)
     return {
-      last: `given: ${queryType(operation)} = {}`,
+      last: `given: ${queryType(operation)}${is_needed ? '' : ' = {}'}`,
       lines: ['const [query, options] = split(given)', callOf(operation, queryIn(operation))],
     }
   }

@@ -452,6 +452,16 @@ export class Inboxes extends Resource {
   delete(id: string, options: CallOptions = {}): Promise<Operations['deleteInbox']['answer']> {
     return this.transport.call('deleteInbox', { params: { id } }, options)
   }
+
+  /**
+   * Search the messages of an inbox, newest first. In method, path, query and body as they came, letters
+   * of any case. A page looks at 500 messages or 1 MiB at most, so it may be short, or empty, before the
+   * end: go on with `nextBefore` until that is null. Throws INBOX_NOT_FOUND.
+   */
+  search(id: string, given: Query<'searchMessages'>): Promise<Operations['searchMessages']['answer']> {
+    const [query, options] = split(given)
+    return this.transport.call('searchMessages', { params: { id }, query }, options)
+  }
 }
 
 export class RateLimit extends Resource {

@@ -371,7 +371,7 @@ export interface Checkpoint {
   status: 'pending' | 'approved' | 'rejected' | 'expired' | 'cancelled'
   title: string
   prompt: string | null
-  callback_url: string
+  callback_url: string | null
   /** The exact text that was sent, or null. */
   callback_payload: unknown
   timeout_action: 'auto_reject' | 'dlq'
@@ -476,6 +476,7 @@ export interface Message {
   body: unknown
   /** The exact bytes. */
   bodyBase64: string
+  preview: string | null
   /** Empty when none was sent. */
   contentType: string
   sourceIp: string
@@ -1136,8 +1137,7 @@ export interface Operations {
       title: string
       /** At most 32 KiB of plain text. */
       prompt?: string | undefined
-      /** An http or https URL, or a path that is resolved against the agent's callback_base_url. */
-      callback_url: string
+      callback_url: string | null
       /** Any JSON, at most 256 KiB; sent with the decision. */
       callback_payload?: unknown
       /** auto_reject, the default, or dlq. */
@@ -1259,6 +1259,22 @@ export interface Operations {
     }
     body: undefined
     answer: { items: Message[]; nextAfter: string | null }
+  }
+  searchMessages: {
+    params: {
+      /** The inbox, inb_…. */
+      id: string
+    }
+    query: {
+      /** The text. */
+      q: string
+      /** nextBefore of the page before: only older messages. */
+      before?: string | undefined
+      /** Items, default 50; above 100 counts as 100. */
+      limit?: number | undefined
+    }
+    body: undefined
+    answer: { items: Message[]; nextBefore: string | null }
   }
   checkRateLimit: {
     params: object
@@ -1433,6 +1449,7 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   deleteInbox: { method: 'DELETE', path: '/api/webhook/{id}', wrapped: true },
   getInbox: { method: 'GET', path: '/api/webhook/{id}', wrapped: true },
   listMessages: { method: 'GET', path: '/api/webhook/{id}/messages', wrapped: true },
+  searchMessages: { method: 'GET', path: '/api/webhook/{id}/search', wrapped: true },
   checkRateLimit: { method: 'POST', path: '/api/rate-limit/check', wrapped: true },
   checkRateLimitByQuery: { method: 'GET', path: '/api/rate-limit/check', wrapped: true },
   getRateLimit: { method: 'GET', path: '/api/rate-limit/{key}', wrapped: true },

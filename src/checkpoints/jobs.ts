@@ -12,7 +12,7 @@ import { attemptNumber, attempts_max, destinationOf, errorText } from '../jobs/j
 import type { LocalKind, SendingKind } from '../jobs/kind.ts'
 import * as jobs from '../jobs/service.ts'
 import * as tenants from '../tenants/service.ts'
-import { type CheckpointRow, waitKey } from './checkpoint.ts'
+import { type CheckpointRow, callbackUrlOf, waitKey } from './checkpoint.ts'
 import * as store from './store.ts'
 
 /** Settles a checkpoint whose time is over; a decision that came first wins. */
@@ -101,7 +101,7 @@ export async function resolve(
   if (!resolved) return null
   tx.stores(tenant_id, textBytes(resolution.reason))
   await jobs.cancel(tx, jobs.keyOf({ tenant_id }, timeout_job, id))
-  if (resolution.callback_status === 'pending') {
+  if (resolved.callback_status === 'pending') {
     await jobs.enqueue(tx, dependencies.jobs, {
       tenant_id,
       kind: callback_job,
@@ -126,7 +126,7 @@ function deadLetter(tx: Tx, tenant_id: string, checkpoint: CheckpointRow, error:
       title: checkpoint.title,
       reason: checkpoint.reason,
       resolved_by: checkpoint.resolved_by,
-      callback_url: checkpoint.callback_url,
+      callback_url: callbackUrlOf(checkpoint),
       callback_payload: rawOrNull(checkpoint.callback_payload),
     }),
     error,

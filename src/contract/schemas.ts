@@ -60,6 +60,11 @@ export function Nullable<S extends TSchema>(schema: S) {
   return Type.Unsafe<Static<S> | null>({ anyOf: [schema, { type: 'null' }] })
 }
 
+/** In bodies: a value, or null, which is not the same as an absent member. */
+export function OrNull<S extends TSchema>(schema: S) {
+  return Type.Unsafe<Static<S> | null>({ anyOf: [schema, { type: 'null' }], 'x-null': true })
+}
+
 /** An object of an answer: every field is always there. Its name is that of the type in generated clients. */
 export function Shape<P extends TProperties>(properties: P): TObject<P>
 export function Shape<P extends TProperties>(name: string, properties: P): TObject<P>
