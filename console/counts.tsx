@@ -1,4 +1,4 @@
-// What waits, as numbers beside the pages of the navigation.
+// The numbers beside the pages of the navigation: requests and dead letters that wait.
 
 import { useEffect, useRef } from 'preact/hooks'
 import type { Checkpoint, Tenant } from '../sdk/src/types.ts'
