@@ -198,6 +198,76 @@ describe('Beside a long list', () => {
   })
 })
 
+async function withEntries(count: number): Promise<TestTenant> {
+  const tenant = await service.signUp()
+  for (let i = 0; i < count; i += 1) {
+    const body = { action: `step ${i}`, actor: 'somebody@example.com', workflow_id: `order-${i}` }
+    await service.ask('POST', '/v1/audit', { key: tenant.api_key, body })
+  }
+  return tenant
+}
+
+describe('The audit log', () => {
+  test('keeps its position in a list that scrolls by itself, with a record and over a reload', async () => {
+    const tenant = await withEntries(150)
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await signIn(page, tenant, '/console/audit')
+        const list = page.getByRole('region', { name: 'Audit entries' })
+        const top_px = () => list.evaluate((place) => place.scrollTop)
+        await page.getByRole('link', { name: 'step 149', exact: true }).waitFor()
+        await list.evaluate((place) => place.scrollTo(0, 1e6))
+        await page.getByText('150 in all').waitFor()
+        await list.evaluate((place) => place.scrollTo(0, 3_600))
+        await page.getByRole('link', { name: 'step 45', exact: true }).click()
+        await record(page).getByRole('heading', { name: 'step 45' }).waitFor()
+        expect([await top_px(), await focused(page)]).toEqual([3_600, 'step 45'])
+        await until(async () => (await page.evaluate('history.state.list_px')) === 3_600)
+        await page.reload()
+        await page.getByRole('link', { name: 'step 45', exact: true }).waitFor()
+        expect(await top_px()).toBe(3_600)
+      },
+      wide,
+    )
+  })
+
+  test('has rows of two lines on a telephone, drawn as the page scrolls', async () => {
+    const tenant = await withEntries(220)
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await signIn(page, tenant, '/console/audit')
+        const first = page.getByRole('row', { name: /^step 219 / })
+        await first.waitFor()
+        expect(
+          (await first.innerText())
+            .split('\n')
+            .filter((text) => text !== '')
+            .slice(0, 3),
+        ).toEqual(['step 219', 'somebody@example.com', 'order-219'])
+        expect([(await first.boundingBox())!.height, await overflow(page)]).toEqual([58, 0])
+        for (const last of ['step 120', 'step 20', 'step 0']) {
+          await page.evaluate('scrollTo(0, 1e6)')
+          await page.getByRole('link', { name: last, exact: true }).waitFor()
+        }
+        expect(await page.locator('.window tbody:not([aria-hidden]) tr').count()).toBeLessThan(120)
+        expect(await accessibilityFaults(page)).toEqual([])
+        const before = await top(page)
+        await page.getByRole('link', { name: 'step 3', exact: true }).click()
+        await record(page).getByRole('heading', { name: 'step 3' }).waitFor()
+        await page.getByRole('link', { name: 'Back to the list' }).click()
+        await page.getByRole('link', { name: 'step 3', exact: true }).waitFor()
+        expect([
+          await focused(page),
+          Math.abs(((await top(page)) as number) - (before as number)) < 60,
+        ]).toEqual(['step 3', true])
+      },
+      narrow,
+    )
+  })
+})
+
 describe('On a telephone', () => {
   const ways: [way: string, back: (page: Page) => Promise<unknown>][] = [
     ['its link', (page) => page.getByRole('link', { name: 'Back to the list' }).click()],

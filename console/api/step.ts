@@ -30,9 +30,12 @@ export function keepPosition(): void {
   let timer = 0
   const note = () => {
     clearTimeout(timer)
-    timer = window.setTimeout(() => keep({ top_px: scrollY }), noted_after_ms)
+    timer = window.setTimeout(() => {
+      const list = document.querySelector('.window .table-scroll')
+      keep({ top_px: scrollY, ...(list && { list_px: list.scrollTop }) })
+    }, noted_after_ms)
   }
-  addEventListener('scroll', note, { passive: true })
+  addEventListener('scroll', note, { passive: true, capture: true })
   const { top_px = 0 } = step()
   if (top_px === 0) return
   const acts = ['wheel', 'touchstart', 'pointerdown', 'keydown']

@@ -4,6 +4,7 @@ import { useSignal } from '@preact/signals'
 import type { RefObject } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { List } from '../api/load.ts'
+import { step } from '../api/step.ts'
 import { ScrollBox } from '../ui/basics.tsx'
 import { useKeptFocus } from '../ui/focus.ts'
 import { Head, More, Rows, type RowsProps } from '../ui/table.tsx'
@@ -44,6 +45,9 @@ export function WindowTable<T>({ caption, list, rows, ...props }: WindowTablePro
   )
 }
 
+/** True once a list has taken the position that it had before a reload. */
+let restored = false
+
 interface Window {
   scroll: RefObject<HTMLElement | null>
   measure: () => void
@@ -75,7 +79,12 @@ function useWindow(total: number, { more, showMore }: Pick<List<unknown>, 'more'
     showMore()
   }
   useLayoutEffect(() => {
-    measure()
+    if (!restored && total > 0 && scroll.current) {
+      restored = true
+      scroll.current.scrollTop = step().list_px ?? 0
+    }
+    // After a list that comes back has taken its position.
+    queueMicrotask(measure)
     addEventListener('resize', measure)
     addEventListener('scroll', measure, { passive: true })
     return () => {
