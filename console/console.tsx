@@ -4,6 +4,7 @@ import { render } from 'preact'
 import './ui/style.css'
 import './ui/console.css'
 import { admin_key, sign_ins, startSession } from './api/session.ts'
+import { keepPosition } from './api/step.ts'
 import { pages } from './pages.ts'
 import { address, match, to } from './router.ts'
 import { Shell } from './shell.tsx'
@@ -41,4 +42,5 @@ function Current() {
 }
 
 startSession()
+keepPosition()
 render(<Console />, document.getElementById('app')!)

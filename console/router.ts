@@ -2,6 +2,7 @@
 
 import { signal } from '@preact/signals'
 import { base, decoded, type Query, withQuery } from './api/address.ts'
+import { type Step, step } from './api/step.ts'
 
 export interface Address {
   /** Without the base: `/console/dlq/dlq_1`. */
@@ -23,8 +24,30 @@ document.addEventListener('click', (event) => {
   if (!link.pathname.startsWith(`${base}/console`) || (link.hash && link.pathname === location.pathname))
     return
   event.preventDefault()
-  go(link.href)
+  follow(link)
 })
+
+/**
+ * A row of a list opens its record as one step of the history, and the next row takes its place: "back" leads to the list.
+ */
+function follow(link: HTMLAnchorElement): void {
+  const list = link.closest('.split-list')
+  const is_open = list?.parentElement?.dataset.open === 'true'
+  const kept = is_open ? step() : list ? { ...step(), opened: true as const } : {}
+  go(link.href, is_open ? 'replace' : 'push', kept)
+}
+
+/** Closes the record that the last part of the path names. */
+export function closeRecord(): void {
+  if (step().opened) history.back()
+  else go(listAddress())
+}
+
+/** The address of the list that the open record belongs to. */
+export function listAddress(): string {
+  const { path, query } = address.value
+  return to(path.slice(0, path.lastIndexOf('/')), Object.fromEntries(query))
+}
 
 function read(): Address {
   return {
@@ -33,9 +56,9 @@ function read(): Address {
   }
 }
 
-function go(href: string, replace = false): void {
-  if (replace) history.replaceState(null, '', href)
-  else if (href !== location.href) history.pushState(null, '', href)
+function go(href: string, way: 'push' | 'replace' = 'push', kept: Step = {}): void {
+  if (way === 'replace') history.replaceState(kept, '', href)
+  else if (href !== location.href) history.pushState(kept, '', href)
   address.value = read()
 }
 
@@ -51,7 +74,7 @@ export function navigate(path: string, query: Query = {}): void {
 /** Changes part of the query. It replaces the address, so "back" leaves the page. */
 export function setQuery(changes: Query): void {
   const all = { ...Object.fromEntries(address.value.query), ...changes }
-  go(to(address.value.path, all), true)
+  go(to(address.value.path, all), 'replace')
 }
 
 /** `/console/dlq/:id?` on `/console/dlq/dlq_1` is `{ id: 'dlq_1' }`; null when it does not fit. */

@@ -2,10 +2,11 @@
 
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useId } from 'preact/hooks'
 import type { Tenant } from '../sdk/src/types.ts'
-import { useGet } from './api/load.ts'
+import { type Loaded, useGet } from './api/load.ts'
 import { signOut } from './api/session.ts'
+import { Announced, counts_every_ms, useCounts } from './counts.tsx'
 import { pages } from './pages.ts'
 import { address, match, to } from './router.ts'
 import { shown } from './text/words.ts'
@@ -14,7 +15,8 @@ import { choose, theme, themes } from './ui/theme.ts'
 import { announce } from './ui/toast.tsx'
 
 export function Shell({ children }: { children: ComponentChildren }) {
-  const tenant = useGet<Tenant>('/v1/tenants/me').value
+  const loaded = useGet<Tenant>('/v1/tenants/me', {}, { every_ms: counts_every_ms })
+  const tenant = loaded.value
   const menu_open = useSignal(false)
   useEffect(() => {
     menu_open.value = false
@@ -36,7 +38,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
             <span class="tenant-name">{tenant ? shown(tenant.name) : '\u00a0'}</span>
             {tenant && <Badge tone="neutral">{tenant.plan}</Badge>}
           </p>
-          <Navigation />
+          <Navigation {...{ loaded }} />
           <div class="side-foot">
             <ThemeSwitch />
             <Button
@@ -57,21 +59,34 @@ export function Shell({ children }: { children: ComponentChildren }) {
   )
 }
 
-function Navigation() {
+function Navigation({ loaded }: { loaded: Loaded<Tenant> }) {
+  const { counts, ready } = useCounts(loaded)
+  const id = useId()
   return (
     <nav aria-label="Pages">
       <ul>
-        {pages.map(({ title, pattern }) => (
-          <li key={pattern}>
-            <a
-              href={to(pattern.replace(/\/:.*/, ''))}
-              aria-current={match(pattern, address.value.path) ? 'page' : undefined}
-            >
-              {title}
-            </a>
-          </li>
-        ))}
+        {pages.map(({ title, pattern }) => {
+          const waiting = counts[title]
+          return (
+            <li key={pattern} class="page-entry">
+              <a
+                href={to(pattern.replace(/\/:.*/, ''))}
+                aria-current={match(pattern, address.value.path) ? 'page' : undefined}
+                aria-describedby={waiting && `${id}-${title}`.replace(' ', '-')}
+              >
+                {title}
+              </a>
+              {waiting && (
+                <span class="waiting digits" id={`${id}-${title}`.replace(' ', '-')}>
+                  <span aria-hidden="true">{waiting.text}</span>
+                  <span class="offscreen">{waiting.words}</span>
+                </span>
+              )}
+            </li>
+          )
+        })}
       </ul>
+      <Announced {...{ counts, ready }} />
     </nav>
   )
 }

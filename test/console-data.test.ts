@@ -63,19 +63,70 @@ describe('The audit log', () => {
       await signIn(page, tenant, '/console/audit')
       await page.getByText('3 in all').waitFor()
       expect(await actionsIn(page)).toEqual(['import.finished', 'mail.sent', 'import.started'])
-      await page.getByLabel('Actor or agent').fill('mailer')
+      await page.getByLabel('Actor').fill('mailer')
       await page.keyboard.press('Enter')
       await page.getByText('1 in all').waitFor()
       expect(await actionsIn(page)).toEqual(['mail.sent'])
       expect(page.url()).toBe(`${service.url}/console/audit?actor=mailer`)
-      await page.getByLabel('Action').fill('mail')
+      await page.getByLabel('Action begins with').fill('import')
       await page.getByRole('button', { name: 'Search' }).click()
       await page.getByText('Nothing fits').waitFor()
-      expect(page.url()).toBe(`${service.url}/console/audit?actor=mailer&action=mail`)
+      expect(page.url()).toBe(`${service.url}/console/audit?actor=mailer&action_prefix=import`)
       await page.getByRole('button', { name: 'Clear' }).click()
       await page.getByText('3 in all').waitFor()
       expect(page.url()).toBe(`${service.url}/console/audit`)
-      expect(await page.getByLabel('Action').inputValue()).toBe('')
+      expect(await page.getByLabel('Action begins with').inputValue()).toBe('')
+      await page.getByLabel('Action begins with').fill('import.')
+      await page.keyboard.press('Enter')
+      await page.getByText('2 in all').waitFor()
+      expect(await actionsIn(page)).toEqual(['import.finished', 'import.started'])
+      await page.goto('/console/audit?action=import')
+      await page.getByText('Nothing fits').waitFor()
+      await page.goto('/console/audit?action=mail.sent')
+      await page.getByText('1 in all').waitFor()
+      await page.getByRole('button', { name: 'All actions' }).click()
+      await page.getByText('3 in all').waitFor()
+      expect(page.url()).toBe(`${service.url}/console/audit`)
+    })
+  })
+
+  test('is searched by agent, and each filter suggests what the log holds', async () => {
+    const tenant = await service.signUp()
+    await someEntries(tenant)
+    const other = await service.addAgent(tenant.admin_key, 'agent-two')
+    await append({ ...tenant, ...other }, '{"action": "import.\\u202eevil"}')
+    await append({ ...tenant, ...other }, '{"action": "order.paid", "actor": "cashier"}')
+    await chromium.visit(service.url, async (page) => {
+      await signIn(page, tenant, '/console/audit')
+      await page.getByText('5 in all').waitFor()
+      const offered: [label: string, typed: string, wanted: string[]][] = [
+        ['Action begins with', '', ['import.finished', 'import.started', 'mail.sent', 'order.paid']],
+        ['Action begins with', 'import.s', ['import.started']],
+        ['Agent', '', ['agent-one', 'agent-two']],
+        ['Actor', '', ['agent-one', 'agent-two', 'cashier', 'mailer']],
+        ['Workflow', 'night', ['night 17/ä']],
+      ]
+      for (const [label, typed, wanted] of offered) {
+        const field = page.getByLabel(label, { exact: true })
+        await field.focus()
+        await field.fill(typed)
+        const options = page.locator(`datalist#${await field.getAttribute('list')} option`)
+        for (const [i, text] of wanted.entries()) {
+          await page
+            .locator(
+              `datalist#${await field.getAttribute('list')} option:nth-child(${i + 1})[value="${text}"]`,
+            )
+            .waitFor({ state: 'attached' })
+        }
+        expect([label, typed, await options.count()]).toEqual([label, typed, wanted.length])
+        await field.fill('')
+      }
+      await page.getByLabel('Agent', { exact: true }).fill('agent-two')
+      await page.keyboard.press('Enter')
+      await page.getByText('2 in all').waitFor()
+      expect(new URL(page.url()).search).toBe('?agent_id=agent-two')
+      await page.getByRole('link', { name: 'order.paid' }).click()
+      await page.getByRole('link', { name: 'All by this agent' }).waitFor()
     })
   })
 
@@ -180,7 +231,7 @@ describe('The audit log', () => {
       // Rows lie where their number says, whichever are drawn.
       const heights = await table.evaluate((place) => place.querySelector('table')!.offsetHeight)
       const head = await table.evaluate((place) => place.querySelector('thead')!.offsetHeight)
-      expect(heights - head).toBe(320 * 34)
+      expect(heights - head).toBe(320 * 36)
     })
   })
 })

@@ -193,7 +193,7 @@ async function strangers(page: Page): Promise<string[]> {
 /** Elements of our own pages; everything else on them came from a text. */
 const allowed_elements = JSON.stringify(
   [
-    'a article aside bdi br button canvas caption code dd details dialog div dl dt em fieldset figcaption figure',
+    'a article aside bdi blockquote br button canvas caption code datalist dd details dialog div dl dt em fieldset figcaption figure',
     'footer form h1 h2 h3 h4 header hr input label legend li main nav noscript ol optgroup option p pre script search section',
     'select small span strong summary table tbody td textarea tfoot th thead time tr ul',
   ].flatMap((line) => line.split(' ')),

@@ -157,6 +157,50 @@ describe('An inbox', () => {
     await receiver.stop()
   })
 
+  test('shows the beginning of each body, and is searched by text, one call for each search', async () => {
+    const tenant = await service.signUp()
+    const inbox = await newInbox(service, tenant)
+    await send(inbox, { path: '/orders', headers: json, body: '{"order": 7,\n "customer": "cus_8003"}' })
+    await send(inbox, { path: '/orders', headers: json, body: '{"order": 8}' })
+    await send(inbox, { path: '/plain', body: '\n\nDear all\nmore' })
+    await send(inbox, { path: '/empty' })
+    await send(inbox, {
+      path: '/bytes',
+      headers: { 'content-type': 'image/png' },
+      body: bytes(0x89, 0xff, 0),
+    })
+    await chromium.visit(service.url, async (page) => {
+      const requests = requestsOf(page)
+      await signIn(page, tenant, `/console/inboxes/${inbox.id}`)
+      const rows = page.locator('.split-list .two-lines')
+      await rows.first().waitFor()
+      expect((await rows.allInnerTexts()).toSorted()).toEqual([
+        'POST /bytes\nbytes image/png',
+        'POST /empty\nno body',
+        'POST /orders\n{"order": 7, "customer": "cus_8003"}',
+        'POST /orders\n{"order": 8}',
+        'POST /plain\nDear all',
+      ])
+      await page.getByLabel('Search method, path, query and body').fill('CUS_8003')
+      await page.keyboard.press('Enter')
+      await page.getByText('1 message found, the newest first').waitFor()
+      expect(new URL(page.url()).search).toBe('?q=CUS_8003')
+      expect(await rows.allInnerTexts()).toEqual(['POST /orders\n{"order": 7, "customer": "cus_8003"}'])
+      await page.getByRole('link', { name: 'POST /orders' }).click()
+      await page.getByRole('region', { name: 'Open record' }).getByText('cus_8003').first().waitFor()
+      expect(new URL(page.url()).search).toBe('?q=CUS_8003')
+      expect(await accessibilityFaults(page)).toEqual([])
+      const searches = apiCalls(requests).filter(({ pathname }) => pathname.endsWith('/search'))
+      expect(searches.map(({ search }) => search)).toEqual(['?q=CUS_8003'])
+      await page.getByRole('button', { name: 'All messages' }).click()
+      await page.getByText('Following').waitFor()
+      expect(await rows.count()).toBe(5)
+      await page.getByLabel('Search method, path, query and body').fill('nowhere')
+      await page.keyboard.press('Enter')
+      await page.getByText('No message has this text').waitFor()
+    })
+  })
+
   test('keeps the newest of large messages, and not as many as there are', async () => {
     const tenant = await service.signUp()
     const inbox = await newInbox(service, tenant)

@@ -368,7 +368,6 @@ describe('The console', () => {
       async (page) => {
         await signIn(page, tenant, `/console/keys/agents/${body.name}`)
         await page.locator('.split-detail').getByText('Rotate the key').waitFor()
-        await page.getByRole('link', { name: 'agent-one' }).waitFor()
         await checked(page)
         await press(page, 'Rotate the key…')
         await checked(page)
@@ -376,6 +375,9 @@ describe('The console', () => {
         await page.getByRole('dialog', { name: 'The new key' }).waitFor()
         await checked(page)
         await press(page, 'Done')
+        await page.getByRole('link', { name: 'Back to the list' }).click()
+        await page.getByRole('link', { name: 'agent-one' }).waitFor()
+        await checked(page)
         await press(page, 'Create an agent…')
         await checked(page)
         await page.goto('/console/keys/approval-keys')

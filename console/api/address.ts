@@ -1,4 +1,4 @@
-// Addresses: the base path of the service, queries, and the stored text that may become a link.
+// Addresses: the base path of the service, and queries.
 
 /** The path of PUBLIC_URL, `` or `/agents`: written into the page by the service. */
 export const base = document.querySelector('meta[name=base]')?.getAttribute('content') ?? ''
@@ -17,13 +17,6 @@ export function withQuery(path: string, query: Query = {}): string {
 /** Joins parts of a path: `pathOf('/v1/dlq', id)`. Stored text is encoded; undefined parts are left out. */
 export function pathOf(path: string, ...parts: (string | undefined)[]): string {
   return [path, ...parts.filter((part) => part !== undefined).map(encodeURIComponent)].join('/')
-}
-
-/** Null unless the whole text is one http or https URL: `javascript:` and its like never become links. */
-export function linkable(text: string): string | null {
-  if (!/^https?:\/\/\S+$/i.test(text)) return null
-  const url = URL.canParse(text) ? new URL(text) : null
-  return url?.protocol === 'http:' || url?.protocol === 'https:' ? url.href : null
 }
 
 /** A decoded part of a path. An invalid encoding stays as it is. */

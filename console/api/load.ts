@@ -6,6 +6,7 @@ import { exactMember } from '../text/json.ts'
 import type { Query } from './address.ts'
 import { isSame, type PageOf, type Problem, type Result } from './client.ts'
 import { ask } from './session.ts'
+import { keep as keepStep, step } from './step.ts'
 
 export interface Loaded<T> {
   /** Null until the first answer. It stays while a later try fails. */
@@ -170,13 +171,19 @@ interface PagesOptions<T> extends LoadOptions {
 /** A list that is longer than this is no longer repeated. */
 const pages_repeated_max = 4
 
+/** After a reload of the page a list has as many pages as before, up to these. */
+const pages_reloaded_max = 10
+
 /** A list of /v1. "Show more" asks for the next page alone; a repeat loads all pages that are shown. */
 export function usePages<T>(path: string, query: Query = {}, options: PagesOptions<T> = {}): List<T> {
   const { keep = (item: T) => item, every_ms = 0 } = options
+  const of = `${path} ${JSON.stringify(query)}`
   const { loaded, showMore } = useHeld<T>(
-    `${path} ${JSON.stringify(query)}`,
+    of,
     async (old, signal) => {
-      const pages = old.next ? old.pages + 1 : Math.max(1, old.pages)
+      const pages = old.next
+        ? old.pages + 1
+        : old.pages || Math.min(pages_reloaded_max, step().pages?.[of] ?? 1)
       const fresh: Held<T> = old.next
         ? { ...old, items: [...old.items], pages, next: false }
         : { ...old, items: [], cursor: null, pages }
@@ -188,6 +195,7 @@ export function usePages<T>(path: string, query: Query = {}, options: PagesOptio
         fresh.cursor = result.value.next_cursor
         if (fresh.cursor === null) break
       }
+      if (pages > 1) keepStep({ pages: { ...step().pages, [of]: pages } })
       return { ok: true, value: fresh, text: '' }
     },
     ({ pages }) => ({ every_ms: pages > pages_repeated_max ? 0 : every_ms }),

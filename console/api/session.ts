@@ -15,6 +15,8 @@ const session_place = 'waystation.session'
 export const admin_key = signal<string | null>(null)
 /** The reason for the latest sign-out, shown beside the form. */
 export const sign_out_reason = signal<string | null>(null)
+/** Counts up with every change that this tab makes. */
+export const changes = signal(0)
 /** Counts up with every sign-in. */
 export const sign_ins = signal(0)
 
@@ -86,6 +88,7 @@ export async function ask<T>(method: Method, path: string, options: Ask = {}): P
   const key = admin_key.value
   if (key === null) return failed('ABORTED', 'Signed out.')
   const result = await call<T>(key, method, path, options)
+  if (result.ok && method !== 'GET') changes.value += 1
   if (!result.ok && result.problem.code === 'UNAUTHORIZED' && admin_key.value === key) {
     end('This admin key is no longer valid.')
   }

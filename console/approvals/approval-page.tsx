@@ -142,7 +142,7 @@ function Request({ approval, payload, own, decide, onEnd }: RequestProps) {
       <Outcome of={approval} own={own}>
         <p>{afterwards(status, own)}</p>
       </Outcome>
-      <Content prompt={prompt} payload={payload} />
+      <Content heading="h2" prompt={prompt} payload={payload} />
       {pending && (
         <div class="approve-foot">
           <TimeUp expires_at={expires_at} />

@@ -23,6 +23,7 @@ export function ApprovalDetail({ id, onChange }: OpenProps) {
       {...{ loaded }}
       what="the request"
       title="Request"
+      name={({ title }) => title}
       actions={({ status }) => <Badge>{status}</Badge>}
     >
       {(checkpoint) => (
@@ -30,7 +31,7 @@ export function ApprovalDetail({ id, onChange }: OpenProps) {
           <DetailTitle>{checkpoint.title}</DetailTitle>
           <CheckpointFacts {...{ checkpoint }} />
           <Outcome of={checkpoint} own={own} />
-          <Content prompt={checkpoint.prompt} {...{ payload }} />
+          <Content heading="h4" prompt={checkpoint.prompt} {...{ payload }} />
           {checkpoint.status === 'pending' && (
             <>
               <Decide title={checkpoint.title} agent={checkpoint.agent_id} {...{ decide, onEnd }} />

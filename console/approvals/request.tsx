@@ -10,6 +10,7 @@ import { resolver, shown } from '../text/words.ts'
 import { Button, Code, setFrom, setTo, Text, Time } from '../ui/basics.tsx'
 import { Emphasis, Question } from '../ui/dialog.tsx'
 import { Field } from '../ui/form.tsx'
+import { Markdown } from '../ui/markdown.tsx'
 import { ErrorBox } from '../ui/page.tsx'
 import { Tree } from '../ui/tree.tsx'
 
@@ -21,16 +22,14 @@ interface ContentProps {
   prompt: string | null
   /** JSON text. */
   payload: string | null
+  /** The rank of headings in the prompt. */
+  heading: 'h2' | 'h4'
 }
 
-export function Content({ prompt, payload }: ContentProps) {
+export function Content({ prompt, payload, heading }: ContentProps) {
   return (
     <>
-      {prompt && (
-        <p class="prompt">
-          <Text>{prompt}</Text>
-        </p>
-      )}
+      {prompt && <Markdown text={prompt} what="the prompt" {...{ heading }} />}
       {payload !== null && (
         <section aria-label="Payload">
           <h2 class="label">Payload</h2>

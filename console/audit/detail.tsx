@@ -25,6 +25,7 @@ export function AuditDetail({ id, query, rows }: DetailProps) {
       {...{ loaded }}
       what="the entry"
       title={({ seq }) => `Entry ${count(seq)}`}
+      name={({ action }) => action}
       actions={(entry) => <Copy text={entry.id} what="the id of the entry" />}
     >
       {(entry) => (
@@ -64,7 +65,7 @@ interface RelatedProps extends Omit<DetailProps, 'id'> {
 }
 
 function Related({ entry, query, rows }: RelatedProps) {
-  const { id, actor, action, workflow_id } = entry
+  const { id, actor, action, workflow_id, agent_id } = entry
   const at = rows.findIndex((row) => row.id === id)
   const [newer, older] = at === -1 ? [] : [rows[at - 1], rows[at + 1]]
   return (
@@ -75,6 +76,7 @@ function Related({ entry, query, rows }: RelatedProps) {
         <a href={entryLink(id, { workflow_id })}>Follow this workflow</a>
       )}
       <a href={entryLink(id, { actor })}>All by this actor</a>
+      {agent_id !== null && agent_id !== actor && <a href={entryLink(id, { agent_id })}>All by this agent</a>}
       <a href={entryLink(id, { action })}>All of this action</a>
     </nav>
   )

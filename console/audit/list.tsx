@@ -6,7 +6,7 @@ import type { AuditEntry } from '../../sdk/src/types.ts'
 import type { Query } from '../api/address.ts'
 import type { PageOf } from '../api/client.ts'
 import { useGet, usePages } from '../api/load.ts'
-import { address, to } from '../router.ts'
+import { address, setQuery, to } from '../router.ts'
 import { count, shown } from '../text/words.ts'
 import { Button, Code } from '../ui/basics.tsx'
 import { ListView, Split } from '../ui/list.tsx'
@@ -84,12 +84,16 @@ function Entries({ id, filters, top_seq }: EntriesProps) {
   }, [rows])
   const empty =
     Object.keys(query).length > 0 ? (
-      <Empty title="Nothing fits">Each filter is a whole text, in the same letters.</Empty>
+      <Empty title="Nothing fits">
+        Letters count as they are, large or small. Only the action may be a beginning; the other filters are
+        whole texts.
+      </Empty>
     ) : (
       <Empty title="There are no entries yet">Agents append with POST /v1/audit.</Empty>
     )
   return (
     <Split detail={id && <AuditDetail key={id} {...{ id, query }} rows={rows ?? []} />}>
+      {filters.action !== '' && <ActionFilter action={filters.action} />}
       {/* A failed next page does not load the others again. */}
       <ListView
         list={{ ...list, reload: rows ? list.showMore : list.reload }}
@@ -116,6 +120,18 @@ function Entries({ id, filters, top_seq }: EntriesProps) {
   )
 }
 
+/** The filter that no field has. */
+function ActionFilter({ action }: { action: string }) {
+  return (
+    <p class="list-filter bar">
+      <span>
+        Action: <Code>{action}</Code>
+      </span>
+      <Button text="All actions" kind="quiet" onClick={() => setQuery({ action: undefined })} />
+    </p>
+  )
+}
+
 /** Metadata has up to 64 KiB each: that of the open entry is loaded again. */
 function withoutMetadata(entry: AuditEntry): AuditEntry {
   return { ...entry, metadata: null }
@@ -124,11 +140,11 @@ function withoutMetadata(entry: AuditEntry): AuditEntry {
 function columnsOf(query: Query): Column<AuditEntry>[] {
   return [
     { ...linkColumn('Action', ({ id, action }) => [entryLink(id, query), action]), grow: false },
-    { ...codeColumn('Actor', ({ actor }) => actor), wide: false, width_px: 116 },
+    { ...codeColumn('Actor', ({ actor }) => actor), wide: false, width_px: 170 },
     {
       title: 'Workflow',
       wide: true,
-      width_px: 190,
+      width_px: 230,
       cell: ({ workflow_id }) =>
         workflow_id !== null && (
           <a href={to('/console/audit', { workflow_id })} title={`Follow ${shown(workflow_id)}`}>
@@ -136,7 +152,7 @@ function columnsOf(query: Query): Column<AuditEntry>[] {
           </a>
         ),
     },
-    { ...timeColumn('When', ({ created_at }) => created_at), width_px: 92 },
-    { title: 'Number', wide: true, number: true, width_px: 96, cell: ({ seq }) => count(seq) },
+    { ...timeColumn('When', ({ created_at }) => created_at), width_px: 100 },
+    { title: 'Number', wide: true, number: true, width_px: 90, cell: ({ seq }) => count(seq) },
   ]
 }

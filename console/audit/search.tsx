@@ -1,14 +1,20 @@
 // The filters of the audit log, which stand in the address.
 
 import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
+import type { AuditSuggestion } from '../../sdk/src/types.ts'
+import { pathOf } from '../api/address.ts'
+import type { PageOf } from '../api/client.ts'
+import { ask } from '../api/session.ts'
 import { setQuery } from '../router.ts'
+import { shown } from '../text/words.ts'
 import { Button } from '../ui/basics.tsx'
 import { Field, Search } from '../ui/form.tsx'
 
 const labels = {
-  action: 'Action',
-  actor: 'Actor or agent',
+  action_prefix: 'Action begins with',
+  agent_id: 'Agent',
+  actor: 'Actor',
   workflow_id: 'Workflow',
   from: 'From',
   to: 'Before',
@@ -16,13 +22,22 @@ const labels = {
 type Name = keyof typeof labels
 const names = Object.keys(labels) as Name[]
 
-export type Filters = Record<Name, string>
+/** `action` is a whole one. It comes from a link, and is taken off above the list. */
+export type Filters = Record<Name | 'action', string>
 
 export function filtersIn(query: URLSearchParams): Filters {
-  return Object.fromEntries(names.map((name) => [name, query.get(name) ?? ''])) as Filters
+  return Object.fromEntries(['action', ...names].map((name) => [name, query.get(name) ?? ''])) as Filters
 }
 
-/** Searches on submit, not at every letter: a filter is a whole text, not a part of one. */
+/** The fields of the log that suggest what is there. */
+const suggested: Partial<Record<Name, string>> = {
+  action_prefix: 'action',
+  agent_id: 'agent_id',
+  actor: 'actor',
+  workflow_id: 'workflow_id',
+}
+
+/** Searches on submit, not at every letter: most filters are whole texts. */
 export function AuditSearch({ filters }: { filters: Filters }) {
   const draft = useSignal<Filters>(draftOf(filters))
   useEffect(() => {
@@ -35,7 +50,7 @@ export function AuditSearch({ filters }: { filters: Filters }) {
       draft.value[name] === same[name] ? filters[name] : isoOf(draft.value[name])
     setQuery({ ...draft.value, from: at('from'), to: at('to') })
   }
-  const clear = () => setQuery(Object.fromEntries(names.map((name) => [name, ''])))
+  const clear = () => setQuery(Object.fromEntries(['action', ...names].map((name) => [name, ''])))
   return (
     <Search
       label="Audit log"
@@ -43,10 +58,9 @@ export function AuditSearch({ filters }: { filters: Filters }) {
       buttons={<Button text="Clear" kind="quiet" onClick={clear} />}
     >
       {names.map((name) => (
-        <Field
+        <Filter
           key={name}
-          label={labels[name]}
-          {...(isTime(name) ? { type: 'datetime-local' } : { type: 'search', placeholder: 'exactly' })}
+          {...{ name }}
           value={draft.value[name]}
           onInput={(value) => {
             draft.value = { ...draft.value, [name]: value }
@@ -57,8 +71,63 @@ export function AuditSearch({ filters }: { filters: Filters }) {
   )
 }
 
-function isTime(name: Name): boolean {
-  return name === 'from' || name === 'to'
+interface FilterProps {
+  name: Name
+  value: string
+  onInput: (value: string) => void
+}
+
+function Filter({ name, value, onInput }: FilterProps) {
+  const of = suggested[name]
+  const { suggestions, suggest } = useSuggestions(of)
+  if (of === undefined) return <Field label={labels[name]} type="datetime-local" {...{ value, onInput }} />
+  const input = (text: string) => {
+    onInput(text)
+    suggest(text)
+  }
+  return (
+    <Field
+      label={labels[name]}
+      type="search"
+      onInput={input}
+      onFocus={() => suggest(value)}
+      {...{ value, suggestions }}
+    />
+  )
+}
+
+/** As many as a list below a field shows. */
+const suggestions_max = 12
+/** Asked for this long after the last letter. */
+const suggest_after_ms = 150
+
+/** The texts that the log holds in a field, as far as they begin with what was typed. */
+function useSuggestions(of: string | undefined) {
+  const suggestions = useSignal<readonly string[]>([])
+  const timer = useRef(0)
+  const running = useRef(new AbortController())
+  const stop = () => {
+    clearTimeout(timer.current)
+    running.current.abort()
+  }
+  useEffect(() => stop, [])
+  const load = async (prefix: string) => {
+    running.current = new AbortController()
+    const { signal } = running.current
+    const query = { prefix, limit: suggestions_max }
+    const path = pathOf('/v1/audit/suggestions', of)
+    const result = await ask<PageOf<AuditSuggestion>>('GET', path, { query, signal })
+    if (!result.ok || signal.aborted) return
+    // The list of the browser shows them raw: those that would deceive are left out.
+    suggestions.value = result.value.items
+      .map((item) => item.value)
+      .filter((text) => text !== '' && shown(text) === text)
+  }
+  const suggest = (prefix: string) => {
+    stop()
+    timer.current = window.setTimeout(() => void load(prefix), suggest_after_ms)
+  }
+  return { suggestions: suggestions.value, suggest }
 }
 
 /** Times in the form of the field: local, without a zone. The address has them with a zone. */

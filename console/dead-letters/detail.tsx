@@ -6,7 +6,7 @@ import { pathOf } from '../api/address.ts'
 import { useGet, useMember } from '../api/load.ts'
 import { to } from '../router.ts'
 import { agentCurl } from '../text/curl.ts'
-import { count, times } from '../text/words.ts'
+import { count, firstLine, times } from '../text/words.ts'
 import { Badge, Code, Commands, CopiedCode, Copy, Countdown, Facts, ScrollBox, Text } from '../ui/basics.tsx'
 import { Detail, History, type Moment, type OpenProps } from '../ui/list.tsx'
 import { Part } from '../ui/page.tsx'
@@ -37,6 +37,7 @@ export function DeadLetterDetail({ id, seen, onChange }: LetterProps) {
       loaded={{ ...loaded, reload }}
       what="the dead letter"
       title="Dead letter"
+      name={({ error }) => firstLine(error)}
       actions={({ status }) => <Badge>{status}</Badge>}
     >
       {(letter) => (

@@ -1,11 +1,11 @@
 // One inbox: its address, and its messages as they arrive.
 
 import { useSignal } from '@preact/signals'
-import { useMemo } from 'preact/hooks'
+import { useEffect, useMemo } from 'preact/hooks'
 import type { Inbox, Message } from '../../sdk/src/types.ts'
 import { pathOf } from '../api/address.ts'
 import { ask } from '../api/session.ts'
-import { navigate, to } from '../router.ts'
+import { address, navigate, setQuery, to } from '../router.ts'
 import { quoted } from '../text/curl.ts'
 import { count, counted } from '../text/words.ts'
 import {
@@ -17,16 +17,19 @@ import {
   Countdown,
   ExternalLink,
   Facts,
+  setFrom,
   setTo,
   Text,
   Time,
 } from '../ui/basics.tsx'
 import { Confirm, Emphasis } from '../ui/dialog.tsx'
-import { Crumbs, Split } from '../ui/list.tsx'
+import { Field, Search } from '../ui/form.tsx'
+import { Crumbs, ListView, Split } from '../ui/list.tsx'
 import { Empty, LoadedView, Page } from '../ui/page.tsx'
-import { type Column, linkColumn, Table, timeColumn } from '../ui/table.tsx'
+import { type Column, Table, timeColumn } from '../ui/table.tsx'
 import { announce } from '../ui/toast.tsx'
 import { type FollowedInbox, messages_max, useInbox } from './follow.ts'
+import { useFound } from './found.ts'
 import { MessageView } from './message.tsx'
 
 export function InboxPage({ id, message_id }: { id: string; message_id: string | undefined }) {
@@ -90,65 +93,133 @@ interface MessagesProps {
 }
 
 function Messages({ inbox, messages, followed, message_id }: MessagesProps) {
-  const columns = useMemo(() => columnsOf(inbox), [inbox.id, inbox.forwardUrl])
-  const message = messages.find(({ id }) => id === message_id)
-  const detail = message_id && (
-    <div class="split-detail">
-      {message ? (
-        <MessageView key={message.id} {...{ inbox, message }} />
-      ) : (
-        <Empty title="This message is not here">It was dropped, or is not among the latest.</Empty>
-      )}
-    </div>
-  )
+  const q = address.value.query.get('q') ?? ''
+  const found = useFound(inbox.id, q)
+  const columns = useMemo(() => columnsOf(inbox, q), [inbox.id, inbox.forwardUrl, q])
+  const message = [...(found.value ?? []), ...messages].find(({ id }) => id === message_id)
+  const detail =
+    message_id &&
+    (message ? (
+      <MessageView key={message.id} {...{ inbox, message }} />
+    ) : (
+      <Empty title="This message is not here">It was dropped, or is not among the latest.</Empty>
+    ))
+  const table = { id: ({ id }: Message) => id, current: message_id, columns }
   return (
-    <Split {...{ detail }}>
-      <Following {...followed} />
-      {messages.length === 0 ? (
-        <Empty title="No message yet">
-          Send one:
-          <Command what="Command that sends a message">
-            {`curl ${quoted(inbox.url)} --json '{"hello": "world"}'`}
-          </Command>
-        </Empty>
-      ) : (
-        <Table caption="Messages" rows={messages} id={({ id }) => id} current={message_id} {...{ columns }} />
-      )}
-      {inbox.messageCount > messages.length && (
-        <p class="list-note muted small">
-          The latest {count(messages.length)} are shown, {count(messages_max)} at most, fewer when they are
-          large. {'GET /api/webhook/{id}/messages'} reads all that are kept.
-        </p>
-      )}
-    </Split>
+    <>
+      <MessageSearch {...{ q }} />
+      <Split {...{ detail }}>
+        {q === '' ? (
+          <>
+            <Following {...followed} />
+            {messages.length === 0 ? (
+              <NoMessage {...inbox} />
+            ) : (
+              <Table caption="Messages" rows={messages} {...table} />
+            )}
+            <Shown kept={inbox.messageCount} shown={messages.length} />
+          </>
+        ) : (
+          <ListView list={found} what="messages" empty={<Empty title="No message has this text" />}>
+            {(rows) => (
+              <>
+                <p class="list-filter" role="status">
+                  {counted(rows.length, 'message')} found{found.more && ' so far'}, the newest first
+                </p>
+                <Table caption="Messages found" rows={rows} list={found} {...table} />
+              </>
+            )}
+          </ListView>
+        )}
+      </Split>
+    </>
   )
 }
 
-function columnsOf(inbox: Inbox): Column<Message>[] {
+function MessageSearch({ q }: { q: string }) {
+  const draft = useSignal(q)
+  useEffect(() => {
+    draft.value = q
+  }, [q])
+  return (
+    <Search
+      label="Messages"
+      onSearch={() => setQuery({ q: draft.value.trim() })}
+      buttons={
+        q !== '' && <Button text="All messages" kind="quiet" onClick={() => setQuery({ q: undefined })} />
+      }
+    >
+      <Field
+        label="Search method, path, query and body"
+        type="search"
+        characters_max={q_characters_max}
+        value={draft.value}
+        onInput={setFrom(draft)}
+      />
+    </Search>
+  )
+}
+
+/** As in the API. */
+const q_characters_max = 256
+
+function NoMessage({ url }: Inbox) {
+  return (
+    <Empty title="No message yet">
+      Send one:
+      <Command what="Command that sends a message">{`curl ${quoted(url)} --json '{"hello": "world"}'`}</Command>
+    </Empty>
+  )
+}
+
+function Shown({ kept, shown }: { kept: number; shown: number }) {
+  if (kept <= shown) return null
+  return (
+    <p class="list-note muted small">
+      The latest {count(shown)} are shown, {count(messages_max)} at most, fewer when they are large. A search
+      finds the others.
+    </p>
+  )
+}
+
+function columnsOf(inbox: Inbox, q: string): Column<Message>[] {
   const forward: Column<Message> = {
     title: 'Sent on',
     wide: true,
     cell: (message) => message.forward && <Badge>{message.forward.status}</Badge>,
   }
+  const hrefOf = ({ id }: Message) => to(pathOf('/console/inboxes', inbox.id, id), { q })
   return [
-    linkColumn(
-      'Message',
-      ({ id, method, path }) => [to(pathOf('/console/inboxes', inbox.id, id)), `${method} ${path || '/'}`],
-      Code,
-    ),
     {
-      title: 'Type',
-      wide: true,
-      cell: ({ contentType }) => (
-        <span class="muted">
-          <Text>{contentType.split(';')[0]!.trim().slice(0, 40)}</Text>
-        </span>
-      ),
+      title: 'Message',
+      grow: true,
+      cell: (message) => <MessageCell href={hrefOf(message)} {...{ message }} />,
     },
     { title: 'Bytes', wide: true, number: true, cell: ({ bodyBase64 }) => count(sizeOf(bodyBase64)) },
     ...(inbox.forwardUrl === null ? [] : [forward]),
     timeColumn('Arrived', ({ createdAt }) => createdAt),
   ]
+}
+
+/** Two lines: the request, and the beginning of its body. */
+function MessageCell({ href, message }: { href: string; message: Message }) {
+  const { method, path, preview, bodyBase64, contentType } = message
+  return (
+    <div class="two-lines">
+      <a {...{ href }}>
+        <Code>{`${method} ${path || '/'}`}</Code>
+      </a>
+      <span class="muted">
+        {preview !== null ? (
+          <Text>{preview}</Text>
+        ) : bodyBase64 === '' ? (
+          'no body'
+        ) : (
+          <Text>{`bytes ${contentType.split(';')[0]!.trim().slice(0, 40)}`}</Text>
+        )}
+      </span>
+    </div>
+  )
 }
 
 /** The number of bytes, without decoding them. */

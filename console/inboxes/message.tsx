@@ -4,8 +4,8 @@ import { useMemo } from 'preact/hooks'
 import type { Forward, Inbox, Message } from '../../sdk/src/types.ts'
 import { count, shown } from '../text/words.ts'
 import { Badge, Code, Command, Copy, Facts, Time } from '../ui/basics.tsx'
-import { DetailTitle } from '../ui/list.tsx'
-import { Card, Part } from '../ui/page.tsx'
+import { DetailTitle, OpenRecord } from '../ui/list.tsx'
+import { Part } from '../ui/page.tsx'
 import { type Body, bodyOf } from './body.ts'
 import { BodyView, PairTable } from './body-view.tsx'
 import { messageCurl } from './curl.ts'
@@ -20,19 +20,25 @@ export function MessageView({ inbox, message }: { inbox: Inbox; message: Message
     ([name, values]): [string, string][] => [values].flat().map((value) => [name, value]),
   )
   return (
-    <Card title="Message" actions={<Copy text={message.id} what="the id of the message" />}>
-      <div class="card-body">
-        <DetailTitle>{`${message.method} ${message.path || '/'}`}</DetailTitle>
-        <MessageFacts {...{ message, body }} />
-        <section class="detail-part" aria-label="Body">
-          <BodyView {...{ body }} encoding={encodingOf(message)} />
-        </section>
-        {query.length > 0 && <Pairs title="Query" pairs={query} />}
-        <Pairs title="Headers" pairs={headers} />
-        <Repeat {...{ inbox, message, body }} />
-      </div>
-    </Card>
+    <OpenRecord
+      title="Message"
+      name={nameOf(message)}
+      actions={<Copy text={message.id} what="the id of the message" />}
+    >
+      <DetailTitle>{nameOf(message)}</DetailTitle>
+      <MessageFacts {...{ message, body }} />
+      <section class="detail-part" aria-label="Body">
+        <BodyView {...{ body }} encoding={encodingOf(message)} />
+      </section>
+      {query.length > 0 && <Pairs title="Query" pairs={query} />}
+      <Pairs title="Headers" pairs={headers} />
+      <Repeat {...{ inbox, message, body }} />
+    </OpenRecord>
   )
+}
+
+function nameOf({ method, path }: Message): string {
+  return `${method} ${path || '/'}`
 }
 
 function encodingOf({ headers }: Message): string | undefined {

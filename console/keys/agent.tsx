@@ -16,7 +16,7 @@ export function AgentDetail({ id, onChange }: OpenProps) {
   const path = pathOf('/v1/agents', id)
   const loaded = useGet<Agent>(path)
   return (
-    <Detail {...{ loaded }} what="the agent" title="Agent">
+    <Detail {...{ loaded }} what="the agent" title="Agent" name={({ name }) => name}>
       {(agent) => (
         <>
           <DetailTitle>{agent.name}</DetailTitle>

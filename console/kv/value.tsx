@@ -31,6 +31,7 @@ export function Value({ namespace, stored_key }: { namespace: string; stored_key
       {...{ loaded }}
       what="the value"
       title="Value"
+      name={() => stored_key}
       actions={() => <Copy text={stored_key} what="the key" />}
     >
       {(entry) => (

@@ -31,11 +31,14 @@ export function ScheduleDetail({ id, onChange }: OpenProps) {
     before.current = status
     final.value = status !== 'pending'
   }, [status])
+  // Shown together, so that nothing moves when the second answer comes.
+  const both = attempts.value || attempts.problem ? loaded : { ...loaded, value: null }
   return (
     <Detail
-      {...{ loaded }}
+      loaded={both}
       what="the schedule"
       title="Schedule"
+      name={({ callback_url }) => callback_url}
       actions={(schedule) => <Badge>{schedule.status}</Badge>}
     >
       {(schedule) => (

@@ -3,7 +3,7 @@
 import { type Signal, useComputed, useSignal } from '@preact/signals'
 import type { ComponentChildren, RefObject } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { linkable } from '../api/address.ts'
+import { linkable } from '../text/links.ts'
 import { duration, exact, now, relative } from '../text/time.ts'
 import { shown } from '../text/words.ts'
 import { announce } from './toast.tsx'

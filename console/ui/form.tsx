@@ -66,10 +66,24 @@ interface FieldProps extends LabelledProps {
   required?: boolean
   autocomplete?: 'off' | 'username' | 'current-password'
   placeholder?: string
+  /** Offered below the field. */
+  suggestions?: readonly string[]
+  onFocus?: () => void
 }
 
 export function Field(props: FieldProps) {
-  const { label, hint, error, onInput, type = 'text', characters_max, rows = 1, ...input } = props
+  const {
+    label,
+    hint,
+    error,
+    onInput,
+    type = 'text',
+    characters_max,
+    rows = 1,
+    suggestions,
+    ...input
+  } = props
+  const list = useId()
   const shared = { maxLength: characters_max, spellcheck: rows > 1 }
   const control = (attributes: object) =>
     rows > 1 ? (
@@ -79,12 +93,22 @@ export function Field(props: FieldProps) {
         onInput={(event) => onInput(event.currentTarget.value)}
       />
     ) : (
-      <input
-        // The types of JSX know each kind of field, but not a union of them.
-        type={type as 'text'}
-        {...{ autocomplete: 'off', ...input, ...shared, ...attributes }}
-        onInput={(event) => onInput(event.currentTarget.value)}
-      />
+      <>
+        <input
+          // The types of JSX know each kind of field, but not a union of them.
+          type={type as 'text'}
+          {...{ autocomplete: 'off', ...input, ...shared, ...attributes }}
+          list={suggestions && list}
+          onInput={(event) => onInput(event.currentTarget.value)}
+        />
+        {suggestions && (
+          <datalist id={list}>
+            {suggestions.map((text) => (
+              <option key={text} value={text} />
+            ))}
+          </datalist>
+        )}
+      </>
     )
   return <Labelled {...{ label, hint, error, control }} />
 }

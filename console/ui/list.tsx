@@ -3,11 +3,12 @@
 import type { ComponentChildren, JSX } from 'preact'
 import { useRef } from 'preact/hooks'
 import type { List, Loaded } from '../api/load.ts'
-import { address, setQuery } from '../router.ts'
+import { address, closeRecord, listAddress, setQuery } from '../router.ts'
 import { shown } from '../text/words.ts'
 import { Time, type Tone } from './basics.tsx'
 import { useKeptFocus } from './focus.ts'
 import { Tabs } from './form.tsx'
+import { heard, useHeard, useOpenRecord } from './open-record.ts'
 import { Card, LoadedView } from './page.tsx'
 import { type Column, Table } from './table.tsx'
 
@@ -21,17 +22,42 @@ interface SplitProps {
   children: ComponentChildren
 }
 
-/** A list, and the open record beside it. */
+/** A list with the open record beside it; where both do not fit, the record is a page of its own. */
 export function Split({ detail, panel, label, children }: SplitProps) {
-  const place = useRef<HTMLElement>(null)
-  useKeptFocus(place)
+  const list = useRef<HTMLElement>(null)
+  const record = useRef<HTMLElement>(null)
+  const open = Boolean(detail)
+  useOpenRecord({ list, record }, open ? address.value.path : null)
+  useKeptFocus(list)
   return (
-    <div class="split" data-open={Boolean(detail)} {...panel} role={panel && 'tabpanel'}>
-      <section class="split-list" ref={place} tabIndex={-1} aria-label={label}>
+    <div class="split" data-open={open} {...panel} role={panel && 'tabpanel'}>
+      <section class="split-list" ref={list} tabIndex={-1} aria-label={label}>
         {children}
       </section>
-      {detail}
+      {open && (
+        <section class="split-detail" ref={record} tabIndex={-1} aria-label="Open record">
+          <Close />
+          <div class="split-record">{detail}</div>
+        </section>
+      )}
+      <p class="offscreen" role="status">
+        {open && heard.value}
+      </p>
     </div>
+  )
+}
+
+function Close() {
+  const close = (event: MouseEvent) => {
+    if (event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return
+    event.preventDefault()
+    closeRecord()
+  }
+  return (
+    <a class="button close" data-kind="quiet" href={listAddress()} onClick={close}>
+      <span class="close-beside">Close</span>
+      <span class="close-page">Back to the list</span>
+    </a>
   )
 }
 
@@ -103,24 +129,49 @@ interface DetailProps<T> {
   /** The record, in words: "the request". */
   what: string
   title: string | ((value: T) => string)
+  /** The name of the record, which screen readers hear when it opens. */
+  name?: (value: T) => string
   actions?: (value: T) => ComponentChildren
   children: (value: T) => ComponentChildren
 }
 
 /** The open record, as a card. */
-export function Detail<T>({ loaded, what, title, actions, children }: DetailProps<T>) {
+export function Detail<T>({ loaded, what, title, name, actions, children }: DetailProps<T>) {
   return (
-    <div class="split-detail">
-      <LoadedView {...{ loaded, what }} lines={12}>
-        {(value) => (
-          <Card title={typeof title === 'string' ? title : title(value)} actions={actions?.(value)}>
-            <div class="card-body">{children(value)}</div>
-          </Card>
-        )}
-      </LoadedView>
-    </div>
+    <LoadedView {...{ loaded, what }} lines={12}>
+      {(value) => (
+        <OpenRecord
+          title={typeof title === 'string' ? title : title(value)}
+          name={name?.(value) ?? ''}
+          actions={actions?.(value)}
+        >
+          {children(value)}
+        </OpenRecord>
+      )}
+    </LoadedView>
   )
 }
+
+interface OpenRecordProps {
+  title: string
+  /** Stored text. */
+  name: string
+  actions?: ComponentChildren
+  children: ComponentChildren
+}
+
+/** A record that is there. */
+export function OpenRecord({ title, name, actions, children }: OpenRecordProps) {
+  useHeard(title, shown(name).slice(0, name_characters_max))
+  return (
+    <Card {...{ title, actions }}>
+      <div class="card-body">{children}</div>
+    </Card>
+  )
+}
+
+/** Of a name that is read out. */
+const name_characters_max = 200
 
 export function DetailTitle({ children }: { children: string | JSX.Element }) {
   return (

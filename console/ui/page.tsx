@@ -6,6 +6,7 @@ import type { Problem } from '../api/client.ts'
 import type { Loaded } from '../api/load.ts'
 import { shown } from '../text/words.ts'
 import { Button } from './basics.tsx'
+import { recordAsPage } from './open-record.ts'
 
 interface PageProps {
   title: string
@@ -21,7 +22,7 @@ export function Page({ title, lead, actions, children }: PageProps) {
   const heading = useRef<HTMLHeadingElement>(null)
   useLayoutEffect(() => {
     document.title = `${shown(title)} · Waystation`
-    if (!first) heading.current?.focus({ preventScroll: true })
+    if (!first) (recordAsPage() ?? heading.current)?.focus({ preventScroll: true })
     first = false
   }, [title])
   return (
