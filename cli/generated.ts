@@ -470,6 +470,16 @@ export const generated: readonly GeneratedCommand[] = [
     call: ({ dlq }, sent) => dlq.list(sent),
   },
   {
+    operation: 'redriveItem',
+    usage: 'dlq redrive <id>',
+    about: 'Send what failed again, or let agents claim it again',
+    examples: ['waystation dlq redrive dlq_01m7yjrz37hxnv52px0106nehd'],
+    path: ['id'],
+    options: [],
+    creates: true,
+    call: ({ dlq }, { id }, options) => dlq.redrive(id, options),
+  },
+  {
     operation: 'claimItem',
     usage: 'dlq claim [id]',
     about: 'Lock a dead letter, or the oldest; its lock_token is for the other commands',

@@ -224,6 +224,8 @@ dead_letters() {
   json "{\"lock_token\": \"$lock_token\"}"
   call 'give it up' 200 POST "/v1/dlq/$letter/fail" "${agent[@]}" "${sent[@]}"
   has '"status":"archived"'
+  call 'let agents try again after all' 200 POST "/v1/dlq/$letter/redrive" "${admin[@]}"
+  has '"status":"failed"'
   call 'nobody holds it any more' 409 POST "/v1/dlq/$letter/release" "${agent[@]}"
   has INVALID_STATE
   call 'it was resolved after all' 200 POST "/v1/dlq/$letter/resolve" "${agent[@]}"

@@ -25,10 +25,14 @@ const error_of = (code: string) => JSON.stringify({ error: { code, message: 'm',
 const unavailable: FakeAnswer = { status: 503, body: error_of('UNAVAILABLE') }
 const outcome_unknown: FakeAnswer = { status: 503, body: error_of('OUTCOME_UNKNOWN') }
 
-/** Every creating call: what it answers to be told apart by, and how many there are by then. */
+/** Every creating call: what it answers to be told apart by, how many there are by then, and what it needs before. */
 const creating: Record<
   string,
-  [create: (c: Clients) => Promise<string>, ids: (c: Clients, tenant: TestTenant) => Promise<string[]>]
+  [
+    create: (c: Clients, made: string) => Promise<string>,
+    ids: (c: Clients, tenant: TestTenant, made: string) => Promise<string[]>,
+    make?: (c: Clients) => Promise<string>,
+  ]
 > = {
   createAgent: [
     async (c) => (await c.admin.agents.create({ name: 'made-once' })).agent_id,
@@ -49,6 +53,11 @@ const creating: Record<
   captureItem: [
     async (c) => (await c.agent.dlq.create({ payload: 1, error: 'once' })).id,
     async (c) => (await all(c.agent.dlq.list())).map(({ id }) => id),
+  ],
+  redriveItem: [
+    async (c, id) => (await c.agent.dlq.redrive(id)).id,
+    async (c) => (await all(c.agent.dlq.list())).map(({ id }) => id),
+    letter,
   ],
   createSchedule: [
     async (c) => (await c.agent.schedules.create({ callback_url, callback_payload: 1, fire_at })).id,
@@ -342,10 +351,11 @@ forEachService('A try without an answer', (service) => {
     '%s has one effect and a good answer, however often the answer is lost',
     async (name) => {
       const { tenant, direct, through } = await world()
-      const [create, ids] = creating[name]!
+      const [create, ids, make] = creating[name]!
+      const made = (await make?.(direct)) ?? ''
       proxy.next = ['lose_answer', 'lose_request', outcome_unknown, 'lose_answer']
-      const id = await create(through)
-      expect(await ids(direct, tenant)).toEqual([id])
+      const id = await create(through, made)
+      expect(await ids(direct, tenant, made)).toEqual([id])
       const keys = proxy.seen.map(({ headers }) => headers['idempotency-key'])
       expect(keys).toHaveLength(5)
       expect([...new Set(keys)]).toEqual([expect.stringMatching(/^[0-9a-f-]{36}$/)])

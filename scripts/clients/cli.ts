@@ -225,7 +225,8 @@ function callOf(operation: Operation): string {
   const sends = rest.length > 0 || query_fields.length > 0 || conditional
   const given = own.length > 0 ? `{ ${[...own, ...(sends ? ['...sent'] : [])].join(', ')} }` : 'sent'
   const merged = creates && !hasBodyArgument(operation) ? '{ ...sent, ...options }' : 'sent'
-  const passed = [...own, ...(sends ? [merged] : []), ...(creates && merged === 'sent' ? ['options'] : [])]
+  const adds_options = creates && (merged === 'sent' || !sends)
+  const passed = [...own, ...(sends ? [merged] : []), ...(adds_options ? ['options'] : [])]
   const resource = resourceOf(operation)
   const parameters = [
     resource === '' ? 'client' : `{ ${resource} }`,

@@ -260,6 +260,15 @@ export class Dlq extends Resource {
     return listOf(this.transport, 'listItems', {}, query)
   }
 
+  /**
+   * Send what failed again. A schedule is sent again as a new schedule, the callback of a decision as
+   * itself; the item is then resolved, and `redriven_as` names what is sent. An item that an agent
+   * recorded can be claimed again. Throws DLQ_NOT_FOUND, ALREADY_CLAIMED, INVALID_STATE, QUOTA_EXCEEDED.
+   */
+  redrive(id: string, options: CreateOptions = {}): Promise<DeadLetter> {
+    return this.transport.call('redriveItem', { params: { id } }, options)
+  }
+
   /** Lock a failed item. Throws DLQ_NOT_FOUND, ALREADY_CLAIMED, INVALID_STATE. */
   claim(id: string, given: Body<'claimItem'> & CallOptions = {}): Promise<ClaimedDeadLetter> {
     const [body, options] = split(given)

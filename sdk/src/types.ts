@@ -256,6 +256,7 @@ export interface DeadLetter {
   /** When it last changed. */
   updated_at: string
   resolved_at: string | null
+  redriven_as: string | null
   /** The exact text that was sent. */
   payload: unknown
 }
@@ -278,6 +279,7 @@ export interface ListedDeadLetter {
   /** When it last changed. */
   updated_at: string
   resolved_at: string | null
+  redriven_as: string | null
 }
 
 export interface ClaimedDeadLetter {
@@ -298,6 +300,7 @@ export interface ClaimedDeadLetter {
   /** When it last changed. */
   updated_at: string
   resolved_at: string | null
+  redriven_as: string | null
   /** The exact text that was sent. */
   payload: unknown
   /** Send it with extend, release, fail and resolve to be sure that the lock is still yours. */
@@ -322,6 +325,7 @@ export interface ExtendedDeadLetter {
   /** When it last changed. */
   updated_at: string
   resolved_at: string | null
+  redriven_as: string | null
   /** The exact text that was sent. */
   payload: unknown
   lock_token: string | null
@@ -343,6 +347,10 @@ export interface Schedule {
   last_error: string | null
   last_status_code: number | null
   fired_at: string | null
+  retry_of: string | null
+  redrive_of: string | null
+  retried_as: string | null
+  dead_letter_id: string | null
   /** When it was created. */
   created_at: string
   /** When it last changed. */
@@ -387,6 +395,8 @@ export interface CheckpointCallback {
   status: 'none' | 'pending' | 'delivered' | 'failed'
   attempts: number
   last_error: string | null
+  redrive_of: string | null
+  dead_letter_id: string | null
 }
 
 export interface Approval {
@@ -965,6 +975,15 @@ export interface Operations {
     }
     answer: DeadLetter
   }
+  redriveItem: {
+    params: {
+      /** The dead letter, dlq_…. */
+      id: string
+    }
+    query: object
+    body: undefined
+    answer: DeadLetter
+  }
   releaseItem: {
     params: {
       /** The dead letter, dlq_…. */
@@ -1382,6 +1401,7 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   getItem: { method: 'GET', path: '/v1/dlq/{id}' },
   extendItem: { method: 'POST', path: '/v1/dlq/{id}/extend' },
   failItem: { method: 'POST', path: '/v1/dlq/{id}/fail' },
+  redriveItem: { method: 'POST', path: '/v1/dlq/{id}/redrive', creates: true },
   releaseItem: { method: 'POST', path: '/v1/dlq/{id}/release' },
   resolveItem: { method: 'POST', path: '/v1/dlq/{id}/resolve' },
   cancelSchedule: { method: 'DELETE', path: '/v1/schedules/{id}' },
