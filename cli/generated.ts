@@ -623,6 +623,16 @@ export const generated: readonly GeneratedCommand[] = [
     call: ({ schedules }, sent) => schedules.list(sent),
   },
   {
+    operation: 'retrySchedule',
+    usage: 'schedule retry <id>',
+    about: 'Send a failed or fired schedule again, as a new one',
+    examples: ['waystation schedule retry sch_01m7yjrz37hxnv52px0106nehd'],
+    path: ['id'],
+    options: [],
+    creates: true,
+    call: ({ schedules }, { id }, options) => schedules.retry(id, options),
+  },
+  {
     operation: 'getSchedule',
     usage: 'schedule get <id>',
     about: 'Read a schedule',

@@ -251,6 +251,8 @@ schedules() {
   call 'cancel it' 204 DELETE "/v1/schedules/$schedule" "${agent[@]}"
   call 'change it: it is not pending' 409 PATCH "/v1/schedules/$schedule" "${agent[@]}" "${sent[@]}"
   has INVALID_STATE
+  call 'send it again: it was not sent before' 409 POST "/v1/schedules/$schedule/retry" "${admin[@]}"
+  has INVALID_STATE
   call 'read it' 200 GET "/v1/schedules/$schedule" "${agent[@]}"
   has '"status":"cancelled"'
   call 'list those that are pending: none' 200 GET '/v1/schedules?status=pending' "${agent[@]}"

@@ -63,6 +63,12 @@ const creating: Record<
     async (c) => (await c.agent.schedules.create({ callback_url, callback_payload: 1, fire_at })).id,
     async (c) => (await all(c.agent.schedules.list())).map(({ id }) => id),
   ],
+  retrySchedule: [
+    async (c, id) => (await c.agent.schedules.retry(id)).id,
+    async (c, _, id) =>
+      (await all(c.agent.schedules.list())).filter(({ retry_of }) => retry_of === id).map(({ id }) => id),
+    fired,
+  ],
   createCheckpoint: [
     async (c) => (await c.agent.checkpoints.create({ title: 'once?', callback_url })).id,
     async (c) => (await all(c.agent.checkpoints.list())).map(({ id }) => id),
@@ -282,6 +288,14 @@ function held(made: string): [id: string, { lock_token: string }] {
 }
 async function schedule(c: Clients) {
   return (await c.agent.schedules.create({ callback_url, callback_payload: 1, fire_at })).id
+}
+/** Its callback is an inbox. */
+async function fired(c: Clients) {
+  const { url } = await c.agent.inboxes.create()
+  const long_ago = '2020-01-01T00:00:00.000Z'
+  const { id } = await c.agent.schedules.create({ callback_url: url, callback_payload: 1, fire_at: long_ago })
+  await c.cron.tick()
+  return id
 }
 async function checkpoint(c: Clients) {
   return (await c.agent.checkpoints.create({ title: 't', callback_url })).id

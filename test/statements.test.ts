@@ -132,7 +132,9 @@ for (const { tick = [], ...own } of own_budgets.values()) {
 const of_a_timer = ['quotas.add_calls', 'usage.add', 'stored.add']
 
 /** What the worker runs by itself once a decision is made or a tenant is back: not the request's. */
-const wakes_worker = ['approveCheckpoint', 'rejectCheckpoint', 'restoreTenant', 'updateSchedule']
+const wakes_worker = [
+  ...['approveCheckpoint', 'rejectCheckpoint', 'restoreTenant', 'retrySchedule', 'updateSchedule'],
+]
 const of_worker = [
   'jobs.due',
   'jobs.due_at_once',
@@ -144,6 +146,11 @@ const of_worker = [
   'jobs.retry',
   'checkpoints.record_callback',
 ]
+
+/** Without what the worker ran meanwhile: no budget of such a route has a statement of its. */
+function withoutWorker(names: string[], operation: string): string[] {
+  return wakes_worker.includes(operation) ? names.filter((name) => !of_worker.includes(name)) : names
+}
 
 function ofTheRequest(all: string[], operation: string): string[] {
   const names = all.filter((name, at) => name !== a_name_each || all[at - 1] !== a_name_each)
@@ -270,13 +277,16 @@ forEachService('statements', (service) => {
       const once = () => call(service, named, made, sent)
       // Where something has to be found out first, a repeat must not ask for it again.
       const asked = named.route.prepare ? ['idempotency.find_live'] : []
-      expect(await counted(once)).toEqual([
+      expect(withoutWorker(await counted(once), named.name)).toEqual([
         ...asked,
         'idempotency.claim',
         ...budgets[named.name]!,
         'idempotency.keep',
       ])
-      expect(await counted(once)).toEqual([...asked, 'idempotency.claim', 'idempotency.find'])
+      expect(withoutWorker(await counted(once), named.name)).toEqual([
+        ...asked,
+        ...['idempotency.claim', 'idempotency.find'],
+      ])
     },
   )
 })

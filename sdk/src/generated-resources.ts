@@ -333,6 +333,15 @@ export class Schedules extends Resource {
     return listOf(this.transport, 'listSchedules', {}, query)
   }
 
+  /**
+   * Send a failed or fired schedule again, now, as a new schedule. The new one has the same URL, payload
+   * and settings. A dead letter that the failure left is resolved by it. Throws SCHEDULE_NOT_FOUND,
+   * INVALID_STATE, ALREADY_CLAIMED, QUOTA_EXCEEDED.
+   */
+  retry(id: string, options: CreateOptions = {}): Promise<Schedule> {
+    return this.transport.call('retrySchedule', { params: { id } }, options)
+  }
+
   /** Read a schedule. Throws SCHEDULE_NOT_FOUND. */
   get(id: string, options: CallOptions = {}): Promise<Schedule> {
     return this.transport.call('getSchedule', { params: { id } }, options)

@@ -1085,6 +1085,15 @@ export interface Operations {
     body: undefined
     answer: { items: Attempt[]; next_cursor: string | null }
   }
+  retrySchedule: {
+    params: {
+      /** The schedule, sch_…. */
+      id: string
+    }
+    query: object
+    body: undefined
+    answer: Schedule
+  }
   approveCheckpoint: {
     params: {
       /** The checkpoint, chk_…. */
@@ -1410,6 +1419,7 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   createSchedule: { method: 'POST', path: '/v1/schedules', creates: true },
   listSchedules: { method: 'GET', path: '/v1/schedules' },
   listScheduleAttempts: { method: 'GET', path: '/v1/schedules/{id}/attempts' },
+  retrySchedule: { method: 'POST', path: '/v1/schedules/{id}/retry', creates: true },
   approveCheckpoint: { method: 'POST', path: '/v1/checkpoints/{id}/approve' },
   cancelCheckpoint: { method: 'DELETE', path: '/v1/checkpoints/{id}' },
   getCheckpoint: { method: 'GET', path: '/v1/checkpoints/{id}' },

@@ -36,7 +36,7 @@ export async function retry(
   const seen = await read(tx, tenant_id, id)
   // The dead letter before its schedule, as a redrive does: otherwise the two could deadlock.
   const left = await dlq.lockLeft(tx, tenant_id, seen.dead_letter_id)
-  const old = await read(tx, tenant_id, id)
+  const old = seen.dead_letter_id === null ? seen : await read(tx, tenant_id, id)
   if (!isRepeatable(old)) throw notRepeatable(old)
   const retried_as = await repeat(tx, tenant, dependencies, old, left?.id ?? null)
   if (retried_as === null) throw notRepeatable(await read(tx, tenant_id, id))
