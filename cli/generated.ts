@@ -80,6 +80,7 @@ export const lists: Readonly<Record<string, string>> = {
   DLQ_NOT_FOUND: 'dlq list',
   SCHEDULE_NOT_FOUND: 'schedule list',
   INBOX_NOT_FOUND: 'inbox list',
+  MESSAGE_NOT_FOUND: 'inbox messages <id>',
 }
 
 export const generated: readonly GeneratedCommand[] = [
@@ -826,6 +827,16 @@ export const generated: readonly GeneratedCommand[] = [
     pages: 'offset',
     columns: ['id', 'label', 'messageCount', 'expiresAt', 'url'],
     call: ({ inboxes }, sent) => inboxes.list(sent),
+  },
+  {
+    operation: 'replayMessage',
+    usage: 'inbox replay <id> <message_id>',
+    about: 'Forward a message once more, to the forward URL of its inbox',
+    examples: ['waystation inbox replay inb_01m7yjrz37hxnv52px0106nehd msg_01m7yjrz37hxnv52px0106nehd'],
+    path: ['id', 'message_id'],
+    options: [],
+    creates: true,
+    call: ({ inboxes }, { id, message_id }, options) => inboxes.replay(id, message_id, options),
   },
   {
     operation: 'getInbox',

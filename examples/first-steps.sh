@@ -328,6 +328,9 @@ inboxes() {
   call 'the first one, as it came' 200 GET "/api/webhook/$inbox/messages?limit=1" "${agent[@]}"
   has '"body":{"order": 7.0},'
   last=$(field nextAfter)
+  call 'forward it once more: this inbox forwards nothing' 409 POST \
+    "/api/webhook/$inbox/messages/$last/replay" "${agent[@]}"
+  has INVALID_STATE
   call 'the next ones; it would wait if there were none' 200 GET \
     "/api/webhook/$inbox/messages?after=$last&wait=55" "${agent[@]}"
   has '"method":"PUT"'

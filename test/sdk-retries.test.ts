@@ -77,6 +77,20 @@ const creating: Record<
     async (c) => (await c.agent.inboxes.create({ label: 'once' })).id,
     async (c) => (await all(c.agent.inboxes.list())).map(({ id }) => id),
   ],
+  replayMessage: [
+    async (c, made) => {
+      const [, id, message_id] = made.split(' ')
+      return (await c.agent.inboxes.replay(id!, message_id!)).id
+    },
+    // Forwarded once when it came, and once more.
+    async (c, _, made) => {
+      await c.cron.tick()
+      const [target, , message_id] = made.split(' ')
+      const { items } = await c.agent.inboxes.messages(target!).page()
+      return items.slice(1).map(() => message_id!)
+    },
+    forwarded,
+  ],
 }
 
 /** Of every other operation that changes something: `make` what it needs, then the call. */
@@ -296,6 +310,15 @@ async function fired(c: Clients) {
   const { id } = await c.agent.schedules.create({ callback_url: url, callback_payload: 1, fire_at: long_ago })
   await c.cron.tick()
   return id
+}
+/** The inbox that it is forwarded to, its own, and the message. */
+async function forwarded(c: Clients) {
+  const target = await c.agent.inboxes.create()
+  const { id, url } = await c.agent.inboxes.create({ forwardUrl: target.url })
+  await fetch(url, { method: 'POST', body: 'x' })
+  await c.cron.tick()
+  const { items } = await c.agent.inboxes.messages(id).page()
+  return `${target.id} ${id} ${items[0]!.id}`
 }
 async function checkpoint(c: Clients) {
   return (await c.agent.checkpoints.create({ title: 't', callback_url })).id

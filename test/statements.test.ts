@@ -133,7 +133,8 @@ const of_a_timer = ['quotas.add_calls', 'usage.add', 'stored.add']
 
 /** What the worker runs by itself once a decision is made or a tenant is back: not the request's. */
 const wakes_worker = [
-  ...['approveCheckpoint', 'rejectCheckpoint', 'restoreTenant', 'retrySchedule', 'updateSchedule'],
+  ...['approveCheckpoint', 'rejectCheckpoint', 'replayMessage', 'restoreTenant', 'retrySchedule'],
+  'updateSchedule',
 ]
 const of_worker = [
   'jobs.due',
@@ -145,6 +146,9 @@ const of_worker = [
   'jobs.log_attempt',
   'jobs.retry',
   'checkpoints.record_callback',
+  'inbox.forwardable',
+  'jobs.complete',
+  'inbox.forwarded',
 ]
 
 /** Without what the worker ran meanwhile: no budget of such a route has a statement of its. */

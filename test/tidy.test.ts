@@ -98,6 +98,7 @@ describe('imports', () => {
       'src/dlq/redrive.ts': 'the verb that sends again',
       'src/inbox/messages.ts': 'a verb on messages',
       'src/inbox/receive.ts': 'the arrival of a message',
+      'src/inbox/replay.ts': 'the verb that forwards again',
       'src/jobs/fairness.ts': 'reads the due jobs among which it chooses',
       'src/jobs/kind.ts': 'a kind settles in the transaction that it is given',
       'src/jobs/round-robin.ts': 'reads which tenants have due jobs',

@@ -23,6 +23,7 @@ import type {
   ListedInbox,
   ListedKey,
   Liveness,
+  Message,
   Namespace,
   Operations,
   PutResult,
@@ -444,6 +445,14 @@ export class Inboxes extends Resource {
   /** List inboxes that have not expired, newest first. Only those that have not expired. */
   list(query: Query<'listInboxes'> = {}): Pages<ListedInbox> {
     return offsetListOf(this.transport, 'listInboxes', {}, query)
+  }
+
+  /**
+   * Forward a message once more. To the `forwardUrl` of its inbox, as it came. The answer is the message
+   * with its forward pending. Throws INBOX_NOT_FOUND, MESSAGE_NOT_FOUND, INVALID_STATE.
+   */
+  replay(id: string, message_id: string, options: CreateOptions = {}): Promise<Message> {
+    return this.transport.call('replayMessage', { params: { id, message_id } }, options)
   }
 
   /** Read an inbox and its latest 50 messages, newest first. Throws INBOX_NOT_FOUND. */

@@ -17,6 +17,7 @@ export type ErrorCode =
   | 'DLQ_NOT_FOUND'
   | 'INBOX_NOT_FOUND'
   | 'KEY_NOT_FOUND'
+  | 'MESSAGE_NOT_FOUND'
   | 'ROUTE_NOT_FOUND'
   | 'SCHEDULE_NOT_FOUND'
   | 'METHOD_NOT_ALLOWED'
@@ -1259,6 +1260,17 @@ export interface Operations {
     body: undefined
     answer: { items: Message[]; nextAfter: string | null }
   }
+  replayMessage: {
+    params: {
+      /** The inbox, inb_…. */
+      id: string
+      /** The message, msg_…. */
+      message_id: string
+    }
+    query: object
+    body: undefined
+    answer: Message
+  }
   checkRateLimit: {
     params: object
     query: object
@@ -1433,6 +1445,7 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   deleteInbox: { method: 'DELETE', path: '/api/webhook/{id}', wrapped: true },
   getInbox: { method: 'GET', path: '/api/webhook/{id}', wrapped: true },
   listMessages: { method: 'GET', path: '/api/webhook/{id}/messages', wrapped: true },
+  replayMessage: { method: 'POST', path: '/api/webhook/{id}/messages/{message_id}/replay', creates: true, wrapped: true },
   checkRateLimit: { method: 'POST', path: '/api/rate-limit/check', wrapped: true },
   checkRateLimitByQuery: { method: 'GET', path: '/api/rate-limit/check', wrapped: true },
   getRateLimit: { method: 'GET', path: '/api/rate-limit/{key}', wrapped: true },
@@ -1489,6 +1502,7 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     next: 'Treat the key as absent, put a first value, or list the keys that exist.',
     exit: 'not_found',
   },
+  MESSAGE_NOT_FOUND: { next: 'List the messages of the inbox to find the right id.', exit: 'not_found' },
   ROUTE_NOT_FOUND: {
     next: 'Check the path and the address of the service, and that the service is as new as the client.',
     exit: 'not_found',
