@@ -23,7 +23,7 @@ export const groups: Readonly<Record<string, Group>> = {
     ],
   },
   namespace: {
-    about: 'Keys and values of all agents, to read with the admin key',
+    about: 'Namespaces; keys and values of all agents with the admin key',
     examples: [
       'waystation namespace get state last-run',
       'waystation namespace keys state --prefix user/ --all',
@@ -373,7 +373,7 @@ export const generated: readonly GeneratedCommand[] = [
   {
     operation: 'listNamespaces',
     usage: 'namespace list',
-    about: 'List the namespaces that hold a key, those of single agents included',
+    about: 'List the namespaces that hold a key',
     examples: ['waystation namespace list --all'],
     path: [],
     options: [],
@@ -407,7 +407,9 @@ export const generated: readonly GeneratedCommand[] = [
     options: [
       { sets: 'workflow_id', flag: '--workflow <id>', about: 'only of this workflow' },
       { sets: 'action', flag: '--action <action>', about: 'only this action' },
+      { sets: 'action_prefix', flag: '--action-prefix <text>', about: 'only actions that begin so' },
       { sets: 'actor', flag: '--actor <name>', about: 'only by this actor' },
+      { sets: 'agent_id', flag: '--agent <id>', about: 'only what this agent appended' },
       { sets: 'from', flag: '--from <time>', about: 'not before this time, RFC 3339' },
       { sets: 'to', flag: '--to <time>', about: 'only before this time, RFC 3339' },
     ],
@@ -423,6 +425,17 @@ export const generated: readonly GeneratedCommand[] = [
     path: ['id'],
     options: [],
     call: ({ audit }, { id }) => audit.get(id),
+  },
+  {
+    operation: 'suggestEntries',
+    usage: 'audit suggestions <field>',
+    about: 'List what a filter of the log can be',
+    examples: ['waystation audit suggestions action --prefix order.'],
+    path: ['field'],
+    options: [{ sets: 'prefix', flag: '--prefix <text>', about: 'only those that begin with it' }],
+    pages: 'cursor',
+    columns: ['value'],
+    call: ({ audit }, { field, ...sent }) => audit.suggestions(field, sent),
   },
   {
     operation: 'captureItem',
@@ -599,6 +612,7 @@ export const generated: readonly GeneratedCommand[] = [
         or: { flag: '--in <duration>', about: 'or: how long from now, by the clock of this machine' },
       },
       { sets: 'dlq_on_failure', flag: '--dlq', about: 'keep a dead letter after the last failure' },
+      { sets: 'name', flag: '--name <text>', about: 'how lists show it' },
     ],
     json: { name: 'callback_payload', is_required: false, is_object: false },
     creates: true,
@@ -620,7 +634,7 @@ export const generated: readonly GeneratedCommand[] = [
       },
     ],
     pages: 'cursor',
-    columns: ['id', 'status', 'fire_at', 'attempts', 'callback_url', 'last_error', 'agent_id'],
+    columns: ['id', 'status', 'name', 'fire_at', 'attempts', 'callback_url', 'last_error', 'agent_id'],
     call: ({ schedules }, sent) => schedules.list(sent),
   },
   {
@@ -662,6 +676,7 @@ export const generated: readonly GeneratedCommand[] = [
         about: 'keep a dead letter after the last failure',
         or: { flag: '--no-dlq', about: 'keep none', value: false },
       },
+      { sets: 'name', flag: '--name <text>', about: 'how lists show it' },
     ],
     json: { name: 'callback_payload', is_required: false, is_object: false },
     changes: true,
@@ -691,9 +706,10 @@ export const generated: readonly GeneratedCommand[] = [
   {
     operation: 'createCheckpoint',
     usage: 'checkpoint create <title> [callback_payload]',
-    about: 'Ask a human; the decision is sent to the callback',
+    about: 'Ask a human; the decision is sent to the callback, or waited for',
     examples: [
       'waystation checkpoint create "Deploy v2?" --callback https://example.com/decided --expires-in 2h',
+      'waystation checkpoint create "Deploy v2?" --wait && ./deploy',
       'waystation checkpoint create "Refund?" \'{"order": 7}\' --callback /decided --prompt-file refund.txt',
     ],
     path: [],
@@ -709,6 +725,7 @@ export const generated: readonly GeneratedCommand[] = [
         flag: '--callback <url>',
         about: 'where the decision is sent',
         is_required: true,
+        or: { flag: '--no-callback', about: 'nowhere: the agent waits for it', value: null },
       },
       {
         sets: 'timeout_action',
@@ -871,6 +888,20 @@ export const generated: readonly GeneratedCommand[] = [
     pages: 'whole',
     columns: ['createdAt', 'id', 'method', 'path', 'contentType', 'body'],
     call: ({ inboxes }, { id, ...sent }) => inboxes.messages(id, sent),
+  },
+  {
+    operation: 'searchMessages',
+    usage: 'inbox search <id>',
+    about: 'Search its messages, newest first',
+    examples: ['waystation inbox search inb_01m7yjrz37hxnv52px0106nehd --text cus_8003'],
+    path: ['id'],
+    options: [
+      { sets: 'q', flag: '--text <text>', about: 'in method, path, query or body', is_required: true },
+      { sets: 'before', flag: '--before <message_id>', about: 'go on before this message' },
+    ],
+    pages: 'whole',
+    columns: ['createdAt', 'id', 'method', 'path', 'contentType', 'preview'],
+    call: ({ inboxes }, { id, ...sent }) => inboxes.search(id, sent),
   },
   {
     operation: 'tick',

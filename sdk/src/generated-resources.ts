@@ -9,6 +9,7 @@ import type {
   ApprovalKey,
   Attempt,
   AuditEntry,
+  AuditSuggestion,
   Checkpoint,
   ClaimedDeadLetter,
   CreatedApprovalKey,
@@ -227,7 +228,10 @@ export class Namespaces extends Resource {
     return listOf(this.transport, 'listNamespaceKeys', { namespace }, query)
   }
 
-  /** List the namespaces that hold a key, private ones included, in bytewise order. */
+  /**
+   * List the namespaces that hold a key, in bytewise order. An agent sees those that it may read; the
+   * admin key the private ones of all agents, too.
+   */
   list(query: Query<'listNamespaces'> = {}): Pages<Namespace> {
     return listOf(this.transport, 'listNamespaces', {}, query)
   }
@@ -247,6 +251,17 @@ export class Audit extends Resource {
   /** Read an entry. Throws AUDIT_ENTRY_NOT_FOUND. */
   get(id: string, options: CallOptions = {}): Promise<AuditEntry> {
     return this.transport.call('getEntry', { params: { id } }, options)
+  }
+
+  /**
+   * List the texts that a field has in the log, in bytewise order. Values to filter the list by: each
+   * once, however many entries have it.
+   */
+  suggestions(
+    field: 'workflow_id' | 'action' | 'actor' | 'agent_id',
+    query: Query<'suggestEntries'> = {},
+  ): Pages<AuditSuggestion> {
+    return listOf(this.transport, 'suggestEntries', { field }, query)
   }
 }
 
@@ -463,6 +478,16 @@ export class Inboxes extends Resource {
   /** Delete an inbox and its messages. Throws INBOX_NOT_FOUND. */
   delete(id: string, options: CallOptions = {}): Promise<Operations['deleteInbox']['answer']> {
     return this.transport.call('deleteInbox', { params: { id } }, options)
+  }
+
+  /**
+   * Search the messages of an inbox, newest first. In method, path, query and body as they came, letters
+   * of any case. A page looks at 500 messages or 1 MiB at most, so it may be short, or empty, before the
+   * end: go on with `nextBefore` until that is null. Throws INBOX_NOT_FOUND.
+   */
+  search(id: string, given: Query<'searchMessages'>): Promise<Operations['searchMessages']['answer']> {
+    const [query, options] = split(given)
+    return this.transport.call('searchMessages', { params: { id }, query }, options)
   }
 }
 

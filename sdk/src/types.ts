@@ -239,6 +239,10 @@ export interface AuditEntry {
   created_at: string
 }
 
+export interface AuditSuggestion {
+  value: string
+}
+
 export interface DeadLetter {
   id: string
   status: 'failed' | 'claimed' | 'resolved' | 'archived'
@@ -335,6 +339,7 @@ export interface ExtendedDeadLetter {
 export interface Schedule {
   id: string
   status: 'pending' | 'fired' | 'cancelled' | 'failed'
+  name: string | null
   callback_url: string
   /** The exact text that was sent. */
   callback_payload: unknown
@@ -375,7 +380,7 @@ export interface Checkpoint {
   status: 'pending' | 'approved' | 'rejected' | 'expired' | 'cancelled'
   title: string
   prompt: string | null
-  callback_url: string
+  callback_url: string | null
   /** The exact text that was sent, or null. */
   callback_payload: unknown
   timeout_action: 'auto_reject' | 'dlq'
@@ -482,6 +487,7 @@ export interface Message {
   body: unknown
   /** The exact bytes. */
   bodyBase64: string
+  preview: string | null
   /** Empty when none was sent. */
   contentType: string
   sourceIp: string
@@ -866,7 +872,11 @@ export interface Operations {
       cursor?: string | undefined
       workflow_id?: string | undefined
       action?: string | undefined
+      /** Actions that begin with this text. */
+      action_prefix?: string | undefined
       actor?: string | undefined
+      /** Entries that this agent appended. */
+      agent_id?: string | undefined
       /** Entries from this instant on. */
       from?: string | undefined
       /** Entries before this instant. */
@@ -883,6 +893,22 @@ export interface Operations {
     query: object
     body: undefined
     answer: AuditEntry
+  }
+  suggestEntries: {
+    params: {
+      /** The filter that is to be filled in. */
+      field: 'workflow_id' | 'action' | 'actor' | 'agent_id'
+    }
+    query: {
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+      /** next_cursor of the page before. */
+      cursor?: string | undefined
+      /** Only texts that begin with it. */
+      prefix?: string | undefined
+    }
+    body: undefined
+    answer: { items: AuditSuggestion[]; next_cursor: string | null }
   }
   captureItem: {
     params: object
@@ -1042,6 +1068,8 @@ export interface Operations {
       fire_at?: string | undefined
       /** Default false. True: after the last failure a dead letter is kept. */
       dlq_on_failure?: boolean | undefined
+      /** A name for people, shown in lists and not sent; empty for none. */
+      name?: string | undefined
     }
     answer: Schedule
   }
@@ -1057,6 +1085,8 @@ export interface Operations {
       fire_at: string
       /** Default false. True: after the last failure a dead letter is kept. */
       dlq_on_failure?: boolean | undefined
+      /** A name for people, shown in lists and not sent; empty for none. */
+      name?: string | undefined
     }
     answer: Schedule
   }
@@ -1136,8 +1166,7 @@ export interface Operations {
       title: string
       /** At most 32 KiB of plain text. */
       prompt?: string | undefined
-      /** An http or https URL, or a path that is resolved against the agent's callback_base_url. */
-      callback_url: string
+      callback_url: string | null
       /** Any JSON, at most 256 KiB; sent with the decision. */
       callback_payload?: unknown
       /** auto_reject, the default, or dlq. */
@@ -1270,6 +1299,22 @@ export interface Operations {
     query: object
     body: undefined
     answer: Message
+  }
+  searchMessages: {
+    params: {
+      /** The inbox, inb_…. */
+      id: string
+    }
+    query: {
+      /** The text. */
+      q: string
+      /** nextBefore of the page before: only older messages. */
+      before?: string | undefined
+      /** Items, default 50; above 100 counts as 100. */
+      limit?: number | undefined
+    }
+    body: undefined
+    answer: { items: Message[]; nextBefore: string | null }
   }
   checkRateLimit: {
     params: object
@@ -1414,6 +1459,7 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   appendEntry: { method: 'POST', path: '/v1/audit', creates: true },
   listEntries: { method: 'GET', path: '/v1/audit' },
   getEntry: { method: 'GET', path: '/v1/audit/{id}' },
+  suggestEntries: { method: 'GET', path: '/v1/audit/suggestions/{field}' },
   captureItem: { method: 'POST', path: '/v1/dlq', creates: true },
   listItems: { method: 'GET', path: '/v1/dlq' },
   claimItem: { method: 'POST', path: '/v1/dlq/{id}/claim' },
@@ -1445,7 +1491,13 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   deleteInbox: { method: 'DELETE', path: '/api/webhook/{id}', wrapped: true },
   getInbox: { method: 'GET', path: '/api/webhook/{id}', wrapped: true },
   listMessages: { method: 'GET', path: '/api/webhook/{id}/messages', wrapped: true },
-  replayMessage: { method: 'POST', path: '/api/webhook/{id}/messages/{message_id}/replay', creates: true, wrapped: true },
+  replayMessage: {
+    method: 'POST',
+    path: '/api/webhook/{id}/messages/{message_id}/replay',
+    creates: true,
+    wrapped: true,
+  },
+  searchMessages: { method: 'GET', path: '/api/webhook/{id}/search', wrapped: true },
   checkRateLimit: { method: 'POST', path: '/api/rate-limit/check', wrapped: true },
   checkRateLimitByQuery: { method: 'GET', path: '/api/rate-limit/check', wrapped: true },
   getRateLimit: { method: 'GET', path: '/api/rate-limit/{key}', wrapped: true },

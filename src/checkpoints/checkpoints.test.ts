@@ -194,7 +194,7 @@ forEachService('Checkpoints', (service) => {
       ['an empty title', { title: '' }, '/title'],
       ['a title with NUL', { title: 'a\0b' }, '/title'],
       ['no callback_url', { callback_url: undefined }, '/callback_url'],
-      ['null as callback_url', { callback_url: null }, '/callback_url'],
+      ['an empty callback_url', { callback_url: '' }, '/callback_url'],
       ['a private callback_url', { callback_url: 'http://10.0.0.1/' }, '/callback_url'],
       ['a callback_url that is a path without a base', { callback_url: '/decided' }, '/callback_url'],
       ['a timeout_action that is none', { timeout_action: 'approve' }, '/timeout_action'],
@@ -885,6 +885,101 @@ forEachService('The timeout of a checkpoint', (service) => {
       },
     })
     expect(await deadLetters(service, tenant)).toEqual([])
+  })
+
+  describe('without a callback', () => {
+    const silent = { callback_url: null, callback_payload: { order: 7 } }
+
+    /** As it is after everything that is due was done, a minute and a half later as well. */
+    async function settled(tenant: TestTenant, id: string) {
+      await tick(service)
+      service.clock.advance(90_000)
+      await tick(service)
+      return {
+        checkpoint: await read(service, tenant, id),
+        attempts: (await attemptsOf(service, tenant, id)).items,
+        letters: await deadLetters(service, tenant),
+      }
+    }
+
+    test.each(['approve', 'reject'] as const)(
+      '%s settles it: nothing is sent, and nothing is left',
+      async (verb) => {
+        const tenant = await service.signUp()
+        const before = await create(service, tenant, silent)
+        expect(before).toMatchObject({
+          callback_url: null,
+          callback_payload: { order: 7 },
+          callback: { status: 'none', attempts: 0, last_error: null },
+        })
+        const decided = await decide(service, tenant.admin_key, before.id, verb, { reason: 'seen' })
+        const now = iso(service.clock.now())
+        expect(decided.body).toEqual({
+          ...before,
+          ...{ status: verb === 'approve' ? 'approved' : 'rejected', reason: 'seen', resolved_by: 'admin' },
+          ...{ resolved_at: now, updated_at: now },
+        })
+        expect(await settled(tenant, before.id)).toEqual({
+          checkpoint: decided.body,
+          attempts: [],
+          letters: [],
+        })
+      },
+    )
+
+    test('a timeout rejects it: nothing is sent, and nothing is left', async () => {
+      const tenant = await service.signUp()
+      const { id } = await create(service, tenant, { ...silent, timeout_seconds: 60 })
+      service.clock.advance(60_000)
+      expect(await settled(tenant, id)).toMatchObject({
+        checkpoint: { status: 'rejected', resolved_by: 'timeout', callback: { status: 'none', attempts: 0 } },
+        attempts: [],
+        letters: [],
+      })
+    })
+
+    test.each([
+      ['a timeout', 'expired'],
+      ['a rejection', 'rejected'],
+    ])('%s with dlq leaves one dead letter, which says that there is none', async (_, status) => {
+      const tenant = await service.signUp()
+      const { id } = await create(service, tenant, { ...silent, timeout_action: 'dlq', timeout_seconds: 60 })
+      if (status === 'rejected') await decide(service, tenant.admin_key, id, 'reject')
+      else service.clock.advance(60_000)
+      const { checkpoint, attempts, letters } = await settled(tenant, id)
+      expect(checkpoint).toMatchObject({
+        status,
+        callback: { status: 'none', attempts: 0, last_error: null },
+      })
+      expect(attempts).toEqual([])
+      expect(letters).toMatchObject([
+        {
+          source_id: id,
+          payload: { checkpoint_id: id, status, callback_url: null, callback_payload: { order: 7 } },
+        },
+      ])
+    })
+
+    test('a cancellation leaves nothing, and a request that waits is answered', async () => {
+      const tenant = await service.signUp()
+      const { id } = await create(service, tenant, silent)
+      const waiting = service.ask('GET', `/v1/checkpoints/${id}?wait=55`, { key: tenant.api_key })
+      expect((await cancel(service, tenant, id)).status).toBe(204)
+      expect((await inTime(waiting)).body.status).toBe('cancelled')
+      expect(await settled(tenant, id)).toMatchObject({ attempts: [], letters: [] })
+    })
+
+    test('one Idempotency-Key asks once', async () => {
+      const { api_key } = await service.signUp()
+      const ask = {
+        key: api_key,
+        headers: { 'idempotency-key': 'once' },
+        body: { title: 't', callback_url: null },
+      }
+      const first = await service.ask('POST', '/v1/checkpoints', ask)
+      const second = await service.ask('POST', '/v1/checkpoints', ask)
+      expect([first.status, second.status, second.text]).toEqual([201, 201, first.text])
+    })
   })
 
   test('dlq expires it: a dead letter, and no callback', async () => {

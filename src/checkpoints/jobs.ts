@@ -13,7 +13,7 @@ import { attemptNumber, attempts_max, destinationOf, errorText, type LeasedJob }
 import type { LocalKind, SendingKind } from '../jobs/kind.ts'
 import * as jobs from '../jobs/service.ts'
 import * as tenants from '../tenants/service.ts'
-import { type CheckpointRow, waitKey } from './checkpoint.ts'
+import { type CheckpointRow, callbackUrlOf, waitKey } from './checkpoint.ts'
 import * as store from './store.ts'
 
 /** Settles a checkpoint whose time is over; a decision that came first wins. */
@@ -142,7 +142,7 @@ export async function resolve(
   if (!resolved) return null
   tx.stores(tenant_id, textBytes(resolution.reason))
   await jobs.cancel(tx, jobs.keyOf({ tenant_id }, timeout_job, id))
-  if (resolution.callback_status === 'pending') {
+  if (resolved.callback_status === 'pending') {
     await enqueueCallback(tx, tenant_id, dependencies, resolved)
   }
   if (resolved.status !== 'approved' && resolved.timeout_action === 'dlq') {
@@ -161,7 +161,7 @@ function deadLetter(tx: Tx, tenant_id: string, checkpoint: CheckpointRow, error:
       title: checkpoint.title,
       reason: checkpoint.reason,
       resolved_by: checkpoint.resolved_by,
-      callback_url: checkpoint.callback_url,
+      callback_url: callbackUrlOf(checkpoint),
       callback_payload: rawOrNull(checkpoint.callback_payload),
     }),
     error,

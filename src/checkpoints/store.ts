@@ -31,7 +31,7 @@ const RESOLVE = sql<CheckpointRow>(
   'checkpoints.resolve',
   `update checkpoints
       set status = :status, reason = :reason, resolved_by = :resolved_by, resolved_at = :now,
-          callback_status = :callback_status, updated_at = :now
+          callback_status = case when callback_url = '' then 'none' else :callback_status end, updated_at = :now
     where ${here} and status = 'pending'
    returning ${columns}`,
 )
@@ -144,6 +144,7 @@ export interface Resolution {
   status: 'approved' | 'rejected' | 'expired'
   reason: string | null
   resolved_by: string
+  /** Of one with a callback. */
   callback_status: 'none' | 'pending'
 }
 

@@ -71,6 +71,19 @@ const PAGE = sql<MessageRow>(
     order by seq`,
 )
 
+// The newest before this one that together keep within rows and bytes; the last of them in any case.
+const BEFORE = sql<MessageRow>(
+  'inbox.before',
+  `select ${message} from inbox_messages
+    where ${in_inbox} and seq < :before_seq
+      and seq >= (select coalesce(min(case when total <= :bytes_max then seq end), max(seq))
+         from (select seq, sum(size) over (order by seq desc) as total
+                 from (select seq, size from inbox_messages
+                        where ${in_inbox} and seq > :after_seq and seq < :before_seq
+                        order by seq desc limit :rows_max) as next_rows) as ahead)
+    order by seq desc`,
+)
+
 const ID_AT = sql<{ id: string }>(
   'inbox.id_at',
   `select id from inbox_messages where ${in_inbox} and seq = :seq`,
@@ -157,6 +170,17 @@ export function page(
   bytes_max: number,
 ) {
   return q.all(PAGE, { tenant_id, inbox_id, after_seq, rows_max, bytes_max })
+}
+
+/** Newest first, those between the two numbers. */
+export function before(
+  q: Reader,
+  { tenant_id, inbox_id }: InboxKey,
+  { after_seq, before_seq }: { after_seq: number; before_seq: number },
+  rows_max: number,
+  bytes_max: number,
+) {
+  return q.all(BEFORE, { tenant_id, inbox_id, after_seq, before_seq, rows_max, bytes_max })
 }
 
 export async function idAt(

@@ -40,6 +40,7 @@ export const createSchedule = route({
     options: {
       fire_at: ['--at <time>', 'when, RFC 3339; in the past means now'],
       dlq_on_failure: ['--dlq', 'keep a dead letter after the last failure'],
+      name: ['--name <text>', 'how lists show it'],
     },
     or: { fire_at: ['--in <duration>', 'or: how long from now, by the clock of this machine'] },
     defaults: { callback_payload: null },
@@ -101,6 +102,7 @@ export const updateSchedule = route({
       callback_url: ['--callback <url>', 'where it calls'],
       fire_at: ['--at <time>', 'when, RFC 3339'],
       dlq_on_failure: ['--dlq', 'keep a dead letter after the last failure'],
+      name: ['--name <text>', 'how lists show it'],
     },
     or: {
       fire_at: ['--in <duration>', 'or: how long from now'],

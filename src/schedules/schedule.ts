@@ -19,13 +19,15 @@ export interface Settings {
   callback_payload: string
   fire_at: Millis
   dlq_on_failure: number
+  /** Empty: it has none. */
+  name: string
 }
 
 /** Settings that count as stored bytes. */
-export const texts = ['callback_url', 'callback_payload'] as const satisfies (keyof Settings)[]
+export const texts = ['callback_url', 'callback_payload', 'name'] as const satisfies (keyof Settings)[]
 
 /** Settings that a caller may leave out. */
-export const initial = { dlq_on_failure: 0 } satisfies Partial<Settings>
+export const initial = { dlq_on_failure: 0, name: '' } satisfies Partial<Settings>
 type Initial = typeof initial
 
 export type GivenSettings = Omit<Settings, keyof Initial> & { [Name in keyof Initial]?: Settings[Name] }

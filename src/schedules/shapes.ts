@@ -6,9 +6,11 @@ import {
   AnyJson,
   idParam,
   Json,
+  label_characters_max,
   Nullable,
   RawJson,
   Shape,
+  Text,
   Time,
   Url,
   value_bytes_max,
@@ -26,11 +28,17 @@ const DlqOnFailure = Type.Boolean({
 })
 
 /** Settings that may be left out when a schedule is created. */
-export const optional = { dlq_on_failure: Type.Optional(DlqOnFailure) }
+export const optional = {
+  dlq_on_failure: Type.Optional(DlqOnFailure),
+  name: Type.Optional(
+    Text(label_characters_max, 'A name for people, shown in lists and not sent; empty for none.'),
+  ),
+}
 
 export const Schedule = Shape('Schedule', {
   id: Type.String(),
   status: Type.Enum([...statuses]),
+  name: Nullable(Type.String({ description: 'Null when it has none.' })),
   callback_url: Type.String(),
   callback_payload: Json('The exact text that was sent.'),
   fire_at: FireAt,
@@ -62,6 +70,7 @@ export function scheduleOf(row: ScheduleRow) {
   return {
     id: row.id,
     status: row.status,
+    name: row.name === '' ? null : row.name,
     callback_url: row.callback_url,
     callback_payload: new RawJson(row.callback_payload),
     fire_at: iso(row.fire_at),
