@@ -113,9 +113,19 @@ forEachService('A retry', (service) => {
 
     test('keeps the agent and the settings, also when the admin asks for it', async () => {
       const tenant = await service.signUp()
-      const old = await ended(tenant, await receiverOf(410), true)
-      const answer = await service.ask('POST', `/v1/schedules/${old.id}/retry`, { key: tenant.admin_key })
-      expect(answer.body).toMatchObject({ agent_id: 'agent-one', dlq_on_failure: true })
+      const receiver = await receiverOf(410)
+      const settings = {
+        name: 'nightly',
+        callback_url: receiver.url,
+        callback_payload: 1,
+        dlq_on_failure: true,
+      }
+      const body = { ...settings, fire_at: long_ago }
+      const { id } = (await service.ask('POST', '/v1/schedules', { key: tenant.api_key, body })).body
+      await tick()
+      const answer = await service.ask('POST', `/v1/schedules/${id}/retry`, { key: tenant.admin_key })
+      expect(answer.body).toMatchObject({ ...settings, agent_id: 'agent-one' })
+      expect(await missing(tenant)).toBe(0)
     })
 
     test('a second time is INVALID_STATE and names the successor, which can be retried', async () => {
