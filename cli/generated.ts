@@ -80,6 +80,7 @@ export const lists: Readonly<Record<string, string>> = {
   DLQ_NOT_FOUND: 'dlq list',
   SCHEDULE_NOT_FOUND: 'schedule list',
   INBOX_NOT_FOUND: 'inbox list',
+  MESSAGE_NOT_FOUND: 'inbox messages <id>',
 }
 
 export const generated: readonly GeneratedCommand[] = [
@@ -483,6 +484,16 @@ export const generated: readonly GeneratedCommand[] = [
     call: ({ dlq }, sent) => dlq.list(sent),
   },
   {
+    operation: 'redriveItem',
+    usage: 'dlq redrive <id>',
+    about: 'Send what failed again, or let agents claim it again',
+    examples: ['waystation dlq redrive dlq_01m7yjrz37hxnv52px0106nehd'],
+    path: ['id'],
+    options: [],
+    creates: true,
+    call: ({ dlq }, { id }, options) => dlq.redrive(id, options),
+  },
+  {
     operation: 'claimItem',
     usage: 'dlq claim [id]',
     about: 'Lock a dead letter, or the oldest; its lock_token is for the other commands',
@@ -625,6 +636,16 @@ export const generated: readonly GeneratedCommand[] = [
     pages: 'cursor',
     columns: ['id', 'status', 'name', 'fire_at', 'attempts', 'callback_url', 'last_error', 'agent_id'],
     call: ({ schedules }, sent) => schedules.list(sent),
+  },
+  {
+    operation: 'retrySchedule',
+    usage: 'schedule retry <id>',
+    about: 'Send a failed or fired schedule again, as a new one',
+    examples: ['waystation schedule retry sch_01m7yjrz37hxnv52px0106nehd'],
+    path: ['id'],
+    options: [],
+    creates: true,
+    call: ({ schedules }, { id }, options) => schedules.retry(id, options),
   },
   {
     operation: 'getSchedule',
@@ -823,6 +844,16 @@ export const generated: readonly GeneratedCommand[] = [
     pages: 'offset',
     columns: ['id', 'label', 'messageCount', 'expiresAt', 'url'],
     call: ({ inboxes }, sent) => inboxes.list(sent),
+  },
+  {
+    operation: 'replayMessage',
+    usage: 'inbox replay <id> <message_id>',
+    about: 'Forward a message once more, to the forward URL of its inbox',
+    examples: ['waystation inbox replay inb_01m7yjrz37hxnv52px0106nehd msg_01m7yjrz37hxnv52px0106nehd'],
+    path: ['id', 'message_id'],
+    options: [],
+    creates: true,
+    call: ({ inboxes }, { id, message_id }, options) => inboxes.replay(id, message_id, options),
   },
   {
     operation: 'getInbox',

@@ -24,6 +24,7 @@ import type {
   ListedInbox,
   ListedKey,
   Liveness,
+  Message,
   Namespace,
   Operations,
   PutResult,
@@ -275,6 +276,15 @@ export class Dlq extends Resource {
     return listOf(this.transport, 'listItems', {}, query)
   }
 
+  /**
+   * Send what failed again. A schedule is sent again as a new schedule, the callback of a decision as
+   * itself; the item is then resolved, and `redriven_as` names what is sent. An item that an agent
+   * recorded can be claimed again. Throws DLQ_NOT_FOUND, ALREADY_CLAIMED, INVALID_STATE, QUOTA_EXCEEDED.
+   */
+  redrive(id: string, options: CreateOptions = {}): Promise<DeadLetter> {
+    return this.transport.call('redriveItem', { params: { id } }, options)
+  }
+
   /** Lock a failed item. Throws DLQ_NOT_FOUND, ALREADY_CLAIMED, INVALID_STATE. */
   claim(id: string, given: Body<'claimItem'> & CallOptions = {}): Promise<ClaimedDeadLetter> {
     const [body, options] = split(given)
@@ -337,6 +347,15 @@ export class Schedules extends Resource {
   /** List schedules, newest first. */
   list(query: Query<'listSchedules'> = {}): Pages<Schedule> {
     return listOf(this.transport, 'listSchedules', {}, query)
+  }
+
+  /**
+   * Send a failed or fired schedule again, now, as a new schedule. The new one has the same URL, payload
+   * and settings. A dead letter that the failure left is resolved by it. Throws SCHEDULE_NOT_FOUND,
+   * INVALID_STATE, ALREADY_CLAIMED, QUOTA_EXCEEDED.
+   */
+  retry(id: string, options: CreateOptions = {}): Promise<Schedule> {
+    return this.transport.call('retrySchedule', { params: { id } }, options)
   }
 
   /** Read a schedule. Throws SCHEDULE_NOT_FOUND. */
@@ -441,6 +460,14 @@ export class Inboxes extends Resource {
   /** List inboxes that have not expired, newest first. Only those that have not expired. */
   list(query: Query<'listInboxes'> = {}): Pages<ListedInbox> {
     return offsetListOf(this.transport, 'listInboxes', {}, query)
+  }
+
+  /**
+   * Forward a message once more. To the `forwardUrl` of its inbox, as it came. The answer is the message
+   * with its forward pending. Throws INBOX_NOT_FOUND, MESSAGE_NOT_FOUND, INVALID_STATE.
+   */
+  replay(id: string, message_id: string, options: CreateOptions = {}): Promise<Message> {
+    return this.transport.call('replayMessage', { params: { id, message_id } }, options)
   }
 
   /** Read an inbox and its latest 50 messages, newest first. Throws INBOX_NOT_FOUND. */

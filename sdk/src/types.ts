@@ -17,6 +17,7 @@ export type ErrorCode =
   | 'DLQ_NOT_FOUND'
   | 'INBOX_NOT_FOUND'
   | 'KEY_NOT_FOUND'
+  | 'MESSAGE_NOT_FOUND'
   | 'ROUTE_NOT_FOUND'
   | 'SCHEDULE_NOT_FOUND'
   | 'METHOD_NOT_ALLOWED'
@@ -260,6 +261,7 @@ export interface DeadLetter {
   /** When it last changed. */
   updated_at: string
   resolved_at: string | null
+  redriven_as: string | null
   /** The exact text that was sent. */
   payload: unknown
 }
@@ -282,6 +284,7 @@ export interface ListedDeadLetter {
   /** When it last changed. */
   updated_at: string
   resolved_at: string | null
+  redriven_as: string | null
 }
 
 export interface ClaimedDeadLetter {
@@ -302,6 +305,7 @@ export interface ClaimedDeadLetter {
   /** When it last changed. */
   updated_at: string
   resolved_at: string | null
+  redriven_as: string | null
   /** The exact text that was sent. */
   payload: unknown
   /** Send it with extend, release, fail and resolve to be sure that the lock is still yours. */
@@ -326,6 +330,7 @@ export interface ExtendedDeadLetter {
   /** When it last changed. */
   updated_at: string
   resolved_at: string | null
+  redriven_as: string | null
   /** The exact text that was sent. */
   payload: unknown
   lock_token: string | null
@@ -348,6 +353,10 @@ export interface Schedule {
   last_error: string | null
   last_status_code: number | null
   fired_at: string | null
+  retry_of: string | null
+  redrive_of: string | null
+  retried_as: string | null
+  dead_letter_id: string | null
   /** When it was created. */
   created_at: string
   /** When it last changed. */
@@ -392,6 +401,8 @@ export interface CheckpointCallback {
   status: 'none' | 'pending' | 'delivered' | 'failed'
   attempts: number
   last_error: string | null
+  redrive_of: string | null
+  dead_letter_id: string | null
 }
 
 export interface Approval {
@@ -991,6 +1002,15 @@ export interface Operations {
     }
     answer: DeadLetter
   }
+  redriveItem: {
+    params: {
+      /** The dead letter, dlq_…. */
+      id: string
+    }
+    query: object
+    body: undefined
+    answer: DeadLetter
+  }
   releaseItem: {
     params: {
       /** The dead letter, dlq_…. */
@@ -1095,6 +1115,15 @@ export interface Operations {
     }
     body: undefined
     answer: { items: Attempt[]; next_cursor: string | null }
+  }
+  retrySchedule: {
+    params: {
+      /** The schedule, sch_…. */
+      id: string
+    }
+    query: object
+    body: undefined
+    answer: Schedule
   }
   approveCheckpoint: {
     params: {
@@ -1259,6 +1288,17 @@ export interface Operations {
     }
     body: undefined
     answer: { items: Message[]; nextAfter: string | null }
+  }
+  replayMessage: {
+    params: {
+      /** The inbox, inb_…. */
+      id: string
+      /** The message, msg_…. */
+      message_id: string
+    }
+    query: object
+    body: undefined
+    answer: Message
   }
   searchMessages: {
     params: {
@@ -1428,6 +1468,7 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   getItem: { method: 'GET', path: '/v1/dlq/{id}' },
   extendItem: { method: 'POST', path: '/v1/dlq/{id}/extend' },
   failItem: { method: 'POST', path: '/v1/dlq/{id}/fail' },
+  redriveItem: { method: 'POST', path: '/v1/dlq/{id}/redrive', creates: true },
   releaseItem: { method: 'POST', path: '/v1/dlq/{id}/release' },
   resolveItem: { method: 'POST', path: '/v1/dlq/{id}/resolve' },
   cancelSchedule: { method: 'DELETE', path: '/v1/schedules/{id}' },
@@ -1436,6 +1477,7 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   createSchedule: { method: 'POST', path: '/v1/schedules', creates: true },
   listSchedules: { method: 'GET', path: '/v1/schedules' },
   listScheduleAttempts: { method: 'GET', path: '/v1/schedules/{id}/attempts' },
+  retrySchedule: { method: 'POST', path: '/v1/schedules/{id}/retry', creates: true },
   approveCheckpoint: { method: 'POST', path: '/v1/checkpoints/{id}/approve' },
   cancelCheckpoint: { method: 'DELETE', path: '/v1/checkpoints/{id}' },
   getCheckpoint: { method: 'GET', path: '/v1/checkpoints/{id}' },
@@ -1449,6 +1491,12 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   deleteInbox: { method: 'DELETE', path: '/api/webhook/{id}', wrapped: true },
   getInbox: { method: 'GET', path: '/api/webhook/{id}', wrapped: true },
   listMessages: { method: 'GET', path: '/api/webhook/{id}/messages', wrapped: true },
+  replayMessage: {
+    method: 'POST',
+    path: '/api/webhook/{id}/messages/{message_id}/replay',
+    creates: true,
+    wrapped: true,
+  },
   searchMessages: { method: 'GET', path: '/api/webhook/{id}/search', wrapped: true },
   checkRateLimit: { method: 'POST', path: '/api/rate-limit/check', wrapped: true },
   checkRateLimitByQuery: { method: 'GET', path: '/api/rate-limit/check', wrapped: true },
@@ -1506,6 +1554,7 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     next: 'Treat the key as absent, put a first value, or list the keys that exist.',
     exit: 'not_found',
   },
+  MESSAGE_NOT_FOUND: { next: 'List the messages of the inbox to find the right id.', exit: 'not_found' },
   ROUTE_NOT_FOUND: {
     next: 'Check the path and the address of the service, and that the service is as new as the client.',
     exit: 'not_found',

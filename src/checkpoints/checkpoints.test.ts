@@ -53,6 +53,11 @@ function expectInvalid(answer: Answer, path: string): void {
 
 const callback_url = 'http://127.0.0.1:9/'
 
+/** Of a callback that was never sent again. */
+const never_redriven = { redrive_of: null, dead_letter_id: null }
+const letter_id = expect.stringMatching(/^dlq_[0-9a-z]{26}$/)
+const left = { redrive_of: null, dead_letter_id: letter_id }
+
 function tryCreate(service: TestService, { api_key }: { api_key: string }, body: object | string) {
   return service.ask('POST', '/v1/checkpoints', { key: api_key, body })
 }
@@ -146,7 +151,7 @@ forEachService('Checkpoints', (service) => {
         reason: null,
         resolved_by: null,
         resolved_at: null,
-        callback: { status: 'none', attempts: 0, last_error: null },
+        callback: { status: 'none', attempts: 0, last_error: null, ...never_redriven },
         created_at,
         updated_at: created_at,
       })
@@ -355,12 +360,12 @@ forEachService('Checkpoints', (service) => {
       const decided = { ...before, status, reason, resolved_by: 'admin', resolved_at: now, updated_at: now }
       expect(answer.body).toEqual({
         ...decided,
-        callback: { status: 'pending', attempts: 0, last_error: null },
+        callback: { status: 'pending', attempts: 0, last_error: null, ...never_redriven },
       })
       await tick(service)
       expect(await read(service, tenant, before.id)).toEqual({
         ...decided,
-        callback: { status: 'delivered', attempts: 1, last_error: null },
+        callback: { status: 'delivered', attempts: 1, last_error: null, ...never_redriven },
       })
     })
 
@@ -689,12 +694,14 @@ forEachService('The callback of a decision', (service) => {
     const body = { callback_url: receiver.url, callback_payload: { n: 1 } }
     const { id } = await create(service, tenant, body)
     expect((await read(service, tenant, id)).callback).toEqual({
-      status: 'none',
-      attempts: 0,
-      last_error: null,
+      ...{ status: 'none', attempts: 0, last_error: null },
+      ...never_redriven,
     })
     const decided = await decide(service, tenant.admin_key, id, 'approve', { reason: 'fine' })
-    expect(decided.body.callback).toEqual({ status: 'pending', attempts: 0, last_error: null })
+    expect(decided.body.callback).toEqual({
+      ...{ status: 'pending', attempts: 0, last_error: null },
+      ...never_redriven,
+    })
     const first_at = service.clock.now()
     await inTime(receiver.received(1))
     for (const [attempt, wait_ms, status] of [
@@ -713,7 +720,10 @@ forEachService('The callback of a decision', (service) => {
       expect(receiver.requests).toHaveLength(attempt)
       expect(await read(service, tenant, id)).toEqual({
         ...decided.body,
-        callback: { status: last ? 'failed' : 'pending', attempts: attempt, last_error: `status ${status}` },
+        callback: {
+          ...{ status: last ? 'failed' : 'pending', attempts: attempt, last_error: `status ${status}` },
+          ...{ redrive_of: null, dead_letter_id: last ? letter_id : null },
+        },
         updated_at: iso(service.clock.now()),
       })
       const { headers } = receiver.requests[attempt - 1]!
@@ -765,6 +775,7 @@ forEachService('The callback of a decision', (service) => {
         created_at: now,
         updated_at: now,
         resolved_at: null,
+        redriven_as: null,
       },
     ])
     service.clock.advance(day_ms)
@@ -782,9 +793,8 @@ forEachService('The callback of a decision', (service) => {
     service.clock.advance(30_000)
     expect((await tick(service)).checkpoints).toEqual({ rejected: 0, expired: 0, callbacks: 1 })
     expect((await read(service, tenant, id)).callback).toEqual({
-      status: 'delivered',
-      attempts: 2,
-      last_error: null,
+      ...{ status: 'delivered', attempts: 2, last_error: null },
+      ...never_redriven,
     })
     expect(await deadLetters(service, tenant)).toEqual([])
   })
@@ -799,7 +809,12 @@ forEachService('The callback of a decision', (service) => {
     await decide(service, tenant.admin_key, id, 'approve')
     await tick(service)
     const gone = last_error === 'status 410'
-    const callback = { status: gone ? 'failed' : 'pending', attempts: 1, last_error }
+    const callback = {
+      status: gone ? 'failed' : 'pending',
+      attempts: 1,
+      last_error,
+      ...(gone ? left : never_redriven),
+    }
     expect(await read(service, tenant, id)).toMatchObject({ status: 'approved', callback })
     expect(await deadLetters(service, tenant)).toHaveLength(gone ? 1 : 0)
     service.clock.advance(90_000)
@@ -860,7 +875,7 @@ forEachService('The timeout of a checkpoint', (service) => {
       status: 'rejected',
       resolved_by: 'timeout',
       resolved_at: now,
-      callback: { status: 'delivered', attempts: 1, last_error: null },
+      callback: { status: 'delivered', attempts: 1, last_error: null, ...never_redriven },
       updated_at: now,
     })
     expect(receiver.requests).toMatchObject([
@@ -1021,6 +1036,7 @@ forEachService('The timeout of a checkpoint', (service) => {
         created_at: now,
         updated_at: now,
         resolved_at: null,
+        redriven_as: null,
       },
     ])
     await tick(service)
@@ -1101,7 +1117,7 @@ forEachService('The timeout of a checkpoint', (service) => {
     expect(await read(service, tenant, id)).toMatchObject({
       status: 'rejected',
       resolved_by: 'timeout',
-      callback: { status: 'failed', attempts: 3, last_error: 'status 500' },
+      callback: { status: 'failed', attempts: 3, last_error: 'status 500', ...left },
     })
     expect(await deadLetters(service, tenant)).toMatchObject([{ source_id: id }])
   })

@@ -144,6 +144,10 @@ forEachService('Schedules', (service) => {
         last_error: null,
         last_status_code: null,
         fired_at: null,
+        retry_of: null,
+        redrive_of: null,
+        retried_as: null,
+        dead_letter_id: null,
         created_at,
         updated_at: created_at,
       })
@@ -1100,6 +1104,7 @@ forEachService('Attempts', (service) => {
         next_attempt_at: last ? null : iso(next_at),
         last_error: `status ${status}`,
         last_status_code: status,
+        dead_letter_id: last ? expect.stringMatching(/^dlq_/) : null,
         updated_at: iso(service.clock.now()),
       })
       const { headers } = receiver.requests[attempt - 1]!
@@ -1124,6 +1129,7 @@ forEachService('Attempts', (service) => {
     })
 
     const [{ id }] = await deadLetters(service, tenant)
+    expect((await read(service, tenant, schedule.id)).dead_letter_id).toBe(id)
     const letter = await service.ask('GET', `/v1/dlq/${id}`, { key: tenant.api_key })
     const now = iso(service.clock.now())
     const { payload: kept, ...fields } = letter.body
@@ -1142,6 +1148,7 @@ forEachService('Attempts', (service) => {
       created_at: now,
       updated_at: now,
       resolved_at: null,
+      redriven_as: null,
     })
     expect(letter.text).toContain(`"callback_payload":${payload}`)
     expect(kept).toEqual({
