@@ -90,6 +90,8 @@ export function dependenciesOf(
     jobs,
     service: {
       signup_open: config.signup_open,
+      default_plan: config.default_plan,
+      plans_open: config.plans_open,
       readiness: () => readinessOf(db, facts.schema_version, state.draining),
       openapi_text: () => openapiText(state.public_url),
     },

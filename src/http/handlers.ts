@@ -36,7 +36,7 @@ export function requestHandlers(
     turn_budget: new TurnBudget(given.clock),
     under_way: new RequestsUnderWay(),
   }
-  const prepared = list.map(({ route }) => prepare(route))
+  const prepared = list.map(({ route }) => prepare(route, given.dependencies.service))
   const routes: RoutedHandlers = {}
   const add = (served: Served) => {
     routes[served.path] ??= {}

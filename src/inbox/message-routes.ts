@@ -40,6 +40,7 @@ export const getInbox = route({
     shows: 'inbox',
   },
   auth: ['agent', 'admin'],
+  free_in_console: true,
   heavy: true,
   params: { id },
   replies: {
@@ -102,6 +103,7 @@ export const listMessages = route({
     columns: ['createdAt', 'id', 'method', 'path', 'contentType', 'body'],
   },
   auth: ['agent', 'admin'],
+  free_in_console: true,
   heavy: true,
   params: { id },
   query: Type.Object({

@@ -312,6 +312,8 @@ export class Bench {
       },
       service: {
         signup_open: true,
+        default_plan: 'free',
+        plans_open: ['free'],
         readiness: async () => ({
           reason: null,
           version: '',
