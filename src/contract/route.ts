@@ -89,6 +89,8 @@ interface Common<A extends readonly CallerKind[], P extends Params, Q extends TO
   method: Method
   /** Bun's form: `/v1/kv/:namespace/:key`; a `*` at the end stands for any further segments. */
   path: string
+  /** Paths that answer the same, which the document leaves out. */
+  aliases?: readonly string[]
   tag: string
   summary: string
   /** More than the summary says, for readers of the document and of the SDK. */

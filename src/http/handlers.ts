@@ -27,10 +27,11 @@ export interface RequestHandlers {
 }
 
 export function requestHandlers(
-  list: readonly NamedRoute[],
+  named: readonly NamedRoute[],
   given: ServerOptions,
   pages: readonly Page[] = [],
 ): RequestHandlers {
+  const list = named.flatMap(withAliases)
   const options: Running = {
     ...given,
     turn_budget: new TurnBudget(given.clock),
@@ -60,6 +61,11 @@ export function requestHandlers(
     if (!path.includes(':')) for (const method of methods) handlers[method] ??= fetch
   }
   return { routes, fetch, warmUp: () => warmUp(prepared) }
+}
+
+function withAliases(named: NamedRoute): NamedRoute[] {
+  const { aliases = [] } = named.route
+  return [named, ...aliases.map((path) => ({ ...named, route: { ...named.route, path } }))]
 }
 
 /** `usage`: the name under which its calls are counted. */
