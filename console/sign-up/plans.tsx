@@ -37,8 +37,10 @@ export function PlanChoice({ value, onInput }: PlanChoiceProps) {
                 {quotas.length === 0 && 'No quotas: for those who run the service for themselves.'}
                 {quotas.map((text, i) => (
                   <span key={text}>
-                    {i > 0 && ' · '}
-                    <span class="plan-quota">{text}</span>
+                    <span class="plan-quota">
+                      {text}
+                      {i < quotas.length - 1 && ','}
+                    </span>{' '}
                   </span>
                 ))}
               </span>

@@ -15,6 +15,7 @@ import { Button, Command, setFrom, setTo, Text } from '../ui/basics.tsx'
 import { Field, Form, Tabs } from '../ui/form.tsx'
 import { ErrorBox } from '../ui/page.tsx'
 import { snippetsOf } from './snippets.ts'
+import '../ui/first.css'
 import './sign-up.css'
 
 /** The tenant that was created just now, until the console is opened. */
