@@ -48,7 +48,7 @@ export function requestHandlers(
   for (const [i, { usage }] of list.entries()) add(servedRoute(prepared[i]!, usage ?? null))
 
   const own = list.map(({ route }) => route)
-  const known = knownPaths([...own, ...pages.flatMap(methodsOf)])
+  const known = knownPaths([...own, ...pages.filter(({ unlisted }) => !unlisted).flatMap(methodsOf)])
   const unrouted = unroutedHandler(options, known)
   const api = inProcess(routes, knownPaths(own), unrouted)
   for (const page of pages) {

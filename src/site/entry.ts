@@ -14,7 +14,7 @@ export function entryPages(public_url: () => string): Page[] {
     found.headers.set('vary', vary)
     return found
   }
-  return [{ path: '/', methods: ['GET'], answer }]
+  return [{ path: '/', methods: ['GET'], unlisted: true, answer }]
 }
 
 /** Without a slash at its end: for a service that does not stand at the root of its host. */
