@@ -11,6 +11,33 @@ function refusal({ status, body }: Answer) {
   return [status, body?.error?.code, body?.error?.details]
 }
 
+forEachService(
+  'Liveness',
+  (service) => {
+    test('/livez answers that the process lives, and asks no database', async () => {
+      const statements: string[] = []
+      service.app.db.onStatement((name) => statements.push(name))
+      const answer = await service.ask('GET', '/livez')
+      service.app.db.onStatement(null)
+      expect([answer.status, answer.body, statements]).toEqual([200, { status: 'alive' }, []])
+      expect(answer.headers.get('cache-control')).toBe('no-store')
+    })
+
+    test('/health answers as /livez does, and asks no database', async () => {
+      const statements: string[] = []
+      service.app.db.onStatement((name) => statements.push(name))
+      const [livez, answer] = [await service.ask('GET', '/livez'), await service.ask('GET', '/health')]
+      service.app.db.onStatement(null)
+      expect([answer.status, answer.text, statements]).toEqual([200, livez.text, []])
+      expect([...answer.headers.keys()].toSorted()).toEqual([...livez.headers.keys()].toSorted())
+      const refused = await service.ask('POST', '/health')
+      expect([refused.status, refused.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS'])
+    })
+  },
+  {},
+  { background: false },
+)
+
 forEachService('Health', (service) => {
   const durability = {
     sqlite: {
@@ -29,26 +56,6 @@ forEachService('Health', (service) => {
       collation_c: '1',
     },
   }
-
-  test('/livez answers that the process lives, and asks no database', async () => {
-    const statements: string[] = []
-    service.app.db.onStatement((name) => statements.push(name))
-    const answer = await service.ask('GET', '/livez')
-    service.app.db.onStatement(null)
-    expect([answer.status, answer.body, statements]).toEqual([200, { status: 'alive' }, []])
-    expect(answer.headers.get('cache-control')).toBe('no-store')
-  })
-
-  test('/health answers as /livez does, and asks no database', async () => {
-    const statements: string[] = []
-    service.app.db.onStatement((name) => statements.push(name))
-    const [livez, answer] = [await service.ask('GET', '/livez'), await service.ask('GET', '/health')]
-    service.app.db.onStatement(null)
-    expect([answer.status, answer.text, statements]).toEqual([200, livez.text, []])
-    expect([...answer.headers.keys()].toSorted()).toEqual([...livez.headers.keys()].toSorted())
-    const refused = await service.ask('POST', '/health')
-    expect([refused.status, refused.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS'])
-  })
 
   test('/readyz answers that requests may be sent here', async () => {
     const answer = await service.ask('GET', '/readyz')
