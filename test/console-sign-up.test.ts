@@ -277,6 +277,27 @@ describe('From the address of the service', () => {
   })
 })
 
+describe('Under an address that is not PUBLIC_URL', () => {
+  const elsewhere = useService({ PUBLIC_URL: 'http://127.0.0.1:9' })
+
+  test('the form says which page to open instead', async () => {
+    await chromium.visit(
+      elsewhere.url,
+      async (page) => {
+        await openForm(page)
+        await page.getByLabel('Name').fill(newName())
+        await page.getByLabel('Owner’s e-mail').fill('owner@example.com')
+        await press(page, 'Create the tenant')
+        const text = await page.getByRole('alert').innerText()
+        expect(text).toBe(
+          `This page came from ${elsewhere.url}, but the service is known by another address, its PUBLIC_URL. Open the console there.`,
+        )
+      },
+      { expected: refusals(403) },
+    )
+  })
+})
+
 describe('While sign-up is closed', () => {
   const closed = useService({ SIGNUP: 'closed' })
 

@@ -86,7 +86,11 @@ export function SignUp() {
 function SignUpProblem({ problem }: { problem: Problem }) {
   if (problem.code !== 'FORBIDDEN') return <ErrorBox problem={problem} />
   const message = Array.isArray(problem.details.issues)
-    ? `This page came from ${location.origin}, which is not the PUBLIC_URL of the service. Open the console there.`
+    ? `This page came from ${location.origin}, but the service is known by another address, its PUBLIC_URL. Open the console there.`
     : 'Sign-up is closed by now. Ask the operator of the service for a tenant.'
-  return <ErrorBox problem={{ ...problem, message }} />
+  return (
+    <p class="notice" role="alert">
+      {message}
+    </p>
+  )
 }
