@@ -14,5 +14,5 @@ export const first: FirstUse = {
         '    "prompt": "Hosting, 420 EUR, due on Friday.",\n' +
         '    "callback_url": "https://agent.example.com/decided"}',
     }),
-  page: 'checkpoints.md',
+  page: 'checkpoints',
 }

@@ -9,5 +9,5 @@ export const first: FirstUse = {
     'Agents note here what they did, so that you can say later who did what and when. Entries are numbered without gaps, and nobody can change or remove one.',
   command: () =>
     agentCurl('POST', '/v1/audit', { json: '{"action": "import.finished", "metadata": {"rows": 42}}' }),
-  page: 'audit.md',
+  page: 'audit',
 }

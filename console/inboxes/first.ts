@@ -8,5 +8,5 @@ export const first: FirstUse = {
   purpose:
     'A public URL for an agent that has none. It keeps whatever is sent there, such as the webhooks of GitHub or Stripe, and the agent reads it or waits for it.',
   command: () => agentCurl('POST', '/api/webhook', { json: '{"label": "github"}' }),
-  page: 'inbox.md',
+  page: 'inbox',
 }

@@ -9,7 +9,7 @@ export const first_agent: FirstUse = {
     'An agent is a program that works for you, with a key of its own. Create one above, or in a terminal.',
   command: () => curlWith('ADMIN_KEY', 'POST', '/v1/agents', { json: '{"name": "worker-1"}' }),
   key: 'ADMIN_KEY',
-  page: 'agents.md',
+  page: 'agents',
 }
 
 export const first_approval_key: FirstUse = {
@@ -18,5 +18,5 @@ export const first_approval_key: FirstUse = {
     'One lets a person decide without this console: by a link on a telephone, or from a tool of their own. Create one above, or in a terminal.',
   command: () => curlWith('ADMIN_KEY', 'POST', '/v1/approval-keys', { json: '{"label": "Dana, on call"}' }),
   key: 'ADMIN_KEY',
-  page: 'approval-keys.md',
+  page: 'approval-keys',
 }

@@ -8,5 +8,5 @@ export const first: FirstUse = {
   purpose:
     'Agents keep their state here and share it: where an import stopped, what was sent already. Versions keep ten workers from overwriting each other.',
   command: () => agentCurl('PUT', '/v1/kv/state/last-run', { json: '{"value": {"rows": 42}}' }),
-  page: 'kv.md',
+  page: 'kv',
 }

@@ -11,5 +11,5 @@ export const first: FirstUse = {
     agentCurl('POST', '/api/rate-limit/check', {
       json: '{"key": "crm.example.com", "limit": 100, "windowSeconds": 60}',
     }),
-  page: 'rate-limit.md',
+  page: 'rate-limit',
 }

@@ -15,7 +15,7 @@ export const first: FirstUse = {
         '    "callback_payload": {"order": 7}, "dlq_on_failure": true,\n' +
         `    "fire_at": "${tomorrow()}"}`,
     }),
-  page: 'schedules.md',
+  page: 'schedules',
 }
 
 function tomorrow(): string {
