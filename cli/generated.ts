@@ -92,7 +92,11 @@ export const generated: readonly GeneratedCommand[] = [
     path: [],
     options: [
       { sets: 'owner_email', flag: '--email <address>', about: "the owner's address", is_required: true },
-      { sets: 'plan', flag: '--plan <plan>', about: 'default free', choices: ['free', 'pro'] },
+      {
+        sets: 'plan',
+        flag: '--plan <plan>',
+        about: 'one that the service opens, such as free, pro or unlimited; default free',
+      },
     ],
     creates: true,
     is_public: true,

@@ -9,21 +9,29 @@ import { pages } from './pages.ts'
 import { address, match, to } from './router.ts'
 import { Shell } from './shell.tsx'
 import { SignIn } from './sign-in.tsx'
+import { offer, sign_up_path } from './sign-up/offer.ts'
+import { SignUp } from './sign-up/sign-up.tsx'
+import { Welcome, welcome } from './sign-up/welcome.tsx'
 import { Empty, Page } from './ui/page.tsx'
 import { Toast } from './ui/toast.tsx'
 
 function Console() {
   return (
     <>
-      {admin_key.value === null ? (
-        <SignIn />
-      ) : (
-        <Shell key={sign_ins.value}>
-          <Current />
-        </Shell>
-      )}
+      <Entered />
       <Toast />
     </>
+  )
+}
+
+function Entered() {
+  const is_sign_up = address.value.path === sign_up_path && offer !== null
+  if (welcome.value) return <Welcome tenant={welcome.value} />
+  if (admin_key.value === null) return is_sign_up ? <SignUp /> : <SignIn />
+  return (
+    <Shell key={sign_ins.value}>
+      <Current />
+    </Shell>
   )
 }
 

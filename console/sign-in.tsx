@@ -6,10 +6,13 @@ import type { Tenant } from '../sdk/src/types.ts'
 import { useAction } from './api/action.ts'
 import { call } from './api/client.ts'
 import { sign_out_reason, signIn } from './api/session.ts'
+import { to } from './router.ts'
+import { offer, sign_up_path } from './sign-up/offer.ts'
 import { Button } from './ui/basics.tsx'
 import { Field, Form } from './ui/form.tsx'
 import { ErrorBox } from './ui/page.tsx'
 import './ui/theme.ts'
+import './sign-up/sign-up.css'
 
 /** Other keys are recognised without a call of the service. */
 const other_keys: Record<string, string> = {
@@ -78,6 +81,15 @@ export function SignIn() {
         />
         <Button text="Sign in" kind="primary" type="submit" busy={busy} />
       </Form>
+      <p class="sign-in-other">
+        {offer ? (
+          <>
+            New here? <a href={to(sign_up_path)}>Create a tenant</a>
+          </>
+        ) : (
+          <span class="muted">New tenants come from the operator of this service.</span>
+        )}
+      </p>
     </main>
   )
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseAllow } from './callbacks/ranges.ts'
@@ -22,6 +22,8 @@ const defaults: Config = {
   cors_origins: [],
   trusted_proxies: [],
   plans: default_plans,
+  default_plan: 'free',
+  plans_open: ['free', 'pro', 'unlimited'],
   memory_bytes_max: 67_108_864,
   disk_reserve_bytes: null,
   log_level: 'info',
@@ -61,7 +63,24 @@ const taken: [name: SettingName, value: string, changes: Partial<Config>, others
       outside,
     ],
     ['SECRET_KEY', 's'.repeat(16), { secret_key: 's'.repeat(16) }],
-    ['DATA_DIR', '/var/lib/waystation', { data_dir: '/var/lib/waystation' }],
+    [
+      'DATA_DIR',
+      '/var/lib/waystation',
+      { data_dir: '/var/lib/waystation', database_url: 'sqlite:/var/lib/waystation/waystation.db' },
+    ],
+    ['DEFAULT_PLAN', 'unlimited', { default_plan: 'unlimited', plans_open: ['unlimited', 'free', 'pro'] }],
+    [
+      'DEFAULT_PLAN',
+      'builder',
+      { default_plan: 'builder', plans_open: ['builder', 'free', 'pro', 'unlimited'] },
+    ],
+    ['PLANS_OPEN', 'pro , builder', { plans_open: ['free', 'pro', 'builder'] }],
+    [
+      'PLANS_OPEN',
+      'free,unlimited',
+      { plans_open: ['free', 'unlimited'], public_url: outside.PUBLIC_URL, loopback_only: false },
+      outside,
+    ],
     ['TICK', 'internal', {}],
     ['TICK', 'external', { tick: 'external' }],
     ['SIGNUP', 'open', {}],
@@ -148,6 +167,16 @@ const refused: [name: SettingName, value: string, line: string, others?: Record<
     value,
     `TRUST_PROXY: "${value}" is not a comma list of addresses or CIDR ranges`,
   ]),
+  [
+    'DEFAULT_PLAN',
+    'gold',
+    'DEFAULT_PLAN: there is no plan "gold"; the plans are free, builder, pro, enterprise, unlimited',
+  ],
+  ...['Free', 'free;pro', 'free,', 'free,toString'].map((value): [SettingName, string, string] => [
+    'PLANS_OPEN',
+    value,
+    `PLANS_OPEN: there is no plan "${value.split(',').at(-1)}"; the plans are free, builder, pro, enterprise, unlimited`,
+  ]),
   ['PLANS_FILE', 'no/such/file.json', 'PLANS_FILE: there is no file no/such/file.json'],
   ['MEMORY_BUDGET', '33554431', 'MEMORY_BUDGET: "33554431" is less than 32MiB'],
   ['MEMORY_BUDGET', 'much', 'MEMORY_BUDGET: "much" is not a number of bytes such as 134217728 or 128MiB'],
@@ -200,8 +229,10 @@ describe('configuration', () => {
 
   test.each(taken)('%s may be %s', (name, value, changes, others = {}) => {
     // Loopback may be called only while nobody but this machine is served.
-    const callback_allow = changes.loopback_only === false ? [] : defaults.callback_allow
-    const expected = { ...defaults, callback_allow, ...changes }
+    const is_public = changes.loopback_only === false
+    const callback_allow = is_public ? [] : defaults.callback_allow
+    const plans_open = is_public ? ['free', 'pro'] : defaults.plans_open
+    const expected = { ...defaults, callback_allow, plans_open, ...changes }
     expect(readConfig({ ...others, [name]: value })).toEqual(expected)
     expect(readConfig({ ...others, [name]: `  ${value}\n` })).toEqual(expected)
   })
@@ -232,9 +263,44 @@ describe('configuration', () => {
     expect(loopback_only).toBe(false)
   })
 
-  test('PLANS_FILE replaces the table of plans', () => {
+  test('PLANS_FILE replaces the table of plans, of which a sign-up may then name others', () => {
     const plans = { free: { ...default_plans.free, agents: 1 }, pro: default_plans.pro }
-    expect(readConfig({ PLANS_FILE: fileOf(JSON.stringify(plans)) }).plans).toEqual(plans as never)
+    const PLANS_FILE = fileOf(JSON.stringify(plans))
+    const config = readConfig({ PLANS_FILE })
+    expect([config.plans, config.plans_open]).toEqual([plans as never, ['free', 'pro']])
+    expect(() => readConfig({ PLANS_FILE, DEFAULT_PLAN: 'unlimited' })).toThrow(
+      new ConfigError('DEFAULT_PLAN', 'there is no plan "unlimited"; the plans are free, pro'),
+    )
+    const own = fileOf(JSON.stringify({ ...plans, gold: {}, unlimited: {} }))
+    expect(readConfig({ PLANS_FILE: own, DEFAULT_PLAN: 'gold' }).plans_open).toEqual([
+      ...['gold', 'free', 'pro', 'unlimited'],
+    ])
+  })
+
+  test('DATA_DIR of an earlier release, with the database elsewhere by default, is not begun anew', () => {
+    const cwd = process.cwd()
+    const place = mkdtempSync(join(folder, 'earlier-'))
+    const moved = (environment: Record<string, string> = {}) =>
+      readConfig({ DATA_DIR: 'own', ...environment }).database_url
+    process.chdir(place)
+    try {
+      mkdirSync('data')
+      mkdirSync('own')
+      writeFileSync('data/waystation.db', '')
+      expect(moved()).toBe('sqlite:own/waystation.db')
+      writeFileSync('own/secret_key', 'x')
+      expect(() => moved()).toThrow(
+        new ConfigError(
+          'DATABASE_URL',
+          'the database is now own/waystation.db by default, and yours is data/waystation.db: set DATABASE_URL=sqlite:data/waystation.db to keep it there',
+        ),
+      )
+      expect(moved({ DATABASE_URL: 'sqlite:data/waystation.db' })).toBe('sqlite:data/waystation.db')
+      writeFileSync('own/waystation.db', '')
+      expect(moved()).toBe('sqlite:own/waystation.db')
+    } finally {
+      process.chdir(cwd)
+    }
   })
 
   test('a PLANS_FILE that cannot be used is told in one line, with its name and what is wrong', () => {

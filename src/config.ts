@@ -1,8 +1,10 @@
 // The only reader of the environment: one frozen object, checked whole before anything starts.
 
 import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { type AllowRange, parseAllow } from './callbacks/ranges.ts'
 import type { Plans } from './contract/dependencies.ts'
+import { unlimited_plan } from './contract/feature.ts'
 import { default_plans, plan_limits } from './features.ts'
 import { bracketed, isLoopback, parseRanges, type Range, reachable, unbracketed } from './http/address.ts'
 import { parsePlans } from './quotas/plans.ts'
@@ -36,6 +38,10 @@ export interface Config {
   cors_origins: readonly string[]
   trusted_proxies: readonly Range[]
   plans: Plans
+  /** The plan of a sign-up that names none. */
+  default_plan: string
+  /** The plans that a sign-up may name; the default one is among them. */
+  plans_open: readonly string[]
   /** Request bodies and answers in memory at once. */
   memory_bytes_max: number
   log_level: LogLevel
@@ -56,14 +62,16 @@ export function readConfig(environment: Environment): Config {
   const trusted_proxies = ranges(get('TRUST_PROXY'))
   const loopback_only =
     isLoopback(host) && isLoopback(unbracketed(new URL(public_url).hostname)) && trusted_proxies.length === 0
+  const data_dir = get('DATA_DIR') ?? settings.DATA_DIR.initial
+  const table = plans(get('PLANS_FILE'))
   return Object.freeze({
     host,
     port,
     public_url,
-    database_url: databaseUrl(get('DATABASE_URL') ?? settings.DATABASE_URL.initial),
+    database_url: databaseUrl(get('DATABASE_URL') ?? defaultDatabase(data_dir)),
     cron_secret: cronSecret(get('CRON_SECRET'), public_url),
     secret_key: secretKey(get('SECRET_KEY')),
-    data_dir: get('DATA_DIR') ?? settings.DATA_DIR.initial,
+    data_dir,
     tick: oneOf('TICK', get('TICK') ?? settings.TICK.initial, ['internal', 'external']),
     signup_open: oneOf('SIGNUP', get('SIGNUP') ?? settings.SIGNUP.initial, ['open', 'closed']) === 'open',
     callback_allow: allowRanges(get('CALLBACK_ALLOW'), loopback_only),
@@ -71,7 +79,8 @@ export function readConfig(environment: Environment): Config {
       oneOf('CALLBACK_HTTPS_ONLY', get('CALLBACK_HTTPS_ONLY') ?? 'false', ['true', 'false']) === 'true',
     cors_origins: origins(get('CORS_ORIGINS')),
     trusted_proxies,
-    plans: plans(get('PLANS_FILE')),
+    plans: table,
+    ...offeredPlans(table, loopback_only, get),
     memory_bytes_max: memoryBytes(get('MEMORY_BUDGET') ?? settings.MEMORY_BUDGET.initial),
     disk_reserve_bytes: diskReserve(get('DISK_RESERVE')),
     log_level: oneOf('LOG_LEVEL', get('LOG_LEVEL') ?? settings.LOG_LEVEL.initial, log_levels),
@@ -93,6 +102,26 @@ function publicUrl(text: string | undefined): string | null {
     throw new ConfigError('PUBLIC_URL', `"${text}" is not a plain http or https URL`)
   }
   return base
+}
+
+const default_file = 'waystation.db'
+
+/**
+ * In the data folder. Throws when an earlier release began in this data folder and kept its database in the default one,
+ * whatever DATA_DIR said: a start with an empty database would look like a loss.
+ */
+function defaultDatabase(data_dir: string): string {
+  const file = join(data_dir, default_file)
+  const earlier = join(settings.DATA_DIR.initial, default_file)
+  const is_used = ['secret_key', 'cron_secret'].some((name) => existsSync(join(data_dir, name)))
+  if (is_used && !existsSync(file) && existsSync(earlier)) {
+    const keep = `set DATABASE_URL=sqlite:${earlier} to keep it there`
+    throw new ConfigError(
+      'DATABASE_URL',
+      `the database is now ${file} by default, and yours is ${earlier}: ${keep}`,
+    )
+  }
+  return `sqlite:${file}`
 }
 
 function databaseUrl(text: string): string {
@@ -156,4 +185,30 @@ function plans(file: string | undefined): Plans {
   } catch (error) {
     throw new ConfigError('PLANS_FILE', `${file}: ${(error as Error).message}`)
   }
+}
+
+const plans_open_default = ['free', 'pro']
+
+/** The default plan may always be named: a sign-up that names none gets it, too. */
+function offeredPlans(
+  table: Plans,
+  loopback_only: boolean,
+  get: (name: SettingName) => string | undefined,
+): Pick<Config, 'default_plan' | 'plans_open'> {
+  const default_plan = get('DEFAULT_PLAN') ?? settings.DEFAULT_PLAN.initial
+  requirePlan('DEFAULT_PLAN', table, default_plan)
+  const named = get('PLANS_OPEN')
+    ?.split(',')
+    .map((plan) => plan.trim())
+  for (const plan of named ?? []) requirePlan('PLANS_OPEN', table, plan)
+  const own = loopback_only && Object.hasOwn(table, unlimited_plan) ? [unlimited_plan] : []
+  return {
+    default_plan,
+    plans_open: [...new Set([default_plan, ...(named ?? [...plans_open_default, ...own])])],
+  }
+}
+
+function requirePlan(setting: SettingName, table: Plans, plan: string): void {
+  if (Object.hasOwn(table, plan)) return
+  throw new ConfigError(setting, `there is no plan "${plan}"; the plans are ${Object.keys(table).join(', ')}`)
 }

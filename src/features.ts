@@ -4,6 +4,7 @@ import { agents } from './agents/feature.ts'
 import { approvalKeys } from './approval-keys/feature.ts'
 import { audit } from './audit/feature.ts'
 import { checkpoints } from './checkpoints/feature.ts'
+import type { Plan } from './contract/dependencies.ts'
 import type { NamedRoute } from './contract/feature.ts'
 import { countersOf, type Feature, inOrder } from './contract/feature.ts'
 import { redrivesOf } from './contract/redrive.ts'
@@ -18,7 +19,7 @@ import type { JobKind } from './jobs/kind.ts'
 import { kv } from './kv/feature.ts'
 import { maintenanceFeature } from './maintenance/feature.ts'
 import { quotas } from './quotas/feature.ts'
-import { defaultPlans } from './quotas/plans.ts'
+import { defaultPlans, limitsInWords } from './quotas/plans.ts'
 import { ratelimit } from './ratelimit/feature.ts'
 import { schedules } from './schedules/feature.ts'
 import { secrets } from './secrets/feature.ts'
@@ -58,6 +59,14 @@ export const docs_pages = features.flatMap((feature) => feature.docs ?? [])
 /** Numbers that a plan has: those that are counted first. */
 export const plan_limits = [...counted_quotas, ...features.flatMap((feature) => feature.plan_limits ?? [])]
 export const default_plans = defaultPlans(plan_limits)
+
+/** The quotas of a plan. */
+export function planInWords(plan: Plan): string {
+  return limitsInWords(
+    plan,
+    [...(quotas.plan_limits ?? []), ...counted_quotas].map(({ name }) => name),
+  )
+}
 
 function usageGroups(list: readonly Feature[]): string[] {
   return [...new Set(list.flatMap((feature) => feature.usage ?? []))]

@@ -161,13 +161,17 @@ describe('Without serving', () => {
 })
 
 describe('A first start', () => {
-  test('with nothing set prints address, data, secrets, and a first call that works', async () => {
+  test('with nothing set prints address, data, secrets, pages, the plan, and a first call that works', async () => {
     const { banner, url, cwd, end } = await start()
     expect(banner).toEqual([
       `Waystation ${version} is ready`,
       `  address     ${url}`,
       `  data        ${join(cwd, 'data/waystation.db')}`,
       `  secrets     ${join(cwd, 'data/cron_secret')}, ${join(cwd, 'data/secret_key')}  (back them up)`,
+      `  console     ${url}/console  (open it to create a tenant)`,
+      `  docs        ${url}/docs`,
+      '  plan        a new tenant is on free: 500 api calls per month, 1 GiB storage, 25 agents, 5,000 kv keys, 500 dlq items, 100 active schedules, 3 inboxes',
+      '              to run it for yourself, sign up with "plan": "unlimited" or set DEFAULT_PLAN=unlimited',
       `  first call  curl -s ${url}/v1/tenants --json '{"name": "acme", "owner_email": "you@example.com"}'`,
     ])
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:[1-9]\d+$/)
@@ -175,6 +179,51 @@ describe('A first start', () => {
     const answer = await fetch(called!, { method: 'POST', body: body! })
     expect(answer.status).toBe(201)
     expect(await end('SIGTERM')).toBe(0)
+  })
+
+  test('says the plan of DEFAULT_PLAN, and offers unlimited only where a sign-up may name it', async () => {
+    const own = await start({ DEFAULT_PLAN: 'unlimited' })
+    expect(own.banner.slice(6, -1)).toEqual(['  plan        a new tenant is on unlimited: no quotas'])
+    const shared = await start({ PLANS_OPEN: 'pro', DEFAULT_PLAN: 'pro' })
+    expect(shared.banner.slice(6, -1)).toEqual([
+      '  plan        a new tenant is on pro: 100 GiB storage, 500 agents, 1,000,000 kv keys, 50,000 dlq items, 50,000 active schedules, 50 inboxes',
+    ])
+    expect(await Promise.all([own.end('SIGTERM'), shared.end('SIGTERM')])).toEqual([0, 0])
+  })
+
+  test('with sign-up closed says so, and shows a first call that works', async () => {
+    const { banner, url, end } = await start({ SIGNUP: 'closed' })
+    expect(banner.slice(4)).toEqual([
+      `  console     ${url}/console`,
+      `  docs        ${url}/docs`,
+      '  sign-up     closed: nobody can create a tenant; SIGNUP=open opens it',
+      `  first call  curl -s ${url}/llms.txt`,
+    ])
+    expect((await fetch(banner.at(-1)!.split(' ').at(-1)!)).status).toBe(200)
+    expect(await end('SIGTERM')).toBe(0)
+  })
+
+  test('keeps the database in DATA_DIR, and names pages by PUBLIC_URL', async () => {
+    const { banner, cwd, end } = await start({ DATA_DIR: 'own', PUBLIC_URL: 'http://localhost:0/base/' })
+    expect(banner[2]).toBe(`  data        ${join(cwd, 'own/waystation.db')}`)
+    expect(banner[4]).toMatch(/^ {2}console {5}http:\/\/localhost:[1-9]\d+\/base\/console {2}\(/)
+    expect(await end('SIGTERM')).toBe(0)
+    expect(readdirSync(cwd)).toEqual(['own'])
+  })
+
+  test.each([
+    [{ HOST: '0.0.0.0' }, true],
+    [{ TRUST_PROXY: '127.0.0.1' }, true],
+    [{ HOST: '0.0.0.0', SIGNUP: 'closed' }, false],
+    [{}, false],
+  ] as [Environment, boolean][])('with %j warns of the open sign-up: %p', async (environment, warns) => {
+    const child = spawn({ CRON_SECRET: 'short', ...environment }, newFolder())
+    const printed = await new Lines(child.stdout).until('CRON_SECRET has fewer')
+    child.kill('SIGTERM')
+    await child.exited
+    const warning =
+      '\n  warning     sign-up is open to everybody who reaches the service; SIGNUP=closed ends that\n'
+    expect(printed.includes(warning)).toBe(warns)
   })
 
   test('generates secrets that nobody else may read, and keeps them', async () => {

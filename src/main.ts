@@ -6,7 +6,9 @@ import { openApp } from './app.ts'
 import { systemClock } from './base/clock.ts'
 import { limit } from './base/limit.ts'
 import { type Config, readConfig } from './config.ts'
+import { unlimited_plan } from './contract/feature.ts'
 import { sqlitePath } from './db/open.ts'
+import { planInWords } from './features.ts'
 import { ConfigError, cron_secret_characters_min, settingsHelp } from './settings.ts'
 import { version } from './version.ts'
 
@@ -98,8 +100,13 @@ function banner(config: Config, address: string, secret_files: (string | null)[]
     `  address     ${address}`,
     `  data        ${data}${path === ':memory:' ? '  (gone when the process ends: nothing is durable)' : ''}`,
     `  secrets     ${kept.length > 0 ? `${kept.join(', ')}  (back them up)` : 'from the environment'}`,
-    `  first call  curl -s ${reachable(address)}/v1/tenants --json '{"name": "acme", "owner_email": "you@example.com"}'`,
+    ...pagesLines(config, address),
+    ...planLines(config),
+    `  first call  curl -s ${reachable(address)}${firstCall(config)}`,
   ]
+  if (config.signup_open && !config.loopback_only) {
+    lines.push('  warning     sign-up is open to everybody who reaches the service; SIGNUP=closed ends that')
+  }
   const files_max = openFilesMax()
   if (files_max < files_advised_min) {
     lines.push(
@@ -110,6 +117,27 @@ function banner(config: Config, address: string, secret_files: (string | null)[]
     lines.push(`  warning     CRON_SECRET has fewer than ${cron_secret_characters_min} characters`)
   }
   return lines.join('\n')
+}
+
+/** Where people begin, in a browser. */
+function pagesLines({ public_url, signup_open }: Config, address: string): string[] {
+  const base = public_url.replace(/:0(?=\/|$)/, `:${new URL(address).port}`)
+  const begin = signup_open ? '  (open it to create a tenant)' : ''
+  return [`  console     ${base}/console${begin}`, `  docs        ${base}/docs`]
+}
+
+function planLines({ plans, default_plan, plans_open, signup_open }: Config): string[] {
+  if (!signup_open) return ['  sign-up     closed: nobody can create a tenant; SIGNUP=open opens it']
+  const line = `  plan        a new tenant is on ${default_plan}: ${planInWords(plans[default_plan]!)}`
+  if (default_plan === unlimited_plan || !plans_open.includes(unlimited_plan)) return [line]
+  return [
+    line,
+    '              to run it for yourself, sign up with "plan": "unlimited" or set DEFAULT_PLAN=unlimited',
+  ]
+}
+
+function firstCall({ signup_open }: Config): string {
+  return signup_open ? `/v1/tenants --json '{"name": "acme", "owner_email": "you@example.com"}'` : '/llms.txt'
 }
 
 /** Infinity when it is unknown. Bun has raised the soft limit to the hard one. */

@@ -13,7 +13,7 @@ export const settings = {
   PORT: { initial: '8420', help: 'port to listen on, 0 for any free one' },
   PUBLIC_URL: { initial: 'http://HOST:PORT', help: 'where clients reach the service' },
   DATABASE_URL: {
-    initial: 'sqlite:data/waystation.db',
+    initial: 'sqlite:<DATA_DIR>/waystation.db',
     help: 'sqlite:<file>, sqlite::memory: or postgres://…',
   },
   CRON_SECRET: { initial: 'generated', help: 'what POST /v1/tick asks for' },
@@ -21,12 +21,17 @@ export const settings = {
     initial: 'generated',
     help: 'seals signing secrets; the same on every node, at least 16 characters',
   },
-  DATA_DIR: { initial: 'data', help: 'folder of the generated secrets' },
+  DATA_DIR: { initial: 'data', help: 'folder of the SQLite database and of the generated secrets' },
   TICK: {
     initial: 'internal',
     help: 'internal: do what falls due by itself; external: leave it to the caller of the tick',
   },
   SIGNUP: { initial: 'open', help: 'open or closed: who may create tenants' },
+  DEFAULT_PLAN: { initial: 'free', help: 'plan of a new tenant whose sign-up names none' },
+  PLANS_OPEN: {
+    initial: 'free,pro, and unlimited while all is loopback',
+    help: 'comma list of the plans that a sign-up may name',
+  },
   CALLBACK_ALLOW: {
     initial: 'loopback while all is loopback, else none',
     help: 'comma list of CIDR[:port] that callbacks may reach although not public',

@@ -32,7 +32,12 @@ import {
 } from './support/contract-examples.ts'
 import { type Answer, forEachService, type TestService } from './support/service.ts'
 
-const with_body = titled(routes.filter(({ route }) => route.body))
+/** As a service without settings reads them. */
+const configured = routes.map((named) => {
+  const body = named.route.configuredBody?.({ plans_open: ['free', 'pro', 'unlimited'] })
+  return body ? { ...named, route: { ...named.route, body } } : named
+})
+const with_body = titled(configured.filter(({ route }) => route.body))
 /** What a page before has given: no example can be made up. */
 const of_pages = ['cursor', 'after', 'before']
 const with_query = titled(routes.filter(({ route }) => fieldsOf(route.query).length > 0))

@@ -160,7 +160,7 @@ export async function right(request: Request): Promise<void> {
     "client.kv.put('state', 'k', 1, { idempotency_key: 'x' })",
     "client.tenants.delete('ten_1')",
     "client.tenants.delete('ten_1', { confirm: 'yes' })",
-    "client.tenants.create({ name: 'x', owner_email: 'y', plan: 'enterprise' })",
+    "client.tenants.create({ name: 'x', owner_email: 'y', plan: 7 })",
     'client.agents.create({})',
     "client.audit.append({ action: 'a', metadata: 'text' })",
     "client.audit.list({ status: 'failed' })",

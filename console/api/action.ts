@@ -46,12 +46,14 @@ export interface Creation<T, F extends Record<string, string>> extends Pick<Acti
 
 /**
  * A repeat of the same form has the same Idempotency-Key: when an answer was lost, the repeat gets the record that the
- * first one created. `problem` is null when a field shows it; `known` has the sentences for other codes.
+ * first one created. `problem` is null when a field shows it; `known` has the sentences for other codes. `send` is a call
+ * without the session.
  */
 export function useCreation<T, F extends Record<string, string>>(
   path: string,
   initial: F,
   known: { [code in Problem['code']]?: [field: keyof F, error: string] } = {},
+  send: typeof ask = ask,
 ): Creation<T, F> {
   const values = useSignal(initial)
   const created = useSignal<T | null>(null)
@@ -76,7 +78,7 @@ export function useCreation<T, F extends Record<string, string>>(
     created: created.value,
     create: async (body) => {
       const headers = { 'idempotency-key': idempotency_key.peek() }
-      created.value = await run(() => ask<T>('POST', path, { body, headers }))
+      created.value = await run(() => send<T>('POST', path, { body, headers }))
       return created.value
     },
   }

@@ -45,7 +45,13 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 /** Added to the wait that a request asks for. A broken connection may stay silent for ever. */
 const timeout_ms = 30_000
 
-export async function call<T>(key: string, method: Method, path: string, ask: Ask = {}): Promise<Result<T>> {
+/** With no key for what needs none. */
+export async function call<T>(
+  key: string | null,
+  method: Method,
+  path: string,
+  ask: Ask = {},
+): Promise<Result<T>> {
   const controller = new AbortController()
   const abort = () => controller.abort()
   ask.signal?.addEventListener('abort', abort)
@@ -55,7 +61,9 @@ export async function call<T>(key: string, method: Method, path: string, ask: As
     const response = await fetch(base + withQuery(path, ask.query), {
       method,
       headers: {
-        authorization: `Bearer ${key}`,
+        ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+        // The plan of the tenant does not count reads of the console: src/http/console-read.ts.
+        'x-waystation-client': 'console',
         ...(ask.body === undefined ? {} : { 'content-type': 'application/json' }),
         ...ask.headers,
       },

@@ -5,10 +5,12 @@ import { pathOf } from '../api/address.ts'
 import { usePages } from '../api/load.ts'
 import { to } from '../router.ts'
 import { Countdown } from '../ui/basics.tsx'
+import { Never } from '../ui/first.tsx'
 import { Split, TableList, useStatuses } from '../ui/list.tsx'
 import { Empty, Page } from '../ui/page.tsx'
 import { type Column, codeColumn, linkColumn, timeColumn } from '../ui/table.tsx'
 import { ApprovalDetail } from './detail.tsx'
+import { first } from './first.ts'
 
 const every_ms = 3_000
 
@@ -39,9 +41,11 @@ export function Approvals({ params: { id } }: { params: Record<string, string> }
         <TableList
           what="approvals"
           empty={
-            <Empty title={pending ? 'Nothing waits for you' : 'Nothing here'}>
-              {pending && 'New requests appear here as agents make them.'}
-            </Empty>
+            <Never path="/v1/checkpoints" first={first}>
+              <Empty title={pending ? 'Nothing waits for you' : 'Nothing here'}>
+                {pending && 'New requests appear here as agents make them.'}
+              </Empty>
+            </Never>
           }
           caption={`Approvals: ${titles[status]}`}
           id={(row) => row.id}

@@ -9,10 +9,12 @@ import { useGet, usePages } from '../api/load.ts'
 import { address, setQuery, to } from '../router.ts'
 import { count, shown } from '../text/words.ts'
 import { Button, Code } from '../ui/basics.tsx'
+import { First } from '../ui/first.tsx'
 import { ListView, Split } from '../ui/list.tsx'
 import { Empty, Page } from '../ui/page.tsx'
 import { type Column, codeColumn, linkColumn, timeColumn } from '../ui/table.tsx'
 import { AuditDetail, entryLink } from './detail.tsx'
+import { first } from './first.ts'
 import { AuditSearch, type Filters, filtersIn } from './search.tsx'
 import { WindowTable } from './window-table.tsx'
 
@@ -89,7 +91,7 @@ function Entries({ id, filters, top_seq }: EntriesProps) {
         whole texts.
       </Empty>
     ) : (
-      <Empty title="There are no entries yet">Agents append with POST /v1/audit.</Empty>
+      <First {...first} />
     )
   return (
     <Split detail={id && <AuditDetail key={id} {...{ id, query }} rows={rows ?? []} />}>

@@ -7,11 +7,13 @@ import { address, setQuery, to } from '../router.ts'
 import { agentCurl } from '../text/curl.ts'
 import { count, firstLine } from '../text/words.ts'
 import { Badge, Button, Commands, Countdown, Text } from '../ui/basics.tsx'
+import { Never } from '../ui/first.tsx'
 import { ListView, Split, useStatuses } from '../ui/list.tsx'
 import { Empty, Page } from '../ui/page.tsx'
 import { type Column, codeColumn, linkColumn, More, Table, timeColumn } from '../ui/table.tsx'
 import { type Cause, causeOf, causesOf } from './cause.ts'
 import { DeadLetterDetail } from './detail.tsx'
+import { first } from './first.ts'
 
 const titles = { failed: 'Failed', claimed: 'Claimed', resolved: 'Resolved', archived: 'Archived' }
 type Status = keyof typeof titles
@@ -61,7 +63,7 @@ export function DeadLetters({ params: { id } }: { params: Record<string, string>
         detail={id && <DeadLetterDetail key={id} {...{ id, seen }} onChange={list.reload} />}
       >
         {cause !== null && <CauseFilter cause={cause} />}
-        <ListView {...{ list }} what="dead letters" empty={<Empty title={empty[status]} />}>
+        <ListView {...{ list }} what="dead letters" empty={<Nothing status={status} />}>
           {(rows) => {
             if (by_cause) return <Causes {...{ list, rows, status, query }} />
             return <Letters {...{ list, rows, status, query, cause }} current={id} />
@@ -69,6 +71,14 @@ export function DeadLetters({ params: { id } }: { params: Record<string, string>
         </ListView>
       </Split>
     </Page>
+  )
+}
+
+function Nothing({ status }: { status: Status }) {
+  return (
+    <Never path="/v1/dlq" first={first}>
+      <Empty title={empty[status]} />
+    </Never>
   )
 }
 

@@ -1,5 +1,5 @@
 // An inbox with its latest messages, and the new ones as they arrive. The service holds each poll until a message
-// arrives, because calls of /api count against the plan.
+// arrives.
 
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'

@@ -9,13 +9,15 @@ import { navigate, to } from '../router.ts'
 import { count } from '../text/words.ts'
 import { Button, Countdown, setTo } from '../ui/basics.tsx'
 import { FormDialog } from '../ui/dialog.tsx'
+import { First } from '../ui/first.tsx'
 import { Field, Select } from '../ui/form.tsx'
 import { Split, TableList } from '../ui/list.tsx'
-import { Empty, Page } from '../ui/page.tsx'
+import { Page } from '../ui/page.tsx'
 import type { Column } from '../ui/table.tsx'
 import { announce } from '../ui/toast.tsx'
 import { InboxName, InboxPage } from './inbox.tsx'
 import './inboxes.css'
+import { first } from './first.ts'
 
 export function Inboxes({ params: { id, message } }: { params: Record<string, string> }) {
   if (id === undefined) return <InboxList />
@@ -46,7 +48,7 @@ function InboxList() {
   return (
     <Page
       title="Inboxes"
-      lead="URLs that accept any request. Each load of this page is a call of /api, which plans count."
+      lead="URLs that accept any request, and keep it for your agents."
       actions={
         <>
           <Button text="Refresh" onClick={list.reload} />
@@ -57,7 +59,7 @@ function InboxList() {
       <Split>
         <TableList
           what="inboxes"
-          empty={<Empty title="There is no inbox">Create one to receive webhooks without a server.</Empty>}
+          empty={<First {...first} />}
           caption="Inboxes"
           id={(row) => row.id}
           {...{ list, columns }}

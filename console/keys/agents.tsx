@@ -8,12 +8,13 @@ import { useGet, usePages } from '../api/load.ts'
 import { to } from '../router.ts'
 import { Button, Code, setTo, Text } from '../ui/basics.tsx'
 import { FormDialog } from '../ui/dialog.tsx'
+import { First } from '../ui/first.tsx'
 import { Field } from '../ui/form.tsx'
 import { Split, TableList } from '../ui/list.tsx'
 import { Meter } from '../ui/meter.tsx'
-import { Empty } from '../ui/page.tsx'
 import { type Column, codeColumn, linkColumn, timeColumn } from '../ui/table.tsx'
 import { AgentDetail } from './agent.tsx'
+import { first_agent } from './first.ts'
 import { OneTime } from './one-time.tsx'
 
 const agentLink = ({ agent_id }: Agent) => to(pathOf('/console/keys/agents', agent_id))
@@ -47,11 +48,7 @@ export function Agents({ id }: { id: string | undefined }) {
       <Split label="Agents" detail={id && <AgentDetail key={id} id={id} onChange={reload} />}>
         <TableList
           what="agents"
-          empty={
-            <Empty title="No agents yet">
-              An agent is a program that works for you, with a key of its own.
-            </Empty>
-          }
+          empty={<First {...first_agent} />}
           caption="Agents of this tenant"
           id={(row) => row.agent_id}
           current={id}

@@ -11,11 +11,12 @@ import { to } from '../router.ts'
 import { shown } from '../text/words.ts'
 import { Button, Code, setTo, Text } from '../ui/basics.tsx'
 import { Confirm, FormDialog } from '../ui/dialog.tsx'
+import { First } from '../ui/first.tsx'
 import { Field, Select } from '../ui/form.tsx'
 import { Split, TableList } from '../ui/list.tsx'
-import { Empty } from '../ui/page.tsx'
 import { type Column, codeColumn, timeColumn } from '../ui/table.tsx'
 import { announce } from '../ui/toast.tsx'
+import { first_approval_key } from './first.ts'
 import { OneTime } from './one-time.tsx'
 
 export function ApprovalKeys() {
@@ -34,7 +35,7 @@ export function ApprovalKeys() {
       <Split label="Approval keys">
         <TableList
           what="approval keys"
-          empty={<Empty title="No approval keys">One lets a person decide without this console.</Empty>}
+          empty={<First {...first_approval_key} />}
           caption="Approval keys of this tenant"
           id={(row) => row.approval_key_id}
           {...{ list, columns }}

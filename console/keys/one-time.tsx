@@ -4,6 +4,7 @@ import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { Button, Copy } from '../ui/basics.tsx'
 import { Dialog } from '../ui/dialog.tsx'
+import './keys.css'
 
 export interface Secret {
   /** "Key", "Link". */
@@ -18,6 +19,28 @@ interface OneTimeProps {
   onClose: () => void
 }
 
+interface SecretLineProps extends Secret {
+  /** The button has the focus when the dialog opens. */
+  first?: boolean
+  children?: ComponentChildren
+}
+
+/** A secret with a button that copies it. */
+export function SecretLine({ name, text, first = false, children }: SecretLineProps) {
+  return (
+    <div class="secret">
+      <p class="label">{name}</p>
+      <div class="secret-line">
+        <code class="code">{text}</code>
+        <span data-focus={first ? '' : undefined}>
+          <Copy text={text} what={`the ${name.charAt(0).toLowerCase()}${name.slice(1)}`} />
+        </span>
+      </div>
+      {children && <p class="muted small">{children}</p>}
+    </div>
+  )
+}
+
 /** Escape, or a click beside the dialog, asks first: a secret that is closed by mistake is lost. */
 export function OneTime({ title, secrets, children, onClose }: OneTimeProps) {
   const asked = useSignal(false)
@@ -29,15 +52,7 @@ export function OneTime({ title, secrets, children, onClose }: OneTimeProps) {
     <Dialog title={title} onClose={close}>
       <p>Copy it now: it is shown here once, and never again.</p>
       {secrets.map(({ name, text }, i) => (
-        <div key={name} class="secret">
-          <p class="label">{name}</p>
-          <div class="secret-line">
-            <code class="code">{text}</code>
-            <span data-focus={i === 0 ? '' : undefined}>
-              <Copy text={text} what={`the ${name.toLowerCase()}`} />
-            </span>
-          </div>
-        </div>
+        <SecretLine key={name} {...{ name, text }} first={i === 0} />
       ))}
       {children}
       <p class="muted small secret-note" role="status">

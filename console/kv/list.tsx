@@ -6,10 +6,12 @@ import { usePages } from '../api/load.ts'
 import { address, setQuery, to } from '../router.ts'
 import { count } from '../text/words.ts'
 import { Badge, Code } from '../ui/basics.tsx'
+import { First } from '../ui/first.tsx'
 import { PrefixSearch } from '../ui/form.tsx'
 import { Crumbs, Split, TableList } from '../ui/list.tsx'
 import { Empty, Page } from '../ui/page.tsx'
 import { type Column, linkColumn, timeColumn } from '../ui/table.tsx'
+import { first } from './first.ts'
 import { Expiry, Value } from './value.tsx'
 
 const every_ms = 5_000
@@ -46,7 +48,7 @@ function Namespaces() {
     <Split>
       <TableList
         what="namespaces"
-        empty={<Empty title="Nothing is stored">A namespace appears here with its first key.</Empty>}
+        empty={<First {...first} />}
         caption="Namespaces"
         id={(row) => row.namespace}
         {...{ list, columns }}

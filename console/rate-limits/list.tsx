@@ -10,6 +10,7 @@ import { duration } from '../text/time.ts'
 import { count, shown } from '../text/words.ts'
 import { Button, Code, Countdown, setTo } from '../ui/basics.tsx'
 import { Emphasis, Question } from '../ui/dialog.tsx'
+import { First } from '../ui/first.tsx'
 import { PrefixSearch } from '../ui/form.tsx'
 import { ListView, Split } from '../ui/list.tsx'
 import { Meter } from '../ui/meter.tsx'
@@ -17,6 +18,7 @@ import { Empty, Page } from '../ui/page.tsx'
 import { type Column, Table } from '../ui/table.tsx'
 import { announce } from '../ui/toast.tsx'
 import './rate-limits.css'
+import { first } from './first.ts'
 
 const total_max = 10_000
 
@@ -77,11 +79,7 @@ export function RateLimits() {
 
 function Nothing({ prefix }: { prefix: string }) {
   if (prefix !== '') return <Empty title="No counter begins like this" />
-  return (
-    <Empty title="No window is running">
-      A counter appears here with its first check, until its window ends.
-    </Empty>
-  )
+  return <First {...first} />
 }
 
 function columnsOf(onReset: (counter: RateLimitCounter) => () => void): Column<RateLimitCounter>[] {

@@ -6,10 +6,12 @@ import { usePages } from '../api/load.ts'
 import { to } from '../router.ts'
 import { agentCurl } from '../text/curl.ts'
 import { Badge, Commands } from '../ui/basics.tsx'
+import { Never } from '../ui/first.tsx'
 import { ListView, Split, useStatuses } from '../ui/list.tsx'
 import { Empty, Page } from '../ui/page.tsx'
 import { type Column, codeColumn, linkColumn, More, Table, timeColumn } from '../ui/table.tsx'
 import { ScheduleDetail } from './detail.tsx'
+import { first } from './first.ts'
 import { reasonOf } from './reason.ts'
 import { Timeline } from './timeline.tsx'
 
@@ -44,9 +46,11 @@ export function Schedules({ params: { id } }: { params: Record<string, string> }
           {...{ list }}
           what="schedules"
           empty={
-            <Empty title={pending ? 'No call is scheduled' : 'Nothing here'}>
-              {pending && 'Calls appear here as agents schedule them.'}
-            </Empty>
+            <Never path="/v1/schedules" first={first}>
+              <Empty title={pending ? 'No call is scheduled' : 'Nothing here'}>
+                {pending && 'Calls appear here as agents schedule them.'}
+              </Empty>
+            </Never>
           }
         >
           {(rows) =>

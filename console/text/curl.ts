@@ -15,9 +15,19 @@ interface Sent {
 }
 
 /** A call that only agents may make. The key of the agent comes from the environment of the shell. */
-export function agentCurl(method: string, path: string, { headers = [], json }: Sent = {}): string {
+export function agentCurl(method: string, path: string, sent: Sent = {}): string {
+  return curlWith('AGENT_KEY', method, path, sent)
+}
+
+/** A call with the key in this variable of the shell. */
+export function curlWith(
+  key: 'AGENT_KEY' | 'ADMIN_KEY',
+  method: string,
+  path: string,
+  { headers = [], json }: Sent = {},
+): string {
   return command(method, `${location.origin}${base}${path}`, [
-    '-H "authorization: Bearer $AGENT_KEY"',
+    `-H "authorization: Bearer $${key}"`,
     ...(json === undefined ? headers : [...headers, 'content-type: application/json']).map(
       (header) => `-H ${quoted(header)}`,
     ),

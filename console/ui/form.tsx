@@ -59,7 +59,7 @@ function Labelled({
 interface FieldProps extends LabelledProps {
   value: string
   onInput: (value: string) => void
-  type?: 'text' | 'password' | 'search' | 'number' | 'datetime-local'
+  type?: 'text' | 'email' | 'password' | 'search' | 'number' | 'datetime-local'
   /** More than one makes a text area. */
   rows?: number
   characters_max?: number

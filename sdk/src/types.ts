@@ -594,8 +594,8 @@ export interface Operations {
       /** Unique regardless of case; no control characters; counted after trimming. */
       name: string
       owner_email: string
-      /** Default free. */
-      plan?: 'free' | 'pro' | undefined
+      /** One that the operator opens: free and pro unless configured, on loopback also unlimited. Any other is refused with the list of those that are open. The default is free unless configured. */
+      plan?: string | undefined
     }
     answer: CreatedTenant
   }

@@ -21,6 +21,7 @@ import { type RequestHandlers, requestHandlers } from '../http/handlers.ts'
 import { KnownHosts } from '../http/host.ts'
 import * as quotas from '../quotas/service.ts'
 import { cursorKeyUnder, secretsUnder } from '../secrets/service.ts'
+import type { SignUpOffer } from '../site/console.ts'
 import { pagesOf } from '../site/pages.ts'
 import { usageCounts } from '../usage/service.ts'
 import { version } from '../version.ts'
@@ -91,6 +92,8 @@ export function dependenciesOf(
     redrives,
     service: {
       signup_open: config.signup_open,
+      default_plan: config.default_plan,
+      plans_open: config.plans_open,
       readiness: () => readinessOf(db, facts.schema_version, state.draining),
       openapi_text: () => openapiText(state.public_url),
     },
@@ -126,8 +129,14 @@ export function handlersOf(
       public_url: urls.public_url,
       version,
       cors_origins: config.cors_origins,
+      sign_up: signUpOffer(config),
     }),
   )
+}
+
+function signUpOffer({ signup_open, default_plan, plans_open, plans }: Config): SignUpOffer | null {
+  if (!signup_open) return null
+  return { default_plan, plans: Object.fromEntries(plans_open.map((plan) => [plan, plans[plan]!])) }
 }
 
 /** The OpenAPI document as text, made once for each address of the service. */

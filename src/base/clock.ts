@@ -52,6 +52,12 @@ export function isoOrNull(at: Millis | null): string | null {
   return at === null ? null : iso(at)
 }
 
+/** The beginning of the next calendar month, UTC. */
+export function nextMonth(now: Millis): Millis {
+  const date = new Date(now)
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1)
+}
+
 const rfc3339 =
   /^(\d{4})-(\d{2})-(\d{2})[Tt ](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d{2}):(\d{2}))$/
 

@@ -48,6 +48,8 @@ interface ErrorOptions {
   close?: boolean
   /** True when a condition in a header failed, which has a status of its own. */
   precondition?: boolean
+  /** Instead of the sentence of the code's row, where more can be said. */
+  message?: string
 }
 
 /** An answer other than success. */
@@ -64,7 +66,7 @@ export class ApiError extends Error {
   ) {
     if (!Object.hasOwn(errors, code)) throw new Error(`no feature declares the error ${code}`)
     const { message, status, precondition_status } = errors[code]
-    super(message)
+    super(options.message ?? message)
     this.status = options.precondition ? (precondition_status ?? status) : status
     this.details = options.details
     this.retry_after_seconds = options.retry_after_seconds

@@ -103,6 +103,10 @@ export interface TickReport {
 
 export interface ServiceFacts {
   signup_open: boolean
+  /** The plan of a sign-up that names none. */
+  default_plan: string
+  /** The plans that a sign-up may name. */
+  plans_open: readonly string[]
   readiness(): Promise<Readiness>
   openapi_text(): string
 }

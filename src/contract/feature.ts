@@ -12,6 +12,12 @@ import type { Route } from './route.ts'
 export const plan_names = ['free', 'builder', 'pro', 'enterprise'] as const
 export type PlanName = (typeof plan_names)[number]
 
+/**
+ * A plan for those who run the service for themselves. It has no quotas. Limits that are not quotas, such as the messages
+ * that an inbox keeps, are those of `enterprise`: nothing grows without a bound.
+ */
+export const unlimited_plan = 'unlimited'
+
 /** A limit per plan that a feature declares. `null` is unlimited. */
 export interface PlanLimit {
   /** `kv_keys`: the name in plans, in the quota object and in errors. */

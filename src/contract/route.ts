@@ -7,7 +7,7 @@ import type { ErrorCode } from '../base/errors.ts'
 import type { Awaitable, Db, Tx } from '../db/db.ts'
 import type { Caller, CallerKind } from './caller.ts'
 import type { CliCommand, SdkMethod } from './clients.ts'
-import type { Dependencies } from './dependencies.ts'
+import type { Dependencies, ServiceFacts } from './dependencies.ts'
 import type { Group } from './group.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -89,6 +89,8 @@ interface Common<A extends readonly CallerKind[], P extends Params, Q extends TO
   method: Method
   /** Bun's form: `/v1/kv/:namespace/:key`; a `*` at the end stands for any further segments. */
   path: string
+  /** Paths that answer the same, which the document leaves out. */
+  aliases?: readonly string[]
   tag: string
   summary: string
   /** More than the summary says, for readers of the document and of the SDK. */
@@ -100,6 +102,8 @@ interface Common<A extends readonly CallerKind[], P extends Params, Q extends TO
   params?: P
   query?: Q
   body?: B
+  /** `body` with what the settings of the service narrow: the document is the same for every service. */
+  configuredBody?(service: Pick<ServiceFacts, 'plans_open'>): TObject
   /** Header name to one line of description. */
   headers?: Readonly<Record<string, string>>
   /** By status. The first is what a plain result gets. */
@@ -117,6 +121,8 @@ interface Common<A extends readonly CallerKind[], P extends Params, Q extends TO
   cron?: boolean
   /** Takes any bytes of any type: the handler gets them as they came. */
   raw?: boolean
+  /** The plan does not count what the console reads here: `isConsoleRead` in http/console-read.ts. */
+  free_in_console?: boolean
   /** Reads rows that are large: of one tenant only a few such requests run at once. */
   heavy?: boolean
   /**

@@ -22,6 +22,17 @@ forEachService(
       expect([answer.status, answer.body, statements]).toEqual([200, { status: 'alive' }, []])
       expect(answer.headers.get('cache-control')).toBe('no-store')
     })
+
+    test('/health answers as /livez does, and asks no database', async () => {
+      const statements: string[] = []
+      service.app.db.onStatement((name) => statements.push(name))
+      const [livez, answer] = [await service.ask('GET', '/livez'), await service.ask('GET', '/health')]
+      service.app.db.onStatement(null)
+      expect([answer.status, answer.text, statements]).toEqual([200, livez.text, []])
+      expect([...answer.headers.keys()].toSorted()).toEqual([...livez.headers.keys()].toSorted())
+      const refused = await service.ask('POST', '/health')
+      expect([refused.status, refused.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS'])
+    })
   },
   {},
   { background: false },

@@ -12,6 +12,7 @@ export const livez = route({
   group: v1,
   method: 'GET',
   path: '/livez',
+  aliases: ['/health'], // where many tools look
   tag,
   summary: 'Check that the process answers, and nothing else',
   sdk: { name: 'health.live' },

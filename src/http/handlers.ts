@@ -27,16 +27,17 @@ export interface RequestHandlers {
 }
 
 export function requestHandlers(
-  list: readonly NamedRoute[],
+  named: readonly NamedRoute[],
   given: ServerOptions,
   pages: readonly Page[] = [],
 ): RequestHandlers {
+  const list = named.flatMap(withAliases)
   const options: Running = {
     ...given,
     turn_budget: new TurnBudget(given.clock),
     under_way: new RequestsUnderWay(),
   }
-  const prepared = list.map(({ route }) => prepare(route))
+  const prepared = list.map(({ route }) => prepare(route, given.dependencies.service))
   const routes: RoutedHandlers = {}
   const add = (served: Served) => {
     routes[served.path] ??= {}
@@ -47,7 +48,7 @@ export function requestHandlers(
   for (const [i, { usage }] of list.entries()) add(servedRoute(prepared[i]!, usage ?? null))
 
   const own = list.map(({ route }) => route)
-  const known = knownPaths([...own, ...pages.flatMap(methodsOf)])
+  const known = knownPaths([...own, ...pages.filter(({ unlisted }) => !unlisted).flatMap(methodsOf)])
   const unrouted = unroutedHandler(options, known)
   const api = inProcess(routes, knownPaths(own), unrouted)
   for (const page of pages) {
@@ -60,6 +61,11 @@ export function requestHandlers(
     if (!path.includes(':')) for (const method of methods) handlers[method] ??= fetch
   }
   return { routes, fetch, warmUp: () => warmUp(prepared) }
+}
+
+function withAliases(named: NamedRoute): NamedRoute[] {
+  const { aliases = [] } = named.route
+  return [named, ...aliases.map((path) => ({ ...named, route: { ...named.route, path } }))]
 }
 
 /** `usage`: the name under which its calls are counted. */

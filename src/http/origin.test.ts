@@ -35,6 +35,21 @@ forEachService(
       }
     })
 
+    test('is served from a page of this service under its other names on loopback, by the same scheme and port', async () => {
+      const { port } = new URL(service.url)
+      for (const origin of [`http://localhost:${port}`, `http://[::1]:${port}`]) {
+        expect([origin, (await signUp(origin)).status]).toEqual([origin, 201])
+      }
+      const others = [
+        `https://localhost:${port}`,
+        `http://localhost.evil.example:${port}`,
+        `http://localhost:${port}/`,
+      ]
+      for (const origin of [...others, 'http://localhost']) {
+        expect([origin, (await signUp(origin)).status]).toEqual([origin, 403])
+      }
+    })
+
     test('is refused before its body is looked at', async () => {
       const refused = await service.ask('POST', '/v1/tenants', {
         headers: { origin: 'https://evil.example' },

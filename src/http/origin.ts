@@ -1,6 +1,7 @@
 // The web pages that may call the service, by the Origin that a browser sends.
 
 import { ApiError } from '../base/errors.ts'
+import { isLoopback, unbracketed } from './address.ts'
 
 /**
  * Throws FORBIDDEN for a page of another site. Without it, any page could use what the browser of its visitor can
@@ -14,7 +15,15 @@ export function requireAllowedOrigin(
 ): void {
   const origin = headers.get('origin')
   if (origin === null || cors_origins.includes(origin) || cors_origins.includes('*')) return
-  if (origin === new URL(public_url()).origin) return
+  if (isOwn(origin, new URL(public_url()))) return
   const issues = [{ path: 'header.Origin', message: 'is neither this service nor one of CORS_ORIGINS' }]
   throw new ApiError('FORBIDDEN', { details: { issues } })
+}
+
+/** A service on loopback is the same one by all its names: `localhost` and 127.0.0.1, with the same port. */
+function isOwn(origin: string, own: URL): boolean {
+  if (origin === own.origin) return true
+  const from = URL.parse(origin)
+  const is_same = from?.origin === origin && from.protocol === own.protocol && from.port === own.port
+  return is_same && [from, own].every(({ hostname }) => isLoopback(unbracketed(hostname)))
 }

@@ -10,6 +10,8 @@ export interface Page {
   /** As in a route: `/docs/:file`, or open-ended, `/console/*`. */
   path: string
   methods: readonly Route['method'][]
+  /** To OPTIONS and to other methods its path names nothing. */
+  unlisted?: boolean
   /** Headers that it sets win over those that every page has. */
   answer(request: BunRequest, visit: Visit): Outgoing | Promise<Outgoing>
 }

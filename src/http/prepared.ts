@@ -1,5 +1,6 @@
 // Everything that a route needs more than once, made ready before the first request.
 
+import type { ServiceFacts } from '../contract/dependencies.ts'
 import { type Route, successStatus } from '../contract/route.ts'
 import { Reader } from './body.ts'
 import type { ParamList } from './params.ts'
@@ -15,12 +16,13 @@ export interface Prepared {
   judges_origin: boolean
 }
 
-export function prepare(route: Route): Prepared {
+export function prepare(route: Route, service: ServiceFacts): Prepared {
+  const body = route.configuredBody?.(service) ?? route.body
   return {
     route,
     params: Object.entries(route.params ?? {}),
     query: route.query ? new Reader(route.query) : null,
-    body: route.body ? new Reader(route.body) : null,
+    body: body ? new Reader(body) : null,
     status: successStatus(route),
     judges_origin: route.method !== 'GET' && route.auth.length === 0 && !route.cron && !route.raw,
   }

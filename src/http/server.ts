@@ -8,6 +8,7 @@ import { type Answer, type Claim, claimOf, isAnswered, once } from '../idempoten
 import { json, reply } from './answers.ts'
 import { requireCron } from './auth.ts'
 import { ConnectedDb } from './connected.ts'
+import { isConsoleRead } from './console-read.ts'
 import { type Exchange, untilNextTurn } from './exchange.ts'
 import { readHeavy } from './heavy.ts'
 import { identify } from './identify.ts'
@@ -32,7 +33,7 @@ export async function answer(prepared: Prepared, exchange: Exchange): Promise<Ou
     if (identified) await identified
   }
   const { caller } = exchange
-  if (caller && route.group.counts_calls) {
+  if (caller && route.group.counts_calls && !isConsoleRead(route, caller, request.headers)) {
     const counted = dependencies.counts.calls.count(caller, dependencies.plans, exchange.now)
     if (counted) await counted
   }

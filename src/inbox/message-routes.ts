@@ -43,6 +43,7 @@ export const getInbox = route({
     shows: 'inbox',
   },
   auth: ['agent', 'admin'],
+  free_in_console: true,
   heavy: true,
   params: { id },
   replies: {
@@ -105,6 +106,7 @@ export const listMessages = route({
     columns: ['createdAt', 'id', 'method', 'path', 'contentType', 'body'],
   },
   auth: ['agent', 'admin'],
+  free_in_console: true,
   heavy: true,
   params: { id },
   query: Type.Object({

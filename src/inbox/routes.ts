@@ -62,6 +62,7 @@ export const listInboxes = route({
   sdk: { name: 'inboxes.list' },
   cli: { usage: 'inbox list', columns: ['id', 'label', 'messageCount', 'expiresAt', 'url'] },
   auth: ['agent', 'admin'],
+  free_in_console: true,
   query: Type.Object({
     limit: Limit,
     offset: Type.Optional(

@@ -324,12 +324,61 @@ forEachService('the calls of /api', (service) => {
     const refused = answers.filter(({ status }) => status !== 200)
     const details = { quota: 'api_calls_per_month', used: free_limit, limit: free_limit }
     for (const answer of refused) expect(refusal(answer)).toEqual([402, false, 'QUOTA_EXCEEDED', details])
+    expect(refused[0]!.body.error.message).toBe(
+      'The plan free allows 500 calls of /api a month, and all are used; the next month begins at ' +
+        '2026-02-01T00:00:00.000Z. Ask the operator, who raises it with: ' +
+        `npm run admin -- set-plan ${tenant.tenant_id} builder (or pro, enterprise, unlimited)`,
+    )
     expect(await usedOf(tenant)).toEqual({ used: free_limit, limit: free_limit })
     expect((await service.ask('GET', '/v1/kv/state', { key: tenant.api_key })).status).toBe(200)
     await tenants.setPlan(service.app.db, tenant.tenant_id, 'builder')
     service.clock.advance(1_001)
     expect((await check(tenant.api_key)).status).toBe(200)
     expect(await usedOf(tenant)).toEqual({ used: free_limit + 1, limit: null })
+  })
+
+  describe('that the console reads with the admin key', () => {
+    const console_header = { 'x-waystation-client': 'console' }
+    const newInbox = async ({ api_key }: { api_key: string }) =>
+      (await service.ask('POST', '/api/webhook', { key: api_key })).body.data.id as string
+    const reads = (id: string) => ['/api/webhook', `/api/webhook/${id}`, `/api/webhook/${id}/messages`]
+
+    test('are not counted where they read inboxes, and are answered past the limit', async () => {
+      const tenant = await service.signUp()
+      const id = await newInbox(tenant)
+      const key = tenant.admin_key
+      for (const path of reads(id)) {
+        const read = await service.ask('GET', path, { key, headers: console_header })
+        expect([path, read.status]).toEqual([path, 200])
+      }
+      expect((await usedOf(tenant)).used).toBe(1)
+      await Promise.all(Array.from({ length: free_limit }, () => check(tenant.api_key)))
+      for (const path of reads(id)) {
+        const read = await service.ask('GET', path, { key, headers: console_header })
+        expect([path, read.status]).toEqual([path, 200])
+        expect((await service.ask('GET', path, { key })).status).toBe(402)
+      }
+      expect(await usedOf(tenant)).toEqual({ used: free_limit, limit: free_limit })
+    })
+
+    test('are counted with the key of an agent, another value of the header, and on every other route', async () => {
+      const tenant = await service.signUp()
+      const id = await newInbox(tenant)
+      const { admin_key, api_key } = tenant
+      for (const path of reads(id)) {
+        await service.ask('GET', path, { key: api_key, headers: console_header })
+        await service.ask('GET', path, { key: admin_key, headers: { 'x-waystation-client': 'sdk' } })
+      }
+      const headers = console_header
+      const query = 'key=k&limit=5&windowSeconds=60'
+      await service.ask('GET', `/api/rate-limit/check?${query}`, { key: admin_key, headers })
+      const body = { key: 'k', limit: 5, windowSeconds: 60 }
+      await service.ask('POST', '/api/rate-limit/check', { key: admin_key, headers, body })
+      await service.ask('GET', '/api/rate-limit/k', { key: admin_key, headers })
+      await service.ask('GET', '/api/rate-limit', { key: admin_key, headers })
+      await service.ask('DELETE', `/api/webhook/${id}`, { key: admin_key, headers })
+      expect((await usedOf(tenant)).used).toBe(1 + 6 + 5)
+    })
   })
 
   test('are counted where the plan has no limit, too', async () => {

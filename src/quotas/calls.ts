@@ -6,8 +6,8 @@ import { limit } from '../base/limit.ts'
 import { Repeat } from '../base/repeat.ts'
 import type { TenantFacts } from '../contract/caller.ts'
 import type { MonthlyCalls, Plans } from '../contract/dependencies.ts'
-import { count, type Entry, usedOf } from './call-count.ts'
-import { limitOf, monthOf } from './quota.ts'
+import { count, type Entry, refusal, usedOf } from './call-count.ts'
+import { calls_name, limitOf, monthOf } from './quota.ts'
 
 /** The interval at which counts are written. */
 const write_every_ms = 1_000
@@ -54,9 +54,12 @@ export class Calls implements MonthlyCalls {
 
   count(caller: TenantFacts, plans: Plans, now: Millis): Promise<void> | undefined {
     const entry = this.#entryOf(caller.tenant_id, now)
-    const limit = limitOf(plans, caller.plan, 'api_calls_per_month')
-    if (limit !== null && !this.#isFresh(entry)) return this.#refresh(entry).then(() => count(entry, limit))
-    count(entry, limit)
+    const limit = limitOf(plans, caller.plan, calls_name)
+    const counted = () => {
+      if (!count(entry, limit)) throw refusal(entry, caller, plans, now)
+    }
+    if (limit !== null && !this.#isFresh(entry)) return this.#refresh(entry).then(counted)
+    counted()
     return undefined
   }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { Plan } from '../contract/dependencies.ts'
 import { default_plans, plan_limits } from '../features.ts'
-import { defaultPlans, parsePlans as parsePlansOf } from './plans.ts'
+import { defaultPlans, limitsInWords, parsePlans as parsePlansOf } from './plans.ts'
 
 const day_seconds = 86_400
 const gib = 1_073_741_824
@@ -9,23 +9,35 @@ const limits = Object.keys(default_plans.free!)
 const parsePlans = (text: string) => parsePlansOf(text, plan_limits)
 
 describe('the built-in plans', () => {
-  test('are those of the API contract', () => {
+  test('are those of the API contract, and unlimited, which has the numbers of enterprise', () => {
     const rows = {
-      agents: [25, 100, 500, null],
-      kv_keys: [5_000, 50_000, 1_000_000, null],
-      dlq_items: [500, 5_000, 50_000, null],
-      active_schedules: [100, 1_000, 50_000, null],
-      inboxes: [3, 10, 50, null],
-      api_calls_per_month: [500, null, null, null],
-      storage_bytes: [gib, 10 * gib, 100 * gib, null],
-      inbox_messages: [100, 500, 1_000, 10_000],
-      inbox_ttl_seconds: [7 * day_seconds, 30 * day_seconds, 30 * day_seconds, 365 * day_seconds],
+      agents: [25, 100, 500, null, null],
+      kv_keys: [5_000, 50_000, 1_000_000, null, null],
+      dlq_items: [500, 5_000, 50_000, null, null],
+      active_schedules: [100, 1_000, 50_000, null, null],
+      inboxes: [3, 10, 50, null, null],
+      api_calls_per_month: [500, null, null, null, null],
+      storage_bytes: [gib, 10 * gib, 100 * gib, null, null],
+      inbox_messages: [100, 500, 1_000, 10_000, 10_000],
+      inbox_ttl_seconds: [7, 30, 30, 365, 365].map((days) => days * day_seconds),
     }
-    expect(Object.keys(default_plans)).toEqual(['free', 'builder', 'pro', 'enterprise'])
+    expect(Object.keys(default_plans)).toEqual(['free', 'builder', 'pro', 'enterprise', 'unlimited'])
     const table = Object.fromEntries(
       Object.keys(rows).map((limit) => [limit, Object.values(default_plans).map((plan) => plan[limit])]),
     )
     expect(table).toEqual(rows)
+  })
+
+  test.each([
+    ['free', '500 api calls per month, 1 GiB storage, 25 agents'],
+    ['builder', '10 GiB storage, 100 agents'],
+    ['unlimited', 'no quotas'],
+  ])('%s in words: %s', (plan, words) => {
+    const names = ['api_calls_per_month', 'storage_bytes', 'agents']
+    expect(limitsInWords(default_plans[plan]!, names)).toBe(words)
+    expect(limitsInWords({ ...default_plans[plan]!, storage_bytes: 5_242_880 }, names)).toContain(
+      '5 MiB storage',
+    )
   })
 
   test('could be a PLANS_FILE', () => {
@@ -74,6 +86,11 @@ describe('a table of plans', () => {
     expect(table.free).toEqual({ ...free, places: 2 })
     expect(defaultPlans(with_places).builder).toEqual({ ...default_plans.builder, places: 20 })
     expect(() => parsePlans(JSON.stringify(table))).toThrow(new Error('"free.places" is not a limit'))
+  })
+
+  test('has unlimited when it names it, with no limits unless it names some', () => {
+    const table = parsePlans('{"free": {}, "pro": {}, "unlimited": {"agents": 9}}')
+    expect(table.unlimited).toEqual({ ...default_plans.unlimited, agents: 9 })
   })
 
   test('of no limits at all is that of the defaults', () => {

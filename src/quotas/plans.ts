@@ -1,16 +1,17 @@
 // The table of plans: the defaults that features declare, or the file that PLANS_FILE names.
 
 import type { Plan, Plans } from '../contract/dependencies.ts'
-import { type PlanLimit, type PlanName, plan_names } from '../contract/feature.ts'
+import { type PlanLimit, type PlanName, plan_names, unlimited_plan } from '../contract/feature.ts'
 
-/** The table of plans of the API contract. */
+/** The table of plans of the API contract, and `unlimited`. */
 export function defaultPlans(limits: readonly PlanLimit[]): Plans {
-  return Object.fromEntries(plan_names.map((plan) => [plan, defaultsOf(limits, plan)]))
+  return Object.fromEntries([...plan_names, unlimited_plan].map((plan) => [plan, defaultsOf(limits, plan)]))
 }
 
 /** Those of `free` for a plan of another name. */
 function defaultsOf(limits: readonly PlanLimit[], plan: string): Plan {
-  const name = (plan_names as readonly string[]).includes(plan) ? (plan as PlanName) : 'free'
+  const known = (plan_names as readonly string[]).includes(plan) ? (plan as PlanName) : 'free'
+  const name = plan === unlimited_plan ? 'enterprise' : known
   return Object.fromEntries(limits.map((limit) => [limit.name, limit.defaults[name]]))
 }
 
@@ -39,6 +40,26 @@ function parsePlan(plan: string, given: Record<string, unknown>, limits: readonl
       throw new Error(`"${plan}.${name}" must be a whole number of 0 or more, or null`)
   }
   return { ...defaultsOf(limits, plan), ...(given as Plan) }
+}
+
+/** `500 api calls per month, 1 GiB storage, 25 agents`: those of these limits that the plan has. */
+export function limitsInWords(plan: Plan, names: readonly string[]): string {
+  const words = names.flatMap((name) => {
+    const limit = plan[name] ?? null
+    if (limit === null) return []
+    const is_size = name.endsWith('_bytes')
+    return `${is_size ? sized(limit) : grouped(limit)} ${name.replace(/_bytes$/, '').replaceAll('_', ' ')}`
+  })
+  return words.length > 0 ? words.join(', ') : 'no quotas'
+}
+
+function sized(bytes: number): string {
+  const mib = bytes / 1_048_576
+  return mib < 1_024 ? `${grouped(Math.round(mib))} MiB` : `${grouped(Math.round(mib / 1_024))} GiB`
+}
+
+function grouped(value: number): string {
+  return value.toLocaleString('en')
 }
 
 function isObject(value: unknown): boolean {

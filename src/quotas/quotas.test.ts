@@ -18,6 +18,7 @@ const dependencies = {
   counts: { quotas: counted_quotas },
 }
 const plans = { free: { ...default_plans.free, places: 3, none: 0 } }
+const remedy = 'Remove some, or ask the operator to change the table of plans, PLANS_FILE.'
 
 async function newTenant(db: Db) {
   const input = { name: crypto.randomUUID().slice(0, 20), owner_email: 'owner@example.com', plan: 'free' }
@@ -51,7 +52,10 @@ forEachDatabase('a counter', (databases) => {
       expect([...(await countersOf(db, tenant.tenant_id))]).toEqual([{ quota: 'places', used }])
     }
     await expect(take()).rejects.toThrow(
-      new ApiError('QUOTA_EXCEEDED', { details: { quota: 'places', used: 3, limit: 3 } }),
+      new ApiError('QUOTA_EXCEEDED', {
+        message: `The plan free allows 3 places, and 3 are used. ${remedy}`,
+        details: { quota: 'places', used: 3, limit: 3 },
+      }),
     )
   })
 
@@ -72,7 +76,10 @@ forEachDatabase('a counter', (databases) => {
     const tenant = await newTenant(db)
     const take = db.write(tenant.tenant_id, (tx) => quotas.reserve(tx, tenant, plans, 'none'))
     await expect(take).rejects.toThrow(
-      new ApiError('QUOTA_EXCEEDED', { details: { quota: 'none', used: 0, limit: 0 } }),
+      new ApiError('QUOTA_EXCEEDED', {
+        message: `The plan free allows 0 none, and 0 are used. ${remedy}`,
+        details: { quota: 'none', used: 0, limit: 0 },
+      }),
     )
     expect(await countersOf(db, tenant.tenant_id)).toEqual([])
   })

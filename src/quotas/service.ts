@@ -11,7 +11,7 @@ import type { CountedQuota } from '../contract/feature.ts'
 import { type Db, dueWork, type Reader, type StoredCounter, type Tx } from '../db/db.ts'
 import { DbError } from '../db/errors.ts'
 import { Calls } from './calls.ts'
-import { exceeded, limitOf, monthOf } from './quota.ts'
+import { bytes_name, calls_name, exceeded, limitOf, monthOf } from './quota.ts'
 import * as store from './store.ts'
 
 export const add = store.add
@@ -64,7 +64,8 @@ export async function reserve(
   // Even when nothing was left to sweep: another caller may just have swept.
   const second = await store.reserve(tx, tenant.tenant_id, quota, ceiling, revived)
   if (second) return second
-  throw exceeded(quota, await usedOf(tx, tenant.tenant_id, quota), ceiling)
+  const used = await usedOf(tx, tenant.tenant_id, quota)
+  throw exceeded(tenant, plans, { quota, used, limit: ceiling }, tx.now)
 }
 
 /** Rows that have expired and were not swept yet are left out of the number used, up to this many. */
@@ -92,7 +93,7 @@ export function reserveBytes(tx: Tx, tenant: TenantFacts, plans: Plans, bytes: n
 /** Throws as reserveBytes does, and counts nothing. */
 export function requireRoom(tx: Tx, tenant: TenantFacts, plans: Plans, bytes: number): void {
   const over = overBy(tx, tenant, plans, bytes)
-  if (over) throw exceeded('storage_bytes', over.used, over.limit)
+  if (over) throw exceeded(tenant, plans, { quota: bytes_name, ...over }, tx.now)
 }
 
 /** Null when these bytes may be stored; else what is stored now, and the limit. Throws STORAGE_FULL. */
@@ -104,7 +105,7 @@ export function overBy(
 ): { used: number; limit: number } | null {
   if (bytes <= 0) return null
   requireDisk(tx)
-  const limit = tenant.storage_bytes_max ?? limitOf(plans, tenant.plan, 'storage_bytes')
+  const limit = tenant.storage_bytes_max ?? limitOf(plans, tenant.plan, bytes_name)
   if (limit === null) return null
   const used = tx.stored(tenant.tenant_id, tenant.stored ?? no_counter)
   return used + bytes > limit ? { used, limit } : null
@@ -130,9 +131,6 @@ export interface InMemory {
   /** The bytes stored, given the counter as it was just read. */
   storedBytes(counter: StoredCounter): number
 }
-
-const calls_name = 'api_calls_per_month'
-const bytes_name = 'storage_bytes'
 
 /** The members of the `quota` object, in order. */
 export function quotasShown(quotas: readonly CountedQuota[]): string[] {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { consoleAssetsModule } from '../../scripts/build-console.ts'
 import { TestService } from '../../test/support/service.ts'
+import { default_plans } from '../features.ts'
 import { embedConsole } from './console.ts'
 import type { BuiltFile } from './console-build.ts'
 
@@ -43,6 +44,23 @@ describe('The shell', () => {
       expect(text).not.toMatch(/<script(?![^>]* src=)|<style| style=| on\w+=|chk_1/)
     },
   )
+
+  test('tells the console which plans a sign-up may name, and what they hold', async () => {
+    const { text } = await service.ask('GET', '/console')
+    const content = /<meta name="sign-up" content="([^"]*)">/.exec(text)![1]!
+    const { default_plan, plans } = JSON.parse(content.replaceAll('&quot;', '"'))
+    expect([default_plan, Object.keys(plans), plans.free]).toEqual([
+      ...['free', ['free', 'pro', 'unlimited'], default_plans.free],
+    ])
+    expect((await service.ask('GET', '/approve/chk_1')).text).not.toContain('name="sign-up"')
+  })
+
+  test('tells it nothing while sign-up is closed', async () => {
+    const closed = new TestService({ SIGNUP: 'closed' })
+    await closed.start('sqlite::memory:')
+    expect((await closed.ask('GET', '/console')).text).not.toContain('name="sign-up"')
+    await closed.stop()
+  })
 
   test('names its files below the path of PUBLIC_URL', async () => {
     expect(await assetsOf('/console')).toEqual([

@@ -2,6 +2,7 @@
 // the API, in the browser, with the key of the person who looks.
 
 import type { BunRequest } from 'bun'
+import type { Plans } from '../contract/dependencies.ts'
 import { type Outgoing, outgoing } from '../http/outgoing.ts'
 import type { Page, Visit } from '../http/pages.ts'
 import { type BuiltFile, buildConsole } from './console-build.ts'
@@ -34,6 +35,12 @@ const types: Record<string, string> = {
   svg: 'image/svg+xml',
 }
 
+/** The plans that a sign-up may name, with their limits. */
+export interface SignUpOffer {
+  default_plan: string
+  plans: Plans
+}
+
 type Entry = 'console' | 'approve'
 
 const titles: Record<Entry, string> = { console: 'Waystation', approve: 'Approval · Waystation' }
@@ -59,9 +66,11 @@ export function embedConsole(files: readonly BuiltFile[]): void {
   built = null
 }
 
-export function consolePages(public_url: () => string): Page[] {
+export function consolePages(public_url: () => string, sign_up: SignUpOffer | null): Page[] {
   const shell = (entry: Entry) => async () =>
-    new Response(shellOf(entry, await load(), public_url()), { headers: shell_headers })
+    new Response(shellOf(entry, await load(), { public_url: public_url(), sign_up }), {
+      headers: shell_headers,
+    })
   return [
     { path: '/console', methods: ['GET'], answer: shell('console') },
     { path: '/console/*', methods: ['GET'], answer: shell('console') },
@@ -111,8 +120,13 @@ function packed(files: readonly BuiltFile[]): Built {
   }
 }
 
+interface Told {
+  public_url: string
+  sign_up: SignUpOffer | null
+}
+
 /** `base` is the path of PUBLIC_URL, for a service that does not stand at the root of its host. */
-function shellOf(entry: Entry, { nameOf }: Built, public_url: string): string {
+function shellOf(entry: Entry, { nameOf }: Built, { public_url, sign_up }: Told): string {
   const base = Bun.escapeHTML(new URL(public_url).pathname.replace(/\/$/, ''))
   const asset = (of: Entry | 'icon', extension: string) => `${base}/assets/${nameOf(of, extension)}`
   return `<!doctype html>
@@ -122,7 +136,7 @@ function shellOf(entry: Entry, { nameOf }: Built, public_url: string): string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="robots" content="noindex">
-<meta name="base" content="${base}">
+<meta name="base" content="${base}">${entry === 'console' && sign_up ? `\n${signUpMeta(sign_up)}` : ''}
 <title>${titles[entry]}</title>
 <link rel="icon" type="image/svg+xml" href="${asset('icon', 'svg')}">
 <link rel="stylesheet" href="${asset(entry, 'css')}">
@@ -134,6 +148,11 @@ function shellOf(entry: Entry, { nameOf }: Built, public_url: string): string {
 </body>
 </html>
 `
+}
+
+/** The facts that the sign-in page needs to offer a new tenant. */
+function signUpMeta(offer: SignUpOffer): string {
+  return `<meta name="sign-up" content="${Bun.escapeHTML(JSON.stringify(offer))}">`
 }
 
 const icon =

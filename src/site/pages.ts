@@ -1,8 +1,9 @@
 // Every page of the service: what is served beside the API.
 
 import type { Page } from '../http/pages.ts'
-import { consolePages } from './console.ts'
+import { consolePages, type SignUpOffer } from './console.ts'
 import { docsPages } from './docs.ts'
+import { entryPages } from './entry.ts'
 import { mcpPage } from './mcp.ts'
 
 /** The material of pages. */
@@ -13,8 +14,16 @@ export interface PageSources {
   public_url: () => string
   version: string
   cors_origins: readonly string[]
+  /** Null while sign-up is closed. */
+  sign_up: SignUpOffer | null
 }
 
 export function pagesOf(sources: PageSources): Page[] {
-  return [...docsPages(sources.public_url), mcpPage(sources), ...consolePages(sources.public_url)]
+  const { public_url, sign_up } = sources
+  return [
+    ...entryPages(public_url),
+    ...docsPages(public_url),
+    mcpPage(sources),
+    ...consolePages(public_url, sign_up),
+  ]
 }

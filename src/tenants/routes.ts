@@ -1,6 +1,6 @@
 // /v1/tenants
 
-import { Type } from 'typebox'
+import { type TSchema, Type } from 'typebox'
 import { isoOrNull } from '../base/clock.ts'
 import { invalid } from '../base/errors.ts'
 import type { CountedQuota } from '../contract/feature.ts'
@@ -25,6 +25,13 @@ export function tenantRoutes(quotas: readonly CountedQuota[]) {
   }
 }
 
+const NamedPlan = Type.String({
+  maxLength: 64,
+  examples: ['free', 'pro'],
+  description:
+    'One that the operator opens: free and pro unless configured, on loopback also unlimited. Any other is refused with the list of those that are open. The default is free unless configured.',
+})
+
 const createTenant = (fields: Fields) =>
   route({
     group: v1,
@@ -41,22 +48,14 @@ const createTenant = (fields: Fields) =>
       examples: ['waystation tenant create acme --email you@example.com --save admin'],
       options: {
         owner_email: ['--email <address>', "the owner's address"],
-        plan: ['--plan <plan>', 'default free'],
+        plan: ['--plan <plan>', 'one that the service opens, such as free, pro or unlimited; default free'],
       },
       key: 'admin_key',
     },
     auth: [],
     sign_up: true,
-    body: Type.Object({
-      name: Type.String({
-        minLength: 3,
-        maxLength: 40,
-        'x-trim': true,
-        description: 'Unique regardless of case; no control characters; counted after trimming.',
-      }),
-      owner_email: Type.String({ format: 'email', maxLength: 254 }),
-      plan: Type.Optional(Type.Enum(['free', 'pro'], { description: 'Default free.' })),
-    }),
+    body: signUpBody(NamedPlan),
+    configuredBody: ({ plans_open }) => signUpBody(Type.Enum([...plans_open])),
     replies: {
       201: {
         body: Shape('CreatedTenant', { ...fields, admin_key: AdminKey, signing_secret: SigningSecret }),
@@ -65,11 +64,25 @@ const createTenant = (fields: Fields) =>
     errors: ['TENANT_NAME_TAKEN', 'FORBIDDEN', 'RATE_LIMITED'],
     async create(tx, { dependencies }, { body }) {
       if (hasControls(body.name)) throw invalid({ path: '/name', message: 'must hold no control characters' })
-      const created = await tenants.create(tx, dependencies, { ...body, plan: body.plan ?? 'free' })
+      const plan = body.plan ?? dependencies.service.default_plan
+      const created = await tenants.create(tx, dependencies, { ...body, plan })
       const { admin_key, signing_secret } = created
       return { ...tenantOf(created), admin_key, signing_secret }
     },
   })
+
+function signUpBody<P extends TSchema>(Plan: P) {
+  return Type.Object({
+    name: Type.String({
+      minLength: 3,
+      maxLength: 40,
+      'x-trim': true,
+      description: 'Unique regardless of case; no control characters; counted after trimming.',
+    }),
+    owner_email: Type.String({ format: 'email', maxLength: 254 }),
+    plan: Type.Optional(Plan),
+  })
+}
 
 const getTenant = (fields: Fields) =>
   route({

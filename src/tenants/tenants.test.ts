@@ -8,8 +8,8 @@ import { secretsUnder } from '../secrets/service.ts'
 import { hasControls, moves, nameKey } from './tenant.ts'
 
 /** Those of the API contract as they are here, and others as their features declare them. */
-function quotaOf(limits: typeof free | typeof pro, used: Record<string, number> = {}) {
-  const plan = default_plans[limits === free ? 'free' : 'pro']!
+function quotaOf(limits: typeof free | typeof pro | typeof unlimited, used: Record<string, number> = {}) {
+  const plan = default_plans[limits === free ? 'free' : limits === pro ? 'pro' : 'unlimited']!
   const declared = Object.fromEntries(counted_quotas.map(({ name }) => [name, plan[name]!]))
   return Object.fromEntries(
     Object.entries({ ...declared, ...limits }).map(([name, limit]) => [
@@ -36,6 +36,10 @@ const pro = {
   inboxes: 50,
   api_calls_per_month: null,
   storage_bytes: 107_374_182_400,
+}
+const unlimited = {
+  ...{ agents: null, kv_keys: null, dlq_items: null, active_schedules: null, inboxes: null },
+  ...{ api_calls_per_month: null, storage_bytes: null },
 }
 
 function refusal({ status, body }: Answer) {
@@ -85,6 +89,7 @@ forEachService('Tenants', (service) => {
     [{ plan: null }, 'free', free],
     [{ plan: 'free' }, 'free', free],
     [{ plan: 'pro' }, 'pro', pro],
+    [{ plan: 'unlimited' }, 'unlimited', unlimited],
   ])('POST /tenants with %j makes a tenant on plan %s', async (body, plan, limits) => {
     const created = await create(body)
     expect([created.status, created.body.plan, created.body.quota]).toEqual([201, plan, quotaOf(limits)])
@@ -96,6 +101,13 @@ forEachService('Tenants', (service) => {
       expect(broken(await create({ plan }))).toEqual([400, 'VALIDATION_FAILED', '/plan'])
     },
   )
+
+  test('a plan that is not open is refused with those that are', async () => {
+    const { body } = await create({ plan: 'enterprise' })
+    expect(body.error.details.issues).toEqual([
+      { path: '/plan', message: 'must be equal to one of the allowed values (free, pro, unlimited)' },
+    ])
+  })
 
   test.each([
     ['three characters', 'abc', 'abc'],
@@ -529,6 +541,40 @@ function secretRow(service: TestService, tenant_id: string) {
 function opened(service: TestService, tenant_id: string, sealed: string): string {
   return secretsUnder(service.app.secret_key.value).open(`signing_secret ${tenant_id}`, sealed)
 }
+
+forEachService(
+  'Sign-up with DEFAULT_PLAN and PLANS_OPEN',
+  (service) => {
+    const create = (body: object) =>
+      service.ask('POST', '/v1/tenants', { body: { name: newName(), owner_email, ...body } })
+
+    test.each([
+      [{}, 'unlimited'],
+      [{ plan: null }, 'unlimited'],
+      [{ plan: 'unlimited' }, 'unlimited'],
+      [{ plan: 'builder' }, 'builder'],
+    ])('%j makes a tenant on plan %s', async (body, plan) => {
+      const created = await create(body)
+      expect([created.status, created.body.plan]).toEqual([201, plan])
+    })
+
+    test.each(['free', 'pro', 'enterprise'])('%s is refused with the plans that are open', async (plan) => {
+      const { status, body } = await create({ plan })
+      expect([status, body.error.details.issues]).toEqual([
+        400,
+        [{ path: '/plan', message: 'must be equal to one of the allowed values (unlimited, builder)' }],
+      ])
+    })
+
+    test('an unlimited tenant calls /api past 500 times', async () => {
+      const { admin_key } = (await create({})).body
+      const check = () => service.ask('GET', '/api/rate-limit/k', { key: admin_key })
+      const answers = await Promise.all(Array.from({ length: 520 }, check))
+      expect(answers.filter(({ status }) => status !== 200)).toEqual([])
+    })
+  },
+  { DEFAULT_PLAN: 'unlimited', PLANS_OPEN: 'builder' },
+)
 
 test('a tenant moves from active to pending_deletion and back', () => {
   expect(moves).toEqual({

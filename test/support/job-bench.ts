@@ -313,6 +313,8 @@ export class Bench {
       redrives,
       service: {
         signup_open: true,
+        default_plan: 'free',
+        plans_open: ['free'],
         readiness: async () => ({
           reason: null,
           version: '',
