@@ -109,7 +109,7 @@ describe('A rendered page', () => {
     const side = html.slice(html.indexOf('<nav aria-label="Documentation">'), html.indexOf('side-foot'))
     const listed = linksOf(side).map((link) => new URL(link, `${service.url}/docs/agents`).pathname)
     expect(listed.toSorted()).toEqual(
-      [...pages.filter((path) => path !== '/docs'), '/console', '/docs/reference'].toSorted(),
+      [...pages.filter((path) => path !== '/docs'), '/docs/reference'].toSorted(),
     )
     expect(side).toContain('href="../docs/agents" aria-current="page"')
     expect(side.match(/aria-current/g)).toHaveLength(1)
@@ -256,6 +256,13 @@ describe('Markdown', () => {
       '<ul class="cards">\n<li><a href="a.md">A</a><p>One.</p></li>\n<li><a href="b.md">B</a><p>Two <code>x</code>.</p></li>\n</ul>\n',
     )
     expect(htmlOf('- [A](a.md): One.\n- B\n')).not.toContain('cards')
+  })
+
+  test('of a sentence that begins with a status is a paragraph', () => {
+    expect(htmlOf('400. The `body` is not JSON.\n')).toBe(
+      '<p><strong>400.</strong> The <code>body</code> is not JSON.</p>\n',
+    )
+    expect(htmlOf('1. One\n2. Two\n')).toContain('<ol>')
   })
 
   test('of code is marked by classes alone, and the same text', () => {

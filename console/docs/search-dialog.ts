@@ -51,6 +51,12 @@ function searchDialog(): HTMLDialogElement {
     const leaves = target instanceof Element && target.closest('a')
     if (target === dialog || leaves) dialog.close()
   })
+  // Browsers otherwise empty the field first.
+  input.addEventListener('keydown', (event) => {
+    if (event.key !== 'Escape') return
+    event.preventDefault()
+    dialog.close()
+  })
   document.body.append(dialog)
   listen(input, list, status)
   return dialog

@@ -37,6 +37,8 @@ export async function loadSearch(): Promise<Search> {
       combineWith: 'AND',
       prefix: true,
       fuzzy: (word) => (word.length > 4 ? 0.2 : false),
+      // The beginning of a page before the sections of others.
+      boostDocument: (id) => (sections[id as number]![1] === '' ? 2 : 1),
       weights: { fuzzy: 0.2, prefix: 0.6 },
     },
   })
@@ -63,6 +65,8 @@ function excerptOf(content: string, words: readonly string[]): string {
   const places = words.map((word) => lower.indexOf(word)).filter((at) => at >= 0)
   const first = places.length > 0 ? Math.min(...places) : 0
   const begin = first < excerpt_characters / 2 ? 0 : content.indexOf(' ', first - excerpt_characters / 2) + 1
-  const part = content.slice(begin, begin + excerpt_characters)
-  return `${begin > 0 ? '… ' : ''}${part}${begin + excerpt_characters < content.length ? ' …' : ''}`
+  const rest = content.slice(begin)
+  const part =
+    rest.length > excerpt_characters ? rest.slice(0, rest.lastIndexOf(' ', excerpt_characters)) : rest
+  return `${begin > 0 ? '… ' : ''}${part}${part.length < rest.length ? ' …' : ''}`
 }

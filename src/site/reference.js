@@ -1,8 +1,14 @@
 // The API reference of /docs/reference, drawn from /openapi.json by Swagger UI. Keys stay in this page: nothing is stored.
 
 const scheme = matchMedia('(prefers-color-scheme: dark)')
-const follow = () => document.documentElement.classList.toggle('dark-mode', scheme.matches)
+/** The choice that was made in the console or on another page, or that of the device. */
+const is_dark = () => {
+  const chosen = localStorage.getItem('waystation.theme')
+  return chosen === 'dark' || (chosen !== 'light' && scheme.matches)
+}
+const follow = () => document.documentElement.classList.toggle('dark-mode', is_dark())
 scheme.addEventListener('change', follow)
+addEventListener('storage', follow)
 follow()
 
 const place = document.querySelector('#reference')

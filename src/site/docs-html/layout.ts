@@ -64,28 +64,25 @@ function sideHtml({ groups, root, version }: Frame, { file }: PageView): string 
   const current = (is: boolean) => (is ? ' aria-current="page"' : '')
   const item = (page: Section['pages'][number]) =>
     `<li><a href="${addressOf(page.file, root)}"${current(page.file === file)}>${Bun.escapeHTML(page.title)}</a></li>`
-  const lists = groups.map(
-    ({ title, pages }) =>
-      `<div><h2>${Bun.escapeHTML(title)}</h2>\n<ul>\n${pages.map(item).join('\n')}\n</ul></div>`,
-  )
+  const lists = groups.map(({ title, pages }) => {
+    const items = pages.map(item)
+    if (title === 'Reference') items.unshift(`<li><a href="${root}docs/reference">API reference</a></li>`)
+    return `<div><h2>${Bun.escapeHTML(title)}</h2>\n<ul>\n${items.join('\n')}\n</ul></div>`
+  })
   return `<header class="side">
 <div class="side-head">
 <a class="brand" href="${root}docs"${current(file === 'README.md')}>Waystation <span class="muted">Docs</span></a>
+<span class="version muted small">${version}</span>
 <button type="button" class="button menu-button" aria-expanded="false" aria-controls="side-body" hidden>Menu</button>
 </div>
 <button type="button" class="search-button" aria-haspopup="dialog" aria-keyshortcuts="/" hidden>Search<kbd aria-hidden="true">/</kbd></button>
 <div class="side-body" id="side-body">
 <nav aria-label="Documentation">
 ${lists.join('\n')}
-<div><h2>This service</h2>
-<ul>
-<li><a href="${root}docs/reference">API reference</a></li>
-<li><a href="${root}console">Console</a></li>
-</ul></div>
 </nav>
 <div class="side-foot">
 <div class="themes" role="group" aria-label="Theme" hidden></div>
-<p class="muted small">Version ${version}</p>
+<a class="small" href="${root}console">Console</a>
 </div>
 </div>
 </header>`

@@ -1,6 +1,6 @@
 // Markdown of docs/ as HTML: headings with anchors, links that hold in the rendered pages, code with marked syntax.
 
-import { Marked, type RendererObject, type Token, type Tokens } from 'marked'
+import { Marked, type Parser, type RendererObject, type Token, type Tokens } from 'marked'
 import diagrams from './diagrams.json' with { type: 'json' }
 import { highlighted } from './highlight.js'
 
@@ -74,6 +74,7 @@ function rendererOf({ linkTo, example }: Context, headings: Heading[]): Renderer
       return language === 'mermaid' ? diagram(text) : codeBlock(example(text, language), language)
     },
     list(token) {
+      if (token.ordered && Number(token.start) >= 100) return statusParagraph(token, this.parser)
       if (!isCatalog(token)) return false
       const cards = token.items.map(({ tokens: [block] }) => {
         const [link, colon, ...rest] = (block as Tokens.Text).tokens!
@@ -88,10 +89,18 @@ function rendererOf({ linkTo, example }: Context, headings: Heading[]): Renderer
         return `<${tag}${side}>${this.parser.parseInline(item.tokens)}</${tag}>`
       }
       const body = rows.map((row) => `<tr>${row.map(cell('td')).join('')}</tr>`).join('\n')
-      const head = header.map(cell('th')).join('')
-      return `<div class="scroller"><table>\n<thead><tr>${head}</tr></thead>\n<tbody>${body}</tbody>\n</table></div>\n`
+      // A column without a name has no heading.
+      const names = header.map((item, column) => cell(item.text === '' ? 'td' : 'th')(item, column))
+      const is_named = header.some(({ text }) => text !== '')
+      const head = is_named ? `<thead><tr>${names.join('')}</tr></thead>\n` : ''
+      return `<div class="scroller"><table>\n${head}<tbody>${body}</tbody>\n</table></div>\n`
     },
   }
+}
+
+/** `400. The body …` is a sentence after a status, not the four hundredth item of a list. */
+function statusParagraph({ start, items }: Tokens.List, parser: Parser): string {
+  return `<p><strong>${start}.</strong> ${parser.parse(items[0]!.tokens)}</p>\n`
 }
 
 /** A list of pages, each with a sentence: `- [Title](page.md): Sentence.` */

@@ -22,15 +22,24 @@ export interface Site {
 const run_here = new Set(['sh', 'ts', 'js', 'python', 'json'])
 
 export function renderedPage({ documents, files, public_url }: Site, file: string): string {
-  const { html, headings } = render(documents[file]!, {
+  const markdown = documents[file]!
+  const { html, headings } = render(file === 'README.md' ? pagesFirst(markdown) : markdown, {
     linkTo: (target) => renderedLink(target, file, (linked) => Object.hasOwn(documents, linked)),
     example: (code, language) => (run_here.has(language) ? localized(code, public_url) : code),
   })
   const [{ text: title } = { text: 'Waystation' }] = headings
   return pageHtml(frameOf(documents, files, addressOf(file)), {
     ...{ file, title, html, headings },
-    description: descriptionOf(documents[file]!),
+    description: descriptionOf(markdown),
   })
+}
+
+/** The index for people: what is there to read comes before the facts for programs. */
+function pagesFirst(markdown: string): string {
+  const [head, ...sections] = markdown.split(/^(?=## )/m)
+  const is_list = (section: string) => /^- \[[^\]]+\]\([^)]+\.md\): /m.test(section)
+  const facts = sections.filter((section) => !is_list(section)).map((section) => `\n${section.trim()}\n`)
+  return [head, ...sections.filter(is_list), ...facts].join('')
 }
 
 /** For an address that names no page. */
