@@ -21,7 +21,7 @@ const examples: Readonly<Record<string, () => Promise<unknown>>> = {
 
 /** Reads the file at a path of the service, or answers null. */
 export function fileBeside(path: string): (() => Promise<string | Uint8Array<ArrayBuffer>>) | null {
-  const [, folder, name] = /^\/(docs\/images|examples)\/([\w.-]+)$/.exec(path) ?? []
+  const [, folder, name] = /^\/(docs\/images|examples)\/([\w./-]+)$/.exec(path) ?? []
   if (folder === 'examples' && Object.hasOwn(examples, name!)) return () => textOf(examples[name!]!)
   if (folder === 'docs/images' && Object.hasOwn(images, name!)) return () => Bun.file(images[name!]!).bytes()
   return null

@@ -58,7 +58,7 @@ export function docsPages(public_url: () => string): Page[] {
     return new Response(page, { status: 404, headers })
   }
   return [
-    ...['/docs', '/docs/*', '/examples/:file', '/llms.txt', '/llms-full.txt'].map(
+    ...['/docs', '/docs/*', '/examples/*', '/llms.txt', '/llms-full.txt'].map(
       (path): Page => ({ path, methods: ['GET'], answer }),
     ),
     {
