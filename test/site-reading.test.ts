@@ -269,7 +269,9 @@ describe('A page', () => {
   test('is printed as its text alone', async () => {
     await chromium.visit(service.url, async (page) => {
       await page.goto('/docs/kv')
+      await page.getByRole('button', { name: 'Dark' }).click()
       await page.emulateMedia({ media: 'print', colorScheme: 'dark' })
+      expect(await page.evaluate('getComputedStyle(document.body).color')).toBe('rgb(26, 28, 34)')
       const shown = await page.evaluate(`['.side', '.contents', '.foot', '.article'].map((name) =>
         getComputedStyle(document.querySelector(name)).display !== 'none')`)
       expect(shown).toEqual([false, false, false, true])

@@ -17,7 +17,7 @@ export function addCopying(): void {
     anchor.addEventListener('click', async () => {
       if (!(await copyText(anchor.href))) return
       say('Copied the link.')
-      confirm(anchor)
+      confirm(anchor, '✓', '#')
     })
   }
 }
@@ -31,18 +31,16 @@ function addButton(block: HTMLElement, say: (text: string) => void): void {
   button.addEventListener('click', async () => {
     const copied = await copyText(block.querySelector('code')!.textContent.trimEnd())
     say(copied ? 'Copied.' : 'The browser does not let this page copy. Select the code by hand.')
-    button.textContent = copied ? 'Copied' : 'Select it by hand'
-    confirm(button)
-    setTimeout(() => {
-      button.textContent = 'Copy'
-    }, shown_ms)
+    confirm(button, copied ? 'Copied' : 'Select it by hand', 'Copy')
   })
   block.append(button)
 }
 
-function confirm(element: HTMLElement): void {
+function confirm(element: HTMLElement, done: string, before: string): void {
   element.dataset.copied = ''
+  element.textContent = done
   setTimeout(() => {
     delete element.dataset.copied
+    element.textContent = before
   }, shown_ms)
 }

@@ -67,7 +67,8 @@ function rendererOf({ linkTo, example }: Context, headings: Heading[]): Renderer
       return `<a href="${Bun.escapeHTML(linkTo(href))}"${attributes}>${this.parser.parseInline(tokens)}</a>`
     },
     image({ href, text }) {
-      return `<img src="${Bun.escapeHTML(linkTo(href))}" alt="${Bun.escapeHTML(text)}" loading="lazy">`
+      const image = `<img src="${Bun.escapeHTML(linkTo(href))}" alt="${Bun.escapeHTML(text)}" loading="lazy">`
+      return href.endsWith('.svg') ? `<span class="drawing scroller">${image}</span>` : image
     },
     code({ text, lang = '' }) {
       const language = lang.split(/\s/, 1)[0]!
