@@ -8,13 +8,15 @@ import { indexText } from '../scripts/docs-index.ts'
 import { forEachService } from './support/service.ts'
 
 const folder = join(import.meta.dir, '..', 'docs')
-const files = readdirSync(folder).filter((file) => file.endsWith('.md'))
+const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) =>
+  file.endsWith('.md'),
+)
 const textOf = (file: string) => readFileSync(join(folder, file), 'utf8')
 const index = textOf('README.md')
 
 describe('docs/README.md', () => {
   test('lists every page once, with its title and its first sentence', () => {
-    const listed = [...index.matchAll(/^- \[([^\]]+)\]\(([\w-]+\.md)\): (.*)$/gm)].map(
+    const listed = [...index.matchAll(/^- \[([^\]]+)\]\(([\w/-]+\.md)\): (.*)$/gm)].map(
       ([, title, file, sentence]) => [file!, title!, sentence!],
     )
     const pages = files.filter((file) => file !== 'README.md')
@@ -145,6 +147,8 @@ forEachService('The documentation as it is served', (service) => {
     expect(head).toMatch(/^# Waystation\n\n(> .+\n)+$/)
     expect(sections.map((section) => section.split('\n', 1)[0])).toEqual([
       '## In short',
+      '## Start here',
+      '## Recipes',
       '## Call the API',
       '## Features',
       '## Operate it',
@@ -174,7 +178,7 @@ forEachService('The documentation as it is served', (service) => {
   test('/llms-full.txt holds every page, in the order of the index', async () => {
     const text = await (await get('/llms-full.txt')).text()
     const sources = [...text.matchAll(/^Source: (\S+)$/gm)].map(([, url]) => url!)
-    const order = ['README.md', ...[...index.matchAll(/\]\(([\w-]+\.md)\): /g)].map(([, file]) => file!)]
+    const order = ['README.md', ...[...index.matchAll(/\]\(([\w/-]+\.md)\): /g)].map(([, file]) => file!)]
     expect(sources).toEqual(order.map((file) => `${service.url}/docs/${file}`))
     expect(order.toSorted()).toEqual(files.toSorted())
     for (const file of files) expect(text).toContain(`\n\n${textOf(file).split('\n', 1)[0]}\n\n`)

@@ -27,6 +27,8 @@ const markdown: Kind = { content_type: 'text/markdown; charset=utf-8' }
 const plain: Kind = { content_type: 'text/plain; charset=utf-8' }
 const script: Kind = { content_type: 'text/javascript; charset=utf-8' }
 const style: Kind = { content_type: 'text/css; charset=utf-8' }
+const png: Kind = { content_type: 'image/png' }
+const svg: Kind = { content_type: 'image/svg+xml' }
 
 const library = `swagger-ui-${swagger.version}`
 
@@ -42,6 +44,9 @@ export function docsPages(public_url: () => string): Page[] {
     '/docs/reference.css': [style, async () => (await assets()).own_style()],
     [`/docs/${library}.js`]: [{ ...script, immutable: true }, async () => (await assets()).library_script()],
     [`/docs/${library}.css`]: [{ ...style, immutable: true }, async () => (await assets()).library_style()],
+    '/docs/images/approve.png': [png, async () => (await assets()).approve()],
+    '/docs/images/concepts.svg': [svg, async () => (await assets()).concepts()],
+    '/docs/images/overview.png': [png, async () => (await assets()).overview()],
     '/llms.txt': [plain, async () => llmsText(await documents(), public_url())],
     '/llms-full.txt': [plain, async () => llmsFullText(await documents(), public_url())],
   }
@@ -62,6 +67,14 @@ export function docsPages(public_url: () => string): Page[] {
       path: '/docs/:file',
       methods: ['GET'],
       answer: (request) => answer(`/docs/${(request.params as { file: string }).file}`, request),
+    },
+    {
+      path: '/docs/:folder/:file',
+      methods: ['GET'],
+      answer: (request) => {
+        const { folder, file } = request.params as { folder: string; file: string }
+        return answer(`/docs/${folder}/${file}`, request)
+      },
     },
     {
       path: '/docs/',

@@ -23,3 +23,15 @@ declare module 'swagger-ui-dist/*' {
   // biome-ignore lint/style/noDefaultExport: this is how Bun hands over a file imported as a path
   export default path
 }
+
+declare module '*.png' {
+  const path: string
+  // biome-ignore lint/style/noDefaultExport: this is how Bun hands over a file imported as a path
+  export default path
+}
+
+declare module '*.svg' {
+  const path: string
+  // biome-ignore lint/style/noDefaultExport: this is how Bun hands over a file imported as a path
+  export default path
+}

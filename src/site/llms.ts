@@ -37,7 +37,7 @@ export function listed(documents: Documents): Section[] {
   return documents['README.md']!.split(/^## /m)
     .map((section) => ({
       title: section.split('\n', 1)[0]!,
-      pages: [...section.matchAll(/^- \[([^\]]+)\]\(([\w-]+\.md)\): /gm)].map(([, title, file]) => ({
+      pages: [...section.matchAll(/^- \[([^\]]+)\]\(([\w/-]+\.md)\): /gm)].map(([, title, file]) => ({
         title: title!,
         file: file!,
       })),
