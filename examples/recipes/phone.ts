@@ -1,4 +1,5 @@
-// Asks a person before it deploys. The person gets a link that decides this one question, and opens it on a phone.
+// Asks a person before it deploys. The person gets a link that decides this
+// one question, and opens it on a phone.
 
 import { Waystation } from 'waystation'
 

@@ -1,4 +1,5 @@
-// Three workers call one API, which allows five calls a second to all of them together.
+// Three workers call one API, which allows five calls a second to all of them
+// together.
 
 import { Waystation } from 'waystation'
 

@@ -1,4 +1,5 @@
-// Pays invoices at a bank that is sometimes away. What fails becomes a dead letter, and a worker finishes it later.
+// Pays invoices at a bank that is sometimes away. What fails becomes a dead
+// letter, and a worker finishes it later.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { GiveUp, Waystation } from 'waystation'

@@ -1,4 +1,5 @@
-// Ten workers count the rows of twenty files. Each file is counted once, whichever worker takes it.
+// Ten workers count the rows of twenty files. Each file is counted once,
+// whichever worker takes it.
 
 import { hasCode, Waystation } from 'waystation'
 

@@ -1,4 +1,5 @@
-// The agent of the tutorial: asks a person about a refund, waits for the answer, notes what it did, plans a reminder.
+// The agent of the tutorial: asks a person about a refund, waits for the answer,
+// notes what it did, and plans a reminder.
 
 import { Waystation } from 'waystation'
 
