@@ -6,6 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { blocksOf, Checkout, masked } from './support/checkout.ts'
 import { root } from './support/cli.ts'
+import { files, textOf } from './support/source.ts'
 
 const checkout = new Checkout()
 afterAll(() => checkout.clean())
@@ -72,6 +73,14 @@ describe('README.md', () => {
     const compiler = join(root, 'node_modules/.bin/tsc')
     expect(await checkout.run(`cd ../my-agent && ${compiler} ${strict} ${node} *.mts`)).toBe('')
   })
+})
+
+test('no page installs from the registry what is not there', () => {
+  const pages = files.filter((file) => /^(README|docs\/.+|sdk\/README)\.md$/.test(file))
+  expect(pages.length).toBeGreaterThan(30)
+  const installs =
+    /npm (?:i|install|add)(?: -\S+)* waystation\b|npx (?:-\S+ )*(?:waystation-service|waystation@)/
+  expect(pages.filter((file) => installs.test(textOf(file)))).toEqual([])
 })
 
 describe('docs/examples.md', () => {

@@ -142,10 +142,15 @@ export class Checkout {
   }
 }
 
-/** Nobody listens there just now. */
+/** Nobody listens there just now, and the system gives it to nobody who asks for any port. */
 function freePort(): number {
-  const listener = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
-  const { port } = listener
-  listener.stop(true)
-  return port
+  for (;;) {
+    const port = 20_000 + Math.floor(Math.random() * 10_000)
+    try {
+      Bun.listen({ hostname: '127.0.0.1', port, socket: { data() {} } }).stop(true)
+      return port
+    } catch {
+      // in use
+    }
+  }
 }
