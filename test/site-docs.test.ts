@@ -168,6 +168,8 @@ forEachService('The documentation as it is served', (service) => {
     expect(head).toMatch(/^# Waystation\n\n(> .+\n)+$/)
     expect(sections.map((section) => section.split('\n', 1)[0])).toEqual([
       '## In short',
+      '## Start here',
+      '## Recipes',
       '## Features',
       '## Clients',
       '## Operate it',

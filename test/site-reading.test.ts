@@ -91,7 +91,10 @@ describe('The search', () => {
       const first: string[] = []
       for (const [typed] of words) {
         await page.getByRole('combobox').fill(typed)
-        await page.locator('mark').first().waitFor()
+        await page
+          .locator('mark', { hasText: new RegExp(typed.slice(0, 4), 'i') })
+          .first()
+          .waitFor()
         first.push(String(await page.getByRole('option').first().getAttribute('href')))
       }
       return first
@@ -102,6 +105,21 @@ describe('The search', () => {
         expect.stringMatching(address),
       ])
     }
+  })
+
+  test('takes any character', async () => {
+    await chromium.visit(service.url, async (page) => {
+      await page.goto('/docs')
+      await page.keyboard.press('/')
+      const status = page.locator('.search-status')
+      for (const typed of ['<key>', 'x=1', '?wait', '(403)', 'a|b', '\\', '.* url', '"$BASE"/v1', '1+']) {
+        await page.getByRole('combobox').fill(typed)
+        await page.evaluate(
+          'new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))',
+        )
+        expect([typed, await status.textContent()]).toEqual([typed, expect.not.stringContaining('cannot')])
+      }
+    })
   })
 
   test('says that nothing was found, closes at Escape, and does not take / from a field', async () => {

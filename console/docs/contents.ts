@@ -42,12 +42,16 @@ function keepInView(contents: HTMLElement, link: HTMLElement): void {
 
 /** Boxes that scroll sideways take the focus, so that they can be scrolled with the keyboard. */
 function focusScrollers(): void {
-  const check = () => {
-    for (const scroller of document.querySelectorAll<HTMLElement>('.scroller')) {
+  const sized = new ResizeObserver((entries) => {
+    for (const { target } of entries) {
+      const scroller = target.closest<HTMLElement>('.scroller')!
       if (scroller.scrollWidth > scroller.clientWidth) scroller.tabIndex = 0
       else scroller.removeAttribute('tabindex')
     }
+  })
+  for (const scroller of document.querySelectorAll('.scroller')) {
+    sized.observe(scroller)
+    // An image has its size when it has come.
+    if (scroller.firstElementChild) sized.observe(scroller.firstElementChild)
   }
-  check()
-  addEventListener('resize', check)
 }

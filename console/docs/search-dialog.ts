@@ -127,7 +127,7 @@ function optionOf({ href, page, group, heading, excerpt, words }: Found, at: num
 
 /** The text with its words marked. */
 function marked(text: string, words: readonly string[]): (string | HTMLElement)[] {
-  const escaped = words.map((word) => word.replace(/[^\p{L}\p{N}]/gu, '\\$&'))
+  const escaped = words.map((word) => word.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'))
   if (escaped.length === 0) return [text]
   return text.split(new RegExp(`(${escaped.join('|')})`, 'giu')).map((part, at) => {
     if (at % 2 === 0) return part

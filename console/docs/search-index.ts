@@ -1,6 +1,6 @@
 // The search over all sections, in the browser. Its index comes with the first search.
 
-import MiniSearch from 'minisearch'
+import MiniSearch, { type SearchResult } from 'minisearch'
 import { root } from './root.ts'
 
 /** /docs/search.json */
@@ -46,8 +46,7 @@ export async function loadSearch(): Promise<Search> {
     sections.map(([page, , heading, content], id) => ({ id, heading, content, title: pages[page]![1] })),
   )
   return (words) =>
-    search
-      .search(words)
+    headedFirst(search.search(words), words, (id) => sections[id]![2])
       .slice(0, found_max)
       .map(({ id, terms }) => {
         const [page, anchor, heading, content] = sections[id]!
@@ -57,6 +56,16 @@ export async function loadSearch(): Promise<Search> {
           ...{ page: title, group, heading, words: terms, excerpt: excerptOf(content, terms) },
         }
       })
+}
+
+/** Sections whose heading begins with the words as they were typed come before all others. */
+function headedFirst(
+  results: readonly SearchResult[],
+  words: string,
+  headingOf: (id: number) => string,
+): SearchResult[] {
+  const begins = ({ id }: SearchResult) => headingOf(id).toLowerCase().startsWith(words.toLowerCase())
+  return [...results.filter(begins), ...results.filter((result) => !begins(result))]
 }
 
 /** The part of the text around the first word that matched. */
