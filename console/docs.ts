@@ -2,6 +2,7 @@
 // narrow screens, copying, and the place in the table of contents. It runs before the page is drawn.
 
 import './ui/style.css'
+import './ui/frame.css'
 import './docs/frame.css'
 import './docs/contents.css'
 import './docs/article.css'

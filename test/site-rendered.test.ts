@@ -1,13 +1,12 @@
 // The rendered pages of the documentation, as they are served: every link and anchor, weights, forms, policies.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { describe, expect, test } from 'bun:test'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { diagramsText } from '../scripts/diagrams.ts'
 import { highlighted } from '../src/site/docs-html/highlight.js'
 import { render, sectionsOf } from '../src/site/docs-html/markdown.ts'
-import { databaseFolder } from './support/folders.ts'
-import { TestService } from './support/service.ts'
+import { useService } from './support/console.ts'
 
 const first_view_bytes_max = 150 * 1024
 const search_bytes_max = 150 * 1024
@@ -23,15 +22,7 @@ const addressOf = (file: string) => (file === 'README.md' ? '/docs' : `/docs/${f
 const pages = files.map(addressOf)
 
 /** A path of its own in PUBLIC_URL, so that no link may begin at the root of the host. */
-const service = new TestService({ PUBLIC_URL: 'https://way.example/below' })
-const folder = databaseFolder()
-beforeAll(async () => {
-  await service.start(`sqlite:${join(folder, 'test.db')}`)
-})
-afterAll(async () => {
-  await service.stop()
-  rmSync(folder, { recursive: true, force: true })
-})
+const service = useService({ PUBLIC_URL: 'https://way.example/below' })
 const get = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
   fetch(`${service.url}${path}`, { method, headers, redirect: 'manual' })
 
