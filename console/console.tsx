@@ -2,6 +2,7 @@
 
 import { render } from 'preact'
 import './ui/style.css'
+import './ui/frame.css'
 import './ui/console.css'
 import { admin_key, sign_ins, startSession } from './api/session.ts'
 import { keepPosition } from './api/step.ts'

@@ -11,7 +11,8 @@ import { pages } from './pages.ts'
 import { address, match, to } from './router.ts'
 import { shown } from './text/words.ts'
 import { Badge, Button, toggle } from './ui/basics.tsx'
-import { choose, theme, themes } from './ui/theme.ts'
+import { choose, theme } from './ui/theme.ts'
+import { theme_titles, themes } from './ui/theme-choice.ts'
 import { announce } from './ui/toast.tsx'
 
 export function Shell({ children }: { children: ComponentChildren }) {
@@ -90,8 +91,6 @@ function Navigation({ loaded }: { loaded: Loaded<Tenant> }) {
     </nav>
   )
 }
-
-const theme_titles = { system: 'Auto', light: 'Light', dark: 'Dark' }
 
 function ThemeSwitch() {
   return (

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { docs_pages } from '../src/features.ts'
 
 const docs = join(import.meta.dir, '..', 'docs')
-const line_form = /^- \[[^\]]+\]\(([\w-]+\.md)\): .*$/gm
+const line_form = /^- \[[^\]]+\]\(([\w/-]+\.md)\): .*$/gm
 const of_features = /^## Features\n\n(?:- .*\n)*/m
 
 /** The text of docs/README.md. */

@@ -58,7 +58,12 @@ test('the binary serves from an empty folder, is its own client, and drains at S
 
   // What lies beside the sources in a checkout is inside: pages, the reference, the console, the MCP server.
   const pages: [path: string, has: RegExp][] = [
-    ['/docs', /<script src="[^"]+"/],
+    ['/docs/reference', /<script src="[^"]+"/],
+    ['/docs', /<h1 id="waystation">Waystation</],
+    ['/docs/kv', /<h1 id="key-value-store">/],
+    ['/docs/search.json', /"Key-value store"/],
+    ['/docs/images/overview.png', /^\S*PNG/],
+    ['/examples/agent.ts', /^\/\/ /],
     ['/docs/kv.md', /^# Key-value store\n/],
     ['/llms.txt', /^# Waystation\n/],
     ['/console', /<script [^>]*src="[^"]*assets\/[^"]+"/],

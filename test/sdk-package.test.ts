@@ -120,6 +120,13 @@ export async function right(request: Request): Promise<void> {
   const rows: number = entry.value.rows
   await client.kv.put('state', 'run', new RawJson('1e400'), { cas_version: entry.version, ttl_seconds: undefined })
   await client.kv.update<number>('state', 'n', (n) => (n ?? 0) + rows)
+  const updated = await client.kv.update('state', 'n', (n = 0) => n + rows)
+  const before: number | undefined = updated && 'value' in updated ? updated.value : undefined
+  void before
+  await client.kv.update('state', 'all', async ({ sum } = { sum: 0 }) => (sum > 9 ? undefined : { sum: sum + rows }))
+  await client.kv.update<string[]>('state', 'names', (names = [], entry) => [...names, String(entry?.version)])
+  await client.kv.update('state', 'any', (value) => (typeof value === 'number' ? value + 1 : 1), { tries: 3 })
+  await client.kv.update('state', 'any', () => 1)
   const entries: AuditEntry[] = []
   for await (const found of client.audit.list({ workflow_id: 'w', limit: 10, signal })) entries.push(found)
   const { next_cursor } = await client.audit.list().page()
@@ -174,6 +181,10 @@ export async function right(request: Request): Promise<void> {
     "client.rateLimit.check('k', { limit: 1 })",
     "client.rateLimit.check('k', { limit: 1, window_seconds: 60 })",
     "client.rateLimit.check('k', { limit: 1, windowSeconds: 1 }).then((r) => r.retryAfter.toFixed())",
+    "client.kv.update('state', 'n', (n = 0) => n.toUpperCase())",
+    "client.kv.update('state', 'n', (n = 0) => `${n}`)",
+    "client.kv.update<number>('state', 'n', (n) => `${n}`)",
+    "client.kv.update('state', 'n', (n = 0) => n + 1, { ttl: 5 })",
     "client.kv.get<string>('state', 'k').then(({ value }) => value.toFixed())",
     "client.kv.get('state', 'k').then(({ value }) => value.rows)",
     'client.dlq.claimOldest().then((item) => item.id)',
@@ -288,7 +299,7 @@ console.log(JSON.stringify({ value, version: updated.version, actions, work, cod
     'the five lines of %s run as printed',
     async (page) => {
       const { api_key } = await service.signUp()
-      const [, lines] = /```js\n(import [\s\S]*?)```/.exec(readFileSync(join(root, page), 'utf8'))!
+      const [, lines] = /```ts\n(import [\s\S]*?)```/.exec(readFileSync(join(root, page), 'utf8'))!
       expect(lines!.trim().split('\n')).toHaveLength(5)
       expect(lines).toContain("'http://127.0.0.1:8420'")
       writeFileSync(join(project, 'first.mjs'), lines!.replace('http://127.0.0.1:8420', service.url))

@@ -8,13 +8,15 @@ import { indexText } from '../scripts/docs-index.ts'
 import { forEachService } from './support/service.ts'
 
 const folder = join(import.meta.dir, '..', 'docs')
-const files = readdirSync(folder).filter((file) => file.endsWith('.md'))
+const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) =>
+  file.endsWith('.md'),
+)
 const textOf = (file: string) => readFileSync(join(folder, file), 'utf8')
 const index = textOf('README.md')
 
 describe('docs/README.md', () => {
   test('lists every page once, with its title and its first sentence', () => {
-    const listed = [...index.matchAll(/^- \[([^\]]+)\]\(([\w-]+\.md)\): (.*)$/gm)].map(
+    const listed = [...index.matchAll(/^- \[([^\]]+)\]\(([\w/-]+\.md)\): (.*)$/gm)].map(
       ([, title, file, sentence]) => [file!, title!, sentence!],
     )
     const pages = files.filter((file) => file !== 'README.md')
@@ -49,7 +51,15 @@ forEachService('The documentation as it is served', (service) => {
     expect(answer.headers.get('cache-control')).toBe('no-cache')
   })
 
-  const absent = ['/docs/none.md', '/docs/kv', '/docs/__proto__', '/docs/..%2Fopenapi.json', '/docs/a/b.md']
+  const absent = [
+    '/docs/none.md',
+    '/docs/none',
+    '/docs/README',
+    '/docs/kv/',
+    '/docs/__proto__',
+    '/docs/..%2Fopenapi.json',
+    '/docs/a/b.md',
+  ]
   test.each(absent)('%s is ROUTE_NOT_FOUND, in the envelope of the API', async (path) => {
     const answer = await service.ask('GET', path, { headers: { 'x-request-id': 'request-0001' } })
     expect([answer.status, answer.body]).toEqual([
@@ -60,31 +70,39 @@ forEachService('The documentation as it is served', (service) => {
     ])
   })
 
-  const kinds: [path: string, content_type: string][] = [
-    ['/docs', 'text/html; charset=utf-8'],
+  const kinds: [path: string, content_type: string, vary?: string][] = [
+    ['/docs', 'text/html; charset=utf-8', 'Accept, Accept-Encoding'],
+    ['/docs/kv', 'text/html; charset=utf-8', 'Accept, Accept-Encoding'],
+    ['/docs/reference', 'text/html; charset=utf-8'],
+    ['/docs/search.json', 'application/json; charset=utf-8'],
+    ['/docs/images/approve.png', 'image/png'],
+    ['/examples/agent.ts', 'text/plain; charset=utf-8'],
     ['/docs/kv.md', 'text/markdown; charset=utf-8'],
     ['/docs/reference.js', 'text/javascript; charset=utf-8'],
     ['/docs/reference.css', 'text/css; charset=utf-8'],
     ['/llms.txt', 'text/plain; charset=utf-8'],
     ['/llms-full.txt', 'text/plain; charset=utf-8'],
   ]
-  test.each(kinds)('%s is %s, revalidated by its ETag, in either form', async (path, content_type) => {
-    const plain = await get(path, { 'accept-encoding': 'identity' })
-    expect(plain.headers.get('content-type')).toBe(content_type)
-    expect(plain.headers.get('cache-control')).toBe('no-cache')
-    expect(plain.headers.get('vary')).toBe('Accept-Encoding')
-    expect(plain.headers.get('content-encoding')).toBeNull()
-    const etag = plain.headers.get('etag')!
-    expect(etag).toMatch(/^"[0-9a-z]+"$/)
+  test.each(kinds)(
+    '%s is %s, revalidated by its ETag, in either form',
+    async (path, content_type, vary = 'Accept-Encoding') => {
+      const plain = await get(path, { 'accept-encoding': 'identity' })
+      expect(plain.headers.get('content-type')).toBe(content_type)
+      expect(plain.headers.get('cache-control')).toBe('no-cache')
+      expect(plain.headers.get('vary')).toBe(vary)
+      expect(plain.headers.get('content-encoding')).toBeNull()
+      const etag = plain.headers.get('etag')!
+      expect(etag).toMatch(/^"[0-9a-z]+"$/)
 
-    const known = await get(path, { 'accept-encoding': 'identity', 'if-none-match': `"other", W/${etag}` })
-    expect([known.status, await known.text(), known.headers.get('etag')]).toEqual([304, '', etag])
-    const changed = await get(path, { 'accept-encoding': 'identity', 'if-none-match': '"other"' })
-    expect([changed.status, await changed.text()]).toEqual([200, await plain.text()])
-    const gzipped = await get(path, { 'accept-encoding': 'gzip', 'if-none-match': etag })
-    expect([gzipped.status, gzipped.headers.get('content-encoding')]).toEqual([200, 'gzip'])
-    expect(gzipped.headers.get('etag')).toBe(etag.replace(/"$/, '-gzip"'))
-  })
+      const known = await get(path, { 'accept-encoding': 'identity', 'if-none-match': `"other", W/${etag}` })
+      expect([known.status, await known.text(), known.headers.get('etag')]).toEqual([304, '', etag])
+      const changed = await get(path, { 'accept-encoding': 'identity', 'if-none-match': '"other"' })
+      expect([changed.status, await changed.text()]).toEqual([200, await plain.text()])
+      const gzipped = await get(path, { 'accept-encoding': 'gzip', 'if-none-match': etag })
+      expect([gzipped.status, gzipped.headers.get('content-encoding')]).toEqual([200, 'gzip'])
+      expect(gzipped.headers.get('etag')).toBe(etag.replace(/"$/, '-gzip"'))
+    },
+  )
 
   test('HEAD has the headers of GET and no body', async () => {
     const [head, whole] = [await get('/docs/kv.md', {}, 'HEAD'), await get('/docs/kv.md')]
@@ -114,7 +132,12 @@ forEachService('The documentation as it is served', (service) => {
   })
 
   test('every link of a page, of /llms.txt and of /llms-full.txt leads somewhere, anchors included', async () => {
-    const sources = [...files.map((file) => `/docs/${file}`), '/docs', '/llms.txt', '/llms-full.txt']
+    const sources = [
+      ...files.map((file) => `/docs/${file}`),
+      '/docs/reference',
+      '/llms.txt',
+      '/llms-full.txt',
+    ]
     const links = new Map<string, string>()
     for (const path of sources) {
       for (const target of linksIn(await (await get(path)).text())) {
@@ -145,9 +168,12 @@ forEachService('The documentation as it is served', (service) => {
     expect(head).toMatch(/^# Waystation\n\n(> .+\n)+$/)
     expect(sections.map((section) => section.split('\n', 1)[0])).toEqual([
       '## In short',
-      '## Call the API',
+      '## Start here',
+      '## Recipes',
       '## Features',
+      '## Clients',
       '## Operate it',
+      '## Reference',
       '## Optional',
     ])
     const link = new RegExp(`^- \\[[^\\]]+\\]\\(${service.url}/[^)]+\\)(: .+)?$`)
@@ -164,6 +190,7 @@ forEachService('The documentation as it is served', (service) => {
     '`/mcp`',
     'the package `waystation`',
     '`/docs`',
+    '`/docs/reference`',
   ]
   test.each(facts)('/llms.txt says in short: %s', async (fact) => {
     const text = await (await get('/llms.txt')).text()
@@ -174,7 +201,7 @@ forEachService('The documentation as it is served', (service) => {
   test('/llms-full.txt holds every page, in the order of the index', async () => {
     const text = await (await get('/llms-full.txt')).text()
     const sources = [...text.matchAll(/^Source: (\S+)$/gm)].map(([, url]) => url!)
-    const order = ['README.md', ...[...index.matchAll(/\]\(([\w-]+\.md)\): /g)].map(([, file]) => file!)]
+    const order = ['README.md', ...[...index.matchAll(/\]\(([\w/-]+\.md)\): /g)].map(([, file]) => file!)]
     expect(sources).toEqual(order.map((file) => `${service.url}/docs/${file}`))
     expect(order.toSorted()).toEqual(files.toSorted())
     for (const file of files) expect(text).toContain(`\n\n${textOf(file).split('\n', 1)[0]}\n\n`)
@@ -193,14 +220,14 @@ forEachService('The documentation as it is served', (service) => {
   })
 
   test('The parts of the library are kept for good, under a name with its version', async () => {
-    const page = await (await get('/docs')).text()
-    const parts = [...page.matchAll(/(?:src|href)="(docs\/swagger-ui-[^"]+)"/g)].map(([, path]) => path!)
+    const page = await (await get('/docs/reference')).text()
+    const parts = [...page.matchAll(/(?:src|href)="(swagger-ui-[^"]+)"/g)].map(([, path]) => path!)
     const { version } = await Bun.file(
       join(import.meta.dir, '..', 'node_modules/swagger-ui-dist/package.json'),
     ).json()
-    expect(parts).toEqual([`docs/swagger-ui-${version}.css`, `docs/swagger-ui-${version}.js`])
+    expect(parts).toEqual([`swagger-ui-${version}.css`, `swagger-ui-${version}.js`])
     for (const path of parts) {
-      const answer = await get(`/${path}`)
+      const answer = await get(`/docs/${path}`)
       expect([answer.status, answer.headers.get('cache-control')]).toEqual([
         200,
         'public, max-age=31536000, immutable',

@@ -29,7 +29,7 @@ describe('The API reference', () => {
 
   test('has the summary of every operation', async () => {
     const { shown, answered } = await chromium.visit(service.url, async (page) => {
-      const document = await page.goto('/docs')
+      const document = await page.goto('/docs/reference')
       const summaries = page.locator('.opblock-summary-description')
       await summaries.nth(routes.length - 1).waitFor()
       return { shown: await summaries.allTextContents(), answered: document!.headers() }
@@ -44,7 +44,7 @@ describe('The API reference', () => {
     const put = { key: api_key, body: { value: 'from the store' } }
     expect((await service.ask('PUT', '/v1/kv/state/seen', put)).status).toBe(200)
     const { answer, kept } = await chromium.visit(service.url, async (page) => {
-      await page.goto('/docs')
+      await page.goto('/docs/reference')
       await page.locator('.auth-wrapper .authorize').click()
       const bearer = page.locator('.auth-container', { hasText: 'Any kind of key' })
       await bearer.locator('input').fill(api_key)
@@ -82,7 +82,7 @@ describe('The API reference', () => {
       const seen = await chromium.visit(
         service.url,
         async (page) => {
-          await page.goto('/docs')
+          await page.goto('/docs/reference')
           const operation = page.locator('.opblock', { hasText: 'Check that the process answers' })
           await operation.locator('.opblock-summary-control').click()
           await operation.locator('.responses-table').first().waitFor()
@@ -98,12 +98,12 @@ describe('The API reference', () => {
 
   test('lists the pages, each of which opens', async () => {
     const pages = await chromium.visit(service.url, async (page) => {
-      await page.goto('/docs')
+      await page.goto('/docs/reference')
       return page
         .locator('.pages a')
         .evaluateAll((links) => links.map((link) => (link as unknown as { href: string }).href))
     })
-    expect(pages).toContain(`${service.url}/docs/kv.md`)
+    expect(pages).toContain(`${service.url}/docs/errors`)
     expect(pages).toContain(`${service.url}/llms.txt`)
     for (const page of pages) expect([page, (await fetch(page)).status]).toEqual([page, 200])
   })

@@ -185,6 +185,7 @@ describe('a feature is named', () => {
       'src/jobs/store.ts tenants': 'the jobs of tenants that wait for deletion are left out',
       'src/main.ts /v1/tenants': 'the banner shows a first call',
       'src/quotas/feature.ts tenants': 'counters point to their tenant',
+      'src/site/reference-page.ts /openapi.json': 'the reference links to what it shows',
     }
     const names = new Set(
       features.filter(({ name }) => nouns.includes(name)).flatMap((feature) => namesOf(feature)),
@@ -307,6 +308,7 @@ describe('effects have their places', () => {
         'src/db/sqlite.ts': 'the folder of the database, and what kind of disk it lies on',
         'src/secrets/service.ts': 'generated secrets in DATA_DIR',
         'src/site/assets.ts': 'the API reference, also out of a compiled executable',
+        'src/site/beside.ts': 'images of the documentation, likewise',
       },
     ],
     [

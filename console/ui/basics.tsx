@@ -6,6 +6,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { linkable } from '../text/links.ts'
 import { duration, exact, now, relative } from '../text/time.ts'
 import { shown } from '../text/words.ts'
+import { copyText } from './clipboard.ts'
 import { announce } from './toast.tsx'
 
 /** A handler that sets a signal. */
@@ -155,29 +156,6 @@ export function Copy({ text, what }: { text: string; what: string }) {
     }, 2_000)
   }
   return <Button text={done.value ? 'Copied' : 'Copy'} kind="quiet" onClick={copy} label={`Copy ${what}`} />
-}
-
-async function copyText(text: string): Promise<boolean> {
-  try {
-    await navigator.clipboard.writeText(text)
-    return true
-  } catch {
-    return copyBySelection(text)
-  }
-}
-
-/** For pages without a clipboard: those that came by http from another host than this one. */
-function copyBySelection(text: string): boolean {
-  const area = document.createElement('textarea')
-  const focused = document.activeElement
-  area.value = text
-  area.className = 'offscreen'
-  ;(document.querySelector('dialog[open]') ?? document.body).append(area)
-  area.select()
-  const copied = document.execCommand('copy')
-  area.remove()
-  if (focused instanceof HTMLElement) focused.focus()
-  return copied
 }
 
 /** An id with a button that copies it. */

@@ -24,6 +24,9 @@ export interface UpdateOptions extends CallOptions {
   tries?: number | undefined
 }
 
+/** Makes the next value of the one that is stored. */
+type Next<T, R> = (value: T | undefined, entry: Entry<T> | null) => R | Promise<R>
+
 /** The wait after the first conflict of an update is at most this, and at most twice as long after each further one. */
 const contention_ms_first = 100
 const contention_ms_max = 3_000
@@ -87,11 +90,26 @@ export class Kv extends generated.Kv {
    * Puts what `next` makes of the value, unless another writer was faster: then `next` is called again with the
    * new value. It gets undefined for a key that is absent. When it returns undefined, nothing is written, and the result
    * is the entry as it was, null when there is none. Throws VERSION_MISMATCH after `tries`.
+   *
+   * The type of the value follows from the default of the parameter, as in `(runs = 0) => runs + 1`, or is given, as in
+   * `update<string[]>(…, (names = []) => …)`.
    */
-  async update<T = unknown>(
+  update<T, R extends T | undefined>(
     namespace: string,
     key: string,
-    next: (value: T | undefined, entry: Entry<T> | null) => T | undefined | Promise<T | undefined>,
+    next: Next<T, R> | (() => R | Promise<R>),
+    options?: UpdateOptions,
+  ): Promise<PutResult | Entry<T> | null>
+  update<T = unknown>(
+    namespace: string,
+    key: string,
+    next: Next<T, T | undefined>,
+    options?: UpdateOptions,
+  ): Promise<PutResult | Entry<T> | null>
+  async update<T>(
+    namespace: string,
+    key: string,
+    next: Next<T, T | undefined>,
     { ttl_seconds, tries = 10, ...options }: UpdateOptions = {},
   ): Promise<PutResult | Entry<T> | null> {
     const { sleep, random } = this.transport.platform

@@ -1,4 +1,4 @@
-// The files of the console and of the approval page, bundled from console/.
+// The files of the console, of the approval page and of the rendered documentation, bundled from console/.
 
 import { fileURLToPath } from 'node:url'
 
@@ -12,7 +12,7 @@ const folder = fileURLToPath(new URL('../../console/', import.meta.url))
 
 export async function buildConsole(): Promise<BuiltFile[]> {
   const { outputs } = await Bun.build({
-    entrypoints: ['console.tsx', 'approve.tsx'].map((name) => `${folder}${name}`),
+    entrypoints: ['console.tsx', 'approve.tsx', 'docs.ts'].map((name) => `${folder}${name}`),
     root: folder,
     target: 'browser',
     format: 'iife',

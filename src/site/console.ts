@@ -1,5 +1,5 @@
-// The console at /console and the approval page at /approve/…: their shells and files. They read what they show from
-// the API, in the browser, with the key of the person who looks.
+// The console at /console and the approval page at /approve/…: their shells and files, and the files of the rendered
+// documentation. The two read what they show from the API, in the browser, with the key of the person who looks.
 
 import type { BunRequest } from 'bun'
 import type { Plans } from '../contract/dependencies.ts'
@@ -9,7 +9,7 @@ import { type BuiltFile, buildConsole } from './console-build.ts'
 import { takesGzip } from './served.ts'
 
 /** Everything is from here, and nothing is made of text: no inline code, no markup, no form that is sent anywhere. */
-const policy = [
+export const console_policy = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
@@ -24,7 +24,7 @@ const policy = [
 
 const shell_headers = {
   'content-type': 'text/html; charset=utf-8',
-  'content-security-policy': policy,
+  'content-security-policy': console_policy,
   'cross-origin-opener-policy': 'same-origin',
   'permissions-policy': 'camera=(), geolocation=(), microphone=(), payment=(), usb=()',
 }
@@ -41,9 +41,11 @@ export interface SignUpOffer {
   plans: Plans
 }
 
-type Entry = 'console' | 'approve'
+/** A page that the console's frame is not around brings its own shell. */
+type Entry = 'console' | 'approve' | 'docs'
+type Shell = Exclude<Entry, 'docs'>
 
-const titles: Record<Entry, string> = { console: 'Waystation', approve: 'Approval · Waystation' }
+const titles: Record<Shell, string> = { console: 'Waystation', approve: 'Approval · Waystation' }
 
 interface Asset {
   type: string
@@ -67,7 +69,7 @@ export function embedConsole(files: readonly BuiltFile[]): void {
 }
 
 export function consolePages(public_url: () => string, sign_up: SignUpOffer | null): Page[] {
-  const shell = (entry: Entry) => async () =>
+  const shell = (entry: Shell) => async () =>
     new Response(shellOf(entry, await load(), { public_url: public_url(), sign_up }), {
       headers: shell_headers,
     })
@@ -77,6 +79,12 @@ export function consolePages(public_url: () => string, sign_up: SignUpOffer | nu
     { path: '/approve/:checkpoint_id', methods: ['GET'], answer: shell('approve') },
     { path: '/assets/:file', methods: ['GET'], answer: answerAsset },
   ]
+}
+
+/** The names of the documentation's files under /assets/. */
+export async function docsFiles(): Promise<{ style: string; script: string; icon: string }> {
+  const { nameOf } = await load()
+  return { style: nameOf('docs', 'css'), script: nameOf('docs', 'js'), icon: nameOf('icon', 'svg') }
 }
 
 async function answerAsset(request: BunRequest, { api }: Visit): Promise<Outgoing> {
@@ -126,9 +134,9 @@ interface Told {
 }
 
 /** `base` is the path of PUBLIC_URL, for a service that does not stand at the root of its host. */
-function shellOf(entry: Entry, { nameOf }: Built, { public_url, sign_up }: Told): string {
+function shellOf(entry: Shell, { nameOf }: Built, { public_url, sign_up }: Told): string {
   const base = Bun.escapeHTML(new URL(public_url).pathname.replace(/\/$/, ''))
-  const asset = (of: Entry | 'icon', extension: string) => `${base}/assets/${nameOf(of, extension)}`
+  const asset = (of: Shell | 'icon', extension: string) => `${base}/assets/${nameOf(of, extension)}`
   return `<!doctype html>
 <html lang="en">
 <head>

@@ -23,3 +23,21 @@ declare module 'swagger-ui-dist/*' {
   // biome-ignore lint/style/noDefaultExport: this is how Bun hands over a file imported as a path
   export default path
 }
+
+declare module '*.png' {
+  const path: string
+  // biome-ignore lint/style/noDefaultExport: this is how Bun hands over a file imported as a path
+  export default path
+}
+
+declare module '*.svg' {
+  const path: string
+  // biome-ignore lint/style/noDefaultExport: this is how Bun hands over a file imported as a path
+  export default path
+}
+
+declare module '*.sh' {
+  const text: string
+  // biome-ignore lint/style/noDefaultExport: this is how Bun hands over a file imported as text
+  export default text
+}

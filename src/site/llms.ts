@@ -37,7 +37,7 @@ export function listed(documents: Documents): Section[] {
   return documents['README.md']!.split(/^## /m)
     .map((section) => ({
       title: section.split('\n', 1)[0]!,
-      pages: [...section.matchAll(/^- \[([^\]]+)\]\(([\w-]+\.md)\): /gm)].map(([, title, file]) => ({
+      pages: [...section.matchAll(/^- \[([^\]]+)\]\(([\w/-]+\.md)\): /gm)].map(([, title, file]) => ({
         title: title!,
         file: file!,
       })),
@@ -47,8 +47,13 @@ export function listed(documents: Documents): Section[] {
 
 /** A page with links that hold wherever it is read. */
 function absolute(file: string, documents: Documents, public_url: string): string {
-  return documents[file]!.replaceAll(default_address, public_url).replace(
+  return localized(documents[file]!, public_url).replace(
     /\]\((?![a-z]+:)([^)\s]+)\)/g,
     (_, target: string) => `](${new URL(target, `${public_url}/docs/${file}`).href})`,
   )
+}
+
+/** With this service's address in the place of the default one. */
+export function localized(text: string, public_url: string): string {
+  return text.replaceAll(default_address, public_url)
 }

@@ -1,17 +1,23 @@
-// The API reference of /docs, drawn from /openapi.json by Swagger UI. Keys stay in this page: nothing is stored.
+// The API reference of /docs/reference, drawn from /openapi.json by Swagger UI. Keys stay in this page: nothing is stored.
 
 const scheme = matchMedia('(prefers-color-scheme: dark)')
-const follow = () => document.documentElement.classList.toggle('dark-mode', scheme.matches)
+/** The choice that was made in the console or on another page, or that of the device. */
+const is_dark = () => {
+  const chosen = localStorage.getItem('waystation.theme')
+  return chosen === 'dark' || (chosen !== 'light' && scheme.matches)
+}
+const follow = () => document.documentElement.classList.toggle('dark-mode', is_dark())
 scheme.addEventListener('change', follow)
+addEventListener('storage', follow)
 follow()
 
 const place = document.querySelector('#reference')
 try {
-  const answer = await fetch('openapi.json')
+  const answer = await fetch('../openapi.json')
   if (!answer.ok) throw new Error(`the service answered ${answer.status}`)
   const spec = await answer.json()
   // Calls go to where this page came from, by whatever name: the policy allows nothing else.
-  spec.servers = [{ url: new URL('.', location.href).href.replace(/\/$/, '') }]
+  spec.servers = [{ url: new URL('..', location.href).href.replace(/\/$/, '') }]
   window.SwaggerUIBundle({
     spec,
     domNode: place,

@@ -9,6 +9,7 @@ export interface Served {
   /** Without quotes. Not a secret: it only has to change with the content. */
   tag: string
   cache_control: string
+  vary: string
   /** Beside those of every file. */
   headers: Readonly<Record<string, string>>
 }
@@ -18,11 +19,13 @@ export interface Kind {
   /** The name changes with the content. */
   immutable?: boolean
   headers?: Readonly<Record<string, string>>
+  /** The address has another form for clients that accept it. */
+  negotiated?: boolean
 }
 
 export async function served(
   content: string | Uint8Array<ArrayBuffer>,
-  { content_type, immutable = false, headers = {} }: Kind,
+  { content_type, immutable = false, headers = {}, negotiated = false }: Kind,
 ): Promise<Served> {
   const bytes = typeof content === 'string' ? new TextEncoder().encode(content) : content
   return {
@@ -31,6 +34,7 @@ export async function served(
     gzipped: await compressed(bytes),
     tag: Bun.hash(bytes).toString(36),
     cache_control: immutable ? 'public, max-age=31536000, immutable' : 'no-cache',
+    vary: negotiated ? 'Accept, Accept-Encoding' : 'Accept-Encoding',
     headers,
   }
 }
@@ -52,7 +56,7 @@ export function answerWith(file: Served, request: Headers): Outgoing {
     ...file.headers,
     'cache-control': file.cache_control,
     etag,
-    vary: 'Accept-Encoding',
+    vary: file.vary,
   }
   if (isKnown(request.get('if-none-match'), etag)) return new Response(null, { status: 304, headers })
   headers['content-type'] = file.content_type
@@ -77,4 +81,15 @@ function isKnown(known: string | null, etag: string): boolean {
   if (known === null) return false
   const tags: string[] = known.match(/"[^"]*"/g) ?? []
   return known.trim() === '*' || tags.includes(etag)
+}
+
+/** The weight of a type that the client names, RFC 9110 section 12.4.2: 0 when it names others or refuses this one. */
+export function weightOf(type: string, accepted: string | null): number {
+  for (const item of (accepted ?? '').toLowerCase().split(',')) {
+    const [name, ...parameters] = item.split(';').map((part) => part.trim())
+    if (name !== type) continue
+    const weight = parameters.find((parameter) => /^q\s*=/.test(parameter))
+    return weight === undefined ? 1 : Number(weight.split('=')[1]) || 0
+  }
+  return 0
 }

@@ -112,6 +112,12 @@ export class Screen {
     return this.text
   }
 
+  /** Everything, once it has ended. */
+  async all(): Promise<string> {
+    while (!this.#ended) await new Promise<void>((resolve) => this.#waiting.add(resolve))
+    return this.text
+  }
+
   #tell(): void {
     const waiting = [...this.#waiting]
     this.#waiting.clear()

@@ -10,7 +10,7 @@ const root = join(import.meta.dir, '../..')
 const support = 'test/support'
 
 /** A test file that imports one of these is not in the quick run: they start a browser or a service. */
-const slow_support = ['chromium.ts', 'server-process.ts', 'job-process.ts', 'crash-load.ts']
+const slow_support = ['chromium.ts', 'server-process.ts', 'job-process.ts', 'crash-load.ts', 'checkout.ts']
 
 /** These start the service by themselves. */
 const slow_files = ['src/main.test.ts', 'test/cli-package.test.ts', 'test/cli-binary.test.ts']

@@ -20,7 +20,7 @@ export const reference: HeavyRead = {
   what: 'the API reference',
   answers_least: 600,
   async prepare({ url }) {
-    const page = await (await fetch(`${url}/docs`)).text()
+    const page = await (await fetch(`${url}/docs/reference`)).text()
     const script = /swagger-ui-[\d.]+\.js/.exec(page)?.[0]
     if (script === undefined) throw new Error('the API reference names no script swagger-ui-<version>.js')
     return { method: 'GET', path: `/docs/${script}`, headers: {} }
