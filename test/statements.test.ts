@@ -10,7 +10,6 @@ import { successStatus } from '../src/contract/route.ts'
 import { features, routes } from '../src/features.ts'
 import { call, callersOf, type Keyring, newKeyring, ready, titled } from './support/contract.ts'
 import { requireKnown } from './support/contract-credentials.ts'
-import { exampleBody } from './support/contract-examples.ts'
 import { cron_secret, forEachService } from './support/service.ts'
 
 const expiring = features.filter(({ quotas = [] }) => quotas.some(({ countExpired }) => countExpired))
@@ -250,10 +249,9 @@ forEachService(
     test.each(titled(routes.filter(({ route }) => route.create)))(
       '%s with an Idempotency-Key runs two more, and a repeat runs two in all',
       async (_, named) => {
-        const { headers } = await warm(named)
-        const body = exampleBody(named.route)
+        const { made, headers } = await warm(named)
         const sent = { headers: { ...headers, 'idempotency-key': crypto.randomUUID() } }
-        const once = () => call(service, named, { path: named.route.path, body }, sent)
+        const once = () => call(service, named, made, sent)
         // Where something has to be found out first, a repeat must not ask for it again.
         const asked = named.route.prepare ? ['idempotency.find_live'] : []
         expect(await counted(once)).toEqual([

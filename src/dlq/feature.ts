@@ -1,6 +1,7 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
 import * as claims from './claim-routes.ts'
 import { errors } from './errors.ts'
+import * as redrives from './redrive-routes.ts'
 import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
 import { sweep } from './sweep.ts'
@@ -8,7 +9,7 @@ import { purge } from './sweep-store.ts'
 
 export const dlq: Feature = {
   name: 'dlq',
-  routes: routesOf({ ...routes, ...claims }),
+  routes: routesOf({ ...routes, ...claims, ...redrives }),
   errors,
   usage: 'dlq',
   quotas: [{ name: 'dlq_items', defaults: { free: 500, builder: 5_000, pro: 50_000, enterprise: null } }],

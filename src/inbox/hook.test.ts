@@ -83,6 +83,7 @@ forEachService('The URL of an inbox', (service) => {
         query: { a: '1' },
         body: body ? { n: 1 } : '',
         bodyBase64: base64(body ?? ''),
+        preview: body ?? null,
         contentType: 'application/json',
         sourceIp: '127.0.0.1',
         createdAt: iso(service.clock.now()),
