@@ -4,15 +4,16 @@
 #
 #   examples/agent.sh [address]      address: where the service is, default http://127.0.0.1:8420
 #
-# CALLBACK_URL   where the reminder and the decision go, default a port of the service's own machine at which nobody
-#                listens: the agent waits for the answer itself
+# CALLBACK_URL   where the reminder and the decision go. By default the decision goes nowhere, because the agent waits for
+#                it, and the reminder to a port of the service's own machine at which nobody listens
 #
 # A stand-in approves in place of the human. Needs bash and curl. Keys stay in variables; none is printed.
 set -euo pipefail
 
 base=${1:-http://127.0.0.1:8420}
 base=${base%/}
-callback_url=${CALLBACK_URL:-http://127.0.0.1:9/}
+reminder_url=${CALLBACK_URL:-http://127.0.0.1:9/}
+decision_url=${CALLBACK_URL:+"\"$CALLBACK_URL\""}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
@@ -59,7 +60,7 @@ settle() {
 # ask <invoice> <amount>: whether a human approved.
 ask() {
   local checkpoint waiting
-  call 201 POST /v1/checkpoints "{\"title\": \"Pay $2 for $1?\", \"callback_url\": \"$callback_url\"}"
+  call 201 POST /v1/checkpoints "{\"title\": \"Pay $2 for $1?\", \"callback_url\": ${decision_url:-null}}"
   checkpoint=$(field id)
   # The agent waits, 55 seconds at a time; meanwhile somebody decides.
   curl -sS -H "$agent" "$base/v1/checkpoints/$checkpoint?wait=55" >"$folder/decision" &
@@ -111,7 +112,7 @@ paid() {
 }
 
 remind() {
-  call 201 POST /v1/schedules "{\"callback_url\": \"$callback_url\", \"fire_at\": \"2099-01-01T09:00:00Z\",
+  call 201 POST /v1/schedules "{\"callback_url\": \"$reminder_url\", \"fire_at\": \"2099-01-01T09:00:00Z\",
     \"callback_payload\": {\"remember\": \"next invoices\"}, \"dlq_on_failure\": true}"
   say "a reminder is $(field status) for $(field fire_at)"
 }

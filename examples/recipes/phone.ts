@@ -10,7 +10,7 @@ const admin = new Waystation({ url, key: process.env.ADMIN_KEY })
 const question = await agent.checkpoints.create({
   title: 'Deploy version 42?',
   prompt: 'All tests pass. The database changes, so there is no way back.',
-  callback_url: 'http://127.0.0.1:9/',
+  callback_url: null, // this program waits, nobody has to be called
   timeout_seconds: 900,
 })
 
