@@ -14,7 +14,7 @@ import { readHeavy } from './heavy.ts'
 import { identify } from './identify.ts'
 import { IgnoredNames } from './ignored.ts'
 import { no_raw, queryOf, rawOf, readBody } from './input.ts'
-import { requireAllowedOrigin } from './origin.ts'
+import { isOwnPage, requireAllowedOrigin } from './origin.ts'
 import type { Outgoing } from './outgoing.ts'
 import { type Params, pathOf, readParams } from './params.ts'
 import type { Prepared } from './prepared.ts'
@@ -39,7 +39,7 @@ export async function answer(prepared: Prepared, exchange: Exchange): Promise<Ou
   }
   if (route.cron) requireCron(request.headers, options.cron_secret)
   if (prepared.judges_origin)
-    requireAllowedOrigin(request.headers, dependencies.urls.public_url, options.cors_origins)
+    requireAllowedOrigin(request.headers, dependencies.urls.public_url, options.cors_origins, isOwnPage)
   if (route.sign_up) requireOpenSignUp(dependencies.service)
 
   // The input.
