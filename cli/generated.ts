@@ -455,7 +455,7 @@ export const generated: readonly GeneratedCommand[] = [
     operation: 'listItems',
     usage: 'dlq list',
     about: 'List dead letters, newest first, without payloads',
-    examples: ['waystation dlq list --status failed'],
+    examples: ['waystation dlq list --status failed', 'waystation dlq list --cause "card declined"'],
     path: [],
     options: [
       {
@@ -464,6 +464,17 @@ export const generated: readonly GeneratedCommand[] = [
         about: 'only with this status',
         choices: ['failed', 'claimed', 'resolved', 'archived'],
       },
+      {
+        sets: 'source',
+        flag: '--source <source>',
+        about: 'left by an agent, a schedule or a checkpoint',
+        choices: ['agent', 'schedule', 'checkpoint'],
+      },
+      { sets: 'source_id', flag: '--source-id <id>', about: 'left by this schedule or checkpoint' },
+      { sets: 'cause', flag: '--cause <text>', about: 'the exact cause' },
+      { sets: 'workflow_id', flag: '--workflow <id>', about: 'only with this workflow' },
+      { sets: 'from', flag: '--from <time>', about: 'captured from this instant on' },
+      { sets: 'to', flag: '--to <time>', about: 'captured before this instant' },
     ],
     pages: 'cursor',
     columns: ['id', 'status', 'error', 'source', 'workflow_id', 'claims', 'locked_by', 'created_at'],
@@ -539,6 +550,24 @@ export const generated: readonly GeneratedCommand[] = [
       },
     ],
     call: ({ dlq }, { id, ...sent }) => dlq.fail(id, sent),
+  },
+  {
+    operation: 'listCauses',
+    usage: 'dlq causes',
+    about: 'Group dead letters by their cause, the most frequent first',
+    examples: ['waystation dlq causes', 'waystation dlq causes --status archived'],
+    path: [],
+    options: [
+      {
+        sets: 'status',
+        flag: '--status <status>',
+        about: 'default failed',
+        choices: ['failed', 'claimed', 'resolved', 'archived'],
+      },
+    ],
+    pages: 'whole',
+    columns: ['count', 'cause', 'source', 'oldest_at', 'newest_at', 'latest_id'],
+    call: ({ dlq }, sent) => dlq.causes(sent),
   },
   {
     operation: 'releaseItem',

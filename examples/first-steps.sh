@@ -203,6 +203,8 @@ dead_letters() {
   has "$letter"
   call 'list those that failed' 200 GET '/v1/dlq?status=failed' "${agent[@]}"
   has "$letter"
+  call 'count them by cause' 200 GET /v1/dlq/causes "${agent[@]}"
+  has '"cause":"card declined"'
   call 'read it' 200 GET "/v1/dlq/$letter" "${admin[@]}"
   call 'claim the oldest' 200 POST /v1/dlq/claim "${agent[@]}"
   has "$letter"

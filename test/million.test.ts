@@ -26,6 +26,7 @@ const given: Params = {
   ...{ after_seq: 0, dropped_up_to: 40_000, looked_max, last_place: rows_max, until: now + day_ms },
   ...{ before_id: '~', from_id: '', status: 'fired', before_seq: 60_001, at: now },
   ...{ action: 'even', actor: 'one', workflow_id: 'first', namespace: 'gone', key: '', skipped: 0 },
+  ...{ source_id: 'sch_1', any_source: 1, source: '', any_cause: 0, cause: 'none', any_workflow_id: 1 },
   ...{ total_max: rows_max, walked_max: rows_max, from_key: '__rl:', end_key: '__rl;' },
   ...{ kind: 'schedule', lease_until: now + 30_000, ...idsOfLease() },
 }
@@ -102,6 +103,22 @@ const leads = (index: string, column: string) =>
 const of_status = (table: string) =>
   `INDEX ${table}_status ((tenant_id,status,id)>(?,?,?) AND (tenant_id,status,id)<(?,?,?))`
 
+/** Lists of letters that match a filter begin where the look before them ended. */
+const letters_from: Record<string, string> = {
+  'dlq.list_any_matching': 'dlq_resolved_1039600',
+  'dlq.list_failed_matching': 'dlq_failed_1009600',
+  'dlq.list_claimed_matching': 'dlq_claimed_1039600',
+  'dlq.list_resolved_matching': 'dlq_resolved_1039600',
+}
+
+const letters = {
+  by_key: 'INDEX sqlite_autoindex_dlq_items_1 (tenant_id=? AND id>? AND id<?)',
+  open: 'INDEX dlq_items_open (tenant_id=? AND id>? AND id<?)',
+  by_status: of_status('dlq_items'),
+  by_source:
+    'INDEX dlq_items_source_id ((tenant_id,source_id,id)>(?,?,?) AND (tenant_id,source_id,id)<(?,?,?))',
+}
+
 /** The same for pages, and what is asked for them. */
 const pages: Record<string, string> = {
   'kv.scan': 'PRIMARY KEY ((tenant_id,namespace,key)>(?,?,?))',
@@ -128,11 +145,26 @@ const pages: Record<string, string> = {
   'audit.list_workflow_id_action': leads('workflow', 'workflow_id'),
   'audit.list_workflow_id_actor': leads('workflow', 'workflow_id'),
   'audit.list_workflow_id_action_actor': leads('workflow', 'workflow_id'),
-  'dlq.reach_failed': 'INDEX dlq_items_open (tenant_id=? AND id<?)',
-  'dlq.reach_claimed': of_status('dlq_items'),
-  'dlq.list_any': 'INDEX sqlite_autoindex_dlq_items_1 (tenant_id=? AND id<?)',
-  'dlq.list_resolved': of_status('dlq_items'),
-  'dlq.list_archived': of_status('dlq_items'),
+  'dlq.uncaused': 'INDEX dlq_items_uncaused',
+  'dlq.reach_any': letters.by_key,
+  'dlq.reach_failed': letters.open,
+  'dlq.reach_claimed': letters.by_status,
+  'dlq.reach_resolved': letters.by_status,
+  'dlq.reach_archived': letters.by_status,
+  'dlq.reach_source_id': letters.by_source,
+  'dlq.list_any': letters.by_key,
+  'dlq.list_resolved': letters.by_status,
+  'dlq.list_archived': letters.by_status,
+  'dlq.list_any_matching': letters.by_key,
+  'dlq.list_failed_matching': letters.open,
+  'dlq.list_claimed_matching': letters.by_status,
+  'dlq.list_resolved_matching': letters.by_status,
+  'dlq.list_archived_matching': letters.by_status,
+  'dlq.list_source_id_matching': letters.by_source,
+  'dlq.causes_failed': letters.open,
+  'dlq.causes_claimed': letters.by_status,
+  'dlq.causes_resolved': letters.by_status,
+  'dlq.causes_archived': letters.by_status,
   'schedules.list': 'INDEX sqlite_autoindex_schedules_1 (tenant_id=? AND id<?)',
   'schedules.list_status': of_status('schedules'),
   'checkpoints.list': 'INDEX sqlite_autoindex_checkpoints_1 (tenant_id=? AND id<?)',
@@ -187,6 +219,7 @@ forEachDatabase('A million rows', (databases) => {
 })
 
 function givenTo({ name }: Statement<unknown>): Params {
+  if (name in letters_from) return { ...given, from_id: letters_from[name]! }
   return name.startsWith('audit.') && readsMax(name) > chosen ? { ...given, after_seq: reached } : given
 }
 

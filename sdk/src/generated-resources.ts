@@ -297,6 +297,12 @@ export class Dlq extends Resource {
     return this.transport.call('failItem', { params: { id }, body }, options)
   }
 
+  /** Group dead letters by their cause, the most frequent first. */
+  causes(given: Query<'listCauses'> = {}): Promise<Operations['listCauses']['answer']> {
+    const [query, options] = split(given)
+    return this.transport.call('listCauses', { query }, options)
+  }
+
   /** Release the lock; the item is failed again. Throws DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD. */
   release(id: string, given: Body<'releaseItem'> & CallOptions = {}): Promise<DeadLetter> {
     const [body, options] = split(given)

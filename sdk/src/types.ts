@@ -242,6 +242,8 @@ export interface DeadLetter {
   id: string
   status: 'failed' | 'claimed' | 'resolved' | 'archived'
   error: string
+  /** The first line of the error with ids and numbers masked: failures of one cause have one text. */
+  cause: string
   workflow_id: string | null
   source: 'agent' | 'schedule' | 'checkpoint'
   source_id: string | null
@@ -264,6 +266,8 @@ export interface ListedDeadLetter {
   id: string
   status: 'failed' | 'claimed' | 'resolved' | 'archived'
   error: string
+  /** The first line of the error with ids and numbers masked: failures of one cause have one text. */
+  cause: string
   workflow_id: string | null
   source: 'agent' | 'schedule' | 'checkpoint'
   source_id: string | null
@@ -284,6 +288,8 @@ export interface ClaimedDeadLetter {
   id: string
   status: 'failed' | 'claimed' | 'resolved' | 'archived'
   error: string
+  /** The first line of the error with ids and numbers masked: failures of one cause have one text. */
+  cause: string
   workflow_id: string | null
   source: 'agent' | 'schedule' | 'checkpoint'
   source_id: string | null
@@ -308,6 +314,8 @@ export interface ExtendedDeadLetter {
   id: string
   status: 'failed' | 'claimed' | 'resolved' | 'archived'
   error: string
+  /** The first line of the error with ids and numbers masked: failures of one cause have one text. */
+  cause: string
   workflow_id: string | null
   source: 'agent' | 'schedule' | 'checkpoint'
   source_id: string | null
@@ -325,6 +333,19 @@ export interface ExtendedDeadLetter {
   /** The exact text that was sent. */
   payload: unknown
   lock_token: string | null
+}
+
+export interface DeadLetterCause {
+  cause: string
+  source: 'agent' | 'schedule' | 'checkpoint'
+  /** Dead letters of this cause and source. */
+  count: number
+  /** When the oldest of them was captured. */
+  oldest_at: string
+  /** When the latest of them was captured. */
+  newest_at: string
+  /** The latest of them. */
+  latest_id: string
 }
 
 export interface Schedule {
@@ -896,6 +917,16 @@ export interface Operations {
       /** next_cursor of the page before. */
       cursor?: string | undefined
       status?: 'failed' | 'claimed' | 'resolved' | 'archived' | undefined
+      source?: 'agent' | 'schedule' | 'checkpoint' | undefined
+      /** The schedule or checkpoint that left it. */
+      source_id?: string | undefined
+      /** The exact cause. */
+      cause?: string | undefined
+      workflow_id?: string | undefined
+      /** Captured from this instant on. */
+      from?: string | undefined
+      /** Captured before this instant. */
+      to?: string | undefined
     }
     body: undefined
     answer: { items: ListedDeadLetter[]; next_cursor: string | null }
@@ -964,6 +995,19 @@ export interface Operations {
       lock_token?: string | undefined
     }
     answer: DeadLetter
+  }
+  listCauses: {
+    params: object
+    query: {
+      /** Default failed. */
+      status?: 'failed' | 'claimed' | 'resolved' | 'archived' | undefined
+    }
+    body: undefined
+    answer: {
+      items: DeadLetterCause[]
+      /** True when there are older dead letters, or further causes, that are not counted. */
+      truncated: boolean
+    }
   }
   releaseItem: {
     params: {
@@ -1382,6 +1426,7 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   getItem: { method: 'GET', path: '/v1/dlq/{id}' },
   extendItem: { method: 'POST', path: '/v1/dlq/{id}/extend' },
   failItem: { method: 'POST', path: '/v1/dlq/{id}/fail' },
+  listCauses: { method: 'GET', path: '/v1/dlq/causes' },
   releaseItem: { method: 'POST', path: '/v1/dlq/{id}/release' },
   resolveItem: { method: 'POST', path: '/v1/dlq/{id}/resolve' },
   cancelSchedule: { method: 'DELETE', path: '/v1/schedules/{id}' },

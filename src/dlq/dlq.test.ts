@@ -95,6 +95,7 @@ forEachService('Dead letters', (service) => {
         status: 'failed',
         payload: { order: 7 },
         error: 'card declined',
+        cause: 'card declined',
         workflow_id: 'wf-1',
         source: 'agent',
         source_id: null,

@@ -1,6 +1,7 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
 import * as claims from './claim-routes.ts'
 import { errors } from './errors.ts'
+import rebuilt from './rebuilt.sql' with { type: 'text' }
 import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
 import { sweep } from './sweep.ts'
@@ -12,7 +13,10 @@ export const dlq: Feature = {
   errors,
   usage: 'dlq',
   quotas: [{ name: 'dlq_items', defaults: { free: 500, builder: 5_000, pro: 50_000, enterprise: null } }],
-  migrations: [{ name: 'dlq/0001', text: schema }],
+  migrations: [
+    { name: 'dlq/0001', text: schema },
+    { name: 'dlq/0002', text: rebuilt },
+  ],
   stored: [{ table: 'dlq_items', key: [['id', '']], texts: ['payload', 'error', 'workflow_id'] }],
   sweep: {
     counters: { dlq: ['locks_released'] },

@@ -8,6 +8,8 @@ import { limit } from '../base/limit.ts'
 export const statuses = ['failed', 'claimed', 'resolved', 'archived'] as const
 export type DlqStatus = (typeof statuses)[number]
 
+export const sources = ['agent', 'schedule', 'checkpoint'] as const
+
 export const moves = {
   claim: { from: ['failed'], to: 'claimed' },
   extend: { from: ['claimed'], to: 'claimed' },
@@ -37,8 +39,10 @@ export interface ItemRow {
   /** JSON text. Lists leave it out. */
   payload?: string
   error: string
+  /** Null in one from before there were causes, until a sweep has filled it. */
+  cause: string | null
   workflow_id: string | null
-  source: 'agent' | 'schedule' | 'checkpoint'
+  source: (typeof sources)[number]
   source_id: string | null
   agent_id: string | null
   lock_seconds: number

@@ -4,6 +4,8 @@ import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import { type Db, type Tx, upkeep } from '../db/db.ts'
 import { bytesOf, row_bytes } from '../db/stored.ts'
+import { causeOf } from './cause.ts'
+import { setCause, uncaused } from './cause-store.ts'
 import { ended_kept_ms } from './item.ts'
 import * as store from './sweep-store.ts'
 
@@ -22,7 +24,10 @@ const sweep_bytes_max = limit(
   'Bytes of dead letters that one step of a sweep touches.',
 )
 
-/** One bounded step: expired locks are released for good, items that ended 90 days ago are removed. */
+/**
+ * One bounded step: expired locks are released for good, items that ended 90 days ago are removed, and those from before
+ * there were causes get theirs.
+ */
 export async function sweep(db: Db, now: Millis): Promise<{ locks_released: number; more: boolean }> {
   const expired = await store.tenantsWithExpired(db, now, sweep_rows_max)
   let locks_released = 0
@@ -36,7 +41,18 @@ export async function sweep(db: Db, now: Millis): Promise<{ locks_released: numb
   for (const { tenant_id } of ended) {
     gone += await db.write(upkeep, (tx) => sweepEnded(tx, tenant_id))
   }
-  return { locks_released, more: isMore(expired, locks_released) || isMore(ended, gone) }
+  const filled = await fillCauses(db)
+  return { locks_released, more: isMore(expired, locks_released) || isMore(ended, gone) || filled > 0 }
+}
+
+async function fillCauses(db: Db): Promise<number> {
+  const items = await uncaused(db, sweep_rows_max, sweep_bytes_max)
+  if (items.length > 0) {
+    await db.write(upkeep, async (tx) => {
+      for (const { tenant_id, id, error } of items) await setCause(tx, tenant_id, id, causeOf(error))
+    })
+  }
+  return items.length
 }
 
 async function sweepEnded(tx: Tx, tenant_id: string): Promise<number> {
