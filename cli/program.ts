@@ -7,7 +7,7 @@ import { runnable } from './calls.ts'
 import type { Cli, GlobalOptions } from './cli.ts'
 import { checkpointWait } from './commands/checkpoint.ts'
 import { completion } from './commands/completion.ts'
-import { dlqClaim } from './commands/dlq.ts'
+import { dlqClaim, dlqDiscardMany } from './commands/dlq.ts'
 import { inboxMessages, inboxTail } from './commands/inbox.ts'
 import { kvGet, namespaceGet } from './commands/kv.ts'
 import { login, logout, profiles, profilesUse } from './commands/login.ts'
@@ -29,6 +29,7 @@ const overrides: Readonly<Record<string, Override>> = {
   getValue: kvGet,
   getNamespaceKey: namespaceGet,
   claimItem: dlqClaim,
+  discardItems: dlqDiscardMany,
   listMessages: inboxMessages,
   checkRateLimit: rateCheck,
   readyz: health,

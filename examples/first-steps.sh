@@ -233,6 +233,20 @@ dead_letters() {
   call 'remove it for good' 204 DELETE "/v1/dlq/$letter" "${agent[@]}"
   call 'it is gone' 404 GET "/v1/dlq/$letter" "${agent[@]}"
   has DLQ_NOT_FOUND
+  json '{"payload": {"order": 8}, "error": "card declined"}'
+  call 'park another failure' 201 POST /v1/dlq "${agent[@]}" "${sent[@]}"
+  json '{"filter": {"cause": "card declined"}, "dry_run": true}'
+  call 'count those of this cause' 200 POST /v1/dlq/discard "${admin[@]}" "${sent[@]}"
+  has '{"matched":1}'
+  json '{"filter": {"cause": "card declined"}}'
+  call 'discard them' 202 POST /v1/dlq/discard "${admin[@]}" "${sent[@]}"
+  local operation
+  operation=$(field id)
+  call 'see how far that is' 200 GET "/v1/dlq/operations/$operation" "${admin[@]}"
+  call 'list what became of each' 200 GET "/v1/dlq/operations/$operation/items" "${admin[@]}"
+  call 'end it' 200 POST "/v1/dlq/operations/$operation/cancel" "${admin[@]}"
+  call 'list the operations' 200 GET /v1/dlq/operations "${agent[@]}"
+  has "$operation"
 }
 
 schedules() {

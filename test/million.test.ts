@@ -28,6 +28,7 @@ const given: Params = {
   ...{ action: 'even', actor: 'one', workflow_id: 'first', namespace: 'gone', key: '', skipped: 0 },
   ...{ source_id: 'sch_1', any_source: 1, source: '', any_cause: 0, cause: 'none', any_workflow_id: 1 },
   ...{ total_max: rows_max, walked_max: rows_max, from_key: '__rl:', end_key: '__rl;' },
+  ...{ any_source_id: 1, ...idsNamed() },
   ...{ kind: 'schedule', lease_until: now + 30_000, ...idsOfLease() },
 }
 
@@ -37,6 +38,11 @@ function idsOfLease(): Params {
     `sch_${1_000_001 + i}`,
   ])
   return Object.fromEntries(ids)
+}
+
+function idsNamed(): Params {
+  const names = statements.get('dlq.match_named')!.params.filter((name) => name.startsWith('id_'))
+  return Object.fromEntries(names.map((name, i) => [name, `dlq_failed_${1_000_001 + i}`]))
 }
 
 /** Lists ask for entries from where their leader has reached on. */
@@ -71,6 +77,8 @@ const walks: Record<string, string> = {
   'dlq.release_expired': 'INDEX dlq_items_tenant_locked (tenant_id>? AND (tenant_id,locked_until)<(?,?))',
   'dlq.sweep_ended': 'INDEX dlq_items_tenant_ended (tenant_id>? AND (tenant_id,updated_at)<(?,?))',
   'dlq.purge': 'INDEX sqlite_autoindex_dlq_items_1 (tenant_id=?)',
+  'dlq.purge_operations': 'INDEX sqlite_autoindex_dlq_operations_1 (tenant_id=?)',
+  'dlq.purge_parts': 'INDEX sqlite_autoindex_dlq_operation_parts_1 (tenant_id=?)',
   'inbox.tenants_expired': 'INDEX inboxes_expiring (expires_at<?)',
   'inbox.expire': 'INDEX inboxes_tenant_expiring (tenant_id>? AND (tenant_id,expires_at)<(?,?))',
   'inbox.clearable': 'INDEX inboxes_clearing (clear_at>? AND clear_at<?)',
@@ -109,6 +117,10 @@ const letters_from: Record<string, string> = {
   'dlq.list_failed_matching': 'dlq_failed_1009600',
   'dlq.list_claimed_matching': 'dlq_claimed_1039600',
   'dlq.list_resolved_matching': 'dlq_resolved_1039600',
+  'dlq.match_any': 'dlq_resolved_1039600',
+  'dlq.match_failed': 'dlq_failed_1009600',
+  'dlq.match_claimed': 'dlq_claimed_1039600',
+  'dlq.match_resolved': 'dlq_resolved_1039600',
 }
 
 const letters = {
@@ -161,6 +173,21 @@ const pages: Record<string, string> = {
   'dlq.list_resolved_matching': letters.by_status,
   'dlq.list_archived_matching': letters.by_status,
   'dlq.list_source_id_matching': letters.by_source,
+  'dlq.reach_any_ahead': letters.by_key,
+  'dlq.reach_failed_ahead': letters.open,
+  'dlq.reach_claimed_ahead': letters.by_status,
+  'dlq.reach_resolved_ahead': letters.by_status,
+  'dlq.reach_archived_ahead': letters.by_status,
+  'dlq.reach_source_id_ahead': letters.by_source,
+  'dlq.match_any': letters.by_key,
+  'dlq.match_failed': letters.open,
+  'dlq.match_claimed': letters.by_status,
+  'dlq.match_resolved': letters.by_status,
+  'dlq.match_source_id': letters.by_source,
+  'dlq.match_archived': letters.by_status,
+  'dlq.match_named': 'INDEX sqlite_autoindex_dlq_items_1 (tenant_id=? AND id=?)',
+  'dlq.ended_operations': 'INDEX dlq_operations_ended (finished_at<?)',
+  'dlq.list_operations': 'INDEX sqlite_autoindex_dlq_operations_1 (tenant_id=? AND id<?)',
   'dlq.causes_failed': letters.open,
   'dlq.causes_claimed': letters.by_status,
   'dlq.causes_resolved': letters.by_status,

@@ -50,6 +50,10 @@ const creating: Record<
     async (c) => (await c.agent.dlq.create({ payload: 1, error: 'once' })).id,
     async (c) => (await all(c.agent.dlq.list())).map(({ id }) => id),
   ],
+  discardItems: [
+    async (c) => discarding(c),
+    async (c) => (await all(c.agent.dlq.operations())).map(({ id }) => id),
+  ],
   createSchedule: [
     async (c) => (await c.agent.schedules.create({ callback_url, callback_payload: 1, fire_at })).id,
     async (c) => (await all(c.agent.schedules.list())).map(({ id }) => id),
@@ -195,6 +199,14 @@ const changing: [
   ],
   ['deleteItem', '', 'is sent again', letter, (c, id) => c.agent.dlq.delete(id), undefined],
   [
+    'cancelOperation',
+    '',
+    'is sent again',
+    discarding,
+    (c, id) => c.agent.dlq.cancelOperation(id),
+    { status: 'succeeded' },
+  ],
+  [
     'updateSchedule',
     'without fire_at',
     'is sent again',
@@ -262,6 +274,9 @@ async function key(c: Clients) {
 }
 async function letter(c: Clients) {
   return (await c.agent.dlq.create({ payload: 1, error: 'e' })).id
+}
+async function discarding(c: Clients) {
+  return (await c.agent.dlq.discardMany({ filter: { cause: 'none' } })).id
 }
 async function claimed(c: Clients) {
   const { id, lock_token } = await c.agent.dlq.claim(await letter(c))

@@ -104,6 +104,7 @@ const without_method: Record<string, string> = {
 /** Made of the methods above. */
 const verbs = [
   'checkpoints.waitFor',
+  'dlq.waitForOperation',
   'dlq.work',
   'kv.find',
   'kv.getIfChanged',

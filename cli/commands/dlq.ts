@@ -1,7 +1,9 @@
-// waystation dlq claim: one dead letter, or the oldest.
+// waystation dlq claim: one dead letter, or the oldest. waystation dlq discard-many: those that match.
 
-import { exit } from '../failures.ts'
-import type { Override } from '../spec.ts'
+import type { DeadLetterOperation, Operations } from '../../sdk/src/index.ts'
+import type { Cli } from '../cli.ts'
+import { exit, usageError } from '../failures.ts'
+import type { Given, Override } from '../spec.ts'
 
 export const dlqClaim: Override = {
   async run(cli, { id, lock_seconds }) {
@@ -14,4 +16,49 @@ export const dlqClaim: Override = {
     if (cli.out.json) cli.out.value(null)
     cli.out.note('There is nothing to claim.')
   },
+}
+
+const sources = ['agent', 'schedule', 'checkpoint']
+
+/** A command on many must say which: nothing, forgotten, would mean all. */
+export const dlqDiscardMany: Override = {
+  options: [
+    { flag: '--source <source>', about: 'left by an agent, a schedule or a checkpoint', choices: sources },
+    { flag: '--source-id <id>', about: 'left by this schedule or checkpoint', sets: 'source_id' },
+    { flag: '--cause <text>', about: 'of exactly this cause' },
+    { flag: '--workflow <id>', about: 'of exactly this workflow', sets: 'workflow_id' },
+    { flag: '--from <time>', about: 'captured from this instant on' },
+    { flag: '--to <time>', about: 'captured before this instant' },
+    { flag: '--all', about: 'without a filter: every failed one' },
+    { flag: '--wait', about: 'wait until it has ended, with progress; exit code 5 when some have failed' },
+  ],
+  async run(cli, given) {
+    const { max, per_second, dry_run, idempotency_key, all, wait, ...filter } = given
+    requireFilter(filter, all)
+    const { dlq } = cli.client()
+    const body = { filter, max, per_second, dry_run } as Operations['discardItems']['body']
+    const begun = await dlq.discardMany(body, { idempotency_key })
+    if (!('id' in begun) || wait !== true) return cli.out.record(begun)
+    cli.out.record(await followed(cli, begun))
+  },
+}
+
+function requireFilter(filter: Given, all: unknown): void {
+  const is_empty = Object.keys(filter).length === 0
+  if (is_empty && all !== true) throw usageError('Say which: --cause, --source, --workflow, …, or --all.')
+  if (!is_empty && all === true) throw usageError('--all and a filter exclude each other.')
+}
+
+async function followed(cli: Cli, { id }: DeadLetterOperation): Promise<DeadLetterOperation> {
+  let shown = -1
+  const operation = await cli.client().dlq.waitForOperation(id, {
+    ...cli.retries,
+    onProgress({ done, failed, skipped, matched }) {
+      const handled = done + failed + skipped
+      if (handled > shown) cli.out.note(`${handled} of ${matched}`)
+      shown = handled
+    },
+  })
+  if (operation.failed > 0) cli.exit_code = exit.conflict
+  return operation
 }

@@ -17,6 +17,7 @@ export type ErrorCode =
   | 'DLQ_NOT_FOUND'
   | 'INBOX_NOT_FOUND'
   | 'KEY_NOT_FOUND'
+  | 'OPERATION_NOT_FOUND'
   | 'ROUTE_NOT_FOUND'
   | 'SCHEDULE_NOT_FOUND'
   | 'METHOD_NOT_ALLOWED'
@@ -28,6 +29,7 @@ export type ErrorCode =
   | 'INVALID_STATE'
   | 'LOCK_NOT_HELD'
   | 'TENANT_NAME_TAKEN'
+  | 'TOO_MANY_OPERATIONS'
   | 'VERSION_MISMATCH'
   | 'INBOX_EXPIRED'
   | 'PAYLOAD_TOO_LARGE'
@@ -238,6 +240,39 @@ export interface AuditEntry {
   created_at: string
 }
 
+export interface DeadLetterOperation {
+  id: string
+  verb: 'discard'
+  status: 'running' | 'succeeded' | 'cancelled'
+  filter: {
+    status: 'failed' | 'claimed' | 'resolved' | 'archived' | null
+    source: 'agent' | 'schedule' | 'checkpoint' | null
+    source_id: string | null
+    cause: string | null
+    workflow_id: string | null
+    from: string | null
+    to: string | null
+    ids_count: number | null
+  }
+  /** Dead letters that matched when it began. */
+  matched: number
+  done: number
+  /** Those that could not be sent again. */
+  failed: number
+  /** Those that were claimed, or no longer matched, at their turn. */
+  skipped: number
+  max: number
+  per_second: number | null
+  /** True when further dead letters may match: `max` was reached, or the look for them ended early. */
+  more: boolean
+  waiting_for: string | null
+  /** When it began. */
+  created_at: string
+  /** When it last changed. */
+  updated_at: string
+  finished_at: string | null
+}
+
 export interface DeadLetter {
   id: string
   status: 'failed' | 'claimed' | 'resolved' | 'archived'
@@ -310,6 +345,11 @@ export interface ClaimedDeadLetter {
   lock_token: string
 }
 
+export interface MatchedDeadLetters {
+  /** Dead letters that an operation would take, `max` at most. */
+  matched: number
+}
+
 export interface ExtendedDeadLetter {
   id: string
   status: 'failed' | 'claimed' | 'resolved' | 'archived'
@@ -346,6 +386,14 @@ export interface DeadLetterCause {
   newest_at: string
   /** The latest of them. */
   latest_id: string
+}
+
+export interface DeadLetterOperationItem {
+  /** The dead letter. */
+  id: string
+  outcome: 'waiting' | 'done' | 'skipped' | 'failed'
+  code: string | null
+  redriven_as: string | null
 }
 
 export interface Schedule {
@@ -894,6 +942,15 @@ export interface Operations {
     body: undefined
     answer: AuditEntry
   }
+  cancelOperation: {
+    params: {
+      /** The operation, dop_…. */
+      id: string
+    }
+    query: object
+    body: undefined
+    answer: DeadLetterOperation
+  }
   captureItem: {
     params: object
     query: object
@@ -970,6 +1027,36 @@ export interface Operations {
     body: undefined
     answer: DeadLetter
   }
+  discardItems: {
+    params: object
+    query: object
+    body: {
+      /** Which dead letters; {} takes every failed one. */
+      filter: {
+        status?: 'failed' | undefined
+        source?: 'agent' | 'schedule' | 'checkpoint' | undefined
+        /** The schedule or checkpoint that left it. */
+        source_id?: string | undefined
+        /** The exact cause. */
+        cause?: string | undefined
+        /** The exact workflow. */
+        workflow_id?: string | undefined
+        /** Captured from this instant on. */
+        from?: string | undefined
+        /** Captured before this instant. */
+        to?: string | undefined
+        /** Only these, in whatever status they are unless `status` is given. */
+        ids?: string[] | undefined
+      }
+      /** How many at most; default 5,000. */
+      max?: number | undefined
+      /** How many a second; default as fast as is fair. */
+      per_second?: number | undefined
+      /** Only count those that match. */
+      dry_run?: boolean | undefined
+    }
+    answer: MatchedDeadLetters | DeadLetterOperation
+  }
   extendItem: {
     params: {
       /** The dead letter, dlq_…. */
@@ -996,6 +1083,15 @@ export interface Operations {
     }
     answer: DeadLetter
   }
+  getOperation: {
+    params: {
+      /** The operation, dop_…. */
+      id: string
+    }
+    query: object
+    body: undefined
+    answer: DeadLetterOperation
+  }
   listCauses: {
     params: object
     query: {
@@ -1008,6 +1104,31 @@ export interface Operations {
       /** True when there are older dead letters, or further causes, that are not counted. */
       truncated: boolean
     }
+  }
+  listOperationItems: {
+    params: {
+      /** The operation, dop_…. */
+      id: string
+    }
+    query: {
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+      /** next_cursor of the page before. */
+      cursor?: string | undefined
+    }
+    body: undefined
+    answer: { items: DeadLetterOperationItem[]; next_cursor: string | null }
+  }
+  listOperations: {
+    params: object
+    query: {
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+      /** next_cursor of the page before. */
+      cursor?: string | undefined
+    }
+    body: undefined
+    answer: { items: DeadLetterOperation[]; next_cursor: string | null }
   }
   releaseItem: {
     params: {
@@ -1418,15 +1539,20 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   appendEntry: { method: 'POST', path: '/v1/audit', creates: true },
   listEntries: { method: 'GET', path: '/v1/audit' },
   getEntry: { method: 'GET', path: '/v1/audit/{id}' },
+  cancelOperation: { method: 'POST', path: '/v1/dlq/operations/{id}/cancel' },
   captureItem: { method: 'POST', path: '/v1/dlq', creates: true },
   listItems: { method: 'GET', path: '/v1/dlq' },
   claimItem: { method: 'POST', path: '/v1/dlq/{id}/claim' },
   claimOldestItem: { method: 'POST', path: '/v1/dlq/claim' },
   deleteItem: { method: 'DELETE', path: '/v1/dlq/{id}' },
   getItem: { method: 'GET', path: '/v1/dlq/{id}' },
+  discardItems: { method: 'POST', path: '/v1/dlq/discard', creates: true },
   extendItem: { method: 'POST', path: '/v1/dlq/{id}/extend' },
   failItem: { method: 'POST', path: '/v1/dlq/{id}/fail' },
+  getOperation: { method: 'GET', path: '/v1/dlq/operations/{id}' },
   listCauses: { method: 'GET', path: '/v1/dlq/causes' },
+  listOperationItems: { method: 'GET', path: '/v1/dlq/operations/{id}/items' },
+  listOperations: { method: 'GET', path: '/v1/dlq/operations' },
   releaseItem: { method: 'POST', path: '/v1/dlq/{id}/release' },
   resolveItem: { method: 'POST', path: '/v1/dlq/{id}/resolve' },
   cancelSchedule: { method: 'DELETE', path: '/v1/schedules/{id}' },
@@ -1504,6 +1630,7 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     next: 'Treat the key as absent, put a first value, or list the keys that exist.',
     exit: 'not_found',
   },
+  OPERATION_NOT_FOUND: { next: 'List the operations to find the right id.', exit: 'not_found' },
   ROUTE_NOT_FOUND: {
     next: 'Check the path and the address of the service, and that the service is as new as the client.',
     exit: 'not_found',
@@ -1533,6 +1660,7 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     exit: 'conflict',
   },
   TENANT_NAME_TAKEN: { next: 'Choose another name.', exit: 'conflict' },
+  TOO_MANY_OPERATIONS: { next: 'Wait until one has ended, or cancel one.', exit: 'conflict' },
   VERSION_MISMATCH: {
     next: 'Read the value again, decide by what it says now, and write with the version that you read.',
     exit: 'conflict',

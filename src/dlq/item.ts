@@ -16,6 +16,8 @@ export const moves = {
   release: { from: ['claimed'], to: 'failed' },
   fail: { from: ['claimed'], to: 'archived' },
   resolve: { from: ['failed', 'claimed', 'archived', 'resolved'], to: 'resolved' },
+  /** By an operation on many. */
+  discard: { from: ['failed'], to: 'archived' },
 } as const satisfies Record<string, { from: readonly DlqStatus[]; to: DlqStatus }>
 
 export const lock_seconds_default = 300

@@ -7,6 +7,8 @@ import { bytesOf, row_bytes } from '../db/stored.ts'
 import { causeOf } from './cause.ts'
 import { setCause, uncaused } from './cause-store.ts'
 import { ended_kept_ms } from './item.ts'
+import { operation_kept_ms } from './operation.ts'
+import * as operations from './operation-store.ts'
 import * as store from './sweep-store.ts'
 
 const sweep_rows_max = limit(
@@ -24,9 +26,16 @@ const sweep_bytes_max = limit(
   'Bytes of dead letters that one step of a sweep touches.',
 )
 
+const swept_operations_max = limit(
+  'dlq.swept_operations',
+  10,
+  'rows',
+  'Operations on dead letters that one step of a sweep removes, each with its 50 rows of items at most.',
+)
+
 /**
- * One bounded step: expired locks are released for good, items that ended 90 days ago are removed, and those from before
- * there were causes get theirs.
+ * One bounded step: expired locks are released for good, items that ended 90 days ago and operations that
+ * ended 7 days ago are removed, and items from before there were causes get theirs.
  */
 export async function sweep(db: Db, now: Millis): Promise<{ locks_released: number; more: boolean }> {
   const expired = await store.tenantsWithExpired(db, now, sweep_rows_max)
@@ -42,7 +51,20 @@ export async function sweep(db: Db, now: Millis): Promise<{ locks_released: numb
     gone += await db.write(upkeep, (tx) => sweepEnded(tx, tenant_id))
   }
   const filled = await fillCauses(db)
-  return { locks_released, more: isMore(expired, locks_released) || isMore(ended, gone) || filled > 0 }
+  const operations = await sweepOperations(db, now)
+  const more = isMore(expired, locks_released) || isMore(ended, gone) || filled > 0 || operations > 0
+  return { locks_released, more }
+}
+
+async function sweepOperations(db: Db, now: Millis): Promise<number> {
+  const ended = await operations.ended(db, now - operation_kept_ms, swept_operations_max)
+  for (const { tenant_id, id } of ended) {
+    await db.write(upkeep, async (tx) => {
+      const gone = await operations.remove(tx, tenant_id, id)
+      tx.stores(tenant_id, -bytesOf(gone) - gone.length * row_bytes)
+    })
+  }
+  return ended.length
 }
 
 async function fillCauses(db: Db): Promise<number> {
