@@ -23,7 +23,7 @@ export const groups: Readonly<Record<string, Group>> = {
     ],
   },
   namespace: {
-    about: 'Keys and values of all agents, to read with the admin key',
+    about: 'Namespaces; keys and values of all agents with the admin key',
     examples: [
       'waystation namespace get state last-run',
       'waystation namespace keys state --prefix user/ --all',
@@ -84,10 +84,11 @@ export const lists: Readonly<Record<string, string>> = {
   APPROVAL_KEY_NOT_FOUND: 'key list',
   KEY_NOT_FOUND: 'kv list <namespace>',
   AUDIT_ENTRY_NOT_FOUND: 'audit list',
-  OPERATION_NOT_FOUND: 'operation list',
   DLQ_NOT_FOUND: 'dlq list',
+  OPERATION_NOT_FOUND: 'operation list',
   SCHEDULE_NOT_FOUND: 'schedule list',
   INBOX_NOT_FOUND: 'inbox list',
+  MESSAGE_NOT_FOUND: 'inbox messages <id>',
 }
 
 export const generated: readonly GeneratedCommand[] = [
@@ -380,7 +381,7 @@ export const generated: readonly GeneratedCommand[] = [
   {
     operation: 'listNamespaces',
     usage: 'namespace list',
-    about: 'List the namespaces that hold a key, those of single agents included',
+    about: 'List the namespaces that hold a key',
     examples: ['waystation namespace list --all'],
     path: [],
     options: [],
@@ -414,7 +415,9 @@ export const generated: readonly GeneratedCommand[] = [
     options: [
       { sets: 'workflow_id', flag: '--workflow <id>', about: 'only of this workflow' },
       { sets: 'action', flag: '--action <action>', about: 'only this action' },
+      { sets: 'action_prefix', flag: '--action-prefix <text>', about: 'only actions that begin so' },
       { sets: 'actor', flag: '--actor <name>', about: 'only by this actor' },
+      { sets: 'agent_id', flag: '--agent <id>', about: 'only what this agent appended' },
       { sets: 'from', flag: '--from <time>', about: 'not before this time, RFC 3339' },
       { sets: 'to', flag: '--to <time>', about: 'only before this time, RFC 3339' },
     ],
@@ -430,6 +433,17 @@ export const generated: readonly GeneratedCommand[] = [
     path: ['id'],
     options: [],
     call: ({ audit }, { id }) => audit.get(id),
+  },
+  {
+    operation: 'suggestEntries',
+    usage: 'audit suggestions <field>',
+    about: 'List what a filter of the log can be',
+    examples: ['waystation audit suggestions action --prefix order.'],
+    path: ['field'],
+    options: [{ sets: 'prefix', flag: '--prefix <text>', about: 'only those that begin with it' }],
+    pages: 'cursor',
+    columns: ['value'],
+    call: ({ audit }, { field, ...sent }) => audit.suggestions(field, sent),
   },
   {
     operation: 'captureItem',
@@ -505,6 +519,34 @@ export const generated: readonly GeneratedCommand[] = [
     ],
     creates: true,
     call: ({ dlq }, sent, options) => dlq.discardMany(sent, options),
+  },
+  {
+    operation: 'redriveItem',
+    usage: 'dlq redrive <id>',
+    about: 'Send what failed again, or let agents claim it again',
+    examples: ['waystation dlq redrive dlq_01m7yjrz37hxnv52px0106nehd'],
+    path: ['id'],
+    options: [],
+    creates: true,
+    call: ({ dlq }, { id }, options) => dlq.redrive(id, options),
+  },
+  {
+    operation: 'redriveItems',
+    usage: 'dlq redrive-many',
+    about: 'Send the dead letters that match again, oldest first',
+    examples: [
+      'waystation dlq redrive-many --cause "status 503" --dry-run',
+      'waystation dlq redrive-many --source schedule --per-second 5 --wait',
+      'waystation dlq redrive-many --all',
+    ],
+    path: [],
+    options: [
+      { sets: 'max', flag: '--max <n>', about: 'how many at most; default 5,000', reads: 'whole_number' },
+      { sets: 'per_second', flag: '--per-second <n>', about: 'how many a second', reads: 'number' },
+      { sets: 'dry_run', flag: '--dry-run', about: 'only count those that match' },
+    ],
+    creates: true,
+    call: ({ dlq }, sent, options) => dlq.redriveMany(sent, options),
   },
   {
     operation: 'cancelOperation',
@@ -683,6 +725,7 @@ export const generated: readonly GeneratedCommand[] = [
         or: { flag: '--in <duration>', about: 'or: how long from now, by the clock of this machine' },
       },
       { sets: 'dlq_on_failure', flag: '--dlq', about: 'keep a dead letter after the last failure' },
+      { sets: 'name', flag: '--name <text>', about: 'how lists show it' },
     ],
     json: { name: 'callback_payload', is_required: false, is_object: false },
     creates: true,
@@ -704,8 +747,18 @@ export const generated: readonly GeneratedCommand[] = [
       },
     ],
     pages: 'cursor',
-    columns: ['id', 'status', 'fire_at', 'attempts', 'callback_url', 'last_error', 'agent_id'],
+    columns: ['id', 'status', 'name', 'fire_at', 'attempts', 'callback_url', 'last_error', 'agent_id'],
     call: ({ schedules }, sent) => schedules.list(sent),
+  },
+  {
+    operation: 'retrySchedule',
+    usage: 'schedule retry <id>',
+    about: 'Send a failed or fired schedule again, as a new one',
+    examples: ['waystation schedule retry sch_01m7yjrz37hxnv52px0106nehd'],
+    path: ['id'],
+    options: [],
+    creates: true,
+    call: ({ schedules }, { id }, options) => schedules.retry(id, options),
   },
   {
     operation: 'getSchedule',
@@ -736,6 +789,7 @@ export const generated: readonly GeneratedCommand[] = [
         about: 'keep a dead letter after the last failure',
         or: { flag: '--no-dlq', about: 'keep none', value: false },
       },
+      { sets: 'name', flag: '--name <text>', about: 'how lists show it' },
     ],
     json: { name: 'callback_payload', is_required: false, is_object: false },
     changes: true,
@@ -765,9 +819,10 @@ export const generated: readonly GeneratedCommand[] = [
   {
     operation: 'createCheckpoint',
     usage: 'checkpoint create <title> [callback_payload]',
-    about: 'Ask a human; the decision is sent to the callback',
+    about: 'Ask a human; the decision is sent to the callback, or waited for',
     examples: [
       'waystation checkpoint create "Deploy v2?" --callback https://example.com/decided --expires-in 2h',
+      'waystation checkpoint create "Deploy v2?" --wait && ./deploy',
       'waystation checkpoint create "Refund?" \'{"order": 7}\' --callback /decided --prompt-file refund.txt',
     ],
     path: [],
@@ -783,6 +838,7 @@ export const generated: readonly GeneratedCommand[] = [
         flag: '--callback <url>',
         about: 'where the decision is sent',
         is_required: true,
+        or: { flag: '--no-callback', about: 'nowhere: the agent waits for it', value: null },
       },
       {
         sets: 'timeout_action',
@@ -903,6 +959,16 @@ export const generated: readonly GeneratedCommand[] = [
     call: ({ inboxes }, sent) => inboxes.list(sent),
   },
   {
+    operation: 'replayMessage',
+    usage: 'inbox replay <id> <message_id>',
+    about: 'Forward a message once more, to the forward URL of its inbox',
+    examples: ['waystation inbox replay inb_01m7yjrz37hxnv52px0106nehd msg_01m7yjrz37hxnv52px0106nehd'],
+    path: ['id', 'message_id'],
+    options: [],
+    creates: true,
+    call: ({ inboxes }, { id, message_id }, options) => inboxes.replay(id, message_id, options),
+  },
+  {
     operation: 'getInbox',
     usage: 'inbox get <id>',
     about: 'Show an inbox; with --json its latest 50 messages, too',
@@ -935,6 +1001,20 @@ export const generated: readonly GeneratedCommand[] = [
     pages: 'whole',
     columns: ['createdAt', 'id', 'method', 'path', 'contentType', 'body'],
     call: ({ inboxes }, { id, ...sent }) => inboxes.messages(id, sent),
+  },
+  {
+    operation: 'searchMessages',
+    usage: 'inbox search <id>',
+    about: 'Search its messages, newest first',
+    examples: ['waystation inbox search inb_01m7yjrz37hxnv52px0106nehd --text cus_8003'],
+    path: ['id'],
+    options: [
+      { sets: 'q', flag: '--text <text>', about: 'in method, path, query or body', is_required: true },
+      { sets: 'before', flag: '--before <message_id>', about: 'go on before this message' },
+    ],
+    pages: 'whole',
+    columns: ['createdAt', 'id', 'method', 'path', 'contentType', 'preview'],
+    call: ({ inboxes }, { id, ...sent }) => inboxes.search(id, sent),
   },
   {
     operation: 'tick',

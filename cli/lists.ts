@@ -27,7 +27,7 @@ export function printPage<T extends object>(
   cli.out.table(page.items, columns)
   const none = page.items.length === 0
   // After an empty page of messages there is nothing yet; one of a list may only have skipped too many other rows.
-  if (page.next_cursor === null || (none && option !== '--cursor')) {
+  if (page.next_cursor === null || (none && option === '--after')) {
     if (none) cli.out.note('There are none.')
     return
   }

@@ -5,10 +5,10 @@ import { Command } from 'commander'
 import packageJson from '../package.json' with { type: 'json' }
 import { runnable } from './calls.ts'
 import type { Cli, GlobalOptions } from './cli.ts'
-import { checkpointWait } from './commands/checkpoint.ts'
+import { checkpointCreate, checkpointWait } from './commands/checkpoint.ts'
 import { completion } from './commands/completion.ts'
-import { dlqClaim, dlqDiscardMany } from './commands/dlq.ts'
-import { inboxMessages, inboxTail } from './commands/inbox.ts'
+import { dlqClaim, dlqDiscardMany, dlqRedriveMany } from './commands/dlq.ts'
+import { inboxMessages, inboxSearch, inboxTail } from './commands/inbox.ts'
 import { kvGet, namespaceGet } from './commands/kv.ts'
 import { login, logout, profiles, profilesUse } from './commands/login.ts'
 import { mcp } from './commands/mcp.ts'
@@ -26,11 +26,14 @@ import { addCommand } from './tree.ts'
 const overrides: Readonly<Record<string, Override>> = {
   deleteTenant: tenantDelete,
   rotateTenantKey: tenantRotateKey,
+  createCheckpoint: checkpointCreate,
   getValue: kvGet,
   getNamespaceKey: namespaceGet,
   claimItem: dlqClaim,
+  redriveItems: dlqRedriveMany,
   discardItems: dlqDiscardMany,
   listMessages: inboxMessages,
+  searchMessages: inboxSearch,
   checkRateLimit: rateCheck,
   readyz: health,
   openapi,

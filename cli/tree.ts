@@ -83,8 +83,9 @@ function checkPart(name: string, text: unknown): void {
 
 function chosenOf(cli: Cli, { flag, or, is_required }: CommandOption, options: Given): unknown {
   const value: unknown = options[attributeOf(flag)]
+  if (!or) return value
   // `--no-dlq` sets what `--dlq` sets.
-  if (!or || attributeOf(or.flag) === attributeOf(flag)) return value
+  if (attributeOf(or.flag) === attributeOf(flag)) return value === false ? or.value : value
   const other: unknown = options[attributeOf(or.flag)]
   if (value !== undefined && other !== undefined) {
     throw usageError(`${longOf(or.flag)} and ${longOf(flag)} exclude each other.`)

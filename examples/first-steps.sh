@@ -149,7 +149,8 @@ kv() {
   has '"key":"lease"'
   call 'the admin key sees which namespaces there are' 200 GET /v1/namespaces "${admin[@]}"
   has '{"namespace":"state","agent_id":null}'
-  call 'and their keys' 200 GET /v1/namespaces/state/keys "${admin[@]}"
+  call 'an agent sees those that it may read' 200 GET /v1/namespaces "${agent[@]}"
+  call 'the admin key sees their keys' 200 GET /v1/namespaces/state/keys "${admin[@]}"
   has '"key":"lease"'
   call 'and their values' 200 GET /v1/namespaces/state/keys/lease "${admin[@]}"
   has '"value":true'
@@ -187,6 +188,8 @@ audit() {
     '/v1/audit?actor=ada&action=import.reviewed&from=2020-01-01T00:00:00Z&to=9999-01-01T00:00:00Z&limit=1' \
     "${agent[@]}"
   has '"actor":"ada"'
+  call 'actions to filter by' 200 GET '/v1/audit/suggestions/action?prefix=import.' "${agent[@]}"
+  has '{"value":"import.reviewed"}'
   call 'there is no such entry' 404 GET /v1/audit/log_none "${agent[@]}"
   has AUDIT_ENTRY_NOT_FOUND
 }
@@ -226,6 +229,8 @@ dead_letters() {
   json "{\"lock_token\": \"$lock_token\"}"
   call 'give it up' 200 POST "/v1/dlq/$letter/fail" "${agent[@]}" "${sent[@]}"
   has '"status":"archived"'
+  call 'let agents try again after all' 200 POST "/v1/dlq/$letter/redrive" "${admin[@]}"
+  has '"status":"failed"'
   call 'nobody holds it any more' 409 POST "/v1/dlq/$letter/release" "${agent[@]}"
   has INVALID_STATE
   call 'it was resolved after all' 200 POST "/v1/dlq/$letter/resolve" "${agent[@]}"
@@ -238,6 +243,8 @@ dead_letters() {
   json '{"filter": {"cause": "card declined"}, "dry_run": true}'
   call 'count those of this cause' 200 POST /v1/dlq/discard "${admin[@]}" "${sent[@]}"
   has '{"matched":1}'
+  json '{"filter": {"source": "schedule"}}'
+  call 'send again what schedules left' 202 POST /v1/dlq/redrive "${admin[@]}" "${sent[@]}"
   json '{"filter": {"cause": "card declined"}}'
   call 'discard them' 202 POST /v1/dlq/discard "${admin[@]}" "${sent[@]}"
   local operation
@@ -264,6 +271,8 @@ schedules() {
   has '"fire_at":"9999-01-01T00:00:00.000Z"'
   call 'cancel it' 204 DELETE "/v1/schedules/$schedule" "${agent[@]}"
   call 'change it: it is not pending' 409 PATCH "/v1/schedules/$schedule" "${agent[@]}" "${sent[@]}"
+  has INVALID_STATE
+  call 'send it again: it was not sent before' 409 POST "/v1/schedules/$schedule/retry" "${admin[@]}"
   has INVALID_STATE
   call 'read it' 200 GET "/v1/schedules/$schedule" "${agent[@]}"
   has '"status":"cancelled"'
@@ -337,9 +346,14 @@ inboxes() {
   done
   call 'the detail has the messages, newest first' 200 GET "/api/webhook/$inbox" "${agent[@]}"
   has '"messageCount":10,'
+  call 'those with a text' 200 GET "/api/webhook/$inbox/search?q=plain" "${agent[@]}"
+  has '"preview":"plain text"'
   call 'the first one, as it came' 200 GET "/api/webhook/$inbox/messages?limit=1" "${agent[@]}"
   has '"body":{"order": 7.0},'
   last=$(field nextAfter)
+  call 'forward it once more: this inbox forwards nothing' 409 POST \
+    "/api/webhook/$inbox/messages/$last/replay" "${agent[@]}"
+  has INVALID_STATE
   call 'the next ones; it would wait if there were none' 200 GET \
     "/api/webhook/$inbox/messages?after=$last&wait=55" "${agent[@]}"
   has '"method":"PUT"'

@@ -18,6 +18,12 @@ interface ObjectSchema extends Schema {
   required: string[]
 }
 
+/** Its members are always there; it does not say so once more. */
+interface ListedOutput extends Schema {
+  type: 'object'
+  properties: Record<string, Schema>
+}
+
 interface Parameter {
   in: Place
   name: string
@@ -73,9 +79,8 @@ export interface ReadyTool {
     title: string
     description: string
     inputSchema: ObjectSchema
-    outputSchema: ObjectSchema
+    outputSchema: ListedOutput
     annotations: {
-      title: string
       readOnlyHint: boolean
       destructiveHint: boolean
       idempotentHint: boolean
@@ -92,6 +97,11 @@ const header_arguments: Readonly<Record<string, string>> = {
 
 /** Simpler to say than what the header takes. */
 const argument_schemas: Readonly<Record<string, Schema>> = {
+  idempotency_key: {
+    type: 'string',
+    pattern: '^[!-~]{1,255}$',
+    description: 'Choose one before the first try: repeats with it have one effect.',
+  },
   if_version: {
     type: 'integer',
     minimum: 1,
@@ -133,7 +143,6 @@ function ready(tool: Tool, document: Document): ReadyTool {
       inputSchema: inputOf(tool, parameters, body),
       outputSchema: outputOf(tool, answer),
       annotations: {
-        title: tool.title,
         readOnlyHint: target.method === 'GET',
         destructiveHint: tool.destructive,
         idempotentHint: tool.idempotent,
@@ -171,12 +180,12 @@ function inputOf(tool: Tool, parameters: Parameter[], body: Schema | null): Obje
     // A path with an empty part is another path.
     const filled = place === 'path' && schema.pattern === undefined ? { minLength: 1 } : {}
     properties[argument] = argument_schemas[argument] ?? { ...described, ...plain(schema), ...filled }
-    if (needed && tool.without?.argument !== name) required.push(argument)
+    if (needed && tool.without?.argument !== name && !isFilled(tool, argument)) required.push(argument)
   }
   for (const [name, schema] of Object.entries(body?.properties ?? {})) {
     if (tool.leave_out?.includes(name)) continue
     properties[name] = plain(schema)
-    if (body?.required?.includes(name)) required.push(name)
+    if (body?.required?.includes(name) && !isFilled(tool, name)) required.push(name)
   }
   for (const [name, value] of Object.entries(tool.defaults ?? {})) {
     properties[name] = { ...properties[name]!, default: value }
@@ -190,22 +199,41 @@ function inputOf(tool: Tool, parameters: Parameter[], body: Schema | null): Obje
   }
 }
 
-function outputOf(tool: Tool, answer: ObjectSchema): ObjectSchema {
-  if (tool.item) return objectOf({ item: { anyOf: [answer, { type: 'null' }] } })
+function isFilled({ defaults }: Tool, name: string): boolean {
+  return defaults !== undefined && Object.hasOwn(defaults, name)
+}
+
+function outputOf(tool: Tool, whole: ObjectSchema): ListedOutput {
+  const { properties } = answered(tool.shows ? only(whole, tool.shows) : whole)
+  const answer: ListedOutput = { type: 'object', properties: properties! }
+  if (tool.item) return { type: 'object', properties: { item: { ...answer, type: ['object', 'null'] } } }
   if (!tool.next) return answer
   const next_step = { type: 'string', description: 'What to do now.' }
-  return {
-    ...answer,
-    properties: { ...answer.properties, next_step },
-    required: [...answer.required, 'next_step'],
-  }
+  return { ...answer, properties: { ...answer.properties, next_step } }
+}
+
+/** A part of its members, and no more of those of a list; the others are there as well. */
+function only({ properties }: ObjectSchema, names: readonly string[]): ObjectSchema {
+  const shallow = ({ items, ...rest }: Schema) => (items ? { ...rest, items: { type: 'object' } } : rest)
+  return objectOf(Object.fromEntries(names.map((name) => [name, shallow(properties[name]!)])))
 }
 
 /** The data of an answer, as the API gives it. */
 function answerOf(tool: Tool, data: ObjectSchema, other: ObjectSchema | null): ObjectSchema {
   if (tool.done !== undefined) return objectOf({ [tool.done]: { type: 'boolean', const: true } })
-  return plain(other ? either(data, other) : data) as ObjectSchema
+  return other ? either(data, other) : data
 }
+
+/** Names and types alone: the description of a tool says how to read its answer, and a model pays for every word. */
+function answered(schema: Schema): Schema {
+  return without(
+    plain(schema),
+    (name, item) =>
+      (name === 'required' && Array.isArray(item)) || (left_out.includes(name) && typeof item !== 'object'),
+  ) as Schema
+}
+
+const left_out = ['description', 'format', 'minimum', 'maximum', 'minLength', 'maxLength']
 
 /** Null when a success has no body. */
 function successOf({ responses }: Operation, document: Document): Schema | null {
@@ -244,18 +272,31 @@ function resolved(value: unknown, document: Document): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, resolved(item, document)]))
 }
 
-/** Without our own keywords (`x-any-json` …), which mean nothing elsewhere. */
+/** Without our own keywords (`x-any-json` …), which mean nothing elsewhere, and without examples. */
 function plain(schema: Schema): Schema {
-  return without(schema, (name) => name.startsWith('x-')) as Schema
+  return joined(
+    without(schema, (name, item) => name.startsWith('x-') || (name === 'examples' && Array.isArray(item))),
+  ) as Schema
+}
+
+/** `{"anyOf": [{"type": "string"}, {"type": "null"}]}` in its short form. */
+function joined(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(joined)
+  if (typeof value !== 'object' || value === null) return value
+  const { anyOf, ...rest } = value as { anyOf?: Schema[] }
+  const [one, other, ...more] = anyOf ?? []
+  const is_short = more.length === 0 && typeof one?.type === 'string' && !one.enum && other?.type === 'null'
+  const shown = is_short ? { ...one, ...rest, type: [one.type, 'null'] } : (value as object)
+  return Object.fromEntries(Object.entries(shown).map(([name, item]) => [name, joined(item)]))
 }
 
 /** A copy without the keywords that `leave` names. */
-export function without(value: unknown, leave: (name: string) => boolean): unknown {
+export function without(value: unknown, leave: (name: string, item: unknown) => boolean): unknown {
   if (Array.isArray(value)) return value.map((item) => without(item, leave))
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(
     Object.entries(value)
-      .filter(([name]) => !leave(name))
+      .filter(([name, item]) => !leave(name, item))
       .map(([name, item]) => [name, without(item, leave)]),
   )
 }

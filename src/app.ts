@@ -44,20 +44,21 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       cron_secret: secrets.cron_secret.value,
       schema_version,
     }
-    return { db, ...secrets, ...assemble(config, db, options.log, facts) }
+    return { db, ...secrets, ...assemble(config, db, options, facts) }
   } catch (error) {
     await db.close()
     throw error
   }
 }
 
-function assemble(config: Config, db: Db, log: Log, facts: Facts): Pick<App, 'listen' | 'stop'> {
+function assemble(config: Config, db: Db, options: AppOptions, facts: Facts): Pick<App, 'listen' | 'stop'> {
+  const { log, background: in_background = true } = options
   const state: State = { draining: false, public_url: config.public_url, listening: null }
   const given = { config, db, state, facts }
   const { policy, sender } = egressOf(config, db, state)
   const jobs: Jobs = {
-    wake: (due_at) => timer.wake(due_at),
-    pauseOrResume: () => timer.pauseOrResume(),
+    wake: (due_at) => in_background && timer.wake(due_at),
+    pauseOrResume: () => in_background && timer.pauseOrResume(),
     tick: () => maintenance.tick(),
   }
   const { dependencies, calls, usage, notifier } = dependenciesOf(given, policy, jobs)
@@ -71,8 +72,10 @@ function assemble(config: Config, db: Db, log: Log, facts: Facts): Pick<App, 'li
       server = naming('HOST', () => serve(config, handlers, db.clock, log))
       state.public_url = config.public_url.replace(/:0(?=\/|$)/, `:${server.port}`)
       state.listening = { host: config.host, port: server.port! }
-      maintenance.start()
-      for (const counts of counting) counts.start(background.onError)
+      if (in_background) {
+        maintenance.start()
+        for (const counts of counting) counts.start(background.onError)
+      }
       void handlers.warmUp()
       return server.url.href.replace(/\/$/, '')
     },

@@ -407,6 +407,46 @@ describe('An exit code', () => {
   })
 })
 
+describe('checkpoint create', () => {
+  const asked = { id: 'chk_1', status: 'pending' }
+  const decidedAs = (status: string) => (path: string) =>
+    Response.json(path === '/v1/checkpoints' ? asked : { ...asked, status })
+
+  test.each([
+    [['--wait'], { callback_url: null }],
+    [['--wait', '--callback', '/d'], { callback_url: '/d' }],
+    [['--no-callback'], { callback_url: null }],
+    [['--callback', '/d'], { callback_url: '/d' }],
+  ])('with %j sends %j', async (words, sent) => {
+    const told = await runInside(['checkpoint', 'create', 'Deploy?', ...words, '--json'], {
+      answer: decidedAs('approved'),
+    })
+    expect([told.code, told.asked[0]!.body]).toEqual([0, { title: 'Deploy?', ...sent }])
+    const waits = words.includes('--wait')
+    expect([told.asked.length, JSON.parse(told.stdout).status]).toEqual(
+      waits ? [2, 'approved'] : [1, 'pending'],
+    )
+  })
+
+  test.each([
+    ['approved', 0],
+    ['rejected', 8],
+  ])('--wait for one that is %s ends with %d', async (status, code) => {
+    const told = await runInside(['checkpoint', 'create', 'Deploy?', '--wait'], { answer: decidedAs(status) })
+    expect([told.code, told.stdout]).toEqual([code, expect.stringContaining(`status\t${status}`)])
+    expect(told.stderr).toContain('chk_1 waits for its decision')
+  })
+
+  test.each([
+    [[], 'The callback is missing: --callback, --no-callback, or --wait to wait for the decision.'],
+    [['--no-callback', '--for', '1m'], '--for goes with --wait.'],
+  ])('with %j is wrong usage', async (words, sentence) => {
+    const told = await runInside(['checkpoint', 'create', 'Deploy?', ...words])
+    expect([told.code, told.asked.length]).toEqual([2, 0])
+    expect(told.stderr).toContain(sentence)
+  })
+})
+
 test('A wait that was limited ends with 7 when its time is over', async () => {
   const answer = () => Response.json({ id: 'chk_1', status: 'pending' })
   const { code, stdout, stderr } = await runInside(['checkpoint', 'wait', 'chk_1', '--for', '0.01'], {

@@ -34,7 +34,7 @@ import { type Answer, forEachService, type TestService } from './support/service
 
 const with_body = titled(routes.filter(({ route }) => route.body))
 /** What a page before has given: no example can be made up. */
-const of_pages = ['cursor', 'after']
+const of_pages = ['cursor', 'after', 'before']
 const with_query = titled(routes.filter(({ route }) => fieldsOf(route.query).length > 0))
 
 forEachService('a body', (service) => {
@@ -244,7 +244,7 @@ forEachService('a body', (service) => {
       const { route } = named
       for (const [name, schema] of fieldsOf(route.body)) {
         const nulled = (body: Json) => bytesOf(bodyText(withField(route, body, name, null)))
-        if (schema['x-any-json'] === 'any' || !isRequired(route.body, name)) {
+        if (schema['x-any-json'] === 'any' || schema['x-null'] || !isRequired(route.body, name)) {
           await taken(named, nulled)
           continue
         }

@@ -101,9 +101,12 @@ forEachService('a path', (service) => {
 })
 
 forEachService('a cursor', (service) => {
-  /** Filled by the worker, not by a caller: their pages are tested with their features. */
+  /** Filled by the worker, not by a caller, or with an item for many: their pages are tested with their features. */
   const filled_by_us = [
-    ...['/v1/schedules/:id/attempts', '/v1/checkpoints/:id/attempts', '/v1/dlq/operations/:id/items'],
+    '/v1/schedules/:id/attempts',
+    '/v1/checkpoints/:id/attempts',
+    '/v1/audit/suggestions/:field',
+    '/v1/dlq/operations/:id/items',
   ]
   const lists = titled(
     routes.filter(({ route }) => route.query?.properties.cursor && !filled_by_us.includes(route.path)),

@@ -29,7 +29,7 @@ import {
   titled,
 } from './support/contract.ts'
 import { type Dead, requireKnown, unusable, withDeadKeys } from './support/contract-credentials.ts'
-import { exampleBody } from './support/contract-examples.ts'
+import { exampleBody, exampleQuery } from './support/contract-examples.ts'
 import { cron_secret, forEachService, type TestService } from './support/service.ts'
 
 const everything = titled(routes)
@@ -287,7 +287,7 @@ forEachService("another tenant's", (service) => {
         const unknown = await call(
           service,
           named,
-          { path: pathWith(route, never), body: theirs.body },
+          { path: `${pathWith(route, never)}${exampleQuery(route)}`, body: theirs.body },
           { headers: ownHeaders(a, kind) },
         )
         expect(masked(bytesButId(foreign), theirs.params)).toBe(masked(bytesButId(unknown), never))

@@ -6,7 +6,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { local_errors, local_next_steps, nextStep, own_next_steps } from '../mcp/errors.ts'
 import { ready_tools } from '../mcp/server.ts'
-import { tools_max } from '../mcp/tools.ts'
+import { list_bytes_max, tools_max } from '../mcp/tools.ts'
 import openapi from '../openapi.json' with { type: 'json' }
 
 interface Operation {
@@ -33,6 +33,21 @@ test('there are tools_max tools at most, each of its own name', () => {
   expect(names.length).toBeLessThanOrEqual(tools_max)
   expect(new Set(names).size).toBe(names.length)
   expect(names.filter((name) => !/^[a-z]+(_[a-z]+)+$/.test(name))).toEqual([])
+})
+
+test('the answer to tools/list has list_bytes_max bytes at most', () => {
+  const answer = { jsonrpc: '2.0', id: 1, result: { tools: ready_tools.map(({ listed }) => listed) } }
+  expect(list_bytes_max).toBeLessThanOrEqual(30 * 1_024)
+  expect(Buffer.byteLength(JSON.stringify(answer))).toBeLessThanOrEqual(list_bytes_max)
+})
+
+test('a part of an answer is shown by tools whose whole answer another one shows, or that is not needed', () => {
+  for (const { tool, listed, answer_fields } of ready_tools) {
+    const named = Object.keys(listed.outputSchema.properties)
+    expect(tool.shows ?? []).toEqual((tool.shows ?? []).filter((name) => answer_fields.includes(name)))
+    if (!tool.shows && !tool.item && !tool.done)
+      expect(named).toEqual(expect.arrayContaining([...answer_fields]))
+  }
 })
 
 describe.each(ready_tools.map((ready) => [ready.tool.name, ready] as const))('%s', (_, ready) => {
@@ -95,10 +110,10 @@ const annotations_of: Record<string, string> = {
   ...{ kv_get: 'R-I-', kv_put: '-DI-', kv_delete: '-DI-', kv_list: 'R-I-' },
   ...{ audit_append: '----', audit_list: 'R-I-' },
   ...{ dlq_create: '----', dlq_list: 'R-I-', dlq_get: 'R-I-', dlq_claim: '----', dlq_release: '----' },
-  ...{ dlq_resolve: '--I-', dlq_fail: '-DI-' },
-  ...{ schedule_create: '---O', schedule_get: 'R-I-', schedule_cancel: '-DI-' },
-  ...{ checkpoint_create: '---O', checkpoint_get: 'R-I-', checkpoint_wait: 'R-I-' },
-  ...{ checkpoint_cancel: '-DI-', inbox_create: '---O', inbox_messages: 'R-IO', inbox_wait: 'R-IO' },
+  ...{ dlq_resolve: '--I-', dlq_fail: '-DI-', dlq_redrive: '---O' },
+  ...{ schedule_create: '---O', schedule_get: 'R-I-', schedule_cancel: '-DI-', schedule_retry: '---O' },
+  ...{ checkpoint_create: '---O', checkpoint_wait: 'R-I-' },
+  ...{ checkpoint_cancel: '-DI-', inbox_create: '---O', inbox_wait: 'R-IO', inbox_replay: '---O' },
   rate_limit_check: '----',
 }
 

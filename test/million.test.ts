@@ -18,6 +18,7 @@ import { big, seeds } from './support/million.ts'
 
 const now = new TestClock().now()
 const rows_max = 500
+const merged_max = limits.get('audit.merged_actions')!.value
 const looked_max = limits.get('pages.looked_at_rows')!.value
 
 const given: Params = {
@@ -25,7 +26,24 @@ const given: Params = {
   ...{ expired_before: now - day_ms, ended_before: now - 90 * day_ms, before: now, month: '2025-01' },
   ...{ after_seq: 0, dropped_up_to: 40_000, looked_max, last_place: rows_max, until: now + day_ms },
   ...{ before_id: '~', from_id: '', status: 'fired', before_seq: 60_001, at: now },
-  ...{ action: 'even', actor: 'one', workflow_id: 'first', namespace: 'gone', key: '', skipped: 0 },
+  ...{
+    action: 'even',
+    actor: 'one',
+    workflow_id: 'first',
+    agent_id: 'a',
+    namespace: 'gone',
+    key: '',
+    skipped: 0,
+  },
+  ...{
+    has_action: 1,
+    has_actor: 1,
+    has_workflow_id: 1,
+    has_agent_id: 1,
+    action_prefix: 'eve',
+    prefix_characters: 3,
+  },
+  ...{ first: 'eve', values_max: merged_max },
   ...{ source_id: 'sch_1', any_source: 1, source: '', any_cause: 0, cause: 'none', any_workflow_id: 1 },
   ...{ total_max: rows_max, walked_max: rows_max, from_key: '__rl:', end_key: '__rl;' },
   ...{ any_source_id: 1, ...idsNamed() },
@@ -57,13 +75,15 @@ function readsMax(name: string): number {
   if (name === 'jobs.lease') return lease_rows_max + lease_rows_max ** 2 + 1
   if (/^schedules\.list/.test(name)) return chosen + rows_max // and when each is due next
   // The leader's entries, and each of the other filters asked of every one of them.
-  if (/^audit\.list_(action|actor|workflow_id)_/.test(name)) return looked_max * (1 + others(name)) + chosen
+  if (/^audit\.list_\w+_filtered/.test(name)) return looked_max * (1 + others) + chosen
+  if (name === 'audit.list_filtered') return looked_max + chosen
+  // For each entry the next one of each action, its bytes, and itself; and where the log ends.
+  if (name === 'audit.list_actions') return rows_max * merged_max + chosen + 1
   return chosen
 }
 
-function others(name: string): number {
-  return (name.match(/action|actor|workflow/g) ?? []).length - 1
-}
+/** Filters beside the leader. */
+const others = 3
 
 /** Every step of a sweep and of a purge, and how SQLite finds the rows that it takes. */
 const walks: Record<string, string> = {
@@ -139,24 +159,29 @@ const pages: Record<string, string> = {
   'inbox.count_expired': 'INDEX inboxes_tenant_expiring (tenant_id>? AND (tenant_id,expires_at)<(?,?))',
   'inbox.latest_sizes': 'INDEX sqlite_autoindex_inbox_messages_1 (tenant_id=? AND inbox_id=? AND seq>?)',
   'inbox.latest': 'INDEX sqlite_autoindex_inbox_messages_1 (tenant_id=? AND inbox_id=? AND seq>?)',
+  'inbox.before': 'INDEX sqlite_autoindex_inbox_messages_1 (tenant_id=? AND inbox_id=? AND seq>? AND seq<?)',
   'inbox.page': 'INDEX sqlite_autoindex_inbox_messages_1 (tenant_id=? AND inbox_id=? AND seq>?)',
   'audit.list': 'PRIMARY KEY (tenant_id=? AND seq>? AND seq<?)',
   'audit.first_at': 'PRIMARY KEY (tenant_id=? AND seq>?)',
   'audit.reach_action': leads('action', 'action'),
   'audit.reach_actor': leads('actor', 'actor'),
   'audit.reach_workflow_id': leads('workflow', 'workflow_id'),
+  'audit.reach_agent_id': leads('agent', 'agent_id'),
+  'audit.reach_log': 'PRIMARY KEY (tenant_id=? AND seq>? AND seq<?)',
   'audit.list_action': leads('action', 'action'),
   'audit.list_actor': leads('actor', 'actor'),
   'audit.list_workflow_id': leads('workflow', 'workflow_id'),
-  'audit.list_action_actor': leads('action', 'action'),
-  'audit.list_action_workflow_id': leads('action', 'action'),
-  'audit.list_action_workflow_id_actor': leads('action', 'action'),
-  'audit.list_actor_action': leads('actor', 'actor'),
-  'audit.list_actor_workflow_id': leads('actor', 'actor'),
-  'audit.list_actor_workflow_id_action': leads('actor', 'actor'),
-  'audit.list_workflow_id_action': leads('workflow', 'workflow_id'),
-  'audit.list_workflow_id_actor': leads('workflow', 'workflow_id'),
-  'audit.list_workflow_id_action_actor': leads('workflow', 'workflow_id'),
+  'audit.list_agent_id': leads('agent', 'agent_id'),
+  'audit.list_filtered': 'PRIMARY KEY (tenant_id=? AND seq>? AND seq<?)',
+  'audit.list_action_filtered': leads('action', 'action'),
+  'audit.list_actor_filtered': leads('actor', 'actor'),
+  'audit.list_workflow_id_filtered': leads('workflow', 'workflow_id'),
+  'audit.list_agent_id_filtered': leads('agent', 'agent_id'),
+  'audit.list_actions': leads('action', 'action'),
+  'audit.values_action': 'INDEX audit_entries_action (tenant_id=? AND action>?)',
+  'audit.values_actor': 'INDEX audit_entries_actor (tenant_id=? AND actor>?)',
+  'audit.values_workflow_id': 'INDEX audit_entries_workflow (tenant_id=? AND workflow_id>?)',
+  'audit.values_agent_id': 'INDEX audit_entries_agent (tenant_id=? AND agent_id>?)',
   'dlq.uncaused': 'INDEX dlq_items_uncaused',
   'dlq.reach_any': letters.by_key,
   'dlq.reach_failed': letters.open,
@@ -247,7 +272,9 @@ forEachDatabase('A million rows', (databases) => {
 
 function givenTo({ name }: Statement<unknown>): Params {
   if (name in letters_from) return { ...given, from_id: letters_from[name]! }
-  return name.startsWith('audit.') && readsMax(name) > chosen ? { ...given, after_seq: reached } : given
+  return name.endsWith('_filtered') || name.startsWith('audit.reach_')
+    ? { ...given, after_seq: reached }
+    : given
 }
 
 interface Engine {
@@ -302,12 +329,15 @@ function sqliteEngine(): Engine {
 /** One row, or a range that a subquery has found. */
 function byKey(detail: string): boolean {
   return [
-    /^SEARCH \w+ USING (PRIMARY KEY|(COVERING )?INDEX sqlite_autoindex_\w+_1) \(tenant_id=\? AND (\w+=\?( AND )?)+\)$/,
+    /^SEARCH \w+ USING (PRIMARY KEY|(COVERING )?INDEX sqlite_autoindex_\w+_1) \(tenant_id=\? AND (\w+=\?( AND )?)+\)( LEFT-JOIN)?$/,
     /^SEARCH inbox_messages USING .*_1 \(tenant_id=\? AND inbox_id=\? AND seq>\? AND seq<\?\)$/,
     /^SEARCH same USING COVERING INDEX audit_entries_\w+ \(tenant_id=\? AND \w+=\? AND seq=\?\)$/,
     // The last entry, and a tenant's months.
     /^SEARCH audit_entries USING PRIMARY KEY \(tenant_id=\?\)$/,
     /^SEARCH api_calls USING PRIMARY KEY \(tenant_id=\?\)$/,
+    // The next text of a field: one row.
+    /^SEARCH audit_entries USING COVERING INDEX audit_entries_action \(tenant_id=\? AND action>\?\)$/,
+    /^SEARCH audit_heads USING PRIMARY KEY \(tenant_id=\?\)$/,
     /^SEARCH tenants USING PRIMARY KEY \(tenant_id=\?\)$/,
   ].some((known) => known.test(detail))
 }

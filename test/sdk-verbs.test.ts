@@ -76,6 +76,47 @@ forEachService('kv.update', (service) => {
   })
 })
 
+forEachService('checkpoints.ask', (service) => {
+  test('asks, waits and answers the decision, which is sent nowhere', async () => {
+    const { agent, admin, platform } = await clientsOf(service, await service.signUp())
+    platform.onSleep = async () => {
+      const [asked] = (await admin.checkpoints.list().page()).items
+      await admin.checkpoints.approve(asked!.id, { reason: 'fine' })
+    }
+    const decided = await agent.checkpoints.ask(
+      { title: 'Refund?', callback_payload: { order: 7 } },
+      { wait_seconds: 0 },
+    )
+    expect(decided).toMatchObject({
+      ...{ title: 'Refund?', status: 'approved', reason: 'fine', callback_url: null },
+      callback: { status: 'none' },
+    })
+    expect((await admin.dlq.list().page()).items).toEqual([])
+  })
+
+  test('with a key of its own waits for the same question again, and sends it where it is told to', async () => {
+    const { agent, admin } = await clientsOf(service, await service.signUp())
+    const question = { title: 'Refund?', callback_url }
+    const ask = () => agent.checkpoints.ask(question, { idempotency_key: 'refund-7' })
+    const first = ask()
+    const again = ask()
+    const [asked] = await untilThere(async () => (await admin.checkpoints.list().page()).items)
+    await admin.checkpoints.reject(asked!.id)
+    expect([await first, await again]).toMatchObject([
+      { id: asked!.id, status: 'rejected', callback_url },
+      { id: asked!.id, status: 'rejected', callback_url },
+    ])
+    expect((await admin.checkpoints.list().page()).items).toHaveLength(1)
+  })
+
+  async function untilThere<T>(look: () => Promise<T[]>): Promise<T[]> {
+    for (;;) {
+      const found = await look()
+      if (found.length > 0) return found
+    }
+  }
+})
+
 forEachService('checkpoints.waitFor', (service) => {
   test('answers once a human has decided', async () => {
     const { agent, admin } = await clientsOf(service, await service.signUp())

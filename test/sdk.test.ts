@@ -79,6 +79,7 @@ const methods: Record<string, (client: Waystation) => unknown> = {
   getInbox: (c) => c.inboxes.get('i'),
   deleteInbox: (c) => c.inboxes.delete('i'),
   listMessages: (c) => c.inboxes.messages('i').page(),
+  searchMessages: (c) => c.inboxes.search('i', { q: 'x' }),
   listRateLimits: (c) => c.rateLimit.list().page(),
   checkRateLimit: (c) => c.rateLimit.check('k', { limit: 1, windowSeconds: 1 }),
   getRateLimit: (c) => c.rateLimit.status('k'),
@@ -103,6 +104,7 @@ const without_method: Record<string, string> = {
 
 /** Made of the methods above. */
 const verbs = [
+  'checkpoints.ask',
   'checkpoints.waitFor',
   'dlq.waitForOperation',
   'dlq.work',

@@ -69,7 +69,15 @@ forEachService('A page that has looked at enough rows', (service) => {
     expect(items.map(({ seq }) => seq)).toEqual([2001, 1])
   })
 
+  test('is short with a prefix of many actions beside a frequent actor, and misses nothing', async () => {
+    const { sizes, items } = await paged(service, '/v1/audit?action_prefix=eve&actor=odd', tenant.api_key)
+    expect(items.map(({ seq }) => seq)).toEqual([2001, 1])
+    expect(sizes.length).toBeLessThanOrEqual(6)
+  })
+
   test.each([
+    ['the prefix of one action', '?action_prefix=eve&limit=200', 2_502],
+    ['the prefix of no action', '?action_prefix=x', 0],
     ['one filter', '?action=even&limit=200', 2_502],
     ['a filter that matches nothing', '?action=none', 0],
     ['two, one of which matches nothing', '?action=even&actor=none', 0],

@@ -10,7 +10,6 @@ import { successStatus } from '../src/contract/route.ts'
 import { features, routes } from '../src/features.ts'
 import { call, callersOf, type Keyring, newKeyring, ready, titled } from './support/contract.ts'
 import { requireKnown } from './support/contract-credentials.ts'
-import { exampleBody } from './support/contract-examples.ts'
 import { cron_secret, forEachService } from './support/service.ts'
 
 const expiring = features.filter(({ quotas = [] }) => quotas.some(({ countExpired }) => countExpired))
@@ -127,165 +126,151 @@ for (const { tick = [], ...own } of own_budgets.values()) {
 }
 
 /**
- * Calls are written once a second, whatever runs meanwhile. Stored bytes are on PostgreSQL, and on SQLite once with each
- * commit, whatever number of requests share it (src/db/stored.test.ts).
+ * Counts of the requests before: of stored bytes on SQLite with a commit, whatever number of requests share it
+ * (src/db/stored.test.ts), and of calls where an answer shows them.
  */
-const of_a_timer = ['quotas.add_calls', 'usage.add', 'stored.add']
-
-/** What the worker runs by itself once a decision is made or a tenant is back: not the request's. */
-const wakes_worker = ['approveCheckpoint', 'rejectCheckpoint', 'restoreTenant', 'updateSchedule']
-const of_worker = [
-  'jobs.due',
-  'jobs.due_at_once',
-  'jobs.lease',
-  'checkpoints.find',
-  'tenants.signing_secrets',
-  // What came of an attempt, when that is known before the answer has arrived.
-  'jobs.log_attempt',
-  'jobs.retry',
-  'checkpoints.record_callback',
-]
+const of_earlier_requests = ['stored.add', 'usage.add', 'quotas.add_calls']
 
 /** Finds out before the transaction what a creation needs. */
 function looksAhead(name: string): boolean {
   return /^dlq\.(reach|match)_/.test(name)
 }
 
-function ofTheRequest(all: string[], operation: string): string[] {
-  const names = all.filter((name, at) => name !== a_name_each || all[at - 1] !== a_name_each)
-  const own = budgets[operation]!.length
-  const rest = names.slice(own)
-  if (!wakes_worker.includes(operation)) return names
-  return [...names.slice(0, own), ...rest.filter((name) => !of_worker.includes(name))]
+function ofTheRequest(all: string[]): string[] {
+  return all.filter((name, at) => name !== a_name_each || all[at - 1] !== a_name_each)
 }
 
-forEachService('statements', (service) => {
-  let a: Keyring
-  beforeAll(async () => {
-    a = await newKeyring(service)
-    // The first use of a quota makes its counter: see the last test.
-    const reserving = Object.keys(budgets).filter((name) => budgets[name]!.includes('quotas.reserve'))
-    for (const name of reserving) await useOnce(named(name))
-  })
-
-  const named = (name: string) => routes.find((route) => route.name === name)!
-
-  async function counted(work: () => Promise<unknown>): Promise<string[]> {
-    const names: string[] = []
-    service.app.db.onStatement((name) => {
-      if (!of_a_timer.includes(name)) names.push(name)
+forEachService(
+  'statements',
+  (service) => {
+    let a: Keyring
+    beforeAll(async () => {
+      a = await newKeyring(service)
+      // The first use of a quota makes its counter: see the last test.
+      const reserving = Object.keys(budgets).filter((name) => budgets[name]!.includes('quotas.reserve'))
+      for (const name of reserving) await useOnce(named(name))
     })
-    try {
-      await work()
-    } finally {
-      service.app.db.onStatement(null)
+
+    const named = (name: string) => routes.find((route) => route.name === name)!
+
+    async function counted(work: () => Promise<unknown>): Promise<string[]> {
+      const names: string[] = []
+      service.app.db.onStatement((name) => {
+        if (!of_earlier_requests.includes(name)) names.push(name)
+      })
+      try {
+        await work()
+      } finally {
+        service.app.db.onStatement(null)
+      }
+      return names
     }
-    return names
-  }
 
-  /** A call that is ready, by a caller whose key was used a moment ago. */
-  async function warm(named: NamedRoute) {
-    const made = await ready(service, named, a)
-    // What was decided to get there is told first, so that nothing of it runs meanwhile.
-    await service.ask('POST', '/v1/tick', { key: cron_secret })
-    const [, headers] = callersOf(named.route, made.keyring)[0]!
-    await requireKnown(service, made.keyring.keys[named.route.auth[0] ?? 'admin'])
-    return { made, headers }
-  }
-
-  async function useOnce(named: NamedRoute): Promise<void> {
-    const { made, headers } = await warm(named)
-    expect((await call(service, named, made, { headers })).status).toBe(successStatus(named.route))
-  }
-
-  test('every route has its budget, and no budget is for a route that is gone', () => {
-    expect(Object.keys(budgets).toSorted()).toEqual(routes.map(({ name }) => name).toSorted())
-    for (const [folder, { tick = [], ...own }] of own_budgets) {
-      const feature = features.find(({ name }) => name === folder)
-      const known = (feature?.routes ?? []).map(({ name }) => name)
-      expect([folder, Object.keys(own).filter((name) => !known.includes(name))]).toEqual([folder, []])
-      const noun = `${folder.replaceAll('-', '_')}.`
-      expect(tick.filter((name) => !name.startsWith(noun))).toEqual([])
+    /** A call that is ready, by a caller whose key was used a moment ago. */
+    async function warm(named: NamedRoute) {
+      const made = await ready(service, named, a)
+      // What was decided to get there is told first, so that nothing of it runs meanwhile.
+      await service.ask('POST', '/v1/tick', { key: cron_secret })
+      const [, headers] = callersOf(named.route, made.keyring)[0]!
+      await requireKnown(service, made.keyring.keys[named.route.auth[0] ?? 'admin'])
+      return { made, headers }
     }
-  })
 
-  test.each(titled(routes))('%s runs the statements of its budget', async (_, named) => {
-    const { made, headers } = await warm(named)
-    const names = await counted(async () => {
+    async function useOnce(named: NamedRoute): Promise<void> {
+      const { made, headers } = await warm(named)
       expect((await call(service, named, made, { headers })).status).toBe(successStatus(named.route))
+    }
+
+    test('every route has its budget, and no budget is for a route that is gone', () => {
+      expect(Object.keys(budgets).toSorted()).toEqual(routes.map(({ name }) => name).toSorted())
+      for (const [folder, { tick = [], ...own }] of own_budgets) {
+        const feature = features.find(({ name }) => name === folder)
+        const known = (feature?.routes ?? []).map(({ name }) => name)
+        expect([folder, Object.keys(own).filter((name) => !known.includes(name))]).toEqual([folder, []])
+        const noun = `${folder.replaceAll('-', '_')}.`
+        expect(tick.filter((name) => !name.startsWith(noun))).toEqual([])
+      }
     })
-    // A tick sweeps while it waits, so the two come in no order.
-    const ordered = (list: string[]) => (named.name === 'tick' ? list.toSorted() : list)
-    expect(ordered(ofTheRequest(names, named.name))).toEqual(ordered(budgets[named.name]!))
-  })
 
-  test('the hot paths keep to theirs: kv get 1, kv put 2 and over an existing key 1, audit append 2', async () => {
-    const lengths = ['getValue', 'putValue', 'appendEntry'].map((name) => budgets[name]!.length)
-    expect(lengths).toEqual([1, 2, 2])
-    const put = { key: a.keys.agent, body: { value: 1 } }
-    await service.ask('PUT', '/v1/kv/state/twice', put)
-    expect(await counted(() => service.ask('PUT', '/v1/kv/state/twice', put))).toEqual(['kv.put'])
-  })
+    test.each(titled(routes))('%s runs the statements of its budget', async (_, named) => {
+      const { made, headers } = await warm(named)
+      const names = await counted(async () => {
+        expect((await call(service, named, made, { headers })).status).toBe(successStatus(named.route))
+      })
+      // A tick sweeps while it waits, so the two come in no order.
+      const ordered = (list: string[]) => (named.name === 'tick' ? list.toSorted() : list)
+      expect(ordered(ofTheRequest(names))).toEqual(ordered(budgets[named.name]!))
+    })
 
-  test.each([
-    ['cas_version', {}, { value: 1, cas_version: 1 }],
-    ['If-Match', { 'if-match': '1' }, { value: 1 }],
-  ])('a put with %s looks first: 2', async (how, headers, body) => {
-    const path = `/v1/kv/state/${how}`
-    await service.ask('PUT', path, { key: a.keys.agent, body: { value: 1 } })
-    const names = await counted(() => service.ask('PUT', path, { key: a.keys.agent, headers, body }))
-    expect(names).toEqual(['kv.find', 'kv.put_if_version'])
-  })
+    test('the hot paths keep to theirs: kv get 1, kv put 2 and over an existing key 1, audit append 2', async () => {
+      const lengths = ['getValue', 'putValue', 'appendEntry'].map((name) => budgets[name]!.length)
+      expect(lengths).toEqual([1, 2, 2])
+      const put = { key: a.keys.agent, body: { value: 1 } }
+      await service.ask('PUT', '/v1/kv/state/twice', put)
+      expect(await counted(() => service.ask('PUT', '/v1/kv/state/twice', put))).toEqual(['kv.put'])
+    })
 
-  test('a key that was not used for a second costs one look-up, and only the first request', async () => {
-    service.clock.advance(second_ms)
-    const get = () => service.ask('GET', '/v1/kv/state/nothing', { key: a.keys.agent })
-    expect(await counted(get)).toEqual(['credentials.find', 'kv.find'])
-    expect(await counted(get)).toEqual(['kv.find'])
-    service.clock.advance(second_ms - 1)
-    expect(await counted(get)).toEqual(['kv.find'])
-    service.clock.advance(1)
-    expect(await counted(get)).toEqual(['credentials.find', 'kv.find'])
-  })
+    test.each([
+      ['cas_version', {}, { value: 1, cas_version: 1 }],
+      ['If-Match', { 'if-match': '1' }, { value: 1 }],
+    ])('a put with %s looks first: 2', async (how, headers, body) => {
+      const path = `/v1/kv/state/${how}`
+      await service.ask('PUT', path, { key: a.keys.agent, body: { value: 1 } })
+      const names = await counted(() => service.ask('PUT', path, { key: a.keys.agent, headers, body }))
+      expect(names).toEqual(['kv.find', 'kv.put_if_version'])
+    })
 
-  test('a key whose checksum is wrong costs none, an unknown one costs one each time', async () => {
-    const { agent } = a.keys
-    const bad = agent.slice(0, -1) + (agent.endsWith('a') ? 'b' : 'a')
-    expect(await counted(() => service.ask('GET', '/v1/audit', { key: bad }))).toEqual([])
-    const unknown = newKey('agent')
-    for (let i = 0; i < 2; i++)
-      expect(await counted(() => service.ask('GET', '/v1/audit', { key: unknown }))).toEqual([
-        'credentials.find',
-      ])
-  })
+    test('a key that was not used for a second costs one look-up, and only the first request', async () => {
+      service.clock.advance(second_ms)
+      const get = () => service.ask('GET', '/v1/kv/state/nothing', { key: a.keys.agent })
+      expect(await counted(get)).toEqual(['credentials.find', 'kv.find'])
+      expect(await counted(get)).toEqual(['kv.find'])
+      service.clock.advance(second_ms - 1)
+      expect(await counted(get)).toEqual(['kv.find'])
+      service.clock.advance(1)
+      expect(await counted(get)).toEqual(['credentials.find', 'kv.find'])
+    })
 
-  test('the first use of a quota makes its counter: one more, once for each tenant', async () => {
-    const { api_key } = await service.signUp()
-    const capture = (text: string) =>
-      counted(() => service.ask('POST', '/v1/dlq', { key: api_key, body: { payload: {}, error: text } }))
-    const [insert, take, find] = budgets.captureItem!
-    expect((await capture('first')).slice(-4)).toEqual([insert!, take!, 'quotas.start', find!])
-    expect(await capture('second')).toEqual([insert!, take!, find!])
-  })
+    test('a key whose checksum is wrong costs none, an unknown one costs one each time', async () => {
+      const { agent } = a.keys
+      const bad = agent.slice(0, -1) + (agent.endsWith('a') ? 'b' : 'a')
+      expect(await counted(() => service.ask('GET', '/v1/audit', { key: bad }))).toEqual([])
+      const unknown = newKey('agent')
+      for (let i = 0; i < 2; i++)
+        expect(await counted(() => service.ask('GET', '/v1/audit', { key: unknown }))).toEqual([
+          'credentials.find',
+        ])
+    })
 
-  test.each(titled(routes.filter(({ route }) => route.create)))(
-    '%s with an Idempotency-Key runs two more, and a repeat runs two in all',
-    async (_, named) => {
-      const { headers } = await warm(named)
-      const body = exampleBody(named.route)
-      const sent = { headers: { ...headers, 'idempotency-key': crypto.randomUUID() } }
-      const once = () => call(service, named, { path: named.route.path, body }, sent)
-      // Where something has to be found out first, a repeat must not ask for it again.
-      const asked = named.route.prepare ? ['idempotency.find_live'] : []
-      const budget = budgets[named.name]!
-      expect(await counted(once)).toEqual([
-        ...asked,
-        ...budget.filter((name) => looksAhead(name)),
-        'idempotency.claim',
-        ...budget.filter((name) => !looksAhead(name)),
-        'idempotency.keep',
-      ])
-      expect(await counted(once)).toEqual([...asked, 'idempotency.claim', 'idempotency.find'])
-    },
-  )
-})
+    test('the first use of a quota makes its counter: one more, once for each tenant', async () => {
+      const { api_key } = await service.signUp()
+      const capture = (text: string) =>
+        counted(() => service.ask('POST', '/v1/dlq', { key: api_key, body: { payload: {}, error: text } }))
+      const [insert, take, find] = budgets.captureItem!
+      expect((await capture('first')).slice(-4)).toEqual([insert!, take!, 'quotas.start', find!])
+      expect(await capture('second')).toEqual([insert!, take!, find!])
+    })
+
+    test.each(titled(routes.filter(({ route }) => route.create)))(
+      '%s with an Idempotency-Key runs two more, and a repeat runs two in all',
+      async (_, named) => {
+        const { made, headers } = await warm(named)
+        const sent = { headers: { ...headers, 'idempotency-key': crypto.randomUUID() } }
+        const once = () => call(service, named, made, sent)
+        // Where something has to be found out first, a repeat must not ask for it again.
+        const asked = named.route.prepare ? ['idempotency.find_live'] : []
+        const budget = budgets[named.name]!
+        expect(await counted(once)).toEqual([
+          ...asked,
+          ...budget.filter((name) => looksAhead(name)),
+          'idempotency.claim',
+          ...budget.filter((name) => !looksAhead(name)),
+          'idempotency.keep',
+        ])
+        expect(await counted(once)).toEqual([...asked, 'idempotency.claim', 'idempotency.find'])
+      },
+    )
+  },
+  {},
+  { background: false },
+)

@@ -67,6 +67,12 @@ describe.concurrent('a service', () => {
     () => withMortal(atAnyMoment),
     120_000,
   )
+
+  test(
+    'killed at any moment while failures are sent again sends each again once, whatever is repeated',
+    () => withMortal(whileSendingAgain),
+    120_000,
+  )
 })
 
 async function betweenDecisionAndDelivery(mortal: Mortal): Promise<void> {
@@ -134,6 +140,75 @@ async function aroundTheThirdFailure(mortal: Mortal): Promise<void> {
   const by_id = Map.groupBy(receiver.requests, idOf)
   expect([...by_id.values()].map((requests) => requests.map(attemptOf))).toEqual(
     Array(cycles).fill([1, 2, 3]),
+  )
+}
+
+/** Redrives and retries of both kinds, each with an Idempotency-Key, and sent until it has an answer. */
+async function whileSendingAgain(mortal: Mortal): Promise<void> {
+  const cycles = 6
+  const each = 24
+  const random = seededRandom(20_261_122)
+  const { receiver } = mortal
+  const keys = await signUpAt(mortal.url)
+
+  async function post(path: string, idempotency_key?: string) {
+    const authorization = `Bearer ${keys.api_key}`
+    const headers = { authorization, ...(idempotency_key ? { 'idempotency-key': idempotency_key } : {}) }
+    const answer = await fetch(mortal.url + path, { method: 'POST', headers })
+    return { status: answer.status, text: await answer.text() }
+  }
+
+  for (let cycle = 0; cycle < cycles; cycle++) {
+    receiver.answer = () => ({ status: 410 })
+    const paths: string[] = []
+    for (let n = 0; n < each; n++) {
+      const { id } = await scheduleAt(mortal, keys.api_key, `/${cycle}/${n}`, { dlq_on_failure: n % 3 > 0 })
+      await until(mortal, `select 1 from schedules where id = '${id}' and status = 'failed'`)
+      const [letter] = mortal.rows<Row>(`select id, status from dlq_items where source_id = '${id}'`)
+      paths.push(n % 3 === 1 ? `/v1/dlq/${letter!.id}/redrive` : `/v1/schedules/${id}/retry`)
+    }
+    for (const verb of ['approve', 'reject']) {
+      const { id } = await checkpointAt(mortal, keys.api_key, `/${cycle}/${verb}`)
+      await ask(mortal.url, 'POST', `/v1/checkpoints/${id}/${verb}`, keys.admin_key)
+      await until(mortal, `select 1 from checkpoints where id = '${id}' and callback_status = 'failed'`)
+      const [letter] = mortal.rows<Row>(`select id, status from dlq_items where source_id = '${id}'`)
+      paths.push(`/v1/dlq/${letter!.id}/redrive`)
+    }
+    receiver.answer = () => ({ status: 204 })
+    const answered = new Map<string, string>()
+    /** Until the service dies. */
+    const client = async (mine: string[]) => {
+      for (const path of mine) {
+        const { status, text } = await post(path, path)
+        expect([200, 201]).toContain(status)
+        answered.set(path, text)
+      }
+    }
+    const clients = [0, 1].map((which) => client(paths.filter((_, n) => n % 2 === which)).catch(() => {}))
+    await Bun.sleep(random() * 30)
+    await mortal.kill()
+    await Promise.all(clients)
+    expect(halfDone(mortal)).toEqual({})
+    await mortal.start()
+    for (const path of paths) {
+      const first = answered.get(path)
+      const repeated = await post(path, path)
+      expect([200, 201]).toContain(repeated.status)
+      if (first !== undefined) expect(repeated.text).toBe(first)
+      expect((await post(path)).status).toBe(409)
+    }
+    mortal.pass(long_ms)
+    await until(mortal, 'select 1 where not exists (select 1 from jobs)')
+    expect(halfDone(mortal)).toEqual({})
+  }
+  const [{ again }] = mortal.rows<{ again: number }>(
+    'select count(*) as again from schedules where retry_of is not null',
+  ) as [{ again: number }]
+  expect(again).toBe(cycles * each)
+  expect(mortal.rows(`select id from schedules where retry_of is not null and status <> 'fired'`)).toEqual([])
+  expect(mortal.rows(`select id from checkpoints where callback_status <> 'delivered'`)).toEqual([])
+  expect(mortal.rows(`select id from dlq_items where status <> 'resolved' or redriven_as is null`)).toEqual(
+    [],
   )
 }
 

@@ -1,12 +1,45 @@
-// waystation checkpoint wait
+// waystation checkpoint create, wait
 
-import { type Checkpoint, WaystationTimeoutError } from '../../sdk/src/index.ts'
+import { type Checkpoint, type Waystation, WaystationTimeoutError } from '../../sdk/src/index.ts'
 import type { Cli } from '../cli.ts'
-import { exit } from '../failures.ts'
-import type { OwnCommand } from '../spec.ts'
+import { exit, usageError } from '../failures.ts'
+import type { CommandOption, Override, OwnCommand } from '../spec.ts'
 
 const timer_ms_max = 2 ** 31 - 1
 const example = 'chk_01m7yjrz37hxnv52px0106nehd'
+
+const wait_at_most: CommandOption = {
+  flag: '--for <duration>',
+  about: 'how long to wait at most; default until it is decided',
+  reads: 'duration',
+}
+
+export const checkpointCreate: Override = {
+  options: [
+    {
+      flag: '--wait',
+      about: 'wait for the decision: exit code 0 when approved, 8 when not; then a callback is not needed',
+    },
+    wait_at_most,
+  ],
+  async run(cli, { idempotencyKey: idempotency_key, wait, for: wait_seconds, ...body }) {
+    const { callback_url = wait ? null : undefined } = body
+    if (callback_url === undefined) {
+      throw usageError(
+        'The callback is missing: --callback, --no-callback, or --wait to wait for the decision.',
+      )
+    }
+    if (wait_seconds !== undefined && !wait) throw usageError('--for goes with --wait.')
+    const { checkpoints } = cli.client()
+    const options = idempotency_key === undefined ? {} : { idempotency_key }
+    const created = await checkpoints.create({ ...body, callback_url } as NewCheckpoint, options)
+    if (!wait) return cli.out.record(created)
+    cli.out.note(`${created.id} waits for its decision; Ctrl-C ends the wait, and the question stays.`)
+    printDecision(cli, await decision(cli, created.id, wait_seconds))
+  },
+}
+
+type NewCheckpoint = Parameters<Waystation['checkpoints']['create']>[0]
 
 export const checkpointWait: OwnCommand = {
   usage: 'checkpoint wait <id>',
@@ -16,18 +49,15 @@ export const checkpointWait: OwnCommand = {
     `waystation checkpoint wait ${example} --for 10m   # exit code 7 when that is over`,
   ],
   path: ['id'],
-  options: [
-    {
-      flag: '--for <duration>',
-      about: 'how long at most; default until it is decided',
-      reads: 'duration',
-    },
-  ],
+  options: [wait_at_most],
   async run(cli, { id, for: wait_seconds }) {
-    const checkpoint = await decision(cli, id, wait_seconds)
-    if (checkpoint.status !== 'approved') cli.exit_code = exit.declined
-    cli.out.record(checkpoint)
+    printDecision(cli, await decision(cli, id, wait_seconds))
   },
+}
+
+function printDecision(cli: Cli, checkpoint: Checkpoint): void {
+  if (checkpoint.status !== 'approved') cli.exit_code = exit.declined
+  cli.out.record(checkpoint)
 }
 
 async function decision(cli: Cli, id: string, wait_seconds: number | undefined): Promise<Checkpoint> {

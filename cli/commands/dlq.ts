@@ -1,9 +1,9 @@
-// waystation dlq claim: one dead letter, or the oldest. waystation dlq discard-many: those that match.
+// waystation dlq claim: one dead letter, or the oldest. waystation dlq redrive-many and discard-many: those that match.
 
-import type { DeadLetterOperation, Operations } from '../../sdk/src/index.ts'
+import type { DeadLetterOperation, Operations, Waystation } from '../../sdk/src/index.ts'
 import type { Cli } from '../cli.ts'
 import { exit, usageError } from '../failures.ts'
-import type { Given, Override } from '../spec.ts'
+import type { CommandOption, Given, Override } from '../spec.ts'
 
 export const dlqClaim: Override = {
   async run(cli, { id, lock_seconds }) {
@@ -18,11 +18,29 @@ export const dlqClaim: Override = {
   },
 }
 
+type Dlq = Waystation['dlq']
+
 const sources = ['agent', 'schedule', 'checkpoint']
 
+export const dlqRedriveMany = many(
+  [
+    {
+      flag: '--status <status>',
+      about: 'failed, the default, or archived',
+      choices: ['failed', 'archived'],
+    },
+  ],
+  (dlq) => dlq.redriveMany.bind(dlq),
+)
+
+export const dlqDiscardMany = many([], (dlq) => dlq.discardMany.bind(dlq))
+
+type Start = Dlq['redriveMany']
+
 /** A command on many must say which: nothing, forgotten, would mean all. */
-export const dlqDiscardMany: Override = {
-  options: [
+function many(more: readonly CommandOption[], startOf: (dlq: Dlq) => Start): Override {
+  const options: CommandOption[] = [
+    ...more,
     { flag: '--source <source>', about: 'left by an agent, a schedule or a checkpoint', choices: sources },
     { flag: '--source-id <id>', about: 'left by this schedule or checkpoint', sets: 'source_id' },
     { flag: '--cause <text>', about: 'of exactly this cause' },
@@ -31,16 +49,17 @@ export const dlqDiscardMany: Override = {
     { flag: '--to <time>', about: 'captured before this instant' },
     { flag: '--all', about: 'without a filter: every failed one' },
     { flag: '--wait', about: 'wait until it has ended, with progress; exit code 5 when some have failed' },
-  ],
-  async run(cli, given) {
-    const { max, per_second, dry_run, idempotency_key, all, wait, ...filter } = given
-    requireFilter(filter, all)
-    const { dlq } = cli.client()
-    const body = { filter, max, per_second, dry_run } as Operations['discardItems']['body']
-    const begun = await dlq.discardMany(body, { idempotency_key })
-    if (!('id' in begun) || wait !== true) return cli.out.record(begun)
-    cli.out.record(await followed(cli, begun))
-  },
+  ]
+  return { options, run: (cli, given) => startMany(cli, given, startOf) }
+}
+
+async function startMany(cli: Cli, given: Given, startOf: (dlq: Dlq) => Start): Promise<void> {
+  const { max, per_second, dry_run, idempotency_key, all, wait, ...filter } = given
+  requireFilter(filter, all)
+  const body = { filter, max, per_second, dry_run } as Operations['redriveItems']['body']
+  const begun = await startOf(cli.client().dlq)(body, { idempotency_key })
+  if (!('id' in begun) || wait !== true) return cli.out.record(begun)
+  cli.out.record(await followed(cli, begun))
 }
 
 function requireFilter(filter: Given, all: unknown): void {

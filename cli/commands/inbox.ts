@@ -6,6 +6,7 @@ import { printItems, printPage } from '../lists.ts'
 import type { Override, OwnCommand } from '../spec.ts'
 
 const columns = ['createdAt', 'id', 'method', 'path', 'contentType', 'body']
+const found_columns = ['createdAt', 'id', 'method', 'path', 'contentType', 'preview']
 const example = 'inb_01m7yjrz37hxnv52px0106nehd'
 
 export const inboxMessages: Override = {
@@ -14,6 +15,20 @@ export const inboxMessages: Override = {
     const messages = cli.client().inboxes.messages(id, { after, limit })
     if (!all) return printPage(cli, await messages.page(), columns, '--after')
     for await (const message of messages) printItems(cli, [message], columns)
+  },
+}
+
+export const inboxSearch: Override = {
+  options: [limit, all],
+  async run(cli, { id, q, limit, all, before: first }) {
+    const { inboxes } = cli.client()
+    for (let before = first; ; ) {
+      const { items, nextBefore } = await inboxes.search(id, { q, limit, before })
+      if (!all) return printPage(cli, { items, next_cursor: nextBefore }, found_columns, '--before')
+      printItems(cli, items, found_columns)
+      if (nextBefore === null) return
+      before = nextBefore
+    }
   },
 }
 

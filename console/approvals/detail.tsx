@@ -81,8 +81,9 @@ function CheckpointFacts({ checkpoint }: { checkpoint: Checkpoint }) {
         Asked: <Time at={created_at} />,
         'Time left': status === 'pending' && <Countdown until={expires_at} over="time is up" />,
         'If nobody decides': timeout_action === 'dlq' ? 'expires, leaves a dead letter' : 'is rejected',
-        'Answer goes to': <ExternalLink url={callback_url} />,
-        Delivery: <Delivery {...checkpoint} />,
+        'Answer goes to':
+          callback_url === null ? 'the agent, which waits for it' : <ExternalLink url={callback_url} />,
+        Delivery: callback_url !== null && <Delivery {...checkpoint} />,
       }}
     />
   )

@@ -1,6 +1,14 @@
 // The TypeScript SDK: a class for each resource, the client that has them all, and the rules of its retries.
 
-import { hasBodyArgument, isList, methodOf, type Operation, resourceOf, restOfBody } from './model.ts'
+import {
+  type Field,
+  hasBodyArgument,
+  isList,
+  methodOf,
+  type Operation,
+  resourceOf,
+  restOfBody,
+} from './model.ts'
 import { commentOf, header, identifier } from './print.ts'
 
 /** Iterates and waits: sdk/src/inboxes.ts. */
@@ -79,7 +87,7 @@ function methodText(operation: Operation, answers: Answers): string {
   const { id, path_fields, sdk, may_be_empty } = operation
   const own = (sdk!.arguments ?? []).map((name) => `${name}: Body<'${id}'>['${name}']`)
   const { last, lines } = formOf(operation)
-  const parameters = [...path_fields.map(({ name }) => `${name}: string`), ...own, last].join(', ')
+  const parameters = [...path_fields.map(pathArgument), ...own, last].join(', ')
   const answer = may_be_empty ? answers.of(operation).replace('undefined', 'null') : answers.of(operation)
   const returned = isList(operation) ? `Pages<${answer}>` : `Promise<${answer}>`
   return `${commentOf(docOf(operation), '  ')}  ${may_be_empty ? 'async ' : ''}${methodOf(operation)}(${parameters}): ${returned} {
@@ -117,8 +125,9 @@ function formOf(operation: Operation): Form {
     }
   }
   if (query_fields.length > 0) {
+    const is_needed = query_fields.some(({ required }) => required)
     return {
-      last: `given: ${queryType(operation)} = {}`,
+      last: `given: ${queryType(operation)}${is_needed ? '' : ' = {}'}`,
       lines: ['const [query, options] = split(given)', callOf(operation, queryIn(operation))],
     }
   }
@@ -140,6 +149,11 @@ function callOf(operation: Operation, sent: string): string {
   const input = [params === '' ? '' : `params: ${params}`, sent].filter((text) => text !== '').join(', ')
   const call = `this.transport.call('${id}', { ${input} }, options)`
   return may_be_empty ? `return (await ${call}) ?? null` : `return ${call}`
+}
+
+function pathArgument({ name, schema }: Field): string {
+  const texts = schema.enum?.map((text) => JSON.stringify(text))
+  return `${name}: ${texts ? texts.join(' | ') : 'string'}`
 }
 
 function paramsOf({ path_fields }: Operation): string {

@@ -1,7 +1,7 @@
 // client.checkpoints
 
 import * as generated from './generated-resources.ts'
-import { type CallOptions, retries_max } from './transport.ts'
+import { type CallOptions, type CreateOptions, retries_max } from './transport.ts'
 import type { Checkpoint } from './types.ts'
 
 /** How long the service holds a waiting request; it accepts 55 at most. */
@@ -9,18 +9,31 @@ const wait_seconds_default = 50
 /** A service with too many waiting requests answers at once. The next request then follows after this, and a little more. */
 const look_again_ms = 1_000
 
+type NewCheckpoint = Parameters<generated.Checkpoints['create']>[0]
+type Question = Omit<NewCheckpoint, 'callback_url'> & Partial<Pick<NewCheckpoint, 'callback_url'>>
+type WaitOptions = CallOptions & { wait_seconds?: number | undefined }
+
 export class Checkpoints extends generated.Checkpoints {
+  /**
+   * Asks a human and waits for the decision, as `waitFor` does. The decision is sent nowhere unless there is a
+   * `callback_url`. After a restart, the same `idempotency_key` waits for the same question.
+   */
+  async ask(question: Question, options: CreateOptions & WaitOptions = {}): Promise<Checkpoint> {
+    const { wait_seconds, idempotency_key, ...call } = options
+    const { id } = await this.create(
+      { callback_url: null, ...question },
+      { ...call, ...(idempotency_key === undefined ? {} : { idempotency_key }) },
+    )
+    return this.waitFor(id, { ...call, wait_seconds })
+  }
+
   /**
    * Waits until it is approved, rejected, expired or cancelled, however long that takes; `signal` ends the wait. An
    * unavailable service is tried again for about a minute, unless `retries` says otherwise.
    */
   async waitFor(
     id: string,
-    {
-      wait_seconds = wait_seconds_default,
-      retries = retries_max,
-      ...options
-    }: CallOptions & { wait_seconds?: number | undefined } = {},
+    { wait_seconds = wait_seconds_default, retries = retries_max, ...options }: WaitOptions = {},
   ): Promise<Checkpoint> {
     const { now, sleep, random } = this.transport.platform
     for (;;) {

@@ -8,9 +8,27 @@ import { type WorkContext, type WorkOptions, type WorkSummary, workOn } from './
 /** The pause between two looks at an operation. */
 const look_again_ms = 500
 
+type Redrive = Operations['redriveItems']['body']
 type Discard = Operations['discardItems']['body']
 
 export class Dlq extends generated.Dlq {
+  /** Sends many items again: the operation, or with `dry_run` how many match. Throws TOO_MANY_OPERATIONS. */
+  override redriveMany(
+    body: Redrive & { dry_run: true },
+    options?: CreateOptions,
+  ): Promise<MatchedDeadLetters>
+  override redriveMany(
+    body: Redrive & { dry_run?: false | undefined },
+    options?: CreateOptions,
+  ): Promise<DeadLetterOperation>
+  override redriveMany(
+    body: Redrive,
+    options?: CreateOptions,
+  ): Promise<MatchedDeadLetters | DeadLetterOperation>
+  override redriveMany(body: Redrive, options: CreateOptions = {}) {
+    return super.redriveMany(body, options)
+  }
+
   /** Archives many failed items: the operation, or with `dry_run` how many match. Throws TOO_MANY_OPERATIONS. */
   override discardMany(
     body: Discard & { dry_run: true },

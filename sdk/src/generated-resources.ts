@@ -9,6 +9,7 @@ import type {
   ApprovalKey,
   Attempt,
   AuditEntry,
+  AuditSuggestion,
   Checkpoint,
   ClaimedDeadLetter,
   CreatedApprovalKey,
@@ -26,6 +27,7 @@ import type {
   ListedKey,
   Liveness,
   MatchedDeadLetters,
+  Message,
   Namespace,
   Operations,
   PutResult,
@@ -229,7 +231,10 @@ export class Namespaces extends Resource {
     return listOf(this.transport, 'listNamespaceKeys', { namespace }, query)
   }
 
-  /** List the namespaces that hold a key, private ones included, in bytewise order. */
+  /**
+   * List the namespaces that hold a key, in bytewise order. An agent sees those that it may read; the
+   * admin key the private ones of all agents, too.
+   */
   list(query: Query<'listNamespaces'> = {}): Pages<Namespace> {
     return listOf(this.transport, 'listNamespaces', {}, query)
   }
@@ -249,6 +254,17 @@ export class Audit extends Resource {
   /** Read an entry. Throws AUDIT_ENTRY_NOT_FOUND. */
   get(id: string, options: CallOptions = {}): Promise<AuditEntry> {
     return this.transport.call('getEntry', { params: { id } }, options)
+  }
+
+  /**
+   * List the texts that a field has in the log, in bytewise order. Values to filter the list by: each
+   * once, however many entries have it.
+   */
+  suggestions(
+    field: 'workflow_id' | 'action' | 'actor' | 'agent_id',
+    query: Query<'suggestEntries'> = {},
+  ): Pages<AuditSuggestion> {
+    return listOf(this.transport, 'suggestEntries', { field }, query)
   }
 }
 
@@ -273,6 +289,27 @@ export class Dlq extends Resource {
     options: CreateOptions = {},
   ): Promise<MatchedDeadLetters | DeadLetterOperation> {
     return this.transport.call('discardItems', { body }, options)
+  }
+
+  /**
+   * Send what failed again. A schedule is sent again as a new schedule, the callback of a decision as
+   * itself; the item is then resolved, and `redriven_as` names what is sent. An item that an agent
+   * recorded can be claimed again. Throws DLQ_NOT_FOUND, ALREADY_CLAIMED, INVALID_STATE, QUOTA_EXCEEDED.
+   */
+  redrive(id: string, options: CreateOptions = {}): Promise<DeadLetter> {
+    return this.transport.call('redriveItem', { params: { id } }, options)
+  }
+
+  /**
+   * Send many items again. Takes the failed items that match, or with `status` the archived ones, oldest
+   * first, and redrives each. Returns at once; the operation goes on by itself, and waits while a quota
+   * is full. With `dry_run` it only counts. Throws QUOTA_EXCEEDED, TOO_MANY_OPERATIONS.
+   */
+  redriveMany(
+    body: Body<'redriveItems'>,
+    options: CreateOptions = {},
+  ): Promise<MatchedDeadLetters | DeadLetterOperation> {
+    return this.transport.call('redriveItems', { body }, options)
   }
 
   /**
@@ -369,6 +406,15 @@ export class Schedules extends Resource {
   /** List schedules, newest first. */
   list(query: Query<'listSchedules'> = {}): Pages<Schedule> {
     return listOf(this.transport, 'listSchedules', {}, query)
+  }
+
+  /**
+   * Send a failed or fired schedule again, now, as a new schedule. The new one has the same URL, payload
+   * and settings. A dead letter that the failure left is resolved by it. Throws SCHEDULE_NOT_FOUND,
+   * INVALID_STATE, ALREADY_CLAIMED, QUOTA_EXCEEDED.
+   */
+  retry(id: string, options: CreateOptions = {}): Promise<Schedule> {
+    return this.transport.call('retrySchedule', { params: { id } }, options)
   }
 
   /** Read a schedule. Throws SCHEDULE_NOT_FOUND. */
@@ -475,6 +521,14 @@ export class Inboxes extends Resource {
     return offsetListOf(this.transport, 'listInboxes', {}, query)
   }
 
+  /**
+   * Forward a message once more. To the `forwardUrl` of its inbox, as it came. The answer is the message
+   * with its forward pending. Throws INBOX_NOT_FOUND, MESSAGE_NOT_FOUND, INVALID_STATE.
+   */
+  replay(id: string, message_id: string, options: CreateOptions = {}): Promise<Message> {
+    return this.transport.call('replayMessage', { params: { id, message_id } }, options)
+  }
+
   /** Read an inbox and its latest 50 messages, newest first. Throws INBOX_NOT_FOUND. */
   get(id: string, options: CallOptions = {}): Promise<InboxDetail> {
     return this.transport.call('getInbox', { params: { id } }, options)
@@ -483,6 +537,16 @@ export class Inboxes extends Resource {
   /** Delete an inbox and its messages. Throws INBOX_NOT_FOUND. */
   delete(id: string, options: CallOptions = {}): Promise<Operations['deleteInbox']['answer']> {
     return this.transport.call('deleteInbox', { params: { id } }, options)
+  }
+
+  /**
+   * Search the messages of an inbox, newest first. In method, path, query and body as they came, letters
+   * of any case. A page looks at 500 messages or 1 MiB at most, so it may be short, or empty, before the
+   * end: go on with `nextBefore` until that is null. Throws INBOX_NOT_FOUND.
+   */
+  search(id: string, given: Query<'searchMessages'>): Promise<Operations['searchMessages']['answer']> {
+    const [query, options] = split(given)
+    return this.transport.call('searchMessages', { params: { id }, query }, options)
   }
 }
 

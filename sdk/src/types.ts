@@ -17,6 +17,7 @@ export type ErrorCode =
   | 'DLQ_NOT_FOUND'
   | 'INBOX_NOT_FOUND'
   | 'KEY_NOT_FOUND'
+  | 'MESSAGE_NOT_FOUND'
   | 'OPERATION_NOT_FOUND'
   | 'ROUTE_NOT_FOUND'
   | 'SCHEDULE_NOT_FOUND'
@@ -240,9 +241,13 @@ export interface AuditEntry {
   created_at: string
 }
 
+export interface AuditSuggestion {
+  value: string
+}
+
 export interface DeadLetterOperation {
   id: string
-  verb: 'discard'
+  verb: 'redrive' | 'discard'
   status: 'running' | 'succeeded' | 'cancelled'
   filter: {
     status: 'failed' | 'claimed' | 'resolved' | 'archived' | null
@@ -293,6 +298,7 @@ export interface DeadLetter {
   /** When it last changed. */
   updated_at: string
   resolved_at: string | null
+  redriven_as: string | null
   /** The exact text that was sent. */
   payload: unknown
 }
@@ -317,6 +323,7 @@ export interface ListedDeadLetter {
   /** When it last changed. */
   updated_at: string
   resolved_at: string | null
+  redriven_as: string | null
 }
 
 export interface ClaimedDeadLetter {
@@ -339,6 +346,7 @@ export interface ClaimedDeadLetter {
   /** When it last changed. */
   updated_at: string
   resolved_at: string | null
+  redriven_as: string | null
   /** The exact text that was sent. */
   payload: unknown
   /** Send it with extend, release, fail and resolve to be sure that the lock is still yours. */
@@ -370,6 +378,7 @@ export interface ExtendedDeadLetter {
   /** When it last changed. */
   updated_at: string
   resolved_at: string | null
+  redriven_as: string | null
   /** The exact text that was sent. */
   payload: unknown
   lock_token: string | null
@@ -399,6 +408,7 @@ export interface DeadLetterOperationItem {
 export interface Schedule {
   id: string
   status: 'pending' | 'fired' | 'cancelled' | 'failed'
+  name: string | null
   callback_url: string
   /** The exact text that was sent. */
   callback_payload: unknown
@@ -412,6 +422,10 @@ export interface Schedule {
   last_error: string | null
   last_status_code: number | null
   fired_at: string | null
+  retry_of: string | null
+  redrive_of: string | null
+  retried_as: string | null
+  dead_letter_id: string | null
   /** When it was created. */
   created_at: string
   /** When it last changed. */
@@ -435,7 +449,7 @@ export interface Checkpoint {
   status: 'pending' | 'approved' | 'rejected' | 'expired' | 'cancelled'
   title: string
   prompt: string | null
-  callback_url: string
+  callback_url: string | null
   /** The exact text that was sent, or null. */
   callback_payload: unknown
   timeout_action: 'auto_reject' | 'dlq'
@@ -456,6 +470,8 @@ export interface CheckpointCallback {
   status: 'none' | 'pending' | 'delivered' | 'failed'
   attempts: number
   last_error: string | null
+  redrive_of: string | null
+  dead_letter_id: string | null
 }
 
 export interface Approval {
@@ -540,6 +556,7 @@ export interface Message {
   body: unknown
   /** The exact bytes. */
   bodyBase64: string
+  preview: string | null
   /** Empty when none was sent. */
   contentType: string
   sourceIp: string
@@ -924,7 +941,11 @@ export interface Operations {
       cursor?: string | undefined
       workflow_id?: string | undefined
       action?: string | undefined
+      /** Actions that begin with this text. */
+      action_prefix?: string | undefined
       actor?: string | undefined
+      /** Entries that this agent appended. */
+      agent_id?: string | undefined
       /** Entries from this instant on. */
       from?: string | undefined
       /** Entries before this instant. */
@@ -941,6 +962,22 @@ export interface Operations {
     query: object
     body: undefined
     answer: AuditEntry
+  }
+  suggestEntries: {
+    params: {
+      /** The filter that is to be filled in. */
+      field: 'workflow_id' | 'action' | 'actor' | 'agent_id'
+    }
+    query: {
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+      /** next_cursor of the page before. */
+      cursor?: string | undefined
+      /** Only texts that begin with it. */
+      prefix?: string | undefined
+    }
+    body: undefined
+    answer: { items: AuditSuggestion[]; next_cursor: string | null }
   }
   cancelOperation: {
     params: {
@@ -1130,6 +1167,45 @@ export interface Operations {
     body: undefined
     answer: { items: DeadLetterOperation[]; next_cursor: string | null }
   }
+  redriveItem: {
+    params: {
+      /** The dead letter, dlq_…. */
+      id: string
+    }
+    query: object
+    body: undefined
+    answer: DeadLetter
+  }
+  redriveItems: {
+    params: object
+    query: object
+    body: {
+      /** Which dead letters; {} takes every failed one. */
+      filter: {
+        status?: 'failed' | 'archived' | undefined
+        source?: 'agent' | 'schedule' | 'checkpoint' | undefined
+        /** The schedule or checkpoint that left it. */
+        source_id?: string | undefined
+        /** The exact cause. */
+        cause?: string | undefined
+        /** The exact workflow. */
+        workflow_id?: string | undefined
+        /** Captured from this instant on. */
+        from?: string | undefined
+        /** Captured before this instant. */
+        to?: string | undefined
+        /** Only these, in whatever status they are unless `status` is given. */
+        ids?: string[] | undefined
+      }
+      /** How many at most; default 5,000. */
+      max?: number | undefined
+      /** How many a second; default as fast as is fair. */
+      per_second?: number | undefined
+      /** Only count those that match. */
+      dry_run?: boolean | undefined
+    }
+    answer: MatchedDeadLetters | DeadLetterOperation
+  }
   releaseItem: {
     params: {
       /** The dead letter, dlq_…. */
@@ -1187,6 +1263,8 @@ export interface Operations {
       fire_at?: string | undefined
       /** Default false. True: after the last failure a dead letter is kept. */
       dlq_on_failure?: boolean | undefined
+      /** A name for people, shown in lists and not sent; empty for none. */
+      name?: string | undefined
     }
     answer: Schedule
   }
@@ -1202,6 +1280,8 @@ export interface Operations {
       fire_at: string
       /** Default false. True: after the last failure a dead letter is kept. */
       dlq_on_failure?: boolean | undefined
+      /** A name for people, shown in lists and not sent; empty for none. */
+      name?: string | undefined
     }
     answer: Schedule
   }
@@ -1230,6 +1310,15 @@ export interface Operations {
     }
     body: undefined
     answer: { items: Attempt[]; next_cursor: string | null }
+  }
+  retrySchedule: {
+    params: {
+      /** The schedule, sch_…. */
+      id: string
+    }
+    query: object
+    body: undefined
+    answer: Schedule
   }
   approveCheckpoint: {
     params: {
@@ -1272,8 +1361,7 @@ export interface Operations {
       title: string
       /** At most 32 KiB of plain text. */
       prompt?: string | undefined
-      /** An http or https URL, or a path that is resolved against the agent's callback_base_url. */
-      callback_url: string
+      callback_url: string | null
       /** Any JSON, at most 256 KiB; sent with the decision. */
       callback_payload?: unknown
       /** auto_reject, the default, or dlq. */
@@ -1395,6 +1483,33 @@ export interface Operations {
     }
     body: undefined
     answer: { items: Message[]; nextAfter: string | null }
+  }
+  replayMessage: {
+    params: {
+      /** The inbox, inb_…. */
+      id: string
+      /** The message, msg_…. */
+      message_id: string
+    }
+    query: object
+    body: undefined
+    answer: Message
+  }
+  searchMessages: {
+    params: {
+      /** The inbox, inb_…. */
+      id: string
+    }
+    query: {
+      /** The text. */
+      q: string
+      /** nextBefore of the page before: only older messages. */
+      before?: string | undefined
+      /** Items, default 50; above 100 counts as 100. */
+      limit?: number | undefined
+    }
+    body: undefined
+    answer: { items: Message[]; nextBefore: string | null }
   }
   checkRateLimit: {
     params: object
@@ -1539,6 +1654,7 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   appendEntry: { method: 'POST', path: '/v1/audit', creates: true },
   listEntries: { method: 'GET', path: '/v1/audit' },
   getEntry: { method: 'GET', path: '/v1/audit/{id}' },
+  suggestEntries: { method: 'GET', path: '/v1/audit/suggestions/{field}' },
   cancelOperation: { method: 'POST', path: '/v1/dlq/operations/{id}/cancel' },
   captureItem: { method: 'POST', path: '/v1/dlq', creates: true },
   listItems: { method: 'GET', path: '/v1/dlq' },
@@ -1553,6 +1669,8 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   listCauses: { method: 'GET', path: '/v1/dlq/causes' },
   listOperationItems: { method: 'GET', path: '/v1/dlq/operations/{id}/items' },
   listOperations: { method: 'GET', path: '/v1/dlq/operations' },
+  redriveItem: { method: 'POST', path: '/v1/dlq/{id}/redrive', creates: true },
+  redriveItems: { method: 'POST', path: '/v1/dlq/redrive', creates: true },
   releaseItem: { method: 'POST', path: '/v1/dlq/{id}/release' },
   resolveItem: { method: 'POST', path: '/v1/dlq/{id}/resolve' },
   cancelSchedule: { method: 'DELETE', path: '/v1/schedules/{id}' },
@@ -1561,6 +1679,7 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   createSchedule: { method: 'POST', path: '/v1/schedules', creates: true },
   listSchedules: { method: 'GET', path: '/v1/schedules' },
   listScheduleAttempts: { method: 'GET', path: '/v1/schedules/{id}/attempts' },
+  retrySchedule: { method: 'POST', path: '/v1/schedules/{id}/retry', creates: true },
   approveCheckpoint: { method: 'POST', path: '/v1/checkpoints/{id}/approve' },
   cancelCheckpoint: { method: 'DELETE', path: '/v1/checkpoints/{id}' },
   getCheckpoint: { method: 'GET', path: '/v1/checkpoints/{id}' },
@@ -1574,6 +1693,13 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   deleteInbox: { method: 'DELETE', path: '/api/webhook/{id}', wrapped: true },
   getInbox: { method: 'GET', path: '/api/webhook/{id}', wrapped: true },
   listMessages: { method: 'GET', path: '/api/webhook/{id}/messages', wrapped: true },
+  replayMessage: {
+    method: 'POST',
+    path: '/api/webhook/{id}/messages/{message_id}/replay',
+    creates: true,
+    wrapped: true,
+  },
+  searchMessages: { method: 'GET', path: '/api/webhook/{id}/search', wrapped: true },
   checkRateLimit: { method: 'POST', path: '/api/rate-limit/check', wrapped: true },
   checkRateLimitByQuery: { method: 'GET', path: '/api/rate-limit/check', wrapped: true },
   getRateLimit: { method: 'GET', path: '/api/rate-limit/{key}', wrapped: true },
@@ -1630,6 +1756,7 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     next: 'Treat the key as absent, put a first value, or list the keys that exist.',
     exit: 'not_found',
   },
+  MESSAGE_NOT_FOUND: { next: 'List the messages of the inbox to find the right id.', exit: 'not_found' },
   OPERATION_NOT_FOUND: { next: 'List the operations to find the right id.', exit: 'not_found' },
   ROUTE_NOT_FOUND: {
     next: 'Check the path and the address of the service, and that the service is as new as the client.',

@@ -22,6 +22,8 @@ export interface AppOptions {
   onFatal: (error: unknown) => void
   /** The room on the disk of the database; read from the system unless given. */
   space?: DiskOptions['space']
+  /** False: no timer is set and jobs start in ticks alone, so that nothing runs beside a request. Default true. */
+  background?: boolean
 }
 
 export interface Secrets {

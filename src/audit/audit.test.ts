@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { type Answer, forEachService, type TestService } from '../../test/support/service.ts'
 import { hour_ms, iso } from '../base/clock.ts'
+import { limits } from '../base/limit.ts'
 
 function refusal({ status, body }: Answer) {
   return [status, body?.error?.code, body?.error?.details]
@@ -28,6 +29,8 @@ async function newLog(service: TestService) {
 function actionsOf({ body }: Answer): string[] {
   return body.items.map(({ action }: { action: string }) => action)
 }
+
+const merged_max = limits.get('audit.merged_actions')!.value
 
 forEachService('Audit log', (service) => {
   describe('POST /audit', () => {
@@ -236,6 +239,84 @@ forEachService('Audit log', (service) => {
     })
   })
 
+  describe('GET /audit/suggestions/{field}', () => {
+    async function filledLog() {
+      const { admin_key, api_key } = await service.signUp()
+      const log = logOf(service, api_key)
+      for (const action of ['b', 'order.paid', 'order.sent', 'Order', 'order', 'order.paid', 'ordes', 'ä']) {
+        await log.append({ action, workflow_id: `wf of ${action}` })
+      }
+      await logOf(service, admin_key).append({ action: 'b', actor: '' })
+      const texts = async (at: string, key = api_key) => {
+        const answer = await service.ask('GET', `/v1/audit/suggestions/${at}`, { key })
+        expect(answer.status).toBe(200)
+        return answer.body
+      }
+      const valuesOf = async (at: string) =>
+        (await texts(at)).items.map(({ value }: { value: string }) => value)
+      return { admin_key, api_key, texts, valuesOf }
+    }
+
+    test('lists each text once in bytewise order, and those that begin with a prefix', async () => {
+      const { valuesOf } = await filledLog()
+      const actions = ['Order', 'b', 'order', 'order.paid', 'order.sent', 'ordes', 'ä']
+      expect(await valuesOf('action')).toEqual(actions)
+      expect(await valuesOf('action?prefix=order')).toEqual(['order', 'order.paid', 'order.sent'])
+      expect(await valuesOf('action?prefix=%C3%A4')).toEqual(['ä'])
+      expect(await valuesOf('action?prefix=z')).toEqual([])
+      expect(await valuesOf('actor')).toEqual(['', 'agent-one'])
+      expect(await valuesOf('agent_id')).toEqual(['agent-one'])
+      expect(await valuesOf('workflow_id?prefix=wf%20of%20o')).toEqual(
+        ['order', 'order.paid', 'order.sent', 'ordes'].map((action) => `wf of ${action}`),
+      )
+    })
+
+    test('pages have no repeat and no gap, and a cursor is worth nothing for another field or tenant', async () => {
+      const { admin_key, api_key, texts } = await filledLog()
+      const seen: string[] = []
+      let cursor: string | null = ''
+      while (cursor !== null) {
+        const page: { items: { value: string }[]; next_cursor: string | null } = await texts(
+          `action?limit=1${cursor && `&cursor=${cursor}`}`,
+          admin_key,
+        )
+        seen.push(...page.items.map(({ value }) => value))
+        cursor = page.next_cursor
+      }
+      expect(seen).toEqual(['Order', 'b', 'order', 'order.paid', 'order.sent', 'ordes', 'ä'])
+      const { next_cursor } = await texts('action?limit=1')
+      const other = await service.signUp()
+      const refused = [
+        await service.ask('GET', `/v1/audit/suggestions/actor?cursor=${next_cursor}`, { key: api_key }),
+        await service.ask('GET', `/v1/audit/suggestions/action?cursor=${next_cursor}`, {
+          key: other.api_key,
+        }),
+      ]
+      expect(refused.map(({ status, body }) => [status, body.error.details.issues[0].path])).toEqual(
+        Array(2).fill([400, 'query.cursor']),
+      )
+      expect((await texts('action', other.api_key)).items).toEqual([])
+    })
+
+    test('a field that has no filter answers 400', async () => {
+      const { api_key } = await filledLog()
+      for (const field of ['metadata', 'seq', 'Action', 'id']) {
+        const answer = await service.ask('GET', `/v1/audit/suggestions/${field}`, { key: api_key })
+        expect([answer.status, answer.body.error.code]).toEqual([400, 'VALIDATION_FAILED'])
+      }
+    })
+
+    test('costs one statement, whatever the log holds', async () => {
+      const { texts } = await filledLog()
+      const names: string[] = []
+      await texts('action')
+      service.app.db.onStatement((name) => name.startsWith('audit.') && names.push(name))
+      await texts('action?prefix=o')
+      service.app.db.onStatement(null)
+      expect(names).toEqual(['audit.values_action'])
+    })
+  })
+
   describe('GET /audit', () => {
     /** Six entries, one second apart, told apart by their action. */
     async function filledLog() {
@@ -282,12 +363,72 @@ forEachService('Audit log', (service) => {
       ['action=star', []],
       ['action=%25', []],
       ['action=nothing&action=start', [3, 1]],
+      ['action_prefix=st', [5, 4, 3, 2, 1]],
+      ['action_prefix=sto', [5]],
+      ['action_prefix=start', [3, 1]],
+      ['action_prefix=start.', []],
+      ['action_prefix=ST', []],
+      ['action_prefix=', [6, 5, 4, 3, 2, 1]],
+      ['action_prefix=%25', []],
+      ['action_prefix=st&action=stop', [5]],
+      ['action_prefix=c&action=stop', []],
+      ['action_prefix=st&actor=ann', [5, 3, 1]],
+      ['action_prefix=ste&actor=ann', []],
+      ['action_prefix=st&workflow_id=wf-1&actor=ann', [5, 1]],
+      ['agent_id=agent-one', [5, 4, 3, 2, 1]],
+      ['agent_id=admin', []],
+      ['agent_id=agent-one&action_prefix=st&actor=bob', [2]],
+      ['agent_id=agent-one&action=start', [3, 1]],
+      ['agent_id=agent-one&workflow_id=wf-1&action=stop&actor=ann', [5]],
       ['seq=3&tenant_id=ten_x', [6, 5, 4, 3, 2, 1]],
     ] as [string, number[]][])('filter %s gives %j', async (query, seqs) => {
       const { log } = await filledLog()
       expect(seqsOf(await log.list(`?${query}`))).toEqual(seqs)
       expect(seqsOf(await log.list(`?${query}&limit=2`))).toEqual(seqs.slice(0, 2))
     })
+
+    test.each([merged_max, merged_max + 1])(
+      'a prefix of %p actions leads through all of their entries, newest first',
+      async (actions) => {
+        const { api_key } = await service.signUp()
+        const log = logOf(service, api_key)
+        const appended: string[] = []
+        for (let i = 0; i < 3 * actions; i++) {
+          const action = i % 3 === 2 ? 'other' : `order.${(i * 7) % actions}\u{1f4e8}`
+          await log.append({ action, ...(i % 2 === 0 && { workflow_id: 'even' }) })
+          appended.unshift(action)
+          service.clock.advance(1_000)
+        }
+        const orders = appended.flatMap((action, i) =>
+          action.startsWith('order.') ? [appended.length - i] : [],
+        )
+        expect(await pagedSeqs(log, 'action_prefix=order.&limit=7')).toEqual(orders)
+        expect(await pagedSeqs(log, `action_prefix=${encodeURIComponent('order.1')}&limit=2`)).toEqual(
+          orders.filter((seq) => appended[appended.length - seq]!.startsWith('order.1')),
+        )
+        const even = await pagedSeqs(log, 'action_prefix=order.&workflow_id=even&limit=4')
+        expect(even).toEqual(orders.filter((seq) => seq % 2 === 1))
+        const from = iso(service.clock.now() - 10_000)
+        expect(await pagedSeqs(log, `action_prefix=order.&from=${from}&limit=3`)).toEqual(
+          orders.filter((seq) => seq > appended.length - 10),
+        )
+        const to = iso(service.clock.now() - 10_000)
+        expect(await pagedSeqs(log, `action_prefix=order.&to=${to}&limit=50`)).toEqual(
+          orders.filter((seq) => seq <= appended.length - 10),
+        )
+      },
+    )
+
+    async function pagedSeqs(log: ReturnType<typeof logOf>, query: string): Promise<number[]> {
+      const seqs: number[] = []
+      for (let cursor: string | null = ''; cursor !== null; ) {
+        const page: Answer = await log.list(`?${query}${cursor && `&cursor=${cursor}`}`)
+        expect(page.status).toBe(200)
+        seqs.push(...seqsOf(page))
+        cursor = page.body.next_cursor
+      }
+      return seqs
+    }
 
     test('from is inclusive, to is exclusive', async () => {
       const { log, at } = await filledLog()

@@ -1,4 +1,5 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
+import agents from './0002.sql' with { type: 'text' }
 import { errors } from './errors.ts'
 import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
@@ -9,7 +10,10 @@ export const audit: Feature = {
   routes: routesOf(routes),
   errors,
   usage: 'audit',
-  migrations: [{ name: 'audit/0001', text: schema }],
+  migrations: [
+    { name: 'audit/0001', text: schema },
+    { name: 'audit/0002', text: agents },
+  ],
   stored: [
     {
       table: 'audit_entries',

@@ -2,42 +2,45 @@
 
 import { type Reader, type Statement, sql } from '../db/db.ts'
 
-/** The filters of the log, each with an index of its own. */
-export const filter_names = ['workflow_id', 'action', 'actor'] as const
+/** The filters by a whole text, each with an index of its own. */
+export const filter_names = ['workflow_id', 'action', 'actor', 'agent_id'] as const
 export type FilterName = (typeof filter_names)[number]
-export type Filters = Partial<Record<FilterName, string>>
+export type Filters = Partial<Record<FilterName | 'action_prefix', string>>
 
 export interface Bounds {
   after_seq: number
   before_seq: number
 }
 
-interface Leader {
-  name: FilterName
-  /** The last of its next `looked_max` entries; null when it has no more than these. */
+export interface Scan {
+  /** Null: the log itself. */
+  name: FilterName | null
+  /** The last of its next `looked_max` entries; null when it has no more than these, or when all it has are shown. */
   reached: number | null
 }
 
 /**
- * The filter to scan by: of several, the one whose next `looked_max` entries reach back farthest. Null without filters.
+ * The filter to scan by: of several, the one whose next `looked_max` entries reach back farthest. The log itself when
+ * there is none.
  */
-export async function leaderOf(
+export async function scanOf(
   q: Reader,
   tenant_id: string,
   filters: Filters,
   bounds: Bounds,
   looked_max: number,
-): Promise<Leader | null> {
+): Promise<Scan> {
   const names = filterNames(filters)
-  if (names.length < 2) return names.length === 0 ? null : { name: names[0]!, reached: null }
-  const leaders: Leader[] = []
-  for (const name of names) {
-    const params = { tenant_id, [name]: filters[name]!, ...bounds, looked_max }
-    const { seq, looked } = (await q.one(REACH[name], params))!
+  const checked = names.length + (filters.action_prefix === undefined ? 0 : 1)
+  if (checked === 0 || (checked === 1 && names.length === 1)) return { name: names[0] ?? null, reached: null }
+  const scans: { name: FilterName | null; reached: number }[] = []
+  for (const name of names.length === 0 ? [null] : names) {
+    const own = name === null ? {} : { [name]: filters[name]! }
+    const { seq, looked } = (await q.one(REACH[name ?? 'log'], { tenant_id, ...own, ...bounds, looked_max }))!
     if (looked < looked_max) return { name, reached: null }
-    leaders.push({ name, reached: seq })
+    scans.push({ name, reached: seq })
   }
-  return leaders.reduce((best, leader) => (leader.reached! < best.reached! ? leader : best))
+  return scans.reduce((best, scan) => (scan.reached < best.reached ? scan : best))
 }
 
 export function filterNames(filters: Filters): FilterName[] {
@@ -50,18 +53,27 @@ export const led = (name: FilterName) =>
   `${name} is not null and (tenant_id, ${name}, seq) > (:tenant_id, :${name}, :after_seq)
       and (tenant_id, ${name}, seq) < (:tenant_id, :${name}, :before_seq)`
 export const orderOf = (name: FilterName) => `tenant_id desc, ${name} desc, seq desc`
-export const indexOf = (name: FilterName) => `audit_entries_${name === 'workflow_id' ? 'workflow' : name}`
+export const indexOf = (name: FilterName) => `audit_entries_${name.replace('_id', '')}`
+export const in_log = 'tenant_id = :tenant_id and seq > :after_seq and seq < :before_seq'
+export const log_order = 'tenant_id desc, seq desc'
 
-const REACH = Object.fromEntries(filter_names.map((name) => [name, reachStatement(name)])) as Record<
-  FilterName,
-  Statement<{ seq: number; looked: number }>
->
+type Reached = Statement<{ seq: number; looked: number }>
 
-function reachStatement(name: FilterName) {
-  return sql<{ seq: number; looked: number }>(
+const REACH = {
+  log: reachStatement('log', '', in_log, log_order),
+  ...(Object.fromEntries(
+    filter_names.map((name) => [
+      name,
+      reachStatement(name, `{by ${indexOf(name)}}`, led(name), orderOf(name)),
+    ]),
+  ) as Record<FilterName, Reached>),
+}
+
+function reachStatement(name: string, by: string, where: string, order: string): Reached {
+  return sql(
     `audit.reach_${name}`,
     `select min(seq) as seq, count(*) as looked
-       from (select seq from audit_entries {by ${indexOf(name)}} where ${led(name)}
-              order by ${orderOf(name)} limit :looked_max) as next_entries`,
+       from (select seq from audit_entries ${by} where ${where}
+              order by ${order} limit :looked_max) as next_entries`,
   )
 }

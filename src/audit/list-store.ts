@@ -3,19 +3,23 @@
 import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import { bytesOf, inChunk } from '../db/chunk.ts'
-import { type Reader, type Statement, sql } from '../db/db.ts'
+import { type Params, type Reader, type Statement, sql } from '../db/db.ts'
 import {
   type Bounds,
   type FilterName,
   type Filters,
   filter_names,
   filterNames,
+  in_log,
   indexOf,
-  leaderOf,
   led,
+  log_order,
   orderOf,
+  scanOf,
 } from './filter-store.ts'
-import { columns, type EntryRow } from './store.ts'
+import { charactersOf, type ListedRow, listOfActions, merged_max, texts } from './merge-store.ts'
+import { columns } from './store.ts'
+import { valuesOf } from './values-store.ts'
 
 export interface Range {
   filters: Filters
@@ -27,9 +31,6 @@ export interface Range {
   before_seq?: number
 }
 
-/** Texts whose lengths count as bytes of a page. */
-export const texts = ['metadata', 'action', 'actor', 'workflow_id']
-
 // The first entries are few enough to be of any size: only when they are small are the others measured as well.
 const first_rows_max = limit(
   'audit.first_rows',
@@ -39,29 +40,71 @@ const first_rows_max = limit(
 )
 
 export interface Listed {
-  rows: (EntryRow & { bytes: number })[]
+  rows: ListedRow[]
   /** The last seq that was scanned when the page is not full; null: all were. */
   reached: number | null
+}
+
+interface Most {
+  rows_max: number
+  bytes_max: number
+  looked_max: number
 }
 
 /**
  * Newest first, `rows_max` at most, and none after the first that takes them to `bytes_max`. Of several filters the
  * index of one is scanned (filter-store.ts): only when each is frequent does the scan end before the page is full.
  */
-export async function list(
+export async function list(q: Reader, tenant_id: string, range: Range, most: Most): Promise<Listed> {
+  const filters = await settled(q, tenant_id, range.filters)
+  if (!filters) return { rows: [], reached: null }
+  const bounds = await boundsOf(q, tenant_id, range)
+  if (filters.merges) {
+    const rows = await listOfActions(q, tenant_id, filters.action_prefix!, { ...bounds, ...most })
+    return { rows: newestFirst(rows), reached: null }
+  }
+  return scanned(q, tenant_id, filters, bounds, most)
+}
+
+/**
+ * The filters, with the action instead of a prefix with which only one begins. `merges`: nothing but the prefix of a few
+ * actions. Null when no entry can match.
+ */
+async function settled(
   q: Reader,
   tenant_id: string,
-  { filters, ...range }: Range,
-  { rows_max, bytes_max, looked_max }: { rows_max: number; bytes_max: number; looked_max: number },
+  filters: Filters,
+): Promise<(Filters & { merges?: boolean }) | null> {
+  const { action_prefix = '', ...others } = filters
+  if (action_prefix === '') return others
+  if (others.action !== undefined) return others.action.startsWith(action_prefix) ? others : null
+  const place = { prefix: action_prefix, after: null }
+  const actions = await valuesOf(q, tenant_id, 'action', place, merged_max + 1)
+  if (actions.length === 0) return null
+  if (actions.length === 1) return { ...others, action: actions[0]! }
+  return { ...filters, merges: actions.length <= merged_max && filterNames(others).length === 0 }
+}
+
+async function scanned(
+  q: Reader,
+  tenant_id: string,
+  filters: Filters,
+  bounds: Bounds,
+  { rows_max, bytes_max, looked_max }: Most,
 ): Promise<Listed> {
-  const bounds = await boundsOf(q, tenant_id, range)
-  const leader = await leaderOf(q, tenant_id, filters, bounds, looked_max)
-  const name = leader?.name ?? null
+  const { name, reached } = await scanOf(q, tenant_id, filters, bounds, looked_max)
   const others = filterNames(filters).filter((other) => other !== name)
-  const statement = LISTS.get(listKey(name, others))!
-  const after_seq = leader?.reached ? Math.max(bounds.after_seq, leader.reached - 1) : bounds.after_seq
-  const params = { tenant_id, ...filters, ...bounds, after_seq, bytes_max }
-  const reached = leader?.reached ?? null
+  const is_filtered = others.length > 0 || filters.action_prefix !== undefined
+  const statement = LISTS[name ?? 'log'][is_filtered ? 'filtered' : 'plain']
+  const after_seq = reached === null ? bounds.after_seq : Math.max(bounds.after_seq, reached - 1)
+  const params = {
+    tenant_id,
+    ...given(filters),
+    ...prefixOf(filters.action_prefix),
+    ...bounds,
+    after_seq,
+    bytes_max,
+  }
   const few = Math.min(rows_max, first_rows_max)
   const first = await q.all(statement, { ...params, rows_max: few })
   if (first.length < few || few === rows_max || sizeOf(first) >= bytes_max)
@@ -69,7 +112,21 @@ export async function list(
   return { rows: newestFirst(await q.all(statement, { ...params, rows_max })), reached }
 }
 
-async function boundsOf(q: Reader, tenant_id: string, range: Omit<Range, 'filters'>): Promise<Bounds> {
+/** Each filter, and 0 for one that is absent. */
+function given(filters: Filters): Params {
+  return Object.fromEntries(
+    filter_names.flatMap((name) => [
+      [name, filters[name] ?? ''],
+      [`has_${name}`, filters[name] === undefined ? 0 : 1],
+    ]),
+  )
+}
+
+function prefixOf(action_prefix = '') {
+  return { action_prefix, prefix_characters: charactersOf(action_prefix) }
+}
+
+async function boundsOf(q: Reader, tenant_id: string, range: Range): Promise<Bounds> {
   const { from, to, before_seq = past_all_seqs } = range
   const after_seq = from === undefined ? 0 : (await firstAt(q, tenant_id, from)) - 1
   const end = to === undefined ? past_all_seqs : await firstAt(q, tenant_id, to)
@@ -102,48 +159,44 @@ async function firstAt(q: Reader, tenant_id: string, at: Millis): Promise<number
   return (await q.one(FIRST_AT, { tenant_id, at }))!.seq
 }
 
-type ListStatement = Statement<EntryRow & { bytes: number }>
+type ListStatement = Statement<ListedRow>
 
-/** A statement for each set of filters and the one of them that is scanned by; without any, one for the whole log. */
-const LISTS = new Map<string, ListStatement>()
-for (const set of [[], ...sets(filter_names)]) {
-  for (const leader of set.length === 0 ? [null] : set) {
-    const others = set.filter((name) => name !== leader)
-    LISTS.set(listKey(leader, others), listStatement(leader, others))
-  }
-}
+/** By each filter alone, and with others that are checked; the same for the whole log. */
+const LISTS = Object.fromEntries(
+  [null, ...filter_names].map((name) => [
+    name ?? 'log',
+    { plain: listStatement(name, []), filtered: listStatement(name, checksBeside(name)) },
+  ]),
+) as Record<FilterName | 'log', { plain: ListStatement; filtered: ListStatement }>
 
-/** Every set of these that is not empty. */
-function sets([first, ...others]: readonly FilterName[]): FilterName[][] {
-  if (first === undefined) return []
-  const smaller = sets(others)
-  return [[first], ...smaller, ...smaller.map((set) => [first, ...set])]
-}
-
-function listKey(leader: FilterName | null, others: FilterName[]): string {
-  return ['list', ...(leader ? [leader] : []), ...others].join('_')
-}
-
-function listStatement(leader: FilterName | null, others: FilterName[]): ListStatement {
+/** Conditions that hold where their filter is absent. Beside a whole action there is no prefix. */
+function checksBeside(scanned: FilterName | null): string[] {
+  const begins = `and (:prefix_characters = 0 or substr(action, 1, :prefix_characters) = :action_prefix)`
+  if (scanned === null) return [begins]
   // Each is checked in an index that holds the answer: the rows themselves may be large.
-  const checked = others.map(
-    (other) => `and (select 1 from audit_entries as same {by ${indexOf(other)}}
-            where same.tenant_id = :tenant_id and same.${other} = :${other} and same.seq = audit_entries.seq) = 1`,
-  )
+  const checks = filter_names
+    .filter((name) => name !== scanned)
+    .map(
+      (name) => `and (:has_${name} = 0 or (select 1 from audit_entries as same {by ${indexOf(name)}}
+            where same.tenant_id = :tenant_id and same.${name} = :${name} and same.seq = audit_entries.seq) = 1)`,
+    )
+  return scanned === 'action' ? checks : [...checks, begins]
+}
+
+function listStatement(name: FilterName | null, checks: string[]): ListStatement {
+  const named = ['audit.list', ...(name ? [name] : []), ...(checks.length > 0 ? ['filtered'] : [])].join('_')
   return sql(
-    `audit.${listKey(leader, others)}`,
+    named,
     `select ${columns}, ${bytesOf(texts)} as bytes from audit_entries where ${inChunk({
       ...{ table: 'audit_entries', key: 'tenant_id, seq', only_read: true, texts },
-      index: leader && indexOf(leader),
-      order: leader ? orderOf(leader) : 'tenant_id desc, seq desc',
-      where: leader
-        ? [led(leader), ...checked].join(' ')
-        : 'tenant_id = :tenant_id and seq > :after_seq and seq < :before_seq',
+      index: name && indexOf(name),
+      order: name ? orderOf(name) : log_order,
+      where: [name ? led(name) : in_log, ...checks].join(' '),
     })}`,
   )
 }
 
-function newestFirst<Row extends EntryRow>(rows: Row[]): Row[] {
+function newestFirst(rows: ListedRow[]): ListedRow[] {
   return rows.sort((one, other) => other.seq - one.seq)
 }
 

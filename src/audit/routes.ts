@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import { iso, parseTime } from '../base/clock.ts'
 import { v1 } from '../contract/group.ts'
 import { looked_max, pageOf, pageRequest } from '../contract/page.ts'
-import { route } from '../contract/route.ts'
+import { type Param, route } from '../contract/route.ts'
 import {
   AnyJsonObject,
   action_characters_max,
@@ -20,9 +20,11 @@ import {
   Text,
   Time,
 } from '../contract/schemas.ts'
+import { type FilterName, filter_names } from './filter-store.ts'
 import { list, type Range } from './list-store.ts'
 import * as audit from './service.ts'
 import type { EntryRow } from './store.ts'
+import { valuesOf } from './values-store.ts'
 
 const tag = 'Audit log'
 
@@ -93,7 +95,9 @@ export const listEntries = route({
     options: {
       workflow_id: ['--workflow <id>', 'only of this workflow'],
       action: ['--action <action>', 'only this action'],
+      action_prefix: ['--action-prefix <text>', 'only actions that begin so'],
       actor: ['--actor <name>', 'only by this actor'],
+      agent_id: ['--agent <id>', 'only what this agent appended'],
       from: ['--from <time>', 'not before this time, RFC 3339'],
       to: ['--to <time>', 'only before this time, RFC 3339'],
     },
@@ -105,7 +109,9 @@ export const listEntries = route({
     ...PageQuery,
     workflow_id: Type.Optional(Type.String()),
     action: Type.Optional(Type.String()),
+    action_prefix: Type.Optional(Type.String({ description: 'Actions that begin with this text.' })),
     actor: Type.Optional(Type.String()),
+    agent_id: Type.Optional(Type.String({ description: 'Entries that this agent appended.' })),
     from: Type.Optional(Time('Entries from this instant on.')),
     to: Type.Optional(Time('Entries before this instant.')),
   }),
@@ -126,6 +132,45 @@ export const listEntries = route({
       positionOf: (row) => [row.seq],
       reached: reached === null ? null : [reached],
     })
+  },
+})
+
+const field: Param = {
+  schema: Type.Enum([...filter_names], { description: 'The filter that is to be filled in.' }),
+  read: (decoded) => filter_names.find((name) => name === decoded) ?? null,
+  message: `must be one of ${filter_names.join(', ')}`,
+}
+
+export const suggestEntries = route({
+  group: v1,
+  method: 'GET',
+  path: '/v1/audit/suggestions/:field',
+  tag,
+  summary: 'List the texts that a field has in the log, in bytewise order',
+  description: 'Values to filter the list by: each once, however many entries have it.',
+  sdk: { name: 'audit.suggestions' },
+  cli: {
+    usage: 'audit suggestions <field>',
+    about: 'List what a filter of the log can be',
+    examples: ['waystation audit suggestions action --prefix order.'],
+    options: { prefix: ['--prefix <text>', 'only those that begin with it'] },
+    columns: ['value'],
+  },
+  auth: ['agent', 'admin'],
+  params: { field },
+  query: Type.Object({
+    ...PageQuery,
+    prefix: Type.Optional(Type.String({ description: 'Only texts that begin with it.' })),
+  }),
+  replies: { 200: { body: Page(Shape('AuditSuggestion', { value: Type.String() })) } },
+  errors: [],
+  async handle(context, { params, query: { prefix = '', ...query } }) {
+    const request = pageRequest(context, query)
+    const { tenant_id } = context.caller
+    const place = { prefix, after: request.after ? String(request.after[0]) : null }
+    const values = await valuesOf(context.db, tenant_id, params.field as FilterName, place, request.rows_max)
+    const rows = values.map((value) => ({ value }))
+    return pageOf(context, request, { rows, itemOf: (row) => row, positionOf: ({ value }) => [value] })
   },
 })
 

@@ -12,6 +12,9 @@ export type TimeoutAction = (typeof timeout_actions)[number]
 
 export const callback_statuses = ['none', 'pending', 'delivered', 'failed'] as const
 
+/** The callback_url of a checkpoint whose decision is sent nowhere. */
+export const no_callback = ''
+
 export const moves = {
   approve: { from: ['pending'], to: 'approved' },
   reject: { from: ['pending'], to: 'rejected' },
@@ -45,6 +48,7 @@ export interface CheckpointRow {
   status: CheckpointStatus
   title: string
   prompt: string | null
+  /** `no_callback` for none. */
   callback_url: string
   /** JSON text. */
   callback_payload: string | null
@@ -57,8 +61,19 @@ export interface CheckpointRow {
   callback_status: (typeof callback_statuses)[number]
   callback_attempts: number
   callback_last_error: string | null
+  /** The fencing token under which it failed: when it is sent again, its job's tokens are above. */
+  callback_fence: number
+  /** The dead letter that its last failure left, which may be gone. */
+  callback_dead_letter_id: string | null
+  /** The dead letter for which it was sent again. */
+  callback_redrive_of: string | null
   created_at: Millis
   updated_at: Millis
+}
+
+/** As the API shows it. */
+export function callbackUrlOf({ callback_url }: Pick<CheckpointRow, 'callback_url'>): string | null {
+  return callback_url === no_callback ? null : callback_url
 }
 
 /** The earlier of both when both are given, 24 hours when none is. */

@@ -48,6 +48,11 @@ function expectInvalid(answer: Answer, path: string): void {
 
 const callback_url = 'http://127.0.0.1:9/'
 
+/** Of a callback that was never sent again. */
+const never_redriven = { redrive_of: null, dead_letter_id: null }
+const letter_id = expect.stringMatching(/^dlq_[0-9a-z]{26}$/)
+const left = { redrive_of: null, dead_letter_id: letter_id }
+
 function tryCreate(service: TestService, { api_key }: { api_key: string }, body: object | string) {
   return service.ask('POST', '/v1/checkpoints', { key: api_key, body })
 }
@@ -141,7 +146,7 @@ forEachService('Checkpoints', (service) => {
         reason: null,
         resolved_by: null,
         resolved_at: null,
-        callback: { status: 'none', attempts: 0, last_error: null },
+        callback: { status: 'none', attempts: 0, last_error: null, ...never_redriven },
         created_at,
         updated_at: created_at,
       })
@@ -189,7 +194,7 @@ forEachService('Checkpoints', (service) => {
       ['an empty title', { title: '' }, '/title'],
       ['a title with NUL', { title: 'a\0b' }, '/title'],
       ['no callback_url', { callback_url: undefined }, '/callback_url'],
-      ['null as callback_url', { callback_url: null }, '/callback_url'],
+      ['an empty callback_url', { callback_url: '' }, '/callback_url'],
       ['a private callback_url', { callback_url: 'http://10.0.0.1/' }, '/callback_url'],
       ['a callback_url that is a path without a base', { callback_url: '/decided' }, '/callback_url'],
       ['a timeout_action that is none', { timeout_action: 'approve' }, '/timeout_action'],
@@ -350,12 +355,12 @@ forEachService('Checkpoints', (service) => {
       const decided = { ...before, status, reason, resolved_by: 'admin', resolved_at: now, updated_at: now }
       expect(answer.body).toEqual({
         ...decided,
-        callback: { status: 'pending', attempts: 0, last_error: null },
+        callback: { status: 'pending', attempts: 0, last_error: null, ...never_redriven },
       })
       await tick(service)
       expect(await read(service, tenant, before.id)).toEqual({
         ...decided,
-        callback: { status: 'delivered', attempts: 1, last_error: null },
+        callback: { status: 'delivered', attempts: 1, last_error: null, ...never_redriven },
       })
     })
 
@@ -680,12 +685,14 @@ forEachService('The callback of a decision', (service) => {
     const body = { callback_url: receiver.url, callback_payload: { n: 1 } }
     const { id } = await create(service, tenant, body)
     expect((await read(service, tenant, id)).callback).toEqual({
-      status: 'none',
-      attempts: 0,
-      last_error: null,
+      ...{ status: 'none', attempts: 0, last_error: null },
+      ...never_redriven,
     })
     const decided = await decide(service, tenant.admin_key, id, 'approve', { reason: 'fine' })
-    expect(decided.body.callback).toEqual({ status: 'pending', attempts: 0, last_error: null })
+    expect(decided.body.callback).toEqual({
+      ...{ status: 'pending', attempts: 0, last_error: null },
+      ...never_redriven,
+    })
     const first_at = service.clock.now()
     await inTime(receiver.received(1))
     for (const [attempt, wait_ms, status] of [
@@ -704,7 +711,10 @@ forEachService('The callback of a decision', (service) => {
       expect(receiver.requests).toHaveLength(attempt)
       expect(await read(service, tenant, id)).toEqual({
         ...decided.body,
-        callback: { status: last ? 'failed' : 'pending', attempts: attempt, last_error: `status ${status}` },
+        callback: {
+          ...{ status: last ? 'failed' : 'pending', attempts: attempt, last_error: `status ${status}` },
+          ...{ redrive_of: null, dead_letter_id: last ? letter_id : null },
+        },
         updated_at: iso(service.clock.now()),
       })
       const { headers } = receiver.requests[attempt - 1]!
@@ -756,6 +766,7 @@ forEachService('The callback of a decision', (service) => {
         created_at: now,
         updated_at: now,
         resolved_at: null,
+        redriven_as: null,
       },
     ])
     service.clock.advance(day_ms)
@@ -773,9 +784,8 @@ forEachService('The callback of a decision', (service) => {
     service.clock.advance(30_000)
     expect((await tick(service)).checkpoints).toEqual({ rejected: 0, expired: 0, callbacks: 1 })
     expect((await read(service, tenant, id)).callback).toEqual({
-      status: 'delivered',
-      attempts: 2,
-      last_error: null,
+      ...{ status: 'delivered', attempts: 2, last_error: null },
+      ...never_redriven,
     })
     expect(await deadLetters(service, tenant)).toEqual([])
   })
@@ -790,7 +800,12 @@ forEachService('The callback of a decision', (service) => {
     await decide(service, tenant.admin_key, id, 'approve')
     await tick(service)
     const gone = last_error === 'status 410'
-    const callback = { status: gone ? 'failed' : 'pending', attempts: 1, last_error }
+    const callback = {
+      status: gone ? 'failed' : 'pending',
+      attempts: 1,
+      last_error,
+      ...(gone ? left : never_redriven),
+    }
     expect(await read(service, tenant, id)).toMatchObject({ status: 'approved', callback })
     expect(await deadLetters(service, tenant)).toHaveLength(gone ? 1 : 0)
     service.clock.advance(90_000)
@@ -851,7 +866,7 @@ forEachService('The timeout of a checkpoint', (service) => {
       status: 'rejected',
       resolved_by: 'timeout',
       resolved_at: now,
-      callback: { status: 'delivered', attempts: 1, last_error: null },
+      callback: { status: 'delivered', attempts: 1, last_error: null, ...never_redriven },
       updated_at: now,
     })
     expect(receiver.requests).toMatchObject([
@@ -870,6 +885,101 @@ forEachService('The timeout of a checkpoint', (service) => {
       },
     })
     expect(await deadLetters(service, tenant)).toEqual([])
+  })
+
+  describe('without a callback', () => {
+    const silent = { callback_url: null, callback_payload: { order: 7 } }
+
+    /** As it is after everything that is due was done, a minute and a half later as well. */
+    async function settled(tenant: TestTenant, id: string) {
+      await tick(service)
+      service.clock.advance(90_000)
+      await tick(service)
+      return {
+        checkpoint: await read(service, tenant, id),
+        attempts: (await attemptsOf(service, tenant, id)).items,
+        letters: await deadLetters(service, tenant),
+      }
+    }
+
+    test.each(['approve', 'reject'] as const)(
+      '%s settles it: nothing is sent, and nothing is left',
+      async (verb) => {
+        const tenant = await service.signUp()
+        const before = await create(service, tenant, silent)
+        expect(before).toMatchObject({
+          callback_url: null,
+          callback_payload: { order: 7 },
+          callback: { status: 'none', attempts: 0, last_error: null },
+        })
+        const decided = await decide(service, tenant.admin_key, before.id, verb, { reason: 'seen' })
+        const now = iso(service.clock.now())
+        expect(decided.body).toEqual({
+          ...before,
+          ...{ status: verb === 'approve' ? 'approved' : 'rejected', reason: 'seen', resolved_by: 'admin' },
+          ...{ resolved_at: now, updated_at: now },
+        })
+        expect(await settled(tenant, before.id)).toEqual({
+          checkpoint: decided.body,
+          attempts: [],
+          letters: [],
+        })
+      },
+    )
+
+    test('a timeout rejects it: nothing is sent, and nothing is left', async () => {
+      const tenant = await service.signUp()
+      const { id } = await create(service, tenant, { ...silent, timeout_seconds: 60 })
+      service.clock.advance(60_000)
+      expect(await settled(tenant, id)).toMatchObject({
+        checkpoint: { status: 'rejected', resolved_by: 'timeout', callback: { status: 'none', attempts: 0 } },
+        attempts: [],
+        letters: [],
+      })
+    })
+
+    test.each([
+      ['a timeout', 'expired'],
+      ['a rejection', 'rejected'],
+    ])('%s with dlq leaves one dead letter, which says that there is none', async (_, status) => {
+      const tenant = await service.signUp()
+      const { id } = await create(service, tenant, { ...silent, timeout_action: 'dlq', timeout_seconds: 60 })
+      if (status === 'rejected') await decide(service, tenant.admin_key, id, 'reject')
+      else service.clock.advance(60_000)
+      const { checkpoint, attempts, letters } = await settled(tenant, id)
+      expect(checkpoint).toMatchObject({
+        status,
+        callback: { status: 'none', attempts: 0, last_error: null },
+      })
+      expect(attempts).toEqual([])
+      expect(letters).toMatchObject([
+        {
+          source_id: id,
+          payload: { checkpoint_id: id, status, callback_url: null, callback_payload: { order: 7 } },
+        },
+      ])
+    })
+
+    test('a cancellation leaves nothing, and a request that waits is answered', async () => {
+      const tenant = await service.signUp()
+      const { id } = await create(service, tenant, silent)
+      const waiting = service.ask('GET', `/v1/checkpoints/${id}?wait=55`, { key: tenant.api_key })
+      expect((await cancel(service, tenant, id)).status).toBe(204)
+      expect((await inTime(waiting)).body.status).toBe('cancelled')
+      expect(await settled(tenant, id)).toMatchObject({ attempts: [], letters: [] })
+    })
+
+    test('one Idempotency-Key asks once', async () => {
+      const { api_key } = await service.signUp()
+      const ask = {
+        key: api_key,
+        headers: { 'idempotency-key': 'once' },
+        body: { title: 't', callback_url: null },
+      }
+      const first = await service.ask('POST', '/v1/checkpoints', ask)
+      const second = await service.ask('POST', '/v1/checkpoints', ask)
+      expect([first.status, second.status, second.text]).toEqual([201, 201, first.text])
+    })
   })
 
   test('dlq expires it: a dead letter, and no callback', async () => {
@@ -917,6 +1027,7 @@ forEachService('The timeout of a checkpoint', (service) => {
         created_at: now,
         updated_at: now,
         resolved_at: null,
+        redriven_as: null,
       },
     ])
     await tick(service)
@@ -997,7 +1108,7 @@ forEachService('The timeout of a checkpoint', (service) => {
     expect(await read(service, tenant, id)).toMatchObject({
       status: 'rejected',
       resolved_by: 'timeout',
-      callback: { status: 'failed', attempts: 3, last_error: 'status 500' },
+      callback: { status: 'failed', attempts: 3, last_error: 'status 500', ...left },
     })
     expect(await deadLetters(service, tenant)).toMatchObject([{ source_id: id }])
   })

@@ -6,8 +6,23 @@ import { parseTime } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
-import { AnyJson, kib, label_characters_max, Text, Time, Url, value_bytes_max } from '../contract/schemas.ts'
-import { expiryOf, timeout_actions, timeout_seconds_max, timeout_seconds_min } from './checkpoint.ts'
+import {
+  AnyJson,
+  kib,
+  label_characters_max,
+  OrNull,
+  Text,
+  Time,
+  Url,
+  value_bytes_max,
+} from '../contract/schemas.ts'
+import {
+  expiryOf,
+  no_callback,
+  timeout_actions,
+  timeout_seconds_max,
+  timeout_seconds_min,
+} from './checkpoint.ts'
 import * as checkpoints from './service.ts'
 import { Checkpoint, checkpointOf, id, readWhenSettled, tag, Wait } from './shapes.ts'
 
@@ -27,10 +42,11 @@ export const createCheckpoint = route({
   sdk: { name: 'checkpoints.create' },
   cli: {
     usage: 'checkpoint create <title> [callback_payload]',
-    about: 'Ask a human; the decision is sent to the callback',
+    about: 'Ask a human; the decision is sent to the callback, or waited for',
     group: 'Questions that a human approves or rejects',
     examples: [
       'waystation checkpoint create "Deploy v2?" --callback https://example.com/decided --expires-in 2h',
+      'waystation checkpoint create "Deploy v2?" --wait && ./deploy',
       `waystation checkpoint create "Refund?" '{"order": 7}' --callback /decided --prompt-file refund.txt`,
     ],
     options: {
@@ -40,7 +56,10 @@ export const createCheckpoint = route({
       timeout_seconds: ['--expires-in <duration>', 'how long it waits; default 24h'],
       expires_at: ['--expires-at <time>', 'until when it waits, RFC 3339'],
     },
-    or: { prompt: ['--prompt-file <path>', 'the same from a file'] },
+    or: {
+      callback_url: ['--no-callback', 'nowhere: the agent waits for it', null],
+      prompt: ['--prompt-file <path>', 'the same from a file'],
+    },
   },
   auth: ['agent'],
   body: Type.Object({
@@ -48,8 +67,10 @@ export const createCheckpoint = route({
     prompt: Type.Optional(
       Type.String({ 'x-bytes-max': prompt_bytes_max, description: 'At most 32 KiB of plain text.' }),
     ),
-    callback_url: Url(
-      "An http or https URL, or a path that is resolved against the agent's callback_base_url.",
+    callback_url: OrNull(
+      Url(
+        "An http or https URL, or a path that is resolved against the agent's callback_base_url; null for no callback.",
+      ),
     ),
     callback_payload: Type.Optional(
       AnyJson(value_bytes_max, 'Any JSON, at most 256 KiB; sent with the decision.'),
@@ -67,7 +88,9 @@ export const createCheckpoint = route({
   replies: { 201: { body: Checkpoint } },
   errors: ['QUOTA_EXCEEDED'],
   prepare: ({ db, dependencies, caller }, { body }) =>
-    agents.callbackUrl(db, dependencies, caller, body.callback_url),
+    body.callback_url === null
+      ? Promise.resolve(no_callback)
+      : agents.callbackUrl(db, dependencies, caller, body.callback_url),
   async create(tx, { caller, dependencies }, { body }, callback_url) {
     const expires_at = body.expires_at === undefined ? undefined : parseTime(body.expires_at)!
     const checkpoint = await checkpoints.create(tx, caller, dependencies, {

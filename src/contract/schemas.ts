@@ -21,7 +21,7 @@ export const label_characters_max = limit(
   'fields.label',
   256,
   'characters',
-  '`title`, `label`, `workflow_id` and `actor`. Past it 400.',
+  '`title`, `label`, `workflow_id`, `actor` and the `name` of a schedule. Past it 400.',
 )
 export const action_characters_max = limit(
   'fields.action',
@@ -58,6 +58,11 @@ export function Json(description: string) {
 
 export function Nullable<S extends TSchema>(schema: S) {
   return Type.Unsafe<Static<S> | null>({ anyOf: [schema, { type: 'null' }] })
+}
+
+/** In bodies: a value, or null, which is not the same as an absent member. */
+export function OrNull<S extends TSchema>(schema: S) {
+  return Type.Unsafe<Static<S> | null>({ anyOf: [schema, { type: 'null' }], 'x-null': true })
 }
 
 /** An object of an answer: every field is always there. Its name is that of the type in generated clients. */

@@ -107,6 +107,7 @@ forEachService('Dead letters', (service) => {
         created_at,
         updated_at: created_at,
         resolved_at: null,
+        redriven_as: null,
       })
       for (const key of [tenant.api_key, tenant.admin_key]) {
         const found = await service.ask('GET', `/v1/dlq/${answer.body.id}`, { key })
@@ -483,8 +484,10 @@ forEachService('Dead letters', (service) => {
         expect(after.status).toBe(moves[verb].to)
         return
       }
+      const details = verb === 'redrive' ? { status, redriven_as: null } : { status }
+      const is_claim = verb === 'claim' || verb === 'redrive'
       const expected: [ErrorCode, object?] =
-        verb === 'claim' && status === 'claimed' ? ['ALREADY_CLAIMED'] : ['INVALID_STATE', { status }]
+        is_claim && status === 'claimed' ? ['ALREADY_CLAIMED'] : ['INVALID_STATE', details]
       expectRefusal(answer, ...expected)
       expect(after).toEqual(before)
     })

@@ -6,6 +6,7 @@ import * as operations from './operation-routes.ts'
 import { purge as purgeOperations } from './operation-store.ts'
 import operations_schema from './operations.sql' with { type: 'text' }
 import rebuilt from './rebuilt.sql' with { type: 'text' }
+import * as redrives from './redrive-routes.ts'
 import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
 import { sweep } from './sweep.ts'
@@ -13,7 +14,7 @@ import { purge } from './sweep-store.ts'
 
 export const dlq: Feature = {
   name: 'dlq',
-  routes: routesOf({ ...routes, ...claims, ...operations }),
+  routes: routesOf({ ...routes, ...claims, ...redrives, ...operations }),
   errors,
   usage: 'dlq',
   quotas: [{ name: 'dlq_items', defaults: { free: 500, builder: 5_000, pro: 50_000, enterprise: null } }],

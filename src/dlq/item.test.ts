@@ -32,6 +32,7 @@ function item(change: Partial<ItemRow>): ItemRow {
     created_at: now,
     updated_at: now,
     resolved_at: null,
+    redriven_as: null,
     ...change,
   }
 }

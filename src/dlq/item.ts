@@ -18,6 +18,8 @@ export const moves = {
   resolve: { from: ['failed', 'claimed', 'archived', 'resolved'], to: 'resolved' },
   /** By an operation on many. */
   discard: { from: ['failed'], to: 'archived' },
+  /** Of an agent's item. One that the service can send again itself is resolved by it. */
+  redrive: { from: ['failed', 'archived'], to: 'failed' },
 } as const satisfies Record<string, { from: readonly DlqStatus[]; to: DlqStatus }>
 
 export const lock_seconds_default = 300
@@ -56,6 +58,8 @@ export interface ItemRow {
   created_at: Millis
   updated_at: Millis
   resolved_at: Millis | null
+  /** The schedule or checkpoint that was sent again for it. */
+  redriven_as: string | null
 }
 
 /** An item with the token of its lock in clear, which only the holder of the lock can send. */
@@ -91,4 +95,12 @@ export function moveRefusal(item: ItemRow | null, verb: 'extend' | 'release' | '
     return new ApiError('INVALID_STATE', { details: { status: item.status } })
   }
   return new ApiError('LOCK_NOT_HELD')
+}
+
+/** The reason for which an item is not sent again: of another status than claimed, its source does not allow it. */
+export function redriveRefusal(item: ItemRow | null): ApiError {
+  if (!item) return new ApiError('DLQ_NOT_FOUND')
+  if (item.status === 'claimed') return new ApiError('ALREADY_CLAIMED')
+  const { status, redriven_as } = item
+  return new ApiError('INVALID_STATE', { details: { status, redriven_as } })
 }

@@ -1,12 +1,14 @@
 // The job of an operation on many dead letters. Each run is one bounded step: what becomes of its items, their outcomes
 // and the counts are one transaction, so a node that dies leaves a step that was made, or was not.
 
+import { ApiError } from '../base/errors.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
 import type { Tx } from '../db/db.ts'
 import { textBytes } from '../db/stored.ts'
 import type { LocalKind } from '../jobs/kind.ts'
 import * as jobs from '../jobs/service.ts'
 import * as quotas from '../quotas/service.ts'
+import * as tenants from '../tenants/service.ts'
 import {
   countOf,
   handledBy,
@@ -14,12 +16,14 @@ import {
   type OperationRow,
   parsed,
   printed,
+  quota_again_ms,
   restAfter,
   type Step,
   stepOf,
   type Verb,
 } from './operation.ts'
 import * as store from './operation-store.ts'
+import { redrive as redriveOne } from './redrive.ts'
 
 export const operation_job: LocalKind = {
   name: 'dlq_operation',
@@ -37,8 +41,10 @@ export const operation_job: LocalKind = {
     // The job's row comes before all others, as in a lease and in a cancellation.
     const next_at = tx.now + restAfter(operation, step.count)
     if (!(await jobs.repeat(tx, dependencies.jobs, job, next_at))) return null
-    const { ended } = await take(tx, tenant_id, dependencies, operation, step)
+    const { ended, waiting_for } = await take(tx, tenant_id, dependencies, operation, step)
     if (ended) await jobs.complete(tx, job)
+    else if (waiting_for !== null)
+      await jobs.repeat(tx, dependencies.jobs, job, Math.max(next_at, tx.now + quota_again_ms))
     return null
   },
 }
@@ -55,7 +61,7 @@ async function take(
   dependencies: Dependencies,
   operation: OperationRow,
   { part, offset, count }: Step,
-): Promise<{ ended: boolean }> {
+): Promise<{ ended: boolean; waiting_for: string | null }> {
   const before = (await store.part(tx, tenant_id, operation.id, part))!
   const items = parsed(before)
   const turn = items.slice(offset, offset + count)
@@ -72,7 +78,7 @@ async function take(
     waiting_for: taken.waiting_for,
     ended: ended ? 1 : 0,
   })
-  return { ended }
+  return { ended, waiting_for: taken.waiting_for }
 }
 
 type Take = (
@@ -82,7 +88,43 @@ type Take = (
   turn: readonly OperationItem[],
 ) => Promise<Taken>
 
-const takes: Record<Verb, Take> = { discard }
+const takes: Record<Verb, Take> = { redrive, discard }
+
+/** The items are locked in the order of their ids before the first is sent again: what that locks comes after them. */
+async function redrive(
+  tx: Tx,
+  tenant_id: string,
+  dependencies: Dependencies,
+  turn: readonly OperationItem[],
+): Promise<Taken> {
+  const tenant = await tenants.facts(tx, tenant_id)
+  const items: OperationItem[] = []
+  if (!tenant) return { items, waiting_for: null }
+  for (const { id } of turn) await store.lockItem(tx, tenant_id, id)
+  for (const { id } of turn) {
+    try {
+      const { redriven_as } = await redriveOne(tx, tenant, dependencies, id)
+      items.push({ id, outcome: 'done', code: null, redriven_as })
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+      const waiting_for = quotaOf(error)
+      if (waiting_for !== null) return { items, waiting_for }
+      items.push({ id, outcome: hasEnded(error) ? 'skipped' : 'failed', code: error.code, redriven_as: null })
+    }
+  }
+  return { items, waiting_for: null }
+}
+
+/** The quota that refuses it now and may not later. */
+function quotaOf({ code, details }: ApiError): string | null {
+  if (code === 'STORAGE_FULL') return 'storage_bytes'
+  return code === 'QUOTA_EXCEEDED' ? String(details?.quota) : null
+}
+
+/** True for an item that somebody else works on or has settled; false when what it names cannot be sent again. */
+function hasEnded({ code, details }: ApiError): boolean {
+  return code !== 'INVALID_STATE' || details?.status === 'resolved'
+}
 
 /** In the order of their ids, as every transaction that changes several; the counter comes last. */
 async function discard(

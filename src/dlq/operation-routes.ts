@@ -1,4 +1,4 @@
-// /v1/dlq/discard and /v1/dlq/operations
+// /v1/dlq/redrive, /v1/dlq/discard and /v1/dlq/operations
 
 import { Type } from 'typebox'
 import { iso, isoOrNull } from '../base/clock.ts'
@@ -19,7 +19,7 @@ import {
   Time,
 } from '../contract/schemas.ts'
 import { instantsOf } from './filter.ts'
-import { sources, statuses } from './item.ts'
+import { type DlqStatus, sources, statuses } from './item.ts'
 import {
   type OperationItem,
   type OperationRow,
@@ -45,9 +45,10 @@ const id_characters_max = limit(
 
 /** A member that there is not is an issue: a misspelt filter would take everything. */
 function filterOf(verb: Verb) {
+  const allowed: readonly [DlqStatus, ...DlqStatus[]] = taken[verb]
   return Type.Object(
     {
-      status: Type.Optional(Type.Enum([...taken[verb]])),
+      status: Type.Optional(Type.Enum([...allowed])),
       source: Type.Optional(Type.Enum([...sources])),
       source_id: Type.Optional(Text(id_characters_max, 'The schedule or checkpoint that left it.')),
       cause: Type.Optional(Text(label_characters_max, 'The exact cause.')),
@@ -142,6 +143,22 @@ function operationOf(row: OperationRow) {
 
 const Matched = Shape('MatchedDeadLetters', {
   matched: Type.Integer({ description: 'Dead letters that an operation would take, `max` at most.' }),
+})
+
+export const redriveItems = starting('redrive', {
+  summary: 'Send many items again',
+  description:
+    'Takes the failed items that match, or with `status` the archived ones, oldest first, and redrives each. Returns at once; the operation goes on by itself, and waits while a quota is full. With `dry_run` it only counts.',
+  name: 'dlq.redriveMany',
+  cli: {
+    usage: 'dlq redrive-many',
+    about: 'Send the dead letters that match again, oldest first',
+    examples: [
+      'waystation dlq redrive-many --cause "status 503" --dry-run',
+      'waystation dlq redrive-many --source schedule --per-second 5 --wait',
+      'waystation dlq redrive-many --all',
+    ],
+  },
 })
 
 export const discardItems = starting('discard', {

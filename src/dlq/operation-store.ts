@@ -93,6 +93,8 @@ const DISCARD = sql(
     where ${here} and ${claimable}`,
 )
 
+const LOCK = sql<{ id: string }>('dlq.lock', `select id from dlq_items where ${here} {locked}`)
+
 const STATUS = sql<{ status: DlqStatus }>('dlq.status', `select status from dlq_items where ${here}`)
 
 export interface NewOperation
@@ -148,6 +150,11 @@ export async function list(q: Reader, tenant_id: string, page: PageOfIds) {
 /** Archives an item that could be claimed. False when it could not. */
 export async function discard(tx: Tx, tenant_id: string, id: string): Promise<boolean> {
   return (await tx.run(DISCARD, { tenant_id, id, now: tx.now })) === 1
+}
+
+/** Holds the item until the transaction ends. */
+export function lockItem(tx: Tx, tenant_id: string, id: string) {
+  return tx.one(LOCK, { tenant_id, id })
 }
 
 /** The status of an item as it is stored; null when it is gone. */

@@ -10,6 +10,7 @@ type OperationStatus = (typeof operation_statuses)[number]
 
 /** The statuses of items that each takes. */
 export const taken = {
+  redrive: ['failed', 'archived'],
   discard: ['failed'],
 } as const satisfies Record<string, readonly DlqStatus[]>
 export type Verb = keyof typeof taken
@@ -43,6 +44,12 @@ export const part_items_max = limit(
 )
 /** Items of one transaction. */
 const step_items = {
+  redrive: limit(
+    'dlq.redriven_in_a_step',
+    10,
+    'entries',
+    'Dead letters that one step of an operation sends again, so that requests wait for no more than one step.',
+  ),
   discard: limit(
     'dlq.discarded_in_a_step',
     50,
@@ -107,6 +114,9 @@ export function stepOf(operation: OperationRow): Step {
   const count = Math.min(left, paced, step_items[operation.verb])
   return { part: Math.floor(at / part_items_max), offset, count }
 }
+
+/** The delay of the next step after a quota has refused an item. */
+export const quota_again_ms = 5 * second_ms
 
 /** How long the operation rests after so many items: over any time it is not faster than `per_second`. */
 export function restAfter(operation: OperationRow, count: number): Millis {

@@ -1,6 +1,7 @@
 // Operations on many dead letters, as clients see them.
 
-import { describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { type Receiver, startReceiver } from '../../test/support/receiver.ts'
 import { cron_secret, forEachService, type TestService, type TestTenant } from '../../test/support/service.ts'
 import { day_ms, iso } from '../base/clock.ts'
 import { type ErrorCode, errors } from '../base/errors.ts'
@@ -544,5 +545,129 @@ forEachService('Operations on many dead letters', (service: TestService) => {
     await tick()
     expectRefusal(await ask('GET', `/v1/dlq/operations/${body.id}`, tenant.api_key), 'OPERATION_NOT_FOUND')
     expect(await stored()).toBe(before)
+  })
+
+  describe('that send again', () => {
+    let receiver: Receiver
+    beforeAll(async () => {
+      receiver = await startReceiver()
+    })
+    afterAll(() => receiver.stop())
+
+    const redrive = ({ admin_key }: TestTenant, body: Body) => ask('POST', '/v1/dlq/redrive', admin_key, body)
+    const item = async ({ api_key }: TestTenant, id: string) =>
+      (await ask('GET', `/v1/dlq/${id}`, api_key)).body
+
+    /** Schedules that fail, and their dead letters, oldest first. 410 ends the attempts at once. */
+    async function failedSchedules(tenant: TestTenant, count: number): Promise<string[]> {
+      receiver.answer = () => ({ status: 410 })
+      const letters: string[] = []
+      for (let i = 0; i < count; i++) {
+        service.clock.advance(1)
+        const { body } = await ask('POST', '/v1/schedules', tenant.api_key, {
+          ...{
+            callback_url: `${receiver.url}/${i}`,
+            callback_payload: { i },
+            fire_at: '2020-01-01T00:00:00Z',
+          },
+          dlq_on_failure: true,
+        })
+        await tick()
+        const failed = await ask('GET', `/v1/schedules/${body.id}`, tenant.api_key)
+        letters.push(failed.body.dead_letter_id)
+      }
+      return letters
+    }
+
+    test('make one successor of each, and name it', async () => {
+      const tenant = await service.signUp('pro')
+      const letters = await failedSchedules(tenant, 12)
+      receiver.answer = () => ({ status: 204 })
+      const { body } = await redrive(tenant, {
+        filter: { cause: 'the callback of schedule sch_… failed: status 410' },
+      })
+      expect(body).toMatchObject({ verb: 'redrive', matched: 12 })
+      expect(await ended(tenant, body.id)).toMatchObject({
+        done: 12,
+        failed: 0,
+        skipped: 0,
+        waiting_for: null,
+      })
+      const items = await itemsOf(tenant, body.id)
+      expect(items.map(({ id }) => id)).toEqual(letters)
+      for (const { id, redriven_as } of items) {
+        const letter = await item(tenant, String(id))
+        expect(letter).toMatchObject({ status: 'resolved', redriven_as })
+        const { body: successor } = await ask('GET', `/v1/schedules/${redriven_as}`, tenant.api_key)
+        expect(successor).toMatchObject({ retry_of: letter.source_id, redrive_of: id })
+      }
+      expect(new Set(items.map(({ redriven_as }) => redriven_as)).size).toBe(12)
+      expect(await used(tenant)).toBe(0)
+      expect((await redrive(tenant, { filter: {}, dry_run: true })).body).toEqual({ matched: 0 })
+    })
+
+    test('skip what was redriven, resolved or claimed; what cannot be sent again has failed', async () => {
+      const tenant = await service.signUp('pro')
+      const [one, two, three] = await failedSchedules(tenant, 3)
+      receiver.answer = () => ({ status: 204 })
+      const checkpoint = await ask('POST', '/v1/checkpoints', tenant.api_key, {
+        ...{ title: 'May I?', callback_url: `${receiver.url}/decided`, timeout_action: 'dlq' },
+      })
+      service.clock.advance(1)
+      await ask('POST', `/v1/checkpoints/${checkpoint.body.id}/reject`, tenant.admin_key)
+      const rejected = (await ask('GET', '/v1/dlq?source=checkpoint', tenant.api_key)).body.items[0].id
+      const agent = await capture(tenant)
+      await ask('POST', `/v1/dlq/${two}/redrive`, tenant.admin_key)
+      await ask('POST', `/v1/dlq/${three}/claim`, tenant.api_key)
+      const ids = [one, two, three, rejected, agent]
+      const { body } = await redrive(tenant, { filter: { ids } })
+      expect(await ended(tenant, body.id)).toMatchObject({ matched: 5, done: 2, skipped: 2, failed: 1 })
+      const outcomes = (await itemsOf(tenant, body.id)).map(({ id, outcome, code }) => [id, outcome, code])
+      expect(outcomes).toEqual([
+        [one, 'done', null],
+        [two, 'skipped', 'INVALID_STATE'],
+        [three, 'skipped', 'ALREADY_CLAIMED'],
+        [rejected, 'failed', 'INVALID_STATE'],
+        [agent, 'done', null],
+      ])
+    })
+
+    test('take archived items when asked to, which can then be claimed again', async () => {
+      const tenant = await service.signUp()
+      const id = await capture(tenant)
+      const gone = await discard(tenant, { filter: {} })
+      await ended(tenant, gone.body.id)
+      const { body } = await redrive(tenant, { filter: { status: 'archived' } })
+      expect(body).toMatchObject({ matched: 1, filter: { status: 'archived' } })
+      await ended(tenant, body.id)
+      expect([await statusOf(tenant, id), await used(tenant)]).toEqual(['failed', 1])
+      expect((await redrive(tenant, { filter: { status: 'claimed' } })).status).toBe(400)
+    })
+
+    test('wait while active_schedules is full, say so, and go on once there is room', async () => {
+      const tenant = await service.signUp() // 100 of them
+      const letters = await failedSchedules(tenant, 3)
+      const schedules: string[] = []
+      const fire_at = iso(service.clock.now() + 10 * day_ms)
+      for (let i = 0; i < 99; i++) {
+        const { body } = await ask('POST', '/v1/schedules', tenant.api_key, {
+          ...{ callback_url: `${receiver.url}/later`, callback_payload: 1, fire_at },
+        })
+        schedules.push(body.id)
+      }
+      receiver.answer = () => new Promise(() => {}) // the first successor stays active
+      const { body } = await redrive(tenant, { filter: { source: 'schedule' } })
+      while ((await read(tenant, body.id)).waiting_for === null) await Bun.sleep(2)
+      expect(await read(tenant, body.id)).toMatchObject({
+        ...{ status: 'running', done: 1, failed: 0, waiting_for: 'active_schedules' },
+      })
+      for (const id of schedules.slice(0, 2)) await ask('DELETE', `/v1/schedules/${id}`, tenant.api_key)
+      receiver.answer = () => ({ status: 204 })
+      await finish(tenant, body.id)
+      expect(await read(tenant, body.id)).toMatchObject({
+        ...{ status: 'succeeded', done: 3, failed: 0, skipped: 0, waiting_for: null },
+      })
+      expect((await itemsOf(tenant, body.id)).map(({ id }) => id)).toEqual(letters)
+    })
   })
 })

@@ -11,7 +11,11 @@ import { row_bytes, rowBytes } from '../db/stored.ts'
 import * as quotas from '../quotas/service.ts'
 import * as causeStore from './cause-store.ts'
 import { type DlqStatus, type ItemRow, isOpen, lock_seconds_default, seenAt } from './item.ts'
+import * as redrives from './redrive.ts'
 import * as store from './store.ts'
+
+export const lockLeft = redrives.lockLeft
+export const resolveLeft = redrives.resolveLeft
 
 export interface Capture {
   /** JSON text. */
@@ -30,7 +34,7 @@ export async function capture(tx: Tx, caller: AgentCaller, plans: Plans, input: 
   return (await store.find(tx, caller.tenant_id, id))!
 }
 
-/** A failure of the service's own work. Never refused for quota: nothing is lost. */
+/** A failure of the service's own work. Never refused for quota: nothing is lost. Returns the id. */
 export async function deadLetter(
   tx: Tx,
   tenant_id: string,
@@ -41,10 +45,11 @@ export async function deadLetter(
     source_id: string
     agent_id: string
   },
-): Promise<void> {
-  await insert(tx, tenant_id, { ...failure, workflow_id: null, lock_seconds: null })
+): Promise<string> {
+  const id = await insert(tx, tenant_id, { ...failure, workflow_id: null, lock_seconds: null })
   tx.stores(tenant_id, itemBytes({ ...failure, workflow_id: null }))
   await quotas.add(tx, tenant_id, 'dlq_items', 1)
+  return id
 }
 
 function itemBytes(item: { payload: string; error: string; workflow_id: string | null }): number {

@@ -30,6 +30,9 @@ const listed_fields = {
   created_at: Time('When it was captured.'),
   updated_at: Time('When it last changed.'),
   resolved_at: Nullable(Time('When it was resolved.')),
+  redriven_as: Nullable(
+    Type.String({ description: 'The schedule, or the checkpoint, that was sent again for it.' }),
+  ),
 }
 export const ListedItem = Shape('ListedDeadLetter', listed_fields)
 export const Item = Shape('DeadLetter', { ...listed_fields, payload: Json('The exact text that was sent.') })
@@ -55,6 +58,7 @@ export function listedOf(item: ItemRow) {
     created_at: iso(item.created_at),
     updated_at: iso(item.updated_at),
     resolved_at: isoOrNull(item.resolved_at),
+    redriven_as: item.redriven_as,
   }
 }
 

@@ -11,6 +11,22 @@ function refusal({ status, body }: Answer) {
   return [status, body?.error?.code, body?.error?.details]
 }
 
+forEachService(
+  'Liveness',
+  (service) => {
+    test('/livez answers that the process lives, and asks no database', async () => {
+      const statements: string[] = []
+      service.app.db.onStatement((name) => statements.push(name))
+      const answer = await service.ask('GET', '/livez')
+      service.app.db.onStatement(null)
+      expect([answer.status, answer.body, statements]).toEqual([200, { status: 'alive' }, []])
+      expect(answer.headers.get('cache-control')).toBe('no-store')
+    })
+  },
+  {},
+  { background: false },
+)
+
 forEachService('Health', (service) => {
   const durability = {
     sqlite: {
@@ -29,15 +45,6 @@ forEachService('Health', (service) => {
       collation_c: '1',
     },
   }
-
-  test('/livez answers that the process lives, and asks no database', async () => {
-    const statements: string[] = []
-    service.app.db.onStatement((name) => statements.push(name))
-    const answer = await service.ask('GET', '/livez')
-    service.app.db.onStatement(null)
-    expect([answer.status, answer.body, statements]).toEqual([200, { status: 'alive' }, []])
-    expect(answer.headers.get('cache-control')).toBe('no-store')
-  })
 
   test('/readyz answers that requests may be sent here', async () => {
     const answer = await service.ask('GET', '/readyz')

@@ -19,6 +19,8 @@ export interface Marks {
   'x-trim'?: boolean
   'x-any-json'?: 'any' | 'object'
   'x-bytes-max'?: number
+  /** Null is a value of its own: see `OrNull`. */
+  'x-null'?: boolean
 }
 
 export const not_plain = 'must be well-formed text without NUL'
@@ -58,7 +60,11 @@ export function readTyped(
   schema: Marks & { maxLength?: number },
 ): void {
   const parsed: unknown = JSON.parse(text)
-  if (parsed === null) return // in an optional field null counts as absent; a required one is then missing
+  if (parsed === null) {
+    // In an optional field null counts as absent; a required one is then missing.
+    if (schema['x-null']) value[name] = null
+    return
+  }
   const odd = pathsOfOddText(parsed, `/${name}`)
   if (odd.length > 0) {
     for (const path of odd) issues.push({ path, message: not_plain })

@@ -83,6 +83,7 @@ forEachService('The URL of an inbox', (service) => {
         query: { a: '1' },
         body: body ? { n: 1 } : '',
         bodyBase64: base64(body ?? ''),
+        preview: body ?? null,
         contentType: 'application/json',
         sourceIp: '127.0.0.1',
         createdAt: iso(service.clock.now()),
@@ -302,24 +303,6 @@ forEachService('The URL of an inbox', (service) => {
     expect(view.body.quota.api_calls_per_month).toEqual({ used: 1, limit: 500 })
   })
 
-  test('costs 2 statements while nothing is dropped, 3 from then on, and 2 where it is refused', async () => {
-    const free = await service.signUp('free')
-    const inbox = await inboxOf(service, free)
-    const counted = async (path: string) => {
-      const names: string[] = []
-      service.app.db.onStatement((name) => {
-        if (name !== 'stored.add') names.push(name) // of the commit, not of the request
-      })
-      await service.ask('POST', path).finally(() => service.app.db.onStatement(null))
-      return names
-    }
-    for (let n = 1; n < 100; n++) await service.ask('POST', `/hook/${inbox.token}`)
-    expect(await counted(`/hook/${inbox.token}`)).toEqual(['inbox.receive', 'inbox.add'])
-    expect(await counted(`/hook/${inbox.token}`)).toEqual(['inbox.receive', 'inbox.add', 'inbox.drop'])
-    expect(await counted(`/hook/${'0'.repeat(32)}`)).toEqual(['inbox.receive', 'inbox.by_token'])
-    expect(await counted('/hook/0')).toEqual([])
-  })
-
   describe('under a flood', () => {
     test('of 10,000 messages keeps the number of the plan: the newest, in order, without a gap', async () => {
       const free = await service.signUp('free')
@@ -354,6 +337,31 @@ async function sourceIpOf(service: TestService): Promise<string> {
   expect(items[0].headers).toMatchObject(forwarded_for)
   return items[0].sourceIp
 }
+
+forEachService(
+  'The statements of a message',
+  (service) => {
+    test('costs 2 statements while nothing is dropped, 3 from then on, and 2 where it is refused', async () => {
+      const free = await service.signUp('free')
+      const inbox = await inboxOf(service, free)
+      const counted = async (path: string) => {
+        const names: string[] = []
+        service.app.db.onStatement((name) => {
+          if (name !== 'stored.add') names.push(name) // of the commit, not of the request
+        })
+        await service.ask('POST', path).finally(() => service.app.db.onStatement(null))
+        return names
+      }
+      for (let n = 1; n < 100; n++) await service.ask('POST', `/hook/${inbox.token}`)
+      expect(await counted(`/hook/${inbox.token}`)).toEqual(['inbox.receive', 'inbox.add'])
+      expect(await counted(`/hook/${inbox.token}`)).toEqual(['inbox.receive', 'inbox.add', 'inbox.drop'])
+      expect(await counted(`/hook/${'0'.repeat(32)}`)).toEqual(['inbox.receive', 'inbox.by_token'])
+      expect(await counted('/hook/0')).toEqual([])
+    })
+  },
+  {},
+  { background: false },
+)
 
 forEachService('sourceIp', (service) => {
   test('is the peer, whatever x-forwarded-for says', async () => {

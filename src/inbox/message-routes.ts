@@ -2,14 +2,16 @@
 
 import { Type } from 'typebox'
 import { iso, second_ms } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
 import { encode } from '../contract/encode.ts'
 import { api } from '../contract/group.ts'
 import { route, Streamed } from '../contract/route.ts'
-import { Nullable, Shape, Time } from '../contract/schemas.ts'
+import { Nullable, Shape, Text, Time } from '../contract/schemas.ts'
 import { waitFor } from '../contract/wait.ts'
 import { wait_seconds_max, waitKey } from './inbox.ts'
 import type { MessageRow } from './message.ts'
-import { page } from './messages.ts'
+import { page, search } from './messages.ts'
+import { replay } from './replay.ts'
 import * as inboxes from './service.ts'
 import {
   created,
@@ -21,6 +23,7 @@ import {
   limitOf,
   Message,
   messageCount,
+  messageId,
   messageOf,
   tag,
 } from './shapes.ts'
@@ -138,5 +141,79 @@ export const listMessages = route({
       isDone: (page) => page.messages.length > 0 || !page.live,
     })
     return { items: messages.map(messageOf), nextAfter: messages.at(-1)?.id ?? query.after ?? null }
+  },
+})
+
+export const replayMessage = route({
+  group: api,
+  method: 'POST',
+  path: '/api/webhook/:id/messages/:message_id/replay',
+  tag,
+  summary: 'Forward a message once more',
+  description:
+    'To the `forwardUrl` of its inbox, as it came. The answer is the message with its forward pending.',
+  sdk: { name: 'inboxes.replay' },
+  cli: {
+    usage: 'inbox replay <id> <message_id>',
+    about: 'Forward a message once more, to the forward URL of its inbox',
+  },
+  auth: ['agent', 'admin'],
+  params: { id, message_id: messageId },
+  replies: { 200: { body: Message } },
+  errors: ['INBOX_NOT_FOUND', 'MESSAGE_NOT_FOUND', 'INVALID_STATE'],
+  async create(tx, { caller, dependencies }, { params }) {
+    return messageOf(await replay(tx, caller, dependencies, params.id, params.message_id))
+  },
+})
+
+const text_characters_max = limit(
+  'inbox.search_text',
+  256,
+  'characters',
+  'The text that messages are searched for. Past it 400.',
+)
+
+export const searchMessages = route({
+  group: api,
+  method: 'GET',
+  path: '/api/webhook/:id/search',
+  tag,
+  summary: 'Search the messages of an inbox, newest first',
+  description:
+    'In method, path, query and body as they came, letters of any case. A page looks at 500 messages or 1 MiB at most, so it may be short, or empty, before the end: go on with `nextBefore` until that is null.',
+  sdk: { name: 'inboxes.search' },
+  cli: {
+    usage: 'inbox search <id>',
+    about: 'Search its messages, newest first',
+    examples: [`waystation inbox search ${example} --text cus_8003`],
+    options: {
+      q: ['--text <text>', 'in method, path, query or body'],
+      before: ['--before <message_id>', 'go on before this message'],
+    },
+    columns: ['createdAt', 'id', 'method', 'path', 'contentType', 'preview'],
+  },
+  auth: ['agent', 'admin'],
+  heavy: true,
+  params: { id },
+  query: Type.Object({
+    q: Text(text_characters_max, 'The text.', { minLength: 1 }),
+    before: Type.Optional(
+      Type.String({ maxLength: 64, description: 'nextBefore of the page before: only older messages.' }),
+    ),
+    limit: Limit,
+  }),
+  replies: {
+    200: {
+      body: Shape({
+        items: Type.Array(Message),
+        nextBefore: Nullable(Type.String({ description: 'Give it as before to go on; null at the end.' })),
+      }),
+    },
+  },
+  errors: ['INBOX_NOT_FOUND'],
+  async handle({ db, caller, dependencies: { plans }, now }, { params, query }) {
+    const wanted = { text: query.q.toLowerCase(), before: query.before, items_max: limitOf(query) }
+    const { messages, reached } = await search(db, caller, plans, now, params.id, wanted)
+    return { items: messages.map(messageOf), nextBefore: reached }
   },
 })

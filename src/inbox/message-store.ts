@@ -37,7 +37,7 @@ const OLDEST_SIZES = sql<{ seq: number; size: number }>(
   `select seq, size from inbox_messages where ${in_inbox} and seq < :before_seq order by seq limit :rows_max`,
 )
 
-const message = `id, seq, method, kind, encoding, forward_status, forward_status_code, forward_error,
+export const message = `id, seq, method, kind, encoding, forward_status, forward_status_code, forward_error,
        forward_duration_ms, forward_attempted_at, source_ip, content_type, created_at, path, query, headers, body`
 
 const LATEST = sql<MessageRow>(
@@ -69,6 +69,19 @@ const PAGE = sql<MessageRow>(
   `select ${message} from inbox_messages
     where ${in_inbox} and seq > :after_seq and seq <= ${last_within}
     order by seq`,
+)
+
+// The newest before this one that together keep within rows and bytes; the last of them in any case.
+const BEFORE = sql<MessageRow>(
+  'inbox.before',
+  `select ${message} from inbox_messages
+    where ${in_inbox} and seq < :before_seq
+      and seq >= (select coalesce(min(case when total <= :bytes_max then seq end), max(seq))
+         from (select seq, sum(size) over (order by seq desc) as total
+                 from (select seq, size from inbox_messages
+                        where ${in_inbox} and seq > :after_seq and seq < :before_seq
+                        order by seq desc limit :rows_max) as next_rows) as ahead)
+    order by seq desc`,
 )
 
 const ID_AT = sql<{ id: string }>(
@@ -157,6 +170,17 @@ export function page(
   bytes_max: number,
 ) {
   return q.all(PAGE, { tenant_id, inbox_id, after_seq, rows_max, bytes_max })
+}
+
+/** Newest first, those between the two numbers. */
+export function before(
+  q: Reader,
+  { tenant_id, inbox_id }: InboxKey,
+  { after_seq, before_seq }: { after_seq: number; before_seq: number },
+  rows_max: number,
+  bytes_max: number,
+) {
+  return q.all(BEFORE, { tenant_id, inbox_id, after_seq, before_seq, rows_max, bytes_max })
 }
 
 export async function idAt(

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { incomingOf } from './message.ts'
+import { incomingOf, previewOf } from './message.ts'
 
 const request = (url: string) =>
   incomingOf({ method: 'GET', headers: new Headers(), bytes: new Uint8Array(0), url, address: '192.0.2.1' })
@@ -29,4 +29,23 @@ test('A message has the size of its long texts', () => {
     bytes: Buffer.from('fgh'),
   })
   expect(size).toBe('{"a":"b"}'.length + '/cd'.length + 'e'.length + 'fgh'.length)
+})
+
+describe('The preview of a message', () => {
+  test.each([
+    ['text', 'one\ntwo', 'one'],
+    ['text', '\r\n \t\n  two  \r\nthree', 'two'],
+    ['text', ' \n ', null],
+    ['text', '', null],
+    ['text', 'x'.repeat(200), 'x'.repeat(200)],
+    ['text', `${'x'.repeat(201)}`, 'x'.repeat(200)],
+    ['text', '\u{1f4e8}'.repeat(201), '\u{1f4e8}'.repeat(200)],
+    ['json', '{\n  "type": "paid",\n  "id": 7\n}\n', '{ "type": "paid", "id": 7 }'],
+    ['json', ' null', 'null'],
+    ['json', `[${' \n'.repeat(2_000)}]`, '['],
+    ['json', `"${'\u{1f4e8}'.repeat(2_000)}"`, `"${'\u{1f4e8}'.repeat(199)}`],
+    ['binary', null, null],
+  ] as const)('of %s %j is %j', (kind, text, preview) => {
+    expect(previewOf(kind, text)).toBe(preview)
+  })
 })

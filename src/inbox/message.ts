@@ -147,6 +147,44 @@ export function hopsOf(sent: string | null): number {
   return Math.max(0, ...numbers.map((part) => (/^\d+$/.test(part) ? Number(part) : 0)))
 }
 
+/** The body as text; null for bytes that are not UTF-8. */
+export function textOf(message: Pick<MessageRow, 'kind' | 'encoding' | 'body'>): string | null {
+  if (message.kind === 'binary') return null
+  return message.encoding === 'text' ? message.body : bytesOf(message).toString('utf8')
+}
+
+const preview_characters_max = limit(
+  'inbox.preview',
+  200,
+  'characters',
+  'The `preview` of a message, which lists show. Longer lines are cut.',
+)
+const first_line = new RegExp(`\\S[^\\r\\n]{0,${preview_characters_max - 1}}`, 'u')
+/** Room for the indents of JSON, which is shown on one line. */
+const json_previewed = 8 * preview_characters_max
+
+/** The first line that is not blank; of JSON the beginning, without its line breaks and indents. Null when there is none. */
+export function previewOf(kind: MessageRow['kind'], text: string | null): string | null {
+  if (text === null) return null
+  const shown =
+    kind === 'json'
+      ? text
+          .trimStart()
+          .slice(0, json_previewed)
+          .toWellFormed()
+          .replace(/\s*[\r\n]\s*/g, ' ')
+      : text
+  return first_line.exec(shown)?.[0].trimEnd() ?? null
+}
+
+/** True when the request line, without its token, or the body has this text, in letters of any case. */
+export function contains(message: MessageRow, lower_case: string): boolean {
+  const { method, path, query } = message
+  const request = query === '' ? `${method} ${path}` : `${method} ${path}?${query}`
+  if (request.toLowerCase().includes(lower_case)) return true
+  return textOf(message)?.toLowerCase().includes(lower_case) ?? false
+}
+
 export function bytesOf({ encoding, body }: Pick<MessageRow, 'encoding' | 'body'>): Buffer {
   return Buffer.from(body, encoding === 'text' ? 'utf8' : 'base64')
 }

@@ -18,6 +18,10 @@ function page(service: TestService, { api_key }: TestTenant, { id }: TestInbox, 
   return service.ask('GET', `/api/webhook/${id}/messages${query}`, { key: api_key })
 }
 
+function search(service: TestService, { api_key }: TestTenant, { id }: TestInbox, query: string) {
+  return service.ask('GET', `/api/webhook/${id}/search?${query}`, { key: api_key })
+}
+
 function dataOf(answer: Answer) {
   expect([answer.status, answer.body.success]).toEqual([200, true])
   return answer.body.data
@@ -50,6 +54,106 @@ function lookedAt(service: TestService, times: number): Promise<void> {
 }
 
 forEachService('Messages', (service) => {
+  describe('a search', () => {
+    const idsOf = (items: { id: string }[]) => items.map(({ id }) => id)
+
+    async function filled(
+      plan: 'free' | 'pro',
+      posts: { at?: string; body: string | Buffer; type?: string }[],
+    ) {
+      const tenant = await service.signUp(plan)
+      const inbox = await newInbox(service, tenant)
+      for (const { at = '', body, type = 'text/plain' } of posts) {
+        const headers = { 'content-type': type }
+        expect((await service.ask('POST', inbox.path + at, { body, headers })).status).toBe(200)
+      }
+      return { tenant, inbox, all: (await messagesIn(service, tenant, inbox)).toReversed() }
+    }
+
+    test('finds a text in method, path, query and body, in letters of any case, newest first', async () => {
+      const { tenant, inbox, all } = await filled('pro', [
+        { at: '/Invoices/7?kind=Paid', body: 'nothing' },
+        { body: '{"customer": "cus_8003"}', type: 'application/json' },
+        { body: 'line\nCUS_8003 \u00c9t\u00e9\0' },
+        { body: Buffer.from([0xff, 0x63, 0x75, 0x73]) },
+      ])
+      const found = async (q: string) => {
+        const data = dataOf(await search(service, tenant, inbox, `q=${encodeURIComponent(q)}`))
+        expect(data.nextBefore).toBeNull()
+        return data.items.map((item: { id: string }) => idsOf(all).indexOf(item.id))
+      }
+      expect(await found('cus_8003')).toEqual([1, 2])
+      expect(await found('\u00e9T\u00c9')).toEqual([1])
+      expect(await found('/invoices/7?kind=paid')).toEqual([3])
+      expect(await found('post')).toEqual([0, 1, 2, 3])
+      expect(await found('cus%8003')).toEqual([])
+      expect(dataOf(await search(service, tenant, inbox, 'q=invoices')).items).toEqual([all[3]])
+    })
+
+    test('goes on with nextBefore until it is null, whatever the page holds', async () => {
+      const bodies = Array.from({ length: 12 }, (_, n) => ({ body: n % 3 === 0 ? `yes ${n}` : `no ${n}` }))
+      const { tenant, inbox, all } = await filled('pro', bodies)
+      const wanted = all.filter(({ body }: { body: string }) => body.startsWith('yes'))
+      for (const limit of [1, 2, 4, 100]) {
+        const seen: object[] = []
+        for (let before = ''; ; ) {
+          const data = dataOf(await search(service, tenant, inbox, `q=yes&limit=${limit}${before}`))
+          expect(data.items.length).toBeLessThanOrEqual(limit)
+          seen.push(...data.items)
+          if (data.nextBefore === null) break
+          before = `&before=${data.nextBefore}`
+        }
+        expect(seen).toEqual(wanted)
+      }
+    })
+
+    test('of large messages looks at 1 MiB at a time, and at one in any case', async () => {
+      const large = 'x'.repeat(mib / 2)
+      const { tenant, inbox, all } = await filled('pro', [
+        { body: 'first' },
+        { body: large },
+        { body: `${large}${large}` },
+      ])
+      const pages: number[] = []
+      const seen: string[] = []
+      for (let before = ''; ; ) {
+        const data = dataOf(await search(service, tenant, inbox, `q=first${before}`))
+        pages.push(data.items.length)
+        seen.push(...idsOf(data.items))
+        if (data.nextBefore === null) break
+        before = `&before=${data.nextBefore}`
+      }
+      expect([pages, seen]).toEqual([[0, 1], [all[2].id]])
+    })
+
+    test('sees no more than the plan keeps, and nothing in an inbox without messages', async () => {
+      const { tenant, inbox } = await filled('pro', [])
+      expect(dataOf(await search(service, tenant, inbox, 'q=n'))).toEqual({ items: [], nextBefore: null })
+      await post(service, inbox, 1, 103)
+      await service.app.db.write((tx) =>
+        tx.run(unnamed('test.plan', `update tenants set plan = 'free' where tenant_id = :id`), {
+          id: tenant.tenant_id,
+        }),
+      )
+      service.clock.advance(2 * second_ms)
+      const { items, nextBefore } = dataOf(await search(service, tenant, inbox, 'q=post&limit=100'))
+      expect([numbers(items), nextBefore]).toEqual([upTo(4, 103).toReversed(), null])
+    })
+
+    test('needs a text of 256 characters at most, and an id of this inbox', async () => {
+      const { tenant, inbox, all } = await filled('pro', [{ body: 'a' }])
+      const other = await filled('pro', [{ body: 'a' }])
+      dataOf(await search(service, tenant, inbox, `q=${'a'.repeat(256)}`))
+      expectInvalid(await search(service, tenant, inbox, `q=${'a'.repeat(257)}`), 'query.q')
+      expectInvalid(await search(service, tenant, inbox, 'q='), 'query.q')
+      expectInvalid(await search(service, tenant, inbox, 'limit=1'), 'query.q')
+      expectInvalid(await search(service, tenant, inbox, 'q=a&before=msg_x'), 'query.before')
+      dataOf(await search(service, tenant, inbox, `q=a&before=${all[0].id}`))
+      const foreign = await search(service, other.tenant, inbox, 'q=a')
+      expect([foreign.status, foreign.body.error.code]).toEqual([404, 'INBOX_NOT_FOUND'])
+    })
+  })
+
   describe('a page', () => {
     test('is oldest first, and after the last one seen, until there is none; then nextAfter stays', async () => {
       const tenant = await service.signUp('pro')

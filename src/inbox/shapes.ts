@@ -5,11 +5,12 @@ import { iso, isoOrNull } from '../base/clock.ts'
 import type { Urls } from '../contract/dependencies.ts'
 import { idParam, Json, Nullable, RawJson, Shape, Time } from '../contract/schemas.ts'
 import { list_limit_default, list_limit_max } from './inbox.ts'
-import { bytesOf, forward_statuses, type MessageRow } from './message.ts'
+import { bytesOf, forward_statuses, type MessageRow, previewOf, textOf } from './message.ts'
 import type * as inboxes from './service.ts'
 
 export const tag = 'Webhook inbox'
 export const id = idParam('The inbox, inb_….')
+export const messageId = idParam('The message, msg_….')
 
 export const created = {
   id: Type.String(),
@@ -28,6 +29,12 @@ export const Message = Shape('Message', {
   query: Json('Name to value, or to an array of them when the name came more than once.'),
   body: Json('JSON as it came, else a string, else (when the bytes are not UTF-8) null.'),
   bodyBase64: Type.String({ description: 'The exact bytes.' }),
+  preview: Nullable(
+    Type.String({
+      description:
+        'The first line of the body that is not blank, at most 200 characters; of JSON its beginning, on one line.',
+    }),
+  ),
   contentType: Type.String({ description: 'Empty when none was sent.' }),
   sourceIp: Type.String(),
   createdAt: Time('When it came.'),
@@ -56,14 +63,16 @@ export function limitOf({ limit = list_limit_default }: { limit?: number }): num
 
 /** As the API shows it. */
 export function messageOf(row: MessageRow) {
+  const text = textOf(row)
   return {
     id: row.id,
     method: row.method,
     path: row.path,
     headers: new RawJson(row.headers),
     query: new RawJson(queryText(row.query)),
-    body: bodyOf(row),
+    body: row.kind === 'json' ? new RawJson(row.body) : text,
     bodyBase64: row.encoding === 'base64' ? row.body : bytesOf(row).toString('base64'),
+    preview: previewOf(row.kind, text),
     contentType: row.content_type,
     sourceIp: row.source_ip,
     createdAt: iso(row.created_at),
@@ -75,12 +84,6 @@ export function messageOf(row: MessageRow) {
       attemptedAt: isoOrNull(row.forward_attempted_at),
     },
   }
-}
-
-function bodyOf(row: MessageRow): RawJson | string | null {
-  if (row.kind === 'json') return new RawJson(row.body)
-  if (row.kind === 'binary') return null
-  return row.encoding === 'text' ? row.body : bytesOf(row).toString('utf8')
 }
 
 /** application/x-www-form-urlencoded (WHATWG URL section 5.1) as JSON text; a name that comes more than once has an array. */

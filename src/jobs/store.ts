@@ -14,7 +14,7 @@ const ENQUEUE = sql(
   'jobs.enqueue',
   `insert into jobs
      (tenant_id, kind, source_id, event_id, destination, next_at, lease_until, fence, attempts, paused, starts_at_once)
-   values (:tenant_id, :kind, :source_id, :event_id, :destination, :next_at, 0, 0, 0, 0, :starts_at_once)`,
+   values (:tenant_id, :kind, :source_id, :event_id, :destination, :next_at, 0, :fence, 0, 0, :starts_at_once)`,
 )
 
 const RESCHEDULE = sql(
@@ -262,6 +262,8 @@ export interface NewJob extends Omit<JobKey, 'kind'> {
   event_id: string
   destination: string
   next_at: Millis
+  /** Where its fencing tokens begin, when the same source had a job before: above those of that one. Default 0. */
+  fence?: number
 }
 
 /** A destination of null stays as it is. */
@@ -271,8 +273,8 @@ export interface Rescheduled extends JobKey {
   next_at: Millis
 }
 
-export function enqueue(tx: Tx, { kind, ...job }: NewJob) {
-  return tx.run(ENQUEUE, { ...job, kind: kind.name, starts_at_once: kind.starts_at_once ? 1 : 0 })
+export function enqueue(tx: Tx, { kind, fence = 0, ...job }: NewJob) {
+  return tx.run(ENQUEUE, { ...job, fence, kind: kind.name, starts_at_once: kind.starts_at_once ? 1 : 0 })
 }
 
 /**

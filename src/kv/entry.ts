@@ -39,22 +39,27 @@ export function isKey(key: string): boolean {
 
 const controls = /[\u0000-\u001f\u007f-\u009f]/
 
+const reserved_prefix = '__'
 const private_prefix = '__agent.'
 
+type NamespaceReader = Pick<AgentCaller, 'kind' | 'agent_id'> | Pick<AdminCaller, 'kind'>
+
 /** `__…` is reserved, save the agent's own `__agent.<agent_id>`; the admin key may read those of all agents. */
-export function isForbiddenNamespace(
-  namespace: string,
-  caller: Pick<AgentCaller, 'kind' | 'agent_id'> | Pick<AdminCaller, 'kind'>,
-): boolean {
-  if (!namespace.startsWith('__')) return false
+export function isForbiddenNamespace(namespace: string, caller: NamespaceReader): boolean {
+  if (!namespace.startsWith(reserved_prefix)) return false
   return caller.kind === 'admin'
     ? !namespace.startsWith(private_prefix)
     : namespace !== `${private_prefix}${caller.agent_id}`
 }
 
-/** True for a namespace that no key of the API can read. */
-export function isSystemNamespace(namespace: string): boolean {
-  return isForbiddenNamespace(namespace, { kind: 'admin' })
+/**
+ * The position behind a namespace that this caller may not read. An agent's own one comes next, or none that begins with
+ * `__`: however many agents there are, their private ones are passed in a step.
+ */
+export function behindForbidden(namespace: string, caller: NamespaceReader): Place {
+  if (caller.kind === 'admin') return { namespace, key: null }
+  const own = `${private_prefix}${caller.agent_id}`
+  return { namespace: namespace < own ? own : prefixEnd(reserved_prefix)!, key: '' }
 }
 
 /** The agent whose private namespace this is; null for one that all agents share. */

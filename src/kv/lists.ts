@@ -2,9 +2,10 @@
 
 import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
+import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
 import { looked_max } from '../contract/page.ts'
 import type { Reader } from '../db/db.ts'
-import { isReservedKey, isSystemNamespace, type Place } from './entry.ts'
+import { behindForbidden, isForbiddenNamespace, isReservedKey, type Place } from './entry.ts'
 import * as store from './store.ts'
 
 const scanned_rows_max = limit('kv.namespaces_passed', 500, 'rows', 'Rows that one page of namespaces reads.')
@@ -47,12 +48,12 @@ export async function list(
 }
 
 /**
- * Namespaces with a live key, in bytewise order: a look-up each, however many keys they hold. `next` is where the next page
+ * Namespaces with a live key that the caller may read, in bytewise order: a look-up each, however many keys they hold. `next` is where the next page
  * begins, null at the end; a page is shorter than asked for when many keys have just expired or been deleted.
  */
 export async function namespaces(
   q: Reader,
-  tenant_id: string,
+  caller: AgentCaller | AdminCaller,
   after: Place,
   now: Millis,
   names_max: number,
@@ -62,8 +63,10 @@ export async function namespaces(
   let skipped = 0
   let rows_max = 1
   while (skipped < looked_max) {
-    const rows = await store.scan(q, tenant_id, 'after', place, now, rows_max)
-    const found = rows.findIndex(({ namespace, live }) => live === 1 || isSystemNamespace(namespace))
+    const rows = await store.scan(q, caller.tenant_id, 'after', place, now, rows_max)
+    const found = rows.findIndex(
+      ({ namespace, live }) => live === 1 || isForbiddenNamespace(namespace, caller),
+    )
     if (found === -1) {
       if (rows.length < rows_max) return { names, next: null }
       skipped += rows.length
@@ -72,14 +75,16 @@ export async function namespaces(
       continue
     }
     const { namespace } = rows[found]!
-    if (!isSystemNamespace(namespace)) {
-      // The page is full, and there is a next one.
-      if (names.length === names_max) return { names, next: { namespace: names.at(-1)!, key: null } }
-      names.push(namespace)
-    }
     skipped += found
-    place = { namespace, key: null }
     rows_max = 1
+    if (isForbiddenNamespace(namespace, caller)) {
+      place = behindForbidden(namespace, caller)
+      continue
+    }
+    // The page is full, and there is a next one.
+    if (names.length === names_max) return { names, next: { namespace: names.at(-1)!, key: null } }
+    names.push(namespace)
+    place = { namespace, key: null }
   }
   return { names, next: place }
 }

@@ -1,4 +1,4 @@
-// /v1/namespaces: keys and values of all agents, for the admin.
+// /v1/namespaces: which there are, and keys and values of all agents for the admin.
 
 import { Type } from 'typebox'
 import { v1 } from '../contract/group.ts'
@@ -26,16 +26,17 @@ export const listNamespaces = route({
   method: 'GET',
   path: '/v1/namespaces',
   tag,
-  summary: 'List the namespaces that hold a key, private ones included, in bytewise order',
+  summary: 'List the namespaces that hold a key, in bytewise order',
+  description: 'An agent sees those that it may read; the admin key the private ones of all agents, too.',
   sdk: { name: 'namespaces.list' },
   cli: {
     usage: 'namespace list',
-    about: 'List the namespaces that hold a key, those of single agents included',
-    group: 'Keys and values of all agents, to read with the admin key',
+    about: 'List the namespaces that hold a key',
+    group: 'Namespaces; keys and values of all agents with the admin key',
     examples: ['waystation namespace list --all'],
     columns: ['namespace', 'agent_id'],
   },
-  auth: ['admin'],
+  auth: ['agent', 'admin'],
   query: Type.Object(PageQuery),
   replies: {
     200: {
@@ -55,7 +56,7 @@ export const listNamespaces = route({
     const { rows_max, after } = pageRequest(context, query)
     const [namespace = '', key = null] = (after ?? []) as [string?, string?]
     const place = { namespace, key: after ? key : '' }
-    const { names, next } = await namespaces(db, caller.tenant_id, place, now, rows_max - 1)
+    const { names, next } = await namespaces(db, caller, place, now, rows_max - 1)
     const items = names.map((name) => ({ namespace: name, agent_id: ownerOf(name) }))
     return pageUpTo(context, items, next && [next.namespace, ...(next.key === null ? [] : [next.key])])
   },

@@ -80,6 +80,61 @@ forEachService('GET /v1/namespaces', (service) => {
     ])
   })
 
+  test('lists to an agent those that it may read: shared ones and its own, page by page', async () => {
+    const tenant = await service.signUp()
+    const names = [
+      'Z',
+      '__',
+      '__agent.agent-nine',
+      '__agent.agent-one',
+      '__agent.agent-two',
+      '__rl',
+      '_a',
+      'b',
+      '~',
+    ]
+    const keys = names.map((name): [string, string] => [name, 'x'])
+    await plant(service, tenant.tenant_id, keys)
+    const as = (api_key: string) => viewOf(service, { ...tenant, admin_key: api_key })
+    const readable = ['Z', '__agent.agent-one', '_a', 'b', '~']
+    expect((await as(tenant.api_key).namespaces()).body).toEqual({
+      items: readable.map((namespace) => ({
+        namespace,
+        agent_id: namespace.startsWith('__') ? 'agent-one' : null,
+      })),
+      next_cursor: null,
+    })
+    for (const limit of [1, 2, 5]) expect((await paged(as(tenant.api_key), limit)).names).toEqual(readable)
+    const newcomer = await service.addAgent(tenant.admin_key, 'zoe')
+    expect((await paged(as(newcomer.api_key), 2)).names).toEqual(['Z', '_a', 'b', '~'])
+    const a_name_each = await counted(() => as(newcomer.api_key).namespaces())
+    expect(a_name_each).toBe(7)
+  })
+
+  test('an agent passes the private namespaces of others in a step, however many there are', async () => {
+    const tenant = await service.signUp()
+    const keys = Array.from({ length: 1_200 }, (_, n): [string, string] => [`__agent.a${1_000 + n}`, 'x'])
+    await plant(service, tenant.tenant_id, [...keys, ['__agent.agent-one', 'x'], ['late', 'x']])
+    const view = viewOf(service, { ...tenant, admin_key: tenant.api_key })
+    await view.namespaces()
+    expect(
+      await counted(async () => {
+        const { body } = await view.namespaces()
+        expect([body.items.length, body.next_cursor]).toEqual([2, null])
+      }),
+    ).toBe(4)
+  })
+
+  async function counted(work: () => Promise<unknown>): Promise<number> {
+    let count = 0
+    service.app.db.onStatement((name) => {
+      if (name === 'kv.scan') count++
+    })
+    await work()
+    service.app.db.onStatement(null)
+    return count
+  }
+
   test('of a tenant without keys is empty, whatever another one has', async () => {
     await viewOf(service, await service.signUp()).put('state/x')
     const { body } = await viewOf(service, await service.signUp()).namespaces()
@@ -212,13 +267,12 @@ forEachService('GET /v1/namespaces/{namespace}/keys', (service) => {
       const tenant = await service.signUp()
       await viewOf(service, tenant).put('state/x')
       const answers = [
-        await service.ask('GET', '/v1/namespaces', { key: tenant.api_key }),
         await service.ask('GET', '/v1/namespaces/state/keys', { key: tenant.api_key }),
         await service.ask('GET', '/v1/namespaces/state/keys/x', { key: tenant.api_key }),
         await service.ask('GET', '/v1/kv/state', { key: tenant.admin_key }),
         await service.ask('GET', '/v1/kv/state/x', { key: tenant.admin_key }),
       ]
-      expect(answers.map(refusal)).toEqual(Array(5).fill([403, 'FORBIDDEN']))
+      expect(answers.map(refusal)).toEqual(Array(4).fill([403, 'FORBIDDEN']))
     })
   })
 })

@@ -1,7 +1,9 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
+import named from './0002.sql' with { type: 'text' }
 import { errors } from './errors.ts'
 import { schedule_job } from './jobs.ts'
 import * as lists from './list-routes.ts'
+import { schedule_redrive } from './repeat.ts'
 import * as routes from './routes.ts'
 import { texts } from './schedule.ts'
 import schema from './schema.sql' with { type: 'text' }
@@ -15,10 +17,14 @@ export const schedules: Feature = {
   quotas: [
     { name: 'active_schedules', defaults: { free: 100, builder: 1_000, pro: 50_000, enterprise: null } },
   ],
-  migrations: [{ name: 'schedules/0001', text: schema }],
+  migrations: [
+    { name: 'schedules/0001', text: schema },
+    { name: 'schedules/0002', text: named },
+  ],
   stored: [{ table: 'schedules', key: [['id', '']], texts }],
   purge,
   jobs: [schedule_job],
+  redrives: [schedule_redrive],
   counters: { schedules: ['due', 'fired', 'retrying', 'failed'] },
   docs: { file: 'schedules.md', load: () => import('../../docs/schedules.md', { with: { type: 'text' } }) },
 }

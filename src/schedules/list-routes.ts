@@ -21,7 +21,7 @@ export const listSchedules = route({
   cli: {
     usage: 'schedule list',
     examples: ['waystation schedule list --status pending'],
-    columns: ['id', 'status', 'fire_at', 'attempts', 'callback_url', 'last_error', 'agent_id'],
+    columns: ['id', 'status', 'name', 'fire_at', 'attempts', 'callback_url', 'last_error', 'agent_id'],
   },
   auth: ['agent', 'admin'],
   heavy: true,

@@ -133,6 +133,7 @@ forEachService('Schedules', (service) => {
       expect(answer.body).toEqual({
         id: expect.stringMatching(/^sch_[0-9a-z]{26}$/),
         status: 'pending',
+        name: null,
         callback_url: 'http://127.0.0.1:9/hook?a=1',
         callback_payload: { order: 7 },
         fire_at: '2030-06-01T12:00:00.250Z',
@@ -143,6 +144,10 @@ forEachService('Schedules', (service) => {
         last_error: null,
         last_status_code: null,
         fired_at: null,
+        retry_of: null,
+        redrive_of: null,
+        retried_as: null,
+        dead_letter_id: null,
         created_at,
         updated_at: created_at,
       })
@@ -161,6 +166,39 @@ forEachService('Schedules', (service) => {
       for (const more of [{}, { dlq_on_failure: null }, { dlq_on_failure: false }]) {
         expect((await create(service, tenant, { ...body, ...more })).dlq_on_failure).toBe(false)
       }
+    })
+
+    test('has a name of at most 256 characters, which PATCH replaces, keeps when it is null, and takes off when it is empty', async () => {
+      const tenant = await service.signUp()
+      const body = { callback_url: 'http://127.0.0.1:9/', callback_payload: 1, fire_at: never }
+      const longest = '\u{1f4e8}'.repeat(256)
+      const named = await create(service, tenant, { ...body, name: longest })
+      expect(named.name).toBe(longest)
+      const list = await service.ask('GET', '/v1/schedules?status=pending', { key: tenant.admin_key })
+      expect(list.body.items).toEqual([named])
+      const names: unknown[] = []
+      for (const name of ['Invoice 7', null, undefined, '']) {
+        names.push((await patch(service, tenant, named.id, { name })).body.name)
+      }
+      expect(names).toEqual(['Invoice 7', 'Invoice 7', 'Invoice 7', null])
+      expect((await read(service, tenant, named.id)).name).toBeNull()
+      for (const name of [`${longest}x`, 7, 'a\u0000']) {
+        expectInvalid(await tryCreate(service, tenant, { ...body, name }), '/name')
+        expectInvalid(await patch(service, tenant, named.id, { name }), '/name')
+      }
+    })
+
+    test('with another name is the same event', async () => {
+      const tenant = await service.signUp()
+      const receiver = await receiverOf(503, 204)
+      const schedule = await create(service, tenant, { callback_url: receiver.url, name: 'one' })
+      await tick(service)
+      await patch(service, tenant, schedule.id, { name: 'two' })
+      service.clock.advance(30_000)
+      await tick(service)
+      expect(receiver.requests.map(({ headers }) => headers['webhook-id'])).toHaveLength(2)
+      expect(new Set(receiver.requests.map(({ headers }) => headers['webhook-id'])).size).toBe(1)
+      expect(await read(service, tenant, schedule.id)).toMatchObject({ status: 'fired', name: 'two' })
     })
 
     test('is made once for one Idempotency-Key', async () => {
@@ -1064,6 +1102,7 @@ forEachService('Attempts', (service) => {
         next_attempt_at: last ? null : iso(next_at),
         last_error: `status ${status}`,
         last_status_code: status,
+        dead_letter_id: last ? expect.stringMatching(/^dlq_/) : null,
         updated_at: iso(service.clock.now()),
       })
       const { headers } = receiver.requests[attempt - 1]!
@@ -1088,6 +1127,7 @@ forEachService('Attempts', (service) => {
     })
 
     const [{ id }] = await deadLetters(service, tenant)
+    expect((await read(service, tenant, schedule.id)).dead_letter_id).toBe(id)
     const letter = await service.ask('GET', `/v1/dlq/${id}`, { key: tenant.api_key })
     const now = iso(service.clock.now())
     const { payload: kept, ...fields } = letter.body
@@ -1095,6 +1135,7 @@ forEachService('Attempts', (service) => {
       id: expect.stringMatching(/^dlq_/),
       status: 'failed',
       error: `the callback of schedule ${schedule.id} failed: status 302`,
+      cause: 'the callback of schedule sch_… failed: status 302',
       workflow_id: null,
       source: 'schedule',
       source_id: schedule.id,
@@ -1106,6 +1147,7 @@ forEachService('Attempts', (service) => {
       created_at: now,
       updated_at: now,
       resolved_at: null,
+      redriven_as: null,
     })
     expect(letter.text).toContain(`"callback_payload":${payload}`)
     expect(kept).toEqual({

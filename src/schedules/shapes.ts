@@ -6,9 +6,11 @@ import {
   AnyJson,
   idParam,
   Json,
+  label_characters_max,
   Nullable,
   RawJson,
   Shape,
+  Text,
   Time,
   Url,
   value_bytes_max,
@@ -26,11 +28,17 @@ const DlqOnFailure = Type.Boolean({
 })
 
 /** Settings that may be left out when a schedule is created. */
-export const optional = { dlq_on_failure: Type.Optional(DlqOnFailure) }
+export const optional = {
+  dlq_on_failure: Type.Optional(DlqOnFailure),
+  name: Type.Optional(
+    Text(label_characters_max, 'A name for people, shown in lists and not sent; empty for none.'),
+  ),
+}
 
 export const Schedule = Shape('Schedule', {
   id: Type.String(),
   status: Type.Enum([...statuses]),
+  name: Nullable(Type.String({ description: 'Null when it has none.' })),
   callback_url: Type.String(),
   callback_payload: Json('The exact text that was sent.'),
   fire_at: FireAt,
@@ -41,6 +49,14 @@ export const Schedule = Shape('Schedule', {
   last_error: Nullable(Type.String()),
   last_status_code: Nullable(Type.Integer()),
   fired_at: Nullable(Time('When a receiver took it.')),
+  retry_of: Nullable(Type.String({ description: 'The schedule that it repeats.' })),
+  redrive_of: Nullable(
+    Type.String({ description: 'The dead letter that was resolved by sending it again.' }),
+  ),
+  retried_as: Nullable(Type.String({ description: 'The schedule that repeats it.' })),
+  dead_letter_id: Nullable(
+    Type.String({ description: 'The dead letter that its failure left; it may have been removed.' }),
+  ),
   created_at: Time('When it was created.'),
   updated_at: Time('When it last changed.'),
 })
@@ -54,6 +70,7 @@ export function scheduleOf(row: ScheduleRow) {
   return {
     id: row.id,
     status: row.status,
+    name: row.name === '' ? null : row.name,
     callback_url: row.callback_url,
     callback_payload: new RawJson(row.callback_payload),
     fire_at: iso(row.fire_at),
@@ -64,6 +81,10 @@ export function scheduleOf(row: ScheduleRow) {
     last_error: row.last_error,
     last_status_code: row.last_status_code,
     fired_at: isoOrNull(row.fired_at),
+    retry_of: row.retry_of,
+    redrive_of: row.redrive_of,
+    retried_as: row.retried_as,
+    dead_letter_id: row.dead_letter_id,
     created_at: iso(row.created_at),
     updated_at: iso(row.updated_at),
   }

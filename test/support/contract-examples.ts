@@ -23,6 +23,7 @@ export interface Schema {
   examples?: unknown[]
   anyOf?: Schema[]
   'x-any-json'?: 'any' | 'object'
+  'x-null'?: boolean
   'x-trim'?: boolean
   /** Names of one thing: one of them is needed, and several must agree. */
   'x-one-of'?: string[]

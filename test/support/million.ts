@@ -87,9 +87,10 @@ export function seeds(now: number): string[] {
     fill(
       'audit_entries',
       60_000,
-      'tenant_id, seq, id, action, workflow_id, actor, request_id, created_at',
+      'tenant_id, seq, id, action, workflow_id, actor, agent_id, request_id, created_at',
       `'${big}', i, ${id('log')}, case when i % 2 = 0 then 'even' else 'odd' end,
-       case when i % 2 = 0 then 'first' else 'second' end, case when i % 2 = 0 then 'one' else 'two' end, 'r', ${ended}`,
+       case when i % 2 = 0 then 'first' else 'second' end, case when i % 2 = 0 then 'one' else 'two' end,
+       'a', 'r', ${ended}`,
     ),
     fill(
       'schedules',

@@ -45,6 +45,8 @@ export class TestService {
   logged: { level: string; fields: Record<string, unknown>; message: string }[] = []
   /** The disk of a SQLite database, instead of the real one. */
   space: { free: number; total: number } | null = null
+  /** False: nothing runs beside a request, and due work in ticks alone. Set before the start. */
+  background = true
   url = ''
   app!: App
   database_url = ''
@@ -76,6 +78,7 @@ export class TestService {
         throw error
       },
       ...(this.space ? { space: () => this.space! } : {}),
+      background: this.background,
     })
     this.url = this.app.listen()
     return this
@@ -127,14 +130,19 @@ export class TestService {
   }
 }
 
-/** Runs a block of tests against a service on each engine. `environment` holds settings, as in docs/configuration.md. */
+/**
+ * Runs a block of tests against a service on each engine. `environment` holds settings, as in docs/configuration.md.
+ * `background` false: nothing runs beside the requests of the tests, as tests that count statements need it.
+ */
 export function forEachService(
   name: string,
   block: (service: TestService) => void,
   environment: Record<string, string> = {},
+  { background = true } = {},
 ): void {
   forEachDatabase(name, (databases) => {
     const service = new TestService(environment)
+    service.background = background
     service.engine = databases.engine
     beforeAll(async () => {
       await service.start(await databases.newUrl())
