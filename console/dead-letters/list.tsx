@@ -11,7 +11,7 @@ import { Never } from '../ui/first.tsx'
 import { ListView, Split, useStatuses } from '../ui/list.tsx'
 import { Empty, Page } from '../ui/page.tsx'
 import { type Column, codeColumn, linkColumn, More, Table, timeColumn } from '../ui/table.tsx'
-import { type Cause, causeOf, causesOf } from './cause.ts'
+import { type Cause, causesOf } from './cause.ts'
 import { DeadLetterDetail } from './detail.tsx'
 import { first } from './first.ts'
 
@@ -112,7 +112,7 @@ interface LettersProps extends CausesProps {
 }
 
 function Letters({ list, rows, status, query, cause, current }: LettersProps) {
-  const matching = cause === null ? rows : rows.filter(({ error }) => causeOf(error) === cause)
+  const matching = cause === null ? rows : rows.filter((row) => row.cause === cause)
   const columns: Column<ListedDeadLetter>[] = [
     linkColumn('Error', ({ id, error }) => [
       to(pathOf('/console/dlq', id), { status: query, cause: cause ?? undefined }),

@@ -12,6 +12,7 @@ export function requireAllowedOrigin(
   headers: Headers,
   public_url: () => string,
   cors_origins: readonly string[],
+  isOwn: (origin: string, own: URL) => boolean = (origin, own) => origin === own.origin,
 ): void {
   const origin = headers.get('origin')
   if (origin === null || cors_origins.includes(origin) || cors_origins.includes('*')) return
@@ -20,8 +21,11 @@ export function requireAllowedOrigin(
   throw new ApiError('FORBIDDEN', { details: { issues } })
 }
 
-/** A service on loopback is the same one by all its names: `localhost` and 127.0.0.1, with the same port. */
-function isOwn(origin: string, own: URL): boolean {
+/**
+ * A page of this service. On loopback it may be open under another name, such as `localhost` for 127.0.0.1, with the same
+ * port.
+ */
+export function isOwnPage(origin: string, own: URL): boolean {
   if (origin === own.origin) return true
   const from = URL.parse(origin)
   const is_same = from?.origin === origin && from.protocol === own.protocol && from.port === own.port
