@@ -1693,7 +1693,12 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   deleteInbox: { method: 'DELETE', path: '/api/webhook/{id}', wrapped: true },
   getInbox: { method: 'GET', path: '/api/webhook/{id}', wrapped: true },
   listMessages: { method: 'GET', path: '/api/webhook/{id}/messages', wrapped: true },
-  replayMessage: { method: 'POST', path: '/api/webhook/{id}/messages/{message_id}/replay', creates: true, wrapped: true },
+  replayMessage: {
+    method: 'POST',
+    path: '/api/webhook/{id}/messages/{message_id}/replay',
+    creates: true,
+    wrapped: true,
+  },
   searchMessages: { method: 'GET', path: '/api/webhook/{id}/search', wrapped: true },
   checkRateLimit: { method: 'POST', path: '/api/rate-limit/check', wrapped: true },
   checkRateLimitByQuery: { method: 'GET', path: '/api/rate-limit/check', wrapped: true },
