@@ -166,6 +166,24 @@ describe('From the address of the service', () => {
     )
   })
 
+  test('a plan that is no longer open is said beside the plans', async () => {
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await page.route('**/v1/tenants', (route) => {
+          const body = { ...route.request().postDataJSON(), plan: 'gone' }
+          return route.continue({ postData: JSON.stringify(body) })
+        })
+        await openForm(page)
+        await page.getByLabel('Name').fill(newName())
+        await page.getByLabel('Owner’s e-mail').fill('owner@example.com')
+        await press(page, 'Create the tenant')
+        await page.getByText('must be equal to one of the allowed values (free, pro, unlimited)').waitFor()
+      },
+      { expected: refusals(400) },
+    )
+  })
+
   test('a lost answer makes no second tenant: the next try shows the keys of the first', async () => {
     const name = newName()
     await chromium.visit(

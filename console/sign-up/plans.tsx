@@ -6,11 +6,12 @@ import { offer, quotasOf } from './offer.ts'
 
 interface PlanChoiceProps {
   value: string
+  error: string | undefined
   onInput: (plan: string) => void
 }
 
 /** A plan for those who run the service for themselves is the one without quotas. */
-export function PlanChoice({ value, onInput }: PlanChoiceProps) {
+export function PlanChoice({ value, error, onInput }: PlanChoiceProps) {
   const id = useId()
   const plans = Object.entries(offer?.plans ?? {})
   return (
@@ -48,6 +49,11 @@ export function PlanChoice({ value, onInput }: PlanChoiceProps) {
           </label>
         )
       })}
+      {error && (
+        <p class="field-error" role="alert">
+          This plan {error}
+        </p>
+      )}
       <p class="muted small">
         Inboxes and rate limits are under /api; nothing else counts there. The operator of the service can
         change the plan later.

@@ -48,7 +48,7 @@ export const shared_rows = {
   QUOTA_EXCEEDED: {
     status: 402,
     message: 'The plan of this tenant allows no more of these.',
-    when: "The tenant's plan allows no more of what was to be created, or of [stored bytes](tenants.md#stored-bytes), to which a longer value adds as well. Nothing was changed. `details` holds `quota`, `used` and `limit`. What has expired never fills a quota.",
+    when: "The tenant's plan allows no more of what was to be created, or of [stored bytes](tenants.md#stored-bytes), to which a longer value adds as well. Nothing was changed. `details` holds `quota`, `used` and `limit`; the message names the plan, how the operator raises the limit and, for calls of `/api`, when the next month begins. What has expired never fills a quota.",
     next: 'Remove what is not needed, or ask the operator for a larger plan. A monthly quota starts again with the next month.',
     exit: 'limited',
   },
