@@ -53,7 +53,7 @@ export class Checkout {
   readonly #port = freePort()
   readonly #receiver_port = freePort()
   readonly url = `http://127.0.0.1:${this.#port}`
-  readonly #running = new Set<Bun.Subprocess>()
+  readonly #started: Bun.Subprocess[] = []
 
   /** Copies what git would keep. The packages are links to those that are installed here. */
   constructor() {
@@ -104,13 +104,12 @@ export class Checkout {
       stdout: 'pipe',
       stderr: 'pipe',
     })
-    this.#running.add(child)
-    const ended = child.exited.finally(() => this.#running.delete(child))
+    this.#started.push(child)
     const interrupt = async () => {
       process.kill(-child.pid, 'SIGINT')
-      await ended
+      await child.exited
     }
-    return { stdout: follow(child.stdout), stderr: follow(child.stderr), interrupt, ended }
+    return { stdout: follow(child.stdout), stderr: follow(child.stderr), interrupt, ended: child.exited }
   }
 
   /** Runs a block to its end and returns what it printed. Throws when it fails. */
@@ -130,8 +129,8 @@ export class Checkout {
   }
 
   async clean(): Promise<void> {
-    for (const child of this.#running) {
-      process.kill(-child.pid, 'SIGKILL')
+    for (const child of this.#started) {
+      killGroup(child.pid)
       await child.exited
     }
     rmSync(this.#parent, { recursive: true, force: true })
@@ -139,6 +138,15 @@ export class Checkout {
 
   #here(text: string): string {
     return text.replace(printed_ports, (port) => String(port === '8420' ? this.#port : this.#receiver_port))
+  }
+}
+
+/** Also when its first process has ended: what that one started may be left. */
+function killGroup(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGKILL')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
   }
 }
 
