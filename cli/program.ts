@@ -7,7 +7,7 @@ import { runnable } from './calls.ts'
 import type { Cli, GlobalOptions } from './cli.ts'
 import { checkpointCreate, checkpointWait } from './commands/checkpoint.ts'
 import { completion } from './commands/completion.ts'
-import { dlqClaim } from './commands/dlq.ts'
+import { dlqClaim, dlqDiscardMany, dlqRedriveMany } from './commands/dlq.ts'
 import { inboxMessages, inboxSearch, inboxTail } from './commands/inbox.ts'
 import { kvGet, namespaceGet } from './commands/kv.ts'
 import { login, logout, profiles, profilesUse } from './commands/login.ts'
@@ -31,6 +31,8 @@ const overrides: Readonly<Record<string, Override>> = {
   getValue: kvGet,
   getNamespaceKey: namespaceGet,
   claimItem: dlqClaim,
+  redriveItems: dlqRedriveMany,
+  discardItems: dlqDiscardMany,
   listMessages: inboxMessages,
   searchMessages: inboxSearch,
   checkRateLimit: rateCheck,

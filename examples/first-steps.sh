@@ -206,6 +206,8 @@ dead_letters() {
   has "$letter"
   call 'list those that failed' 200 GET '/v1/dlq?status=failed' "${agent[@]}"
   has "$letter"
+  call 'count them by cause' 200 GET /v1/dlq/causes "${agent[@]}"
+  has '"cause":"card declined"'
   call 'read it' 200 GET "/v1/dlq/$letter" "${admin[@]}"
   call 'claim the oldest' 200 POST /v1/dlq/claim "${agent[@]}"
   has "$letter"
@@ -236,6 +238,22 @@ dead_letters() {
   call 'remove it for good' 204 DELETE "/v1/dlq/$letter" "${agent[@]}"
   call 'it is gone' 404 GET "/v1/dlq/$letter" "${agent[@]}"
   has DLQ_NOT_FOUND
+  json '{"payload": {"order": 8}, "error": "card declined"}'
+  call 'park another failure' 201 POST /v1/dlq "${agent[@]}" "${sent[@]}"
+  json '{"filter": {"cause": "card declined"}, "dry_run": true}'
+  call 'count those of this cause' 200 POST /v1/dlq/discard "${admin[@]}" "${sent[@]}"
+  has '{"matched":1}'
+  json '{"filter": {"source": "schedule"}}'
+  call 'send again what schedules left' 202 POST /v1/dlq/redrive "${admin[@]}" "${sent[@]}"
+  json '{"filter": {"cause": "card declined"}}'
+  call 'discard them' 202 POST /v1/dlq/discard "${admin[@]}" "${sent[@]}"
+  local operation
+  operation=$(field id)
+  call 'see how far that is' 200 GET "/v1/dlq/operations/$operation" "${admin[@]}"
+  call 'list what became of each' 200 GET "/v1/dlq/operations/$operation/items" "${admin[@]}"
+  call 'end it' 200 POST "/v1/dlq/operations/$operation/cancel" "${admin[@]}"
+  call 'list the operations' 200 GET /v1/dlq/operations "${agent[@]}"
+  has "$operation"
 }
 
 schedules() {

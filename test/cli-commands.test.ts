@@ -336,6 +336,7 @@ describe('The next step', () => {
       DLQ_NOT_FOUND: 'waystation dlq list',
       INBOX_NOT_FOUND: 'waystation inbox list',
       KEY_NOT_FOUND: 'waystation kv list <namespace>',
+      OPERATION_NOT_FOUND: 'waystation operation list',
       SCHEDULE_NOT_FOUND: 'waystation schedule list',
     })
   })

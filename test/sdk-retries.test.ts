@@ -54,6 +54,14 @@ const creating: Record<
     async (c) => (await c.agent.dlq.create({ payload: 1, error: 'once' })).id,
     async (c) => (await all(c.agent.dlq.list())).map(({ id }) => id),
   ],
+  redriveItems: [
+    async (c) => (await c.agent.dlq.redriveMany({ filter: { cause: 'none' } })).id,
+    async (c) => (await all(c.agent.dlq.operations())).map(({ id }) => id),
+  ],
+  discardItems: [
+    async (c) => discarding(c),
+    async (c) => (await all(c.agent.dlq.operations())).map(({ id }) => id),
+  ],
   redriveItem: [
     async (c, id) => (await c.agent.dlq.redrive(id)).id,
     async (c) => (await all(c.agent.dlq.list())).map(({ id }) => id),
@@ -224,6 +232,14 @@ const changing: [
   ],
   ['deleteItem', '', 'is sent again', letter, (c, id) => c.agent.dlq.delete(id), undefined],
   [
+    'cancelOperation',
+    '',
+    'is sent again',
+    discarding,
+    (c, id) => c.agent.dlq.cancelOperation(id),
+    { status: 'succeeded' },
+  ],
+  [
     'updateSchedule',
     'without fire_at',
     'is sent again',
@@ -291,6 +307,9 @@ async function key(c: Clients) {
 }
 async function letter(c: Clients) {
   return (await c.agent.dlq.create({ payload: 1, error: 'e' })).id
+}
+async function discarding(c: Clients) {
+  return (await c.agent.dlq.discardMany({ filter: { cause: 'none' } })).id
 }
 async function claimed(c: Clients) {
   const { id, lock_token } = await c.agent.dlq.claim(await letter(c))

@@ -18,6 +18,7 @@ export type ErrorCode =
   | 'INBOX_NOT_FOUND'
   | 'KEY_NOT_FOUND'
   | 'MESSAGE_NOT_FOUND'
+  | 'OPERATION_NOT_FOUND'
   | 'ROUTE_NOT_FOUND'
   | 'SCHEDULE_NOT_FOUND'
   | 'METHOD_NOT_ALLOWED'
@@ -29,6 +30,7 @@ export type ErrorCode =
   | 'INVALID_STATE'
   | 'LOCK_NOT_HELD'
   | 'TENANT_NAME_TAKEN'
+  | 'TOO_MANY_OPERATIONS'
   | 'VERSION_MISMATCH'
   | 'INBOX_EXPIRED'
   | 'PAYLOAD_TOO_LARGE'
@@ -243,10 +245,45 @@ export interface AuditSuggestion {
   value: string
 }
 
+export interface DeadLetterOperation {
+  id: string
+  verb: 'redrive' | 'discard'
+  status: 'running' | 'succeeded' | 'cancelled'
+  filter: {
+    status: 'failed' | 'claimed' | 'resolved' | 'archived' | null
+    source: 'agent' | 'schedule' | 'checkpoint' | null
+    source_id: string | null
+    cause: string | null
+    workflow_id: string | null
+    from: string | null
+    to: string | null
+    ids_count: number | null
+  }
+  /** Dead letters that matched when it began. */
+  matched: number
+  done: number
+  /** Those that could not be sent again. */
+  failed: number
+  /** Those that were claimed, or no longer matched, at their turn. */
+  skipped: number
+  max: number
+  per_second: number | null
+  /** True when further dead letters may match: `max` was reached, or the look for them ended early. */
+  more: boolean
+  waiting_for: string | null
+  /** When it began. */
+  created_at: string
+  /** When it last changed. */
+  updated_at: string
+  finished_at: string | null
+}
+
 export interface DeadLetter {
   id: string
   status: 'failed' | 'claimed' | 'resolved' | 'archived'
   error: string
+  /** The first line of the error with ids and numbers masked: failures of one cause have one text. */
+  cause: string
   workflow_id: string | null
   source: 'agent' | 'schedule' | 'checkpoint'
   source_id: string | null
@@ -270,6 +307,8 @@ export interface ListedDeadLetter {
   id: string
   status: 'failed' | 'claimed' | 'resolved' | 'archived'
   error: string
+  /** The first line of the error with ids and numbers masked: failures of one cause have one text. */
+  cause: string
   workflow_id: string | null
   source: 'agent' | 'schedule' | 'checkpoint'
   source_id: string | null
@@ -291,6 +330,8 @@ export interface ClaimedDeadLetter {
   id: string
   status: 'failed' | 'claimed' | 'resolved' | 'archived'
   error: string
+  /** The first line of the error with ids and numbers masked: failures of one cause have one text. */
+  cause: string
   workflow_id: string | null
   source: 'agent' | 'schedule' | 'checkpoint'
   source_id: string | null
@@ -312,10 +353,17 @@ export interface ClaimedDeadLetter {
   lock_token: string
 }
 
+export interface MatchedDeadLetters {
+  /** Dead letters that an operation would take, `max` at most. */
+  matched: number
+}
+
 export interface ExtendedDeadLetter {
   id: string
   status: 'failed' | 'claimed' | 'resolved' | 'archived'
   error: string
+  /** The first line of the error with ids and numbers masked: failures of one cause have one text. */
+  cause: string
   workflow_id: string | null
   source: 'agent' | 'schedule' | 'checkpoint'
   source_id: string | null
@@ -334,6 +382,27 @@ export interface ExtendedDeadLetter {
   /** The exact text that was sent. */
   payload: unknown
   lock_token: string | null
+}
+
+export interface DeadLetterCause {
+  cause: string
+  source: 'agent' | 'schedule' | 'checkpoint'
+  /** Dead letters of this cause and source. */
+  count: number
+  /** When the oldest of them was captured. */
+  oldest_at: string
+  /** When the latest of them was captured. */
+  newest_at: string
+  /** The latest of them. */
+  latest_id: string
+}
+
+export interface DeadLetterOperationItem {
+  /** The dead letter. */
+  id: string
+  outcome: 'waiting' | 'done' | 'skipped' | 'failed'
+  code: string | null
+  redriven_as: string | null
 }
 
 export interface Schedule {
@@ -910,6 +979,15 @@ export interface Operations {
     body: undefined
     answer: { items: AuditSuggestion[]; next_cursor: string | null }
   }
+  cancelOperation: {
+    params: {
+      /** The operation, dop_…. */
+      id: string
+    }
+    query: object
+    body: undefined
+    answer: DeadLetterOperation
+  }
   captureItem: {
     params: object
     query: object
@@ -933,6 +1011,16 @@ export interface Operations {
       /** next_cursor of the page before. */
       cursor?: string | undefined
       status?: 'failed' | 'claimed' | 'resolved' | 'archived' | undefined
+      source?: 'agent' | 'schedule' | 'checkpoint' | undefined
+      /** The schedule or checkpoint that left it. */
+      source_id?: string | undefined
+      /** The exact cause. */
+      cause?: string | undefined
+      workflow_id?: string | undefined
+      /** Captured from this instant on. */
+      from?: string | undefined
+      /** Captured before this instant. */
+      to?: string | undefined
     }
     body: undefined
     answer: { items: ListedDeadLetter[]; next_cursor: string | null }
@@ -976,6 +1064,36 @@ export interface Operations {
     body: undefined
     answer: DeadLetter
   }
+  discardItems: {
+    params: object
+    query: object
+    body: {
+      /** Which dead letters; {} takes every failed one. */
+      filter: {
+        status?: 'failed' | undefined
+        source?: 'agent' | 'schedule' | 'checkpoint' | undefined
+        /** The schedule or checkpoint that left it. */
+        source_id?: string | undefined
+        /** The exact cause. */
+        cause?: string | undefined
+        /** The exact workflow. */
+        workflow_id?: string | undefined
+        /** Captured from this instant on. */
+        from?: string | undefined
+        /** Captured before this instant. */
+        to?: string | undefined
+        /** Only these, in whatever status they are unless `status` is given. */
+        ids?: string[] | undefined
+      }
+      /** How many at most; default 5,000. */
+      max?: number | undefined
+      /** How many a second; default as fast as is fair. */
+      per_second?: number | undefined
+      /** Only count those that match. */
+      dry_run?: boolean | undefined
+    }
+    answer: MatchedDeadLetters | DeadLetterOperation
+  }
   extendItem: {
     params: {
       /** The dead letter, dlq_…. */
@@ -1002,6 +1120,53 @@ export interface Operations {
     }
     answer: DeadLetter
   }
+  getOperation: {
+    params: {
+      /** The operation, dop_…. */
+      id: string
+    }
+    query: object
+    body: undefined
+    answer: DeadLetterOperation
+  }
+  listCauses: {
+    params: object
+    query: {
+      /** Default failed. */
+      status?: 'failed' | 'claimed' | 'resolved' | 'archived' | undefined
+    }
+    body: undefined
+    answer: {
+      items: DeadLetterCause[]
+      /** True when there are older dead letters, or further causes, that are not counted. */
+      truncated: boolean
+    }
+  }
+  listOperationItems: {
+    params: {
+      /** The operation, dop_…. */
+      id: string
+    }
+    query: {
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+      /** next_cursor of the page before. */
+      cursor?: string | undefined
+    }
+    body: undefined
+    answer: { items: DeadLetterOperationItem[]; next_cursor: string | null }
+  }
+  listOperations: {
+    params: object
+    query: {
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+      /** next_cursor of the page before. */
+      cursor?: string | undefined
+    }
+    body: undefined
+    answer: { items: DeadLetterOperation[]; next_cursor: string | null }
+  }
   redriveItem: {
     params: {
       /** The dead letter, dlq_…. */
@@ -1010,6 +1175,36 @@ export interface Operations {
     query: object
     body: undefined
     answer: DeadLetter
+  }
+  redriveItems: {
+    params: object
+    query: object
+    body: {
+      /** Which dead letters; {} takes every failed one. */
+      filter: {
+        status?: 'failed' | 'archived' | undefined
+        source?: 'agent' | 'schedule' | 'checkpoint' | undefined
+        /** The schedule or checkpoint that left it. */
+        source_id?: string | undefined
+        /** The exact cause. */
+        cause?: string | undefined
+        /** The exact workflow. */
+        workflow_id?: string | undefined
+        /** Captured from this instant on. */
+        from?: string | undefined
+        /** Captured before this instant. */
+        to?: string | undefined
+        /** Only these, in whatever status they are unless `status` is given. */
+        ids?: string[] | undefined
+      }
+      /** How many at most; default 5,000. */
+      max?: number | undefined
+      /** How many a second; default as fast as is fair. */
+      per_second?: number | undefined
+      /** Only count those that match. */
+      dry_run?: boolean | undefined
+    }
+    answer: MatchedDeadLetters | DeadLetterOperation
   }
   releaseItem: {
     params: {
@@ -1460,15 +1655,22 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   listEntries: { method: 'GET', path: '/v1/audit' },
   getEntry: { method: 'GET', path: '/v1/audit/{id}' },
   suggestEntries: { method: 'GET', path: '/v1/audit/suggestions/{field}' },
+  cancelOperation: { method: 'POST', path: '/v1/dlq/operations/{id}/cancel' },
   captureItem: { method: 'POST', path: '/v1/dlq', creates: true },
   listItems: { method: 'GET', path: '/v1/dlq' },
   claimItem: { method: 'POST', path: '/v1/dlq/{id}/claim' },
   claimOldestItem: { method: 'POST', path: '/v1/dlq/claim' },
   deleteItem: { method: 'DELETE', path: '/v1/dlq/{id}' },
   getItem: { method: 'GET', path: '/v1/dlq/{id}' },
+  discardItems: { method: 'POST', path: '/v1/dlq/discard', creates: true },
   extendItem: { method: 'POST', path: '/v1/dlq/{id}/extend' },
   failItem: { method: 'POST', path: '/v1/dlq/{id}/fail' },
+  getOperation: { method: 'GET', path: '/v1/dlq/operations/{id}' },
+  listCauses: { method: 'GET', path: '/v1/dlq/causes' },
+  listOperationItems: { method: 'GET', path: '/v1/dlq/operations/{id}/items' },
+  listOperations: { method: 'GET', path: '/v1/dlq/operations' },
   redriveItem: { method: 'POST', path: '/v1/dlq/{id}/redrive', creates: true },
+  redriveItems: { method: 'POST', path: '/v1/dlq/redrive', creates: true },
   releaseItem: { method: 'POST', path: '/v1/dlq/{id}/release' },
   resolveItem: { method: 'POST', path: '/v1/dlq/{id}/resolve' },
   cancelSchedule: { method: 'DELETE', path: '/v1/schedules/{id}' },
@@ -1491,7 +1693,12 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   deleteInbox: { method: 'DELETE', path: '/api/webhook/{id}', wrapped: true },
   getInbox: { method: 'GET', path: '/api/webhook/{id}', wrapped: true },
   listMessages: { method: 'GET', path: '/api/webhook/{id}/messages', wrapped: true },
-  replayMessage: { method: 'POST', path: '/api/webhook/{id}/messages/{message_id}/replay', creates: true, wrapped: true },
+  replayMessage: {
+    method: 'POST',
+    path: '/api/webhook/{id}/messages/{message_id}/replay',
+    creates: true,
+    wrapped: true,
+  },
   searchMessages: { method: 'GET', path: '/api/webhook/{id}/search', wrapped: true },
   checkRateLimit: { method: 'POST', path: '/api/rate-limit/check', wrapped: true },
   checkRateLimitByQuery: { method: 'GET', path: '/api/rate-limit/check', wrapped: true },
@@ -1550,6 +1757,7 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     exit: 'not_found',
   },
   MESSAGE_NOT_FOUND: { next: 'List the messages of the inbox to find the right id.', exit: 'not_found' },
+  OPERATION_NOT_FOUND: { next: 'List the operations to find the right id.', exit: 'not_found' },
   ROUTE_NOT_FOUND: {
     next: 'Check the path and the address of the service, and that the service is as new as the client.',
     exit: 'not_found',
@@ -1579,6 +1787,7 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     exit: 'conflict',
   },
   TENANT_NAME_TAKEN: { next: 'Choose another name.', exit: 'conflict' },
+  TOO_MANY_OPERATIONS: { next: 'Wait until one has ended, or cancel one.', exit: 'conflict' },
   VERSION_MISMATCH: {
     next: 'Read the value again, decide by what it says now, and write with the version that you read.',
     exit: 'conflict',

@@ -19,6 +19,7 @@ function item(change: Partial<ItemRow>): ItemRow {
     status: 'failed',
     payload: '{}',
     error: 'boom',
+    cause: 'boom',
     workflow_id: null,
     source: 'agent',
     source_id: null,

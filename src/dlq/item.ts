@@ -8,12 +8,16 @@ import { limit } from '../base/limit.ts'
 export const statuses = ['failed', 'claimed', 'resolved', 'archived'] as const
 export type DlqStatus = (typeof statuses)[number]
 
+export const sources = ['agent', 'schedule', 'checkpoint'] as const
+
 export const moves = {
   claim: { from: ['failed'], to: 'claimed' },
   extend: { from: ['claimed'], to: 'claimed' },
   release: { from: ['claimed'], to: 'failed' },
   fail: { from: ['claimed'], to: 'archived' },
   resolve: { from: ['failed', 'claimed', 'archived', 'resolved'], to: 'resolved' },
+  /** By an operation on many. */
+  discard: { from: ['failed'], to: 'archived' },
   /** Of an agent's item. One that the service can send again itself is resolved by it. */
   redrive: { from: ['failed', 'archived'], to: 'failed' },
 } as const satisfies Record<string, { from: readonly DlqStatus[]; to: DlqStatus }>
@@ -39,8 +43,10 @@ export interface ItemRow {
   /** JSON text. Lists leave it out. */
   payload?: string
   error: string
+  /** Null in one from before there were causes, until a sweep has filled it. */
+  cause: string | null
   workflow_id: string | null
-  source: 'agent' | 'schedule' | 'checkpoint'
+  source: (typeof sources)[number]
   source_id: string | null
   agent_id: string | null
   lock_seconds: number

@@ -1,4 +1,4 @@
--- redriven_as: what was sent again for this item. Large columns come last: SQLite reads a row from its beginning.
+-- Large columns come last: SQLite reads a row from its beginning.
 create table dlq_items (
   tenant_id {text} not null,
   id {text} not null,
@@ -15,7 +15,6 @@ create table dlq_items (
   created_at {integer} not null,
   updated_at {integer} not null,
   resolved_at {integer},
-  redriven_as {text},
   error {text} not null,
   payload {text} not null,
   primary key (tenant_id, id)

@@ -2,19 +2,20 @@
 
 import type { Millis } from '../base/clock.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
+import { causeOf } from './cause.ts'
 import type { DlqStatus, ItemRow } from './item.ts'
 
 const INSERT = sql(
   'dlq.insert',
   `insert into dlq_items
-     (tenant_id, id, status, payload, error, workflow_id, source, source_id, agent_id, lock_seconds, claims,
+     (tenant_id, id, status, payload, error, cause, workflow_id, source, source_id, agent_id, lock_seconds, claims,
       created_at, updated_at)
    values
-     (:tenant_id, :id, 'failed', :payload, :error, :workflow_id, :source, :source_id, :agent_id, :lock_seconds, 0,
+     (:tenant_id, :id, 'failed', :payload, :error, :cause, :workflow_id, :source, :source_id, :agent_id, :lock_seconds, 0,
       :now, :now)`,
 )
 
-export const listed = `id, status, error, workflow_id, source, source_id, agent_id, lock_seconds, locked_by, locked_until,
+export const listed = `id, status, error, cause, workflow_id, source, source_id, agent_id, lock_seconds, locked_by, locked_until,
      lock_token_hash, claims, created_at, updated_at, resolved_at, redriven_as`
 
 const here = 'tenant_id = :tenant_id and id = :id'
@@ -116,7 +117,7 @@ export interface NewItem {
 }
 
 export function insert(tx: Tx, tenant_id: string, item: NewItem) {
-  return tx.run(INSERT, { tenant_id, ...item, now: tx.now })
+  return tx.run(INSERT, { tenant_id, ...item, cause: causeOf(item.error), now: tx.now })
 }
 
 export function find(q: Reader, tenant_id: string, id: string) {

@@ -47,6 +47,13 @@ const RETRY = sql(
   `update jobs set next_at = :next_at, lease_until = 0 where ${here} and fence = :fence`,
 )
 
+// As if it had just been enqueued.
+const REPEAT = sql(
+  'jobs.repeat',
+  `update jobs set next_at = :next_at, lease_until = 0, attempts = 0, first_attempt_at = null
+    where ${here} and fence = :fence`,
+)
+
 const RELEASE = sql(
   'jobs.release',
   `update jobs
@@ -310,6 +317,11 @@ export async function complete(tx: Tx, { fence, ...key }: LeasedJob): Promise<bo
 /** The job is tried again at `next_at`. False when the lease was lost. */
 export async function retry(tx: Tx, { fence, ...key }: LeasedJob, next_at: Millis): Promise<boolean> {
   return (await tx.run(RETRY, { ...keyOf(key), fence, next_at })) === 1
+}
+
+/** The job is due again at `next_at`, and that is its first attempt. False when the lease was lost. */
+export async function repeat(tx: Tx, { fence, ...key }: LeasedJob, next_at: Millis): Promise<boolean> {
+  return (await tx.run(REPEAT, { ...keyOf(key), fence, next_at })) === 1
 }
 
 /** Ends a lease that was not used: the attempt does not count. The job is due again at once, or at `again_at`. */

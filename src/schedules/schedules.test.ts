@@ -1137,6 +1137,7 @@ forEachService('Attempts', (service) => {
       id: expect.stringMatching(/^dlq_/),
       status: 'failed',
       error: `the callback of schedule ${schedule.id} failed: status 302`,
+      cause: 'the callback of schedule sch_… failed: status 302',
       workflow_id: null,
       source: 'schedule',
       source_id: schedule.id,

@@ -268,7 +268,7 @@ async function newTarget(service: TestService, route: Route, own: Keyring): Prom
 /**
  * The id of an object that the collection's POST has just made: `/v1/agents` for `/v1/agents/:agent_id/…`; else, as
  * for `/hook/:token`, what another POST answers under this name. `/v1/approvals/:checkpoint_id` takes the id of what
- * `/v1/checkpoints` makes.
+ * `/v1/checkpoints` makes, and `/v1/dlq/operations/:id` that of what a POST answers in the same shape.
  */
 async function newObject(
   service: TestService,
@@ -279,9 +279,13 @@ async function newObject(
   const collection = route.path.split(`/:${name}`)[0]!
   const makers = routes.filter((other) => other.route.create)
   const noun = makers.find((other) => other.route.path === `/v1/${name.replace(/_id$/, 's')}`)
+  const shape = shapeOf(
+    routes.find(({ route: { method, path } }) => method === 'GET' && path === `${collection}/:${name}`),
+  )
   const maker =
     makers.find((other) => other.route.path === collection) ??
     noun ??
+    makers.find((other) => shape !== undefined && shapeOf(other) === shape) ??
     makers.find((other) =>
       fieldsOf(other.route.replies[successStatus(other.route)]!.body).some(([n]) => n === name),
     )
@@ -292,6 +296,12 @@ async function newObject(
   if (typeof id !== 'string')
     throw new Error(`POST ${collection} answers no ${name}, which ${route.path} needs`)
   return id
+}
+
+/** The name of what a route answers. */
+function shapeOf(named: NamedRoute | undefined): unknown {
+  const body = named && named.route.replies[successStatus(named.route)]!.body
+  return body ? (body as { 'x-name'?: string })['x-name'] : undefined
 }
 
 /** The id of a message that this inbox gets. */
