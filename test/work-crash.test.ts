@@ -75,6 +75,64 @@ describe.concurrent('a service', () => {
   )
 })
 
+test(
+  'a service killed in the middle of operations on many dead letters archives each once, and ends them',
+  () => withMortal(whileManyAreDiscarded),
+  60_000,
+)
+
+async function whileManyAreDiscarded(mortal: Mortal): Promise<void> {
+  const letters = 1_500
+  const kills = 6
+  const random = seededRandom(20_260_304)
+  const keys = await signUpAt(mortal.url)
+  await mortal.kill()
+  mortal.inspect((db) => {
+    db.run(
+      `insert into dlq_items (tenant_id, id, status, source, lock_seconds, claims, created_at, updated_at, cause, error,
+         payload)
+       with recursive numbers (i) as (select 1 union all select i + 1 from numbers where i < ${letters})
+       select ?1, 'dlq_' || (1000000 + i), 'failed', 'agent', 300, 0, 1, 1, 'e', 'e', '1' from numbers`,
+      [keys.tenant_id],
+    )
+    db.run(
+      `insert into quota_usage (tenant_id, quota, used, version_floor) values (?1, 'dlq_items', ${letters}, 0)`,
+      [keys.tenant_id],
+    )
+  })
+  await mortal.start()
+  const paced = { filter: {}, per_second: 400 }
+  await ask(mortal.url, 'POST', '/v1/dlq/discard', keys.admin_key, paced)
+  await ask(mortal.url, 'POST', '/v1/dlq/discard', keys.admin_key, paced)
+  const archived = () =>
+    mortal.rows<{ n: number }>(`select count(*) as n from dlq_items where status = 'archived'`)[0]!.n
+  for (let kill = 0; kill < kills; kill++) {
+    const before = archived()
+    while (archived() === before && before < letters) await Bun.sleep(5)
+    await Bun.sleep(random() * 40)
+    await mortal.kill()
+    const [{ used }] = mortal.rows<{ used: number }>(
+      `select used from quota_usage where quota = 'dlq_items'`,
+    ) as [{ used: number }]
+    const [{ done, handled }] = mortal.rows<{ done: number; handled: number }>(
+      'select sum(done) as done, sum(done + skipped + failed) as handled from dlq_operations',
+    ) as [{ done: number; handled: number }]
+    const texts = mortal.rows<{ items: string }>('select items from dlq_operation_parts')
+    const lines = texts.flatMap(({ items }) => items.split('\n'))
+    expect([done, used]).toEqual([archived(), letters - archived()])
+    expect(lines.filter((line) => line.includes(' done '))).toHaveLength(done)
+    expect(lines.filter((line) => line.includes(' '))).toHaveLength(handled)
+    mortal.pass(long_ms)
+    await mortal.start()
+  }
+  await until(mortal, `select 1 where not exists (select 1 from dlq_operations where status = 'running')`)
+  expect(archived()).toBe(letters)
+  expect(mortal.rows('select sum(done) as done, sum(skipped) as skipped from dlq_operations')).toEqual([
+    { done: letters, skipped: letters },
+  ])
+  expect(mortal.rows('select 1 from jobs')).toEqual([])
+}
+
 async function betweenDecisionAndDelivery(mortal: Mortal): Promise<void> {
   const { receiver } = mortal
   const keys = await signUpAt(mortal.url)

@@ -62,7 +62,7 @@ async function startMany(cli: Cli, given: Given, startOf: (dlq: Dlq) => Start): 
   cli.out.record(await followed(cli, begun))
 }
 
-function requireFilter(filter: Given, all: unknown): void {
+function requireFilter({ status: _, ...filter }: Given, all: unknown): void {
   const is_empty = Object.keys(filter).length === 0
   if (is_empty && all !== true) throw usageError('Say which: --cause, --source, --workflow, …, or --all.')
   if (!is_empty && all === true) throw usageError('--all and a filter exclude each other.')
