@@ -53,10 +53,15 @@ export function AuditSearch({ filters }: { filters: Filters }) {
   const clear = () => setQuery(Object.fromEntries(['action', ...names].map((name) => [name, ''])))
   // On a narrow screen the filters are folded away: they would fill it.
   const open = useSignal(false)
+  const active = names.filter((name) => filters[name] !== '').length
   return (
     <div class="folding" data-open={open.value}>
       <p class="filter-button">
-        <Button text="Filter" expanded={open.value} onClick={toggle(open)} />
+        <Button
+          text={active === 0 ? 'Filter' : `Filter (${active})`}
+          expanded={open.value}
+          onClick={toggle(open)}
+        />
       </p>
       <Search
         label="Audit log"
