@@ -181,7 +181,7 @@ describe('An inbox', () => {
         'POST /orders\n{"order": 8}',
         'POST /plain\nDear all',
       ])
-      await page.getByLabel('Search method, path, query and body').fill('CUS_8003')
+      await page.getByLabel('Search messages').fill('CUS_8003')
       await page.keyboard.press('Enter')
       await page.getByText('1 message found, the newest first').waitFor()
       expect(new URL(page.url()).search).toBe('?q=CUS_8003')
@@ -195,7 +195,7 @@ describe('An inbox', () => {
       await page.getByRole('button', { name: 'All messages' }).click()
       await page.getByText('Following').waitFor()
       expect(await rows.count()).toBe(5)
-      await page.getByLabel('Search method, path, query and body').fill('nowhere')
+      await page.getByLabel('Search messages').fill('nowhere')
       await page.keyboard.press('Enter')
       await page.getByText('No message has this text').waitFor()
     })

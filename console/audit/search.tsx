@@ -8,7 +8,7 @@ import type { PageOf } from '../api/client.ts'
 import { ask } from '../api/session.ts'
 import { setQuery } from '../router.ts'
 import { shown } from '../text/words.ts'
-import { Button } from '../ui/basics.tsx'
+import { Button, toggle } from '../ui/basics.tsx'
 import { Field, Search } from '../ui/form.tsx'
 
 const labels = {
@@ -51,23 +51,35 @@ export function AuditSearch({ filters }: { filters: Filters }) {
     setQuery({ ...draft.value, from: at('from'), to: at('to') })
   }
   const clear = () => setQuery(Object.fromEntries(['action', ...names].map((name) => [name, ''])))
+  // On a narrow screen the filters are folded away: they would fill it.
+  const open = useSignal(false)
+  const active = names.filter((name) => filters[name] !== '').length
   return (
-    <Search
-      label="Audit log"
-      onSearch={search}
-      buttons={<Button text="Clear" kind="quiet" onClick={clear} />}
-    >
-      {names.map((name) => (
-        <Filter
-          key={name}
-          {...{ name }}
-          value={draft.value[name]}
-          onInput={(value) => {
-            draft.value = { ...draft.value, [name]: value }
-          }}
+    <div class="folding" data-open={open.value}>
+      <p class="filter-button">
+        <Button
+          text={active === 0 ? 'Filter' : `Filter (${active})`}
+          expanded={open.value}
+          onClick={toggle(open)}
         />
-      ))}
-    </Search>
+      </p>
+      <Search
+        label="Audit log"
+        onSearch={search}
+        buttons={<Button text="Clear" kind="quiet" onClick={clear} />}
+      >
+        {names.map((name) => (
+          <Filter
+            key={name}
+            {...{ name }}
+            value={draft.value[name]}
+            onInput={(value) => {
+              draft.value = { ...draft.value, [name]: value }
+            }}
+          />
+        ))}
+      </Search>
+    </div>
   )
 }
 

@@ -150,7 +150,8 @@ function MessageSearch({ q }: { q: string }) {
       }
     >
       <Field
-        label="Search method, path, query and body"
+        label="Search messages"
+        placeholder="method, path, query, body"
         type="search"
         characters_max={q_characters_max}
         value={draft.value}
