@@ -162,7 +162,7 @@ export const generated: readonly GeneratedCommand[] = [
   {
     operation: 'getUsage',
     usage: 'tenant usage [tenant_id]',
-    about: 'Show calls and failures over time',
+    about: 'Show when there were calls and failures, and of which features',
     examples: [
       'waystation tenant usage',
       'waystation tenant usage --step day --from 2026-11-01T00:00:00Z --json',

@@ -1,6 +1,7 @@
 // Arguments of a call: checked against the tool's schema, so that all errors are reported at once, and made into a request.
 
 import type { Validator } from 'typebox/compile'
+import type { Caller } from './calls.ts'
 import { type Place, type ReadyTool, without } from './contract.ts'
 
 export interface Issue {
@@ -16,7 +17,11 @@ const levels_max = 64
 const validators = new WeakMap<ReadyTool, Validator>()
 
 /** The arguments with absent ones filled in, or what is wrong with them. */
-export async function checkedArguments(ready: ReadyTool, sent: Arguments): Promise<Arguments | Issue[]> {
+export async function checkedArguments(
+  ready: ReadyTool,
+  sent: Arguments,
+  clock: Pick<Caller, 'timeIn'>,
+): Promise<Arguments | Issue[]> {
   const { properties, required } = ready.listed.inputSchema
   const present = Object.entries(sent).filter(([name, value]) => {
     // Models often send null for what they leave out; where any JSON goes, null is a value.
@@ -25,8 +30,32 @@ export async function checkedArguments(ready: ReadyTool, sent: Arguments): Promi
   })
   // Not by assignment: `__proto__` is a name like any other, and none of an argument.
   const given: Arguments = Object.fromEntries([...Object.entries(ready.tool.defaults ?? {}), ...present])
-  const issues = [...issuesOf(await validatorOf(ready), given), ...unsendable(ready, given)]
-  return issues.length > 0 ? issues : given
+  const issues = [
+    ...issuesOf(await validatorOf(ready), given),
+    ...unsendable(ready, given),
+    ...faultsOfDelay(ready, given),
+  ]
+  return issues.length > 0 ? issues : withTime(ready, given, clock)
+}
+
+function faultsOfDelay({ tool: { delay } }: ReadyTool, given: Arguments): Issue[] {
+  if (!delay) return []
+  const { argument, sets } = delay
+  if (given[argument] === undefined)
+    return given[sets] === undefined ? [{ argument: sets, message: `is required, or ${argument}` }] : []
+  if (given[sets] !== undefined) return [{ argument, message: `excludes ${sets}` }]
+  if (given.idempotency_key === undefined) return []
+  return [{ argument, message: `excludes idempotency_key: give ${sets}, which a repeat can name again` }]
+}
+
+function withTime(
+  { tool: { delay } }: ReadyTool,
+  given: Arguments,
+  clock: Pick<Caller, 'timeIn'>,
+): Arguments {
+  if (!delay || given[delay.argument] === undefined) return given
+  const { [delay.argument]: seconds, ...others } = given
+  return { ...others, [delay.sets]: clock.timeIn(Number(seconds)) }
 }
 
 export function requestOf(ready: ReadyTool, given: Arguments, base_url: string, headers: Headers): Request {

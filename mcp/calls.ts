@@ -14,18 +14,25 @@ export interface Caller {
   base_url: string
   /** The key, and whatever else goes with every request. */
   headers: () => Headers
+  /** The time in so many seconds, RFC 3339. */
+  timeIn(seconds: number): string
 }
 
 /** `signal` ends a wait early; a call with an effect is not aborted. */
 export async function call(
   ready: ReadyTool,
   sent: Arguments,
-  { api, base_url, headers }: Caller,
+  caller: Caller,
   signal: AbortSignal,
 ): Promise<CallToolResult> {
-  const given = await checkedArguments(ready, sent)
+  const { api, base_url, headers } = caller
+  const given = await checkedArguments(ready, sent, caller)
   if (Array.isArray(given)) {
-    return failed(ready, 'VALIDATION_FAILED', 'The arguments break a rule.', { details: { issues: given } })
+    const details = { issues: given }
+    return failed(ready, 'VALIDATION_FAILED', 'The arguments break a rule.', {
+      details,
+      ...timeFor(ready, caller),
+    })
   }
   const request = requestOf(ready, given, base_url, headers())
   let response: Response
@@ -36,10 +43,20 @@ export async function call(
   } catch {
     return failed(ready, 'UNREACHABLE', local_errors.UNREACHABLE)
   }
-  return resultOf(ready, response, text)
+  return resultOf(ready, response, text, timeFor(ready, caller))
 }
 
-function resultOf(ready: ReadyTool, { status, headers }: Response, text: string): CallToolResult {
+/** For a tool that takes a time: a model does not know which it is. */
+function timeFor({ tool }: ReadyTool, caller: Caller): Pick<Failure, 'now'> {
+  return tool.delay ? { now: caller.timeIn(0) } : {}
+}
+
+function resultOf(
+  ready: ReadyTool,
+  { status, headers }: Response,
+  text: string,
+  time: Pick<Failure, 'now'>,
+): CallToolResult {
   const { tool, wrapped } = ready
   if (status === 204 && tool.done !== undefined) return succeeded(`{"${tool.done}":true}`)
   if (status === 204 && tool.item) return succeeded('{"item":null}')
@@ -60,6 +77,7 @@ function resultOf(ready: ReadyTool, { status, headers }: Response, text: string)
   }
   const retry_after = headers.get('retry-after')
   return failed(ready, code, message, {
+    ...time,
     ...(details === undefined ? {} : { details: namingArguments(ready, details) }),
     ...(request_id === undefined ? {} : { request_id }),
     ...(retry_after === null ? {} : { retry_after_seconds: Number(retry_after) }),

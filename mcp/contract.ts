@@ -95,6 +95,13 @@ const header_arguments: Readonly<Record<string, string>> = {
   'If-Match': 'if_version',
 }
 
+const delay_schema: Schema = {
+  type: 'number',
+  minimum: 0,
+  maximum: 315_360_000,
+  description: 'Seconds from now. Not with an idempotency_key: a repeat has to name the same time.',
+}
+
 /** Simpler to say than what the header takes. */
 const argument_schemas: Readonly<Record<string, Schema>> = {
   idempotency_key: {
@@ -187,6 +194,7 @@ function inputOf(tool: Tool, parameters: Parameter[], body: Schema | null): Obje
     properties[name] = plain(schema)
     if (body?.required?.includes(name) && !isFilled(tool, name)) required.push(name)
   }
+  if (tool.delay) properties[tool.delay.argument] = delay_schema
   for (const [name, value] of Object.entries(tool.defaults ?? {})) {
     properties[name] = { ...properties[name]!, default: value }
   }
@@ -199,8 +207,9 @@ function inputOf(tool: Tool, parameters: Parameter[], body: Schema | null): Obje
   }
 }
 
-function isFilled({ defaults }: Tool, name: string): boolean {
-  return defaults !== undefined && Object.hasOwn(defaults, name)
+/** Some value is there without the caller: a default, or a time that another argument gives. */
+function isFilled({ defaults = {}, delay }: Tool, name: string): boolean {
+  return Object.hasOwn(defaults, name) || delay?.sets === name
 }
 
 function outputOf(tool: Tool, whole: ObjectSchema): ListedOutput {

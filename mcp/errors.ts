@@ -7,6 +7,8 @@ export interface Failure {
   code: string
   message: string
   next_step: string
+  /** The present time, of a tool that takes one. */
+  now?: string
   details?: unknown
   request_id?: string
   retry_after_seconds?: number

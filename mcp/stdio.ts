@@ -22,6 +22,7 @@ export async function serveStdio({ url, key, read_only = false }: StdioOptions):
     api: fetchAnswer,
     base_url: url.replace(/\/+$/, ''),
     headers: () => new Headers({ authorization: `Bearer ${key}` }),
+    timeIn: (seconds) => new Date(Date.now() + seconds * 1_000).toISOString(),
     read_only,
     signal: ending.signal,
     onCall(result) {

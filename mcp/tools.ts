@@ -20,6 +20,8 @@ export interface Tool {
   leave_out?: readonly string[]
   /** Optional in the operation, required here. */
   required?: readonly string[]
+  /** An argument in seconds from now that may stand in for one with a time. */
+  delay?: { argument: string; sets: string }
   /** Filled in when absent. */
   defaults?: Readonly<Record<string, number | null>>
   /** The members of the answer that its schema names; default all. A tool that reads the same thing names the others. */
@@ -185,8 +187,9 @@ export const tools: readonly Tool[] = [
     name: 'schedule_create',
     title: 'Schedule a callback',
     description:
-      'Have callback_payload sent by a signed POST to callback_url at fire_at (RFC 3339, such as 2030-01-31T09:00:00Z). Use it for reminders and for work to do later. Without a URL of your own, use the url of an inbox (inbox_create) and wait there with inbox_wait. Keep the id with kv_put. dlq_on_failure stores a dead letter when three attempts fail.',
+      'Have callback_payload sent by a signed POST to callback_url in in_seconds, or at fire_at (RFC 3339, such as 2030-01-31T09:00:00Z); give one of them. Use it for reminders and for work to do later. Without a URL of your own, use the url of an inbox (inbox_create) and wait there with inbox_wait. Keep the id with kv_put. dlq_on_failure stores a dead letter when three attempts fail.',
     operation: 'createSchedule',
+    delay: { argument: 'in_seconds', sets: 'fire_at' },
     shows: ['id', 'status', 'fire_at', 'next_attempt_at'],
     destructive: false,
     idempotent: false,

@@ -395,7 +395,13 @@ test('a client that has gone while its request was taken in does not wait at all
   const headers = { 'content-type': 'application/json' }
   const request = new Request('http://any/mcp', { method: 'POST', headers, signal: AbortSignal.abort() })
   await answerPost(request, message, {
-    ...{ base_url: 'http://any', caller: 'a', read_only: false, headers: () => new Headers() },
+    ...{
+      base_url: 'http://any',
+      caller: 'a',
+      read_only: false,
+      headers: () => new Headers(),
+      timeIn: String,
+    },
     async api({ signal }) {
       gone.push(signal.aborted)
       return Response.json({ success: true, data: { items: [], nextAfter: null } })

@@ -132,6 +132,14 @@ forEachService('MCP', (service) => {
       expect(await call('schedule_get', { id: schedule.id })).toEqual(schedule)
       expect(await call('schedule_cancel', { id: schedule.id })).toEqual({ cancelled: true })
 
+      const soon = { callback_url: inbox.url, callback_payload: 1, in_seconds: 90.5 }
+      const { now } = (await agent.call('schedule_create', {})).data
+      const { fire_at } = await call('schedule_create', soon)
+      expect(Date.parse(fire_at)).toBeGreaterThanOrEqual(Date.parse(now) + 90_500)
+      expect(Date.parse(fire_at)).toBeLessThan(Date.parse(now) + 150_000)
+
+      const silent = await call('checkpoint_create', { title: 'Pay?' })
+      expect(silent).toMatchObject({ status: 'pending', callback_url: null })
       const checkpoint = await call('checkpoint_create', { title: 'Pay?', callback_url: inbox.url })
       expect(await call('checkpoint_wait', { id: checkpoint.id, wait: 0 })).toEqual({
         ...checkpoint,
@@ -342,6 +350,42 @@ forEachService('MCP', (service) => {
         await refused('schedule_create', { callback_url: 'ftp://x', callback_payload: 1, fire_at: 'soon' }),
       ).toEqual([{ argument: 'fire_at', message: expect.any(String) }])
       expect((await agent.call('kv_list', { namespace: 'a' })).data.items).toEqual([])
+    })
+
+    test('schedule_create takes one of fire_at and in_seconds, and its errors say the present time', async () => {
+      const body = { callback_url: 'http://127.0.0.1:9/', callback_payload: 1 }
+      const at = { fire_at: '2099-01-01T00:00:00Z' }
+      const cases: [object, object[]][] = [
+        [{}, [{ argument: 'fire_at', message: 'is required, or in_seconds' }]],
+        [{ ...at, in_seconds: 1 }, [{ argument: 'in_seconds', message: 'excludes fire_at' }]],
+        [
+          { in_seconds: 1, idempotency_key: 'once' },
+          [
+            {
+              argument: 'in_seconds',
+              message: 'excludes idempotency_key: give fire_at, which a repeat can name again',
+            },
+          ],
+        ],
+        [{ in_seconds: -1 }, [{ argument: 'in_seconds', message: 'must be >= 0' }]],
+        [{ in_seconds: 315_360_001 }, [{ argument: 'in_seconds', message: 'must be <= 315360000' }]],
+        [{ fire_at: 'soon' }, [{ argument: 'fire_at', message: expect.any(String) }]],
+      ]
+      for (const [more, issues] of cases) {
+        const { data, is_error } = await agent.call('schedule_create', { ...body, ...more })
+        expect([is_error, data]).toEqual([
+          true,
+          expect.objectContaining({
+            code: 'VALIDATION_FAILED',
+            details: { issues },
+            now: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+          }),
+        ])
+      }
+      for (const in_seconds of [0, 315_360_000]) {
+        expect((await agent.call('schedule_create', { ...body, in_seconds })).is_error).toBe(false)
+      }
+      expect((await agent.call('kv_get', { namespace: 'a', key: 'none' })).data.now).toBeUndefined()
     })
 
     test('null counts as absent in an optional argument, and is a value where any JSON goes', async () => {

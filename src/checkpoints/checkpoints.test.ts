@@ -41,6 +41,11 @@ function expectRefusal(answer: Answer, code: ErrorCode, details?: object): void 
   expect(answer.headers.get('content-type')).toBe('application/json')
 }
 
+/** 403 for a key of this kind, where those kinds are accepted. */
+function expectWrongKind(answer: Answer, key_kind: string, ...accepted_key_kinds: string[]): void {
+  expectRefusal(answer, 'FORBIDDEN', { key_kind, accepted_key_kinds })
+}
+
 /** 400 with one issue at this path. */
 function expectInvalid(answer: Answer, path: string): void {
   expectRefusal(answer, 'VALIDATION_FAILED', { issues: [{ path, message: expect.any(String) }] })
@@ -462,18 +467,19 @@ forEachService('Checkpoints', (service) => {
       const { approval_key } = await approvalKey(service, tenant, { checkpoint_id: other.id })
       const revoked = await approvalKey(service, tenant)
       await service.ask('DELETE', `/v1/approval-keys/${revoked.approval_key_id}`, { key: tenant.admin_key })
-      for (const [key, code] of [
-        [tenant.api_key, 'FORBIDDEN'],
-        [approval_key, 'FORBIDDEN'],
-        [revoked.approval_key, 'UNAUTHORIZED'],
-        [undefined, 'UNAUTHORIZED'],
+      const kinds = { key_kind: 'agent', accepted_key_kinds: ['admin', 'approval'] }
+      for (const [key, code, details] of [
+        [tenant.api_key, 'FORBIDDEN', kinds],
+        [approval_key, 'FORBIDDEN', undefined],
+        [revoked.approval_key, 'UNAUTHORIZED', undefined],
+        [undefined, 'UNAUTHORIZED', undefined],
       ] as const) {
         const answer = await service.ask(
           'POST',
           `/v1/checkpoints/${checkpoint.id}/${verb}`,
           key ? { key } : {},
         )
-        expectRefusal(answer, code)
+        expectRefusal(answer, code, details)
       }
       expect(await read(service, tenant, checkpoint.id)).toEqual(checkpoint)
     })
@@ -519,9 +525,9 @@ forEachService('Checkpoints', (service) => {
       const before = await create(service, tenant, body)
       service.clock.advance(5)
       expectRefusal(await cancel(service, other, before.id), 'FORBIDDEN')
-      expectRefusal(await cancel(service, { api_key: tenant.admin_key }, before.id), 'FORBIDDEN')
+      expectWrongKind(await cancel(service, { api_key: tenant.admin_key }, before.id), 'admin', 'agent')
       const { approval_key } = await approvalKey(service, tenant, { checkpoint_id: before.id })
-      expectRefusal(await cancel(service, { api_key: approval_key }, before.id), 'FORBIDDEN')
+      expectWrongKind(await cancel(service, { api_key: approval_key }, before.id), 'approval', 'agent')
       expect(await read(service, tenant, before.id)).toEqual(before)
       const answer = await cancel(service, tenant, before.id)
       expect([answer.status, answer.text]).toEqual([204, ''])
@@ -619,11 +625,14 @@ forEachService('Checkpoints', (service) => {
     const { id } = await create(service, tenant)
     const { approval_key } = await approvalKey(service, tenant, { checkpoint_id: id })
     const body = { title: 't', callback_url }
-    for (const key of [tenant.admin_key, approval_key]) {
-      expectRefusal(await service.ask('POST', '/v1/checkpoints', { key, body }), 'FORBIDDEN')
+    for (const [kind, key] of [
+      ['admin', tenant.admin_key],
+      ['approval', approval_key],
+    ] as const) {
+      expectWrongKind(await service.ask('POST', '/v1/checkpoints', { key, body }), kind, 'agent')
     }
     for (const path of ['/v1/checkpoints', `/v1/checkpoints/${id}`, `/v1/checkpoints/${id}/attempts`]) {
-      expectRefusal(await service.ask('GET', path, { key: approval_key }), 'FORBIDDEN')
+      expectWrongKind(await service.ask('GET', path, { key: approval_key }), 'approval', 'agent', 'admin')
       expectRefusal(await service.ask('GET', path), 'UNAUTHORIZED')
       expect((await service.ask('GET', path, { key: tenant.admin_key })).status).toBe(200)
     }

@@ -745,7 +745,9 @@ forEachService('Dead letters', (service) => {
       const tenant = await service.signUp()
       const { id } = await capture(service, tenant)
       const full_path = path.startsWith('/v1') ? path : `/v1/dlq/${id}${path}`
-      expectRefusal(await service.ask(method, full_path, { key: tenant.admin_key }), 'FORBIDDEN')
+      expectRefusal(await service.ask(method, full_path, { key: tenant.admin_key }), 'FORBIDDEN', {
+        ...{ key_kind: 'admin', accepted_key_kinds: ['agent'] },
+      })
       expectRefusal(await service.ask(method, full_path), 'UNAUTHORIZED')
     },
   )

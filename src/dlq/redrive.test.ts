@@ -1,35 +1,15 @@
-import { afterAll, describe, expect, test } from 'bun:test'
-import { type Received, type Receiver, startReceiver } from '../../test/support/receiver.ts'
-import { type Answer, forEachService, type TestTenant } from '../../test/support/service.ts'
+import { describe, expect, test } from 'bun:test'
+import { exact_payload, expectRefusal, missingBytes, receivers, usedOf } from '../../test/support/again.ts'
+import type { Received, Receiver } from '../../test/support/receiver.ts'
+import { forEachService, type TestTenant } from '../../test/support/service.ts'
 import { day_ms, iso } from '../base/clock.ts'
-import { type ErrorCode, errors } from '../base/errors.ts'
-import { recount } from '../db/recount.ts'
-import { recounted_tables } from '../features.ts'
 
-/** Digits that no double holds, and a name twice: it has to stay text. */
-const payload = '{"n": 123456789012345678901234567890, "a": 1.0, "a": [1e400]}'
+const payload = exact_payload
 const long_ago = '2020-01-01T00:00:00Z'
 
-const receivers: Receiver[] = []
-afterAll(async () => {
-  for (const receiver of receivers) await receiver.stop()
-})
-
+const receiverOf = receivers()
 /** 410 ends the attempts at once. */
-async function goneReceiver(): Promise<Receiver> {
-  const receiver = await startReceiver()
-  receivers.push(receiver)
-  receiver.answer = () => ({ status: 410 })
-  return receiver
-}
-
-/** The envelope, and nothing else. */
-function expectRefusal(answer: Answer, code: ErrorCode, details?: object): void {
-  const request_id = answer.headers.get('x-request-id')
-  const error = { code, message: errors[code].message, ...(details && { details }), request_id }
-  expect(answer.body).toEqual({ error })
-  expect(answer.status).toBe(errors[code].status)
-}
+const goneReceiver = () => receiverOf(410)
 
 forEachService('A redrive', (service) => {
   const redrive = (tenant: { api_key: string }, id: string, headers: Record<string, string> = {}) =>
@@ -45,18 +25,9 @@ forEachService('A redrive', (service) => {
   const schedule = async (tenant: TestTenant, id: string) => (await get(tenant, `/v1/schedules/${id}`)).body
   const schedules = async (tenant: TestTenant) => (await get(tenant, '/v1/schedules')).body.items
   const letters = async (tenant: TestTenant, query = '') => (await get(tenant, `/v1/dlq${query}`)).body.items
+  const used = (tenant: TestTenant) => usedOf(service, tenant)
+  const missing = (tenant: TestTenant) => missingBytes(service, tenant)
   const tick = () => service.ask('POST', '/v1/tick', { key: service.app.cron_secret.value })
-
-  async function used(tenant: TestTenant) {
-    const { quota } = (await service.ask('GET', '/v1/tenants/me', { key: tenant.admin_key })).body
-    return { active_schedules: quota.active_schedules.used, dlq_items: quota.dlq_items.used }
-  }
-
-  /** Bytes of rows that the counter lacks. */
-  async function missing({ tenant_id }: TestTenant): Promise<number> {
-    await service.app.db.maintain()
-    return recount(service.app.db, recounted_tables, tenant_id)
-  }
 
   /** A schedule that has failed, and the dead letter that it left. */
   async function failedSchedule(tenant: TestTenant, receiver: Receiver) {

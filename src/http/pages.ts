@@ -1,6 +1,7 @@
 // Pages, served beside the API: documents, files, protocol endpoints. Each page makes its own responses.
 
 import type { BunRequest } from 'bun'
+import type { Millis } from '../base/clock.ts'
 import type { CallerKind } from '../contract/caller.ts'
 import type { Route } from '../contract/route.ts'
 import type { Outgoing } from './outgoing.ts'
@@ -15,6 +16,8 @@ export interface Page {
 
 export interface Visit {
   request_id: string
+  /** When the request came. */
+  now: Millis
   /** Throws what the API answers when a route for these kinds of key is called with these headers. It is not counted as a call. */
   requireKey(kinds: readonly CallerKind[], headers: Headers): Promise<void>
   /** The body, within its limits. Throws PAYLOAD_TOO_LARGE, REQUEST_TIMEOUT, UNAVAILABLE. To be called once. */

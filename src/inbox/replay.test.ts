@@ -1,31 +1,16 @@
-import { afterAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
+import { expectRefusal as expectEnvelope, missingBytes, receivers } from '../../test/support/again.ts'
 import { messagesIn, newInbox, type TestInbox, tick } from '../../test/support/inbox.ts'
-import { type Receiver, startReceiver } from '../../test/support/receiver.ts'
+import type { Receiver } from '../../test/support/receiver.ts'
 import { type Answer, forEachService, type TestTenant } from '../../test/support/service.ts'
 import { hour_ms, iso } from '../base/clock.ts'
-import { type ErrorCode, errors } from '../base/errors.ts'
-import { recount } from '../db/recount.ts'
-import { recounted_tables } from '../features.ts'
+import type { ErrorCode } from '../base/errors.ts'
 
-const receivers: Receiver[] = []
-afterAll(async () => {
-  for (const receiver of receivers) await receiver.stop()
-})
+const receiverOf = receivers()
 
-async function receiverOf(status: number): Promise<Receiver> {
-  const receiver = await startReceiver()
-  receivers.push(receiver)
-  receiver.answer = () => ({ status })
-  return receiver
-}
-
-/** The envelope of /api, and nothing else. */
-function expectRefusal(answer: Answer, code: ErrorCode, details?: object): void {
-  const request_id = answer.headers.get('x-request-id')
-  const error = { code, message: errors[code].message, ...(details && { details }), request_id }
-  expect(answer.body).toEqual({ success: false, error })
-  expect(answer.status).toBe(errors[code].status)
-}
+/** As /api refuses. */
+const expectRefusal = (answer: Answer, code: ErrorCode, details?: object) =>
+  expectEnvelope(answer, code, details, { success: false })
 
 const bytes = Uint8Array.from({ length: 256 }, (_, i) => i)
 
@@ -75,8 +60,7 @@ forEachService('A replay', (service) => {
     const [first, second] = receiver.requests
     expect(second).toEqual(first!)
     expect(receiver.bodies.map((body) => body.equals(bytes))).toEqual([true, true])
-    await service.app.db.maintain()
-    expect(await recount(service.app.db, recounted_tables, tenant.tenant_id)).toBe(0)
+    expect(await missingBytes(service, tenant)).toBe(0)
   })
 
   test('may be repeated once its forward has ended, also by the admin', async () => {
@@ -187,8 +171,7 @@ forEachService('A replay', (service) => {
       expect(receiver.requests.length).toBeLessThanOrEqual(101 + replays)
       const all = (await service.ask('GET', `/api/webhook/${inbox.id}`, { key: tenant.api_key })).body.data
       expect(all.inbox.messageCount).toBe(100)
-      await service.app.db.maintain()
-      expect(await recount(service.app.db, recounted_tables, tenant.tenant_id)).toBe(0)
+      expect(await missingBytes(service, tenant)).toBe(0)
     }
   })
 

@@ -1,40 +1,20 @@
-import { afterAll, describe, expect, test } from 'bun:test'
-import { type Receiver, startReceiver } from '../../test/support/receiver.ts'
-import { type Answer, forEachService, type TestTenant } from '../../test/support/service.ts'
+import { describe, expect, test } from 'bun:test'
+import { exact_payload, expectRefusal, missingBytes, receivers, usedOf } from '../../test/support/again.ts'
+import type { Receiver } from '../../test/support/receiver.ts'
+import { forEachService, type TestTenant } from '../../test/support/service.ts'
 import { iso } from '../base/clock.ts'
-import { type ErrorCode, errors } from '../base/errors.ts'
-import { recount } from '../db/recount.ts'
-import { recounted_tables } from '../features.ts'
 
-/** Digits that no double holds, and a name twice: it has to stay text. */
-const payload = '{"n": 123456789012345678901234567890, "a": 1.0, "a": [1e400]}'
+const payload = exact_payload
 const long_ago = '2020-01-01T00:00:00Z'
 const never = '9999-12-31T23:59:59.999Z'
 
-const receivers: Receiver[] = []
-afterAll(async () => {
-  for (const receiver of receivers) await receiver.stop()
-})
-
-/** 410 ends the attempts at once. */
-async function receiverOf(status: number): Promise<Receiver> {
-  const receiver = await startReceiver()
-  receivers.push(receiver)
-  receiver.answer = () => ({ status })
-  return receiver
-}
-
-/** The envelope, and nothing else. */
-function expectRefusal(answer: Answer, code: ErrorCode, details?: object): void {
-  const request_id = answer.headers.get('x-request-id')
-  const error = { code, message: errors[code].message, ...(details && { details }), request_id }
-  expect(answer.body).toEqual({ error })
-  expect(answer.status).toBe(errors[code].status)
-}
+const receiverOf = receivers()
 
 forEachService('A retry', (service) => {
   const retry = (tenant: { api_key: string }, id: string, headers: Record<string, string> = {}) =>
     service.ask('POST', `/v1/schedules/${id}/retry`, { key: tenant.api_key, headers })
+  const used = (tenant: TestTenant) => usedOf(service, tenant)
+  const missing = (tenant: TestTenant) => missingBytes(service, tenant)
   const tick = () => service.ask('POST', '/v1/tick', { key: service.app.cron_secret.value })
   const get = async (tenant: { api_key: string }, path: string) => {
     const answer = await service.ask('GET', path, { key: tenant.api_key })
@@ -44,17 +24,6 @@ forEachService('A retry', (service) => {
   const schedule = async (tenant: TestTenant, id: string) => (await get(tenant, `/v1/schedules/${id}`)).body
   const schedules = async (tenant: TestTenant) => (await get(tenant, '/v1/schedules')).body.items
   const item = async (tenant: TestTenant, id: string) => (await get(tenant, `/v1/dlq/${id}`)).body
-
-  async function used(tenant: TestTenant) {
-    const { quota } = (await service.ask('GET', '/v1/tenants/me', { key: tenant.admin_key })).body
-    return { active_schedules: quota.active_schedules.used, dlq_items: quota.dlq_items.used }
-  }
-
-  /** Bytes of rows that the counter lacks. */
-  async function missing({ tenant_id }: TestTenant): Promise<number> {
-    await service.app.db.maintain()
-    return recount(service.app.db, recounted_tables, tenant_id)
-  }
 
   async function create(tenant: TestTenant, url: string, dlq_on_failure = false, fire_at = long_ago) {
     service.clock.advance(1)

@@ -987,7 +987,9 @@ forEachService('Schedules', (service) => {
       const { admin_key } = await service.signUp()
       const body = { callback_url: 'http://127.0.0.1:9/', callback_payload: 1, fire_at: never }
       const full_path = `/v1/schedules${path}`
-      expectRefusal(await service.ask(method, full_path, { key: admin_key, body }), 'FORBIDDEN')
+      expectRefusal(await service.ask(method, full_path, { key: admin_key, body }), 'FORBIDDEN', {
+        ...{ key_kind: 'admin', accepted_key_kinds: ['agent'] },
+      })
       expectRefusal(await service.ask(method, full_path, { body }), 'UNAUTHORIZED')
     },
   )

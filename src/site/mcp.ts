@@ -1,6 +1,7 @@
 // POST /mcp: the MCP server in process. Every tool is a call of the API with the key that came, so that limits,
 // tenancy and audit are the API's.
 
+import { iso, second_ms } from '../base/clock.ts'
 import { ApiError, invalid } from '../base/errors.ts'
 import { decodeUtf8, levels_max, type Members, scanObject } from '../base/json.ts'
 import { looksLikeKey } from '../base/keys.ts'
@@ -18,7 +19,7 @@ export function mcpPage({ public_url, cors_origins }: McpSources): Page {
   return {
     path: '/mcp',
     methods: ['POST'],
-    async answer(request, { api, bytes, requireKey, turn, request_id }) {
+    async answer(request, { api, bytes, requireKey, turn, request_id, now }) {
       requireAllowedOrigin(request.headers, public_url, cors_origins)
       const read_only = isReadOnly(request)
       const key_headers = keyOf(request.headers)
@@ -32,8 +33,9 @@ export function mcpPage({ public_url, cors_origins }: McpSources): Page {
       // Loaded at the first request: the start of the service does not wait for it.
       const { answerPost } = await import('../../mcp/http.ts')
       const caller = JSON.stringify(key_headers)
+      const timeIn = (seconds: number) => iso(Math.trunc(now + seconds * second_ms))
       return inPieces(
-        await answerPost(request, message, { api, base_url: in_process, headers, read_only, caller }),
+        await answerPost(request, message, { api, base_url: in_process, headers, timeIn, read_only, caller }),
       )
     },
   }

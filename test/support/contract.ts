@@ -185,6 +185,12 @@ export function errorBytes(code: ErrorCode, route: OfGroup = unknown_route): str
   return `${errors[code].status} ${envelopeText(route, code, '<request id>')}`
 }
 
+/** The same for a valid key of the wrong kind: the answer says which it is, and which are accepted. */
+export function wrongKindBytes(key_kind: CallerKind, route: OfGroup & Pick<Route, 'auth'>): string {
+  const details = { key_kind, accepted_key_kinds: route.auth }
+  return `403 ${envelopeText(route, 'FORBIDDEN', '<request id>', details)}`
+}
+
 /** Answers as /v1 does. */
 const unknown_route: OfGroup = { group: null }
 
