@@ -2,7 +2,7 @@
 
 import type { Validator } from 'typebox/compile'
 import type { Caller } from './calls.ts'
-import { type Place, type ReadyTool, without } from './contract.ts'
+import { type Place, type ReadyTool, type Target, without } from './contract.ts'
 
 export interface Issue {
   argument: string
@@ -59,8 +59,7 @@ function withTime(
 }
 
 export function requestOf(ready: ReadyTool, given: Arguments, base_url: string, headers: Headers): Request {
-  const chosen = ready.tool.without && given[ready.tool.without.argument] === undefined
-  const { method, path, has_body } = chosen ? ready.target_without! : ready.target
+  const { method, path, has_body } = targetOf(ready, given)
   const of = (place: Place) =>
     [...ready.places].flatMap(([argument, to]) =>
       to.place === place && given[argument] !== undefined ? [[to.name, given[argument]] as const] : [],
@@ -77,6 +76,13 @@ export function requestOf(ready: ReadyTool, given: Arguments, base_url: string, 
     headers,
     ...(has_body ? { body: JSON.stringify(Object.fromEntries(of('body'))) } : {}),
   })
+}
+
+function targetOf(ready: ReadyTool, given: Arguments): Target {
+  const { without, prefixed, choice } = ready.tool
+  if (without && given[without.argument] === undefined) return ready.target_without!
+  if (prefixed && String(given[prefixed.argument]).startsWith(prefixed.prefix)) return ready.target_prefixed!
+  return (choice && ready.target_chosen.get(String(given[choice.argument]))) ?? ready.target
 }
 
 async function validatorOf(ready: ReadyTool): Promise<Validator> {

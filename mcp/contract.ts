@@ -66,6 +66,10 @@ export interface ReadyTool {
   target: Target
   /** Of `tool.without`. */
   target_without: Target | null
+  /** Of `tool.prefixed`. */
+  target_prefixed: Target | null
+  /** Of `tool.choice`, by the value of its argument. */
+  target_chosen: ReadonlyMap<string, Target>
   /** Where each argument goes, under its name on the wire. */
   places: ReadonlyMap<string, { place: Place; name: string }>
   /** The data of an answer is in the envelope `{success, data}`. */
@@ -127,7 +131,10 @@ function ready(tool: Tool, document: Document): ReadyTool {
   const wrapped = operation['x-wrapped'] ?? false
   const success = successOf(operation, document)
   const blocked = wrapped ? blockedDataOf(operation, document) : null
-  const answer = answerOf(tool, (wrapped ? success!.properties!.data! : success) as ObjectSchema, blocked)
+  const other = tool.prefixed ? successOf(operationOf(document, tool.prefixed.operation)[2], document) : null
+  const data = (wrapped ? success!.properties!.data! : success) as ObjectSchema
+  const own = answerOf(tool, data, blocked)
+  const answer = other ? common(own, other as ObjectSchema) : own
   const places: ReadyTool['places'] = new Map([
     ...parameters.map(({ in: place, name }) => [argumentOf(name), { place, name }] as const),
     ...Object.keys(body?.properties ?? {})
@@ -138,7 +145,14 @@ function ready(tool: Tool, document: Document): ReadyTool {
   return {
     tool,
     target,
-    target_without: tool.without ? { ...target, path: pathWithout(tool.without, document) } : null,
+    target_without: tool.without ? { ...target, path: pathOf(tool.without.operation, document) } : null,
+    target_prefixed: tool.prefixed ? { ...target, path: pathOf(tool.prefixed.operation, document) } : null,
+    target_chosen: new Map(
+      Object.entries(tool.choice?.operations ?? {}).map(([value, id]) => [
+        value,
+        { ...target, path: pathOf(id, document) },
+      ]),
+    ),
     places,
     wrapped,
     answer_fields: answer.required,
@@ -168,7 +182,7 @@ function operationOf(document: Document, id: string): [path: string, method: str
   throw new Error(`openapi.json has no operation ${id}`)
 }
 
-function pathWithout({ operation }: { operation: string }, document: Document): string {
+function pathOf(operation: string, document: Document): string {
   return operationOf(document, operation)[0]
 }
 
@@ -193,6 +207,11 @@ function inputOf(tool: Tool, parameters: Parameter[], body: Schema | null): Obje
     if (tool.leave_out?.includes(name)) continue
     properties[name] = plain(schema)
     if (body?.required?.includes(name) && !isFilled(tool, name)) required.push(name)
+  }
+  if (tool.choice) {
+    const { argument, operations } = tool.choice
+    properties[argument] = { type: 'string', enum: Object.keys(operations) }
+    required.push(argument)
   }
   if (tool.delay) properties[tool.delay.argument] = delay_schema
   for (const [name, value] of Object.entries(tool.defaults ?? {})) {
@@ -246,7 +265,10 @@ const left_out = ['description', 'format', 'minimum', 'maximum', 'minLength', 'm
 
 /** Null when a success has no body. */
 function successOf({ responses }: Operation, document: Document): Schema | null {
-  return schemaIn(responses[200] ?? responses[201], document)
+  const [one, other] = [responses[202], responses[200] ?? responses[201]].map((each) =>
+    schemaIn(each, document),
+  )
+  return one && other ? either(one as ObjectSchema, other as ObjectSchema) : (one ?? other ?? null)
 }
 
 /** An error status whose answer has data: a blocked rate check. */
@@ -261,6 +283,15 @@ function either(one: ObjectSchema, other: ObjectSchema): ObjectSchema {
     properties: { ...other.properties, ...one.properties },
     required: one.required.filter((name) => other.required.includes(name)),
   }
+}
+
+/** The members of one that hold for the other, too; the other has more. */
+function common(one: ObjectSchema, other: ObjectSchema): ObjectSchema {
+  const properties = Object.entries(one.properties).map(([name, schema]) => {
+    const same = JSON.stringify(other.properties[name] ?? schema) === JSON.stringify(schema)
+    return [name, same ? schema : {}]
+  })
+  return { ...either(one, other), properties: Object.fromEntries(properties) }
 }
 
 function objectOf(properties: Record<string, Schema>): ObjectSchema {

@@ -26,7 +26,10 @@ const operations = new Map(
 )
 const names = ready_tools.map(({ tool }) => tool.name)
 const asked = ready_tools.flatMap(({ tool }) =>
-  [tool.operation, ...(tool.without ? [tool.without.operation] : [])].map((id) => operations.get(id)!),
+  [
+    ...[tool.operation, tool.without?.operation, tool.prefixed?.operation],
+    ...Object.values(tool.choice?.operations ?? {}),
+  ].flatMap((id) => (id === undefined ? [] : [operations.get(id)!])),
 )
 
 test('there are tools_max tools at most, each of its own name', () => {
@@ -61,7 +64,8 @@ describe.each(ready_tools.map((ready) => [ready.tool.name, ready] as const))('%s
     ]
     const taken = [...places.values()].map(({ name }) => name)
     expect([...taken, ...(tool.leave_out ?? [])].toSorted()).toEqual(parts.toSorted())
-    const own = Object.keys(listed.inputSchema.properties).filter((name) => name !== tool.delay?.argument)
+    const added = [tool.delay?.argument, tool.choice?.argument]
+    const own = Object.keys(listed.inputSchema.properties).filter((name) => !added.includes(name))
     expect([...places.keys()].toSorted()).toEqual(own.toSorted())
   })
 
@@ -111,7 +115,7 @@ const annotations_of: Record<string, string> = {
   ...{ kv_get: 'R-I-', kv_put: '-DI-', kv_delete: '-DI-', kv_list: 'R-I-' },
   ...{ audit_append: '----', audit_list: 'R-I-' },
   ...{ dlq_create: '----', dlq_list: 'R-I-', dlq_get: 'R-I-', dlq_claim: '----', dlq_release: '----' },
-  ...{ dlq_resolve: '--I-', dlq_fail: '-DI-', dlq_redrive: '---O' },
+  ...{ dlq_resolve: '--I-', dlq_fail: '-DI-', dlq_redrive: '---O', dlq_many: '-D-O' },
   ...{ schedule_create: '---O', schedule_get: 'R-I-', schedule_cancel: '-DI-', schedule_retry: '---O' },
   ...{ checkpoint_create: '---O', checkpoint_wait: 'R-I-' },
   ...{ checkpoint_cancel: '-DI-', inbox_create: '---O', inbox_wait: 'R-IO', inbox_replay: '---O' },

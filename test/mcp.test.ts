@@ -200,6 +200,30 @@ forEachService('MCP', (service) => {
       })
     })
 
+    test('an agent discards and redrives many, and follows it', async () => {
+      for (let n = 0; n < 3; n++) await call('dlq_create', { payload: n, error: 'many of these' })
+      const filter = { cause: 'many of these' }
+      const counted = await call('dlq_many', { verb: 'discard', filter, dry_run: true })
+      expect(counted).toEqual({ matched: 3 })
+      const ended = async ({ id }: { id: string }) => {
+        for (;;) {
+          expect((await service.ask('POST', '/v1/tick', { key: cron_secret })).status).toBe(200)
+          const seen = await call('dlq_get', { id })
+          if (seen.status !== 'running') return seen
+        }
+      }
+      const started = await call('dlq_many', { verb: 'discard', filter, idempotency_key: 'discard' })
+      expect(started.id).toMatch(/^dop_/)
+      expect(started).toMatchObject({ verb: 'discard', matched: 3 })
+      expect(await ended(started)).toMatchObject({ status: 'succeeded', done: 3 })
+      const again = await call('dlq_many', { verb: 'redrive', filter: { ...filter, status: 'archived' } })
+      expect(again).toMatchObject({ verb: 'redrive', matched: 3 })
+      expect(await ended(again)).toMatchObject({ verb: 'redrive', status: 'succeeded', done: 3 })
+      expect((await call('dlq_list', { status: 'failed' })).items).toHaveLength(3)
+      await ended(await call('dlq_many', { verb: 'discard', filter }))
+      expect(await call('dlq_claim')).toEqual({ item: null })
+    })
+
     test('an agent asks whether it is too much; a blocked check is an answer, no error', async () => {
       const check = { key: 'mail', limit: 1, windowSeconds: 60 }
       expect(await call('rate_limit_check', check)).toMatchObject({ allowed: true, count: 1, remaining: 0 })

@@ -286,6 +286,31 @@ forEachDatabase('migrations', (databases) => {
     expect(await requireCurrent(db, migrations)).toBe(migrations.length)
     await closeAll()
   })
+
+  test('dead letters from before there were causes are there as they were', async () => {
+    const { dbs } = await blank()
+    const [db] = dbs as [Db]
+    const before = migrations.filter(({ name }) => !/^dlq\/000[23]$/.test(name))
+    await migrate(db, before)
+    const columns = `id, status, workflow_id, source, source_id, agent_id, lock_seconds, locked_by, locked_until,
+      lock_token_hash, claims, created_at, updated_at, resolved_at, error, payload`
+    await db.write((tx) =>
+      tx.run(
+        unnamed(
+          'test.letter',
+          `insert into dlq_items (tenant_id, ${columns})
+           values ('ten_1', 'dlq_1', 'claimed', 'wf', 'schedule', 'sch_1', 'a', 7, 'b', 8, 'h', 9, 10, 11, null, 'e', '{}')`,
+        ),
+        {},
+      ),
+    )
+    const read = unnamed<object>('test.letters', `select ${columns} from dlq_items where tenant_id = 'ten_1'`)
+    const letters = await db.all(read, {})
+    expect(letters).toHaveLength(1)
+    expect(await migrate(db, migrations)).toBe(migrations.length)
+    expect(await db.all(read, {})).toEqual(letters)
+    await closeAll()
+  })
 })
 
 onPostgres('on PostgreSQL', () => {
