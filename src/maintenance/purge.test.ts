@@ -248,7 +248,7 @@ async function fillByExamples(service: TestService, tenant: TestTenant, tables: 
     migrations.some(({ text }) => tables.some((table) => text.includes(`create table ${table} (`))),
   )
   for (const { route } of owners.flatMap(({ routes = [] }) => routes)) {
-    if (!route.create || route.auth.length === 0) continue
+    if (!route.create || route.auth.length === 0 || route.path.includes(':')) continue
     const key = route.auth.includes('agent') ? tenant.api_key : tenant.admin_key
     const answer = await service.ask(route.method, route.path, { key, body: exampleBody(route) })
     expect([route.path, Math.floor(answer.status / 100)]).toEqual([route.path, 2])

@@ -27,7 +27,12 @@ export function receivers(): (status: number) => Promise<Receiver> {
 /** The envelope, and nothing else; under /api it has `success`. */
 export function expectRefusal(answer: Answer, code: ErrorCode, details?: object, envelope = {}): void {
   const request_id = answer.headers.get('x-request-id')
-  const error = { code, message: errors[code].message, ...(details && { details }), request_id }
+  // The sentence of a 402 also names the plan and the way on: src/quotas/quota.ts.
+  const over = expect.stringMatching(
+    /^The plan free allows \d+ \w+, and \d+ are used\. Remove some, or ask the operator/,
+  )
+  const message = code === 'QUOTA_EXCEEDED' ? over : errors[code].message
+  const error = { code, message, ...(details && { details }), request_id }
   expect(answer.body).toEqual({ ...envelope, error })
   expect(answer.status).toBe(errors[code].status)
 }
