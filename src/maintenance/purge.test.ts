@@ -268,6 +268,8 @@ async function fill(service: TestService, receiver: Receiver, tenant: TestTenant
     ['PUT', '/v1/kv/state/short', api_key, { value: 1, ttl_seconds: 60 }],
     ['POST', '/v1/audit', api_key, { action: 'x' }],
     ['POST', '/v1/dlq', api_key, { payload: 1, error: 'x' }],
+    ['POST', '/v1/dlq', api_key, { payload: 1, error: 'x', workflow_id: 'many' }],
+    ['POST', '/v1/dlq/discard', api_key, { filter: { workflow_id: 'many' } }],
     ['POST', '/v1/schedules', api_key, { callback_url, callback_payload: 1, fire_at: soon }],
     ['POST', '/v1/schedules', api_key, { callback_url, callback_payload: 1, fire_at: later }],
     [
