@@ -97,6 +97,10 @@ export class Connection implements Reader {
     }
   }
 
+  get in_transaction(): boolean {
+    return this.#db.inTransaction
+  }
+
   /** After a failure SQLite may have rolled back by itself; versions differ in when they do. */
   rollback(): void {
     if (this.#db.inTransaction) this.exec('rollback')

@@ -2,6 +2,7 @@
 // disk; an fdatasync of the log, on a descriptor of its own, covers every commit that was written before it began.
 
 import { closeSync, fdatasync, openSync } from 'node:fs'
+import { promisify } from 'node:util'
 import type { Clock } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 
@@ -12,8 +13,13 @@ const stalled_ms_min = limit(
   'How long the disk may take for one flush of the log. After that the service is not ready, and new writes are refused until it has returned.',
 )
 
+/** Resolves when all that was written to a file is on the disk. */
+export type Sync = (fd: number) => Promise<void>
+
 export interface FlushOptions {
   clock: Clock
+  /** fdatasync(2) unless given. */
+  sync?: Sync | undefined
   /** Called before a flush begins, in the turn of the last commit that it covers. */
   onBegin(): void
   /** Called when commits up to this one are on the disk. */
@@ -65,24 +71,22 @@ export class LogFlush {
   }
 
   async #run(): Promise<void> {
-    const { clock, onBegin, onDurable, onFailure } = this.options
-    try {
-      while (this.pending) {
-        const covered = this.#written
-        onBegin()
-        this.#began_at = clock.monotonic()
-        await synced(this.#log)
-        this.#began_at = null
+    const { clock, sync = promisify(fdatasync), onBegin, onDurable, onFailure } = this.options
+    while (this.pending) {
+      const covered = this.#written
+      onBegin()
+      this.#began_at = clock.monotonic()
+      const failure = await sync(this.#log).then(() => null, failed)
+      this.#began_at = null
+      if (failure) {
+        this.#durable = Number.POSITIVE_INFINITY // nothing is waited for any more
+        onFailure(failure.error)
+      } else {
         this.#durable = covered
         onDurable(covered)
       }
-      this.#running = null
-    } catch (error) {
-      this.#began_at = null
-      this.#running = null
-      this.#durable = Number.POSITIVE_INFINITY // nothing is waited for any more
-      onFailure(error)
     }
+    this.#running = null
   }
 
   close(): void {
@@ -90,6 +94,4 @@ export class LogFlush {
   }
 }
 
-function synced(fd: number): Promise<void> {
-  return new Promise((resolve, reject) => fdatasync(fd, (error) => (error ? reject(error) : resolve())))
-}
+const failed = (error: unknown) => ({ error })

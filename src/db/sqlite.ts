@@ -27,7 +27,7 @@ import { DbError, isIoError, translate } from './errors.ts'
 import { explained, sizeOf, spaceOf } from './space.ts'
 import { Checkpointer } from './sqlite-checkpoint.ts'
 import { Connection, SnapshotConnection } from './sqlite-connection.ts'
-import { LogFlush } from './sqlite-flush.ts'
+import { LogFlush, type Sync } from './sqlite-flush.ts'
 import { lockInRoom } from './sqlite-lock.ts'
 import { Snapshots } from './sqlite-snapshots.ts'
 import { SqliteTx } from './sqlite-tx.ts'
@@ -66,6 +66,8 @@ export interface SqliteOptions {
   /** Called when the room on the disk is unknown: the last known state holds until the next look. */
   onDiskUnknown?: (error: unknown) => void
   disk?: Partial<DiskOptions>
+  /** Flushes the log; fdatasync(2) unless given. */
+  sync?: Sync
 }
 
 interface Job {
@@ -152,7 +154,7 @@ class SqliteDb implements Db {
       this.#checkQuickly()
       if (!this.#damaged) this.#requireWritable()
     }
-    this.#flush = this.#checkpointer && !this.#damaged ? this.#flushOfLog() : null
+    this.#flush = this.#checkpointer && !this.#damaged ? this.#flushOfLog(options.sync) : null
     if (disk) disk.look(this.#reusableBytes())
   }
 
@@ -172,9 +174,10 @@ class SqliteDb implements Db {
   }
 
   /** From now on a commit returns before it is on the disk, and the flush follows. */
-  #flushOfLog(): LogFlush {
+  #flushOfLog(sync: Sync | undefined): LogFlush {
     const flush = new LogFlush(`${realpathSync(this.#path)}-wal`, {
       clock: this.clock,
+      sync,
       onBegin: () => this.#snapshots!.take(),
       onDurable: (commit) => this.#onDurable(commit),
       onFailure: (error) => this.#onFlushFailure(error),
@@ -344,7 +347,7 @@ class SqliteDb implements Db {
 
   #checkpointWhenDue(): void {
     if (this.#checkpointing || this.#closed || this.#damaged) return
-    if (this.#logPages() < log_pages) return
+    if (this.#writer.in_transaction || this.#logPages() < log_pages) return
     this.#checkpointing = this.#checkpoint().finally(() => {
       this.#checkpointing = null
     })
