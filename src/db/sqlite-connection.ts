@@ -78,9 +78,9 @@ export class Connection implements Reader {
     this.exec('pragma wal_checkpoint(passive)')
   }
 
-  /** The first row of a statement that is prepared once. */
-  rowOf(text: string): unknown[] {
-    return this.#plainly(text).values()[0]!
+  /** The size of the log. Not within a transaction. */
+  logPages(): number {
+    return Number(this.#plainly('pragma wal_checkpoint(noop)').values()[0]![1])
   }
 
   value(text: string): string | number {

@@ -21,32 +21,19 @@ import {
   type Tx,
   turnOf,
 } from './db.ts'
-import { log_bytes, log_pages, sqlite_pragmas, unsafeSqlite } from './dialect.ts'
+import { log_bytes, unsafeSqlite } from './dialect.ts'
 import { Disk, type DiskOptions } from './disk.ts'
 import { DbError, isIoError, translate } from './errors.ts'
 import { explained, sizeOf, spaceOf } from './space.ts'
-import { Checkpointer } from './sqlite-checkpoint.ts'
+import { quickFault, requireWritable } from './sqlite-check.ts'
+import { Checkpoints } from './sqlite-checkpoint.ts'
 import { Connection, SnapshotConnection } from './sqlite-connection.ts'
 import { LogFlush, type Sync } from './sqlite-flush.ts'
 import { lockInRoom } from './sqlite-lock.ts'
+import { WriteRoom } from './sqlite-room.ts'
 import { Snapshots } from './sqlite-snapshots.ts'
 import { SqliteTx } from './sqlite-tx.ts'
 import { add, Changes, StoredBytes } from './stored.ts'
-
-const queue_max = limit(
-  'sqlite.waiting_writes',
-  2_000,
-  'requests',
-  'Bounds the writes that wait for a commit; a tenant may have as many as there is room left for, so one alone has half. Past it a write is refused as UNAVAILABLE.',
-)
-
-/** A larger file is not checked at the start, which would take long. */
-const checked_bytes_max = limit(
-  'db.checked_bytes',
-  1_073_741_824,
-  'bytes',
-  'A SQLite file up to this size is checked at every start; `npm run admin -- check` checks a file of any size, and more thoroughly.',
-)
 
 const faults_listed_max = limit(
   'db.faults_listed',
@@ -118,17 +105,11 @@ class SqliteDb implements Db {
   readonly #snapshots: Snapshots | null
   /** Null in memory and for a command beside the server: there a commit is durable when it returns. */
   readonly #flush: LogFlush | null
-  readonly #checkpointer: Checkpointer | null
-  #checkpointing: Promise<void> | null = null
-  /** Commits wait for this while the last of the log is copied. */
-  #held_up: PromiseWithResolvers<void> | null = null
+  readonly #checkpoints: Checkpoints | null
   #queue: Job[] = []
   /** Writes that were committed and are not on the disk yet, in the order of their commits. */
   #unanswered: { commit: number; jobs: Job[]; outcomes: Outcome[] }[] = []
-  /** Writes that wait, for their turn or for the disk. */
-  #waiting = 0
-  readonly #waiting_of_owner = new Map<string, number>()
-  readonly #waiting_of_group = new Map<string, number>()
+  readonly #room = new WriteRoom()
   #committing: Promise<void> | null = null
   #closed = false
   #failed = false
@@ -148,13 +129,15 @@ class SqliteDb implements Db {
     this.#onDiskUnknown = onDiskUnknown
     this.#writer = new Connection(path)
     this.#snapshots = in_memory ? null : new Snapshots(() => this.#openReader())
-    this.#checkpointer = in_memory || !options.exclusive ? null : new Checkpointer(path, sqlite_pragmas)
     if (!in_memory) this.#prepare(this.#writer)
     if (options.exclusive && !in_memory) {
-      this.#checkQuickly()
-      if (!this.#damaged) this.#requireWritable()
+      const fault = quickFault(this.#writer, path)
+      if (fault) this.#foundDamaged(fault)
+      else requireWritable(this.#writer)
     }
-    this.#flush = this.#checkpointer && !this.#damaged ? this.#flushOfLog(options.sync) : null
+    const flushes = options.exclusive && !in_memory && !this.#damaged
+    this.#flush = flushes ? this.#flushOfLog(options.sync) : null
+    this.#checkpoints = flushes ? this.#checkpointsOf(this.#flush!) : null
     if (disk) disk.look(this.#reusableBytes())
   }
 
@@ -188,13 +171,25 @@ class SqliteDb implements Db {
     return flush
   }
 
+  #checkpointsOf(flush: LogFlush): Checkpoints {
+    return new Checkpoints(this.#path, {
+      logPages: () => (this.#writer.in_transaction ? 0 : this.#writer.logPages()),
+      idle: () => flush.idle(),
+      release: () => this.#snapshots!.release(),
+      onError: (error) => {
+        if (isIoError(error)) this.#onFatal(error)
+        else if ((translate('sqlite', error) as DbError).kind === 'damaged') this.#foundDamaged(error)
+      },
+    })
+  }
+
   #onDurable(commit: number): void {
     this.#snapshots!.show(this.#flush!.pending)
     while (this.#unanswered.length > 0 && this.#unanswered[0]!.commit <= commit) {
       const { jobs, outcomes } = this.#unanswered.shift()!
       this.#answer(jobs, outcomes)
     }
-    this.#checkpointWhenDue()
+    if (!this.#closed && !this.#damaged) this.#checkpoints!.runWhenDue()
   }
 
   /** After a failed flush nothing that the operating system holds can be trusted. */
@@ -203,29 +198,6 @@ class SqliteDb implements Db {
     const reason = new DbError('outcome_unknown', 'the disk failed while writing', { cause: error })
     for (const { jobs } of this.#unanswered.splice(0)) for (const job of jobs) this.#reject(job, reason)
     this.#onFatal(error)
-  }
-
-  /** Finds a file that can be read and not written now, rather than at the first request. */
-  #requireWritable(): void {
-    this.#writer.exec('begin immediate')
-    try {
-      this.#writer.exec(`pragma user_version = ${this.#writer.value('pragma user_version')}`)
-      this.#writer.exec('commit')
-    } catch (error) {
-      this.#writer.rollback()
-      throw error
-    }
-  }
-
-  #checkQuickly(): void {
-    if (sizeOf(this.#path) > checked_bytes_max) return
-    try {
-      const found = this.#writer.value('pragma quick_check(1)')
-      if (found !== 'ok') this.#foundDamaged(new DbError('damaged', String(found)))
-    } catch (error) {
-      if ((translate('sqlite', error) as DbError).kind !== 'damaged') throw error
-      this.#foundDamaged(error)
-    }
   }
 
   #foundDamaged(error: unknown): void {
@@ -316,26 +288,13 @@ class SqliteDb implements Db {
     if (this.#closed || this.#failed) return new DbError('lost', 'the database is closed')
     if (this.#damaged) return new DbError('damaged', 'the database file is damaged')
     if (this.#flush?.stalled) return new DbError('busy', 'the disk does not answer')
-    const room = queue_max - this.#waiting
-    const of_owner = this.#waiting_of_owner.get(key) ?? 0
-    const of_group = group === undefined ? 0 : (this.#waiting_of_group.get(group) ?? 0)
-    if (of_owner >= room || of_group >= 3 * room) return new DbError('busy', 'too many writes are waiting')
-    this.#waiting += 1
-    this.#waiting_of_owner.set(key, of_owner + 1)
-    if (group !== undefined) this.#waiting_of_group.set(group, of_group + 1)
-    return null
-  }
-
-  #leave({ key, group }: Job): void {
-    this.#waiting -= 1
-    lessOne(this.#waiting_of_owner, key)
-    if (group !== undefined) lessOne(this.#waiting_of_group, group)
+    return this.#room.enter(key, group) ? null : new DbError('busy', 'too many writes are waiting')
   }
 
   #nextTurn(): Promise<void> {
     return new Promise((done) => {
       setImmediate(async () => {
-        await this.#held_up?.promise
+        await this.#checkpoints?.hold
         const jobs = this.#queue
         this.#queue = []
         await this.#commitTogether(jobs)
@@ -343,38 +302,6 @@ class SqliteDb implements Db {
         done()
       })
     })
-  }
-
-  #checkpointWhenDue(): void {
-    if (this.#checkpointing || this.#closed || this.#damaged) return
-    if (this.#writer.in_transaction || this.#logPages() < log_pages) return
-    this.#checkpointing = this.#checkpoint().finally(() => {
-      this.#checkpointing = null
-    })
-  }
-
-  #logPages(): number {
-    return Number(this.#writer.rowOf('pragma wal_checkpoint(noop)')[1])
-  }
-
-  /**
-   * Copies the log into the file, beside reads and writes. SQLite begins the log again once all of it is copied and no
-   * reader keeps any of it, so commits wait for a moment while the last of it is copied.
-   */
-  async #checkpoint(): Promise<void> {
-    try {
-      await this.#checkpointer!.run()
-      this.#held_up = Promise.withResolvers()
-      await this.#flush!.idle()
-      await this.#checkpointer!.run()
-      this.#snapshots!.release()
-    } catch (error) {
-      if (isIoError(error)) this.#onFatal(error)
-      else if ((translate('sqlite', error) as DbError).kind === 'damaged') this.#foundDamaged(error)
-    } finally {
-      this.#held_up?.resolve()
-      this.#held_up = null
-    }
   }
 
   async #commitTogether(jobs: Job[]): Promise<void> {
@@ -393,14 +320,14 @@ class SqliteDb implements Db {
 
   #answer(jobs: Job[], outcomes: Outcome[]): void {
     jobs.forEach((job, i) => {
-      this.#leave(job)
+      this.#room.leave(job)
       settle(job, outcomes[i]!)
     })
     this.#lookWhenDue()
   }
 
   #reject(job: Job, reason: unknown): void {
-    this.#leave(job)
+    this.#room.leave(job)
     job.reject(reason)
   }
 
@@ -543,20 +470,13 @@ class SqliteDb implements Db {
     this.#closed = true
     while (this.#committing) await this.#committing
     await this.#flush?.idle()
-    await this.#checkpointing
-    await this.#checkpointer?.close()
+    await this.#checkpoints?.close()
     this.#snapshots?.close()
     if (!this.#in_memory && !this.#failed) this.#writer.exec('pragma wal_checkpoint(truncate)')
     this.#flush?.close()
     this.#writer.close()
     this.#lock?.close()
   }
-}
-
-function lessOne(counts: Map<string, number>, key: string): void {
-  const count = counts.get(key)!
-  if (count === 1) counts.delete(key)
-  else counts.set(key, count - 1)
 }
 
 function settle(job: Job, outcome: Outcome): void {
