@@ -19,8 +19,8 @@ self.onmessage = ({ data: { path, pragmas, close } }) => {
       db = new Database(path)
       for (const pragma of pragmas) db.run(pragma)
     }
-    db.run('pragma wal_checkpoint(passive)')
-    postMessage({})
+    const [busy, log, copied] = db.query('pragma wal_checkpoint(passive)').values()[0]
+    postMessage({ copied })
   } catch (error) {
     postMessage({ failure: { message: error.message, code: error.code, errno: error.errno } })
   }
