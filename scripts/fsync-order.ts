@@ -1,13 +1,12 @@
 // Shows on this machine, by strace, that an answer leaves only after the fsync that covers it.
 //
-//   node_modules/.bin/bun scripts/fsync-order.ts                 must find every answer in order
-//   node_modules/.bin/bun scripts/fsync-order.ts --plant-normal  must find answers that left too early
+//   node_modules/.bin/bun scripts/fsync-order.ts                   must find every answer in order
+//   node_modules/.bin/bun scripts/fsync-order.ts --plant-no-flush  must find answers that left too early
 //
 // Every write carries a token of its own. In the trace of the server's system calls the token is first seen in a
 // write to the write-ahead log, then an fdatasync (or fsync) of that file must have begun and returned, and only
 // then may the token be seen in a write to a socket. Linux, and strace, which is not part of `npm ci`.
 
-import { Database } from 'bun:sqlite'
 import { createReadStream, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -22,8 +21,8 @@ const shown_bytes = 6_000
 const calls =
   'write,writev,pwrite64,pwritev,pwritev2,send,sendto,sendmsg,sendmmsg,fsync,fdatasync,sync_file_range'
 
-if (process.argv.includes('--serve-normal')) await serveNormal()
-else process.exit(await main(process.argv.includes('--plant-normal')))
+if (process.argv.includes('--serve-without-flush')) await serveWithoutFlush()
+else process.exit(await main(process.argv.includes('--plant-no-flush')))
 
 async function main(plant: boolean): Promise<number> {
   if (!Bun.which('strace')) {
@@ -60,19 +59,25 @@ async function main(plant: boolean): Promise<number> {
 }
 
 function command(plant: boolean): string[] {
-  const entry = plant ? [import.meta.path, '--serve-normal'] : [join(import.meta.dir, '../src/main.ts')]
+  const entry = plant
+    ? [import.meta.path, '--serve-without-flush']
+    : [join(import.meta.dir, '../src/main.ts')]
   return [process.execPath, ...entry]
 }
 
-/** The service with the fault that this must find: SQLite runs at NORMAL and says FULL. */
-async function serveNormal(): Promise<void> {
-  const { run, prepare } = Database.prototype
-  Database.prototype.run = function (this: Database, text: string, ...rest: never[]) {
-    return run.call(this, text.replace(/^pragma synchronous = full$/, 'pragma synchronous = normal'), ...rest)
-  } as typeof run
-  Database.prototype.prepare = function (this: Database, text: string, ...rest: never[]) {
-    return prepare.call(this, text.replace(/^pragma synchronous$/, 'select 2'), ...rest)
-  } as typeof prepare
+/** The service with the fault that this must find: the flush of the log is left out. */
+async function serveWithoutFlush(): Promise<void> {
+  Bun.plugin({
+    name: 'without a flush',
+    setup(build) {
+      build.onLoad({ filter: /sqlite-flush\.ts$/ }, ({ path }) => {
+        const honest = readFileSync(path, 'utf8')
+        const planted = honest.replace('promisify(fdatasync)', 'async () => {}')
+        if (planted === honest) throw new Error('the fault could not be planted')
+        return { contents: planted, loader: 'ts' }
+      })
+    },
+  })
   process.argv.splice(2)
   const { serveFromEnvironment } = await import('../src/main.ts')
   await serveFromEnvironment()
@@ -178,9 +183,7 @@ function report({ answers, syncs, early }: Verdict, plant: boolean): number {
   if (plant) {
     const found = early.length > 0 && answers === all
     console.log(
-      found
-        ? 'synchronous = normal was planted, and found'
-        : 'synchronous = normal was planted, and NOT found',
+      found ? 'a missing flush was planted, and found' : 'a missing flush was planted, and NOT found',
     )
     return found ? 0 : 1
   }

@@ -294,7 +294,11 @@ describe('effects have their places', () => {
       },
     ],
     ['the server', /\bBun\.serve\(/, { 'src/app.ts': 'the one port' }],
-    ['other processes', /child_process|\bBun\.(spawn|spawnSync|\$)|\bWorker\(/, {}],
+    [
+      'other processes and threads',
+      /child_process|\bBun\.(spawn|spawnSync|\$)|\bWorker\(/,
+      { 'src/db/sqlite-checkpoint.ts': 'copies the log into the file, beside the event loop' },
+    ],
     ['code from text', /\beval\(|\bnew Function\(/, {}],
     [
       'files',
@@ -306,6 +310,7 @@ describe('effects have their places', () => {
         'src/db/disk.ts': 'the reserve on the disk of the database',
         'src/db/space.ts': 'the room on that disk',
         'src/db/sqlite.ts': 'the folder of the database, and what kind of disk it lies on',
+        'src/db/sqlite-flush.ts': 'the flush of the log',
         'src/secrets/service.ts': 'generated secrets in DATA_DIR',
         'src/site/assets.ts': 'the API reference, also out of a compiled executable',
         'src/site/beside.ts': 'images of the documentation, likewise',
@@ -316,6 +321,7 @@ describe('effects have their places', () => {
       /['"]bun:sqlite['"]/,
       {
         'src/db/sqlite.ts': 'the driver',
+        'src/db/sqlite-checkpoint.ts': 'the driver',
         'src/db/sqlite-connection.ts': 'the driver',
         'src/db/sqlite-lock.ts': 'the lock of the file is one of SQLite',
       },

@@ -124,9 +124,12 @@ export interface Db extends Reader {
   close(): Promise<void>
 }
 
-/** damaged: the file holds what SQLite did not write; nothing is written any more. full: nothing that grows is written. */
+/**
+ * damaged: the file holds what SQLite did not write; nothing is written any more. full: nothing that grows is written.
+ * stalled: the disk does not return from a flush; nothing is written until it does.
+ */
 export interface Trouble {
-  kind: 'damaged' | 'full'
+  kind: 'damaged' | 'full' | 'stalled'
   /** A sentence without its first capital and its full stop. */
   reason: string
 }

@@ -63,7 +63,7 @@ const words: Record<Engine, Record<string, string>> = {
 }
 
 /** Pages in the write-ahead log when it is checkpointed, and what that many take with their headers. */
-const log_pages = 4_000
+export const log_pages = 4_000
 export const log_bytes = log_pages * (4_096 + 24)
 
 /** The set-up of every SQLite connection; the settings that durability depends on are read back and judged by `unsafeSqlite`. */

@@ -1,19 +1,9 @@
 // One connection to a SQLite file.
 
 import { constants, Database, type Statement as Prepared } from 'bun:sqlite'
-import { limit } from '../base/limit.ts'
-import { bind, type Params, type Reader, type Statement, type Value } from './db.ts'
+import { type Awaitable, bind, type Params, type Reader, type Statement } from './db.ts'
 import { sqlite_pragmas, sqliteText } from './dialect.ts'
 import { DbError, translate } from './errors.ts'
-
-const checkpoint_characters = limit(
-  'sqlite.checkpoint_characters',
-  2_097_152,
-  'characters',
-  'Characters of large texts after which the log is checkpointed before it is full: no turn of the event loop has to move more of them.',
-)
-/** A text of several pages. */
-const large_text_characters = 16_384
 
 /** Each statement is prepared once. */
 export class Connection implements Reader {
@@ -22,8 +12,6 @@ export class Connection implements Reader {
   readonly #plain = new Map<string, Prepared>()
   listener: ((name: string) => void) | null = null
   onDamaged: (error: unknown) => void = () => {}
-  /** Characters of large texts given to statements since the last checkpoint. */
-  #large_characters = 0
 
   constructor(path: string) {
     this.#db = new Database(path, { create: true })
@@ -33,7 +21,7 @@ export class Connection implements Reader {
 
   one<Row>(statement: Statement<Row>, params: Params): Row | null {
     try {
-      return (this.#prepare(statement).get(...this.#values(statement, params)) as Row | undefined) ?? null
+      return (this.#prepare(statement).get(...bind(statement, params)) as Row | undefined) ?? null
     } catch (error) {
       throw this.#translated(error)
     }
@@ -41,7 +29,7 @@ export class Connection implements Reader {
 
   all<Row>(statement: Statement<Row>, params: Params): Row[] {
     try {
-      return this.#prepare(statement).all(...this.#values(statement, params)) as Row[]
+      return this.#prepare(statement).all(...bind(statement, params)) as Row[]
     } catch (error) {
       throw this.#translated(error)
     }
@@ -49,20 +37,10 @@ export class Connection implements Reader {
 
   run(statement: Statement, params: Params): number {
     try {
-      return this.#prepare(statement).run(...this.#values(statement, params)).changes
+      return this.#prepare(statement).run(...bind(statement, params)).changes
     } catch (error) {
       throw this.#translated(error)
     }
-  }
-
-  #values(statement: Statement<unknown>, params: Params): Value[] {
-    const values = bind(statement, params)
-    for (let i = 0; i < values.length; i++) {
-      const value = values[i]
-      if (typeof value === 'string' && value.length >= large_text_characters)
-        this.#large_characters += value.length
-    }
-    return values
   }
 
   #translated(error: unknown): unknown {
@@ -83,23 +61,26 @@ export class Connection implements Reader {
 
   /** Transaction control and pragmas. */
   exec(text: string): void {
+    this.#plainly(text).run()
+  }
+
+  #plainly(text: string): Prepared {
     let prepared = this.#plain.get(text)
     if (!prepared) {
       prepared = this.#db.prepare(text)
       this.#plain.set(text, prepared)
     }
-    prepared.run()
-  }
-
-  /** True when large texts have filled much of the log. */
-  get needs_checkpoint(): boolean {
-    return this.#large_characters >= checkpoint_characters
+    return prepared
   }
 
   /** Moves what no reader keeps from the log into the file. */
   checkpoint(): void {
-    this.#large_characters = 0
     this.exec('pragma wal_checkpoint(passive)')
+  }
+
+  /** The size of the log. Not within a transaction. */
+  logPages(): number {
+    return Number(this.#plainly('pragma wal_checkpoint(noop)').values()[0]![1])
   }
 
   value(text: string): string | number {
@@ -116,6 +97,10 @@ export class Connection implements Reader {
     }
   }
 
+  get in_transaction(): boolean {
+    return this.#db.inTransaction
+  }
+
   /** After a failure SQLite may have rolled back by itself; versions differ in when they do. */
   rollback(): void {
     if (this.#db.inTransaction) this.exec('rollback')
@@ -129,11 +114,13 @@ export class Connection implements Reader {
 
 /**
  * Taking and releasing SQLite's read lock is half the cost of a small read, so the reads of one turn of the event loop
- * share it. A commit first ends the turn: what is acknowledged is seen by every read that begins after it, and
- * the log can be checkpointed.
+ * share it, and with it one state of the database. `keep` holds that state for longer.
  */
-export class TurnConnection extends Connection {
+export class SnapshotConnection extends Connection {
   #reading = false
+  #kept = false
+  /** Reads of several statements that are under way. */
+  #held = 0
 
   /** `atEndOfTurn` calls its argument once this turn of the event loop is over. */
   constructor(
@@ -144,25 +131,55 @@ export class TurnConnection extends Connection {
   }
 
   override one<Row>(statement: Statement<Row>, params: Params): Row | null {
-    this.#begin()
+    if (!this.#reading) this.#beginTurn()
     return super.one(statement, params)
   }
 
   override all<Row>(statement: Statement<Row>, params: Params): Row[] {
-    this.#begin()
+    if (!this.#reading) this.#beginTurn()
     return super.all(statement, params)
   }
 
-  endTurn(): void {
-    if (!this.#reading) return
-    this.#reading = false
-    this.rollback()
+  /** Several statements that see one state. */
+  async hold<T>(work: (q: Reader) => Awaitable<T>): Promise<T> {
+    this.#held += 1
+    try {
+      return await work(this)
+    } finally {
+      this.#held -= 1
+      if (!this.#kept) this.#end()
+    }
+  }
+
+  /** From now until `release` every read sees the state that holds now, or that the reads of this turn have begun to see. */
+  keep(): void {
+    this.#kept = true
+    if (this.#reading) return
+    this.#begin()
+    this.exec('pragma user_version') // SQLite takes its snapshot at the first read, not at `begin`
+  }
+
+  /** Reads that begin after this see the last commit; those under way finish first. */
+  release(): void {
+    this.#kept = false
+    this.#end()
+  }
+
+  #beginTurn(): void {
+    this.#begin()
+    this.atEndOfTurn(() => {
+      if (!this.#kept) this.#end()
+    })
   }
 
   #begin(): void {
-    if (this.#reading) return
     this.exec('begin')
     this.#reading = true
-    this.atEndOfTurn(() => this.endTurn())
+  }
+
+  #end(): void {
+    if (!this.#reading || this.#held > 0) return
+    this.#reading = false
+    this.rollback()
   }
 }

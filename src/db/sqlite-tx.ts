@@ -13,6 +13,8 @@ interface Writer {
 export class SqliteTx implements Tx {
   effects: (() => void)[] | null = null
   wrote = false
+  /** A statement was run that may write, such as one that creates a table. */
+  may_have_written = false
   finished = false
   /** Made when it is needed: most writes of a busy service change no length. */
   changes: Changes | null = null
@@ -63,6 +65,7 @@ export class SqliteTx implements Tx {
   }
 
   #requireOpen(statement: Statement<unknown>): void {
+    if (statement.writes) this.may_have_written = true
     if (this.finished) throw new Error(`${statement.name} on a finished transaction`)
   }
 }

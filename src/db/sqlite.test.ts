@@ -392,17 +392,18 @@ describe('reads of one turn of the event loop', () => {
 })
 
 describe('large texts', () => {
-  const logOf = () => statSync(`${path}-wal`).size
+  const log_bytes_max = 67_108_864
 
-  test('are checkpointed before the log is full, and nothing of them is lost', async () => {
+  test('leave the log for the file, which begins again, and nothing of them is lost', async () => {
     const db = await counters()
-    for (let n = 0; n < 60; n++) {
+    for (let n = 0; n < 400; n++) {
       await db.write((tx) => tx.run(INSERT, { id: `${n}`.padEnd(250_000), n: 1 }))
+      await db.one(COUNT, {})
     }
-    expect(logOf()).toBeLessThan(log_bytes / 2)
-    expect((await db.one(COUNT, {}))!.n).toBe(61)
+    expect(statSync(`${path}-wal`).size).toBeLessThan(log_bytes_max)
+    expect((await db.one(COUNT, {}))!.n).toBe(401)
     const other = open(path, { exclusive: false })
-    expect((await other.one(SUM, {}))!.n).toBe(60)
+    expect((await other.one(SUM, {}))!.n).toBe(400)
   })
 
   test('of a file that is read meanwhile wait in the log, and no write fails', async () => {
@@ -522,10 +523,17 @@ describe('opening', () => {
     expect(await db.durability()).toEqual({
       sqlite_version: expect.stringMatching(/^3\.\d+\.\d+$/),
       journal_mode: 'wal',
-      synchronous: 2,
+      synchronous: 1,
+      log_flush: 'before every answer',
       foreign_keys: 1,
       file_system: expect.any(Number),
     })
+  })
+
+  test('a command beside the server flushes with each commit', async () => {
+    await open().write((tx) => tx.run(CREATE, {}))
+    const { synchronous, log_flush } = await open(path, { exclusive: false }).durability()
+    expect([synchronous, log_flush]).toEqual([2, undefined])
   })
 
   const unsafe: [string, string][] = [
@@ -547,7 +555,7 @@ describe('opening', () => {
       }
       expect(await open().durability()).toMatchObject({
         journal_mode: 'wal',
-        synchronous: 2,
+        log_flush: 'before every answer',
         foreign_keys: 1,
       })
     },
@@ -556,7 +564,7 @@ describe('opening', () => {
   test('synchronous = extra, which is stricter, is taken', async () => {
     sqlite_pragmas.push('pragma synchronous = extra')
     try {
-      expect(await open().durability()).toMatchObject({ synchronous: 3 })
+      expect(await open(path, { exclusive: false }).durability()).toMatchObject({ synchronous: 3 })
     } finally {
       sqlite_pragmas.pop()
     }

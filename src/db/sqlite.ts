@@ -1,6 +1,6 @@
-// SQLite driver with group commit: writes queue, and once per turn of the event loop the queue runs as one
-// transaction with one COMMIT, which is one fsync. Only then are the callers answered. That makes a durable write
-// cost little more than a relaxed one.
+// SQLite driver with group commit: writes queue, and once per turn of the event loop the queue runs as one transaction.
+// The log is flushed off the event loop, and the callers are answered when the flush that covers their commit has
+// returned. Until then no reader sees the commit.
 
 import type { Database } from 'bun:sqlite'
 import { existsSync, mkdirSync, realpathSync, statfsSync } from 'node:fs'
@@ -25,25 +25,15 @@ import { log_bytes, unsafeSqlite } from './dialect.ts'
 import { Disk, type DiskOptions } from './disk.ts'
 import { DbError, isIoError, translate } from './errors.ts'
 import { explained, sizeOf, spaceOf } from './space.ts'
-import { Connection, TurnConnection } from './sqlite-connection.ts'
+import { quickFault, requireWritable } from './sqlite-check.ts'
+import { Checkpoints } from './sqlite-checkpoint.ts'
+import { Connection, SnapshotConnection } from './sqlite-connection.ts'
+import { LogFlush, type Sync } from './sqlite-flush.ts'
 import { lockInRoom } from './sqlite-lock.ts'
+import { WriteRoom } from './sqlite-room.ts'
+import { Snapshots } from './sqlite-snapshots.ts'
 import { SqliteTx } from './sqlite-tx.ts'
 import { add, Changes, StoredBytes } from './stored.ts'
-
-const queue_max = limit(
-  'sqlite.waiting_writes',
-  2_000,
-  'requests',
-  'Bounds the writes that wait for a commit; a tenant may have as many as there is room left for, so one alone has half. Past it a write is refused as UNAVAILABLE.',
-)
-
-/** A larger file is not checked at the start, which would take long. */
-const checked_bytes_max = limit(
-  'db.checked_bytes',
-  1_073_741_824,
-  'bytes',
-  'A SQLite file up to this size is checked at every start; `npm run admin -- check` checks a file of any size, and more thoroughly.',
-)
 
 const faults_listed_max = limit(
   'db.faults_listed',
@@ -63,9 +53,13 @@ export interface SqliteOptions {
   /** Called when the room on the disk is unknown: the last known state holds until the next look. */
   onDiskUnknown?: (error: unknown) => void
   disk?: Partial<DiskOptions>
+  /** Flushes the log; fdatasync(2) unless given. */
+  sync?: Sync
 }
 
 interface Job {
+  key: string
+  group: string | undefined
   work: (tx: Tx) => Awaitable<unknown>
   resolve: (value: unknown) => void
   reject: (error: unknown) => void
@@ -107,19 +101,19 @@ class SqliteDb implements Db {
   readonly #onFatal: (error: unknown) => void
   /** Writes only, one transaction at a time. */
   readonly #writer: Connection
-  /** Single statements: each sees the last commit, never an open transaction. */
-  readonly #reader: Connection
-  /** The same; null in memory. */
-  readonly #turn_reader: TurnConnection | null
-  /** Reads of several statements, one after the other, each in a transaction of its own. */
-  readonly #snapshot: Connection
-  #reads: Promise<unknown> = Promise.resolve()
+  /** Null in memory, where the writer reads too. */
+  readonly #snapshots: Snapshots | null
+  /** Null in memory and for a command beside the server: there a commit is durable when it returns. */
+  readonly #flush: LogFlush | null
+  readonly #checkpoints: Checkpoints | null
   #queue: Job[] = []
-  /** Writes in the queue by owner. */
-  readonly #queued = new Map<string, number>()
-  readonly #queued_of_group = new Map<string, number>()
-  #flushing: Promise<void> | null = null
+  /** Writes that were committed and are not on the disk yet, in the order of their commits. */
+  #unanswered: { commit: number; jobs: Job[]; outcomes: Outcome[] }[] = []
+  readonly #room = new WriteRoom()
+  #committing: Promise<void> | null = null
   #closed = false
+  #failed = false
+  #listener: ((name: string) => void) | null = null
 
   constructor(path: string, lock: Database | null, disk: Disk | null, options: SqliteOptions) {
     const { clock, onFatal, onDamaged = () => {}, onDiskUnknown = () => {} } = options
@@ -134,45 +128,76 @@ class SqliteDb implements Db {
     this.#onDamaged = onDamaged
     this.#onDiskUnknown = onDiskUnknown
     this.#writer = new Connection(path)
-    this.#turn_reader = in_memory ? null : new TurnConnection(path, setImmediate)
-    this.#reader = this.#turn_reader ?? this.#writer
-    this.#snapshot = in_memory ? this.#writer : new Connection(path)
-    if (in_memory) return
-    for (const connection of [this.#writer, this.#reader, this.#snapshot]) {
-      const unsafe = unsafeSqlite(this.#settings(connection))
-      if (unsafe) throw new Error(`refusing to serve from ${path}: ${unsafe}`)
+    this.#snapshots = in_memory ? null : new Snapshots(() => this.#openReader())
+    if (!in_memory) this.#prepare(this.#writer)
+    if (options.exclusive && !in_memory) {
+      const fault = quickFault(this.#writer, path)
+      if (fault) this.#foundDamaged(fault)
+      else requireWritable(this.#writer)
     }
-    this.#reader.exec('pragma query_only = on')
-    this.#snapshot.exec('pragma query_only = on')
-    for (const connection of [this.#writer, this.#reader, this.#snapshot]) {
-      connection.onDamaged = (error) => this.#foundDamaged(error)
-    }
-    if (options.exclusive) this.#checkQuickly()
-    if (options.exclusive && !this.#damaged) this.#requireWritable()
+    const flushes = options.exclusive && !in_memory && !this.#damaged
+    this.#flush = flushes ? this.#flushOfLog(options.sync) : null
+    this.#checkpoints = flushes ? this.#checkpointsOf(this.#flush!) : null
     if (disk) disk.look(this.#reusableBytes())
   }
 
-  /** Finds a file that can be read and not written now, rather than at the first request. */
-  #requireWritable(): void {
-    this.#writer.exec('begin immediate')
-    try {
-      this.#writer.exec(`pragma user_version = ${this.#writer.value('pragma user_version')}`)
-      this.#writer.exec('commit')
-    } catch (error) {
-      this.#writer.rollback()
-      throw error
-    }
+  #openReader(): SnapshotConnection {
+    const connection = new SnapshotConnection(this.#path, setImmediate)
+    this.#prepare(connection)
+    connection.exec('pragma query_only = on')
+    return connection
   }
 
-  #checkQuickly(): void {
-    if (sizeOf(this.#path) > checked_bytes_max) return
-    try {
-      const found = this.#writer.value('pragma quick_check(1)')
-      if (found !== 'ok') this.#foundDamaged(new DbError('damaged', String(found)))
-    } catch (error) {
-      if ((translate('sqlite', error) as DbError).kind !== 'damaged') throw error
-      this.#foundDamaged(error)
+  /** Throws when its settings could lose a write. */
+  #prepare(connection: Connection): void {
+    const unsafe = unsafeSqlite(this.#settings(connection))
+    if (unsafe) throw new Error(`refusing to serve from ${this.#path}: ${unsafe}`)
+    connection.onDamaged = (error) => this.#foundDamaged(error)
+    connection.listener = this.#listener
+  }
+
+  /** From now on a commit returns before it is on the disk, and the flush follows. */
+  #flushOfLog(sync: Sync | undefined): LogFlush {
+    const flush = new LogFlush(`${realpathSync(this.#path)}-wal`, {
+      clock: this.clock,
+      sync,
+      onBegin: () => this.#snapshots!.take(),
+      onDurable: (commit) => this.#onDurable(commit),
+      onFailure: (error) => this.#onFlushFailure(error),
+    })
+    // NORMAL leaves out the flush of a commit alone: the log is still flushed before a checkpoint, and the file after it.
+    this.#writer.exec('pragma synchronous = normal')
+    this.#writer.exec('pragma wal_autocheckpoint = 0')
+    return flush
+  }
+
+  #checkpointsOf(flush: LogFlush): Checkpoints {
+    return new Checkpoints(this.#path, {
+      logPages: () => (this.#writer.in_transaction ? 0 : this.#writer.logPages()),
+      idle: () => flush.idle(),
+      release: () => this.#snapshots!.release(),
+      onError: (error) => {
+        if (isIoError(error)) this.#onFatal(error)
+        else if ((translate('sqlite', error) as DbError).kind === 'damaged') this.#foundDamaged(error)
+      },
+    })
+  }
+
+  #onDurable(commit: number): void {
+    this.#snapshots!.show(this.#flush!.pending)
+    while (this.#unanswered.length > 0 && this.#unanswered[0]!.commit <= commit) {
+      const { jobs, outcomes } = this.#unanswered.shift()!
+      this.#answer(jobs, outcomes)
     }
+    if (!this.#closed && !this.#damaged) this.#checkpoints!.runWhenDue()
+  }
+
+  /** After a failed flush nothing that the operating system holds can be trusted. */
+  #onFlushFailure(error: unknown): void {
+    this.#failed = true
+    const reason = new DbError('outcome_unknown', 'the disk failed while writing', { cause: error })
+    for (const { jobs } of this.#unanswered.splice(0)) for (const job of jobs) this.#reject(job, reason)
+    this.#onFatal(error)
   }
 
   #foundDamaged(error: unknown): void {
@@ -196,6 +221,7 @@ class SqliteDb implements Db {
 
   trouble(): Trouble | null {
     if (this.#damaged) return { kind: 'damaged', reason: 'the database file is damaged' }
+    if (this.#flush?.stalled) return { kind: 'stalled', reason: 'the disk does not answer' }
     if (this.#disk?.full) return { kind: 'full', reason: 'the disk is nearly full' }
     return null
   }
@@ -220,34 +246,28 @@ class SqliteDb implements Db {
     if (!this.#disk.full) await this.#disk.keepReserve()
   }
 
+  get #reader(): Connection {
+    return this.#snapshots?.current ?? this.#writer
+  }
+
   one<Row>(statement: Statement<Row>, params: Params): Awaitable<Row | null> {
-    if (this.#mustWait()) return this.#flushing!.then(() => this.#reader.one(statement, params))
+    if (this.#mustWait()) return this.#committing!.then(() => this.#writer.one(statement, params))
     return this.#reader.one(statement, params)
   }
 
   all<Row>(statement: Statement<Row>, params: Params): Awaitable<Row[]> {
-    if (this.#mustWait()) return this.#flushing!.then(() => this.#reader.all(statement, params))
+    if (this.#mustWait()) return this.#committing!.then(() => this.#writer.all(statement, params))
     return this.#reader.all(statement, params)
   }
 
   /** In memory there is one connection, and its open transaction must not be seen. */
   #mustWait(): boolean {
-    return this.#in_memory && this.#flushing !== null
+    return this.#in_memory && this.#committing !== null
   }
 
   read<T>(owner: Owner | ((q: Reader) => Awaitable<T>), given?: (q: Reader) => Awaitable<T>): Promise<T> {
     const [turn, work] = turnOf(owner, given)
-    if (this.#in_memory) return this.write(turn, work)
-    const read = this.#reads.then(async () => {
-      this.#snapshot.exec('begin')
-      try {
-        return await work(this.#snapshot)
-      } finally {
-        this.#snapshot.exec('commit')
-      }
-    })
-    this.#reads = read.catch(() => {})
-    return read
+    return this.#snapshots ? this.#snapshots.current.hold(work) : this.write(turn, work)
   }
 
   write<T>(owner: Owner | ((tx: Tx) => Awaitable<T>), given?: (tx: Tx) => Awaitable<T>): Promise<T> {
@@ -255,49 +275,33 @@ class SqliteDb implements Db {
     const work = typeof owner === 'function' ? owner : given!
     const key = typeof owner === 'string' ? owner : typeof owner === 'function' ? service.key : owner.key
     const group = typeof owner === 'object' ? owner.group : undefined
-    if (this.#closed) return Promise.reject(new DbError('lost', 'the database is closed'))
-    if (this.#damaged) return Promise.reject(new DbError('damaged', 'the database file is damaged'))
-    const room = queue_max - this.#queue.length
-    const queued = this.#queued.get(key) ?? 0
-    const of_group = group === undefined ? 0 : (this.#queued_of_group.get(group) ?? 0)
-    if (queued >= room || of_group >= 3 * room)
-      return Promise.reject(new DbError('busy', 'too many writes are waiting'))
-    this.#queued.set(key, queued + 1)
-    if (group !== undefined) this.#queued_of_group.set(group, of_group + 1)
+    const refusal = this.#refusal(key, group)
+    if (refusal) return Promise.reject(refusal)
     return new Promise<T>((resolve, reject) => {
-      this.#queue.push({ work, resolve: resolve as (value: unknown) => void, reject })
-      this.#flushing ??= this.#nextTurn()
+      this.#queue.push({ key, group, work, resolve: resolve as (value: unknown) => void, reject })
+      this.#committing ??= this.#nextTurn()
     })
+  }
+
+  /** Null when there is room for one more write, which then counts. */
+  #refusal(key: string, group: string | undefined): DbError | null {
+    if (this.#closed || this.#failed) return new DbError('lost', 'the database is closed')
+    if (this.#damaged) return new DbError('damaged', 'the database file is damaged')
+    if (this.#flush?.stalled) return new DbError('busy', 'the disk does not answer')
+    return this.#room.enter(key, group) ? null : new DbError('busy', 'too many writes are waiting')
   }
 
   #nextTurn(): Promise<void> {
     return new Promise((done) => {
       setImmediate(async () => {
+        await this.#checkpoints?.hold
         const jobs = this.#queue
         this.#queue = []
-        this.#queued.clear()
-        this.#queued_of_group.clear()
         await this.#commitTogether(jobs)
-        if (!this.#in_memory && this.#writer.needs_checkpoint) await this.#checkpointInTurn()
-        this.#flushing = this.#queue.length > 0 ? this.#nextTurn() : null
+        this.#committing = this.#queue.length > 0 ? this.#nextTurn() : null
         done()
       })
     })
-  }
-
-  /**
-   * A checkpoint by itself, in a turn after the one that answered: large texts fill the log within a few commits, and the
-   * commit that found it full would hold everybody up for as long as all of it takes. Nothing durable waits for it.
-   */
-  async #checkpointInTurn(): Promise<void> {
-    await new Promise((resolve) => setImmediate(resolve))
-    this.#turn_reader?.endTurn()
-    try {
-      this.#writer.checkpoint()
-    } catch (error) {
-      if (isIoError(error)) this.#onFatal(error)
-      else if ((translate('sqlite', error) as DbError).kind === 'damaged') this.#foundDamaged(error)
-    }
   }
 
   async #commitTogether(jobs: Job[]): Promise<void> {
@@ -309,10 +313,22 @@ class SqliteDb implements Db {
       this.#abandon(jobs, error)
       return
     }
+    // Also what failed, or wrote nothing: it may have seen a commit that is not on the disk yet.
+    if (this.#flush?.pending) this.#unanswered.push({ commit: this.#flush.written, jobs, outcomes })
+    else this.#answer(jobs, outcomes)
+  }
+
+  #answer(jobs: Job[], outcomes: Outcome[]): void {
     jobs.forEach((job, i) => {
+      this.#room.leave(job)
       settle(job, outcomes[i]!)
     })
     this.#lookWhenDue()
+  }
+
+  #reject(job: Job, reason: unknown): void {
+    this.#room.leave(job)
+    job.reject(reason)
   }
 
   /** After all callers are answered: a commit is not a failure, no matter what the disk says. */
@@ -335,7 +351,8 @@ class SqliteDb implements Db {
     } catch (error) {
       if (!this.#disk || (translate('sqlite', error) as DbError).kind !== 'full') throw error
       this.#disk.exhausted()
-      this.#turn_reader?.endTurn()
+      await this.#flush?.idle()
+      this.#snapshots?.release()
       try {
         this.#writer.checkpoint()
       } catch {
@@ -359,6 +376,7 @@ class SqliteDb implements Db {
     const outcomes: Outcome[] = []
     const changes = new Changes()
     const disk_full = this.#disk?.full ?? false
+    let may_have_written = false
     try {
       for (const { work } of jobs) {
         if (savepoints) writer.exec('savepoint job')
@@ -378,12 +396,12 @@ class SqliteDb implements Db {
           outcomes.push({ ok: false, error: translate('sqlite', error) })
         } finally {
           tx.finished = true
+          may_have_written ||= tx.may_have_written
         }
         if (savepoints) writer.exec('release job')
       }
       const counters = await this.#count(changes)
-      this.#turn_reader?.endTurn()
-      writer.exec('commit')
+      this.#commit(may_have_written)
       for (const [tenant_id, counter] of counters) this.#stored.know(tenant_id, counter)
       this.#disk?.grew(changes.grown)
       return outcomes
@@ -391,6 +409,21 @@ class SqliteDb implements Db {
       writer.rollback()
       throw error
     }
+  }
+
+  /** With a flush that follows, what is shown stays as it is until then. */
+  #commit(may_have_written: boolean): void {
+    const flush = may_have_written ? this.#flush : null
+    const kept = flush !== null && !flush.pending
+    if (!this.#flush) this.#snapshots?.release()
+    if (kept) this.#snapshots!.keep()
+    try {
+      this.#writer.exec('commit')
+    } catch (error) {
+      if (kept) this.#snapshots!.release()
+      throw error
+    }
+    flush?.wrote()
   }
 
   /** One statement for each tenant, however many of its writes share the commit. Returns the counters. */
@@ -409,7 +442,7 @@ class SqliteDb implements Db {
       ? new DbError('outcome_unknown', 'the disk failed while writing', { cause: error })
       : translate('sqlite', error)
     if (reason instanceof DbError && reason.kind === 'damaged') this.#foundDamaged(error)
-    for (const job of jobs) job.reject(reason)
+    for (const job of jobs) this.#reject(job, reason)
     if (io_error) this.#onFatal(error)
   }
 
@@ -424,24 +457,23 @@ class SqliteDb implements Db {
   }
 
   durability(): Record<string, string | number> {
-    return this.#settings(this.#writer)
+    return { ...this.#settings(this.#writer), ...(this.#flush ? { log_flush: 'before every answer' } : {}) }
   }
 
   onStatement(listener: ((name: string) => void) | null): void {
-    for (const connection of [this.#writer, this.#reader, this.#snapshot]) connection.listener = listener
+    this.#listener = listener
+    for (const connection of [this.#writer, ...(this.#snapshots?.all ?? [])]) connection.listener = listener
   }
 
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
-    while (this.#flushing) await this.#flushing
-    await this.#reads
-    if (!this.#in_memory) {
-      this.#turn_reader?.endTurn()
-      this.#snapshot.close()
-      this.#reader.close()
-      this.#writer.exec('pragma wal_checkpoint(truncate)')
-    }
+    while (this.#committing) await this.#committing
+    await this.#flush?.idle()
+    await this.#checkpoints?.close()
+    this.#snapshots?.close()
+    if (!this.#in_memory && !this.#failed) this.#writer.exec('pragma wal_checkpoint(truncate)')
+    this.#flush?.close()
     this.#writer.close()
     this.#lock?.close()
   }

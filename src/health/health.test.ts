@@ -43,7 +43,8 @@ forEachService('Health', (service) => {
     sqlite: {
       sqlite_version: expect.stringMatching(/^3\.\d+\.\d+$/),
       journal_mode: 'wal',
-      synchronous: 2,
+      synchronous: 1,
+      log_flush: 'before every answer',
       foreign_keys: 1,
       file_system: expect.any(Number),
     },

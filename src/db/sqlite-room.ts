@@ -1,0 +1,45 @@
+// The room for writes that wait, for their turn or for the disk, shared out between their owners.
+
+import { limit } from '../base/limit.ts'
+
+const waiting_max = limit(
+  'sqlite.waiting_writes',
+  2_000,
+  'requests',
+  'Bounds the writes that wait for a commit and its flush; a tenant may have as many as there is room left for, so one alone has half. Past it a write is refused as UNAVAILABLE.',
+)
+
+interface Waiting {
+  key: string
+  group: string | undefined
+}
+
+export class WriteRoom {
+  #waiting = 0
+  readonly #of_owner = new Map<string, number>()
+  readonly #of_group = new Map<string, number>()
+
+  /** False when there is no room left for this owner, or for its group. */
+  enter(key: string, group: string | undefined): boolean {
+    const room = waiting_max - this.#waiting
+    const of_owner = this.#of_owner.get(key) ?? 0
+    const of_group = group === undefined ? 0 : (this.#of_group.get(group) ?? 0)
+    if (of_owner >= room || of_group >= 3 * room) return false
+    this.#waiting += 1
+    this.#of_owner.set(key, of_owner + 1)
+    if (group !== undefined) this.#of_group.set(group, of_group + 1)
+    return true
+  }
+
+  leave({ key, group }: Waiting): void {
+    this.#waiting -= 1
+    lessOne(this.#of_owner, key)
+    if (group !== undefined) lessOne(this.#of_group, group)
+  }
+}
+
+function lessOne(counts: Map<string, number>, key: string): void {
+  const count = counts.get(key)!
+  if (count === 1) counts.delete(key)
+  else counts.set(key, count - 1)
+}

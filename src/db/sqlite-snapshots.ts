@@ -1,0 +1,67 @@
+// The states of a SQLite file that readers see. A commit that is not on the disk yet is shown to nobody: from the commit
+// to the end of its flush, readers work on a snapshot that was taken before it. The snapshot that follows is taken when
+// a flush begins, right behind the last commit that it covers, and becomes the current one when the flush has returned.
+
+import type { SnapshotConnection } from './sqlite-connection.ts'
+
+export class Snapshots {
+  #current: SnapshotConnection
+  /** Taken, and not yet shown. */
+  #next: SnapshotConnection | null = null
+  #free: SnapshotConnection[] = []
+  readonly #all: SnapshotConnection[] = []
+
+  /** `open` opens one more connection to the file. */
+  constructor(private readonly open: () => SnapshotConnection) {
+    this.#current = this.#opened()
+    this.#free.push(this.#opened())
+  }
+
+  #opened(): SnapshotConnection {
+    const connection = this.open()
+    this.#all.push(connection)
+    return connection
+  }
+
+  get all(): readonly SnapshotConnection[] {
+    return this.#all
+  }
+
+  /** For single statements, and for several within one turn of the event loop. */
+  get current(): SnapshotConnection {
+    return this.#current
+  }
+
+  /** Before a commit: what is shown stays as it is until `show`. */
+  keep(): void {
+    this.#current.keep()
+  }
+
+  /** Takes a snapshot of the last commit, to be shown later. */
+  take(): void {
+    this.#next = this.#free.pop() ?? this.#opened()
+    this.#next.keep()
+  }
+
+  /** Shows the snapshot that was taken. `kept`: a later commit is not on the disk yet. */
+  show(kept: boolean): void {
+    const before = this.#current
+    this.#current = this.#next!
+    this.#next = null
+    before.release()
+    this.#free.push(before)
+    if (!kept) this.#current.release()
+  }
+
+  /** Releases what no read is in the middle of, so that the log can be begun again. No commit may wait for its flush. */
+  release(): void {
+    this.#current.release()
+  }
+
+  close(): void {
+    for (const connection of this.#all) {
+      connection.release()
+      connection.close()
+    }
+  }
+}

@@ -1,0 +1,64 @@
+// A power cut between any two turns of the event loop: what was acknowledged, shown, or let an effect leave is kept.
+
+import { afterEach, describe, expect, spyOn, test } from 'bun:test'
+import { SnapshotConnection } from '../src/db/sqlite-connection.ts'
+import { cutPower } from './support/power-cut-run.ts'
+
+const cuts = Number(process.env.POWER_CUTS ?? 30)
+const seed = Number(process.env.POWER_CUT_SEED ?? Date.now() % 1_000_000)
+const test_ms_max = 60_000 + cuts * 1_000
+
+describe(`a power cut (POWER_CUT_SEED=${seed})`, () => {
+  test(
+    `${cuts} of them take back nothing that was acknowledged or shown, and damage no file`,
+    async () => {
+      const { acknowledged, shown, lost } = await cutPower({ cuts, seed, text_characters: 2_000 })
+      expect(lost).toEqual([])
+      expect(acknowledged).toBeGreaterThan(cuts)
+      expect(shown).toBeGreaterThan(cuts)
+    },
+    test_ms_max,
+  )
+
+  test(
+    `${cuts} of them while the log is copied and begins again`,
+    async () => {
+      const { lost, begun_again } = await cutPower({ cuts, seed, text_characters: 400_000 })
+      expect(lost).toEqual([])
+      expect(begun_again).toBeGreaterThan(0)
+    },
+    test_ms_max,
+  )
+
+  const spies: { mockRestore(): void }[] = []
+  afterEach(() => {
+    for (const spy of spies.splice(0)) spy.mockRestore()
+  })
+
+  test(
+    'finds a service that answers before the flush',
+    async () => {
+      const { lost } = await cutPower({
+        ...{ cuts: 100, seed, text_characters: 2_000 },
+        sync: (disk) => (fd) => {
+          void disk.sync(fd)
+          return Promise.resolve()
+        },
+      })
+      expect(lost.filter((fault) => fault.startsWith('acknowledged'))).not.toEqual([])
+      expect(lost.filter((fault) => fault.startsWith('an effect'))).not.toEqual([])
+    },
+    test_ms_max,
+  )
+
+  test(
+    'finds readers that see a commit before its flush',
+    async () => {
+      spies.push(spyOn(SnapshotConnection.prototype, 'keep').mockImplementation(() => {}))
+      const { lost } = await cutPower({ cuts: 200, seed, text_characters: 2_000 })
+      expect(lost.length).toBeGreaterThan(0)
+      expect(lost.filter((fault) => !fault.startsWith('shown'))).toEqual([])
+    },
+    test_ms_max,
+  )
+})
