@@ -79,7 +79,7 @@ async function serveWithoutFlush(): Promise<void> {
     },
   })
   process.argv.splice(2)
-  const { serveFromEnvironment } = await import('../src/main.ts')
+  const { serveFromEnvironment } = await import('../src/serve.ts')
   await serveFromEnvironment()
 }
 

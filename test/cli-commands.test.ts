@@ -196,7 +196,8 @@ test('The CLI knows the SDK by its one door, and of the service its start alone'
     ].map(([, target]) => `${file} -> ${target}`),
   )
   expect(outside.filter((found) => !found.endsWith(' -> sdk/src/index.ts'))).toEqual([
-    'commands/serve.ts -> src/main.ts',
+    'commands/serve.ts -> src/heap.ts',
+    'commands/serve.ts -> src/serve.ts',
   ])
 })
 
@@ -211,7 +212,12 @@ test('The CLI loads of packages only what every command needs; prompts, server a
     'commander',
   ])
   const late = [...texts.matchAll(/await import\('([^']+)'\)/g)].map(([, from]) => from)
-  expect([...new Set(late)].toSorted()).toEqual(['../../mcp/stdio.ts', '../../src/main.ts', '@clack/prompts'])
+  expect([...new Set(late)].toSorted()).toEqual([
+    '../../mcp/stdio.ts',
+    '../../src/heap.ts',
+    '../../src/serve.ts',
+    '@clack/prompts',
+  ])
 })
 
 describe('The help', () => {

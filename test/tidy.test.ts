@@ -18,7 +18,7 @@ describe('imports', () => {
   /** Inner first: a file imports from its own folder and from the layers before its own. */
   const layers: string[][] = [
     ['base', 'version.ts'],
-    ['db', 'callbacks'],
+    ['db', 'callbacks', 'heap.ts'],
     ['contract'],
     rooms,
     nouns,
@@ -28,7 +28,8 @@ describe('imports', () => {
     ['site', 'config.ts'],
     ['app'],
     ['app.ts'],
-    ['main.ts', 'admin.ts'],
+    ['serve.ts', 'admin.ts'],
+    ['main.ts'],
   ]
   const layerOf = (file: string) => layers.findIndex((layer) => layer.includes(placeOf(file)))
   const mayMeet = (from: string, to: string) =>
@@ -183,7 +184,7 @@ describe('a feature is named', () => {
       'src/credentials/store.ts tenants': 'the look-up of a key answers its tenant',
       'src/db/postgres.ts /readyz': 'a limit says whose answer it bounds',
       'src/jobs/store.ts tenants': 'the jobs of tenants that wait for deletion are left out',
-      'src/main.ts /v1/tenants': 'the banner shows a first call',
+      'src/serve.ts /v1/tenants': 'the banner shows a first call',
       'src/quotas/feature.ts tenants': 'counters point to their tenant',
       'src/site/reference-page.ts /openapi.json': 'the reference links to what it shows',
     }
@@ -274,12 +275,17 @@ describe('effects have their places', () => {
     [
       'the environment and the process',
       /\bprocess\.|\bBun\.env\b|\bimport\.meta\.env\b/,
-      { 'src/main.ts': 'the service', 'src/admin.ts': "the operator's command" },
+      {
+        'src/main.ts': 'the command',
+        'src/serve.ts': 'the service',
+        'src/heap.ts': 'starts the process once more',
+        'src/admin.ts': "the operator's command",
+      },
     ],
     [
       'the console',
       /\bconsole\.(?!(tsx?|md)\b)/,
-      { 'src/main.ts': 'the banner', 'src/admin.ts': 'what the operator asked for' },
+      { 'src/serve.ts': 'the banner', 'src/admin.ts': 'what the operator asked for' },
     ],
     [
       'outgoing connections',

@@ -28,5 +28,5 @@ Database.prototype.prepare = function (this: Database, text: string, ...rest: ne
   return statement
 } as typeof prepare
 
-const { serveFromEnvironment } = await import('../../src/main.ts')
+const { serveFromEnvironment } = await import('../../src/serve.ts')
 await serveFromEnvironment()
