@@ -61,10 +61,24 @@ export const own_next_steps: Partial<Record<WaystationError['code'], string>> = 
 }
 
 /** The next step after a refusal; for what is not found with the command that lists what there is. */
-function nextStep({ code, next }: WaystationError): string {
+function nextStep({ code, next, details }: WaystationError): string {
+  const kinds = code === 'FORBIDDEN' ? keyKinds(details) : null
+  if (kinds !== null) return kinds
   const list = Object.hasOwn(lists, code) ? lists[code] : undefined
   if (list !== undefined) return `${next} waystation ${list} shows them.`
   return (Object.hasOwn(own_next_steps, code) ? own_next_steps[code] : undefined) ?? next
+}
+
+/** A key of the wrong kind: which it is, and which would do. Null for another refusal. */
+function keyKinds(details: WaystationError['details']): string | null {
+  const { key_kind, accepted_key_kinds } = (details ?? {}) as Record<string, unknown>
+  if (typeof key_kind !== 'string' || !Array.isArray(accepted_key_kinds)) return null
+  const needed = accepted_key_kinds.map(aKey).join(' or ')
+  return `It takes ${needed}; the one that was sent is ${aKey(key_kind)}. Use another profile: --profile <name>; waystation profiles shows those there are.`
+}
+
+function aKey(kind: string): string {
+  return kind === 'admin' ? 'the admin key' : `an ${kind} key`
 }
 
 /** `url`: the address that was called, if any. */

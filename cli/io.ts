@@ -14,6 +14,10 @@ export interface Source extends AsyncIterable<Uint8Array | string> {
 
 export interface Io {
   env: Readonly<Record<string, string | undefined>>
+  /** The words that started the command: `npx waystation`. */
+  command: string
+  /** The words that start it from any folder. */
+  program: readonly string[]
   /** As process.platform says. */
   platform: string
   home: string

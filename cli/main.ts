@@ -1,6 +1,8 @@
 // The process around a command: its streams, and what ends it.
 
 import { homedir } from 'node:os'
+import { basename } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { exit } from './failures.ts'
 import { run } from './run.ts'
 
@@ -12,8 +14,15 @@ process.stdout.on('error', (error: { code?: string }) => {
   process.exit(error.code === 'EPIPE' ? exit.ok : exit.unexpected)
 })
 
+// One executable of its own; otherwise Bun, started by the launcher.
+const is_binary = !/^bun(\.exe)?$/.test(basename(process.argv0))
+
 process.exitCode = await run(process.argv.slice(2), {
   env: process.env,
+  command: is_binary ? process.argv0 : process.env.WAYSTATION_COMMAND || 'waystation',
+  program: is_binary
+    ? [process.execPath]
+    : ['node', fileURLToPath(new URL('waystation.mjs', import.meta.url))],
   platform: process.platform,
   home: homedir(),
   stdin: process.stdin,

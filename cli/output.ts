@@ -2,6 +2,7 @@
 
 import { stringWidth } from 'bun'
 import type { Failure } from './failures.ts'
+import { asStarted } from './hints.ts'
 import type { Io, Sink } from './io.ts'
 import { isObject, jsonText, visible } from './text.ts'
 
@@ -27,10 +28,13 @@ export class Output {
   /** Of the columns so far; undefined before the header. */
   #widths: readonly number[] | undefined
 
-  constructor({ stdout, stderr, env }: Io, json: boolean) {
+  readonly #command: string
+
+  constructor({ stdout, stderr, env, command }: Io, json: boolean) {
     this.json = json
     this.#stdout = stdout
     this.#stderr = stderr
+    this.#command = command
     this.#plain = (env.NO_COLOR ?? '') !== '' || env.TERM === 'dumb'
   }
 
@@ -112,10 +116,16 @@ export class Output {
 
   /** A remark beside the output, for people only. */
   note(text: string): void {
-    if (!this.json) this.#stderr.write(`${this.#styled(this.#stderr, 'dim', visible(text))}\n`)
+    if (!this.json) this.#stderr.write(`${this.#styled(this.#stderr, 'dim', visible(this.hint(text)))}\n`)
   }
 
-  failure({ code, message, next, request_id, exit_code, ...rest }: Failure): void {
+  /** With the command as it was started. */
+  hint(text: string): string {
+    return asStarted(text, this.#command)
+  }
+
+  failure({ code, message, next: step, request_id, exit_code, ...rest }: Failure): void {
+    const next = this.hint(step)
     if (this.json) {
       const error = {
         code,

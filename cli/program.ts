@@ -7,15 +7,15 @@ import { runnable } from './calls.ts'
 import type { Cli, GlobalOptions } from './cli.ts'
 import { checkpointCreate, checkpointWait } from './commands/checkpoint.ts'
 import { completion } from './commands/completion.ts'
-import { dlqClaim } from './commands/dlq.ts'
+import { dlqClaim, dlqDiscardMany, dlqRedriveMany } from './commands/dlq.ts'
 import { inboxMessages, inboxSearch, inboxTail } from './commands/inbox.ts'
 import { kvGet, namespaceGet } from './commands/kv.ts'
 import { login, logout, profiles, profilesUse } from './commands/login.ts'
-import { mcp } from './commands/mcp.ts'
+import { mcp, mcpConfig } from './commands/mcp.ts'
 import { rateCheck } from './commands/rate.ts'
 import { serve } from './commands/serve.ts'
 import { health, openapi } from './commands/service.ts'
-import { tenantDelete, tenantRotateKey } from './commands/tenant.ts'
+import { tenantDelete, tenantRotateKey, tenantUsage } from './commands/tenant.ts'
 import { usageError } from './failures.ts'
 import { generated, groups } from './generated.ts'
 import { timeoutSeconds, wholeNumber } from './input.ts'
@@ -26,10 +26,13 @@ import { addCommand } from './tree.ts'
 const overrides: Readonly<Record<string, Override>> = {
   deleteTenant: tenantDelete,
   rotateTenantKey: tenantRotateKey,
+  getUsage: tenantUsage,
   createCheckpoint: checkpointCreate,
   getValue: kvGet,
   getNamespaceKey: namespaceGet,
   claimItem: dlqClaim,
+  redriveItems: dlqRedriveMany,
+  discardItems: dlqDiscardMany,
   listMessages: inboxMessages,
   searchMessages: inboxSearch,
   checkRateLimit: rateCheck,
@@ -40,7 +43,7 @@ const overrides: Readonly<Record<string, Override>> = {
 const commands = [
   ...[serve, login, logout, profiles, profilesUse],
   ...generated.map((spec) => runnable(spec, overrides[spec.operation])),
-  ...[checkpointWait, inboxTail, mcp, completion],
+  ...[checkpointWait, inboxTail, mcp, mcpConfig, completion],
 ]
 
 const after = `
@@ -72,10 +75,10 @@ export function programOf(cli: Cli): Command {
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({
       writeOut: (text) => {
-        cli.help += text
+        cli.help += cli.out.hint(text)
       },
       // Errors are printed in one place, in one form; only a help after a missing command is left.
-      writeErr: (text) => cli.out.json || cli.io.stderr.write(text),
+      writeErr: (text) => cli.out.json || cli.io.stderr.write(cli.out.hint(text)),
       outputError: () => {},
       getOutHelpWidth: () => cli.io.stdout.columns || 100,
       getErrHelpWidth: () => cli.io.stderr.columns || 100,

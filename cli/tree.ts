@@ -68,8 +68,10 @@ function givenTo(cli: Cli, spec: OwnCommand, command: Command): Given {
     if (spec.path?.includes(name)) checkPart(name, text)
     given[name] = name === 'tenant_id' ? cli.tenantOf(text as string | undefined) : text
   }
+  // An option that the command before has as well, `mcp --read-only` and `mcp config --read-only`, is taken by that one.
+  const options = command.optsWithGlobals()
   for (const option of spec.options ?? []) {
-    given[option.sets ?? attributeOf(option.flag)] = chosenOf(cli, option, command.opts())
+    given[option.sets ?? attributeOf(option.flag)] = chosenOf(cli, option, options)
   }
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
 }

@@ -5,7 +5,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { constants } from 'node:os'
-import { dirname, join } from 'node:path'
+import { basename, delimiter, dirname, join, relative, resolve, sep } from 'node:path'
 import { isatty } from 'node:tty'
 import { fileURLToPath } from 'node:url'
 
@@ -21,7 +21,21 @@ const bun = join(dirname(bun_package), 'bin', 'bun.exe') // its name on every sy
 const settings = [`--config=${join(root, 'bunfig.toml')}`, '--no-env-file']
 const child = spawn(bun, [...settings, join(root, 'cli', 'main.ts'), ...process.argv.slice(2)], {
   stdio: 'inherit',
+  env: { ...process.env, WAYSTATION_COMMAND: command() },
 })
+
+/** The words that started this, for hints that can be typed. */
+function command() {
+  const { npm_command, PATH = '' } = process.env
+  if (npm_command === 'exec') return 'npx waystation'
+  const started = process.argv[1]
+  const on_path = PATH.split(delimiter).some(
+    (folder) => folder !== '' && resolve(folder) === dirname(started),
+  )
+  if (on_path && basename(started) === 'waystation') return 'waystation'
+  const path = relative(process.cwd(), started)
+  return path.startsWith('..') ? started : `.${sep}${path}`
+}
 
 // A terminal sends its signals to the child as well, and a second one would end a service that drains.
 const at_terminal = [0, 1, 2].some((fd) => isatty(fd))

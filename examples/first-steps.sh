@@ -206,6 +206,8 @@ dead_letters() {
   has "$letter"
   call 'list those that failed' 200 GET '/v1/dlq?status=failed' "${agent[@]}"
   has "$letter"
+  call 'count them by cause' 200 GET /v1/dlq/causes "${agent[@]}"
+  has '"cause":"card declined"'
   call 'read it' 200 GET "/v1/dlq/$letter" "${admin[@]}"
   call 'claim the oldest' 200 POST /v1/dlq/claim "${agent[@]}"
   has "$letter"
@@ -227,6 +229,8 @@ dead_letters() {
   json "{\"lock_token\": \"$lock_token\"}"
   call 'give it up' 200 POST "/v1/dlq/$letter/fail" "${agent[@]}" "${sent[@]}"
   has '"status":"archived"'
+  call 'let agents try again after all' 200 POST "/v1/dlq/$letter/redrive" "${admin[@]}"
+  has '"status":"failed"'
   call 'nobody holds it any more' 409 POST "/v1/dlq/$letter/release" "${agent[@]}"
   has INVALID_STATE
   call 'it was resolved after all' 200 POST "/v1/dlq/$letter/resolve" "${agent[@]}"
@@ -234,6 +238,22 @@ dead_letters() {
   call 'remove it for good' 204 DELETE "/v1/dlq/$letter" "${agent[@]}"
   call 'it is gone' 404 GET "/v1/dlq/$letter" "${agent[@]}"
   has DLQ_NOT_FOUND
+  json '{"payload": {"order": 8}, "error": "card declined"}'
+  call 'park another failure' 201 POST /v1/dlq "${agent[@]}" "${sent[@]}"
+  json '{"filter": {"cause": "card declined"}, "dry_run": true}'
+  call 'count those of this cause' 200 POST /v1/dlq/discard "${admin[@]}" "${sent[@]}"
+  has '{"matched":1}'
+  json '{"filter": {"source": "schedule"}}'
+  call 'send again what schedules left' 202 POST /v1/dlq/redrive "${admin[@]}" "${sent[@]}"
+  json '{"filter": {"cause": "card declined"}}'
+  call 'discard them' 202 POST /v1/dlq/discard "${admin[@]}" "${sent[@]}"
+  local operation
+  operation=$(field id)
+  call 'see how far that is' 200 GET "/v1/dlq/operations/$operation" "${admin[@]}"
+  call 'list what became of each' 200 GET "/v1/dlq/operations/$operation/items" "${admin[@]}"
+  call 'end it' 200 POST "/v1/dlq/operations/$operation/cancel" "${admin[@]}"
+  call 'list the operations' 200 GET /v1/dlq/operations "${agent[@]}"
+  has "$operation"
 }
 
 schedules() {
@@ -251,6 +271,8 @@ schedules() {
   has '"fire_at":"9999-01-01T00:00:00.000Z"'
   call 'cancel it' 204 DELETE "/v1/schedules/$schedule" "${agent[@]}"
   call 'change it: it is not pending' 409 PATCH "/v1/schedules/$schedule" "${agent[@]}" "${sent[@]}"
+  has INVALID_STATE
+  call 'send it again: it was not sent before' 409 POST "/v1/schedules/$schedule/retry" "${admin[@]}"
   has INVALID_STATE
   call 'read it' 200 GET "/v1/schedules/$schedule" "${agent[@]}"
   has '"status":"cancelled"'
@@ -329,6 +351,9 @@ inboxes() {
   call 'the first one, as it came' 200 GET "/api/webhook/$inbox/messages?limit=1" "${agent[@]}"
   has '"body":{"order": 7.0},'
   last=$(field nextAfter)
+  call 'forward it once more: this inbox forwards nothing' 409 POST \
+    "/api/webhook/$inbox/messages/$last/replay" "${agent[@]}"
+  has INVALID_STATE
   call 'the next ones; it would wait if there were none' 200 GET \
     "/api/webhook/$inbox/messages?after=$last&wait=55" "${agent[@]}"
   has '"method":"PUT"'

@@ -22,7 +22,7 @@ export function clientFiles(): Record<string, string> {
     'cli/generated.ts': commandsText(operations),
   }
   return {
-    'sdk/src/types.ts': types,
+    'sdk/src/types.ts': formatted(types, 'sdk/src/types.ts'),
     ...Object.fromEntries(Object.entries(code).map(([file, text]) => [file, formatted(text, file)])),
     'docs/sdk.md': withRows(textOf('docs/sdk.md'), {
       '| Resource | Methods |': methodRows(operations),

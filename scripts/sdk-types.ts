@@ -43,8 +43,11 @@ export function sdkTypesText(): string {
   const members = operations.map((found) => memberOf(found, shapes))
   const table = operations.map(({ operation, method, path, wrapped }) => {
     const creates = operation.parameters?.some(({ name }) => name === 'Idempotency-Key') ?? false
-    const marks = `${creates ? ', creates: true' : ''}${wrapped ? ', wrapped: true' : ''}`
-    return `  ${operation.operationId}: { method: '${method}', path: '${path}'${marks} },\n`
+    const marks = [...(creates ? ['creates: true'] : []), ...(wrapped ? ['wrapped: true'] : [])]
+    const members = [`method: '${method}'`, `path: '${path}'`, ...marks]
+    const line = `  ${operation.operationId}: { ${members.join(', ')} },\n`
+    if (line.length - 1 <= columns_max) return line
+    return `  ${operation.operationId}: {\n${members.map((member) => `    ${member},\n`).join('')}  },\n`
   })
   const errors = Object.entries(document['x-errors'])
   return `// Made from openapi.json by scripts/sdk-types.ts: do not edit.

@@ -6,6 +6,7 @@ import { audit } from './audit/feature.ts'
 import { checkpoints } from './checkpoints/feature.ts'
 import type { NamedRoute } from './contract/feature.ts'
 import { countersOf, type Feature, inOrder } from './contract/feature.ts'
+import { redrivesOf } from './contract/redrive.ts'
 import { credentials } from './credentials/feature.ts'
 import { recounted } from './db/recount.ts'
 import { dlq } from './dlq/feature.ts'
@@ -47,6 +48,8 @@ export const routes: readonly NamedRoute[] = features.flatMap(({ routes = [], us
   usage === undefined ? routes : routes.map((named) => ({ ...named, usage })),
 )
 export const job_kinds: readonly JobKind[] = features.flatMap((feature) => feature.jobs ?? [])
+/** How the sources of dead letters are sent again. */
+export const redrives = redrivesOf(features.flatMap((feature) => feature.redrives ?? []))
 export const migrations = features.flatMap((feature) => feature.migrations ?? [])
 export const stored_tables = features.flatMap((feature) => feature.stored ?? [])
 export const recounted_tables = recounted(stored_tables)

@@ -122,6 +122,7 @@ const without_operation: Record<string, string> = {
   'profiles use': 'chooses one',
   completion: 'prints a script',
   mcp: 'makes the calls that its client asks for',
+  'mcp config': 'prints what that client needs',
   'checkpoint wait': 'asks as get does, until it is decided',
   'inbox tail': 'asks as messages does, without end',
 }
@@ -335,6 +336,7 @@ describe('The next step', () => {
       DLQ_NOT_FOUND: 'waystation dlq list',
       INBOX_NOT_FOUND: 'waystation inbox list',
       KEY_NOT_FOUND: 'waystation kv list <namespace>',
+      OPERATION_NOT_FOUND: 'waystation operation list',
       SCHEDULE_NOT_FOUND: 'waystation schedule list',
     })
   })
@@ -403,46 +405,6 @@ describe('An exit code', () => {
       answer: () => Response.json({ id: 'chk_1', status }),
     })
     expect([code, JSON.parse(stdout)]).toEqual([expected, { id: 'chk_1', status }])
-  })
-})
-
-describe('checkpoint create', () => {
-  const asked = { id: 'chk_1', status: 'pending' }
-  const decidedAs = (status: string) => (path: string) =>
-    Response.json(path === '/v1/checkpoints' ? asked : { ...asked, status })
-
-  test.each([
-    [['--wait'], { callback_url: null }],
-    [['--wait', '--callback', '/d'], { callback_url: '/d' }],
-    [['--no-callback'], { callback_url: null }],
-    [['--callback', '/d'], { callback_url: '/d' }],
-  ])('with %j sends %j', async (words, sent) => {
-    const told = await runInside(['checkpoint', 'create', 'Deploy?', ...words, '--json'], {
-      answer: decidedAs('approved'),
-    })
-    expect([told.code, told.asked[0]!.body]).toEqual([0, { title: 'Deploy?', ...sent }])
-    const waits = words.includes('--wait')
-    expect([told.asked.length, JSON.parse(told.stdout).status]).toEqual(
-      waits ? [2, 'approved'] : [1, 'pending'],
-    )
-  })
-
-  test.each([
-    ['approved', 0],
-    ['rejected', 8],
-  ])('--wait for one that is %s ends with %d', async (status, code) => {
-    const told = await runInside(['checkpoint', 'create', 'Deploy?', '--wait'], { answer: decidedAs(status) })
-    expect([told.code, told.stdout]).toEqual([code, expect.stringContaining(`status\t${status}`)])
-    expect(told.stderr).toContain('chk_1 waits for its decision')
-  })
-
-  test.each([
-    [[], 'The callback is missing: --callback, --no-callback, or --wait to wait for the decision.'],
-    [['--no-callback', '--for', '1m'], '--for goes with --wait.'],
-  ])('with %j is wrong usage', async (words, sentence) => {
-    const told = await runInside(['checkpoint', 'create', 'Deploy?', ...words])
-    expect([told.code, told.asked.length]).toEqual([2, 0])
-    expect(told.stderr).toContain(sentence)
   })
 })
 

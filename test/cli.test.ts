@@ -299,7 +299,8 @@ forEachService('The CLI', (service) => {
 
   test('the launcher passes arguments, streams, signals and the exit code', async () => {
     const { agent } = await signUp()
-    const command = ['node', join(root, 'cli/waystation.mjs')]
+    const launcher = join(root, 'cli/waystation.mjs')
+    const command = ['node', launcher]
     const cwd = bench.folder()
     // Neither may be read: one would run, the other change the address.
     writeFileSync(join(cwd, 'bunfig.toml'), 'preload = ["./owned.ts"]\n')
@@ -312,7 +313,7 @@ forEachService('The CLI', (service) => {
     expect((await bench.run(login, own, { command, cwd, stdin: agent.WAYSTATION_KEY })).code).toBe(0)
     expect((await bench.run(['kv', 'get', 'state', 'k'], own, { command, cwd })).stdout).toBe('[1]\n')
     const none = await bench.run(['profiles'], {}, { command, cwd })
-    expect(none).toEqual({ code: 0, stdout: '', stderr: 'There are none; waystation login keeps one.\n' })
+    expect(none).toEqual({ code: 0, stdout: '', stderr: `There are none; ${launcher} login keeps one.\n` })
     expect((await bench.run(['kv', 'get', 'state', 'absent'], agent, { command, cwd })).code).toBe(4)
     const { id, url } = await json(['inbox', 'create'], agent)
     await fetch(url, { method: 'POST', body: 'here' })

@@ -1,6 +1,6 @@
 // Idempotency-Key on every route that creates, generated from the list of routes.
 
-import { beforeAll, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import { day_ms } from '../src/base/clock.ts'
 import type { NamedRoute } from '../src/contract/feature.ts'
 import { successStatus } from '../src/contract/route.ts'
@@ -15,13 +15,17 @@ import {
   type Keyring,
   newKeyring,
   ownHeaders,
+  ready,
   seenBy,
   titled,
 } from './support/contract.ts'
 import { exampleBody } from './support/contract-examples.ts'
 import { forEachService } from './support/service.ts'
 
-const creating = titled(routes.filter(({ route }) => route.create))
+const all_creating = routes.filter(({ route }) => route.create)
+const creating = titled(all_creating.filter(({ route }) => route.params === undefined))
+/** Those that act on an object, which a second request finds changed. They read no body. */
+const acting = titled(all_creating.filter(({ route }) => route.params !== undefined))
 
 forEachService('an Idempotency-Key', (service) => {
   let a: Keyring
@@ -140,6 +144,78 @@ forEachService('an Idempotency-Key', (service) => {
       successStatus(named.route),
       null,
     ])
+  })
+
+  describe('of a call on an object', () => {
+    /** A call that succeeds once, and how it is sent with a key. */
+    async function target(named: NamedRoute) {
+      const made = await ready(service, named, a)
+      const [, own] = callersOf(named.route, made.keyring)[0]!
+      const sendAs = (key: string, body: unknown = made.body, headers = own) =>
+        call(
+          service,
+          named,
+          { path: made.path, body: undefined },
+          { headers: { ...headers, 'idempotency-key': key }, ...(body === undefined ? {} : { body }) },
+        )
+      return { made, sendAs }
+    }
+
+    test.each(acting)('%s: repeated, it gets the first answer again and has one effect', async (_, named) => {
+      const { made, sendAs } = await target(named)
+      const key = fresh()
+      const first = await sendAs(key)
+      expect(first.status).toBe(successStatus(named.route))
+      expect(first.headers.get('idempotent-replayed')).toBeNull()
+      const before = await seenBy(service, made.keyring)
+      for (let i = 0; i < 2; i++) {
+        const again = await sendAs(key)
+        expect([again.status, again.text]).toEqual([first.status, first.text])
+        expect(again.headers.get('idempotent-replayed')).toBe('true')
+        expect(again.headers.get('x-request-id')).not.toBe(first.headers.get('x-request-id'))
+      }
+      expect(await seenBy(service, made.keyring)).toEqual(before)
+    })
+
+    test.each(acting)('%s: each principal has its own', async (_, named) => {
+      const { made, sendAs } = await target(named)
+      const two = await service.addAgent(made.keyring.keys.admin, `two-${crypto.randomUUID().slice(0, 8)}`)
+      const principals = [
+        ...named.route.auth.map((kind) => ownHeaders(made.keyring, kind)),
+        { 'x-agent-id': two.agent_id, 'x-api-key': two.api_key },
+        ...named.route.auth.map((kind) => ownHeaders(b, kind)),
+      ]
+      const key = fresh()
+      for (const headers of principals) {
+        const answer = await sendAs(key, undefined, headers)
+        expect(answer.headers.get('idempotent-replayed')).toBeNull()
+      }
+      expect((await sendAs(key, undefined, principals[0])).headers.get('idempotent-replayed')).toBe('true')
+    })
+
+    test.each(acting)('%s: after 24 hours, and no sooner, it makes a new request', async (_, named) => {
+      const { sendAs } = await target(named)
+      const key = fresh()
+      await sendAs(key)
+      service.clock.advance(day_ms - 1)
+      expect((await sendAs(key)).headers.get('idempotent-replayed')).toBe('true')
+      service.clock.advance(1)
+      expect((await sendAs(key)).headers.get('idempotent-replayed')).toBeNull()
+    })
+
+    test.each(acting)('%s: it is 1 to 255 visible ASCII characters', async (_, named) => {
+      for (const key of ['!', fresh().padEnd(255, '~')]) {
+        const { sendAs } = await target(named)
+        expect((await sendAs(key)).status).toBe(successStatus(named.route))
+      }
+      const { sendAs } = await target(named)
+      for (const key of ['', fresh().padEnd(256, 'x'), 'two words', 'é']) {
+        expect(await sendAs(key)).toMatchObject({
+          status: 400,
+          body: { error: { code: 'VALIDATION_FAILED' } },
+        })
+      }
+    })
   })
 
   test.each(creating.filter(([, { route }]) => route.sign_up))(

@@ -106,6 +106,7 @@ forEachService('a cursor', (service) => {
     '/v1/schedules/:id/attempts',
     '/v1/checkpoints/:id/attempts',
     '/v1/audit/suggestions/:field',
+    '/v1/dlq/operations/:id/items',
   ]
   const lists = titled(
     routes.filter(({ route }) => route.query?.properties.cursor && !filled_by_us.includes(route.path)),
@@ -177,6 +178,21 @@ function filled(path: string): string {
   return path.replace(/:\w+/g, 'x-1').replace(/\*$/, 'x-2')
 }
 
+interface Named {
+  'x-name'?: string
+  properties?: { items?: { items?: Named } }
+}
+
+/** The name of what a route answers. */
+function shapeOf(route: Route): string | undefined {
+  return (route.replies[successStatus(route)]!.body as Named | null)?.['x-name']
+}
+
+/** The name of the items of a list. */
+function itemShapeOf(list: Route): string | undefined {
+  return (list.replies[successStatus(list)]!.body as Named).properties?.items?.items?.['x-name']
+}
+
 function allowedOn(path: string): string[] {
   const methods: string[] = routes.flatMap(({ route }) => (route.path === path ? [route.method] : []))
   return [...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'].sort()
@@ -186,11 +202,12 @@ function headersButDate(headers: Headers): [string, string][] {
   return [...headers].filter(([name]) => name !== 'date').sort()
 }
 
-/** One more item of a list, by the POST on its path, the PUT below it, or the PUT that fills what is read here. */
+/** One more item of a list, by the POST on its path, the PUT below it, a POST that answers such an item, or the PUT that fills what is read here. */
 async function addItem(service: TestService, list: Route, keyring: Keyring, params: Record<string, string>) {
   const maker =
     routes.find(({ route }) => route.path === list.path && route.create) ??
     routes.find(({ route }) => route.path.startsWith(`${list.path}/:`) && route.method === 'PUT') ??
+    routes.find(({ route }) => route.create && itemShapeOf(list) && shapeOf(route) === itemShapeOf(list)) ??
     routes.find(({ route }) => route.tag === list.tag && route.method === 'PUT')
   if (!maker) throw new Error(`nothing makes an item of GET ${list.path}`)
   const { route } = maker

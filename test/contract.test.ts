@@ -27,6 +27,7 @@ import {
   readyToRefuse,
   seenBy,
   titled,
+  wrongKindBytes,
 } from './support/contract.ts'
 import { type Dead, requireKnown, unusable, withDeadKeys } from './support/contract-credentials.ts'
 import { exampleBody, exampleQuery } from './support/contract-examples.ts'
@@ -138,7 +139,7 @@ forEachService('the key of a request', (service) => {
       for (const kind of wrong) {
         for (const headers of [ownHeaders(keyring, kind), bearer(keyring.keys[kind])]) {
           const answer = await call(service, named, made, { headers })
-          expect([kind, bytesButId(answer)]).toEqual([kind, errorBytes('FORBIDDEN', named.route)])
+          expect([kind, bytesButId(answer)]).toEqual([kind, wrongKindBytes(kind, named.route)])
           expect(answer.headers.get('www-authenticate')).toBeNull()
         }
       }

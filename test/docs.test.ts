@@ -174,6 +174,14 @@ describe('the pages', () => {
     expect(named.filter(({ title, generic }) => !generic && !known.includes(title))).toEqual([])
   })
 
+  test('about idempotency name every POST that creates', () => {
+    const [, list = ''] = /taken by every `POST` that creates: ([^.]+)\./.exec(textOf('docs/idempotency.md'))!
+    const creating = routes.flatMap(({ route }) =>
+      route.create ? [route.path.replace(/:(\w+)/g, '{$1}')] : [],
+    )
+    expect([...list.matchAll(/`(\S+)`/g)].map(([, path]) => path!).toSorted()).toEqual(creating.toSorted())
+  })
+
   test('link to what is there', () => {
     const links = pages().flatMap((page) =>
       [...textOf(page).matchAll(/\]\(([^)\s]+)\)/g)].flatMap(([, target]) =>

@@ -2,6 +2,7 @@
 
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
@@ -25,17 +26,48 @@ test('docs/mcp.md prints examples/mcp.json', () => {
 })
 
 forEachService('MCP as printed', (service) => {
-  test.each(['waystation', 'waystation-stdio'] as const)('%s of examples/mcp.json connects', async (name) => {
+  test.each(['waystation', 'waystation-stdio'] as const)(
+    '%s of examples/mcp.json connects, from any folder',
+    async (name) => {
+      const { api_key } = await service.signUp()
+      const filled = example
+        .replaceAll('http://127.0.0.1:8420', service.url)
+        .replaceAll('svc_agt_…', api_key)
+        .replaceAll('/path/to/waystation', root)
+      const { waystation, 'waystation-stdio': stdio } = (JSON.parse(filled) as Example).mcpServers
+      const transport =
+        name === 'waystation'
+          ? new StreamableHTTPClientTransport(new URL(waystation.url), { requestInit: waystation })
+          : new StdioClientTransport({ ...stdio, cwd: tmpdir() })
+      const client = new Client({ name: 'reader', version: '1.0.0' })
+      await client.connect(transport as never)
+      expect((await client.listTools()).tools).toHaveLength(ready_tools.length)
+      await client.close()
+    },
+  )
+
+  test.each([
+    ['over HTTP', []],
+    ['over stdio', ['--stdio']],
+    ['over stdio, with tools that only read', ['--stdio', '--read-only']],
+    ['over HTTP, with tools that only read', ['--read-only']],
+  ])('waystation mcp config prints what connects %s', async (_, words) => {
     const { api_key } = await service.signUp()
-    const filled = example.replaceAll('http://127.0.0.1:8420', service.url).replaceAll('svc_agt_…', api_key)
-    const { waystation, 'waystation-stdio': stdio } = (JSON.parse(filled) as Example).mcpServers
-    const transport =
-      name === 'waystation'
-        ? new StreamableHTTPClientTransport(new URL(waystation.url), { requestInit: waystation })
-        : new StdioClientTransport({ ...stdio, cwd: root })
+    const printed = Bun.spawn(['node', join(root, 'cli/waystation.mjs'), 'mcp', 'config', ...words], {
+      cwd: tmpdir(),
+      env: { PATH: process.env.PATH ?? '', WAYSTATION_URL: service.url, WAYSTATION_KEY: api_key },
+      stderr: 'pipe',
+    })
+    const { mcpServers } = JSON.parse(await new Response(printed.stdout).text())
+    const { url, headers, ...stdio } = mcpServers.waystation
+    const transport = url
+      ? new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } })
+      : new StdioClientTransport({ ...stdio, cwd: tmpdir() })
     const client = new Client({ name: 'reader', version: '1.0.0' })
     await client.connect(transport as never)
-    expect((await client.listTools()).tools).toHaveLength(ready_tools.length)
+    const reading = ready_tools.filter(({ listed }) => listed.annotations.readOnlyHint)
+    const expected = words.includes('--read-only') ? reading : ready_tools
+    expect((await client.listTools()).tools).toHaveLength(expected.length)
     await client.close()
   })
 

@@ -111,10 +111,10 @@ const annotations_of: Record<string, string> = {
   ...{ kv_get: 'R-I-', kv_put: '-DI-', kv_delete: '-DI-', kv_list: 'R-I-' },
   ...{ audit_append: '----', audit_list: 'R-I-' },
   ...{ dlq_create: '----', dlq_list: 'R-I-', dlq_get: 'R-I-', dlq_claim: '----', dlq_release: '----' },
-  ...{ dlq_resolve: '--I-', dlq_fail: '-DI-' },
-  ...{ schedule_create: '---O', schedule_get: 'R-I-', schedule_cancel: '-DI-' },
-  ...{ checkpoint_create: '---O', checkpoint_get: 'R-I-', checkpoint_wait: 'R-I-' },
-  ...{ checkpoint_cancel: '-DI-', inbox_create: '---O', inbox_messages: 'R-IO', inbox_wait: 'R-IO' },
+  ...{ dlq_resolve: '--I-', dlq_fail: '-DI-', dlq_redrive: '---O' },
+  ...{ schedule_create: '---O', schedule_get: 'R-I-', schedule_cancel: '-DI-', schedule_retry: '---O' },
+  ...{ checkpoint_create: '---O', checkpoint_wait: 'R-I-' },
+  ...{ checkpoint_cancel: '-DI-', inbox_create: '---O', inbox_wait: 'R-IO', inbox_replay: '---O' },
   rate_limit_check: '----',
 }
 

@@ -10,7 +10,7 @@ import { Notifier } from '../src/base/notifier.ts'
 import { routes } from '../src/features.ts'
 import { readyIn } from './support/contract.ts'
 import { connect, type McpClient, transports } from './support/mcp.ts'
-import { forEachService, type TestTenant } from './support/service.ts'
+import { cron_secret, forEachService, type TestTenant } from './support/service.ts'
 
 const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, allErrors: true })
 addFormats.default(ajv)
@@ -141,7 +141,6 @@ forEachService('MCP', (service) => {
       const silent = await call('checkpoint_create', { title: 'Pay?' })
       expect(silent).toMatchObject({ status: 'pending', callback_url: null })
       const checkpoint = await call('checkpoint_create', { title: 'Pay?', callback_url: inbox.url })
-      expect(await call('checkpoint_get', { id: checkpoint.id })).toEqual(checkpoint)
       expect(await call('checkpoint_wait', { id: checkpoint.id, wait: 0 })).toEqual({
         ...checkpoint,
         next_step: `Not decided yet. Call checkpoint_wait again with id "${checkpoint.id}".`,
@@ -165,11 +164,39 @@ forEachService('MCP', (service) => {
       const { items, nextAfter, next_step } = await waited
       expect(items).toMatchObject([{ id: nextAfter, method: 'POST', body: { hello: 'agent' } }])
       expect(next_step).toBe(`Handle this message, then call inbox_wait again with after "${nextAfter}".`)
-      expect(await call('inbox_messages', { id: inbox.id })).toEqual({ items, nextAfter })
+      expect(await call('inbox_wait', { id: inbox.id, wait: 0 })).toEqual({ items, nextAfter, next_step })
       expect(await call('inbox_wait', { id: inbox.id, after: nextAfter, wait: 0 })).toEqual({
         items: [],
         nextAfter,
         next_step: `No message came. Call inbox_wait again with after "${nextAfter}".`,
+      })
+    })
+
+    test('an agent sends again what failed', async () => {
+      const url = 'http://127.0.0.1:9/'
+      const due = { callback_url: url, callback_payload: 1, fire_at: '2020-01-01T00:00:00Z' }
+      const failed: string[] = []
+      for (const dlq_on_failure of [true, false])
+        failed.push((await call('schedule_create', { ...due, dlq_on_failure })).id)
+      const { id, url: own } = await call('inbox_create', { forwardUrl: url })
+      await service.ask('POST', new URL(own).pathname, { body: { n: 1 } })
+      for (const wait_ms of [0, 30_000, 60_000]) {
+        service.clock.advance(wait_ms)
+        expect((await service.ask('POST', '/v1/tick', { key: cron_secret })).status).toBe(200)
+      }
+      const { dead_letter_id } = await call('schedule_get', { id: failed[0] })
+      const redriven = await call('dlq_redrive', { id: dead_letter_id, idempotency_key: 'again' })
+      expect(redriven).toMatchObject({ id: dead_letter_id, status: 'resolved' })
+      expect(await call('dlq_redrive', { id: dead_letter_id, idempotency_key: 'again' })).toEqual(redriven)
+      expect(await call('schedule_get', { id: redriven.redriven_as })).toMatchObject({
+        ...{ status: 'pending', retry_of: failed[0], redrive_of: dead_letter_id },
+      })
+      expect(await call('schedule_retry', { id: failed[1] })).toMatchObject({
+        ...{ status: 'pending', retry_of: failed[1], redrive_of: null },
+      })
+      const { items } = await call('inbox_wait', { id, wait: 0 })
+      expect(await call('inbox_replay', { id, message_id: items[0].id })).toMatchObject({
+        ...{ id: items[0].id, forward: { status: 'pending' } },
       })
     })
 
@@ -240,26 +267,27 @@ forEachService('MCP', (service) => {
             'DLQ_NOT_FOUND',
           ],
         ),
-        ...['schedule_get', 'schedule_cancel'].map((tool): [string, object, object, string] => [
-          tool,
-          { id: schedule_id },
-          { id: 'sch_none' },
-          'SCHEDULE_NOT_FOUND',
-        ]),
-        ...['checkpoint_get', 'checkpoint_wait', 'checkpoint_cancel'].map(
+        ...['schedule_get', 'schedule_cancel', 'schedule_retry'].map(
           (tool): [string, object, object, string] => [
             tool,
-            { id: checkpoint_id },
-            { id: 'chk_none' },
-            'CHECKPOINT_NOT_FOUND',
+            { id: schedule_id },
+            { id: 'sch_none' },
+            'SCHEDULE_NOT_FOUND',
           ],
         ),
-        ...['inbox_messages', 'inbox_wait'].map((tool): [string, object, object, string] => [
+        ...['checkpoint_wait', 'checkpoint_cancel'].map((tool): [string, object, object, string] => [
           tool,
-          { id: inbox_id },
-          { id: 'inb_none' },
-          'INBOX_NOT_FOUND',
+          { id: checkpoint_id },
+          { id: 'chk_none' },
+          'CHECKPOINT_NOT_FOUND',
         ]),
+        ['inbox_wait', { id: inbox_id }, { id: 'inb_none' }, 'INBOX_NOT_FOUND'],
+        [
+          'inbox_replay',
+          { id: inbox_id, message_id: 'msg_x' },
+          { id: 'inb_none', message_id: 'msg_x' },
+          'INBOX_NOT_FOUND',
+        ],
       ]
       for (const [tool, args, absent, code] of cases) {
         const [theirs, nobodys] = [await agent.call(tool, { ...args }), await agent.call(tool, { ...absent })]
@@ -392,7 +420,7 @@ forEachService('MCP', (service) => {
       const { tools } = await reader.client.listTools()
       expect(tools.map(({ name }) => name)).toEqual([
         ...['kv_get', 'kv_list', 'audit_list', 'dlq_list', 'dlq_get', 'schedule_get'],
-        ...['checkpoint_get', 'checkpoint_wait', 'inbox_messages', 'inbox_wait'],
+        ...['checkpoint_wait', 'inbox_wait'],
       ])
       expect(reader.client.getInstructions()).toEndWith('only tools that change nothing are there.')
       expect((await reader.call('kv_list', { namespace: 'state' })).is_error).toBe(false)

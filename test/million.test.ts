@@ -44,7 +44,9 @@ const given: Params = {
     prefix_characters: 3,
   },
   ...{ first: 'eve', values_max: merged_max },
+  ...{ source_id: 'sch_1', any_source: 1, source: '', any_cause: 0, cause: 'none', any_workflow_id: 1 },
   ...{ total_max: rows_max, walked_max: rows_max, from_key: '__rl:', end_key: '__rl;' },
+  ...{ any_source_id: 1, ...idsNamed() },
   ...{ kind: 'schedule', lease_until: now + 30_000, ...idsOfLease() },
 }
 
@@ -54,6 +56,11 @@ function idsOfLease(): Params {
     `sch_${1_000_001 + i}`,
   ])
   return Object.fromEntries(ids)
+}
+
+function idsNamed(): Params {
+  const names = statements.get('dlq.match_named')!.params.filter((name) => name.startsWith('id_'))
+  return Object.fromEntries(names.map((name, i) => [name, `dlq_failed_${1_000_001 + i}`]))
 }
 
 /** Lists ask for entries from where their leader has reached on. */
@@ -90,6 +97,8 @@ const walks: Record<string, string> = {
   'dlq.release_expired': 'INDEX dlq_items_tenant_locked (tenant_id>? AND (tenant_id,locked_until)<(?,?))',
   'dlq.sweep_ended': 'INDEX dlq_items_tenant_ended (tenant_id>? AND (tenant_id,updated_at)<(?,?))',
   'dlq.purge': 'INDEX sqlite_autoindex_dlq_items_1 (tenant_id=?)',
+  'dlq.purge_operations': 'INDEX sqlite_autoindex_dlq_operations_1 (tenant_id=?)',
+  'dlq.purge_parts': 'INDEX sqlite_autoindex_dlq_operation_parts_1 (tenant_id=?)',
   'inbox.tenants_expired': 'INDEX inboxes_expiring (expires_at<?)',
   'inbox.expire': 'INDEX inboxes_tenant_expiring (tenant_id>? AND (tenant_id,expires_at)<(?,?))',
   'inbox.clearable': 'INDEX inboxes_clearing (clear_at>? AND clear_at<?)',
@@ -122,6 +131,26 @@ const leads = (index: string, column: string) =>
 const of_status = (table: string) =>
   `INDEX ${table}_status ((tenant_id,status,id)>(?,?,?) AND (tenant_id,status,id)<(?,?,?))`
 
+/** Lists of letters that match a filter begin where the look before them ended. */
+const letters_from: Record<string, string> = {
+  'dlq.list_any_matching': 'dlq_resolved_1039600',
+  'dlq.list_failed_matching': 'dlq_failed_1009600',
+  'dlq.list_claimed_matching': 'dlq_claimed_1039600',
+  'dlq.list_resolved_matching': 'dlq_resolved_1039600',
+  'dlq.match_any': 'dlq_resolved_1039600',
+  'dlq.match_failed': 'dlq_failed_1009600',
+  'dlq.match_claimed': 'dlq_claimed_1039600',
+  'dlq.match_resolved': 'dlq_resolved_1039600',
+}
+
+const letters = {
+  by_key: 'INDEX sqlite_autoindex_dlq_items_1 (tenant_id=? AND id>? AND id<?)',
+  open: 'INDEX dlq_items_open (tenant_id=? AND id>? AND id<?)',
+  by_status: of_status('dlq_items'),
+  by_source:
+    'INDEX dlq_items_source_id ((tenant_id,source_id,id)>(?,?,?) AND (tenant_id,source_id,id)<(?,?,?))',
+}
+
 /** The same for pages, and what is asked for them. */
 const pages: Record<string, string> = {
   'kv.scan': 'PRIMARY KEY ((tenant_id,namespace,key)>(?,?,?))',
@@ -153,11 +182,41 @@ const pages: Record<string, string> = {
   'audit.values_actor': 'INDEX audit_entries_actor (tenant_id=? AND actor>?)',
   'audit.values_workflow_id': 'INDEX audit_entries_workflow (tenant_id=? AND workflow_id>?)',
   'audit.values_agent_id': 'INDEX audit_entries_agent (tenant_id=? AND agent_id>?)',
-  'dlq.reach_failed': 'INDEX dlq_items_open (tenant_id=? AND id<?)',
-  'dlq.reach_claimed': of_status('dlq_items'),
-  'dlq.list_any': 'INDEX sqlite_autoindex_dlq_items_1 (tenant_id=? AND id<?)',
-  'dlq.list_resolved': of_status('dlq_items'),
-  'dlq.list_archived': of_status('dlq_items'),
+  'dlq.uncaused': 'INDEX dlq_items_uncaused',
+  'dlq.reach_any': letters.by_key,
+  'dlq.reach_failed': letters.open,
+  'dlq.reach_claimed': letters.by_status,
+  'dlq.reach_resolved': letters.by_status,
+  'dlq.reach_archived': letters.by_status,
+  'dlq.reach_source_id': letters.by_source,
+  'dlq.list_any': letters.by_key,
+  'dlq.list_resolved': letters.by_status,
+  'dlq.list_archived': letters.by_status,
+  'dlq.list_any_matching': letters.by_key,
+  'dlq.list_failed_matching': letters.open,
+  'dlq.list_claimed_matching': letters.by_status,
+  'dlq.list_resolved_matching': letters.by_status,
+  'dlq.list_archived_matching': letters.by_status,
+  'dlq.list_source_id_matching': letters.by_source,
+  'dlq.reach_any_ahead': letters.by_key,
+  'dlq.reach_failed_ahead': letters.open,
+  'dlq.reach_claimed_ahead': letters.by_status,
+  'dlq.reach_resolved_ahead': letters.by_status,
+  'dlq.reach_archived_ahead': letters.by_status,
+  'dlq.reach_source_id_ahead': letters.by_source,
+  'dlq.match_any': letters.by_key,
+  'dlq.match_failed': letters.open,
+  'dlq.match_claimed': letters.by_status,
+  'dlq.match_resolved': letters.by_status,
+  'dlq.match_source_id': letters.by_source,
+  'dlq.match_archived': letters.by_status,
+  'dlq.match_named': 'INDEX sqlite_autoindex_dlq_items_1 (tenant_id=? AND id=?)',
+  'dlq.ended_operations': 'INDEX dlq_operations_ended (finished_at<?)',
+  'dlq.list_operations': 'INDEX sqlite_autoindex_dlq_operations_1 (tenant_id=? AND id<?)',
+  'dlq.causes_failed': letters.open,
+  'dlq.causes_claimed': letters.by_status,
+  'dlq.causes_resolved': letters.by_status,
+  'dlq.causes_archived': letters.by_status,
   'schedules.list': 'INDEX sqlite_autoindex_schedules_1 (tenant_id=? AND id<?)',
   'schedules.list_status': of_status('schedules'),
   'checkpoints.list': 'INDEX sqlite_autoindex_checkpoints_1 (tenant_id=? AND id<?)',
@@ -212,6 +271,7 @@ forEachDatabase('A million rows', (databases) => {
 })
 
 function givenTo({ name }: Statement<unknown>): Params {
+  if (name in letters_from) return { ...given, from_id: letters_from[name]! }
   return name.endsWith('_filtered') || name.startsWith('audit.reach_')
     ? { ...given, after_seq: reached }
     : given

@@ -298,3 +298,9 @@ console.log(JSON.stringify({ value, version: updated.version, actions, work, cod
     60_000,
   )
 })
+
+test('npm pack leaves no file that git sees', () => {
+  const made = ['sdk/dist/index.js', 'waystation-0.1.0.tgz', 'sdk/waystation-0.1.0.tgz']
+  const { stdout } = Bun.spawnSync(['git', 'check-ignore', ...made], { cwd: join(import.meta.dir, '..') })
+  expect(stdout.toString().trim().split('\n')).toEqual(made)
+})

@@ -25,10 +25,14 @@ const error_of = (code: string) => JSON.stringify({ error: { code, message: 'm',
 const unavailable: FakeAnswer = { status: 503, body: error_of('UNAVAILABLE') }
 const outcome_unknown: FakeAnswer = { status: 503, body: error_of('OUTCOME_UNKNOWN') }
 
-/** Every creating call: what it answers to be told apart by, and how many there are by then. */
+/** Every creating call: what it answers to be told apart by, how many there are by then, and what it needs before. */
 const creating: Record<
   string,
-  [create: (c: Clients) => Promise<string>, ids: (c: Clients, tenant: TestTenant) => Promise<string[]>]
+  [
+    create: (c: Clients, made: string) => Promise<string>,
+    ids: (c: Clients, tenant: TestTenant, made: string) => Promise<string[]>,
+    make?: (c: Clients) => Promise<string>,
+  ]
 > = {
   createAgent: [
     async (c) => (await c.admin.agents.create({ name: 'made-once' })).agent_id,
@@ -50,9 +54,28 @@ const creating: Record<
     async (c) => (await c.agent.dlq.create({ payload: 1, error: 'once' })).id,
     async (c) => (await all(c.agent.dlq.list())).map(({ id }) => id),
   ],
+  redriveItems: [
+    async (c) => (await c.agent.dlq.redriveMany({ filter: { cause: 'none' } })).id,
+    async (c) => (await all(c.agent.dlq.operations())).map(({ id }) => id),
+  ],
+  discardItems: [
+    async (c) => discarding(c),
+    async (c) => (await all(c.agent.dlq.operations())).map(({ id }) => id),
+  ],
+  redriveItem: [
+    async (c, id) => (await c.agent.dlq.redrive(id)).id,
+    async (c) => (await all(c.agent.dlq.list())).map(({ id }) => id),
+    letter,
+  ],
   createSchedule: [
     async (c) => (await c.agent.schedules.create({ callback_url, callback_payload: 1, fire_at })).id,
     async (c) => (await all(c.agent.schedules.list())).map(({ id }) => id),
+  ],
+  retrySchedule: [
+    async (c, id) => (await c.agent.schedules.retry(id)).id,
+    async (c, _, id) =>
+      (await all(c.agent.schedules.list())).filter(({ retry_of }) => retry_of === id).map(({ id }) => id),
+    fired,
   ],
   createCheckpoint: [
     async (c) => (await c.agent.checkpoints.create({ title: 'once?', callback_url })).id,
@@ -61,6 +84,20 @@ const creating: Record<
   createInbox: [
     async (c) => (await c.agent.inboxes.create({ label: 'once' })).id,
     async (c) => (await all(c.agent.inboxes.list())).map(({ id }) => id),
+  ],
+  replayMessage: [
+    async (c, made) => {
+      const [, id, message_id] = made.split(' ')
+      return (await c.agent.inboxes.replay(id!, message_id!)).id
+    },
+    // Forwarded once when it came, and once more.
+    async (c, _, made) => {
+      await c.cron.tick()
+      const [target, , message_id] = made.split(' ')
+      const { items } = await c.agent.inboxes.messages(target!).page()
+      return items.slice(1).map(() => message_id!)
+    },
+    forwarded,
   ],
 }
 
@@ -195,6 +232,14 @@ const changing: [
   ],
   ['deleteItem', '', 'is sent again', letter, (c, id) => c.agent.dlq.delete(id), undefined],
   [
+    'cancelOperation',
+    '',
+    'is sent again',
+    discarding,
+    (c, id) => c.agent.dlq.cancelOperation(id),
+    { status: 'succeeded' },
+  ],
+  [
     'updateSchedule',
     'without fire_at',
     'is sent again',
@@ -263,6 +308,9 @@ async function key(c: Clients) {
 async function letter(c: Clients) {
   return (await c.agent.dlq.create({ payload: 1, error: 'e' })).id
 }
+async function discarding(c: Clients) {
+  return (await c.agent.dlq.discardMany({ filter: { cause: 'none' } })).id
+}
 async function claimed(c: Clients) {
   const { id, lock_token } = await c.agent.dlq.claim(await letter(c))
   return `${id} ${lock_token}`
@@ -273,6 +321,23 @@ function held(made: string): [id: string, { lock_token: string }] {
 }
 async function schedule(c: Clients) {
   return (await c.agent.schedules.create({ callback_url, callback_payload: 1, fire_at })).id
+}
+/** Its callback is an inbox. */
+async function fired(c: Clients) {
+  const { url } = await c.agent.inboxes.create()
+  const long_ago = '2020-01-01T00:00:00.000Z'
+  const { id } = await c.agent.schedules.create({ callback_url: url, callback_payload: 1, fire_at: long_ago })
+  await c.cron.tick()
+  return id
+}
+/** The inbox that it is forwarded to, its own, and the message. */
+async function forwarded(c: Clients) {
+  const target = await c.agent.inboxes.create()
+  const { id, url } = await c.agent.inboxes.create({ forwardUrl: target.url })
+  await fetch(url, { method: 'POST', body: 'x' })
+  await c.cron.tick()
+  const { items } = await c.agent.inboxes.messages(id).page()
+  return `${target.id} ${id} ${items[0]!.id}`
 }
 async function checkpoint(c: Clients) {
   return (await c.agent.checkpoints.create({ title: 't', callback_url })).id
@@ -342,10 +407,11 @@ forEachService('A try without an answer', (service) => {
     '%s has one effect and a good answer, however often the answer is lost',
     async (name) => {
       const { tenant, direct, through } = await world()
-      const [create, ids] = creating[name]!
+      const [create, ids, make] = creating[name]!
+      const made = (await make?.(direct)) ?? ''
       proxy.next = ['lose_answer', 'lose_request', outcome_unknown, 'lose_answer']
-      const id = await create(through)
-      expect(await ids(direct, tenant)).toEqual([id])
+      const id = await create(through, made)
+      expect(await ids(direct, tenant, made)).toEqual([id])
       const keys = proxy.seen.map(({ headers }) => headers['idempotency-key'])
       expect(keys).toHaveLength(5)
       expect([...new Set(keys)]).toEqual([expect.stringMatching(/^[0-9a-f-]{36}$/)])

@@ -47,6 +47,10 @@ describe('A call whose first try was lost', () => {
     expect(error).toBeInstanceOf(WaystationNetworkError)
     expect([error.may_have_arrived, (error.cause as Error).message]).toEqual([true, 'lost'])
     expect(asked).toHaveLength(5)
+    expect([error.url, error.message]).toEqual([
+      'http://service.test',
+      'No answer from http://service.test: it could not be reached, or the connection was lost before its answer.',
+    ])
   })
 
   test('ends in its last error when it only reads', async () => {

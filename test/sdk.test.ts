@@ -106,6 +106,7 @@ const without_method: Record<string, string> = {
 const verbs = [
   'checkpoints.ask',
   'checkpoints.waitFor',
+  'dlq.waitForOperation',
   'dlq.work',
   'kv.find',
   'kv.getIfChanged',

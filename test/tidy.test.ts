@@ -95,14 +95,17 @@ describe('imports', () => {
   test("leave a noun's own file without database and HTTP", () => {
     const reasons: Record<string, string> = {
       'src/dlq/claims.ts': 'the verbs on a lock',
+      'src/dlq/redrive.ts': 'the verb that sends again',
       'src/inbox/messages.ts': 'a verb on messages',
       'src/inbox/receive.ts': 'the arrival of a message',
+      'src/inbox/replay.ts': 'the verb that forwards again',
       'src/jobs/fairness.ts': 'reads the due jobs among which it chooses',
       'src/jobs/kind.ts': 'a kind settles in the transaction that it is given',
       'src/jobs/round-robin.ts': 'reads which tenants have due jobs',
       'src/jobs/timer.ts': 'looks when the next job falls due',
       'src/jobs/worker.ts': 'leases due jobs and writes how they ended',
       'src/kv/lists.ts': 'the verbs that list',
+      'src/schedules/repeat.ts': 'the verb that sends again',
       'src/tenants/pause.ts': 'the steps that pause jobs',
       'src/tenants/signing.ts': 'reads the signing secrets',
       'src/tenants/view.ts': 'the verb that reads',
@@ -426,6 +429,8 @@ describe('SQL', () => {
   test('names the tenant wherever a row belongs to one', () => {
     const reasons: Record<string, string> = {
       'credentials.find': 'the look-up that finds the tenant, by the hash of a key',
+      'dlq.ended_operations': 'finds the operations of a sweep',
+      'dlq.uncaused': 'finds the items of a sweep',
       'idempotency.any_expired': 'a sweep over all tenants',
       'inbox.by_token': 'the look-up that finds the tenant, by the hash of a token',
       'inbox.clearable': 'finds the inboxes of a sweep',

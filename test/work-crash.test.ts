@@ -67,7 +67,71 @@ describe.concurrent('a service', () => {
     () => withMortal(atAnyMoment),
     120_000,
   )
+
+  test(
+    'killed at any moment while failures are sent again sends each again once, whatever is repeated',
+    () => withMortal(whileSendingAgain),
+    120_000,
+  )
 })
+
+test(
+  'a service killed in the middle of operations on many dead letters archives each once, and ends them',
+  () => withMortal(whileManyAreDiscarded),
+  60_000,
+)
+
+async function whileManyAreDiscarded(mortal: Mortal): Promise<void> {
+  const letters = 1_500
+  const kills = 6
+  const random = seededRandom(20_260_304)
+  const keys = await signUpAt(mortal.url)
+  await mortal.kill()
+  mortal.inspect((db) => {
+    db.run(
+      `insert into dlq_items (tenant_id, id, status, source, lock_seconds, claims, created_at, updated_at, cause, error,
+         payload)
+       with recursive numbers (i) as (select 1 union all select i + 1 from numbers where i < ${letters})
+       select ?1, 'dlq_' || (1000000 + i), 'failed', 'agent', 300, 0, 1, 1, 'e', 'e', '1' from numbers`,
+      [keys.tenant_id],
+    )
+    db.run(
+      `insert into quota_usage (tenant_id, quota, used, version_floor) values (?1, 'dlq_items', ${letters}, 0)`,
+      [keys.tenant_id],
+    )
+  })
+  await mortal.start()
+  const paced = { filter: {}, per_second: 400 }
+  await ask(mortal.url, 'POST', '/v1/dlq/discard', keys.admin_key, paced)
+  await ask(mortal.url, 'POST', '/v1/dlq/discard', keys.admin_key, paced)
+  const archived = () =>
+    mortal.rows<{ n: number }>(`select count(*) as n from dlq_items where status = 'archived'`)[0]!.n
+  for (let kill = 0; kill < kills; kill++) {
+    const before = archived()
+    while (archived() === before && before < letters) await Bun.sleep(5)
+    await Bun.sleep(random() * 40)
+    await mortal.kill()
+    const [{ used }] = mortal.rows<{ used: number }>(
+      `select used from quota_usage where quota = 'dlq_items'`,
+    ) as [{ used: number }]
+    const [{ done, handled }] = mortal.rows<{ done: number; handled: number }>(
+      'select sum(done) as done, sum(done + skipped + failed) as handled from dlq_operations',
+    ) as [{ done: number; handled: number }]
+    const texts = mortal.rows<{ items: string }>('select items from dlq_operation_parts')
+    const lines = texts.flatMap(({ items }) => items.split('\n'))
+    expect([done, used]).toEqual([archived(), letters - archived()])
+    expect(lines.filter((line) => line.includes(' done '))).toHaveLength(done)
+    expect(lines.filter((line) => line.includes(' '))).toHaveLength(handled)
+    mortal.pass(long_ms)
+    await mortal.start()
+  }
+  await until(mortal, `select 1 where not exists (select 1 from dlq_operations where status = 'running')`)
+  expect(archived()).toBe(letters)
+  expect(mortal.rows('select sum(done) as done, sum(skipped) as skipped from dlq_operations')).toEqual([
+    { done: letters, skipped: letters },
+  ])
+  expect(mortal.rows('select 1 from jobs')).toEqual([])
+}
 
 async function betweenDecisionAndDelivery(mortal: Mortal): Promise<void> {
   const { receiver } = mortal
@@ -134,6 +198,75 @@ async function aroundTheThirdFailure(mortal: Mortal): Promise<void> {
   const by_id = Map.groupBy(receiver.requests, idOf)
   expect([...by_id.values()].map((requests) => requests.map(attemptOf))).toEqual(
     Array(cycles).fill([1, 2, 3]),
+  )
+}
+
+/** Redrives and retries of both kinds, each with an Idempotency-Key, and sent until it has an answer. */
+async function whileSendingAgain(mortal: Mortal): Promise<void> {
+  const cycles = 6
+  const each = 24
+  const random = seededRandom(20_261_122)
+  const { receiver } = mortal
+  const keys = await signUpAt(mortal.url)
+
+  async function post(path: string, idempotency_key?: string) {
+    const authorization = `Bearer ${keys.api_key}`
+    const headers = { authorization, ...(idempotency_key ? { 'idempotency-key': idempotency_key } : {}) }
+    const answer = await fetch(mortal.url + path, { method: 'POST', headers })
+    return { status: answer.status, text: await answer.text() }
+  }
+
+  for (let cycle = 0; cycle < cycles; cycle++) {
+    receiver.answer = () => ({ status: 410 })
+    const paths: string[] = []
+    for (let n = 0; n < each; n++) {
+      const { id } = await scheduleAt(mortal, keys.api_key, `/${cycle}/${n}`, { dlq_on_failure: n % 3 > 0 })
+      await until(mortal, `select 1 from schedules where id = '${id}' and status = 'failed'`)
+      const [letter] = mortal.rows<Row>(`select id, status from dlq_items where source_id = '${id}'`)
+      paths.push(n % 3 === 1 ? `/v1/dlq/${letter!.id}/redrive` : `/v1/schedules/${id}/retry`)
+    }
+    for (const verb of ['approve', 'reject']) {
+      const { id } = await checkpointAt(mortal, keys.api_key, `/${cycle}/${verb}`)
+      await ask(mortal.url, 'POST', `/v1/checkpoints/${id}/${verb}`, keys.admin_key)
+      await until(mortal, `select 1 from checkpoints where id = '${id}' and callback_status = 'failed'`)
+      const [letter] = mortal.rows<Row>(`select id, status from dlq_items where source_id = '${id}'`)
+      paths.push(`/v1/dlq/${letter!.id}/redrive`)
+    }
+    receiver.answer = () => ({ status: 204 })
+    const answered = new Map<string, string>()
+    /** Until the service dies. */
+    const client = async (mine: string[]) => {
+      for (const path of mine) {
+        const { status, text } = await post(path, path)
+        expect([200, 201]).toContain(status)
+        answered.set(path, text)
+      }
+    }
+    const clients = [0, 1].map((which) => client(paths.filter((_, n) => n % 2 === which)).catch(() => {}))
+    await Bun.sleep(random() * 30)
+    await mortal.kill()
+    await Promise.all(clients)
+    expect(halfDone(mortal)).toEqual({})
+    await mortal.start()
+    for (const path of paths) {
+      const first = answered.get(path)
+      const repeated = await post(path, path)
+      expect([200, 201]).toContain(repeated.status)
+      if (first !== undefined) expect(repeated.text).toBe(first)
+      expect((await post(path)).status).toBe(409)
+    }
+    mortal.pass(long_ms)
+    await until(mortal, 'select 1 where not exists (select 1 from jobs)')
+    expect(halfDone(mortal)).toEqual({})
+  }
+  const [{ again }] = mortal.rows<{ again: number }>(
+    'select count(*) as again from schedules where retry_of is not null',
+  ) as [{ again: number }]
+  expect(again).toBe(cycles * each)
+  expect(mortal.rows(`select id from schedules where retry_of is not null and status <> 'fired'`)).toEqual([])
+  expect(mortal.rows(`select id from checkpoints where callback_status <> 'delivered'`)).toEqual([])
+  expect(mortal.rows(`select id from dlq_items where status <> 'resolved' or redriven_as is null`)).toEqual(
+    [],
   )
 }
 

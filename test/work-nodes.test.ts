@@ -180,6 +180,91 @@ describe.concurrent('three nodes on one PostgreSQL, all ticking', () => {
       expect(failures).toBeGreaterThan(60)
     })
   }, 140_000)
+
+  test('send each of 120 failures again once, though one is killed meanwhile and calls are repeated at another', () => {
+    const random = seededRandom(20_261_123)
+    return withCluster(async (cluster) => {
+      const { receiver } = cluster
+      const { api_key } = await signUpAt(cluster.nodes[0]!.url)
+      /** The event that came first to a path has to fail, with all its attempts. */
+      const first_of = new Map<string, string>()
+      receiver.answer = (request) => {
+        if (!first_of.has(request.target)) first_of.set(request.target, idOf(request))
+        return { status: first_of.get(request.target) === idOf(request) ? 410 : 204 }
+      }
+      for (let round = 0; round < 3; round++) {
+        const ids: string[] = []
+        for (let n = 0; n < 40; n++) {
+          const body = {
+            ...{ callback_url: `${receiver.url}/${round}/${n}`, callback_payload: n, dlq_on_failure: true },
+            fire_at: iso(Date.now()),
+          }
+          const { url } = cluster.nodes[n % node_count]!
+          ids.push((await ask<{ id: string }>(url, 'POST', '/v1/schedules', api_key, body)).id)
+        }
+        const waiting = `select 1 from schedules where status = 'pending' and retry_of is null`
+        while ((await cluster.rows(waiting)).length > 0) await Bun.sleep(look_ms)
+        const left = new Map(
+          (
+            await cluster.rows<{ id: string; dead_letter_id: string }>(
+              'select id, dead_letter_id from schedules where dead_letter_id is not null',
+            )
+          ).map((row) => [row.id, row.dead_letter_id]),
+        )
+        const paths = ids.map((id, n) =>
+          n % 2 === 0 ? `/v1/schedules/${id}/retry` : `/v1/dlq/${left.get(id)}/redrive`,
+        )
+        const send = (url: string, path: string) =>
+          fetch(url + path, {
+            method: 'POST',
+            headers: { authorization: `Bearer ${api_key}`, 'idempotency-key': path },
+          })
+        const victim = round % node_count
+        const { url } = cluster.nodes[victim]!
+        const answered = new Map<string, string>()
+        const first = Promise.all(
+          paths.map(async (path) => {
+            const answer = await send(url, path).catch(() => null)
+            const text = await answer?.text().catch(() => undefined)
+            if (answer?.ok && text !== undefined) answered.set(path, text)
+          }),
+        )
+        await Bun.sleep(random() * 40)
+        await cluster.nodes[victim]!.kill()
+        await first
+        const other = cluster.nodes[(victim + 1) % node_count]!
+        for (const path of paths) {
+          let answer = await send(other.url, path)
+          // The transaction of the node that died may hold its rows until PostgreSQL has seen that it is gone.
+          while ([409, 503].includes(answer.status) && answer.headers.has('retry-after')) {
+            await Bun.sleep(look_ms)
+            answer = await send(other.url, path)
+          }
+          expect([path, answer.ok]).toEqual([path, true])
+          const text = await answer.text()
+          expect(text).toBe(answered.get(path) ?? text)
+        }
+        cluster.nodes[victim] = await cluster.startNode()
+      }
+      await cluster.ended()
+      const [counts] = await cluster.rows<Record<string, number>>(
+        `select count(*) filter (where retry_of is null)::int as made,
+                count(*) filter (where retry_of is not null)::int as again,
+                count(distinct retry_of)::int as repeated,
+                count(*) filter (where status = 'fired')::int as fired from schedules`,
+      )
+      expect(counts).toEqual({ made: 120, again: 120, repeated: 120, fired: 120 })
+      const open = await cluster.rows(
+        `select id from dlq_items d where status <> 'resolved' or not exists
+           (select 1 from schedules s where s.id = d.redriven_as and s.redrive_of = d.id)`,
+      )
+      expect(open).toEqual([])
+      const quotas = await cluster.rows<{ used: number }>(
+        "select used::int from quota_usage where quota in ('active_schedules', 'dlq_items')",
+      )
+      expect(quotas.map(({ used }) => used)).toEqual([0, 0])
+    })
+  }, 120_000)
 })
 
 test.concurrent('a service tries a schedule at 0, 30 and 90 seconds in real time, and never early', async () => {

@@ -129,6 +129,57 @@ forEachService(
       })
     })
 
+    test('of redrives, retries, claims and ticks sends each of 60 failures again once', async () => {
+      receiver.requests.length = 0
+      receiver.answer = () => ({ status: 410 })
+      const counted = {
+        active_schedules: await usedOf('active_schedules'),
+        dlq_items: await usedOf('dlq_items'),
+      }
+      for (let round = 0; round < 3; round++) {
+        const ids = await createMany(20, '/v1/schedules', (i) => ({
+          ...{ callback_url: `${receiver.url}/${round}/${i}`, callback_payload: i, fire_at: now() },
+          dlq_on_failure: true,
+        }))
+        receiver.answer = () => ({ status: 410 })
+        await ticks(2)
+        receiver.answer = () => ({ status: 204 })
+        const key = tenant.api_key
+        const races = ids.map(async (id, i) => {
+          const { dead_letter_id } = await read(`/v1/schedules/${id}`)
+          const letter = `/v1/dlq/${dead_letter_id}`
+          const racers = [
+            () => ask('POST', `${letter}/redrive`, { key }),
+            () => ask('POST', `/v1/schedules/${id}/retry`, { key }),
+            () => ask('POST', `${letter}/claim`, { key }),
+            () => ask('POST', `${letter}/redrive`, { key: tenant.admin_key }),
+            () => ask('POST', `/v1/schedules/${id}/retry`, { key: tenant.admin_key }),
+            tick,
+          ]
+          const order = racers.map((_, k) => (i + k) % racers.length)
+          const answers = await Promise.all(order.map((k) => racers[k]!()))
+          const of = (k: number) => answers[order.indexOf(k)]!
+          const sent = [0, 1, 3, 4].filter((k) => of(k).status < 300)
+          expect(sent.length + (of(2).status === 200 ? 1 : 0)).toBe(1)
+          const { retried_as } = await read(`/v1/schedules/${id}`)
+          const { status, redriven_as } = await read(letter)
+          expect([status, redriven_as]).toEqual(
+            sent.length === 1 ? ['resolved', retried_as] : ['claimed', null],
+          )
+          if (sent.length === 0) expect((await ask('POST', `${letter}/resolve`, { key })).status).toBe(200)
+          return sent.length
+        })
+        const again = (await Promise.all(races)).reduce((sum, one) => sum + one, 0)
+        await ticks(3)
+        const targets = receiver.requests.filter(({ target }) => target.startsWith(`/${round}/`))
+        expect(targets).toHaveLength(20 + again)
+      }
+      expect(await usedOf('active_schedules')).toBe(counted.active_schedules)
+      expect(await usedOf('dlq_items')).toBe(counted.dlq_items)
+      expect(await jobs()).toEqual([])
+      receiver.answer = () => ({ status: 204 })
+    })
+
     describe('for a dead letter', () => {
       test('has one winner for each of 100 that 20 claim at once', async () => {
         const keys = [tenant.api_key]

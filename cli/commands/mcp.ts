@@ -1,5 +1,6 @@
-// waystation mcp: the MCP server over standard input and output, for clients that start their servers.
+// waystation mcp, mcp config: the MCP server over standard input and output, for clients that start their servers.
 
+import type { Cli, Connection } from '../cli.ts'
 import { usageError } from '../failures.ts'
 import type { OwnCommand } from '../spec.ts'
 
@@ -13,11 +14,50 @@ export const mcp: OwnCommand = {
   ],
   options: [{ flag: '--read-only', about: 'offer only the tools that change nothing' }],
   async run(cli, { readOnly: read_only = false }) {
-    const { url, key } = cli.connection
-    if (key === undefined)
-      throw usageError('There is no key.', 'Use a profile of an agent, or WAYSTATION_KEY.')
+    const { url, key } = connected(cli)
     const { serveStdio } = await import('../../mcp/stdio.ts')
     cli.io.leaveSignals()
     await serveStdio({ url, key, read_only })
   },
+}
+
+export const mcpConfig: OwnCommand = {
+  usage: 'mcp config',
+  about: 'Print what an MCP client needs to connect from any folder, with the key or the profile in use',
+  examples: [
+    'waystation mcp config --profile worker > .mcp.json',
+    'waystation mcp config --stdio --read-only',
+  ],
+  options: [
+    { flag: '--stdio', about: 'start a server for the client instead of asking the service at /mcp' },
+    { flag: '--read-only', about: 'offer only the tools that change nothing' },
+  ],
+  run(cli, { stdio = false, readOnly: read_only = false }) {
+    const { url, key, profile } = connected(cli)
+    if (!key.startsWith('svc_agt_')) {
+      throw usageError('The tools need an agent key.', 'Use a profile of an agent: --profile <name>.')
+    }
+    const mode = read_only ? '?mode=read-only' : ''
+    const over_http = { type: 'http', url: `${url}/mcp${mode}`, headers: { Authorization: `Bearer ${key}` } }
+    const [command, ...args] = cli.io.program
+    const words = [
+      ...(profile === null ? [] : ['--profile', profile]),
+      'mcp',
+      ...(read_only ? ['--read-only'] : []),
+    ]
+    const over_stdio = {
+      ...{ command, args: [...args, ...words] },
+      // A profile keeps the key out of the client's file.
+      ...(profile === null ? { env: { WAYSTATION_URL: url, WAYSTATION_KEY: key } } : {}),
+    }
+    cli.out.text(JSON.stringify({ mcpServers: { waystation: stdio ? over_stdio : over_http } }, null, 2))
+    if (!stdio || profile === null) cli.out.note('This holds the key: keep it out of repositories.')
+  },
+}
+
+/** Throws when there is no key. */
+function connected(cli: Cli): Connection & { key: string } {
+  const { key, ...connection } = cli.connection
+  if (key !== undefined) return { ...connection, key }
+  throw usageError('There is no key.', 'Use a profile of an agent, or WAYSTATION_KEY.')
 }

@@ -1,4 +1,4 @@
-// waystation tenant delete, rotate-key
+// waystation tenant delete, rotate-key, usage
 
 import { promptedLine } from '../prompts.ts'
 import type { Override } from '../spec.ts'
@@ -22,4 +22,32 @@ export const tenantRotateKey: Override = {
     const rotated = await cli.client().tenants.rotateKey(tenant_id, { grace_seconds })
     cli.out.record(cli.keep(rotated, 'admin_key', profile ?? undefined, { tenant_id, use: false }))
   },
+}
+
+/** Steps without a call are many, and say nothing. */
+export const tenantUsage: Override = {
+  options: [{ flag: '--all', about: 'show the steps without calls as well' }],
+  async run(cli, { tenant_id, all, ...query }) {
+    const usage = await cli.client().tenants.usage(tenant_id, query)
+    if (cli.out.json) return cli.out.value(usage)
+    const shown = all ? usage.items : usage.items.filter(({ calls }) => calls > 0)
+    cli.out.table(
+      shown.map(({ features, ...step }) => ({ ...step, features: featuresText(features) })),
+      ['start_at', 'calls', 'failures', 'features'],
+    )
+    const left = usage.items.length - shown.length
+    const steps = `${left} ${usage.step}${left === 1 ? '' : 's'}`
+    if (shown.length === 0) cli.out.note(`There were no calls from ${usage.from} to ${usage.to}.`)
+    else if (left > 0) cli.out.note(`${steps} without calls left out; --all shows them.`)
+  },
+}
+
+/** `kv 12, audit 3 (1 failed)` */
+function featuresText(features: readonly { feature: string; calls: number; failures: number }[]): string {
+  return features
+    .filter(({ calls }) => calls > 0)
+    .map(
+      ({ feature, calls, failures }) => `${feature} ${calls}${failures > 0 ? ` (${failures} failed)` : ''}`,
+    )
+    .join(', ')
 }

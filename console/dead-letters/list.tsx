@@ -10,7 +10,7 @@ import { Badge, Button, Commands, Countdown, Text } from '../ui/basics.tsx'
 import { ListView, Split, useStatuses } from '../ui/list.tsx'
 import { Empty, Page } from '../ui/page.tsx'
 import { type Column, codeColumn, linkColumn, More, Table, timeColumn } from '../ui/table.tsx'
-import { type Cause, causeOf, causesOf } from './cause.ts'
+import { type Cause, causesOf } from './cause.ts'
 import { DeadLetterDetail } from './detail.tsx'
 
 const titles = { failed: 'Failed', claimed: 'Claimed', resolved: 'Resolved', archived: 'Archived' }
@@ -102,7 +102,7 @@ interface LettersProps extends CausesProps {
 }
 
 function Letters({ list, rows, status, query, cause, current }: LettersProps) {
-  const matching = cause === null ? rows : rows.filter(({ error }) => causeOf(error) === cause)
+  const matching = cause === null ? rows : rows.filter((row) => row.cause === cause)
   const columns: Column<ListedDeadLetter>[] = [
     linkColumn('Error', ({ id, error }) => [
       to(pathOf('/console/dlq', id), { status: query, cause: cause ?? undefined }),

@@ -49,7 +49,10 @@ function groupsOf(commands: Operation[]): Record<string, { about: string; exampl
   )
 }
 
-/** For each code of something that is not found: the list of the noun with the most commands that may fail so. */
+/**
+ * For each code of something that is not found: the list of the noun with the most commands that may fail so, or the
+ * command of that noun that is named after what it lists (`inbox messages`).
+ */
 function listsOf(commands: Operation[]): Record<string, string> {
   const nounOf = ({ cli }: Operation) => cli!.usage.split(' ')[0]!
   const lists = commands.filter(({ cli }) => /^\S+ list( [<[]|$)/.test(cli!.usage))
@@ -60,7 +63,10 @@ function listsOf(commands: Operation[]): Record<string, string> {
     const failing = (list: Operation) =>
       commands.filter((other) => nounOf(other) === nounOf(list) && other.errors.includes(code)).length
     const [best] = lists.toSorted((a, b) => failing(b) - failing(a))
-    return best && failing(best) > 0 ? [[code, best.cli!.usage] as const] : []
+    if (!best || failing(best) === 0) return []
+    const what = `${nounOf(best)} ${code.replace('_NOT_FOUND', '').toLowerCase()}s `
+    const own = commands.find(({ cli }) => cli!.usage.startsWith(what))
+    return [[code, (own ?? best).cli!.usage] as const]
   })
   return Object.fromEntries(found)
 }
@@ -225,7 +231,8 @@ function callOf(operation: Operation): string {
   const sends = rest.length > 0 || query_fields.length > 0 || conditional
   const given = own.length > 0 ? `{ ${[...own, ...(sends ? ['...sent'] : [])].join(', ')} }` : 'sent'
   const merged = creates && !hasBodyArgument(operation) ? '{ ...sent, ...options }' : 'sent'
-  const passed = [...own, ...(sends ? [merged] : []), ...(creates && merged === 'sent' ? ['options'] : [])]
+  const adds_options = creates && (merged === 'sent' || !sends)
+  const passed = [...own, ...(sends ? [merged] : []), ...(adds_options ? ['options'] : [])]
   const resource = resourceOf(operation)
   const parameters = [
     resource === '' ? 'client' : `{ ${resource} }`,

@@ -51,8 +51,12 @@ export class WaystationNetworkError extends Error {
     cause: unknown,
     /** False when the request certainly never reached the service. */
     readonly may_have_arrived: boolean,
+    /** The address of the service, without user name, password and query. */
+    readonly url: string,
   ) {
-    super('The service could not be reached, or the connection was lost before its answer.', { cause })
+    super(`No answer from ${url}: it could not be reached, or the connection was lost before its answer.`, {
+      cause,
+    })
   }
 }
 

@@ -16,6 +16,8 @@ import type {
   CreatedInbox,
   CreatedTenant,
   DeadLetter,
+  DeadLetterOperation,
+  DeadLetterOperationItem,
   DeletedTenant,
   Entry,
   ExtendedDeadLetter,
@@ -24,6 +26,8 @@ import type {
   ListedInbox,
   ListedKey,
   Liveness,
+  MatchedDeadLetters,
+  Message,
   Namespace,
   Operations,
   PutResult,
@@ -275,6 +279,47 @@ export class Dlq extends Resource {
     return listOf(this.transport, 'listItems', {}, query)
   }
 
+  /**
+   * Archive many failed items. Takes the failed items that match, oldest first. Returns at once; the
+   * operation goes on by itself. With `dry_run` it only counts. Throws QUOTA_EXCEEDED,
+   * TOO_MANY_OPERATIONS.
+   */
+  discardMany(
+    body: Body<'discardItems'>,
+    options: CreateOptions = {},
+  ): Promise<MatchedDeadLetters | DeadLetterOperation> {
+    return this.transport.call('discardItems', { body }, options)
+  }
+
+  /**
+   * Send what failed again. A schedule is sent again as a new schedule, the callback of a decision as
+   * itself; the item is then resolved, and `redriven_as` names what is sent. An item that an agent
+   * recorded can be claimed again. Throws DLQ_NOT_FOUND, ALREADY_CLAIMED, INVALID_STATE, QUOTA_EXCEEDED.
+   */
+  redrive(id: string, options: CreateOptions = {}): Promise<DeadLetter> {
+    return this.transport.call('redriveItem', { params: { id } }, options)
+  }
+
+  /**
+   * Send many items again. Takes the failed items that match, or with `status` the archived ones, oldest
+   * first, and redrives each. Returns at once; the operation goes on by itself, and waits while a quota
+   * is full. With `dry_run` it only counts. Throws QUOTA_EXCEEDED, TOO_MANY_OPERATIONS.
+   */
+  redriveMany(
+    body: Body<'redriveItems'>,
+    options: CreateOptions = {},
+  ): Promise<MatchedDeadLetters | DeadLetterOperation> {
+    return this.transport.call('redriveItems', { body }, options)
+  }
+
+  /**
+   * End an operation; items whose turn has come stay as they are. An operation that has ended does not
+   * change. Throws OPERATION_NOT_FOUND.
+   */
+  cancelOperation(id: string, options: CallOptions = {}): Promise<DeadLetterOperation> {
+    return this.transport.call('cancelOperation', { params: { id } }, options)
+  }
+
   /** Lock a failed item. Throws DLQ_NOT_FOUND, ALREADY_CLAIMED, INVALID_STATE. */
   claim(id: string, given: Body<'claimItem'> & CallOptions = {}): Promise<ClaimedDeadLetter> {
     const [body, options] = split(given)
@@ -312,6 +357,30 @@ export class Dlq extends Resource {
     return this.transport.call('failItem', { params: { id }, body }, options)
   }
 
+  /** Read how far an operation is. Throws OPERATION_NOT_FOUND. */
+  operation(id: string, options: CallOptions = {}): Promise<DeadLetterOperation> {
+    return this.transport.call('getOperation', { params: { id } }, options)
+  }
+
+  /** Group dead letters by their cause, the most frequent first. */
+  causes(given: Query<'listCauses'> = {}): Promise<Operations['listCauses']['answer']> {
+    const [query, options] = split(given)
+    return this.transport.call('listCauses', { query }, options)
+  }
+
+  /**
+   * List the items of an operation with their outcomes, in the order of their turns. Throws
+   * OPERATION_NOT_FOUND.
+   */
+  operationItems(id: string, query: Query<'listOperationItems'> = {}): Pages<DeadLetterOperationItem> {
+    return listOf(this.transport, 'listOperationItems', { id }, query)
+  }
+
+  /** List operations on many dead letters, newest first. */
+  operations(query: Query<'listOperations'> = {}): Pages<DeadLetterOperation> {
+    return listOf(this.transport, 'listOperations', {}, query)
+  }
+
   /** Release the lock; the item is failed again. Throws DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD. */
   release(id: string, given: Body<'releaseItem'> & CallOptions = {}): Promise<DeadLetter> {
     const [body, options] = split(given)
@@ -337,6 +406,15 @@ export class Schedules extends Resource {
   /** List schedules, newest first. */
   list(query: Query<'listSchedules'> = {}): Pages<Schedule> {
     return listOf(this.transport, 'listSchedules', {}, query)
+  }
+
+  /**
+   * Send a failed or fired schedule again, now, as a new schedule. The new one has the same URL, payload
+   * and settings. A dead letter that the failure left is resolved by it. Throws SCHEDULE_NOT_FOUND,
+   * INVALID_STATE, ALREADY_CLAIMED, QUOTA_EXCEEDED.
+   */
+  retry(id: string, options: CreateOptions = {}): Promise<Schedule> {
+    return this.transport.call('retrySchedule', { params: { id } }, options)
   }
 
   /** Read a schedule. Throws SCHEDULE_NOT_FOUND. */
@@ -441,6 +519,14 @@ export class Inboxes extends Resource {
   /** List inboxes that have not expired, newest first. Only those that have not expired. */
   list(query: Query<'listInboxes'> = {}): Pages<ListedInbox> {
     return offsetListOf(this.transport, 'listInboxes', {}, query)
+  }
+
+  /**
+   * Forward a message once more. To the `forwardUrl` of its inbox, as it came. The answer is the message
+   * with its forward pending. Throws INBOX_NOT_FOUND, MESSAGE_NOT_FOUND, INVALID_STATE.
+   */
+  replay(id: string, message_id: string, options: CreateOptions = {}): Promise<Message> {
+    return this.transport.call('replayMessage', { params: { id, message_id } }, options)
   }
 
   /** Read an inbox and its latest 50 messages, newest first. Throws INBOX_NOT_FOUND. */

@@ -188,7 +188,7 @@ export class Transport {
     } catch (error) {
       if (signal?.aborted) throw signal.reason
       if (timed_out) return new WaystationTimeoutError(timeout_ms)
-      return new WaystationNetworkError(error, !wasRefused(error))
+      return new WaystationNetworkError(error, !wasRefused(error), this.#settings.url)
     } finally {
       stopTimer()
       signal?.removeEventListener('abort', onAbort)

@@ -17,6 +17,8 @@ export type ErrorCode =
   | 'DLQ_NOT_FOUND'
   | 'INBOX_NOT_FOUND'
   | 'KEY_NOT_FOUND'
+  | 'MESSAGE_NOT_FOUND'
+  | 'OPERATION_NOT_FOUND'
   | 'ROUTE_NOT_FOUND'
   | 'SCHEDULE_NOT_FOUND'
   | 'METHOD_NOT_ALLOWED'
@@ -28,6 +30,7 @@ export type ErrorCode =
   | 'INVALID_STATE'
   | 'LOCK_NOT_HELD'
   | 'TENANT_NAME_TAKEN'
+  | 'TOO_MANY_OPERATIONS'
   | 'VERSION_MISMATCH'
   | 'INBOX_EXPIRED'
   | 'PAYLOAD_TOO_LARGE'
@@ -242,10 +245,45 @@ export interface AuditSuggestion {
   value: string
 }
 
+export interface DeadLetterOperation {
+  id: string
+  verb: 'redrive' | 'discard'
+  status: 'running' | 'succeeded' | 'cancelled'
+  filter: {
+    status: 'failed' | 'claimed' | 'resolved' | 'archived' | null
+    source: 'agent' | 'schedule' | 'checkpoint' | null
+    source_id: string | null
+    cause: string | null
+    workflow_id: string | null
+    from: string | null
+    to: string | null
+    ids_count: number | null
+  }
+  /** Dead letters that matched when it began. */
+  matched: number
+  done: number
+  /** Those that could not be sent again. */
+  failed: number
+  /** Those that were claimed, or no longer matched, at their turn. */
+  skipped: number
+  max: number
+  per_second: number | null
+  /** True when further dead letters may match: `max` was reached, or the look for them ended early. */
+  more: boolean
+  waiting_for: string | null
+  /** When it began. */
+  created_at: string
+  /** When it last changed. */
+  updated_at: string
+  finished_at: string | null
+}
+
 export interface DeadLetter {
   id: string
   status: 'failed' | 'claimed' | 'resolved' | 'archived'
   error: string
+  /** The first line of the error with ids and numbers masked: failures of one cause have one text. */
+  cause: string
   workflow_id: string | null
   source: 'agent' | 'schedule' | 'checkpoint'
   source_id: string | null
@@ -260,6 +298,7 @@ export interface DeadLetter {
   /** When it last changed. */
   updated_at: string
   resolved_at: string | null
+  redriven_as: string | null
   /** The exact text that was sent. */
   payload: unknown
 }
@@ -268,6 +307,8 @@ export interface ListedDeadLetter {
   id: string
   status: 'failed' | 'claimed' | 'resolved' | 'archived'
   error: string
+  /** The first line of the error with ids and numbers masked: failures of one cause have one text. */
+  cause: string
   workflow_id: string | null
   source: 'agent' | 'schedule' | 'checkpoint'
   source_id: string | null
@@ -282,12 +323,15 @@ export interface ListedDeadLetter {
   /** When it last changed. */
   updated_at: string
   resolved_at: string | null
+  redriven_as: string | null
 }
 
 export interface ClaimedDeadLetter {
   id: string
   status: 'failed' | 'claimed' | 'resolved' | 'archived'
   error: string
+  /** The first line of the error with ids and numbers masked: failures of one cause have one text. */
+  cause: string
   workflow_id: string | null
   source: 'agent' | 'schedule' | 'checkpoint'
   source_id: string | null
@@ -302,16 +346,24 @@ export interface ClaimedDeadLetter {
   /** When it last changed. */
   updated_at: string
   resolved_at: string | null
+  redriven_as: string | null
   /** The exact text that was sent. */
   payload: unknown
   /** Send it with extend, release, fail and resolve to be sure that the lock is still yours. */
   lock_token: string
 }
 
+export interface MatchedDeadLetters {
+  /** Dead letters that an operation would take, `max` at most. */
+  matched: number
+}
+
 export interface ExtendedDeadLetter {
   id: string
   status: 'failed' | 'claimed' | 'resolved' | 'archived'
   error: string
+  /** The first line of the error with ids and numbers masked: failures of one cause have one text. */
+  cause: string
   workflow_id: string | null
   source: 'agent' | 'schedule' | 'checkpoint'
   source_id: string | null
@@ -326,9 +378,31 @@ export interface ExtendedDeadLetter {
   /** When it last changed. */
   updated_at: string
   resolved_at: string | null
+  redriven_as: string | null
   /** The exact text that was sent. */
   payload: unknown
   lock_token: string | null
+}
+
+export interface DeadLetterCause {
+  cause: string
+  source: 'agent' | 'schedule' | 'checkpoint'
+  /** Dead letters of this cause and source. */
+  count: number
+  /** When the oldest of them was captured. */
+  oldest_at: string
+  /** When the latest of them was captured. */
+  newest_at: string
+  /** The latest of them. */
+  latest_id: string
+}
+
+export interface DeadLetterOperationItem {
+  /** The dead letter. */
+  id: string
+  outcome: 'waiting' | 'done' | 'skipped' | 'failed'
+  code: string | null
+  redriven_as: string | null
 }
 
 export interface Schedule {
@@ -348,6 +422,10 @@ export interface Schedule {
   last_error: string | null
   last_status_code: number | null
   fired_at: string | null
+  retry_of: string | null
+  redrive_of: string | null
+  retried_as: string | null
+  dead_letter_id: string | null
   /** When it was created. */
   created_at: string
   /** When it last changed. */
@@ -392,6 +470,8 @@ export interface CheckpointCallback {
   status: 'none' | 'pending' | 'delivered' | 'failed'
   attempts: number
   last_error: string | null
+  redrive_of: string | null
+  dead_letter_id: string | null
 }
 
 export interface Approval {
@@ -899,6 +979,15 @@ export interface Operations {
     body: undefined
     answer: { items: AuditSuggestion[]; next_cursor: string | null }
   }
+  cancelOperation: {
+    params: {
+      /** The operation, dop_…. */
+      id: string
+    }
+    query: object
+    body: undefined
+    answer: DeadLetterOperation
+  }
   captureItem: {
     params: object
     query: object
@@ -922,6 +1011,16 @@ export interface Operations {
       /** next_cursor of the page before. */
       cursor?: string | undefined
       status?: 'failed' | 'claimed' | 'resolved' | 'archived' | undefined
+      source?: 'agent' | 'schedule' | 'checkpoint' | undefined
+      /** The schedule or checkpoint that left it. */
+      source_id?: string | undefined
+      /** The exact cause. */
+      cause?: string | undefined
+      workflow_id?: string | undefined
+      /** Captured from this instant on. */
+      from?: string | undefined
+      /** Captured before this instant. */
+      to?: string | undefined
     }
     body: undefined
     answer: { items: ListedDeadLetter[]; next_cursor: string | null }
@@ -965,6 +1064,36 @@ export interface Operations {
     body: undefined
     answer: DeadLetter
   }
+  discardItems: {
+    params: object
+    query: object
+    body: {
+      /** Which dead letters; {} takes every failed one. */
+      filter: {
+        status?: 'failed' | undefined
+        source?: 'agent' | 'schedule' | 'checkpoint' | undefined
+        /** The schedule or checkpoint that left it. */
+        source_id?: string | undefined
+        /** The exact cause. */
+        cause?: string | undefined
+        /** The exact workflow. */
+        workflow_id?: string | undefined
+        /** Captured from this instant on. */
+        from?: string | undefined
+        /** Captured before this instant. */
+        to?: string | undefined
+        /** Only these, in whatever status they are unless `status` is given. */
+        ids?: string[] | undefined
+      }
+      /** How many at most; default 5,000. */
+      max?: number | undefined
+      /** How many a second; default as fast as is fair. */
+      per_second?: number | undefined
+      /** Only count those that match. */
+      dry_run?: boolean | undefined
+    }
+    answer: MatchedDeadLetters | DeadLetterOperation
+  }
   extendItem: {
     params: {
       /** The dead letter, dlq_…. */
@@ -990,6 +1119,92 @@ export interface Operations {
       lock_token?: string | undefined
     }
     answer: DeadLetter
+  }
+  getOperation: {
+    params: {
+      /** The operation, dop_…. */
+      id: string
+    }
+    query: object
+    body: undefined
+    answer: DeadLetterOperation
+  }
+  listCauses: {
+    params: object
+    query: {
+      /** Default failed. */
+      status?: 'failed' | 'claimed' | 'resolved' | 'archived' | undefined
+    }
+    body: undefined
+    answer: {
+      items: DeadLetterCause[]
+      /** True when there are older dead letters, or further causes, that are not counted. */
+      truncated: boolean
+    }
+  }
+  listOperationItems: {
+    params: {
+      /** The operation, dop_…. */
+      id: string
+    }
+    query: {
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+      /** next_cursor of the page before. */
+      cursor?: string | undefined
+    }
+    body: undefined
+    answer: { items: DeadLetterOperationItem[]; next_cursor: string | null }
+  }
+  listOperations: {
+    params: object
+    query: {
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+      /** next_cursor of the page before. */
+      cursor?: string | undefined
+    }
+    body: undefined
+    answer: { items: DeadLetterOperation[]; next_cursor: string | null }
+  }
+  redriveItem: {
+    params: {
+      /** The dead letter, dlq_…. */
+      id: string
+    }
+    query: object
+    body: undefined
+    answer: DeadLetter
+  }
+  redriveItems: {
+    params: object
+    query: object
+    body: {
+      /** Which dead letters; {} takes every failed one. */
+      filter: {
+        status?: 'failed' | 'archived' | undefined
+        source?: 'agent' | 'schedule' | 'checkpoint' | undefined
+        /** The schedule or checkpoint that left it. */
+        source_id?: string | undefined
+        /** The exact cause. */
+        cause?: string | undefined
+        /** The exact workflow. */
+        workflow_id?: string | undefined
+        /** Captured from this instant on. */
+        from?: string | undefined
+        /** Captured before this instant. */
+        to?: string | undefined
+        /** Only these, in whatever status they are unless `status` is given. */
+        ids?: string[] | undefined
+      }
+      /** How many at most; default 5,000. */
+      max?: number | undefined
+      /** How many a second; default as fast as is fair. */
+      per_second?: number | undefined
+      /** Only count those that match. */
+      dry_run?: boolean | undefined
+    }
+    answer: MatchedDeadLetters | DeadLetterOperation
   }
   releaseItem: {
     params: {
@@ -1095,6 +1310,15 @@ export interface Operations {
     }
     body: undefined
     answer: { items: Attempt[]; next_cursor: string | null }
+  }
+  retrySchedule: {
+    params: {
+      /** The schedule, sch_…. */
+      id: string
+    }
+    query: object
+    body: undefined
+    answer: Schedule
   }
   approveCheckpoint: {
     params: {
@@ -1260,6 +1484,17 @@ export interface Operations {
     body: undefined
     answer: { items: Message[]; nextAfter: string | null }
   }
+  replayMessage: {
+    params: {
+      /** The inbox, inb_…. */
+      id: string
+      /** The message, msg_…. */
+      message_id: string
+    }
+    query: object
+    body: undefined
+    answer: Message
+  }
   searchMessages: {
     params: {
       /** The inbox, inb_…. */
@@ -1420,14 +1655,22 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   listEntries: { method: 'GET', path: '/v1/audit' },
   getEntry: { method: 'GET', path: '/v1/audit/{id}' },
   suggestEntries: { method: 'GET', path: '/v1/audit/suggestions/{field}' },
+  cancelOperation: { method: 'POST', path: '/v1/dlq/operations/{id}/cancel' },
   captureItem: { method: 'POST', path: '/v1/dlq', creates: true },
   listItems: { method: 'GET', path: '/v1/dlq' },
   claimItem: { method: 'POST', path: '/v1/dlq/{id}/claim' },
   claimOldestItem: { method: 'POST', path: '/v1/dlq/claim' },
   deleteItem: { method: 'DELETE', path: '/v1/dlq/{id}' },
   getItem: { method: 'GET', path: '/v1/dlq/{id}' },
+  discardItems: { method: 'POST', path: '/v1/dlq/discard', creates: true },
   extendItem: { method: 'POST', path: '/v1/dlq/{id}/extend' },
   failItem: { method: 'POST', path: '/v1/dlq/{id}/fail' },
+  getOperation: { method: 'GET', path: '/v1/dlq/operations/{id}' },
+  listCauses: { method: 'GET', path: '/v1/dlq/causes' },
+  listOperationItems: { method: 'GET', path: '/v1/dlq/operations/{id}/items' },
+  listOperations: { method: 'GET', path: '/v1/dlq/operations' },
+  redriveItem: { method: 'POST', path: '/v1/dlq/{id}/redrive', creates: true },
+  redriveItems: { method: 'POST', path: '/v1/dlq/redrive', creates: true },
   releaseItem: { method: 'POST', path: '/v1/dlq/{id}/release' },
   resolveItem: { method: 'POST', path: '/v1/dlq/{id}/resolve' },
   cancelSchedule: { method: 'DELETE', path: '/v1/schedules/{id}' },
@@ -1436,6 +1679,7 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   createSchedule: { method: 'POST', path: '/v1/schedules', creates: true },
   listSchedules: { method: 'GET', path: '/v1/schedules' },
   listScheduleAttempts: { method: 'GET', path: '/v1/schedules/{id}/attempts' },
+  retrySchedule: { method: 'POST', path: '/v1/schedules/{id}/retry', creates: true },
   approveCheckpoint: { method: 'POST', path: '/v1/checkpoints/{id}/approve' },
   cancelCheckpoint: { method: 'DELETE', path: '/v1/checkpoints/{id}' },
   getCheckpoint: { method: 'GET', path: '/v1/checkpoints/{id}' },
@@ -1449,6 +1693,12 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   deleteInbox: { method: 'DELETE', path: '/api/webhook/{id}', wrapped: true },
   getInbox: { method: 'GET', path: '/api/webhook/{id}', wrapped: true },
   listMessages: { method: 'GET', path: '/api/webhook/{id}/messages', wrapped: true },
+  replayMessage: {
+    method: 'POST',
+    path: '/api/webhook/{id}/messages/{message_id}/replay',
+    creates: true,
+    wrapped: true,
+  },
   searchMessages: { method: 'GET', path: '/api/webhook/{id}/search', wrapped: true },
   checkRateLimit: { method: 'POST', path: '/api/rate-limit/check', wrapped: true },
   checkRateLimitByQuery: { method: 'GET', path: '/api/rate-limit/check', wrapped: true },
@@ -1506,6 +1756,8 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     next: 'Treat the key as absent, put a first value, or list the keys that exist.',
     exit: 'not_found',
   },
+  MESSAGE_NOT_FOUND: { next: 'List the messages of the inbox to find the right id.', exit: 'not_found' },
+  OPERATION_NOT_FOUND: { next: 'List the operations to find the right id.', exit: 'not_found' },
   ROUTE_NOT_FOUND: {
     next: 'Check the path and the address of the service, and that the service is as new as the client.',
     exit: 'not_found',
@@ -1535,6 +1787,7 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     exit: 'conflict',
   },
   TENANT_NAME_TAKEN: { next: 'Choose another name.', exit: 'conflict' },
+  TOO_MANY_OPERATIONS: { next: 'Wait until one has ended, or cancel one.', exit: 'conflict' },
   VERSION_MISMATCH: {
     next: 'Read the value again, decide by what it says now, and write with the version that you read.',
     exit: 'conflict',

@@ -14,7 +14,7 @@ import type { Dependencies, Jobs } from '../contract/dependencies.ts'
 import { openapiOf } from '../contract/openapi.ts'
 import { keyCache } from '../credentials/cache.ts'
 import type { Db } from '../db/db.ts'
-import { counted_quotas, routes } from '../features.ts'
+import { counted_quotas, redrives, routes } from '../features.ts'
 import type { Log } from '../http/answers.ts'
 import { Deliveries } from '../http/deliveries.ts'
 import { type RequestHandlers, requestHandlers } from '../http/handlers.ts'
@@ -88,6 +88,7 @@ export function dependenciesOf(
       memory: new MemoryBudget(clock, config.memory_bytes_max),
     },
     jobs,
+    redrives,
     service: {
       signup_open: config.signup_open,
       readiness: () => readinessOf(db, facts.schema_version, state.draining),

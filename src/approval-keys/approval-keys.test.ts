@@ -141,19 +141,20 @@ forEachService('Approval keys', (service) => {
   test('an approval key on anything but approve and reject is 403', async () => {
     const { tenant_id, admin_key } = await service.signUp()
     const { approval_key } = (await create(admin_key)).body
-    for (const [method, path] of [
-      ['GET', `/v1/tenants/${tenant_id}`],
-      ['GET', '/v1/agents/agent-one'],
-      ['GET', '/v1/approval-keys'],
-      ['GET', '/v1/kv/a/b'],
-      ['POST', '/v1/audit'],
+    for (const [method, path, ...accepted_key_kinds] of [
+      ['GET', `/v1/tenants/${tenant_id}`, 'admin'],
+      ['GET', '/v1/agents/agent-one', 'admin', 'agent'],
+      ['GET', '/v1/approval-keys', 'admin'],
+      ['GET', '/v1/kv/a/b', 'agent'],
+      ['POST', '/v1/audit', 'agent', 'admin'],
     ] as const) {
+      const kinds = { key_kind: 'approval', accepted_key_kinds }
       const answers = await Promise.all(
         [{ 'x-approval-key': approval_key }, { authorization: `Bearer ${approval_key}` }].map((headers) =>
           service.ask(method, path, { headers: headers as Record<string, string> }),
         ),
       )
-      expect(answers.map(refusal)).toEqual(Array(2).fill([403, 'FORBIDDEN', undefined]))
+      expect(answers.map(refusal)).toEqual(Array(2).fill([403, 'FORBIDDEN', kinds]))
     }
   })
 

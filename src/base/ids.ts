@@ -65,6 +65,14 @@ export function idBound(prefix: IdPrefix, at: Millis): string {
 }
 
 const time_characters = 10
+
+/** The time in an id of `newId`. */
+export function timeOf(id: string): Millis {
+  let at = 0
+  for (const digit of id.slice(4, 4 + time_characters)) at = at * 32 + alphabet.indexOf(digit)
+  return at
+}
+
 let last_time = -1
 let last_time_part = ''
 

@@ -61,6 +61,12 @@ export interface CheckpointRow {
   callback_status: (typeof callback_statuses)[number]
   callback_attempts: number
   callback_last_error: string | null
+  /** The fencing token under which it failed: when it is sent again, its job's tokens are above. */
+  callback_fence: number
+  /** The dead letter that its last failure left, which may be gone. */
+  callback_dead_letter_id: string | null
+  /** The dead letter for which it was sent again. */
+  callback_redrive_of: string | null
   created_at: Millis
   updated_at: Millis
 }

@@ -41,12 +41,22 @@ function expectRefusal(answer: Answer, code: ErrorCode, details?: object): void 
   expect(answer.headers.get('content-type')).toBe('application/json')
 }
 
+/** 403 for a key of this kind, where those kinds are accepted. */
+function expectWrongKind(answer: Answer, key_kind: string, ...accepted_key_kinds: string[]): void {
+  expectRefusal(answer, 'FORBIDDEN', { key_kind, accepted_key_kinds })
+}
+
 /** 400 with one issue at this path. */
 function expectInvalid(answer: Answer, path: string): void {
   expectRefusal(answer, 'VALIDATION_FAILED', { issues: [{ path, message: expect.any(String) }] })
 }
 
 const callback_url = 'http://127.0.0.1:9/'
+
+/** Of a callback that was never sent again. */
+const never_redriven = { redrive_of: null, dead_letter_id: null }
+const letter_id = expect.stringMatching(/^dlq_[0-9a-z]{26}$/)
+const left = { redrive_of: null, dead_letter_id: letter_id }
 
 function tryCreate(service: TestService, { api_key }: { api_key: string }, body: object | string) {
   return service.ask('POST', '/v1/checkpoints', { key: api_key, body })
@@ -141,7 +151,7 @@ forEachService('Checkpoints', (service) => {
         reason: null,
         resolved_by: null,
         resolved_at: null,
-        callback: { status: 'none', attempts: 0, last_error: null },
+        callback: { status: 'none', attempts: 0, last_error: null, ...never_redriven },
         created_at,
         updated_at: created_at,
       })
@@ -350,12 +360,12 @@ forEachService('Checkpoints', (service) => {
       const decided = { ...before, status, reason, resolved_by: 'admin', resolved_at: now, updated_at: now }
       expect(answer.body).toEqual({
         ...decided,
-        callback: { status: 'pending', attempts: 0, last_error: null },
+        callback: { status: 'pending', attempts: 0, last_error: null, ...never_redriven },
       })
       await tick(service)
       expect(await read(service, tenant, before.id)).toEqual({
         ...decided,
-        callback: { status: 'delivered', attempts: 1, last_error: null },
+        callback: { status: 'delivered', attempts: 1, last_error: null, ...never_redriven },
       })
     })
 
@@ -457,18 +467,19 @@ forEachService('Checkpoints', (service) => {
       const { approval_key } = await approvalKey(service, tenant, { checkpoint_id: other.id })
       const revoked = await approvalKey(service, tenant)
       await service.ask('DELETE', `/v1/approval-keys/${revoked.approval_key_id}`, { key: tenant.admin_key })
-      for (const [key, code] of [
-        [tenant.api_key, 'FORBIDDEN'],
-        [approval_key, 'FORBIDDEN'],
-        [revoked.approval_key, 'UNAUTHORIZED'],
-        [undefined, 'UNAUTHORIZED'],
+      const kinds = { key_kind: 'agent', accepted_key_kinds: ['admin', 'approval'] }
+      for (const [key, code, details] of [
+        [tenant.api_key, 'FORBIDDEN', kinds],
+        [approval_key, 'FORBIDDEN', undefined],
+        [revoked.approval_key, 'UNAUTHORIZED', undefined],
+        [undefined, 'UNAUTHORIZED', undefined],
       ] as const) {
         const answer = await service.ask(
           'POST',
           `/v1/checkpoints/${checkpoint.id}/${verb}`,
           key ? { key } : {},
         )
-        expectRefusal(answer, code)
+        expectRefusal(answer, code, details)
       }
       expect(await read(service, tenant, checkpoint.id)).toEqual(checkpoint)
     })
@@ -514,9 +525,9 @@ forEachService('Checkpoints', (service) => {
       const before = await create(service, tenant, body)
       service.clock.advance(5)
       expectRefusal(await cancel(service, other, before.id), 'FORBIDDEN')
-      expectRefusal(await cancel(service, { api_key: tenant.admin_key }, before.id), 'FORBIDDEN')
+      expectWrongKind(await cancel(service, { api_key: tenant.admin_key }, before.id), 'admin', 'agent')
       const { approval_key } = await approvalKey(service, tenant, { checkpoint_id: before.id })
-      expectRefusal(await cancel(service, { api_key: approval_key }, before.id), 'FORBIDDEN')
+      expectWrongKind(await cancel(service, { api_key: approval_key }, before.id), 'approval', 'agent')
       expect(await read(service, tenant, before.id)).toEqual(before)
       const answer = await cancel(service, tenant, before.id)
       expect([answer.status, answer.text]).toEqual([204, ''])
@@ -614,11 +625,14 @@ forEachService('Checkpoints', (service) => {
     const { id } = await create(service, tenant)
     const { approval_key } = await approvalKey(service, tenant, { checkpoint_id: id })
     const body = { title: 't', callback_url }
-    for (const key of [tenant.admin_key, approval_key]) {
-      expectRefusal(await service.ask('POST', '/v1/checkpoints', { key, body }), 'FORBIDDEN')
+    for (const [kind, key] of [
+      ['admin', tenant.admin_key],
+      ['approval', approval_key],
+    ] as const) {
+      expectWrongKind(await service.ask('POST', '/v1/checkpoints', { key, body }), kind, 'agent')
     }
     for (const path of ['/v1/checkpoints', `/v1/checkpoints/${id}`, `/v1/checkpoints/${id}/attempts`]) {
-      expectRefusal(await service.ask('GET', path, { key: approval_key }), 'FORBIDDEN')
+      expectWrongKind(await service.ask('GET', path, { key: approval_key }), 'approval', 'agent', 'admin')
       expectRefusal(await service.ask('GET', path), 'UNAUTHORIZED')
       expect((await service.ask('GET', path, { key: tenant.admin_key })).status).toBe(200)
     }
@@ -680,12 +694,14 @@ forEachService('The callback of a decision', (service) => {
     const body = { callback_url: receiver.url, callback_payload: { n: 1 } }
     const { id } = await create(service, tenant, body)
     expect((await read(service, tenant, id)).callback).toEqual({
-      status: 'none',
-      attempts: 0,
-      last_error: null,
+      ...{ status: 'none', attempts: 0, last_error: null },
+      ...never_redriven,
     })
     const decided = await decide(service, tenant.admin_key, id, 'approve', { reason: 'fine' })
-    expect(decided.body.callback).toEqual({ status: 'pending', attempts: 0, last_error: null })
+    expect(decided.body.callback).toEqual({
+      ...{ status: 'pending', attempts: 0, last_error: null },
+      ...never_redriven,
+    })
     const first_at = service.clock.now()
     await inTime(receiver.received(1))
     for (const [attempt, wait_ms, status] of [
@@ -704,7 +720,10 @@ forEachService('The callback of a decision', (service) => {
       expect(receiver.requests).toHaveLength(attempt)
       expect(await read(service, tenant, id)).toEqual({
         ...decided.body,
-        callback: { status: last ? 'failed' : 'pending', attempts: attempt, last_error: `status ${status}` },
+        callback: {
+          ...{ status: last ? 'failed' : 'pending', attempts: attempt, last_error: `status ${status}` },
+          ...{ redrive_of: null, dead_letter_id: last ? letter_id : null },
+        },
         updated_at: iso(service.clock.now()),
       })
       const { headers } = receiver.requests[attempt - 1]!
@@ -756,6 +775,7 @@ forEachService('The callback of a decision', (service) => {
         created_at: now,
         updated_at: now,
         resolved_at: null,
+        redriven_as: null,
       },
     ])
     service.clock.advance(day_ms)
@@ -773,9 +793,8 @@ forEachService('The callback of a decision', (service) => {
     service.clock.advance(30_000)
     expect((await tick(service)).checkpoints).toEqual({ rejected: 0, expired: 0, callbacks: 1 })
     expect((await read(service, tenant, id)).callback).toEqual({
-      status: 'delivered',
-      attempts: 2,
-      last_error: null,
+      ...{ status: 'delivered', attempts: 2, last_error: null },
+      ...never_redriven,
     })
     expect(await deadLetters(service, tenant)).toEqual([])
   })
@@ -790,7 +809,12 @@ forEachService('The callback of a decision', (service) => {
     await decide(service, tenant.admin_key, id, 'approve')
     await tick(service)
     const gone = last_error === 'status 410'
-    const callback = { status: gone ? 'failed' : 'pending', attempts: 1, last_error }
+    const callback = {
+      status: gone ? 'failed' : 'pending',
+      attempts: 1,
+      last_error,
+      ...(gone ? left : never_redriven),
+    }
     expect(await read(service, tenant, id)).toMatchObject({ status: 'approved', callback })
     expect(await deadLetters(service, tenant)).toHaveLength(gone ? 1 : 0)
     service.clock.advance(90_000)
@@ -851,7 +875,7 @@ forEachService('The timeout of a checkpoint', (service) => {
       status: 'rejected',
       resolved_by: 'timeout',
       resolved_at: now,
-      callback: { status: 'delivered', attempts: 1, last_error: null },
+      callback: { status: 'delivered', attempts: 1, last_error: null, ...never_redriven },
       updated_at: now,
     })
     expect(receiver.requests).toMatchObject([
@@ -1012,6 +1036,7 @@ forEachService('The timeout of a checkpoint', (service) => {
         created_at: now,
         updated_at: now,
         resolved_at: null,
+        redriven_as: null,
       },
     ])
     await tick(service)
@@ -1092,7 +1117,7 @@ forEachService('The timeout of a checkpoint', (service) => {
     expect(await read(service, tenant, id)).toMatchObject({
       status: 'rejected',
       resolved_by: 'timeout',
-      callback: { status: 'failed', attempts: 3, last_error: 'status 500' },
+      callback: { status: 'failed', attempts: 3, last_error: 'status 500', ...left },
     })
     expect(await deadLetters(service, tenant)).toMatchObject([{ source_id: id }])
   })

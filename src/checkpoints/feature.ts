@@ -1,7 +1,7 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
 import * as decisions from './decision-routes.ts'
 import { errors } from './errors.ts'
-import { callback_job, timeout_job } from './jobs.ts'
+import { callback_job, checkpoint_redrive, timeout_job } from './jobs.ts'
 import * as lists from './list-routes.ts'
 import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
@@ -22,6 +22,7 @@ export const checkpoints: Feature = {
   ],
   purge,
   jobs: [timeout_job, callback_job],
+  redrives: [checkpoint_redrive],
   counters: { checkpoints: ['rejected', 'expired', 'callbacks'] },
   docs: {
     file: 'checkpoints.md',

@@ -4,11 +4,12 @@ import { iso } from '../base/clock.ts'
 import { newId } from '../base/ids.ts'
 import type { Jobs } from '../contract/dependencies.ts'
 import { encode } from '../contract/encode.ts'
+import type { Redrive } from '../contract/redrive.ts'
 import { RawJson } from '../contract/schemas.ts'
 import type { Tx } from '../db/db.ts'
 import { textBytes } from '../db/stored.ts'
 import * as dlq from '../dlq/service.ts'
-import { attemptNumber, attempts_max, destinationOf, errorText } from '../jobs/job.ts'
+import { attemptNumber, attempts_max, destinationOf, errorText, type LeasedJob } from '../jobs/job.ts'
 import type { LocalKind, SendingKind } from '../jobs/kind.ts'
 import * as jobs from '../jobs/service.ts'
 import * as tenants from '../tenants/service.ts'
@@ -60,13 +61,53 @@ export const callback_job: SendingKind = {
       await store.recordCallback(tx, tenant_id, id, { callback_status: 'pending', ...tried })
       return null
     }
-    const callback_status = result.ok ? 'delivered' : 'failed'
-    const called = await store.recordCallback(tx, tenant_id, id, { callback_status, ...tried })
-    if (!result.ok && called) {
-      await deadLetter(tx, tenant_id, called, `the callback of checkpoint ${id} failed: ${tried.last_error}`)
-    }
+    if (result.ok) await store.recordCallback(tx, tenant_id, id, { callback_status: 'delivered', ...tried })
+    else await failCallback(tx, job, tried)
     return 'checkpoints.callbacks'
   },
+}
+
+async function failCallback(
+  tx: Tx,
+  { tenant_id, source_id: id, fence }: LeasedJob,
+  tried: { attempts: number; last_error: string | null },
+): Promise<void> {
+  const failed = await store.failCallback(tx, tenant_id, id, { ...tried, fence })
+  if (!failed) return
+  const error = `the callback of checkpoint ${id} failed: ${tried.last_error}`
+  await store.leftDeadLetter(tx, tenant_id, id, await deadLetter(tx, tenant_id, failed, error))
+}
+
+/** The callback of a decision is sent again as itself, under the same webhook-id. */
+export const checkpoint_redrive: Redrive = {
+  source: 'checkpoint',
+  async redrive(tx, { tenant_id }, dependencies, { id: dead_letter_id, source_id: id }) {
+    const checkpoint = await store.redrive(tx, tenant_id, id, dead_letter_id)
+    if (!checkpoint) return null
+    const key = { tenant_id, source: callback_job.logged_as!, source_id: id }
+    const [latest] = await jobs.attempts(tx, key, Number.MAX_SAFE_INTEGER, 1)
+    await enqueueCallback(tx, tenant_id, dependencies, checkpoint, latest?.event_id)
+    return id
+  },
+}
+
+/** Its fencing tokens are above those of earlier jobs, so that no late report of these counts. */
+function enqueueCallback(
+  tx: Tx,
+  tenant_id: string,
+  dependencies: Pick<ResolveDependencies, 'jobs'>,
+  { id, callback_url, callback_fence }: CheckpointRow,
+  event_id = newId('evt', tx.now),
+): Promise<void> {
+  return jobs.enqueue(tx, dependencies.jobs, {
+    tenant_id,
+    kind: callback_job,
+    source_id: id,
+    event_id,
+    destination: destinationOf(callback_url),
+    next_at: tx.now,
+    fence: callback_fence === 0 ? 0 : callback_fence + 1,
+  })
 }
 
 /** The same bytes on every attempt. */
@@ -102,14 +143,7 @@ export async function resolve(
   tx.stores(tenant_id, textBytes(resolution.reason))
   await jobs.cancel(tx, jobs.keyOf({ tenant_id }, timeout_job, id))
   if (resolved.callback_status === 'pending') {
-    await jobs.enqueue(tx, dependencies.jobs, {
-      tenant_id,
-      kind: callback_job,
-      source_id: id,
-      event_id: newId('evt', tx.now),
-      destination: destinationOf(resolved.callback_url),
-      next_at: tx.now,
-    })
+    await enqueueCallback(tx, tenant_id, dependencies, resolved)
   }
   if (resolved.status !== 'approved' && resolved.timeout_action === 'dlq') {
     await deadLetter(tx, tenant_id, resolved, `checkpoint ${id} was ${resolved.status}`)
@@ -118,7 +152,8 @@ export async function resolve(
   return resolved
 }
 
-function deadLetter(tx: Tx, tenant_id: string, checkpoint: CheckpointRow, error: string): Promise<void> {
+/** Returns its id. */
+function deadLetter(tx: Tx, tenant_id: string, checkpoint: CheckpointRow, error: string): Promise<string> {
   return dlq.deadLetter(tx, tenant_id, {
     payload: encode({
       checkpoint_id: checkpoint.id,

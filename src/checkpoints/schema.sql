@@ -1,4 +1,5 @@
--- Large columns come last: SQLite reads a row from its beginning.
+-- callback_fence: the last fencing token of its callback's job, once that failed. dead_letter_id: the dead letter that this
+-- failure left; redrive_of: the one for which it is sent again. Large columns come last: SQLite reads a row from its beginning.
 create table checkpoints (
   tenant_id {text} not null,
   id {text} not null,
@@ -14,6 +15,9 @@ create table checkpoints (
   callback_status {text} not null check (callback_status in ('none', 'pending', 'delivered', 'failed')),
   callback_attempts {integer} not null,
   callback_last_error {text},
+  callback_fence {integer} not null default 0,
+  callback_dead_letter_id {text},
+  callback_redrive_of {text},
   created_at {integer} not null,
   updated_at {integer} not null,
   prompt {text},

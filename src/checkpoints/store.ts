@@ -8,7 +8,8 @@ import { type Reader, sql, type Tx } from '../db/db.ts'
 import type { CheckpointRow, CheckpointStatus, TimeoutAction } from './checkpoint.ts'
 
 const columns = `id, status, title, prompt, callback_url, callback_payload, timeout_action, expires_at, agent_id, reason,
-     resolved_by, resolved_at, callback_status, callback_attempts, callback_last_error, created_at, updated_at`
+     resolved_by, resolved_at, callback_status, callback_attempts, callback_last_error, callback_fence,
+     callback_dead_letter_id, callback_redrive_of, created_at, updated_at`
 
 const here = 'tenant_id = :tenant_id and id = :id'
 
@@ -49,6 +50,29 @@ const RECORD_CALLBACK = sql<CheckpointRow>(
       set callback_status = :callback_status, callback_attempts = :attempts, callback_last_error = :last_error,
           updated_at = :now
     where ${here}
+   returning ${columns}`,
+)
+
+const FAIL_CALLBACK = sql<CheckpointRow>(
+  'checkpoints.fail_callback',
+  `update checkpoints
+      set callback_status = 'failed', callback_attempts = :attempts, callback_last_error = :last_error,
+          callback_fence = :fence, updated_at = :now
+    where ${here}
+   returning ${columns}`,
+)
+
+const LEFT = sql(
+  'checkpoints.left_dead_letter',
+  `update checkpoints set callback_dead_letter_id = :dead_letter_id where ${here}`,
+)
+
+const REDRIVE = sql<CheckpointRow>(
+  'checkpoints.redrive',
+  `update checkpoints
+      set callback_status = 'pending', callback_attempts = 0, callback_last_error = null,
+          callback_redrive_of = :dead_letter_id, updated_at = :now
+    where ${here} and callback_status = 'failed' and callback_dead_letter_id = :dead_letter_id
    returning ${columns}`,
 )
 
@@ -135,13 +159,29 @@ export function cancel(tx: Tx, tenant_id: string, id: string, agent_id: string) 
 }
 
 interface CallbackProgress {
-  callback_status: 'pending' | 'delivered' | 'failed'
+  callback_status: 'pending' | 'delivered'
   attempts: number
   last_error: string | null
 }
 
 export function recordCallback(tx: Tx, tenant_id: string, id: string, progress: CallbackProgress) {
   return tx.one(RECORD_CALLBACK, { tenant_id, id, ...progress, now: tx.now })
+}
+
+type FailedCallback = Omit<CallbackProgress, 'callback_status'> & { fence: number }
+
+export function failCallback(tx: Tx, tenant_id: string, id: string, failed: FailedCallback) {
+  return tx.one(FAIL_CALLBACK, { tenant_id, id, ...failed, now: tx.now })
+}
+
+/** Notes the dead letter that the failure of its callback left. */
+export function leftDeadLetter(tx: Tx, tenant_id: string, id: string, dead_letter_id: string) {
+  return tx.run(LEFT, { tenant_id, id, dead_letter_id })
+}
+
+/** Its callback is pending again. Null unless its last failure left this dead letter. */
+export function redrive(tx: Tx, tenant_id: string, id: string, dead_letter_id: string) {
+  return tx.one(REDRIVE, { tenant_id, id, dead_letter_id, now: tx.now })
 }
 
 /** Removes rows of a tenant that is being purged; returns how many. */

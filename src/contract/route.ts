@@ -102,8 +102,9 @@ interface Common<A extends readonly CallerKind[], P extends Params, Q extends TO
   body?: B
   /** Header name to one line of description. */
   headers?: Readonly<Record<string, string>>
-  /** By status. The first is what a plain result gets. */
+  /** By status. The lowest is what a plain result gets, unless `status` says another. */
   replies: Readonly<Record<number, Declared>>
+  status?: number
   /** Codes that this route itself answers, beside those that every route of its kind may. */
   errors: readonly ErrorCode[]
   /** An admin key may call it even while its tenant waits for deletion. */
@@ -171,5 +172,5 @@ export function route<
 
 /** The status of a plain result. */
 export function successStatus(route: Route): number {
-  return Number(Object.keys(route.replies)[0])
+  return route.status ?? Number(Object.keys(route.replies)[0])
 }

@@ -24,6 +24,20 @@ export const errors = declareErrors({
     next: 'Stop working on it: somebody else is. Claim it again when its lock is free.',
     exit: 'conflict',
   },
+  OPERATION_NOT_FOUND: {
+    status: 404,
+    message: 'There is no such operation.',
+    when: 'The tenant has no operation on [dead letters](dlq.md) with this id, or it ended more than 7 days ago.',
+    next: 'List the operations to find the right id.',
+    exit: 'not_found',
+  },
+  TOO_MANY_OPERATIONS: {
+    status: 409,
+    message: 'Five operations on dead letters are running.',
+    when: 'Five operations on many [dead letters](dlq.md) of the tenant are running.',
+    next: 'Wait until one has ended, or cancel one.',
+    exit: 'conflict',
+  },
 })
 
 type Rows = typeof errors

@@ -1,6 +1,12 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
 import * as claims from './claim-routes.ts'
 import { errors } from './errors.ts'
+import { operation_job } from './jobs.ts'
+import * as operations from './operation-routes.ts'
+import { purge as purgeOperations } from './operation-store.ts'
+import operations_schema from './operations.sql' with { type: 'text' }
+import rebuilt from './rebuilt.sql' with { type: 'text' }
+import * as redrives from './redrive-routes.ts'
 import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
 import { sweep } from './sweep.ts'
@@ -8,12 +14,28 @@ import { purge } from './sweep-store.ts'
 
 export const dlq: Feature = {
   name: 'dlq',
-  routes: routesOf({ ...routes, ...claims }),
+  routes: routesOf({ ...routes, ...claims, ...redrives, ...operations }),
   errors,
   usage: 'dlq',
   quotas: [{ name: 'dlq_items', defaults: { free: 500, builder: 5_000, pro: 50_000, enterprise: null } }],
-  migrations: [{ name: 'dlq/0001', text: schema }],
-  stored: [{ table: 'dlq_items', key: [['id', '']], texts: ['payload', 'error', 'workflow_id'] }],
+  migrations: [
+    { name: 'dlq/0001', text: schema },
+    { name: 'dlq/0002', text: rebuilt },
+    { name: 'dlq/0003', text: operations_schema },
+  ],
+  stored: [
+    { table: 'dlq_items', key: [['id', '']], texts: ['payload', 'error', 'workflow_id'] },
+    { table: 'dlq_operations', key: [['id', '']], texts: ['settings'] },
+    {
+      table: 'dlq_operation_parts',
+      key: [
+        ['operation_id', ''],
+        ['part', -1],
+      ],
+      texts: ['items'],
+    },
+  ],
+  jobs: [operation_job],
   sweep: {
     counters: { dlq: ['locks_released'] },
     async run(db, now) {
@@ -21,6 +43,9 @@ export const dlq: Feature = {
       return { counts: { 'dlq.locks_released': locks_released }, more }
     },
   },
-  purge,
+  async purge(tx, tenant_id, rows_max, bytes_max) {
+    const operations = await purgeOperations(tx, tenant_id, rows_max, bytes_max)
+    return operations + (await purge(tx, tenant_id, rows_max, bytes_max))
+  },
   docs: { file: 'dlq.md', load: () => import('../../docs/dlq.md', { with: { type: 'text' } }) },
 }

@@ -19,6 +19,7 @@ function item(change: Partial<ItemRow>): ItemRow {
     status: 'failed',
     payload: '{}',
     error: 'boom',
+    cause: 'boom',
     workflow_id: null,
     source: 'agent',
     source_id: null,
@@ -31,6 +32,7 @@ function item(change: Partial<ItemRow>): ItemRow {
     created_at: now,
     updated_at: now,
     resolved_at: null,
+    redriven_as: null,
     ...change,
   }
 }

@@ -8,12 +8,18 @@ import { limit } from '../base/limit.ts'
 export const statuses = ['failed', 'claimed', 'resolved', 'archived'] as const
 export type DlqStatus = (typeof statuses)[number]
 
+export const sources = ['agent', 'schedule', 'checkpoint'] as const
+
 export const moves = {
   claim: { from: ['failed'], to: 'claimed' },
   extend: { from: ['claimed'], to: 'claimed' },
   release: { from: ['claimed'], to: 'failed' },
   fail: { from: ['claimed'], to: 'archived' },
   resolve: { from: ['failed', 'claimed', 'archived', 'resolved'], to: 'resolved' },
+  /** By an operation on many. */
+  discard: { from: ['failed'], to: 'archived' },
+  /** Of an agent's item. One that the service can send again itself is resolved by it. */
+  redrive: { from: ['failed', 'archived'], to: 'failed' },
 } as const satisfies Record<string, { from: readonly DlqStatus[]; to: DlqStatus }>
 
 export const lock_seconds_default = 300
@@ -37,8 +43,10 @@ export interface ItemRow {
   /** JSON text. Lists leave it out. */
   payload?: string
   error: string
+  /** Null in one from before there were causes, until a sweep has filled it. */
+  cause: string | null
   workflow_id: string | null
-  source: 'agent' | 'schedule' | 'checkpoint'
+  source: (typeof sources)[number]
   source_id: string | null
   agent_id: string | null
   lock_seconds: number
@@ -50,6 +58,8 @@ export interface ItemRow {
   created_at: Millis
   updated_at: Millis
   resolved_at: Millis | null
+  /** The schedule or checkpoint that was sent again for it. */
+  redriven_as: string | null
 }
 
 /** An item with the token of its lock in clear, which only the holder of the lock can send. */
@@ -85,4 +95,12 @@ export function moveRefusal(item: ItemRow | null, verb: 'extend' | 'release' | '
     return new ApiError('INVALID_STATE', { details: { status: item.status } })
   }
   return new ApiError('LOCK_NOT_HELD')
+}
+
+/** The reason for which an item is not sent again: of another status than claimed, its source does not allow it. */
+export function redriveRefusal(item: ItemRow | null): ApiError {
+  if (!item) return new ApiError('DLQ_NOT_FOUND')
+  if (item.status === 'claimed') return new ApiError('ALREADY_CLAIMED')
+  const { status, redriven_as } = item
+  return new ApiError('INVALID_STATE', { details: { status, redriven_as } })
 }

@@ -3,74 +3,73 @@
 import type { Millis } from '../base/clock.ts'
 import { newestFirst } from '../base/ids.ts'
 import type { PageOfIds } from '../contract/page.ts'
-import { bytesOf, inChunk, ofStatus } from '../db/chunk.ts'
+import { bytesOf, inChunk } from '../db/chunk.ts'
 import { type Reader, type Statement, sql } from '../db/db.ts'
-import type { DlqStatus, ItemRow } from './item.ts'
-import { claimable, listed, table } from './store.ts'
+import { boundsOf, type Filter, isSelective } from './filter.ts'
+import { conditions, matchParams, orderOf, type ScanName, scanOf, scanParams, scans } from './filter-store.ts'
+import type { ItemRow } from './item.ts'
+import { listed, table } from './store.ts'
 
 type Listed = ItemRow & { bytes: number }
 
 /**
  * Newest first, without payloads; `status` as it is shown at `now`. `rows_max` at most, and none after the first
- * that takes them to `bytes_max`. `reached` is the last item that was scanned when too few of `looked_max` had this
- * status to fill the page; null at the end.
+ * that takes them to `bytes_max`. `reached` is the last item that was scanned when too few of `looked_max` matched
+ * to fill the page; null at the end.
  */
 export async function list(
   q: Reader,
   tenant_id: string,
-  status: DlqStatus | undefined,
+  filter: Filter,
   now: Millis,
-  { looked_max, ...page }: PageOfIds & { looked_max: number },
+  { looked_max, before_id: after, ...page }: PageOfIds & { looked_max: number },
 ): Promise<{ rows: Listed[]; reached: string | null }> {
-  if (status !== 'failed' && status !== 'claimed') {
-    const rows = await q.all(LIST[status ?? 'any'], { tenant_id, ...page })
+  const name = scanOf(filter)
+  const bounds = boundsOf(filter)
+  const before_id = after < bounds.before_id ? after : bounds.before_id
+  const range = { ...scanParams(tenant_id, filter), from_id: bounds.from_id, before_id }
+  if (name !== 'failed' && name !== 'claimed' && !isSelective(filter)) {
+    const rows = await q.all(LIST[name], { ...range, ...page })
     return { rows: rows.sort(newestFirst), reached: null }
   }
-  const { id, looked } = (await q.one(REACH[status], { tenant_id, before_id: page.before_id, looked_max }))!
+  const { id, looked } = (await q.one(REACH[name], { ...range, looked_max }))!
   const reached = looked === looked_max ? id : null
-  const rows = await q.all(LIST[status], { tenant_id, ...page, from_id: reached ?? '', now })
+  const looked_at = { ...range, from_id: reached ?? range.from_id, ...page }
+  const rows = isSelective(filter)
+    ? await q.all(LIST_MATCHING[name], { ...looked_at, ...matchParams(filter, now) })
+    : await q.all(LIST[name], { ...looked_at, now })
   return { rows: rows.sort(newestFirst), reached }
 }
 
-const by_status = (status: DlqStatus) => ofStatus('dlq_items_status', `'${status}'`)
-const scans = {
-  any: { index: null, order: 'id desc', where: 'tenant_id = :tenant_id and id < :before_id' },
-  failed: {
-    index: 'dlq_items_open',
-    order: 'tenant_id desc, id desc, status desc',
-    where: `tenant_id = :tenant_id and status in ('failed', 'claimed') and id < :before_id`,
-  },
-  claimed: by_status('claimed'),
-  resolved: by_status('resolved'),
-  archived: by_status('archived'),
-}
+const names = Object.keys(scans) as ScanName[]
+const eachScan = <T>(make: (name: ScanName) => T) =>
+  Object.fromEntries(names.map((name) => [name, make(name)])) as Record<ScanName, T>
 
-const LIST = {
-  any: listStatement('any', ''),
-  failed: listStatement('failed', `and id >= :from_id and ${claimable}`),
-  claimed: listStatement('claimed', 'and id >= :from_id and locked_until > :now'),
-  resolved: listStatement('resolved', ''),
-  archived: listStatement('archived', ''),
-}
+const LIST = eachScan((name) => listStatement(name, `list_${name}`, ''))
+const LIST_MATCHING = eachScan((name) => listStatement(name, `list_${name}_matching`, `and ${conditions}`))
 
-function listStatement(status: DlqStatus | 'any', condition: string): Statement<Listed> {
-  const { index, order, where } = scans[status]
+function listStatement(name: ScanName, statement: string, condition: string): Statement<Listed> {
+  const { where, shown } = scans[name]
   const texts = ['error', 'workflow_id']
+  const is_shown = shown === '1 = 1' ? '' : `and ${shown}`
   return sql(
-    `dlq.list_${status}`,
+    `dlq.${statement}`,
     `select ${listed}, ${bytesOf(texts)} as bytes from dlq_items where ${inChunk({
-      ...{ ...table, index, order, only_read: true, texts, where: `${where} ${condition}` },
+      ...{ ...table, index: scans[name].index, order: orderOf(scans[name], ' desc'), only_read: true, texts },
+      where: `${where} ${is_shown} ${condition}`,
     })}`,
   )
 }
 
-const REACH = { failed: reachStatement('failed'), claimed: reachStatement('claimed') }
+const REACH = eachScan(reachStatement)
 
-function reachStatement(status: 'failed' | 'claimed') {
-  const { index, order, where } = scans[status]
+function reachStatement(name: ScanName) {
+  const { index, where } = scans[name]
+  const by = index === null ? '' : `{by ${index}}`
   return sql<{ id: string; looked: number }>(
-    `dlq.reach_${status}`,
+    `dlq.reach_${name}`,
     `select min(id) as id, count(*) as looked
-       from (select id from dlq_items {by ${index}} where ${where} order by ${order} limit :looked_max) as next_items`,
+       from (select id from dlq_items ${by} where ${where}
+              order by ${orderOf(scans[name], ' desc')} limit :looked_max) as next_items`,
   )
 }

@@ -1,15 +1,21 @@
 // Dead letters: one function per verb. Those on the lock are in claims.ts, the sweep in sweep.ts.
 
-import type { Millis } from '../base/clock.ts'
+import { iso, type Millis } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
-import { newId } from '../base/ids.ts'
+import { newId, timeOf } from '../base/ids.ts'
+import { limit } from '../base/limit.ts'
 import type { AgentCaller } from '../contract/caller.ts'
 import type { Plans } from '../contract/dependencies.ts'
 import type { Db, Tx } from '../db/db.ts'
 import { row_bytes, rowBytes } from '../db/stored.ts'
 import * as quotas from '../quotas/service.ts'
-import { type ItemRow, isOpen, lock_seconds_default, seenAt } from './item.ts'
+import * as causeStore from './cause-store.ts'
+import { type DlqStatus, type ItemRow, isOpen, lock_seconds_default, seenAt } from './item.ts'
+import * as redrives from './redrive.ts'
 import * as store from './store.ts'
+
+export const lockLeft = redrives.lockLeft
+export const resolveLeft = redrives.resolveLeft
 
 export interface Capture {
   /** JSON text. */
@@ -28,7 +34,7 @@ export async function capture(tx: Tx, caller: AgentCaller, plans: Plans, input: 
   return (await store.find(tx, caller.tenant_id, id))!
 }
 
-/** A failure of the service's own work. Never refused for quota: nothing is lost. */
+/** A failure of the service's own work. Never refused for quota: nothing is lost. Returns the id. */
 export async function deadLetter(
   tx: Tx,
   tenant_id: string,
@@ -39,10 +45,11 @@ export async function deadLetter(
     source_id: string
     agent_id: string
   },
-): Promise<void> {
-  await insert(tx, tenant_id, { ...failure, workflow_id: null, lock_seconds: null })
+): Promise<string> {
+  const id = await insert(tx, tenant_id, { ...failure, workflow_id: null, lock_seconds: null })
   tx.stores(tenant_id, itemBytes({ ...failure, workflow_id: null }))
   await quotas.add(tx, tenant_id, 'dlq_items', 1)
+  return id
 }
 
 function itemBytes(item: { payload: string; error: string; workflow_id: string | null }): number {
@@ -62,6 +69,37 @@ export async function read(db: Db, tenant_id: string, id: string, now: Millis): 
   const item = await store.find(db, tenant_id, id)
   if (!item) throw new ApiError('DLQ_NOT_FOUND')
   return seenAt(item, now)
+}
+
+const causes_looked_max = limit(
+  'dlq.causes_looked_at_rows',
+  5_000,
+  'rows',
+  'The time that others wait: the newest dead letters that are grouped by cause. Older ones are not counted.',
+)
+const causes_max = limit('dlq.causes', 100, 'entries', 'Causes in an answer, the most frequent.')
+
+/** The most frequent first. */
+export async function causes(db: Db, tenant_id: string, status: DlqStatus, now: Millis) {
+  const rows = await causeStore.causes(db, tenant_id, status, now, causes_looked_max)
+  const looked = rows.reduce((sum, { letters }) => sum + letters, 0)
+  const found = rows.flatMap(({ cause, source, shown, letters: count, oldest_id, latest_id }) =>
+    shown === 1 && cause !== null
+      ? [
+          {
+            cause,
+            source,
+            count,
+            oldest_at: iso(timeOf(oldest_id)),
+            newest_at: iso(timeOf(latest_id)),
+            latest_id,
+          },
+        ]
+      : [],
+  )
+  found.sort((one, other) => other.count - one.count || (one.latest_id < other.latest_id ? 1 : -1))
+  const truncated = looked === causes_looked_max || found.length > causes_max
+  return { items: found.slice(0, causes_max), truncated }
 }
 
 /** Throws DLQ_NOT_FOUND. */

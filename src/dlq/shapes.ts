@@ -3,7 +3,8 @@
 import { Type } from 'typebox'
 import { iso, isoOrNull } from '../base/clock.ts'
 import { idParam, Json, Nullable, RawJson, Shape, Time } from '../contract/schemas.ts'
-import { type HeldItem, type ItemRow, lock_seconds_max, statuses } from './item.ts'
+import { causeOf } from './cause.ts'
+import { type HeldItem, type ItemRow, lock_seconds_max, sources, statuses } from './item.ts'
 
 export const tag = 'Dead letters'
 export const id = idParam('The dead letter, dlq_….')
@@ -14,8 +15,12 @@ const listed_fields = {
   id: Type.String(),
   status: Type.Enum([...statuses]),
   error: Type.String(),
+  cause: Type.String({
+    description:
+      'The first line of the error with ids and numbers masked: failures of one cause have one text.',
+  }),
   workflow_id: Nullable(Type.String()),
-  source: Type.Enum(['agent', 'schedule', 'checkpoint']),
+  source: Type.Enum([...sources]),
   source_id: Nullable(Type.String({ description: 'The schedule or checkpoint that gave up.' })),
   agent_id: Nullable(Type.String()),
   lock_seconds: Type.Integer(),
@@ -25,6 +30,9 @@ const listed_fields = {
   created_at: Time('When it was captured.'),
   updated_at: Time('When it last changed.'),
   resolved_at: Nullable(Time('When it was resolved.')),
+  redriven_as: Nullable(
+    Type.String({ description: 'The schedule, or the checkpoint, that was sent again for it.' }),
+  ),
 }
 export const ListedItem = Shape('ListedDeadLetter', listed_fields)
 export const Item = Shape('DeadLetter', { ...listed_fields, payload: Json('The exact text that was sent.') })
@@ -38,6 +46,7 @@ export function listedOf(item: ItemRow) {
     id: item.id,
     status: item.status,
     error: item.error,
+    cause: item.cause ?? causeOf(item.error),
     workflow_id: item.workflow_id,
     source: item.source,
     source_id: item.source_id,
@@ -49,8 +58,25 @@ export function listedOf(item: ItemRow) {
     created_at: iso(item.created_at),
     updated_at: iso(item.updated_at),
     resolved_at: isoOrNull(item.resolved_at),
+    redriven_as: item.redriven_as,
   }
 }
+
+export const Causes = Shape({
+  items: Type.Array(
+    Shape('DeadLetterCause', {
+      cause: Type.String(),
+      source: Type.Enum([...sources]),
+      count: Type.Integer({ description: 'Dead letters of this cause and source.' }),
+      oldest_at: Time('When the oldest of them was captured.'),
+      newest_at: Time('When the latest of them was captured.'),
+      latest_id: Type.String({ description: 'The latest of them.' }),
+    }),
+  ),
+  truncated: Type.Boolean({
+    description: 'True when there are older dead letters, or further causes, that are not counted.',
+  }),
+})
 
 const OwnLockSeconds = Type.Integer({
   ...seconds,

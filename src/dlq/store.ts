@@ -2,20 +2,21 @@
 
 import type { Millis } from '../base/clock.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
+import { causeOf } from './cause.ts'
 import type { DlqStatus, ItemRow } from './item.ts'
 
 const INSERT = sql(
   'dlq.insert',
   `insert into dlq_items
-     (tenant_id, id, status, payload, error, workflow_id, source, source_id, agent_id, lock_seconds, claims,
+     (tenant_id, id, status, payload, error, cause, workflow_id, source, source_id, agent_id, lock_seconds, claims,
       created_at, updated_at)
    values
-     (:tenant_id, :id, 'failed', :payload, :error, :workflow_id, :source, :source_id, :agent_id, :lock_seconds, 0,
+     (:tenant_id, :id, 'failed', :payload, :error, :cause, :workflow_id, :source, :source_id, :agent_id, :lock_seconds, 0,
       :now, :now)`,
 )
 
-export const listed = `id, status, error, workflow_id, source, source_id, agent_id, lock_seconds, locked_by, locked_until,
-     lock_token_hash, claims, created_at, updated_at, resolved_at`
+export const listed = `id, status, error, cause, workflow_id, source, source_id, agent_id, lock_seconds, locked_by, locked_until,
+     lock_token_hash, claims, created_at, updated_at, resolved_at, redriven_as`
 
 const here = 'tenant_id = :tenant_id and id = :id'
 // The first half matches the index of open items.
@@ -23,6 +24,12 @@ export const claimable = `(status in ('failed', 'claimed') and (status = 'failed
 const held = `status = 'claimed' and locked_until > :now`
 
 const FIND = sql<ItemRow>('dlq.find', `select ${listed}, payload from dlq_items where ${here}`)
+
+// Held until the end of the transaction: nobody claims, resolves or removes the item meanwhile.
+const FIND_LOCKED = sql<ItemRow>(
+  'dlq.find_locked',
+  `select ${listed}, payload from dlq_items where ${here} {locked}`,
+)
 
 const lock = `status = 'claimed', locked_by = :agent_id, lock_token_hash = :lock_token_hash, claims = claims + 1, updated_at = :now`
 const own_time = `update dlq_items set ${lock}, locked_until = :now + lock_seconds * 1000`
@@ -75,6 +82,19 @@ const RESOLVE = sql<ItemRow>(
    returning ${listed}, payload`,
 )
 
+const REDRIVE = sql<ItemRow>(
+  'dlq.redrive',
+  `update dlq_items set status = 'resolved', resolved_at = :now, redriven_as = :redriven_as, ${unlock}
+    where ${here}
+   returning ${listed}, payload`,
+)
+
+const REOPEN = sql<ItemRow>(
+  'dlq.reopen',
+  `update dlq_items set status = 'failed', updated_at = :now where ${here} and status = 'archived'
+   returning ${listed}, payload`,
+)
+
 /** The texts that a row counts (db/stored.ts). */
 export const bytes = `octet_length(payload) + octet_length(error) + coalesce(octet_length(workflow_id), 0) as bytes`
 
@@ -97,11 +117,16 @@ export interface NewItem {
 }
 
 export function insert(tx: Tx, tenant_id: string, item: NewItem) {
-  return tx.run(INSERT, { tenant_id, ...item, now: tx.now })
+  return tx.run(INSERT, { tenant_id, ...item, cause: causeOf(item.error), now: tx.now })
 }
 
 export function find(q: Reader, tenant_id: string, id: string) {
   return q.one(FIND, { tenant_id, id })
+}
+
+/** The same, and locks the row. */
+export function findLocked(tx: Tx, tenant_id: string, id: string) {
+  return tx.one(FIND_LOCKED, { tenant_id, id })
 }
 
 interface Lock {
@@ -149,6 +174,16 @@ export function archive(tx: Tx, tenant_id: string, id: string, hold: Hold) {
 export function resolve(tx: Tx, tenant_id: string, seen: { id: string; status: DlqStatus; claims: number }) {
   const { id, status, claims } = seen
   return tx.one(RESOLVE, { tenant_id, id, status, claims, now: tx.now })
+}
+
+/** Resolves an item whose row this transaction has locked. */
+export async function redrive(tx: Tx, tenant_id: string, id: string, redriven_as: string): Promise<ItemRow> {
+  return (await tx.one(REDRIVE, { tenant_id, id, redriven_as, now: tx.now }))!
+}
+
+/** An archived item whose row this transaction has locked can be claimed again. */
+export async function reopen(tx: Tx, tenant_id: string, id: string): Promise<ItemRow> {
+  return (await tx.one(REOPEN, { tenant_id, id, now: tx.now }))!
 }
 
 /** Returns its status and the bytes of its texts; null when it is not there. */

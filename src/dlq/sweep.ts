@@ -4,7 +4,11 @@ import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import { type Db, type Tx, upkeep } from '../db/db.ts'
 import { bytesOf, row_bytes } from '../db/stored.ts'
+import { causeOf } from './cause.ts'
+import { setCause, uncaused } from './cause-store.ts'
 import { ended_kept_ms } from './item.ts'
+import { operation_kept_ms } from './operation.ts'
+import * as operations from './operation-store.ts'
 import * as store from './sweep-store.ts'
 
 const sweep_rows_max = limit(
@@ -22,7 +26,17 @@ const sweep_bytes_max = limit(
   'Bytes of dead letters that one step of a sweep touches.',
 )
 
-/** One bounded step: expired locks are released for good, items that ended 90 days ago are removed. */
+const swept_operations_max = limit(
+  'dlq.swept_operations',
+  10,
+  'rows',
+  'Operations on dead letters that one step of a sweep removes, each with its 50 rows of items at most.',
+)
+
+/**
+ * One bounded step: expired locks are released for good, items that ended 90 days ago and operations that
+ * ended 7 days ago are removed, and items from before there were causes get theirs.
+ */
 export async function sweep(db: Db, now: Millis): Promise<{ locks_released: number; more: boolean }> {
   const expired = await store.tenantsWithExpired(db, now, sweep_rows_max)
   let locks_released = 0
@@ -36,7 +50,31 @@ export async function sweep(db: Db, now: Millis): Promise<{ locks_released: numb
   for (const { tenant_id } of ended) {
     gone += await db.write(upkeep, (tx) => sweepEnded(tx, tenant_id))
   }
-  return { locks_released, more: isMore(expired, locks_released) || isMore(ended, gone) }
+  const filled = await fillCauses(db)
+  const operations = await sweepOperations(db, now)
+  const more = isMore(expired, locks_released) || isMore(ended, gone) || filled > 0 || operations > 0
+  return { locks_released, more }
+}
+
+async function sweepOperations(db: Db, now: Millis): Promise<number> {
+  const ended = await operations.ended(db, now - operation_kept_ms, swept_operations_max)
+  for (const { tenant_id, id } of ended) {
+    await db.write(upkeep, async (tx) => {
+      const gone = await operations.remove(tx, tenant_id, id)
+      tx.stores(tenant_id, -bytesOf(gone) - gone.length * row_bytes)
+    })
+  }
+  return ended.length
+}
+
+async function fillCauses(db: Db): Promise<number> {
+  const items = await uncaused(db, sweep_rows_max, sweep_bytes_max)
+  if (items.length > 0) {
+    await db.write(upkeep, async (tx) => {
+      for (const { tenant_id, id, error } of items) await setCause(tx, tenant_id, id, causeOf(error))
+    })
+  }
+  return items.length
 }
 
 async function sweepEnded(tx: Tx, tenant_id: string): Promise<number> {

@@ -202,8 +202,14 @@ forEachService('Credentials', (service) => {
   ]
   test.each(wrong_kind)(
     'a valid credential of the wrong kind is 403 FORBIDDEN: %s',
-    async (_, path, headers) => {
-      expect(refusal(await ask(path, headers(await newKeys())))).toEqual([403, 'FORBIDDEN', undefined])
+    async (name, path, headers) => {
+      const key_kind = name.split(' ')[1]
+      const kinds = {
+        key_kind,
+        accepted_key_kinds:
+          path === route_of_both ? ['agent', 'admin'] : [path === admins_route ? 'admin' : 'agent'],
+      }
+      expect(refusal(await ask(path, headers(await newKeys())))).toEqual([403, 'FORBIDDEN', kinds])
     },
   )
 

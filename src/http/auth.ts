@@ -98,5 +98,9 @@ export function requireAllowed(
   if (caller.status === 'pending_deletion' && !(right_kind && route.while_pending_deletion)) {
     throw new ApiError('TENANT_PENDING_DELETION')
   }
-  if (!right_kind) throw new ApiError('FORBIDDEN')
+  if (!right_kind) {
+    throw new ApiError('FORBIDDEN', {
+      details: { key_kind: caller.kind, accepted_key_kinds: [...route.auth] },
+    })
+  }
 }

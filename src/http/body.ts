@@ -143,11 +143,18 @@ const number_form = /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/
 
 function issuesOf(validator: Validator, value: unknown, pathOf: (name: string) => string): Issue[] {
   return validator.Errors(value).flatMap((error) => {
-    const params = error.params as { requiredProperties?: string[]; allowedValues?: unknown[] }
+    const params = error.params as {
+      requiredProperties?: string[]
+      additionalProperties?: unknown
+      allowedValues?: unknown[]
+    }
     if (params.requiredProperties) {
       return params.requiredProperties.map((name) => ({ path: pathOf(name), message: 'is required' }))
     }
     const name = error.instancePath.slice(1)
+    // Of an object that names all its members; the object itself is another error, which says no more.
+    if (error.keyword === 'boolean') return [{ path: pathOf(name), message: 'is not known' }]
+    if (params.additionalProperties) return []
     const allowed = params.allowedValues ? ` (${params.allowedValues.join(', ')})` : ''
     return [{ path: pathOf(name), message: error.message + allowed }]
   })

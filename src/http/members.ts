@@ -65,8 +65,13 @@ export function readTyped(
     if (schema['x-null']) value[name] = null
     return
   }
-  if (typeof parsed === 'string' && !isPlainText(parsed)) {
-    issues.push({ path: `/${name}`, message: not_plain })
+  const odd = pathsOfOddText(parsed, `/${name}`)
+  if (odd.length > 0) {
+    for (const path of odd) issues.push({ path, message: not_plain })
+    if (typeof parsed === 'string') return
+  }
+  if (typeof parsed === 'object') {
+    value[name] = withoutNulls(parsed)
     return
   }
   const bytes_max = schema['x-bytes-max']
@@ -78,6 +83,19 @@ export function readTyped(
     return
   }
   value[name] = schema['x-trim'] && typeof parsed === 'string' ? parsed.trim() : parsed
+}
+
+/** Where a value, or a member of it, is text that could not be stored. */
+function pathsOfOddText(value: unknown, path: string): string[] {
+  if (typeof value === 'string') return isPlainText(value) ? [] : [path]
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([name, member]) => pathsOfOddText(member, `${path}/${name}`))
+}
+
+/** In an object, too, null counts as absent. */
+function withoutNulls(value: object): object {
+  if (Array.isArray(value)) return value
+  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null))
 }
 
 /**

@@ -2,7 +2,7 @@
 
 import { encode } from '../contract/encode.ts'
 import { dataText } from '../contract/group.ts'
-import type { Context, Input } from '../contract/route.ts'
+import { type Context, type Input, Reply } from '../contract/route.ts'
 import type { Tx } from '../db/db.ts'
 import { type Answer, type Claim, claimOf, isAnswered, once } from '../idempotency/service.ts'
 import { json, reply } from './answers.ts'
@@ -115,8 +115,12 @@ async function create(prepared: Prepared, exchange: Exchange, asked: Asked): Pro
   const sign_up = route.sign_up ? SignUp.of(exchange) : null
   const effect = async (tx: Tx) => {
     sign_up?.count()
-    const made = encode(await route.create!(tx, context, input, found_out))
-    return { status, text: dataText(route.group, status, made) }
+    const made = await route.create!(tx, context, input, found_out)
+    const made_reply = made instanceof Reply ? made : new Reply(status, made)
+    return {
+      status: made_reply.status,
+      text: dataText(route.group, made_reply.status, encode(made_reply.body)),
+    }
   }
   try {
     const turn = {

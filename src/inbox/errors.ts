@@ -10,6 +10,13 @@ export const errors = declareErrors({
     next: 'List the inboxes to find the right id, or create a new one.',
     exit: 'not_found',
   },
+  MESSAGE_NOT_FOUND: {
+    status: 404,
+    message: 'There is no such message in this inbox.',
+    when: 'The [inbox](inbox.md) has no message with this id. It may have been dropped for a newer one.',
+    next: 'List the messages of the inbox to find the right id.',
+    exit: 'not_found',
+  },
   INBOX_EXPIRED: {
     status: 410,
     message: 'The time of this inbox is over; it takes no more messages.',

@@ -3,7 +3,8 @@
 import type { Millis } from '../base/clock.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 import type { Forwardable } from './forward.ts'
-import { type InboxKey, in_inbox } from './message-store.ts'
+import type { MessageRow } from './message.ts'
+import { type InboxKey, in_inbox, message } from './message-store.ts'
 
 const FORWARDABLE = sql<Forwardable>(
   'inbox.forwardable',
@@ -18,8 +19,23 @@ const FORWARDED = sql(
   'inbox.forwarded',
   `update inbox_messages
       set forward_status = :status, forward_status_code = :status_code, forward_error = :error,
-          forward_duration_ms = :duration_ms, forward_attempted_at = :attempted_at
+          forward_duration_ms = :duration_ms, forward_attempted_at = :attempted_at, forward_fence = :fence
     where ${in_inbox} and seq = :seq`,
+)
+
+const REPLAY = sql<MessageRow & { forward_fence: number | null }>(
+  'inbox.replay',
+  `update inbox_messages
+      set forward_status = 'pending', forward_status_code = null, forward_error = null, forward_duration_ms = null,
+          forward_attempted_at = null
+    where ${in_inbox} and seq = :seq and id = :id and forward_status in ('delivered', 'failed')
+      and (forward_error is null or forward_error <> 'loop')
+   returning ${message}, forward_fence`,
+)
+
+const FORWARD_OF = sql<Pick<MessageRow, 'forward_status' | 'forward_error'>>(
+  'inbox.forward_of',
+  `select forward_status, forward_error from inbox_messages where ${in_inbox} and seq = :seq and id = :id`,
 )
 
 /** Null when the message, or its inbox, is gone. */
@@ -33,8 +49,19 @@ interface Forwarded {
   error: string | null
   duration_ms: number
   attempted_at: Millis
+  fence: number
 }
 
 export function forwarded(tx: Tx, { tenant_id, inbox_id }: InboxKey, seq: number, result: Forwarded) {
   return tx.run(FORWARDED, { tenant_id, inbox_id, seq, ...result })
+}
+
+/** The forward is pending again. Null when it is, or cannot be, or the message is not there. */
+export function replay(tx: Tx, { tenant_id, inbox_id }: InboxKey, seq: number, id: string) {
+  return tx.one(REPLAY, { tenant_id, inbox_id, seq, id })
+}
+
+/** Null when the message is not there. */
+export function forwardOf(q: Reader, { tenant_id, inbox_id }: InboxKey, seq: number, id: string) {
+  return q.one(FORWARD_OF, { tenant_id, inbox_id, seq, id })
 }

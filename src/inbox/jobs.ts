@@ -31,6 +31,7 @@ export const forward_job: SendingKind = {
       status_code: result.status_code,
       error: result.error,
       duration_ms: result.duration_ms,
+      fence: job.fence,
       attempted_at: result.error === 'interrupted' ? job.first_attempt_at : result.started_at,
     })
     return null
@@ -51,20 +52,33 @@ function messageOf({ tenant_id, source_id }: LeasedJob): { key: InboxKey; seq: n
 export async function enqueueForward(
   tx: Tx,
   dependencies: ReceiveDependencies,
-  { tenant_id, id: inbox_id, seq, forward_url }: store.Received,
+  inbox: store.Received,
   { hops }: Incoming,
   message_id: string,
   dropped: number,
 ): Promise<void> {
-  if (dropped > 0) await cancelForward(tx, { tenant_id, id: inbox_id }, dropped)
+  if (dropped > 0) await cancelForward(tx, inbox, dropped)
   if (hops >= hops_max) return
-  await jobs.enqueue(tx, dependencies.jobs, {
+  const { tenant_id, seq, forward_url } = inbox
+  await enqueue(tx, dependencies, { tenant_id, inbox_id: inbox.id }, { id: message_id, seq }, forward_url!)
+}
+
+/** `forward_fence`: the last fencing token of an earlier job for it, whose late reports must not count. */
+export function enqueue(
+  tx: Tx,
+  dependencies: Pick<ReceiveDependencies, 'jobs'>,
+  { tenant_id, inbox_id }: InboxKey,
+  { id, seq, forward_fence = null }: { id: string; seq: number; forward_fence?: number | null },
+  forward_url: string,
+): Promise<void> {
+  return jobs.enqueue(tx, dependencies.jobs, {
     tenant_id,
     kind: forward_job,
     source_id: sourceOf(inbox_id, seq),
-    event_id: message_id,
-    destination: destinationOf(forward_url!),
+    event_id: id,
+    destination: destinationOf(forward_url),
     next_at: tx.now,
+    fence: forward_fence === null ? 0 : forward_fence + 1,
   })
 }
 

@@ -11,6 +11,7 @@ import { waitFor } from '../contract/wait.ts'
 import { wait_seconds_max, waitKey } from './inbox.ts'
 import type { MessageRow } from './message.ts'
 import { page, search } from './messages.ts'
+import { replay } from './replay.ts'
 import * as inboxes from './service.ts'
 import {
   created,
@@ -22,6 +23,7 @@ import {
   limitOf,
   Message,
   messageCount,
+  messageId,
   messageOf,
   tag,
 } from './shapes.ts'
@@ -139,6 +141,28 @@ export const listMessages = route({
       isDone: (page) => page.messages.length > 0 || !page.live,
     })
     return { items: messages.map(messageOf), nextAfter: messages.at(-1)?.id ?? query.after ?? null }
+  },
+})
+
+export const replayMessage = route({
+  group: api,
+  method: 'POST',
+  path: '/api/webhook/:id/messages/:message_id/replay',
+  tag,
+  summary: 'Forward a message once more',
+  description:
+    'To the `forwardUrl` of its inbox, as it came. The answer is the message with its forward pending.',
+  sdk: { name: 'inboxes.replay' },
+  cli: {
+    usage: 'inbox replay <id> <message_id>',
+    about: 'Forward a message once more, to the forward URL of its inbox',
+  },
+  auth: ['agent', 'admin'],
+  params: { id, message_id: messageId },
+  replies: { 200: { body: Message } },
+  errors: ['INBOX_NOT_FOUND', 'MESSAGE_NOT_FOUND', 'INVALID_STATE'],
+  async create(tx, { caller, dependencies }, { params }) {
+    return messageOf(await replay(tx, caller, dependencies, params.id, params.message_id))
   },
 })
 

@@ -37,7 +37,7 @@ const OLDEST_SIZES = sql<{ seq: number; size: number }>(
   `select seq, size from inbox_messages where ${in_inbox} and seq < :before_seq order by seq limit :rows_max`,
 )
 
-const message = `id, seq, method, kind, encoding, forward_status, forward_status_code, forward_error,
+export const message = `id, seq, method, kind, encoding, forward_status, forward_status_code, forward_error,
        forward_duration_ms, forward_attempted_at, source_ip, content_type, created_at, path, query, headers, body`
 
 const LATEST = sql<MessageRow>(

@@ -26,7 +26,8 @@ create index inboxes_deleting on inboxes (delete_at) where clear_at is null;
 
 -- Numbers of an inbox have no gaps: seq rises by one, and the lowest are removed first. size: bytes of the row's long texts. query: as
 -- it was sent. headers: JSON text. body: text in the given encoding, of these many bytes. The columns of the forward are null until
--- it was tried; forward_status is null when nothing is forwarded.
+-- it was tried; forward_status is null when nothing is forwarded. forward_fence: the last fencing token of its job, once that
+-- has ended.
 create table inbox_messages (
   tenant_id {text} not null,
   inbox_id {text} not null,
@@ -41,6 +42,7 @@ create table inbox_messages (
   forward_error {text},
   forward_duration_ms {integer},
   forward_attempted_at {integer},
+  forward_fence {integer},
   source_ip {text} not null,
   content_type {text} not null,
   created_at {integer} not null,

@@ -10,6 +10,7 @@ import type * as inboxes from './service.ts'
 
 export const tag = 'Webhook inbox'
 export const id = idParam('The inbox, inb_….')
+export const messageId = idParam('The message, msg_….')
 
 export const created = {
   id: Type.String(),

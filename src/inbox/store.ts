@@ -25,6 +25,12 @@ const FIND = sql<InboxRow>(
   `select ${columns} from inboxes as shown where ${here} and deleted = 0 and expires_at > :expired_after`,
 )
 
+// The order of locks is that of an arriving message, which may drop one: the inbox, then its messages.
+const LOCK = sql<Pick<InboxRow, 'forward_url' | 'last_seq'>>(
+  'inbox.lock',
+  `select forward_url, last_seq from inboxes where ${here} and deleted = 0 and expires_at > :expired_after {locked}`,
+)
+
 const LIST = sql<InboxRow>(
   'inbox.list',
   `select ${columns}
@@ -101,6 +107,11 @@ export function insert(tx: Tx, tenant_id: string, inbox: NewInbox) {
 /** Null once it was deleted, or expired more than a day ago. */
 export function find(q: Reader, tenant_id: string, id: string, now: Millis) {
   return q.one(FIND, { tenant_id, id, expired_after: now - readable_ms })
+}
+
+/** The same for a change, and locks the row. */
+export function lock(tx: Tx, tenant_id: string, id: string) {
+  return tx.one(LOCK, { tenant_id, id, expired_after: tx.now - readable_ms })
 }
 
 /** Newest first, expired ones left out. */

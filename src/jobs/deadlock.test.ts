@@ -6,14 +6,17 @@ import { Bench, kindOf } from '../../test/support/job-bench.ts'
 import { approve, attemptsOf, checkpoint, schedule } from '../../test/support/job-features.ts'
 
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
+import type { ApiError } from '../base/errors.ts'
 import { callback_job } from '../checkpoints/jobs.ts'
 import type { AgentCaller } from '../contract/caller.ts'
 import type { Tx } from '../db/db.ts'
 import { openDb } from '../db/open.ts'
+import { redrive } from '../dlq/redrive.ts'
 import { forward_job } from '../inbox/jobs.ts'
 import * as receiving from '../inbox/receive.ts'
 import * as inboxes from '../inbox/service.ts'
 import { schedule_job } from '../schedules/jobs.ts'
+import { retry } from '../schedules/repeat.ts'
 import { type AttemptResult, type LeasedJob, lease_ms } from './job.ts'
 import * as store from './store.ts'
 
@@ -145,6 +148,35 @@ onPostgres('On PostgreSQL no deadlock comes of', () => {
     expect(bench.network.sent.length).toBeGreaterThan(0)
     expect(counts()).toEqual({ 'inbox.receive': 400 })
     expect(bench.errors).toEqual([])
+  })
+
+  test('a redrive of a dead letter, and a retry of the schedule that left it', async () => {
+    const caller = await bench.tenant()
+    const { id } = await schedule(bench, caller, { dlq_on_failure: 1 })
+    const leased = await leaseOf(caller, 'schedule', id)
+    const gone = { ...delivered(), ok: false, status_code: 410, error: 'status' }
+    await bench.db.write((tx) => schedule_job.settle(tx, bench.dependencies, leased, gone))
+    const [{ id: letter }] = (await bench.rows<{ id: string }>('select id from dlq_items')) as [
+      { id: string },
+    ]
+    const counts = counting('dlq.find_locked', 'schedules.repeat', 'schedules.insert')
+    const paused = Promise.withResolvers<void>()
+    const redriving = bench.db.write((tx) => {
+      const pausing = pausedAfter(tx, 'dlq.find_locked', () => {
+        paused.resolve()
+        return lockWaited(bench)
+      })
+      return redrive(pausing, caller, bench.dependencies, letter)
+    })
+    await paused.promise
+    const retrying = bench.db.write((tx) => retry(tx, caller, bench.dependencies, id))
+    const refused = await retrying.catch((error: ApiError) => error)
+    const { redriven_as } = await redriving
+    expect(refused).toMatchObject({
+      code: 'INVALID_STATE',
+      details: { status: 'failed', retried_as: redriven_as },
+    })
+    expect(counts()).toEqual({ 'dlq.find_locked': 2, 'schedules.repeat': 1, 'schedules.insert': 1 })
   })
 
   type Settle = (tx: Tx, leased: LeasedJob) => Promise<string | null>

@@ -37,6 +37,13 @@ export async function reschedule(
   return rescheduled
 }
 
+/** A job that is done in steps has its next one at `next_at`. False when the lease was lost. */
+export async function repeat(tx: Tx, wakeable: Wakeable, job: LeasedJob, next_at: Millis): Promise<boolean> {
+  const repeated = await store.repeat(tx, job, next_at)
+  if (repeated) tx.afterCommit(() => wakeable.wake(next_at))
+  return repeated
+}
+
 /**
  * Ends an attempt: the job is tried again later, or is done. `lost`: the lease was lost, and the result does not count.
  * The first statement of a settlement: the job's row comes before all others, as in a lease, or the two would deadlock.

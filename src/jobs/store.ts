@@ -14,7 +14,7 @@ const ENQUEUE = sql(
   'jobs.enqueue',
   `insert into jobs
      (tenant_id, kind, source_id, event_id, destination, next_at, lease_until, fence, attempts, paused, starts_at_once)
-   values (:tenant_id, :kind, :source_id, :event_id, :destination, :next_at, 0, 0, 0, 0, :starts_at_once)`,
+   values (:tenant_id, :kind, :source_id, :event_id, :destination, :next_at, 0, :fence, 0, 0, :starts_at_once)`,
 )
 
 const RESCHEDULE = sql(
@@ -45,6 +45,13 @@ const COMPLETE = sql('jobs.complete', `delete from jobs where ${here} and fence 
 const RETRY = sql(
   'jobs.retry',
   `update jobs set next_at = :next_at, lease_until = 0 where ${here} and fence = :fence`,
+)
+
+// As if it had just been enqueued.
+const REPEAT = sql(
+  'jobs.repeat',
+  `update jobs set next_at = :next_at, lease_until = 0, attempts = 0, first_attempt_at = null
+    where ${here} and fence = :fence`,
 )
 
 const RELEASE = sql(
@@ -255,6 +262,8 @@ export interface NewJob extends Omit<JobKey, 'kind'> {
   event_id: string
   destination: string
   next_at: Millis
+  /** Where its fencing tokens begin, when the same source had a job before: above those of that one. Default 0. */
+  fence?: number
 }
 
 /** A destination of null stays as it is. */
@@ -264,8 +273,8 @@ export interface Rescheduled extends JobKey {
   next_at: Millis
 }
 
-export function enqueue(tx: Tx, { kind, ...job }: NewJob) {
-  return tx.run(ENQUEUE, { ...job, kind: kind.name, starts_at_once: kind.starts_at_once ? 1 : 0 })
+export function enqueue(tx: Tx, { kind, fence = 0, ...job }: NewJob) {
+  return tx.run(ENQUEUE, { ...job, fence, kind: kind.name, starts_at_once: kind.starts_at_once ? 1 : 0 })
 }
 
 /**
@@ -308,6 +317,11 @@ export async function complete(tx: Tx, { fence, ...key }: LeasedJob): Promise<bo
 /** The job is tried again at `next_at`. False when the lease was lost. */
 export async function retry(tx: Tx, { fence, ...key }: LeasedJob, next_at: Millis): Promise<boolean> {
   return (await tx.run(RETRY, { ...keyOf(key), fence, next_at })) === 1
+}
+
+/** The job is due again at `next_at`, and that is its first attempt. False when the lease was lost. */
+export async function repeat(tx: Tx, { fence, ...key }: LeasedJob, next_at: Millis): Promise<boolean> {
+  return (await tx.run(REPEAT, { ...keyOf(key), fence, next_at })) === 1
 }
 
 /** Ends a lease that was not used: the attempt does not count. The job is due again at once, or at `again_at`. */

@@ -370,7 +370,7 @@ describe('The sweeper', () => {
     })
     await settled()
     expect(stopped).toBe(false)
-    for (let look = 0; look < 7; look++) {
+    for (let look = 0; look < 20 && !stopped; look++) {
       finish([])
       await settled()
     }

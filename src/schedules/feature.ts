@@ -3,6 +3,7 @@ import named from './0002.sql' with { type: 'text' }
 import { errors } from './errors.ts'
 import { schedule_job } from './jobs.ts'
 import * as lists from './list-routes.ts'
+import { schedule_redrive } from './repeat.ts'
 import * as routes from './routes.ts'
 import { texts } from './schedule.ts'
 import schema from './schema.sql' with { type: 'text' }
@@ -23,6 +24,7 @@ export const schedules: Feature = {
   stored: [{ table: 'schedules', key: [['id', '']], texts }],
   purge,
   jobs: [schedule_job],
+  redrives: [schedule_redrive],
   counters: { schedules: ['due', 'fired', 'retrying', 'failed'] },
   docs: { file: 'schedules.md', load: () => import('../../docs/schedules.md', { with: { type: 'text' } }) },
 }

@@ -57,7 +57,7 @@ async function fail(tx: Tx, tenant_id: string, id: string, tried: store.Tried): 
   if (failed?.dlq_on_failure !== 1) return
   const key = { tenant_id, source: 'schedule', source_id: id }
   const attempts = await jobs.attempts(tx, key, Number.MAX_SAFE_INTEGER, attempts_named_max)
-  await dlq.deadLetter(tx, tenant_id, {
+  const dead_letter_id = await dlq.deadLetter(tx, tenant_id, {
     payload: encode({
       schedule_id: id,
       callback_url: failed.callback_url,
@@ -69,4 +69,5 @@ async function fail(tx: Tx, tenant_id: string, id: string, tried: store.Tried): 
     source_id: id,
     agent_id: failed.agent_id,
   })
+  await store.leftDeadLetter(tx, tenant_id, id, dead_letter_id)
 }

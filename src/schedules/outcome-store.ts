@@ -6,6 +6,11 @@ import type { LeasedJob } from '../jobs/job.ts'
 const tried = `attempts = :attempts, last_error = :last_error, last_status_code = :last_status_code, updated_at = :now
     where tenant_id = :tenant_id and id = :id and status = 'pending'`
 
+const LEFT = sql(
+  'schedules.left_dead_letter',
+  'update schedules set dead_letter_id = :dead_letter_id where tenant_id = :tenant_id and id = :id',
+)
+
 const FIRED = sql('schedules.fired', `update schedules set status = 'fired', fired_at = :now, ${tried}`)
 const RETRYING = sql('schedules.retrying', `update schedules set ${tried}`)
 
@@ -43,6 +48,11 @@ export function retrying(tx: Tx, tenant_id: string, id: string, tried: Tried) {
 
 export function failed(tx: Tx, tenant_id: string, id: string, tried: Tried) {
   return tx.one(FAILED, { tenant_id, id, ...tried, now: tx.now })
+}
+
+/** Notes the dead letter that its failure left. */
+export function leftDeadLetter(tx: Tx, tenant_id: string, id: string, dead_letter_id: string) {
+  return tx.run(LEFT, { tenant_id, id, dead_letter_id })
 }
 
 /** The same under this lease; null when it was lost. */

@@ -5,6 +5,7 @@ import * as agents from '../agents/service.ts'
 import { parseTime } from '../base/clock.ts'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
+import { retry } from './repeat.ts'
 import type { Settings } from './schedule.ts'
 import * as schedules from './service.ts'
 import {
@@ -126,6 +127,25 @@ export const updateSchedule = route({
     if (callback_payload !== undefined) change.callback_payload = callback_payload.text
     if (fire_at !== undefined) change.fire_at = parseTime(fire_at)!
     return scheduleOf(await schedules.update(db, caller, dependencies, params.id, change))
+  },
+})
+
+export const retrySchedule = route({
+  group: v1,
+  method: 'POST',
+  path: '/v1/schedules/:id/retry',
+  tag,
+  summary: 'Send a failed or fired schedule again, now, as a new schedule',
+  description:
+    'The new one has the same URL, payload and settings. A dead letter that the failure left is resolved by it.',
+  sdk: { name: 'schedules.retry' },
+  cli: { usage: 'schedule retry <id>', about: 'Send a failed or fired schedule again, as a new one' },
+  auth: ['agent', 'admin'],
+  params: { id },
+  replies: { 201: { body: Schedule } },
+  errors: ['SCHEDULE_NOT_FOUND', 'INVALID_STATE', 'ALREADY_CLAIMED', 'QUOTA_EXCEEDED'],
+  async create(tx, { caller, dependencies }, { params }) {
+    return scheduleOf(await retry(tx, caller, dependencies, params.id))
   },
 })
 

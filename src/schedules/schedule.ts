@@ -40,7 +40,18 @@ export function withInitial(given: GivenSettings): Settings {
 /** A new fire_at starts the attempts again; each of the others is replaced by itself. */
 export const replaced = [...new Set([...texts, ...(Object.keys(initial) as (keyof Initial)[])])]
 
-export interface ScheduleRow extends Settings {
+/** How it came to be sent again. */
+export interface Repeats {
+  /** The schedule that it repeats. */
+  retry_of: string | null
+  /** The dead letter that was resolved by it. */
+  redrive_of: string | null
+}
+
+/** Those from which it may be sent again. */
+export const repeatable = ['failed', 'fired'] as const satisfies ScheduleStatus[]
+
+export interface ScheduleRow extends Settings, Repeats {
   id: string
   status: ScheduleStatus
   agent_id: string
@@ -48,6 +59,10 @@ export interface ScheduleRow extends Settings {
   last_error: string | null
   last_status_code: number | null
   fired_at: Millis | null
+  /** The schedule that repeats it: one at most. */
+  retried_as: string | null
+  /** The dead letter that its failure left, which may be gone. */
+  dead_letter_id: string | null
   created_at: Millis
   updated_at: Millis
   /** When its job is due; null once it has none. */

@@ -144,6 +144,10 @@ forEachService('Schedules', (service) => {
         last_error: null,
         last_status_code: null,
         fired_at: null,
+        retry_of: null,
+        redrive_of: null,
+        retried_as: null,
+        dead_letter_id: null,
         created_at,
         updated_at: created_at,
       })
@@ -983,7 +987,9 @@ forEachService('Schedules', (service) => {
       const { admin_key } = await service.signUp()
       const body = { callback_url: 'http://127.0.0.1:9/', callback_payload: 1, fire_at: never }
       const full_path = `/v1/schedules${path}`
-      expectRefusal(await service.ask(method, full_path, { key: admin_key, body }), 'FORBIDDEN')
+      expectRefusal(await service.ask(method, full_path, { key: admin_key, body }), 'FORBIDDEN', {
+        ...{ key_kind: 'admin', accepted_key_kinds: ['agent'] },
+      })
       expectRefusal(await service.ask(method, full_path, { body }), 'UNAUTHORIZED')
     },
   )
@@ -1098,6 +1104,7 @@ forEachService('Attempts', (service) => {
         next_attempt_at: last ? null : iso(next_at),
         last_error: `status ${status}`,
         last_status_code: status,
+        dead_letter_id: last ? expect.stringMatching(/^dlq_/) : null,
         updated_at: iso(service.clock.now()),
       })
       const { headers } = receiver.requests[attempt - 1]!
@@ -1122,6 +1129,7 @@ forEachService('Attempts', (service) => {
     })
 
     const [{ id }] = await deadLetters(service, tenant)
+    expect((await read(service, tenant, schedule.id)).dead_letter_id).toBe(id)
     const letter = await service.ask('GET', `/v1/dlq/${id}`, { key: tenant.api_key })
     const now = iso(service.clock.now())
     const { payload: kept, ...fields } = letter.body
@@ -1129,6 +1137,7 @@ forEachService('Attempts', (service) => {
       id: expect.stringMatching(/^dlq_/),
       status: 'failed',
       error: `the callback of schedule ${schedule.id} failed: status 302`,
+      cause: 'the callback of schedule sch_… failed: status 302',
       workflow_id: null,
       source: 'schedule',
       source_id: schedule.id,
@@ -1140,6 +1149,7 @@ forEachService('Attempts', (service) => {
       created_at: now,
       updated_at: now,
       resolved_at: null,
+      redriven_as: null,
     })
     expect(letter.text).toContain(`"callback_payload":${payload}`)
     expect(kept).toEqual({

@@ -1,4 +1,5 @@
--- grew: how many bytes the last change added to the row. Large columns come last: SQLite reads a row from its beginning.
+-- retry_of: the schedule that it repeats; redrive_of: the dead letter for which; retried_as: the one that repeats it;
+-- dead_letter_id: the dead letter that its failure left. grew: how many bytes the last change added to the row. Large columns come last: SQLite reads a row from its beginning.
 create table schedules (
   tenant_id {text} not null,
   id {text} not null,
@@ -11,6 +12,10 @@ create table schedules (
   last_error {text},
   last_status_code {integer},
   fired_at {integer},
+  retry_of {text},
+  redrive_of {text},
+  retried_as {text},
+  dead_letter_id {text},
   grew {integer} not null default 0,
   created_at {integer} not null,
   updated_at {integer} not null,

@@ -12,12 +12,19 @@ import { destinationOf } from '../jobs/job.ts'
 import * as jobs from '../jobs/service.ts'
 import * as quotas from '../quotas/service.ts'
 import { schedule_job } from './jobs.ts'
-import { type GivenSettings, type ScheduleRow, type Settings, texts, withInitial } from './schedule.ts'
+import {
+  type GivenSettings,
+  type Repeats,
+  type ScheduleRow,
+  type Settings,
+  texts,
+  withInitial,
+} from './schedule.ts'
 import * as store from './store.ts'
 
 export const purge = store.purge
 
-interface ScheduleDependencies {
+export interface ScheduleDependencies {
   plans: Plans
   jobs: Pick<Jobs, 'wake'>
 }
@@ -30,16 +37,22 @@ export async function create(
   given: GivenSettings,
 ): Promise<ScheduleRow> {
   const settings = withInitial(given)
-  const bytes = rowBytes(...texts.map((name) => settings[name]))
-  quotas.reserveBytes(tx, caller, dependencies.plans, bytes)
+  quotas.reserveBytes(tx, caller, dependencies.plans, bytesOf(settings))
   const id = newId('sch', tx.now)
-  await store.insert(tx, caller.tenant_id, { ...settings, id, agent_id: caller.agent_id })
+  await store.insert(tx, caller.tenant_id, { ...settings, ...first, id, agent_id: caller.agent_id })
   await quotas.reserve(tx, caller, dependencies.plans, 'active_schedules')
   await jobs.enqueue(tx, dependencies.jobs, jobOf(tx, caller.tenant_id, id, settings))
   return (await store.find(tx, caller.tenant_id, id))!
 }
 
-function jobOf(tx: Tx, tenant_id: string, id: string, { callback_url, fire_at }: Settings) {
+/** Of one that repeats no other. */
+const first: Repeats = { retry_of: null, redrive_of: null }
+
+export function bytesOf(settings: Settings): number {
+  return rowBytes(...texts.map((name) => settings[name]))
+}
+
+export function jobOf(tx: Tx, tenant_id: string, id: string, { callback_url, fire_at }: Settings) {
   return {
     tenant_id,
     kind: schedule_job,

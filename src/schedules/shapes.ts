@@ -49,6 +49,14 @@ export const Schedule = Shape('Schedule', {
   last_error: Nullable(Type.String()),
   last_status_code: Nullable(Type.Integer()),
   fired_at: Nullable(Time('When a receiver took it.')),
+  retry_of: Nullable(Type.String({ description: 'The schedule that it repeats.' })),
+  redrive_of: Nullable(
+    Type.String({ description: 'The dead letter that was resolved by sending it again.' }),
+  ),
+  retried_as: Nullable(Type.String({ description: 'The schedule that repeats it.' })),
+  dead_letter_id: Nullable(
+    Type.String({ description: 'The dead letter that its failure left; it may have been removed.' }),
+  ),
   created_at: Time('When it was created.'),
   updated_at: Time('When it last changed.'),
 })
@@ -73,6 +81,10 @@ export function scheduleOf(row: ScheduleRow) {
     last_error: row.last_error,
     last_status_code: row.last_status_code,
     fired_at: isoOrNull(row.fired_at),
+    retry_of: row.retry_of,
+    redrive_of: row.redrive_of,
+    retried_as: row.retried_as,
+    dead_letter_id: row.dead_letter_id,
     created_at: iso(row.created_at),
     updated_at: iso(row.updated_at),
   }

@@ -4,18 +4,27 @@ import { newestFirst } from '../base/ids.ts'
 import type { PageOfIds } from '../contract/page.ts'
 import { bytesOf, inChunk, ofStatus } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
-import { replaced, type ScheduleRow, type ScheduleStatus, type Settings, texts } from './schedule.ts'
+import {
+  type Repeats,
+  replaced,
+  type ScheduleRow,
+  type ScheduleStatus,
+  type Settings,
+  texts,
+} from './schedule.ts'
 
 const INSERT = sql(
   'schedules.insert',
   `insert into schedules
-     (tenant_id, id, status, fire_at, agent_id, attempts, created_at, updated_at, ${replaced.join(', ')})
+     (tenant_id, id, status, fire_at, agent_id, attempts, retry_of, redrive_of, created_at, updated_at,
+      ${replaced.join(', ')})
    values
-     (:tenant_id, :id, 'pending', :fire_at, :agent_id, 0, :now, :now, ${replaced.map((name) => `:${name}`).join(', ')})`,
+     (:tenant_id, :id, 'pending', :fire_at, :agent_id, 0, :retry_of, :redrive_of, :now, :now,
+      ${replaced.map((name) => `:${name}`).join(', ')})`,
 )
 
 const columns = `id, status, ${replaced.join(', ')}, fire_at, agent_id, attempts, last_error,
-       last_status_code, fired_at, created_at, updated_at,
+       last_status_code, fired_at, retry_of, redrive_of, retried_as, dead_letter_id, created_at, updated_at,
        (select next_at from jobs
          where jobs.tenant_id = schedules.tenant_id and kind = 'schedule' and source_id = schedules.id) as next_at`
 
@@ -63,6 +72,12 @@ const CANCEL = sql(
     where tenant_id = :tenant_id and id = :id and status = 'pending'`,
 )
 
+const REPEAT = sql(
+  'schedules.repeat',
+  `update schedules set retried_as = :retried_as, updated_at = :now
+    where tenant_id = :tenant_id and id = :id and status in ('failed', 'fired') and retried_as is null`,
+)
+
 const STORED = sql<{ callback_url: string; callback_payload: string }>(
   'schedules.stored',
   'select callback_url, callback_payload from schedules where tenant_id = :tenant_id and id = :id',
@@ -82,7 +97,9 @@ const PURGE = sql(
   })}`,
 )
 
-export function insert(tx: Tx, tenant_id: string, schedule: Settings & { id: string; agent_id: string }) {
+type NewSchedule = Settings & Repeats & { id: string; agent_id: string }
+
+export function insert(tx: Tx, tenant_id: string, schedule: NewSchedule) {
   return tx.run(INSERT, { tenant_id, ...schedule, now: tx.now })
 }
 
@@ -116,6 +133,11 @@ export function update(tx: Tx, tenant_id: string, id: string, change: Partial<Se
 
 export function cancel(tx: Tx, tenant_id: string, id: string) {
   return tx.run(CANCEL, { tenant_id, id, now: tx.now })
+}
+
+/** Names its successor. False when it is not there, has not ended, or has one. */
+export async function repeat(tx: Tx, tenant_id: string, id: string, retried_as: string): Promise<boolean> {
+  return (await tx.run(REPEAT, { tenant_id, id, retried_as, now: tx.now })) === 1
 }
 
 /** The payload and its URL. */

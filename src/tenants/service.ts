@@ -5,7 +5,7 @@ import * as audit from '../audit/service.ts'
 import { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import { newSigningSecret } from '../base/seal.ts'
-import type { AdminCaller } from '../contract/caller.ts'
+import type { AdminCaller, TenantFacts } from '../contract/caller.ts'
 import type { Jobs, Keys, Plans, Secrets } from '../contract/dependencies.ts'
 import type { CountedQuota } from '../contract/feature.ts'
 import * as credentials from '../credentials/service.ts'
@@ -31,6 +31,14 @@ export const finishPurge = store.remove
 export const lockPurgeable = store.lockPurgeable
 export const all = store.all
 export const plansInUse = store.plans
+
+/** The facts of a tenant whose due work acts for it; null when it is gone. */
+export async function facts(tx: Tx, tenant_id: string): Promise<TenantFacts | null> {
+  const tenant = await store.find(tx, tenant_id)
+  if (!tenant) return null
+  const { plan, status, storage_bytes_max } = tenant
+  return { tenant_id, plan, status, storage_bytes_max, stored: await quotas.storedCounter(tx, tenant_id) }
+}
 
 export interface Created {
   tenant: TenantRow

@@ -26,7 +26,7 @@ export function usageRoutes(groups: readonly string[]) {
     sdk: { name: 'tenants.usage' },
     cli: {
       usage: 'tenant usage [tenant_id]',
-      about: 'Show calls and failures over time',
+      about: 'Show when there were calls and failures, and of which features',
       examples: [
         'waystation tenant usage',
         'waystation tenant usage --step day --from 2026-11-01T00:00:00Z --json',

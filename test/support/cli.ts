@@ -151,6 +151,8 @@ export async function runInside(
   })
   ended.code = await run(args, {
     env: { WAYSTATION_URL: 'http://service.test', WAYSTATION_KEY: 'svc_agt_of-a-test' },
+    command: 'waystation',
+    program: ['node', '/opt/waystation/cli/waystation.mjs'],
     platform: 'linux',
     home: '/nowhere',
     stdin: nothing(),

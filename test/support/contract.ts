@@ -87,6 +87,10 @@ export async function ready(service: TestService, named: NamedRoute, keyring: Ke
 
 /** The same in this very tenant. */
 export async function readyIn(service: TestService, named: NamedRoute, keyring: Keyring): Promise<Ready> {
+  const by_hand = steps_by_hand[named.name]
+  if (by_hand) {
+    return by_hand(service, named.route, await newTarget(service, named.route, keyring))
+  }
   const first = await firstStep(service, named)
   const made = await newTarget(service, named.route, keyring)
   if (first) await mustSucceed(service, first, made)
@@ -181,6 +185,12 @@ export function errorBytes(code: ErrorCode, route: OfGroup = unknown_route): str
   return `${errors[code].status} ${envelopeText(route, code, '<request id>')}`
 }
 
+/** The same for a valid key of the wrong kind: the answer says which it is, and which are accepted. */
+export function wrongKindBytes(key_kind: CallerKind, route: OfGroup & Pick<Route, 'auth'>): string {
+  const details = { key_kind, accepted_key_kinds: route.auth }
+  return `403 ${envelopeText(route, 'FORBIDDEN', '<request id>', details)}`
+}
+
 /** Answers as /v1 does. */
 const unknown_route: OfGroup = { group: null }
 
@@ -242,6 +252,7 @@ async function newTarget(service: TestService, route: Route, own: Keyring): Prom
   for (const [name, param] of Object.entries(route.params ?? {})) {
     if (name === 'tenant_id') params[name] = own.tenant_id
     else if (param.message !== '') params[name] = exampleParam(route, name, param)
+    else if (name === 'message_id') params[name] = await messageOf(service, own, params.id!)
     else params[name] = await newObject(service, route, name, own)
   }
   const path = `${pathWith(route, params)}${exampleQuery(route)}`
@@ -257,7 +268,7 @@ async function newTarget(service: TestService, route: Route, own: Keyring): Prom
 /**
  * The id of an object that the collection's POST has just made: `/v1/agents` for `/v1/agents/:agent_id/…`; else, as
  * for `/hook/:token`, what another POST answers under this name. `/v1/approvals/:checkpoint_id` takes the id of what
- * `/v1/checkpoints` makes.
+ * `/v1/checkpoints` makes, and `/v1/dlq/operations/:id` that of what a POST answers in the same shape.
  */
 async function newObject(
   service: TestService,
@@ -268,9 +279,13 @@ async function newObject(
   const collection = route.path.split(`/:${name}`)[0]!
   const makers = routes.filter((other) => other.route.create)
   const noun = makers.find((other) => other.route.path === `/v1/${name.replace(/_id$/, 's')}`)
+  const shape = shapeOf(
+    routes.find(({ route: { method, path } }) => method === 'GET' && path === `${collection}/:${name}`),
+  )
   const maker =
     makers.find((other) => other.route.path === collection) ??
     noun ??
+    makers.find((other) => shape !== undefined && shapeOf(other) === shape) ??
     makers.find((other) =>
       fieldsOf(other.route.replies[successStatus(other.route)]!.body).some(([n]) => n === name),
     )
@@ -283,6 +298,18 @@ async function newObject(
   return id
 }
 
+/** The name of what a route answers. */
+function shapeOf(named: NamedRoute | undefined): unknown {
+  const body = named && named.route.replies[successStatus(named.route)]!.body
+  return body ? (body as { 'x-name'?: string })['x-name'] : undefined
+}
+
+/** The id of a message that this inbox gets. */
+async function messageOf(service: TestService, { keys }: Keyring, id: string): Promise<string> {
+  const { body } = await service.ask('GET', `/api/webhook/${id}`, { key: keys.agent })
+  return newMessage(service, keys.agent, body.data.inbox)
+}
+
 async function mustSucceed(service: TestService, named: NamedRoute, made: Ready): Promise<Answer> {
   const path = `${pathWith(named.route, made.params)}${exampleQuery(named.route)}`
   const body = exampleBody(named.route)
@@ -290,6 +317,47 @@ async function mustSucceed(service: TestService, named: NamedRoute, made: Ready)
   const answer = await call(service, named, { path, body }, { headers: who![1] })
   if (answer.status < 300) return answer
   throw new Error(`${named.route.method} ${path} with its example answers ${answer.status} ${answer.text}`)
+}
+
+/** Where no verb leads to a state that allows the route, but what the service does by itself. */
+const steps_by_hand: Readonly<
+  Record<string, (service: TestService, route: Route, made: Ready) => Promise<Ready>>
+> = { retrySchedule: fired, replayMessage: forwarded }
+
+/** The schedule calls an inbox. */
+async function fired(service: TestService, _: Route, made: Ready): Promise<Ready> {
+  const { keyring, params } = made
+  const key = keyring.keys.agent
+  const inbox = await service.ask('POST', '/api/webhook', { key })
+  const body = { callback_url: inbox.body.data.url, fire_at: new Date(service.clock.now()).toISOString() }
+  expect((await service.ask('PATCH', `/v1/schedules/${params.id}`, { key, body })).status).toBe(200)
+  expect((await service.ask('POST', '/v1/tick', { key: cron_secret })).status).toBe(200)
+  const called = await service.ask('GET', `/v1/schedules/${params.id}`, { key })
+  expect(called.body.status).toBe('fired')
+  return made
+}
+
+/** A message whose forward has failed: nobody listens there. */
+async function forwarded(service: TestService, route: Route, { keyring, ...made }: Ready): Promise<Ready> {
+  const key = keyring.keys.agent
+  const body = { forwardUrl: 'http://127.0.0.1:9/' }
+  const inbox = (await service.ask('POST', '/api/webhook', { key, body })).body.data
+  const message_id = await newMessage(service, key, inbox)
+  expect((await service.ask('POST', '/v1/tick', { key: cron_secret })).status).toBe(200)
+  const params = { id: inbox.id, message_id }
+  return { ...made, keyring, params, path: pathWith(route, params) }
+}
+
+/** The id of a message that an inbox gets. */
+async function newMessage(
+  service: TestService,
+  key: string,
+  inbox: { id: string; url: string },
+): Promise<string> {
+  const sent = await service.ask('POST', new URL(inbox.url).pathname, { body: { n: 1 } })
+  expect(sent.status).toBe(200)
+  const messages = await service.ask('GET', `/api/webhook/${inbox.id}/messages`, { key })
+  return messages.body.data.items.at(-1).id
 }
 
 const first_steps = new Map<string, NamedRoute | null>()

@@ -21,7 +21,7 @@ import {
   unnamed,
   type Value,
 } from '../../src/db/db.ts'
-import { counted_quotas, default_plans, features, job_kinds } from '../../src/features.ts'
+import { counted_quotas, default_plans, features, job_kinds, redrives } from '../../src/features.ts'
 import { type JobKind, kindsOf } from '../../src/jobs/kind.ts'
 import * as store from '../../src/jobs/store.ts'
 import { JobTimer } from '../../src/jobs/timer.ts'
@@ -310,6 +310,7 @@ export class Bench {
         },
         tick: async () => ({ counts: {}, tenants_purged: 0, duration_ms: 0 }),
       },
+      redrives,
       service: {
         signup_open: true,
         readiness: async () => ({

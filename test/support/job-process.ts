@@ -137,7 +137,22 @@ const halves: Record<string, string> = {
     select id from checkpoints c where
       (callback_status = 'failed') + (status in ('rejected', 'expired') and timeout_action = 'dlq') <>
       (select count(*) from dlq_items d where d.tenant_id = c.tenant_id and d.source = 'checkpoint'
-          and d.source_id = c.id)`,
+          and d.source_id = c.id and d.redriven_as is null)`,
+  'a schedule and its successor do not name each other': `
+    select id from schedules s where retried_as is not null and (select count(*) from schedules n
+        where n.tenant_id = s.tenant_id and n.id = s.retried_as and n.retry_of = s.id) <> 1
+    union all
+    select id from schedules n where retry_of is not null and not exists
+      (select 1 from schedules s where s.tenant_id = n.tenant_id and s.id = n.retry_of and s.retried_as = n.id)`,
+  'a dead letter and what it was redriven as do not name each other': `
+    select id from dlq_items d where redriven_as is not null and (status <> 'resolved' or not exists
+      (select 1 from schedules s where s.tenant_id = d.tenant_id and s.id = d.redriven_as and s.redrive_of = d.id
+       union all
+       select 1 from checkpoints c where c.tenant_id = d.tenant_id and c.id = d.redriven_as))
+    union all
+    select id from schedules s where redrive_of is not null and not exists
+      (select 1 from dlq_items d where d.tenant_id = s.tenant_id and d.id = s.redrive_of
+          and d.status = 'resolved' and d.redriven_as = s.id)`,
   'a quota is not the number of rows that it counts': `
     select quota, used from quota_usage u where
       (quota = 'active_schedules' and used <> (select count(*) from schedules s

@@ -1,0 +1,14 @@
+// Hints name the command as it was started: a `waystation` that is not installed would be no help.
+
+import { generated } from './generated.ts'
+
+/** First words of the commands by hand; those of the operations are generated. */
+export const own_words = ['serve', 'login', 'logout', 'profiles', 'mcp', 'completion']
+
+const words = new Set([...own_words, ...generated.map(({ usage }) => usage.split(' ')[0]!)])
+const named = new RegExp(`(?<![\\w./-])waystation(?= (?:[[<-]|(?:${[...words].join('|')})\\b))`, 'g')
+
+/** The text with this command wherever it says `waystation login` or the like. */
+export function asStarted(text: string, command: string): string {
+  return command === 'waystation' ? text : text.replace(named, () => command)
+}

@@ -1,0 +1,90 @@
+// Scans of dead letters by a filter. Each walks one index, and checks the rest of the filter in its rows: a look is
+// bounded by the rows that it passes, whatever it finds.
+
+import type { Millis } from '../base/clock.ts'
+import type { Params } from '../db/db.ts'
+import type { Filter } from './filter.ts'
+import type { DlqStatus } from './item.ts'
+import { claimable } from './store.ts'
+
+/** An index that is walked, and the rows of it between `:from_id` and `:before_id`. */
+export interface Scan {
+  index: string | null
+  /** The columns of the index that decide the order. */
+  columns: readonly string[]
+  where: string
+  /** Holds for those of the rows that are asked for. */
+  shown: string
+}
+
+const is_claimed = `status = 'claimed' and locked_until > :now`
+
+export const scans = {
+  any: {
+    index: null,
+    columns: ['id'],
+    where: 'tenant_id = :tenant_id and id >= :from_id and id < :before_id',
+    shown: '1 = 1',
+  },
+  failed: {
+    index: 'dlq_items_open',
+    columns: ['tenant_id', 'id', 'status'],
+    where: `tenant_id = :tenant_id and status in ('failed', 'claimed') and id >= :from_id and id < :before_id`,
+    shown: claimable,
+  },
+  claimed: { ...between('status', 'dlq_items_status', `'claimed'`), shown: 'locked_until > :now' },
+  resolved: { ...between('status', 'dlq_items_status', `'resolved'`), shown: '1 = 1' },
+  archived: { ...between('status', 'dlq_items_status', `'archived'`), shown: '1 = 1' },
+  source_id: {
+    ...between('source_id', 'dlq_items_source_id', ':source_id'),
+    shown: `(:status = 'any' or (:status = 'failed' and ${claimable}) or (:status = 'claimed' and ${is_claimed})
+          or (status = :status and status in ('resolved', 'archived')))`,
+  },
+} as const satisfies Record<string, Scan>
+
+export type ScanName = keyof typeof scans
+
+// As ranges: with equal signs PostgreSQL may walk an index without the column, and pass all rows of another value.
+function between(column: string, index: string, value: string) {
+  const place = `(tenant_id, ${column}, id)`
+  return {
+    index,
+    columns: ['tenant_id', column, 'id'],
+    where: `${column} is not null and ${place} >= (:tenant_id, ${value}, :from_id)
+        and ${place} < (:tenant_id, ${value}, :before_id)`,
+  }
+}
+
+export function orderOf({ columns }: Scan, direction: '' | ' desc'): string {
+  return columns.map((column) => column + direction).join(', ')
+}
+
+/** The part of a filter that no index leads to. */
+export const conditions = `(:any_source = 1 or source = :source) and (:any_cause = 1 or cause = :cause)
+        and (:any_workflow_id = 1 or workflow_id = :workflow_id)`
+
+/** The scan for a filter. Few rows have the same source_id. */
+export function scanOf({ status, source_id }: Filter): ScanName {
+  return source_id === undefined ? (status ?? 'any') : 'source_id'
+}
+
+/** The parameters of `where` are in these, save the bounds of ids. */
+export function scanParams(tenant_id: string, filter: Filter): Params {
+  return filter.source_id === undefined ? { tenant_id } : { tenant_id, source_id: filter.source_id }
+}
+
+/** The parameters of `shown` and of `conditions`. */
+export function matchParams({ status, source, cause, workflow_id, source_id }: Filter, now: Millis): Params {
+  const seen: Params =
+    source_id === undefined ? {} : { status: status ?? ('any' satisfies DlqStatus | 'any') }
+  return {
+    ...seen,
+    now,
+    any_source: source === undefined ? 1 : 0,
+    source: source ?? '',
+    any_cause: cause === undefined ? 1 : 0,
+    cause: cause ?? '',
+    any_workflow_id: workflow_id === undefined ? 1 : 0,
+    workflow_id: workflow_id ?? '',
+  }
+}

@@ -1,0 +1,154 @@
+// The job of an operation on many dead letters. Each run is one bounded step: what becomes of its items, their outcomes
+// and the counts are one transaction, so a node that dies leaves a step that was made, or was not.
+
+import { ApiError } from '../base/errors.ts'
+import type { Dependencies } from '../contract/dependencies.ts'
+import type { Tx } from '../db/db.ts'
+import { textBytes } from '../db/stored.ts'
+import type { LocalKind } from '../jobs/kind.ts'
+import * as jobs from '../jobs/service.ts'
+import * as quotas from '../quotas/service.ts'
+import * as tenants from '../tenants/service.ts'
+import {
+  countOf,
+  handledBy,
+  type OperationItem,
+  type OperationRow,
+  parsed,
+  printed,
+  quota_again_ms,
+  restAfter,
+  type Step,
+  stepOf,
+  type Verb,
+} from './operation.ts'
+import * as store from './operation-store.ts'
+import { redrive as redriveOne } from './redrive.ts'
+
+export const operation_job: LocalKind = {
+  name: 'dlq_operation',
+  starts_at_once: true,
+  logged_as: null,
+  message: null,
+  async settle(tx, dependencies, job) {
+    const { tenant_id, source_id: id } = job
+    const operation = await store.find(tx, tenant_id, id)
+    if (operation?.status !== 'running') {
+      await jobs.complete(tx, job)
+      return null
+    }
+    const step = stepOf(operation)
+    // The job's row comes before all others, as in a lease and in a cancellation.
+    const next_at = tx.now + restAfter(operation, step.count)
+    if (!(await jobs.repeat(tx, dependencies.jobs, job, next_at))) return null
+    const { ended, waiting_for } = await take(tx, tenant_id, dependencies, operation, step)
+    if (ended) await jobs.complete(tx, job)
+    else if (waiting_for !== null)
+      await jobs.repeat(tx, dependencies.jobs, job, Math.max(next_at, tx.now + quota_again_ms))
+    return null
+  },
+}
+
+/** The outcomes of the items of a step, in their order; fewer when a quota holds the operation up. */
+interface Taken {
+  items: OperationItem[]
+  waiting_for: string | null
+}
+
+async function take(
+  tx: Tx,
+  tenant_id: string,
+  dependencies: Dependencies,
+  operation: OperationRow,
+  { part, offset, count }: Step,
+): Promise<{ ended: boolean; waiting_for: string | null }> {
+  const before = (await store.part(tx, tenant_id, operation.id, part))!
+  const items = parsed(before)
+  const turn = items.slice(offset, offset + count)
+  const taken = await takes[operation.verb](tx, tenant_id, dependencies, turn)
+  items.splice(offset, taken.items.length, ...taken.items)
+  const after = printed(items)
+  await store.setPart(tx, tenant_id, operation.id, part, after)
+  tx.stores(tenant_id, textBytes(after) - textBytes(before))
+  const ended = handledBy(operation) + taken.items.length === operation.matched
+  await store.advance(tx, tenant_id, operation.id, {
+    done: countOf(taken.items, 'done'),
+    failed: countOf(taken.items, 'failed'),
+    skipped: countOf(taken.items, 'skipped'),
+    waiting_for: taken.waiting_for,
+    ended: ended ? 1 : 0,
+  })
+  return { ended, waiting_for: taken.waiting_for }
+}
+
+type Take = (
+  tx: Tx,
+  tenant_id: string,
+  dependencies: Dependencies,
+  turn: readonly OperationItem[],
+) => Promise<Taken>
+
+const takes: Record<Verb, Take> = { redrive, discard }
+
+/** The items are locked in the order of their ids before the first is sent again: what that locks comes after them. */
+async function redrive(
+  tx: Tx,
+  tenant_id: string,
+  dependencies: Dependencies,
+  turn: readonly OperationItem[],
+): Promise<Taken> {
+  const tenant = await tenants.facts(tx, tenant_id)
+  const items: OperationItem[] = []
+  if (!tenant) return { items, waiting_for: null }
+  for (const { id } of turn) await store.lockItem(tx, tenant_id, id)
+  for (const { id } of turn) {
+    try {
+      const { redriven_as } = await redriveOne(tx, tenant, dependencies, id)
+      items.push({ id, outcome: 'done', code: null, redriven_as })
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+      const waiting_for = quotaOf(error)
+      if (waiting_for !== null) return { items, waiting_for }
+      items.push({ id, outcome: hasEnded(error) ? 'skipped' : 'failed', code: error.code, redriven_as: null })
+    }
+  }
+  return { items, waiting_for: null }
+}
+
+/** The quota that refuses it now and may not later. */
+function quotaOf({ code, details }: ApiError): string | null {
+  if (code === 'STORAGE_FULL') return 'storage_bytes'
+  return code === 'QUOTA_EXCEEDED' ? String(details?.quota) : null
+}
+
+/** True for an item that somebody else works on or has settled; false when what it names cannot be sent again. */
+function hasEnded({ code, details }: ApiError): boolean {
+  return code !== 'INVALID_STATE' || details?.status === 'resolved'
+}
+
+/** In the order of their ids, as every transaction that changes several; the counter comes last. */
+async function discard(
+  tx: Tx,
+  tenant_id: string,
+  _: Dependencies,
+  turn: readonly OperationItem[],
+): Promise<Taken> {
+  const items: OperationItem[] = []
+  for (const { id } of turn) {
+    const discarded = await store.discard(tx, tenant_id, id)
+    items.push(discarded ? { ...skippedAs(id, null), outcome: 'done' } : await skipped(tx, tenant_id, id))
+  }
+  const done = countOf(items, 'done')
+  if (done > 0) await quotas.release(tx, tenant_id, 'dlq_items', done)
+  return { items, waiting_for: null }
+}
+
+async function skipped(tx: Tx, tenant_id: string, id: string): Promise<OperationItem> {
+  const status = await store.statusOf(tx, tenant_id, id)
+  if (status === null) return skippedAs(id, 'DLQ_NOT_FOUND')
+  return skippedAs(id, status === 'claimed' ? 'ALREADY_CLAIMED' : 'INVALID_STATE')
+}
+
+function skippedAs(id: string, code: string | null): OperationItem {
+  return { id, outcome: 'skipped', code, redriven_as: null }
+}

@@ -1,0 +1,68 @@
+// The redrive of a dead letter: what failed is sent again, or an agent's item can be claimed again.
+
+import type { TenantFacts } from '../contract/caller.ts'
+import type { Dependencies } from '../contract/dependencies.ts'
+import type { Tx } from '../db/db.ts'
+import * as quotas from '../quotas/service.ts'
+import { type ItemRow, isOpen, redriveRefusal, seenAt } from './item.ts'
+import * as store from './store.ts'
+
+/**
+ * Sends the source of the item again and resolves the item; an agent's item is failed again. Throws DLQ_NOT_FOUND,
+ * ALREADY_CLAIMED, INVALID_STATE, QUOTA_EXCEEDED and STORAGE_FULL, and has then written nothing.
+ */
+export async function redrive(
+  tx: Tx,
+  tenant: TenantFacts,
+  dependencies: Dependencies,
+  id: string,
+): Promise<ItemRow> {
+  const { tenant_id } = tenant
+  const found = await store.findLocked(tx, tenant_id, id)
+  const item = found && seenAt(found, tx.now)
+  if (!item || item.status === 'claimed' || item.status === 'resolved') throw redriveRefusal(item)
+  if (item.source === 'agent') return reopened(tx, tenant, dependencies, item)
+  const source = dependencies.redrives.get(item.source)
+  const letter = { id, source_id: item.source_id! }
+  const redriven_as = (await source?.redrive(tx, tenant, dependencies, letter)) ?? null
+  if (redriven_as === null) throw redriveRefusal(item)
+  return resolved(tx, tenant_id, item, redriven_as)
+}
+
+async function reopened(
+  tx: Tx,
+  tenant: TenantFacts,
+  { plans }: Dependencies,
+  item: ItemRow,
+): Promise<ItemRow> {
+  if (item.status === 'failed') return item
+  await quotas.reserve(tx, tenant, plans, 'dlq_items')
+  return store.reopen(tx, tenant.tenant_id, item.id)
+}
+
+async function resolved(tx: Tx, tenant_id: string, item: ItemRow, redriven_as: string): Promise<ItemRow> {
+  const redriven = await store.redrive(tx, tenant_id, item.id, redriven_as)
+  if (isOpen(item.status)) await quotas.release(tx, tenant_id, 'dlq_items', 1)
+  return redriven
+}
+
+/**
+ * Locks the item that a source left before the source is sent again by itself. Null when nothing is left to resolve.
+ * Throws ALREADY_CLAIMED.
+ */
+export async function lockLeft(tx: Tx, tenant_id: string, id: string | null): Promise<ItemRow | null> {
+  const found = id === null ? null : await store.findLocked(tx, tenant_id, id)
+  const item = found && seenAt(found, tx.now)
+  if (item?.status === 'claimed') throw redriveRefusal(item)
+  return item?.status === 'resolved' ? null : item
+}
+
+/** Resolves an item that `lockLeft` returned. */
+export async function resolveLeft(
+  tx: Tx,
+  tenant_id: string,
+  item: ItemRow,
+  redriven_as: string,
+): Promise<void> {
+  await resolved(tx, tenant_id, item, redriven_as)
+}

@@ -1,0 +1,46 @@
+// A message is forwarded once more.
+
+import { ApiError } from '../base/errors.ts'
+import { sequenceOf } from '../base/ids.ts'
+import type { Plans } from '../contract/dependencies.ts'
+import type { Tx } from '../db/db.ts'
+import * as forwards from './forward-store.ts'
+import { droppedUpTo } from './inbox.ts'
+import { enqueue } from './jobs.ts'
+import type { MessageRow } from './message.ts'
+import { keptMax, type ReceiveDependencies } from './receive.ts'
+import type { InboxCaller } from './service.ts'
+import * as store from './store.ts'
+
+interface ReplayDependencies extends Pick<ReceiveDependencies, 'jobs'> {
+  plans: Plans
+}
+
+/**
+ * Forwards a message again whose forward has ended. Throws INBOX_NOT_FOUND, MESSAGE_NOT_FOUND, and INVALID_STATE while a
+ * forward is pending, for an inbox that forwards nothing, and for a message that came through too many forwards.
+ */
+export async function replay(
+  tx: Tx,
+  { tenant_id, plan }: InboxCaller,
+  dependencies: ReplayDependencies,
+  inbox_id: string,
+  message_id: string,
+): Promise<MessageRow> {
+  const key = { tenant_id, inbox_id }
+  const inbox = await store.lock(tx, tenant_id, inbox_id)
+  if (!inbox) throw new ApiError('INBOX_NOT_FOUND')
+  const seq = sequenceOf('msg', message_id)
+  const dropped = droppedUpTo(inbox.last_seq, keptMax(dependencies.plans, plan))
+  if (seq === null || seq <= dropped) throw new ApiError('MESSAGE_NOT_FOUND')
+  const message = await forwards.replay(tx, key, seq, message_id)
+  if (!message) throw refusal(await forwards.forwardOf(tx, key, seq, message_id))
+  await enqueue(tx, dependencies, key, message, inbox.forward_url!)
+  return message
+}
+
+function refusal(forward: Pick<MessageRow, 'forward_status' | 'forward_error'> | null): ApiError {
+  if (!forward) return new ApiError('MESSAGE_NOT_FOUND')
+  const { forward_status: status, forward_error: error } = forward
+  return new ApiError('INVALID_STATE', { details: { status, error } })
+}

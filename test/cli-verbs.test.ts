@@ -1,0 +1,167 @@
+// Commands of more than one call, and what the command line says to people.
+
+import { describe, expect, test } from 'bun:test'
+import { asStarted } from '../cli/hints.ts'
+import { runInside } from './support/cli.ts'
+
+describe('checkpoint create', () => {
+  const asked = { id: 'chk_1', status: 'pending' }
+  const decidedAs = (status: string) => (path: string) =>
+    Response.json(path === '/v1/checkpoints' ? asked : { ...asked, status })
+
+  test.each([
+    [['--wait'], { callback_url: null }],
+    [['--wait', '--callback', '/d'], { callback_url: '/d' }],
+    [['--no-callback'], { callback_url: null }],
+    [['--callback', '/d'], { callback_url: '/d' }],
+  ])('with %j sends %j', async (words, sent) => {
+    const told = await runInside(['checkpoint', 'create', 'Deploy?', ...words, '--json'], {
+      answer: decidedAs('approved'),
+    })
+    expect([told.code, told.asked[0]!.body]).toEqual([0, { title: 'Deploy?', ...sent }])
+    const waits = words.includes('--wait')
+    expect([told.asked.length, JSON.parse(told.stdout).status]).toEqual(
+      waits ? [2, 'approved'] : [1, 'pending'],
+    )
+  })
+
+  test.each([
+    ['approved', 0],
+    ['rejected', 8],
+  ])('--wait for one that is %s ends with %d', async (status, code) => {
+    const told = await runInside(['checkpoint', 'create', 'Deploy?', '--wait'], { answer: decidedAs(status) })
+    expect([told.code, told.stdout]).toEqual([code, expect.stringContaining(`status\t${status}`)])
+    expect(told.stderr).toContain('chk_1 waits for its decision')
+  })
+
+  test.each([
+    [[], 'The callback is missing: --callback, --no-callback, or --wait to wait for the decision.'],
+    [['--no-callback', '--for', '1m'], '--for goes with --wait.'],
+  ])('with %j is wrong usage', async (words, sentence) => {
+    const told = await runInside(['checkpoint', 'create', 'Deploy?', ...words])
+    expect([told.code, told.asked.length]).toEqual([2, 0])
+    expect(told.stderr).toContain(sentence)
+  })
+})
+
+describe('A hint names the command as it was started', () => {
+  const command = 'npx waystation'
+  const away = () => Promise.reject(Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }))
+
+  test('in what comes next, in notes, and in JSON', async () => {
+    const { stderr } = await runInside(['kv', 'get', 'a', 'b', '--retries', '0'], { command, fetch: away })
+    expect(stderr).toContain(
+      'Next: Is the service running there? npx waystation serve starts one; npx waystation login',
+    )
+    const told = await runInside(['profiles', 'use', 'none', '--json'], { command, env: {} })
+    expect(JSON.parse(told.stderr).error.next).toBe('npx waystation profiles shows those there are.')
+    expect((await runInside(['profiles'], { command, env: {} })).stderr).toBe(
+      'There are none; npx waystation login keeps one.\n',
+    )
+  })
+
+  test('in a help, its usage and its examples', async () => {
+    const { stdout } = await runInside(['kv', 'put', '--help'], { command })
+    expect(stdout).toStartWith('Usage: npx waystation kv put ')
+    expect(stdout.match(/(?<!npx )\bwaystation (?=kv)/g)).toBeNull()
+    expect((await runInside(['--help'], { command })).stdout).toContain('  npx waystation tenant create acme')
+  })
+
+  test('with any first word of a command', async () => {
+    const { stdout } = await runInside(['--help'])
+    const words = [.../Commands:\n([\s\S]*?)\n\n/.exec(stdout)![1]!.matchAll(/^ {2}([a-z-]+)(?: |$)/gm)].map(
+      ([, word]) => word!,
+    )
+    const hidden = words.filter((word) => asStarted(`waystation ${word}`, command) !== `${command} ${word}`)
+    expect([words.length > 15, hidden]).toEqual([true, ['help']])
+    for (const text of [
+      'Another waystation may hold it.',
+      'waystation: UNREACHABLE',
+      '/etc/waystation login',
+    ])
+      expect(asStarted(text, command)).toBe(text)
+  })
+})
+
+test('FORBIDDEN says which kind of key it takes, and which was sent', async () => {
+  const refusing = (details?: object) => () =>
+    Response.json({ error: { code: 'FORBIDDEN', message: 'm', details } }, { status: 403 })
+  const kinds = { key_kind: 'admin', accepted_key_kinds: ['agent'] }
+  const { code, stderr } = await runInside(['kv', 'get', 'a', 'b'], { answer: refusing(kinds) })
+  expect([code, stderr]).toEqual([
+    3,
+    expect.stringContaining(
+      'It takes an agent key; the one that was sent is the admin key. Use another profile',
+    ),
+  ])
+  const other = await runInside(['kv', 'get', 'a', 'b'], { answer: refusing() })
+  expect(other.stderr).toContain('Next: Use the kind of key that may do this: --profile <name>.')
+})
+
+describe('tenant usage', () => {
+  const step = (hour: number, calls: number, failures = 0) => ({
+    start_at: `2026-01-01T0${hour}:00:00.000Z`,
+    ...{ calls, failures },
+    features: [
+      { feature: 'kv', calls, failures },
+      { feature: 'audit', calls: 0, failures: 0 },
+    ],
+  })
+  const usage = (...items: object[]) => ({
+    answer: () => Response.json({ from: 'F', to: 'T', step: 'hour', items }),
+  })
+
+  test('shows the steps with calls and the features that were called, with --all every step', async () => {
+    const answer = usage(step(0, 0), step(1, 12, 2), step(2, 0), step(3, 1))
+    const shown = await runInside(['tenant', 'usage', 'ten_1'], answer)
+    expect(shown.stdout).toBe(
+      '2026-01-01T01:00:00.000Z\t12\t2\tkv 12 (2 failed)\n2026-01-01T03:00:00.000Z\t1\t0\tkv 1\n',
+    )
+    expect(shown.stderr).toBe('2 hours without calls left out; --all shows them.\n')
+    const all = await runInside(['tenant', 'usage', 'ten_1', '--all'], answer)
+    expect([all.stdout.split('\n').length, all.stderr]).toEqual([5, ''])
+  })
+
+  test('says that there were none, and answers all with --json', async () => {
+    const none = await runInside(['tenant', 'usage', 'ten_1'], usage(step(0, 0)))
+    expect([none.stdout, none.stderr]).toEqual(['', 'There were no calls from F to T.\n'])
+    const { stdout } = await runInside(['tenant', 'usage', 'ten_1', '--json'], usage(step(0, 0)))
+    expect(JSON.parse(stdout).items).toHaveLength(1)
+  })
+})
+
+describe('mcp config', () => {
+  const env = { WAYSTATION_URL: 'http://service.test', WAYSTATION_KEY: 'svc_agt_of-a-test' }
+
+  test('prints the key for HTTP, and for stdio in the environment', async () => {
+    const http = await runInside(['mcp', 'config'], { env })
+    expect(JSON.parse(http.stdout)).toEqual({
+      mcpServers: {
+        waystation: {
+          type: 'http',
+          url: 'http://service.test/mcp',
+          headers: { Authorization: 'Bearer svc_agt_of-a-test' },
+        },
+      },
+    })
+    expect(http.stderr).toBe('This holds the key: keep it out of repositories.\n')
+    const stdio = await runInside(['mcp', 'config', '--stdio', '--read-only'], { env })
+    expect(JSON.parse(stdio.stdout).mcpServers.waystation).toEqual({
+      command: 'node',
+      args: ['/opt/waystation/cli/waystation.mjs', 'mcp', '--read-only'],
+      env,
+    })
+  })
+
+  test('needs an agent key', async () => {
+    const none = await runInside(['mcp', 'config'], { env: {} })
+    expect([none.code, none.stderr]).toEqual([2, expect.stringContaining('There is no key.')])
+    const admin = { ...env, WAYSTATION_KEY: 'svc_adm_x' }
+    const told = await runInside(['mcp', 'config'], { env: admin })
+    expect([told.code, told.stdout, told.stderr]).toEqual([
+      2,
+      '',
+      expect.stringContaining('The tools need an agent key.'),
+    ])
+  })
+})
