@@ -84,8 +84,8 @@ export function useCreation<T, F extends Record<string, string>>(
   }
 }
 
-/** Pages that are not served over HTTPS have no crypto.randomUUID. */
-function newKey(): string {
+/** An Idempotency-Key. Pages that are not served over HTTPS have no crypto.randomUUID. */
+export function newKey(): string {
   return crypto.getRandomValues(new Uint32Array(4)).join('-')
 }
 

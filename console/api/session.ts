@@ -1,4 +1,5 @@
-// The session: the admin key, kept in this tab only, until 30 minutes without activity.
+// The session: the admin key, and that of the console's own agent, kept in this tab only, until 30 minutes without
+// activity.
 
 import { signal } from '@preact/signals'
 import { type Ask, call, failed, type Method, type Result } from './client.ts'
@@ -9,10 +10,13 @@ const idle_check_ms = 5_000
 
 const key_place = 'waystation.admin_key'
 const active_place = 'waystation.active_at'
+const agent_key_place = 'waystation.agent_key'
 /** The same in a tab and its duplicates. */
 const session_place = 'waystation.session'
 
 export const admin_key = signal<string | null>(null)
+/** The key of the console's own agent, while this session has one. */
+export const agent_key = signal<string | null>(null)
 /** The reason for the latest sign-out, shown beside the form. */
 export const sign_out_reason = signal<string | null>(null)
 /** Counts up with every change that this tab makes. */
@@ -27,6 +31,7 @@ let noted_at = 0
 
 export function startSession(): void {
   admin_key.value = sessionStorage.getItem(key_place)
+  agent_key.value = sessionStorage.getItem(agent_key_place)
   endIfIdle()
   noteActivity()
   for (const event of ['pointerdown', 'keydown', 'wheel', 'touchstart']) {
@@ -54,6 +59,13 @@ export function keepKey(key: string): void {
   admin_key.value = key
 }
 
+/** Kept as long as the admin key. Null forgets it. */
+export function keepAgentKey(key: string | null): void {
+  if (key === null) sessionStorage.removeItem(agent_key_place)
+  else sessionStorage.setItem(agent_key_place, key)
+  agent_key.value = key
+}
+
 export function signOut(): void {
   copies.postMessage(sessionStorage.getItem(session_place))
   end(null)
@@ -61,6 +73,7 @@ export function signOut(): void {
 
 function end(reason: string | null): void {
   for (const place of [key_place, active_place, session_place]) sessionStorage.removeItem(place)
+  keepAgentKey(null)
   sign_out_reason.value = reason
   admin_key.value = null
 }
@@ -92,5 +105,16 @@ export async function ask<T>(method: Method, path: string, options: Ask = {}): P
   if (!result.ok && result.problem.code === 'UNAUTHORIZED' && admin_key.value === key) {
     end('This admin key is no longer valid.')
   }
+  return result
+}
+
+/** A call with the key of the console's own agent. A key that is no longer valid is forgotten. */
+export async function askAsAgent<T>(method: Method, path: string, options: Ask = {}): Promise<Result<T>> {
+  endIfIdle()
+  const key = agent_key.value
+  if (key === null) return failed('ABORTED', 'This session has no key of an agent.')
+  const result = await call<T>(key, method, path, options)
+  if (result.ok && method !== 'GET') changes.value += 1
+  if (!result.ok && result.problem.code === 'UNAUTHORIZED' && agent_key.value === key) keepAgentKey(null)
   return result
 }

@@ -7,6 +7,7 @@ import { pathOf } from '../api/address.ts'
 import type { Result } from '../api/client.ts'
 import { useGet, useMember } from '../api/load.ts'
 import { ask } from '../api/session.ts'
+import { to } from '../router.ts'
 import { agentCurl } from '../text/curl.ts'
 import { Badge, Code, Commands, Countdown, ExternalLink, Facts, Text, Time } from '../ui/basics.tsx'
 import { Detail, DetailTitle, type OpenProps } from '../ui/list.tsx'
@@ -90,7 +91,7 @@ function CheckpointFacts({ checkpoint }: { checkpoint: Checkpoint }) {
   )
 }
 
-function Delivery({ callback: { status, attempts, last_error } }: Checkpoint) {
+function Delivery({ callback: { status, attempts, last_error, dead_letter_id } }: Checkpoint) {
   return (
     <>
       <Badge>{status}</Badge>
@@ -102,6 +103,12 @@ function Delivery({ callback: { status, attempts, last_error } }: Checkpoint) {
           {': '}
           <Text>{last_error}</Text>
         </span>
+      )}
+      {status === 'failed' && dead_letter_id !== null && (
+        <>
+          {' '}
+          <a href={to(pathOf('/console/dlq', dead_letter_id))}>its dead letter</a>
+        </>
       )}
     </>
   )

@@ -12,7 +12,7 @@ export const first: FirstUse = {
       json:
         '{"title": "Pay invoice 7?",\n' +
         '    "prompt": "Hosting, 420 EUR, due on Friday.",\n' +
-        '    "callback_url": "https://agent.example.com/decided"}',
+        '    "callback_url": null}',
     }),
   page: 'checkpoints',
 }

@@ -1,26 +1,49 @@
-// One dead letter: its error, its origin, its history, its payload.
+// One dead letter: its cause, what failed, what can be done, its history, its payload.
 
+import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import type { DeadLetter, ListedDeadLetter } from '../../sdk/src/types.ts'
+import type { Schedule } from '../../sdk/src/types.ts'
+import { AgentQuestion } from '../actions/own-agent.tsx'
+import { Successor } from '../actions/refusal.tsx'
 import { pathOf } from '../api/address.ts'
 import { useGet, useMember } from '../api/load.ts'
-import { to } from '../router.ts'
+import { askAsAgent } from '../api/session.ts'
+import { address, navigate, to } from '../router.ts'
 import { agentCurl } from '../text/curl.ts'
-import { count, firstLine, times } from '../text/words.ts'
-import { Badge, Code, Commands, CopiedCode, Copy, Countdown, Facts, ScrollBox, Text } from '../ui/basics.tsx'
-import { Detail, History, type Moment, type OpenProps } from '../ui/list.tsx'
+import { count, times } from '../text/words.ts'
+import {
+  Badge,
+  Button,
+  Code,
+  Commands,
+  CopiedCode,
+  Copy,
+  Countdown,
+  Facts,
+  ScrollBox,
+  setTo,
+  Text,
+} from '../ui/basics.tsx'
+import { Emphasis } from '../ui/dialog.tsx'
+import { Detail, DetailTitle, History, type Moment, type OpenProps } from '../ui/list.tsx'
 import { Part } from '../ui/page.tsx'
+import { announce } from '../ui/toast.tsx'
 import { Tree } from '../ui/tree.tsx'
+import { discardRefusal, redriveRefusal, resolveRefusal, titleOf } from './letter.ts'
+import { Discard, Redrive } from './mend.tsx'
+import type { Letter, OpenLetter } from './shapes.ts'
+import { type Source, sourceText, useSources } from './sources.ts'
 
 interface LetterProps extends OpenProps {
   /** The row of the list, which is repeated. The payload may be large and is loaded again on a change only. */
-  seen: ListedDeadLetter | undefined
+  seen: Letter | undefined
 }
 
 export function DeadLetterDetail({ id, seen, onChange }: LetterProps) {
   const path = pathOf('/v1/dlq', id)
-  const loaded = useGet<DeadLetter>(path)
+  const loaded = useGet<OpenLetter>(path)
   const payload = useMember(loaded, 'payload') ?? 'null'
+  const sources = useSources(loaded.value ? [loaded.value] : [])
   const version = seen && `${seen.status} ${seen.updated_at} ${seen.locked_until}`
   const before = useRef(version)
   useEffect(() => {
@@ -37,37 +60,208 @@ export function DeadLetterDetail({ id, seen, onChange }: LetterProps) {
       loaded={{ ...loaded, reload }}
       what="the dead letter"
       title="Dead letter"
-      name={({ error }) => firstLine(error)}
+      name={titleOf}
       actions={({ status }) => <Badge>{status}</Badge>}
     >
-      {(letter) => (
-        <>
-          <ScrollBox kind="detail-error" label="Error">
-            <Text>{letter.error}</Text>
-          </ScrollBox>
-          <Copy text={letter.error} what="the error" />
-          <LetterFacts {...letter} />
-          <Part title="History">
-            <History what="What happened to it" moments={historyOf(letter)} />
-          </Part>
-          <Part title="Payload">
-            <Tree text={payload} what="the payload" />
-          </Part>
-          <Changes {...letter} path={path} />
-        </>
-      )}
+      {(letter) => {
+        const source = letter.source_id === null ? undefined : sources[letter.source_id]
+        return (
+          <>
+            <DetailTitle>{titleOf(letter)}</DetailTitle>
+            <Origin {...{ letter, source }} />
+            <Mend {...{ letter, source, path }} onChange={reload} />
+            <ScrollBox kind="detail-error" label="Error">
+              <Text>{letter.error}</Text>
+            </ScrollBox>
+            <Copy text={letter.error} what="the error" />
+            <LetterFacts {...letter} />
+            <Part title="History">
+              <History what="What happened to it" moments={historyOf(letter)} />
+            </Part>
+            <Part title="Payload">
+              <Tree text={payload} what="the payload" />
+            </Part>
+            <Changes {...letter} path={path} />
+          </>
+        )
+      }}
     </Detail>
   )
 }
 
-function LetterFacts(letter: DeadLetter) {
-  const { id, agent_id, workflow_id, lock_seconds, claims } = letter
+interface OriginProps {
+  letter: OpenLetter
+  source: Source | undefined
+}
+
+/** The thing that failed, with a link to it. The line has its height before the name is known. */
+function Origin({ letter: { source, source_id }, source: origin }: OriginProps) {
+  const text = sourceText(origin)
+  const named = text !== '' && (
+    <>
+      {': '}
+      <Text>{text}</Text>
+    </>
+  )
+  if (source === 'schedule' && source_id !== null) {
+    const href = to(pathOf('/console/schedules', source_id), { status: 'failed' })
+    return (
+      <p class="origin">
+        Left by <a {...{ href }}>the schedule that failed</a>
+        {named}
+      </p>
+    )
+  }
+  if (source === 'checkpoint' && source_id !== null) {
+    return (
+      <p class="origin">
+        Left by <a href={to(pathOf('/console/approvals', source_id))}>the approval it was about</a>
+        {named}
+      </p>
+    )
+  }
+  return <p class="origin muted">Left by an agent</p>
+}
+
+interface ChangeProps {
+  letter: OpenLetter
+  path: string
+  onChange: () => void
+}
+
+/** The buttons, and the reasons for those that the API would refuse. */
+function Mend({ letter, source, path, onChange }: ChangeProps & { source: Source | undefined }) {
+  const refusals: [title: string, refusal: string | null][] = [
+    ['Redrive', redriveRefusal(letter, source)],
+    ['Discard', discardRefusal(letter)],
+    ['Resolve', resolveRefusal(letter)],
+  ]
+  const [redrive, discard, resolve] = refusals.map(([, refusal]) => refusal)
+  const refused = refusals.filter(([, refusal]) => refusal !== null) as [string, string][]
+  return (
+    <div class="mend">
+      {letter.redriven_as !== null && <SentAgain id={letter.redriven_as} />}
+      <div class="detail-actions parts">
+        {redrive === null ? (
+          <Redrive {...{ letter, source, onChange }} />
+        ) : (
+          <Button text="Redrive" disabled />
+        )}
+        {resolve === null ? <Resolve {...{ letter, path, onChange }} /> : <Button text="Resolve" disabled />}
+        {discard === null ? <Discard {...{ letter, onChange }} /> : <Button text="Discard" disabled />}
+        <Delete {...{ letter, path, onChange }} />
+      </div>
+      {letter.status !== 'resolved' && refused.length > 0 && <Refused {...{ refused }} />}
+    </div>
+  )
+}
+
+/** One line for each reason. */
+function Refused({ refused }: { refused: [title: string, reason: string][] }) {
+  const by_reason = new Map<string, string[]>()
+  for (const [title, reason] of refused) by_reason.set(reason, [...(by_reason.get(reason) ?? []), title])
+  return (
+    <ul class="reasons muted small">
+      {[...by_reason].map(([reason, titles]) => (
+        <li key={reason}>
+          {titles.join(', ')}: {reason}
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+const successor_every_ms = 3_000
+
+/** The successor, and its status. */
+function SentAgain({ id }: { id: string }) {
+  return (
+    <p class="note">
+      Sent again as <Successor {...{ id }} /> {id.startsWith('sch_') && <SuccessorStatus {...{ id }} />}
+    </p>
+  )
+}
+
+function SuccessorStatus({ id }: { id: string }) {
+  const final = useSignal(false)
+  const options = { every_ms: final.value ? 0 : successor_every_ms }
+  const { value } = useGet<Schedule>(pathOf('/v1/schedules', id), {}, options)
+  useEffect(() => {
+    if (value && value.status !== 'pending') final.value = true
+  }, [value?.status])
+  return value && <Badge>{value.status}</Badge>
+}
+
+function Resolve({ letter, path, onChange }: ChangeProps) {
+  const open = useSignal(false)
+  return (
+    <>
+      <Button text="Resolve…" onClick={setTo(open, true)} />
+      {open.value && (
+        <AgentQuestion
+          title="Resolve this dead letter?"
+          verb="resolve"
+          kind="primary"
+          work={() => askAsAgent('POST', `${path}/resolve`)}
+          onDone={() => {
+            open.value = false
+            announce('Resolved.')
+            onChange()
+          }}
+          onClose={setTo(open, false)}
+        >
+          <Emphasis>{titleOf(letter)}</Emphasis>
+          <p>
+            It counts as mended: nothing is sent, and nobody works on it any more. It is kept for 90 days.
+          </p>
+        </AgentQuestion>
+      )}
+    </>
+  )
+}
+
+function Delete({ letter, path, onChange }: ChangeProps) {
+  const open = useSignal(false)
+  return (
+    <>
+      <Button text="Delete…" kind="danger" onClick={setTo(open, true)} />
+      {open.value && (
+        <AgentQuestion
+          title="Delete this dead letter?"
+          verb="delete"
+          work={() => askAsAgent('DELETE', path)}
+          done_by={['DLQ_NOT_FOUND']}
+          onDone={() => {
+            open.value = false
+            announce('Deleted.')
+            navigateToList()
+            onChange()
+          }}
+          onClose={setTo(open, false)}
+        >
+          <Emphasis>{titleOf(letter)}</Emphasis>
+          <p>
+            It is removed with its payload, for good. To keep it for 90 days, discard it instead
+            {letter.status === 'claimed' && ' once the agent that works on it is done'}.
+          </p>
+        </AgentQuestion>
+      )}
+    </>
+  )
+}
+
+function navigateToList(): void {
+  navigate('/console/dlq', Object.fromEntries(address.value.query))
+}
+
+function LetterFacts(letter: OpenLetter) {
+  const { id, agent_id, workflow_id, lock_seconds, claims, source, cause } = letter
   return (
     <Facts
       facts={{
-        'Came from': <Origin {...letter} />,
         Agent: agent_id && <Code>{agent_id}</Code>,
         Workflow: workflow_id && <Workflow id={workflow_id} />,
+        'Same cause': <a href={to('/console/dlq', { source, cause })}>show all</a>,
         Claimed: claims === 0 ? 'never' : times(claims),
         'A claim holds': `${count(lock_seconds)} s`,
         Id: <CopiedCode text={id} what="the id" />,
@@ -84,22 +278,11 @@ function Workflow({ id }: { id: string }) {
   )
 }
 
-function Origin({ source, source_id }: DeadLetter) {
-  if (source === 'schedule' && source_id !== null) {
-    const href = to(pathOf('/console/schedules', source_id), { status: 'failed' })
-    return <a {...{ href }}>the schedule that failed</a>
-  }
-  if (source === 'checkpoint' && source_id !== null) {
-    return <a href={to(pathOf('/console/approvals', source_id))}>the approval it was about</a>
-  }
-  return <>an agent</>
-}
-
 /** The past of the letter, newest first: its capture, the latest claim, its end. */
-function historyOf(letter: DeadLetter): Moment[] {
-  const { status, claims, created_at, updated_at, resolved_at, locked_by, locked_until } = letter
+function historyOf(letter: OpenLetter): Moment[] {
+  const { status, claims, created_at, updated_at, resolved_at, locked_by, locked_until, redriven_as } = letter
   const captured: Moment = { id: 'captured', tone: 'bad', title: 'Captured', at: created_at }
-  const latest: Record<DeadLetter['status'], Moment> = {
+  const latest: Record<OpenLetter['status'], Moment> = {
     failed: {
       id: 'released',
       tone: 'warn',
@@ -122,22 +305,29 @@ function historyOf(letter: DeadLetter): Moment[] {
         </>
       ),
     },
-    resolved: { id: 'resolved', tone: 'good', title: 'Resolved', at: resolved_at ?? updated_at },
+    resolved: {
+      id: 'resolved',
+      tone: 'good',
+      title: redriven_as === null ? 'Resolved' : 'Sent again',
+      at: resolved_at ?? updated_at,
+    },
     archived: {
       id: 'archived',
       tone: 'neutral',
       title: 'Archived',
       at: updated_at,
-      note: 'The agent that had claimed it gave up.',
+      note:
+        claims === 0 ? 'It was discarded.' : 'It was discarded, or the agent that had claimed it gave up.',
     },
   }
   return status === 'failed' && claims === 0 ? [captured] : [latest[status], captured]
 }
 
-function Changes({ status, path }: DeadLetter & { path: string }) {
+function Changes({ status, path }: OpenLetter & { path: string }) {
   const json = '{"lock_seconds": 600}'
-  const commands: [what: string, command: string, statuses: DeadLetter['status'][]][] = [
+  const commands: [what: string, command: string, statuses: OpenLetter['status'][]][] = [
     ['Claim it', agentCurl('POST', `${path}/claim`), ['failed']],
+    ['Redrive it', agentCurl('POST', `${path}/redrive`), ['failed', 'archived']],
     ['Extend the lock', agentCurl('POST', `${path}/extend`, { json }), ['claimed']],
     ['Release it for others', agentCurl('POST', `${path}/release`), ['claimed']],
     ['Archive it', agentCurl('POST', `${path}/fail`), ['claimed']],
@@ -146,11 +336,11 @@ function Changes({ status, path }: DeadLetter & { path: string }) {
   ]
   return (
     <Commands
-      title={status === 'resolved' ? 'Delete it' : 'Work on it'}
+      title={status === 'resolved' ? 'Delete it with a command' : 'Work on it with commands'}
       lead={
         status === 'claimed'
-          ? 'Only agents can do this. The first three need the key of the agent that holds the lock, the others any agent key of this tenant:'
-          : 'Only agents can do this. Use any agent key of this tenant:'
+          ? 'The first three need the key of the agent that holds the lock, the others any agent key of this tenant:'
+          : 'Use any agent key of this tenant:'
       }
       commands={commands
         .filter(([, , statuses]) => statuses.includes(status))

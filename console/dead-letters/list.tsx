@@ -1,190 +1,185 @@
-// Dead letters by status, or grouped by cause.
+// Dead letters by status, or grouped by cause, and the operations on many of them.
 
-import type { ListedDeadLetter } from '../../sdk/src/types.ts'
-import { pathOf } from '../api/address.ts'
-import { type List, usePages } from '../api/load.ts'
-import { address, setQuery, to } from '../router.ts'
+import { usePages } from '../api/load.ts'
+import { address, setQuery } from '../router.ts'
 import { agentCurl } from '../text/curl.ts'
-import { count, firstLine } from '../text/words.ts'
-import { Badge, Button, Commands, Countdown, Text } from '../ui/basics.tsx'
+import { causeInWords } from '../text/failure.ts'
+import { firstLine } from '../text/words.ts'
+import { Button, Commands, Text } from '../ui/basics.tsx'
 import { Never } from '../ui/first.tsx'
 import { ListView, Split, useStatuses } from '../ui/list.tsx'
 import { Empty, Page } from '../ui/page.tsx'
-import { type Column, codeColumn, linkColumn, More, Table, timeColumn } from '../ui/table.tsx'
-import { type Cause, causesOf } from './cause.ts'
+import { Causes } from './causes.tsx'
 import { DeadLetterDetail } from './detail.tsx'
 import { first } from './first.ts'
+import { Letters } from './letters.tsx'
+import { OperationDetail } from './operation.tsx'
+import { Operations, RunningOperations, useOperations } from './operations.tsx'
+import type { Filter, Letter, Status } from './shapes.ts'
+import { UnlistedSchedules, useUnlisted } from './unlisted.tsx'
+import './dead-letters.css'
 
-const titles = { failed: 'Failed', claimed: 'Claimed', resolved: 'Resolved', archived: 'Archived' }
-type Status = keyof typeof titles
+const titles = {
+  failed: 'Failed',
+  claimed: 'Claimed',
+  resolved: 'Resolved',
+  archived: 'Archived',
+  operations: 'Operations',
+}
 
-const empty: Record<Status, string> = {
-  failed: 'No dead letter waits to be resolved',
-  claimed: 'No dead letter is claimed',
-  resolved: 'No dead letter was resolved',
-  archived: 'No dead letter was archived',
+const empty: Record<Status, [title: string, text: string]> = {
+  failed: [
+    'No dead letter waits to be resolved',
+    'What agents, schedules and approvals give up on appears here.',
+  ],
+  claimed: ['No dead letter is claimed', 'A claimed one is being worked on by an agent.'],
+  resolved: ['No dead letter was resolved', 'They are kept for 90 days.'],
+  archived: [
+    'No dead letter was archived',
+    'Those that were discarded, or given up by an agent, are kept for 90 days.',
+  ],
 }
 
 const every_ms = 5_000
-/** The size of a page where letters are counted. */
-const grouped_a_page = 200
 
 export function DeadLetters({ params: { id } }: { params: Record<string, string> }) {
-  const { status, query, tabs, panel } = useStatuses(titles, 'letters')
-  const by_cause = address.value.query.get('by') === 'cause'
-  const cause = by_cause ? null : address.value.query.get('cause')
-  const grouped = by_cause || cause !== null
-  const list = usePages<ListedDeadLetter>(
-    '/v1/dlq',
-    grouped ? { status, limit: grouped_a_page } : { status },
-    grouped ? { keep } : { every_ms, keep },
-  )
+  const { status: tab, query, tabs, panel } = useStatuses(titles, 'letters')
+  const by_cause = tab !== 'operations' && address.value.query.get('by') === 'cause'
+  const operations = useOperations()
+  const status: Status = tab === 'operations' ? 'failed' : tab
+  const filter = filterIn(address.value.query, status)
+  const list = usePages<Letter>('/v1/dlq', queryOf(filter), { every_ms, keep })
+  const unlisted = useUnlisted(tab === 'failed' && !by_cause && !isFiltered(filter))
+  // Shown together, so that nothing moves when the second answer comes.
+  const both = unlisted.value || unlisted.problem ? list : { ...list, value: null }
   const seen = list.value?.find((row) => row.id === id)
+  const onChange = () => {
+    list.reload()
+    operations.reload()
+  }
   return (
     <Page
       title="Dead letters"
-      lead="Failures that agents, schedules and approvals left."
+      lead="Failures that agents, schedules and approvals left: send them again, or discard them."
       actions={
-        <Button
-          text="By cause"
-          pressed={by_cause}
-          onClick={() => setQuery({ by: by_cause ? undefined : 'cause', cause: undefined })}
-        />
+        tab !== 'operations' && (
+          <Button
+            text="By cause"
+            pressed={by_cause}
+            onClick={() =>
+              setQuery({ by: by_cause ? undefined : 'cause', cause: undefined, source: undefined })
+            }
+          />
+        )
       }
     >
       {tabs}
+      {tab !== 'operations' && <RunningOperations {...{ operations, query }} current={id} />}
+      <Split {...{ panel }} detail={id && <Opened key={id} {...{ id, seen, onChange }} />}>
+        {tab === 'operations' ? (
+          <Operations current={id} {...{ operations, query }} />
+        ) : by_cause ? (
+          <Causes {...{ status, query }} />
+        ) : (
+          <>
+            <Filters {...{ filter }} />
+            <ListView list={both} what="dead letters" empty={<Nothing {...{ filter, status }} />}>
+              {(rows) => <Letters {...{ list, rows, filter, query, onChange }} current={id} />}
+            </ListView>
+            {list.value !== null && <UnlistedSchedules {...{ unlisted }} />}
+          </>
+        )}
+      </Split>
       <Commands
-        title="Work on the oldest"
+        title="Work on the oldest with an agent"
         lead="Agents resolve dead letters. A claim takes the oldest that is free, or answers 204:"
         commands={[['Command that claims the oldest dead letter', agentCurl('POST', '/v1/dlq/claim')]]}
       />
-      <Split
-        panel={panel}
-        detail={id && <DeadLetterDetail key={id} {...{ id, seen }} onChange={list.reload} />}
-      >
-        {cause !== null && <CauseFilter cause={cause} />}
-        <ListView {...{ list }} what="dead letters" empty={<Nothing status={status} />}>
-          {(rows) => {
-            if (by_cause) return <Causes {...{ list, rows, status, query }} />
-            return <Letters {...{ list, rows, status, query, cause }} current={id} />
-          }}
-        </ListView>
-      </Split>
     </Page>
   )
 }
 
-function Nothing({ status }: { status: Status }) {
-  return (
-    <Never path="/v1/dlq" first={first}>
-      <Empty title={empty[status]} />
-    </Never>
-  )
+interface OpenedProps {
+  id: string
+  seen: Letter | undefined
+  onChange: () => void
+}
+
+/** A dead letter, or an operation on many: the form of the id says which. */
+function Opened({ id, seen, onChange }: OpenedProps) {
+  if (id.startsWith('dop_')) return <OperationDetail {...{ id, onChange }} />
+  return <DeadLetterDetail {...{ id, seen, onChange }} />
 }
 
 /** Errors may be long; rows show one line. */
-function keep(letter: ListedDeadLetter): ListedDeadLetter {
+function keep(letter: Letter): Letter {
   return { ...letter, error: firstLine(letter.error) }
 }
 
-function CauseFilter({ cause }: { cause: string }) {
-  return (
-    <p class="list-filter bar">
-      <span>
-        Cause: <Text>{cause}</Text>
-      </span>
-      <Button text="All causes" kind="quiet" onClick={() => setQuery({ cause: undefined })} />
-    </p>
+const filter_names = ['source', 'source_id', 'cause', 'workflow_id', 'from', 'to'] as const
+
+/** The filter that the address holds. */
+function filterIn(query: URLSearchParams, status: Status): Filter {
+  const given = filter_names.flatMap((name) => (query.get(name) ? [[name, query.get(name)!]] : []))
+  return { ...(Object.fromEntries(given) as Filter), status }
+}
+
+function queryOf({ ids: _, ...query }: Filter) {
+  return query
+}
+
+function isFiltered(filter: Filter): boolean {
+  return filter_names.some((name) => filter[name] !== undefined)
+}
+
+const filter_titles: Record<(typeof filter_names)[number], string> = {
+  cause: 'Cause',
+  source: 'From',
+  source_id: 'Left by',
+  workflow_id: 'Workflow',
+  from: 'Since',
+  to: 'Until',
+}
+
+const sources: Record<string, string> = { agent: 'agents', schedule: 'schedules', checkpoint: 'approvals' }
+
+function Filters({ filter }: { filter: Filter }) {
+  const given = filter_names.flatMap((name) =>
+    filter[name] === undefined ? [] : [[name, filter[name]] as const],
   )
-}
-
-interface CausesProps {
-  list: List<ListedDeadLetter>
-  rows: ListedDeadLetter[]
-  status: Status
-  /** The status in an address. */
-  query: string | undefined
-}
-
-interface LettersProps extends CausesProps {
-  cause: string | null
-  current: string | undefined
-}
-
-function Letters({ list, rows, status, query, cause, current }: LettersProps) {
-  const matching = cause === null ? rows : rows.filter((row) => row.cause === cause)
-  const columns: Column<ListedDeadLetter>[] = [
-    linkColumn('Error', ({ id, error }) => [
-      to(pathOf('/console/dlq', id), { status: query, cause: cause ?? undefined }),
-      firstLine(error).slice(0, 200),
-    ]),
-    { title: 'From', wide: true, cell: ({ source }) => <Badge>{source}</Badge> },
-    status === 'claimed'
-      ? codeColumn('Held by', ({ locked_by }) => locked_by)
-      : codeColumn('Agent', ({ agent_id }) => agent_id),
-    lastColumn(status),
-  ]
+  if (given.length === 0) return null
+  const textOf = (name: string, value: string) =>
+    name === 'cause' ? causeInWords(value) : name === 'source' ? (sources[value] ?? value) : value
   return (
-    <>
-      {matching.length === 0 ? (
-        <Empty title="None of this cause">{list.more && 'There may be some further down.'}</Empty>
-      ) : (
-        <Table
-          caption={`Dead letters: ${titles[status]}`}
-          rows={matching}
-          id={(row) => row.id}
-          {...{ columns, current }}
-        />
-      )}
-      {cause !== null && <Counted matching={matching.length} {...{ list, rows }} />}
-      <More {...{ list }} />
-    </>
-  )
-}
-
-function lastColumn(status: Status): Column<ListedDeadLetter> {
-  if (status === 'failed') return timeColumn('Captured', ({ created_at }) => created_at)
-  if (status !== 'claimed') return timeColumn(titles[status], ({ updated_at }) => updated_at)
-  const cell = ({ locked_until }: ListedDeadLetter) =>
-    locked_until && <Countdown until={locked_until} over="now" />
-  return { title: 'Lock ends', cell }
-}
-
-const sources = { agent: 'an agent', schedule: 'a schedule', checkpoint: 'an approval' }
-
-function Causes({ list, rows, status, query }: CausesProps) {
-  const columns: Column<Cause>[] = [
-    linkColumn('Cause', ({ cause }) => [to('/console/dlq', { status: query, cause }), cause]),
-    { title: 'From', wide: true, cell: ({ source }) => sources[source] },
-    { title: 'Letters', number: true, cell: ({ letters }) => count(letters) },
-    timeColumn('Oldest', ({ oldest }) => oldest, true),
-    timeColumn('Latest', ({ latest }) => latest),
-  ]
-  return (
-    <>
-      <Table
-        caption={`Causes: ${titles[status]}`}
-        rows={causesOf(rows)}
-        id={({ source, cause }) => `${source} ${cause}`}
-        columns={columns}
+    <div class="list-filter bar" data-wrap>
+      <ul class="filter-chips parts" aria-label="Filters">
+        {given.map(([name, value]) => (
+          <li key={name} class="chip">
+            <span class="muted">{filter_titles[name]}</span> <Text>{textOf(name, value)}</Text>
+            <Button
+              text="×"
+              kind="quiet"
+              label={`Remove the filter: ${filter_titles[name]}`}
+              onClick={() => setQuery({ [name]: undefined })}
+            />
+          </li>
+        ))}
+      </ul>
+      <Button
+        text="Show all"
+        kind="quiet"
+        onClick={() => setQuery(Object.fromEntries(filter_names.map((name) => [name, undefined])))}
       />
-      <Counted {...{ list, rows }} />
-      <More {...{ list }} />
-    </>
+    </div>
   )
 }
 
-interface CountedProps extends Pick<CausesProps, 'list' | 'rows'> {
-  /** The number of letters of one cause. Without it all causes are counted. */
-  matching?: number
-}
-
-/** The API does not count by cause, so the loaded letters are counted. */
-function Counted({ matching, list, rows }: CountedProps) {
-  const counted = list.more ? `the ${count(rows.length)} newest` : `all ${count(rows.length)}`
+function Nothing({ filter, status }: { filter: Filter; status: Status }) {
+  if (isFiltered(filter)) return <Empty title="Nothing fits this filter">Remove a filter to see more.</Empty>
+  const [title, text] = empty[status]
   return (
-    <p class="muted small list-note">
-      {matching === undefined ? `Counted over ${counted}.` : `${count(matching)} among ${counted}.`}
-    </p>
+    <Never path="/v1/dlq" first={first}>
+      <Empty title={title}>{text}</Empty>
+    </Never>
   )
 }

@@ -9,11 +9,13 @@ import { Part } from '../ui/page.tsx'
 import { type Body, bodyOf } from './body.ts'
 import { BodyView, PairTable } from './body-view.tsx'
 import { messageCurl } from './curl.ts'
+import { Replay, useReplayed } from './replay.tsx'
 
 /** A longer command is copied without being shown. */
 const command_characters_max = 12_000
 
-export function MessageView({ inbox, message }: { inbox: Inbox; message: Message }) {
+export function MessageView({ inbox, message: listed }: { inbox: Inbox; message: Message }) {
+  const [message, onReplayed] = useReplayed(inbox, listed)
   const body = useMemo(() => bodyOf(message.bodyBase64, message.contentType), [message.id])
   const headers = Object.entries(message.headers as Record<string, string>)
   const query = Object.entries(message.query as Record<string, string | string[]>).flatMap(
@@ -27,6 +29,7 @@ export function MessageView({ inbox, message }: { inbox: Inbox; message: Message
     >
       <DetailTitle>{nameOf(message)}</DetailTitle>
       <MessageFacts {...{ message, body }} />
+      <Replay {...{ inbox, message, onReplayed }} />
       <section class="detail-part" aria-label="Body">
         <BodyView {...{ body }} encoding={encodingOf(message)} />
       </section>

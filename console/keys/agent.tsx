@@ -2,6 +2,7 @@
 
 import { useSignal } from '@preact/signals'
 import type { Agent, RotatedAgent } from '../../sdk/src/types.ts'
+import { isOwnAgent } from '../actions/own-agent.tsx'
 import { pathOf } from '../api/address.ts'
 import { useGet } from '../api/load.ts'
 import { ask } from '../api/session.ts'
@@ -23,6 +24,12 @@ export function AgentDetail({ id, onChange }: OpenProps) {
           {agent.description && (
             <p class="prompt">
               <Text>{agent.description}</Text>
+            </p>
+          )}
+          {isOwnAgent(agent) && (
+            <p class="note small">
+              Sessions of the console do with it what only agents may do. When it is deleted, the next such
+              change asks before it creates another.
             </p>
           )}
           <Facts

@@ -3,13 +3,18 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { Entry } from '../../sdk/src/types.ts'
+import { AgentQuestion } from '../actions/own-agent.tsx'
 import { pathOf } from '../api/address.ts'
 import { useGet, useMember } from '../api/load.ts'
+import { askAsAgent } from '../api/session.ts'
+import { address, navigate } from '../router.ts'
 import { agentCurl } from '../text/curl.ts'
 import { now } from '../text/time.ts'
 import { count } from '../text/words.ts'
-import { Commands, Copy, Countdown, Facts, Time } from '../ui/basics.tsx'
+import { Button, Commands, Copy, Countdown, Facts, setTo, Time } from '../ui/basics.tsx'
+import { Emphasis } from '../ui/dialog.tsx'
 import { Detail, DetailTitle } from '../ui/list.tsx'
+import { announce } from '../ui/toast.tsx'
 import { Tree } from '../ui/tree.tsx'
 
 const every_ms = 5_000
@@ -47,10 +52,60 @@ export function Value({ namespace, stored_key }: { namespace: string; stored_key
           <div class="detail-part">
             <Tree text={value} what="the value" />
           </div>
+          <Delete path={pathOf('/v1/kv', namespace, stored_key)} {...{ namespace, stored_key, entry }} />
           <Changes path={pathOf('/v1/kv', namespace, stored_key)} {...{ entry, value }} />
         </>
       )}
     </Detail>
+  )
+}
+
+interface DeleteProps {
+  path: string
+  namespace: string
+  stored_key: string
+  entry: Entry
+}
+
+/** Its own agent may read and write a private namespace, and nobody else. */
+const private_prefix = '__'
+
+function Delete({ path, namespace, stored_key, entry: { version } }: DeleteProps) {
+  const open = useSignal(false)
+  if (namespace.startsWith(private_prefix)) {
+    return (
+      <div class="mend">
+        <div class="detail-actions parts">
+          <Button text="Delete" disabled />
+        </div>
+        <p class="reasons muted small">A private namespace belongs to its agent alone.</p>
+      </div>
+    )
+  }
+  return (
+    <div class="detail-actions parts">
+      <Button text="Delete…" kind="danger" onClick={setTo(open, true)} />
+      {open.value && (
+        <AgentQuestion
+          title="Delete this key?"
+          verb="delete"
+          work={() => askAsAgent('DELETE', path, { headers: { 'if-match': `"${version}"` } })}
+          done_by={['KEY_NOT_FOUND']}
+          onDone={() => {
+            open.value = false
+            announce('Deleted.')
+            navigate(pathOf('/console/kv', namespace), Object.fromEntries(address.value.query))
+          }}
+          onClose={setTo(open, false)}
+        >
+          <Emphasis>{stored_key}</Emphasis>
+          <p>
+            Its value is removed for good, unless it has changed since version {count(version)}. Agents that
+            read it get the answer that there is no such key.
+          </p>
+        </AgentQuestion>
+      )}
+    </div>
   )
 }
 

@@ -3,9 +3,12 @@
 import { useSignal } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Attempt, Schedule } from '../../sdk/src/types.ts'
+import { Successor } from '../actions/refusal.tsx'
 import { pathOf } from '../api/address.ts'
 import { type List, type Loaded, useGet, useMember, usePages } from '../api/load.ts'
+import { to } from '../router.ts'
 import { agentCurl } from '../text/curl.ts'
+import { reasonOf } from '../text/reason.ts'
 import { count } from '../text/words.ts'
 import { Badge, Code, Commands, CopiedCode, Countdown, ExternalLink, Facts, Time } from '../ui/basics.tsx'
 import { Detail, DetailTitle, History, type Moment, type OpenProps } from '../ui/list.tsx'
@@ -13,7 +16,7 @@ import { LoadedView, Part, Skeleton } from '../ui/page.tsx'
 import { More } from '../ui/table.tsx'
 import { Tree } from '../ui/tree.tsx'
 import { LeftLetter } from './left-letter.tsx'
-import { reasonOf } from './reason.ts'
+import { Mend } from './mend.tsx'
 
 const every_ms = 3_000
 
@@ -31,6 +34,10 @@ export function ScheduleDetail({ id, onChange }: OpenProps) {
     before.current = status
     final.value = status !== 'pending'
   }, [status])
+  const reload = () => {
+    loaded.reload()
+    onChange()
+  }
   // Shown together, so that nothing moves when the second answer comes.
   const both = attempts.value || attempts.problem ? loaded : { ...loaded, value: null }
   return (
@@ -38,16 +45,18 @@ export function ScheduleDetail({ id, onChange }: OpenProps) {
       loaded={both}
       what="the schedule"
       title="Schedule"
-      name={({ callback_url }) => callback_url}
+      name={({ name, callback_url }) => name ?? callback_url}
       actions={(schedule) => <Badge>{schedule.status}</Badge>}
     >
       {(schedule) => (
         <>
-          <DetailTitle>
+          {schedule.name !== null && <DetailTitle>{schedule.name}</DetailTitle>}
+          <p class={schedule.name === null ? 'detail-title' : 'origin'}>
             <ExternalLink url={schedule.callback_url} />
-          </DetailTitle>
-          <ScheduleFacts schedule={schedule} event={attempts.value?.[0]?.webhook_id} />
+          </p>
           <WhyFailed schedule={schedule} />
+          <Mend {...{ schedule, path }} onChange={reload} />
+          <ScheduleFacts schedule={schedule} event={attempts.value?.[0]?.webhook_id} />
           <Attempts attempts={attempts} />
           <Payload loaded={loaded} />
           <Changes schedule={schedule} path={path} />
@@ -59,6 +68,7 @@ export function ScheduleDetail({ id, onChange }: OpenProps) {
 
 function ScheduleFacts({ schedule, event }: { schedule: Schedule; event: string | undefined }) {
   const { id, agent_id, created_at, fire_at, next_attempt_at, fired_at, dlq_on_failure } = schedule
+  const { retry_of, redrive_of } = schedule
   return (
     <Facts
       facts={{
@@ -67,6 +77,10 @@ function ScheduleFacts({ schedule, event }: { schedule: Schedule; event: string 
         'Next attempt': next_attempt_at && <Countdown until={next_attempt_at} over="now" />,
         Fired: fired_at && <Time at={fired_at} />,
         Created: <Time at={created_at} />,
+        Repeats: retry_of !== null && <Successor id={retry_of} />,
+        'Redrive of': redrive_of !== null && (
+          <a href={to(pathOf('/console/dlq', redrive_of), { status: 'resolved' })}>the dead letter</a>
+        ),
         'If it fails': dlq_on_failure ? 'leaves a dead letter' : 'leaves nothing',
         Id: <CopiedCode text={id} what="the id" />,
         'webhook-id': event && <CopiedCode text={event} what="the webhook-id" />,
@@ -145,11 +159,11 @@ function Payload({ loaded }: { loaded: Loaded<Schedule> }) {
 }
 
 function Changes({ schedule, path }: { schedule: Schedule; path: string }) {
-  const { status, callback_url, fire_at } = schedule
+  const { status, fire_at, retried_as } = schedule
   if (status === 'pending') {
     return (
       <Commands
-        title="Change or cancel it"
+        title="Change or cancel it with commands"
         lead="Only agents can do this. Use any agent key of this tenant:"
         commands={[
           ['Command that changes its time', agentCurl('PATCH', path, { json: `{"fire_at": "${fire_at}"}` })],
@@ -158,12 +172,12 @@ function Changes({ schedule, path }: { schedule: Schedule; path: string }) {
       />
     )
   }
-  const json = `{"callback_url": ${JSON.stringify(callback_url)},\n    "callback_payload": …, "fire_at": "${fire_at}"}`
+  if (status === 'cancelled' || retried_as !== null) return null
   return (
     <Commands
-      title="Call it once more"
-      lead="This one is final. Only an agent's key creates another, with the payload in place of the dots. A time in the past means now:"
-      commands={[['Command that schedules the call again', agentCurl('POST', '/v1/schedules', { json })]]}
+      title="Send it again with a command"
+      lead="Use any agent key of this tenant. The new schedule names this one:"
+      commands={[['Command that schedules the call again', agentCurl('POST', `${path}/retry`)]]}
     />
   )
 }

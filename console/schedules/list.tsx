@@ -5,14 +5,14 @@ import { pathOf } from '../api/address.ts'
 import { usePages } from '../api/load.ts'
 import { to } from '../router.ts'
 import { agentCurl } from '../text/curl.ts'
-import { Badge, Commands } from '../ui/basics.tsx'
+import { callFailure, callText } from '../text/failure.ts'
+import { Commands } from '../ui/basics.tsx'
 import { Never } from '../ui/first.tsx'
-import { ListView, Split, useStatuses } from '../ui/list.tsx'
+import { FailureCell, ListView, Split, useStatuses } from '../ui/list.tsx'
 import { Empty, Page } from '../ui/page.tsx'
 import { type Column, codeColumn, linkColumn, More, Table, timeColumn } from '../ui/table.tsx'
 import { ScheduleDetail } from './detail.tsx'
 import { first } from './first.ts'
-import { reasonOf } from './reason.ts'
 import { Timeline } from './timeline.tsx'
 
 const titles = { pending: 'Upcoming', failed: 'Failed', fired: 'Fired', cancelled: 'Cancelled' }
@@ -86,25 +86,43 @@ function withoutPayload(schedule: Schedule): Schedule {
 }
 
 function columnsOf(status: Status, query: string | undefined): Column<Schedule>[] {
-  const call = linkColumn<Schedule>('Call', ({ id, callback_url }) => [
-    to(pathOf('/console/schedules', id), { status: query }),
-    callback_url,
-  ])
+  const path = (id: string) => to(pathOf('/console/schedules', id), { status: query })
   const agent = codeColumn<Schedule>('Agent', ({ agent_id }) => agent_id)
-  if (status === 'failed') return [call, why, agent, timeColumn('Gave up', ({ updated_at }) => updated_at)]
+  if (status === 'failed') {
+    return [failureColumn(path), agent, followed, timeColumn('Gave up', ({ updated_at }) => updated_at)]
+  }
+  const call = linkColumn<Schedule>('Call', (row) => [path(row.id), callText(row)])
   if (status === 'fired') return [call, agent, attempts, timeColumn('Fired', ({ fired_at }) => fired_at)]
   const due = timeColumn<Schedule>('Was due', ({ fire_at }) => fire_at, true)
   return [call, agent, due, timeColumn('Cancelled', ({ updated_at }) => updated_at)]
 }
 
-const why: Column<Schedule> = {
-  title: 'Why',
+/** The cause, and below it what was called. */
+function failureColumn(path: (id: string) => string): Column<Schedule> {
+  return {
+    title: 'Failure',
+    grow: true,
+    cell: (row) => (
+      <FailureCell
+        href={path(row.id)}
+        title={callFailure(row.last_error ?? 'failed', row.last_status_code)}
+        what={callText(row)}
+      />
+    ),
+  }
+}
+
+/** One failure is worked on in one place: at its dead letter, or at the schedule that repeats it. */
+const followed: Column<Schedule> = {
+  title: 'What followed',
   wide: true,
-  cell: ({ last_error, last_status_code }) =>
-    last_error && (
-      <span title={reasonOf(last_error, last_status_code).what}>
-        <Badge tone="bad">{last_error}</Badge>
-      </span>
+  cell: ({ retried_as, dead_letter_id }) =>
+    retried_as !== null ? (
+      <a href={to(pathOf('/console/schedules', retried_as))}>sent again</a>
+    ) : dead_letter_id !== null ? (
+      <a href={to(pathOf('/console/dlq', dead_letter_id))}>its dead letter</a>
+    ) : (
+      <span class="muted">nothing</span>
     ),
 }
 

@@ -5,6 +5,7 @@ import { useMemo } from 'preact/hooks'
 import type { Schedule } from '../../sdk/src/types.ts'
 import { pathOf } from '../api/address.ts'
 import { to } from '../router.ts'
+import { callText } from '../text/failure.ts'
 import { day_ms, hour_ms, minute_ms, now } from '../text/time.ts'
 import { count } from '../text/words.ts'
 import { Badge, Code, Countdown } from '../ui/basics.tsx'
@@ -37,7 +38,7 @@ export function Timeline({ schedules, current }: TimelineProps) {
               <Row
                 key={schedule.id}
                 href={to(pathOf('/console/schedules', schedule.id))}
-                text={schedule.callback_url}
+                text={schedule.name === null ? schedule.callback_url : callText(schedule)}
                 current={schedule.id === current}
               >
                 {schedule.attempts > 0 && (

@@ -77,6 +77,8 @@ const tones: Record<string, Tone> = {
   approved: 'good',
   fired: 'good',
   resolved: 'good',
+  succeeded: 'good',
+  running: 'accent',
   delivered: 'good',
   active: 'good',
   failed: 'bad',

@@ -65,13 +65,16 @@ interface QuestionProps extends DialogProps {
   /** The label of the other one. */
   back?: string
   kind?: ButtonKind
+  /** It cannot be confirmed yet. */
+  disabled?: boolean
   action: Pick<Action, 'busy' | 'problem'>
   onConfirm: () => void
 }
 
 /** A question before a change. "Back" has the focus; while the change is under way the dialog stays open. */
 export function Question(props: QuestionProps) {
-  const { title, verb, back = 'Go back', kind = 'danger', action, onConfirm, onClose, children } = props
+  const { title, verb, back = 'Go back', kind = 'danger', disabled = false, action } = props
+  const { onConfirm, onClose, children } = props
   return (
     <Dialog title={title} onClose={() => action.busy || onClose()}>
       {action.problem && <ErrorBox problem={action.problem} />}
@@ -80,7 +83,7 @@ export function Question(props: QuestionProps) {
         <span data-focus>
           <Button text={back} onClick={onClose} />
         </span>
-        <Button text={verb} kind={kind} busy={action.busy} onClick={onConfirm} />
+        <Button text={verb} busy={action.busy} onClick={onConfirm} {...{ kind, disabled }} />
       </div>
     </Dialog>
   )

@@ -36,7 +36,7 @@ export function First({ title, purpose, command, key = 'AGENT_KEY', page }: Firs
         ) : (
           'ADMIN_KEY is the key that you signed in with.'
         )}{' '}
-        <a href={`${base}/docs/${page}.md`} target="_blank" rel="noopener">
+        <a href={`${base}/docs/${page}`} target="_blank" rel="noopener">
           Documentation
         </a>
       </p>

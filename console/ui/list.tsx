@@ -217,6 +217,30 @@ export function Row({ href, text, current = false, children }: RowProps) {
   )
 }
 
+interface FailureProps {
+  href: string
+  /** The cause. */
+  title: string
+  /** The thing that failed. */
+  what: ComponentChildren
+}
+
+/** A failure in two lines, the cause first. Both lines have their height before what failed is known. */
+export function FailureCell({ href, title, what }: FailureProps) {
+  return (
+    <div class="failure">
+      <a class="failure-title" {...{ href }}>
+        <bdi>{shown(title.slice(0, title_characters_max))}</bdi>
+      </a>
+      <span class="failure-what muted small">
+        {typeof what === 'string' ? <bdi>{shown(what)}</bdi> : what}
+      </span>
+    </div>
+  )
+}
+
+const title_characters_max = 200
+
 export interface Moment {
   id: string
   tone: Tone

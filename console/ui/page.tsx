@@ -43,13 +43,15 @@ export function Page({ title, lead, actions, children }: PageProps) {
 
 interface CardProps {
   title: string
+  /** Of rows of two lines. */
+  tall?: boolean
   actions?: ComponentChildren
   children: ComponentChildren
 }
 
-export function Card({ title, actions, children }: CardProps) {
+export function Card({ title, tall, actions, children }: CardProps) {
   return (
-    <section class="card" aria-label={title}>
+    <section class="card" aria-label={title} data-tall={tall}>
       <header class="card-head bar">
         <h2>{title}</h2>
         {actions && <div class="parts">{actions}</div>}
@@ -60,7 +62,7 @@ export function Card({ title, actions, children }: CardProps) {
 }
 
 /** A part of a card, with a heading. */
-export function Part({ title, children }: Omit<CardProps, 'actions'>) {
+export function Part({ title, children }: Omit<CardProps, 'actions' | 'tall'>) {
   return (
     <section class="detail-part" aria-label={title}>
       <h3 class="label">{title}</h3>

@@ -8,6 +8,8 @@ import { useKeptFocus } from './focus.ts'
 
 export interface Column<T> {
   title: string
+  /** The title is for screen readers only. */
+  untitled?: boolean
   cell: (row: T) => ComponentChildren
   /** Left out below 720 px. */
   wide?: boolean
@@ -17,6 +19,8 @@ export interface Column<T> {
   grow?: boolean
   /** The cells are headers of their rows. */
   header?: boolean
+  /** For style sheets. */
+  kind?: 'select' | 'actions'
   /** Columns of a WindowTable keep their widths; those without one share the rest. */
   width_px?: number
 }
@@ -86,7 +90,7 @@ export function Head<T>({ columns, from }: RowsProps<T>) {
       <tr aria-rowindex={from === undefined ? undefined : 1}>
         {columns.map((column) => (
           <th key={column.title} scope="col" {...marks(column)} style={widthOf(column)}>
-            {column.title}
+            {column.untitled ? <span class="offscreen">{column.title}</span> : column.title}
           </th>
         ))}
       </tr>
@@ -121,8 +125,13 @@ function widthOf({ width_px }: { width_px?: number }) {
   return width_px === undefined ? undefined : { width: `${width_px}px` }
 }
 
-function marks({ wide, number, grow }: Pick<Column<never>, 'wide' | 'number' | 'grow'>) {
-  return { 'data-wide': wide || undefined, 'data-number': number, 'data-grow': grow || undefined }
+function marks({ wide, number, grow, kind }: Pick<Column<never>, 'wide' | 'number' | 'grow' | 'kind'>) {
+  return {
+    'data-wide': wide || undefined,
+    'data-number': number,
+    'data-grow': grow || undefined,
+    'data-kind': kind,
+  }
 }
 
 /** The button below a list. After the last page its text takes the place of the button, and the focus. */

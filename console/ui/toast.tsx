@@ -2,30 +2,49 @@
 
 import { signal } from '@preact/signals'
 
-const message = signal('')
+/** Where the message leads on to. */
+export interface ToastLink {
+  href: string
+  text: string
+}
+
+const nothing: { text: string; link?: ToastLink | undefined } = { text: '' }
+const message = signal(nothing)
 const shown_ms = 5_000
+/** Reaching a link takes longer than reading. */
+const link_shown_ms = 15_000
 let timer = 0
 
-export function announce(text: string): void {
+export function announce(text: string, link?: ToastLink): void {
   // A screen reader reads the same words again only when the element was empty in between.
-  message.value = ''
+  message.value = nothing
   clearTimeout(timer)
   queueMicrotask(() => {
-    message.value = text
+    message.value = { text, link }
   })
-  timer = window.setTimeout(() => {
-    message.value = ''
-  }, shown_ms)
+  timer = window.setTimeout(hide, link ? link_shown_ms : shown_ms)
+}
+
+function hide(): void {
+  message.value = nothing
 }
 
 /** The number of open dialogs. Elements outside a dialog are inert: screen readers do not read them. */
 export const dialogs = signal(0)
 
 export function Toast({ in_dialog = false }: { in_dialog?: boolean }) {
-  const text = in_dialog || dialogs.value === 0 ? message.value : ''
+  const { text, link } = in_dialog || dialogs.value === 0 ? message.value : nothing
   return (
     <div class="toast" role="status" aria-live="polite" data-empty={text === ''}>
       {text}
+      {link && (
+        <>
+          {' '}
+          <a href={link.href} onClick={hide}>
+            {link.text}
+          </a>
+        </>
+      )}
     </div>
   )
 }

@@ -230,7 +230,7 @@ async function receiveWebhooks({ service, admin, support, billing, receiver, pas
   await pass(minute_ms)
 }
 
-async function parkFailures({ billing, support, research, pass }: Staff): Promise<void> {
+async function parkFailures({ admin, billing, support, research, pass }: Staff): Promise<void> {
   for (let i = 0; i < 3; i += 1) {
     await billing.dlq.create({
       error: 'card_declined: the bank refused the charge',
@@ -253,19 +253,29 @@ async function parkFailures({ billing, support, research, pass }: Staff): Promis
   await support.dlq.claim(given_up.id)
   await support.dlq.fail(given_up.id)
   await support.dlq.claim(held.id, { lock_seconds: 7_200 })
+  const scanned = [
+    'page 3 of the scan is blank',
+    'page 7 of the scan is blank',
+    'page 9 of the scan is blank',
+  ]
+  for (const error of scanned) await research.dlq.create({ error, payload: null })
+  await admin.dlq.discardMany({ filter: { cause: 'page … of the scan is blank' } })
+  await pass(second_ms)
 }
 
 /** Fired, failed with and without a dead letter, refused, withdrawn. */
 async function runSchedules(staff: Staff): Promise<void> {
-  const { billing, deploy, research, pass } = staff
+  const { admin, billing, deploy, research, pass } = staff
   await scheduled(staff, billing, '/ok/send-invoices', minute_ms)
   await scheduled(staff, deploy, '/ok/rotate-logs', 2 * minute_ms)
-  await scheduled(staff, billing, '/down/charge-cards', minute_ms, true)
-  await scheduled(staff, research, '/down/read-news', 2 * minute_ms)
+  await scheduled(staff, billing, '/down/charge-cards', minute_ms, true, 'Charge the cards of November')
+  const news = await scheduled(staff, research, '/down/read-news', 2 * minute_ms)
   await scheduled(staff, research, 'http://127.0.0.1:1/nobody-listens', minute_ms, true)
   const restart = await scheduled(staff, deploy, '/ok/restart', hour_ms)
   await deploy.schedules.cancel(restart)
   for (const wait_ms of [3 * minute_ms, 40 * second_ms, 100 * second_ms, 6 * minute_ms]) await pass(wait_ms)
+  await admin.schedules.retry(news)
+  for (const wait_ms of [0, 40 * second_ms, 100 * second_ms]) await pass(wait_ms)
 }
 
 async function scheduled(
@@ -274,12 +284,14 @@ async function scheduled(
   path: string,
   ms: number,
   dlq_on_failure = false,
+  name?: string,
 ): Promise<string> {
   const { id } = await agent.schedules.create({
     callback_url: path.startsWith('http') ? path : `${receiver.url}${path}`,
     callback_payload: { job: path.split('/').at(-1), parts: [1, 2, 3] },
     fire_at: inMs(ms),
     dlq_on_failure,
+    ...(name !== undefined && { name }),
   })
   return id
 }

@@ -1,6 +1,6 @@
 // The reason of a failed call in plain words, and the next thing to check.
 
-import { shown } from '../text/words.ts'
+import { shown } from './words.ts'
 
 export interface Reason {
   what: string

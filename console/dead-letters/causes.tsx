@@ -1,0 +1,58 @@
+// The causes of dead letters, the most frequent first, as the service counts them.
+
+import type { Operations } from '../../sdk/src/types.ts'
+import { useGet } from '../api/load.ts'
+import { to } from '../router.ts'
+import { causeInWords } from '../text/failure.ts'
+import { count } from '../text/words.ts'
+import { Empty, LoadedView } from '../ui/page.tsx'
+import { type Column, linkColumn, Table, timeColumn } from '../ui/table.tsx'
+import type { Cause, Status } from './shapes.ts'
+
+type Counted = Operations['listCauses']['answer']
+
+const every_ms = 10_000
+
+export const left_by = { agent: 'agents', schedule: 'schedules', checkpoint: 'approvals' }
+
+interface CausesProps {
+  status: Status
+  /** The status in an address. */
+  query: string | undefined
+}
+
+export function Causes({ status, query }: CausesProps) {
+  const loaded = useGet<Counted>('/v1/dlq/causes', { status }, { every_ms })
+  const columns: Column<Cause>[] = [
+    linkColumn('Cause', ({ cause, source }) => [
+      to('/console/dlq', { status: query, source, cause }),
+      causeInWords(cause),
+    ]),
+    { title: 'From', wide: true, cell: ({ source }) => left_by[source] },
+    { title: 'Letters', number: true, cell: (row) => count(row.count) },
+    timeColumn('Oldest', ({ oldest_at }) => oldest_at, true),
+    timeColumn('Latest', ({ newest_at }) => newest_at, true),
+  ]
+  return (
+    <LoadedView {...{ loaded }} what="causes" lines={8}>
+      {({ items, truncated }) =>
+        items.length === 0 ? (
+          <Empty title="No causes">Causes appear here with the dead letters that have them.</Empty>
+        ) : (
+          <>
+            <Table
+              caption={`Causes: ${status}`}
+              rows={items}
+              id={({ source, cause }) => `${source} ${cause}`}
+              {...{ columns }}
+            />
+            <p class="muted small list-note">
+              Ids and numbers are left out of a cause, status codes are kept.
+              {truncated && ' There are more dead letters than were counted: the newest were.'}
+            </p>
+          </>
+        )
+      }
+    </LoadedView>
+  )
+}

@@ -1,0 +1,176 @@
+// Changes of one dead letter: it is sent again, or discarded.
+
+import { useSignal } from '@preact/signals'
+import { useRef } from 'preact/hooks'
+import { Refusal, successorPath } from '../actions/refusal.tsx'
+import { newKey, useAction } from '../api/action.ts'
+import { pathOf } from '../api/address.ts'
+import { failed, type PageOf, type Result } from '../api/client.ts'
+import { ask } from '../api/session.ts'
+import { to } from '../router.ts'
+import { shown } from '../text/words.ts'
+import { Button, type ButtonKind, setTo, Text } from '../ui/basics.tsx'
+import { Emphasis, Question } from '../ui/dialog.tsx'
+import { announce } from '../ui/toast.tsx'
+import { titleOf } from './letter.ts'
+import type { Letter, Operation, Outcome } from './shapes.ts'
+import { type Source, sourceText } from './sources.ts'
+
+interface MendProps {
+  letter: Omit<Letter, 'cause'>
+  source: Source | undefined
+  kind?: ButtonKind
+  onChange: () => void
+}
+
+/** The button, and the question behind it. */
+export function Redrive({ letter, source, kind = 'primary', onChange }: MendProps) {
+  const open = useSignal(false)
+  return (
+    <>
+      <Button
+        text="Redrive…"
+        {...{ kind }}
+        {...inRow(kind, 'Redrive…', letter)}
+        onClick={setTo(open, true)}
+      />
+      {open.value && <RedriveQuestion {...{ letter, source, onChange }} onClose={setTo(open, false)} />}
+    </>
+  )
+}
+
+/** The name of a button in a row, for screen readers: each row has the same. */
+function inRow(kind: ButtonKind, text: string, letter: MendProps['letter']): { label?: string } {
+  return kind === 'quiet' ? { label: `${text} ${shown(titleOf(letter)).slice(0, label_characters_max)}` } : {}
+}
+
+const label_characters_max = 120
+
+function RedriveQuestion({ letter, source, onChange, onClose }: MendProps & { onClose: () => void }) {
+  const action = useAction()
+  const idempotency_key = useRef(newKey())
+  const is_agents = letter.source === 'agent'
+  const confirm = async () => {
+    const headers = { 'idempotency-key': idempotency_key.current }
+    const redriven = await action.run(() =>
+      ask<Letter>('POST', `${pathOf('/v1/dlq', letter.id)}/redrive`, { headers }),
+    )
+    if (!redriven) return
+    onClose()
+    announceSuccessor(redriven.redriven_as, is_agents ? 'Agents can claim it again.' : 'Sent again.')
+    onChange()
+  }
+  return (
+    <Question
+      title={is_agents ? 'Put it back for agents?' : 'Send it again?'}
+      verb={is_agents ? 'Yes, put it back' : 'Yes, send it again'}
+      kind="primary"
+      action={{ busy: action.busy, problem: null }}
+      onConfirm={() => void confirm()}
+      {...{ onClose }}
+    >
+      {action.problem && <Refusal problem={action.problem} />}
+      <Emphasis>{sourceText(source) || titleOf(letter)}</Emphasis>
+      {letter.source === 'schedule' && (
+        <p>
+          The call is made now{source?.place && <Place {...source} />}, with the same payload, as a new
+          schedule. This dead letter is then resolved. If the call fails again, it leaves a new one.
+        </p>
+      )}
+      {letter.source === 'checkpoint' && (
+        <p>
+          The decision is sent now{source?.place && <Place {...source} />}, as before. This dead letter is
+          then resolved. If the callback fails again, it leaves a new one.
+        </p>
+      )}
+      {is_agents && <p>It is failed again, and any agent can claim it. Nothing is sent.</p>}
+    </Question>
+  )
+}
+
+function Place({ place }: Source) {
+  return (
+    <>
+      {' '}
+      to <Text>{place!}</Text>
+    </>
+  )
+}
+
+/** Says that something was sent again, with a link to it. */
+export function announceSuccessor(id: string | null, text: string): void {
+  const link = {
+    href: to(successorPath(id ?? '')),
+    text: id?.startsWith('sch_') ? 'See the new schedule' : 'See it',
+  }
+  announce(text, id === null ? undefined : link)
+}
+
+export function Discard({ letter, kind = 'plain', onChange }: Omit<MendProps, 'source'>) {
+  const open = useSignal(false)
+  return (
+    <>
+      <Button
+        text="Discard…"
+        {...{ kind }}
+        {...inRow(kind, 'Discard…', letter)}
+        onClick={setTo(open, true)}
+      />
+      {open.value && <DiscardQuestion {...{ letter, onChange }} onClose={setTo(open, false)} />}
+    </>
+  )
+}
+
+function DiscardQuestion({ letter, onChange, onClose }: Omit<MendProps, 'source'> & { onClose: () => void }) {
+  const action = useAction()
+  const idempotency_key = useRef(newKey())
+  const confirm = async () => {
+    const discarded = await action.run(() => discard(letter.id, idempotency_key.current))
+    if (!discarded) return
+    onClose()
+    announce(discarded === 'done' ? 'Discarded.' : 'It is being discarded.')
+    onChange()
+  }
+  return (
+    <Question
+      title="Discard this dead letter?"
+      verb="Yes, discard"
+      action={{ busy: action.busy, problem: null }}
+      onConfirm={() => void confirm()}
+      {...{ onClose }}
+    >
+      {action.problem && <Refusal problem={action.problem} />}
+      <Emphasis>{titleOf(letter)}</Emphasis>
+      <DiscardText />
+    </Question>
+  )
+}
+
+export function DiscardText() {
+  return (
+    <p>
+      Nothing is sent, and agents no longer claim it. It is kept among the archived for 90 days, and can be
+      redriven until then.
+    </p>
+  )
+}
+
+const look_again_ms = 250
+const looks_max = 40
+
+/** The API discards by an operation, also a single letter. Answers its outcome, or `running` when that takes long. */
+async function discard(id: string, idempotency_key: string): Promise<Result<'done' | 'running'>> {
+  const body = { filter: { ids: [id] } }
+  const headers = { 'idempotency-key': idempotency_key }
+  let operation = await ask<Operation>('POST', '/v1/dlq/discard', { body, headers })
+  for (let looks = 0; operation.ok && operation.value.status === 'running'; looks += 1) {
+    if (looks === looks_max) return { ok: true, value: 'running', text: '' }
+    await new Promise((resolve) => setTimeout(resolve, look_again_ms))
+    operation = await ask<Operation>('GET', pathOf('/v1/dlq/operations', operation.value.id))
+  }
+  if (!operation.ok) return operation
+  if (operation.value.done > 0) return { ok: true, value: 'done', text: '' }
+  const items = await ask<PageOf<Outcome>>('GET', `${pathOf('/v1/dlq/operations', operation.value.id)}/items`)
+  const code = items.ok ? items.value.items[0]?.code : null
+  return failed((code as 'INVALID_STATE' | null) ?? 'INVALID_STATE', 'It was skipped.')
+}

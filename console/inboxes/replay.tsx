@@ -1,0 +1,110 @@
+// The forward of a message once more, and how it went.
+
+import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import type { Inbox, InboxDetail, Message } from '../../sdk/src/types.ts'
+import { Refusal } from '../actions/refusal.tsx'
+import { useAction } from '../api/action.ts'
+import { pathOf } from '../api/address.ts'
+import { ask } from '../api/session.ts'
+import { pause, visible } from '../api/wait.ts'
+import { placeOf } from '../text/failure.ts'
+import { Button, setTo, Text } from '../ui/basics.tsx'
+import { Emphasis, Question } from '../ui/dialog.tsx'
+import { announce } from '../ui/toast.tsx'
+
+/** The pauses between looks at a forward, which has three attempts within minutes. Each look is a call of /api. */
+const pauses_ms = [1_000, 2_000, 5_000, 10_000, 15_000, 30_000, 60_000]
+
+/** The message as it stands: its forward is followed while it is under way after a replay. */
+export function useReplayed(inbox: Inbox, message: Message): [Message, (replayed: Message) => void] {
+  const state = useSignal<Message | null>(null)
+  const replayed = state.value?.id === message.id ? state.value : null
+  const pending = replayed?.forward?.status === 'pending'
+  useEffect(() => {
+    if (!pending) return
+    const controller = new AbortController()
+    void followForward(inbox, message, controller.signal, (found) => {
+      state.value = found
+    })
+    return () => controller.abort()
+  }, [message.id, pending])
+  const onReplayed = (next: Message) => {
+    state.value = next
+  }
+  return [replayed ?? message, onReplayed]
+}
+
+async function followForward(
+  inbox: Inbox,
+  { id }: Message,
+  signal: AbortSignal,
+  onFound: (message: Message) => void,
+): Promise<void> {
+  for (const ms of pauses_ms) {
+    await pause(ms, signal)
+    await visible(signal)
+    if (signal.aborted) return
+    const latest = await ask<InboxDetail>('GET', pathOf('/api/webhook', inbox.id), { signal })
+    const found = latest.ok && latest.value.messages.find((message) => message.id === id)
+    if (found && !signal.aborted) onFound(found)
+  }
+}
+
+/** The reason for which the API would refuse to forward it; null when it would not. */
+function replayRefusal({ forwardUrl }: Inbox, { forward }: Message): string | null {
+  if (forwardUrl === null) return 'The inbox sends messages on to nowhere.'
+  if (forward?.status === 'pending') return 'It is being sent on now.'
+  return forward?.error === 'loop' ? 'It had been sent on three times before: it goes in a circle.' : null
+}
+
+interface ReplayProps {
+  inbox: Inbox
+  message: Message
+  onReplayed: (message: Message) => void
+}
+
+export function Replay({ inbox, message, onReplayed }: ReplayProps) {
+  const open = useSignal(false)
+  const action = useAction()
+  const refusal = replayRefusal(inbox, message)
+  if (inbox.forwardUrl === null) return null
+  const path = `${pathOf('/api/webhook', inbox.id, 'messages', message.id)}/replay`
+  const confirm = async () => {
+    const replayed = await action.run(() => ask<Message>('POST', path))
+    if (!replayed) return
+    open.value = false
+    announce('It is being sent on.')
+    onReplayed(replayed)
+  }
+  return (
+    <div class="mend">
+      <div class="detail-actions parts">
+        {refusal === null ? (
+          <Button text="Replay…" onClick={setTo(open, true)} />
+        ) : (
+          <Button text="Replay" disabled />
+        )}
+      </div>
+      {refusal !== null && <p class="reasons muted small">{refusal}</p>}
+      {open.value && (
+        <Question
+          title="Send it on once more?"
+          verb="Yes, send it on"
+          kind="primary"
+          action={{ busy: action.busy, problem: null }}
+          onConfirm={() => void confirm()}
+          onClose={setTo(open, false)}
+        >
+          {action.problem && <Refusal problem={action.problem} />}
+          <Emphasis>{`${message.method} ${message.path || '/'}`}</Emphasis>
+          <p>
+            The same bytes are sent now to <Text>{placeOf(inbox.forwardUrl)}</Text>
+            {message.forward?.status === 'delivered' && ', which has had them before'}. This is one call of
+            /api.
+          </p>
+        </Question>
+      )}
+    </div>
+  )
+}
