@@ -288,6 +288,14 @@ describe('Wrong usage', () => {
     })
   })
 
+  test.each([
+    [['kv', 'get', 'state'], 'waystation kv get'],
+    [['--profile', 'x', 'dlq', 'redrive-many'], 'waystation dlq redrive-many'],
+    [['kvv'], 'waystation'],
+  ])('%j names its own help', async (args, command) => {
+    expect((await runInside(args)).stderr).toEndWith(` Next: ${command} --help shows how.\n`)
+  })
+
   test('a group without a command prints its help on stderr and ends with 2', async () => {
     const { code, stdout, stderr } = await runInside(['kv'])
     expect([code, stdout]).toEqual([2, ''])
