@@ -240,6 +240,7 @@ forEachService(
     })
   },
   { CRON_SECRET: cron_secret },
+  { background: false },
 )
 
 /** Tables that no call above fills: by an example of each route of their feature that creates. */
