@@ -8,7 +8,7 @@ import { type Db, type Statement, type Tx, unnamed, upkeep } from './db.ts'
 import { DbError } from './errors.ts'
 import { openPostgres } from './postgres.ts'
 
-const stress_seconds = 30
+const stress_seconds = 15
 /** A guard against an endless wait, not a measure: draining takes milliseconds. */
 const drain_seconds_max = 15
 const callers = 200
@@ -520,7 +520,7 @@ onPostgres('a PostgreSQL that says nothing on connections that stay open', () =>
     await (await own).close()
   }, 20_000)
 
-  test.each([
+  test.concurrent.each([
     ['upkeep', upkeep],
     ['a migration', { key: 'migration', ms_max: null }],
   ])(
