@@ -61,13 +61,15 @@ export function BulkQuestion({ verb, status, filter, rows, sources, onStarted, o
     onStarted()
     navigate(pathOf('/console/dlq', operation.id), Object.fromEntries(address.value.query))
   }
+  // Redriving what agents left and may still claim would change nothing.
+  const idle = verb === 'redrive' && status === 'failed' && total !== null && total === counts.value!.agent
   const what = total === null ? 'these' : letters(total)
   return (
     <Question
       title={`${verb_titles[verb]} ${what}?`}
       verb={total ? `Yes, ${verb} ${count(total)}` : `Yes, ${verb}`}
       kind={verb === 'redrive' ? 'primary' : 'danger'}
-      disabled={!total}
+      disabled={!total || idle}
       action={{ busy: action.busy, problem: null }}
       onConfirm={() => void confirm()}
       {...{ onClose }}
@@ -85,7 +87,7 @@ export function BulkQuestion({ verb, status, filter, rows, sources, onStarted, o
           )
         }
       </LoadedView>
-      {verb === 'redrive' && (
+      {verb === 'redrive' && !idle && (
         <Select
           label="Pace"
           hint="Slower is kinder to a receiver that has just recovered."

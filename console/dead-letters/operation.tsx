@@ -196,7 +196,7 @@ function Outcomes({ outcomes, operation }: { outcomes: List<Outcome>; operation:
       title: 'Dead letter',
       grow: true,
       cell: (row) => (
-        <FailureCell href={to(pathOf('/console/dlq', row.id))} title={row.id} what={<Followed {...row} />} />
+        <FailureCell href={to(pathOf('/console/dlq', row.id))} title={row.id} what={followed(row)} />
       ),
     },
     {
@@ -220,7 +220,7 @@ function Outcomes({ outcomes, operation }: { outcomes: List<Outcome>; operation:
 }
 
 /** The reason for which nothing was done, or what was sent again. */
-function Followed({ code, redriven_as }: Outcome) {
+function followed({ code, redriven_as }: Outcome): ComponentChildren {
   if (redriven_as !== null) {
     return (
       <>
@@ -228,7 +228,7 @@ function Followed({ code, redriven_as }: Outcome) {
       </>
     )
   }
-  return <>{code === null ? '' : (reasons[code] ?? code)}</>
+  return code === null ? null : (reasons[code] ?? code)
 }
 
 function wordOf({ outcome }: Outcome, verb: Verb): string {

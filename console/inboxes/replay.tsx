@@ -1,10 +1,10 @@
 // The forward of a message once more, and how it went.
 
 import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import type { Inbox, InboxDetail, Message } from '../../sdk/src/types.ts'
 import { Refusal } from '../actions/refusal.tsx'
-import { useAction } from '../api/action.ts'
+import { newKey, useAction } from '../api/action.ts'
 import { pathOf } from '../api/address.ts'
 import { ask } from '../api/session.ts'
 import { pause, visible } from '../api/wait.ts'
@@ -67,13 +67,16 @@ interface ReplayProps {
 export function Replay({ inbox, message, onReplayed }: ReplayProps) {
   const open = useSignal(false)
   const action = useAction()
+  const idempotency_key = useRef(newKey())
   const refusal = replayRefusal(inbox, message)
   if (inbox.forwardUrl === null) return null
   const path = `${pathOf('/api/webhook', inbox.id, 'messages', message.id)}/replay`
   const confirm = async () => {
-    const replayed = await action.run(() => ask<Message>('POST', path))
+    const headers = { 'idempotency-key': idempotency_key.current }
+    const replayed = await action.run(() => ask<Message>('POST', path, { headers }))
     if (!replayed) return
     open.value = false
+    idempotency_key.current = newKey()
     announce('It is being sent on.')
     onReplayed(replayed)
   }

@@ -10,6 +10,7 @@ import { pathOf } from '../api/address.ts'
 import { ask, askAsAgent } from '../api/session.ts'
 import { to } from '../router.ts'
 import { placeOf } from '../text/failure.ts'
+import { shown } from '../text/words.ts'
 import { Button, type ButtonKind, Code, setTo, Text } from '../ui/basics.tsx'
 import { Emphasis, Question } from '../ui/dialog.tsx'
 import { announce } from '../ui/toast.tsx'
@@ -46,13 +47,22 @@ function nameOf({ name, callback_url }: Schedule): string {
   return name ?? placeOf(callback_url)
 }
 
-/** The button, and the question behind it. */
+const label_characters_max = 120
+
+/** The button, and the question behind it. In a row it has the name of its schedule too, for screen readers. */
 export function Retry({ schedule, path, kind, onChange }: MendProps & { kind?: ButtonKind }) {
   const open = useSignal(false)
   const shown_as = kind ?? (schedule.status === 'failed' ? 'primary' : 'plain')
   return (
     <>
-      <Button text="Retry…" kind={shown_as} onClick={setTo(open, true)} />
+      <Button
+        text="Retry…"
+        kind={shown_as}
+        {...(kind === 'quiet' && {
+          label: `Retry… ${shown(nameOf(schedule)).slice(0, label_characters_max)}`,
+        })}
+        onClick={setTo(open, true)}
+      />
       {open.value && <RetryQuestion {...{ schedule, path, onChange }} onClose={setTo(open, false)} />}
     </>
   )
