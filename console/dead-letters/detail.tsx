@@ -4,7 +4,7 @@ import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Schedule } from '../../sdk/src/types.ts'
 import { AgentQuestion } from '../actions/own-agent.tsx'
-import { Successor } from '../actions/refusal.tsx'
+import { Refused, Successor } from '../actions/refusal.tsx'
 import { pathOf } from '../api/address.ts'
 import { useGet, useMember } from '../api/load.ts'
 import { askAsAgent } from '../api/session.ts'
@@ -163,21 +163,6 @@ function Mend({ letter, source, path, onChange }: ChangeProps & { source: Source
       </div>
       {letter.status !== 'resolved' && refused.length > 0 && <Refused {...{ refused }} />}
     </div>
-  )
-}
-
-/** One line for each reason. */
-function Refused({ refused }: { refused: [title: string, reason: string][] }) {
-  const by_reason = new Map<string, string[]>()
-  for (const [title, reason] of refused) by_reason.set(reason, [...(by_reason.get(reason) ?? []), title])
-  return (
-    <ul class="reasons muted small">
-      {[...by_reason].map(([reason, titles]) => (
-        <li key={reason}>
-          {titles.join(', ')}: {reason}
-        </li>
-      ))}
-    </ul>
   )
 }
 

@@ -4,15 +4,16 @@ import { useSignal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
 import type { Schedule } from '../../sdk/src/types.ts'
 import { AgentQuestion } from '../actions/own-agent.tsx'
-import { Refusal, Successor } from '../actions/refusal.tsx'
+import { ChangeQuestion } from '../actions/question.tsx'
+import { Refused, Successor } from '../actions/refusal.tsx'
 import { newKey, useAction } from '../api/action.ts'
 import { pathOf } from '../api/address.ts'
 import { ask, askAsAgent } from '../api/session.ts'
 import { to } from '../router.ts'
 import { placeOf } from '../text/failure.ts'
-import { shown } from '../text/words.ts'
+import { inLabel } from '../text/words.ts'
 import { Button, type ButtonKind, Code, setTo, Text } from '../ui/basics.tsx'
-import { Emphasis, Question } from '../ui/dialog.tsx'
+import { Emphasis } from '../ui/dialog.tsx'
 import { announce } from '../ui/toast.tsx'
 import { retryRefusal } from './failed.ts'
 
@@ -38,7 +39,7 @@ export function Mend({ schedule, path, onChange }: MendProps) {
         {refusal === null && <Retry {...{ schedule, path, onChange }} />}
         {refusal !== null && status !== 'pending' && <Button text="Retry" disabled />}
       </div>
-      {refusal !== null && status !== 'pending' && <p class="reasons muted small">Retry: {refusal}</p>}
+      {refusal !== null && status !== 'pending' && <Refused refused={[['Retry', refusal]]} />}
     </div>
   )
 }
@@ -46,8 +47,6 @@ export function Mend({ schedule, path, onChange }: MendProps) {
 function nameOf({ name, callback_url }: Schedule): string {
   return name ?? placeOf(callback_url)
 }
-
-const label_characters_max = 120
 
 /** The button, and the question behind it. In a row it has the name of its schedule too, for screen readers. */
 export function Retry({ schedule, path, kind, onChange }: MendProps & { kind?: ButtonKind }) {
@@ -59,7 +58,7 @@ export function Retry({ schedule, path, kind, onChange }: MendProps & { kind?: B
         text="Retry…"
         kind={shown_as}
         {...(kind === 'quiet' && {
-          label: `Retry… ${shown(nameOf(schedule)).slice(0, label_characters_max)}`,
+          label: `Retry… ${inLabel(nameOf(schedule))}`,
         })}
         onClick={setTo(open, true)}
       />
@@ -84,15 +83,14 @@ function RetryQuestion({ schedule, path, onChange, onClose }: MendProps & { onCl
     onChange()
   }
   return (
-    <Question
+    <ChangeQuestion
       title={status === 'fired' ? 'Call it once more?' : 'Send it again?'}
       verb="Yes, send it again"
       kind="primary"
-      action={{ busy: action.busy, problem: null }}
-      onConfirm={() => void confirm()}
+      action={action}
+      onConfirm={confirm}
       {...{ onClose }}
     >
-      {action.problem && <Refusal problem={action.problem} />}
       <Emphasis>{nameOf(schedule)}</Emphasis>
       <p>
         The call is made now to <Text>{placeOf(callback_url)}</Text>, with the same payload, as a new
@@ -100,7 +98,7 @@ function RetryQuestion({ schedule, path, onChange, onClose }: MendProps & { onCl
         {status === 'fired' && ' The receiver has had this call before: it comes under a new webhook-id.'}
         {dead_letter_id !== null && ' The dead letter that this one left is then resolved.'}
       </p>
-    </Question>
+    </ChangeQuestion>
   )
 }
 
