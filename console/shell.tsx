@@ -10,7 +10,7 @@ import { Announced, counts_every_ms, useCounts } from './counts.tsx'
 import { pages } from './pages.ts'
 import { address, match, to } from './router.ts'
 import { shown } from './text/words.ts'
-import { Badge, Button, toggle } from './ui/basics.tsx'
+import { Badge, Button, DocsLink, toggle } from './ui/basics.tsx'
 import { choose, theme } from './ui/theme.ts'
 import { theme_titles, themes } from './ui/theme-choice.ts'
 import { announce } from './ui/toast.tsx'
@@ -42,6 +42,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
           <Navigation {...{ loaded }} />
           <div class="side-foot">
             <ThemeSwitch />
+            <DocsLink kind="quiet">Docs</DocsLink>
             <Button
               text="Sign out"
               kind="quiet"

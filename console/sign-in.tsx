@@ -8,7 +8,7 @@ import { call } from './api/client.ts'
 import { sign_out_reason, signIn } from './api/session.ts'
 import { to } from './router.ts'
 import { offer, sign_up_path } from './sign-up/offer.ts'
-import { Button } from './ui/basics.tsx'
+import { Button, DocsLink } from './ui/basics.tsx'
 import { Field, Form } from './ui/form.tsx'
 import { ErrorBox } from './ui/page.tsx'
 import './ui/theme.ts'
@@ -88,7 +88,8 @@ export function SignIn() {
           </>
         ) : (
           <span class="muted">New tenants come from the operator of this service.</span>
-        )}
+        )}{' '}
+        <DocsLink>What is this?</DocsLink>
       </p>
     </main>
   )

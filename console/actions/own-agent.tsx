@@ -7,11 +7,10 @@ import { useAction } from '../api/action.ts'
 import { pathOf } from '../api/address.ts'
 import { failed, type PageOf, type Result } from '../api/client.ts'
 import { useLoad } from '../api/load.ts'
-import { agent_key, ask, keepAgentKey } from '../api/session.ts'
+import { agent_key, ask, keepAgentKey, sign_ins } from '../api/session.ts'
 import { to } from '../router.ts'
 import { Code } from '../ui/basics.tsx'
-import { Question } from '../ui/dialog.tsx'
-import { Refusal } from './refusal.tsx'
+import { ChangeQuestion } from './question.tsx'
 
 /** An agent is the console's own by this description: a program may have the name. */
 const description = 'The console acts through this agent for the operators of this tenant.'
@@ -50,6 +49,13 @@ export function isOwnAgent(agent: Pick<Agent, 'description'>): boolean {
 
 /** Gives this session a key of the console's agent: of a new agent, or a new one of the agent that is there. */
 async function becomeAgent(): Promise<Result<true>> {
+  const session = sign_ins.peek()
+  const kept = (result: Result<{ api_key: string }>): Result<true> => {
+    if (!result.ok) return result
+    if (session !== sign_ins.peek()) return failed('ABORTED', 'Signed out.')
+    keepAgentKey(result.value.api_key)
+    return { ok: true, value: true, text: '' }
+  }
   const found = await lookForAgent()
   if (!found.ok) return found
   const { own, free } = found.value
@@ -63,12 +69,6 @@ async function becomeAgent(): Promise<Result<true>> {
 
 function rotate(agent_id: string): Promise<Result<RotatedAgent>> {
   return ask('POST', `${pathOf('/v1/agents', agent_id)}/rotate-key`, { body: { grace_seconds } })
-}
-
-function kept(result: Result<{ api_key: string }>): Result<true> {
-  if (!result.ok) return result
-  keepAgentKey(result.value.api_key)
-  return { ok: true, value: true, text: '' }
 }
 
 interface AgentQuestionProps {
@@ -108,21 +108,20 @@ export function AgentQuestion(props: AgentQuestionProps) {
     if (done) onDone()
   }
   return (
-    <Question
+    <ChangeQuestion
       {...{ title, kind, onClose }}
       verb={has_key ? `Yes, ${verb}` : first_verb}
-      action={{ busy: action.busy, problem: null }}
-      onConfirm={() => void confirm()}
+      action={action}
+      refusal={({ code }) => (code === 'UNAUTHORIZED' ? <KeyEnded /> : null)}
+      onConfirm={confirm}
     >
-      {action.problem &&
-        (action.problem.code === 'UNAUTHORIZED' ? <KeyEnded /> : <Refusal problem={action.problem} />)}
       {children}
       {has_key ? (
         <p class="muted small">The console does this through its own agent.</p>
       ) : (
         <AboutAgent name={own ?? found.value?.free ?? names[0]!} exists={own !== null} />
       )}
-    </Question>
+    </ChangeQuestion>
   )
 }
 

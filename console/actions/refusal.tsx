@@ -123,6 +123,21 @@ function quotaRefusal({ quota, used, limit }: Record<string, unknown>): Refused 
   }
 }
 
+/** The reasons for which buttons are disabled, one line for each. */
+export function Refused({ refused }: { refused: [title: string, reason: string][] }) {
+  const by_reason = new Map<string, string[]>()
+  for (const [title, reason] of refused) by_reason.set(reason, [...(by_reason.get(reason) ?? []), title])
+  return (
+    <ul class="reasons muted small">
+      {[...by_reason].map(([reason, titles]) => (
+        <li key={reason}>
+          {titles.join(', ')}: {reason}
+        </li>
+      ))}
+    </ul>
+  )
+}
+
 /** The page of what was sent again: a schedule, or the approval whose callback it is. */
 export function successorPath(id: string): string {
   return pathOf(id.startsWith('sch_') ? '/console/schedules' : '/console/approvals', id)

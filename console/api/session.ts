@@ -59,8 +59,9 @@ export function keepKey(key: string): void {
   admin_key.value = key
 }
 
-/** Kept as long as the admin key. Null forgets it. */
+/** Kept as long as the admin key: not at all when the session ended before it came. Null forgets it. */
 export function keepAgentKey(key: string | null): void {
+  if (key !== null && admin_key.value === null) return
   if (key === null) sessionStorage.removeItem(agent_key_place)
   else sessionStorage.setItem(agent_key_place, key)
   agent_key.value = key

@@ -35,7 +35,11 @@ export function Approvals({ params: { id } }: { params: Record<string, string> }
       : timeColumn('When', ({ resolved_at }) => resolved_at),
   ]
   return (
-    <Page title="Approvals" lead="Requests of agents that a person decides. The list updates by itself.">
+    <Page
+      title="Approvals"
+      docs="checkpoints"
+      lead="Requests of agents that a person decides. The list updates by itself."
+    >
       {tabs}
       <Split panel={panel} detail={id && <ApprovalDetail key={id} id={id} onChange={list.reload} />}>
         <TableList

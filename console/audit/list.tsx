@@ -41,6 +41,7 @@ export function Audit({ params: { id } }: { params: Record<string, string> }) {
   return (
     <Page
       title="Audit log"
+      docs="audit"
       lead={<Lead workflow_id={filters.workflow_id} />}
       actions={
         <>

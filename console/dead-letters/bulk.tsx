@@ -3,7 +3,7 @@
 
 import { useSignal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
-import { Refusal } from '../actions/refusal.tsx'
+import { ChangeQuestion } from '../actions/question.tsx'
 import { newKey, useAction } from '../api/action.ts'
 import { pathOf } from '../api/address.ts'
 import type { Result } from '../api/client.ts'
@@ -12,7 +12,6 @@ import { ask } from '../api/session.ts'
 import { address, navigate } from '../router.ts'
 import { count } from '../text/words.ts'
 import { setFrom, Text } from '../ui/basics.tsx'
-import { Question } from '../ui/dialog.tsx'
 import { Select } from '../ui/form.tsx'
 import { LoadedView } from '../ui/page.tsx'
 import { letters, verb_titles } from './letter.ts'
@@ -61,18 +60,19 @@ export function BulkQuestion({ verb, status, filter, rows, sources, onStarted, o
     onStarted()
     navigate(pathOf('/console/dlq', operation.id), Object.fromEntries(address.value.query))
   }
+  // Redriving what agents left and may still claim would change nothing.
+  const idle = verb === 'redrive' && status === 'failed' && total !== null && total === counts.value!.agent
   const what = total === null ? 'these' : letters(total)
   return (
-    <Question
+    <ChangeQuestion
       title={`${verb_titles[verb]} ${what}?`}
       verb={total ? `Yes, ${verb} ${count(total)}` : `Yes, ${verb}`}
       kind={verb === 'redrive' ? 'primary' : 'danger'}
-      disabled={!total}
-      action={{ busy: action.busy, problem: null }}
-      onConfirm={() => void confirm()}
+      disabled={!total || idle}
+      action={action}
+      onConfirm={confirm}
       {...{ onClose }}
     >
-      {action.problem && <Refusal problem={action.problem} />}
       <LoadedView loaded={counts} what="how many match" lines={4}>
         {(counted) =>
           counted.total === 0 ? (
@@ -85,7 +85,7 @@ export function BulkQuestion({ verb, status, filter, rows, sources, onStarted, o
           )
         }
       </LoadedView>
-      {verb === 'redrive' && (
+      {verb === 'redrive' && !idle && (
         <Select
           label="Pace"
           hint="Slower is kinder to a receiver that has just recovered."
@@ -94,7 +94,7 @@ export function BulkQuestion({ verb, status, filter, rows, sources, onStarted, o
           onInput={setFrom(pace)}
         />
       )}
-    </Question>
+    </ChangeQuestion>
   )
 }
 

@@ -4,13 +4,14 @@ import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Schedule } from '../../sdk/src/types.ts'
 import { AgentQuestion } from '../actions/own-agent.tsx'
-import { Successor } from '../actions/refusal.tsx'
+import { Refused, Successor } from '../actions/refusal.tsx'
 import { pathOf } from '../api/address.ts'
 import { useGet, useMember } from '../api/load.ts'
 import { askAsAgent } from '../api/session.ts'
 import { address, navigate, to } from '../router.ts'
 import { agentCurl } from '../text/curl.ts'
-import { count, times } from '../text/words.ts'
+import { duration, second_ms } from '../text/time.ts'
+import { times } from '../text/words.ts'
 import {
   Badge,
   Button,
@@ -70,10 +71,7 @@ export function DeadLetterDetail({ id, seen, onChange }: LetterProps) {
             <DetailTitle>{titleOf(letter)}</DetailTitle>
             <Origin {...{ letter, source }} />
             <Mend {...{ letter, source, path }} onChange={reload} />
-            <ScrollBox kind="detail-error" label="Error">
-              <Text>{letter.error}</Text>
-            </ScrollBox>
-            <Copy text={letter.error} what="the error" />
+            {titleOf(letter) !== letter.error && <WholeError>{letter.error}</WholeError>}
             <LetterFacts {...letter} />
             <Part title="History">
               <History what="What happened to it" moments={historyOf(letter)} />
@@ -86,6 +84,18 @@ export function DeadLetterDetail({ id, seen, onChange }: LetterProps) {
         )
       }}
     </Detail>
+  )
+}
+
+/** The error as it came, where the title is not all of it. */
+function WholeError({ children }: { children: string }) {
+  return (
+    <>
+      <ScrollBox kind="detail-error" label="Error">
+        <Text>{children}</Text>
+      </ScrollBox>
+      <Copy text={children} what="the error" />
+    </>
   )
 }
 
@@ -153,21 +163,6 @@ function Mend({ letter, source, path, onChange }: ChangeProps & { source: Source
       </div>
       {letter.status !== 'resolved' && refused.length > 0 && <Refused {...{ refused }} />}
     </div>
-  )
-}
-
-/** One line for each reason. */
-function Refused({ refused }: { refused: [title: string, reason: string][] }) {
-  const by_reason = new Map<string, string[]>()
-  for (const [title, reason] of refused) by_reason.set(reason, [...(by_reason.get(reason) ?? []), title])
-  return (
-    <ul class="reasons muted small">
-      {[...by_reason].map(([reason, titles]) => (
-        <li key={reason}>
-          {titles.join(', ')}: {reason}
-        </li>
-      ))}
-    </ul>
   )
 }
 
@@ -263,7 +258,7 @@ function LetterFacts(letter: OpenLetter) {
         Workflow: workflow_id && <Workflow id={workflow_id} />,
         'Same cause': <a href={to('/console/dlq', { source, cause })}>show all</a>,
         Claimed: claims === 0 ? 'never' : times(claims),
-        'A claim holds': `${count(lock_seconds)} s`,
+        'A claim holds': duration(lock_seconds * second_ms),
         Id: <CopiedCode text={id} what="the id" />,
       }}
     />

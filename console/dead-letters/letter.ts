@@ -17,13 +17,17 @@ export function letters(value: number): string {
   return counted(value, 'dead letter')
 }
 
+function heldBy(agent_id: string | null): string {
+  return `${agent_id ?? 'An agent'} works on it until its lock ends.`
+}
+
 /** The reason for which the API would refuse to redrive it; null when it would not. */
 export function redriveRefusal(
   { status, source, locked_by, redriven_as }: Omit<Letter, 'cause'>,
   origin: Source | undefined,
 ): string | null {
   if (status === 'resolved') return redriven_as ? 'It has been sent again already.' : 'It is resolved.'
-  if (status === 'claimed') return `${locked_by ?? 'An agent'} works on it until its lock ends.`
+  if (status === 'claimed') return heldBy(locked_by)
   if (source === 'agent') {
     return status === 'failed'
       ? 'An agent left it: there is no call to send again, and agents can claim it.'
@@ -37,12 +41,12 @@ export function redriveRefusal(
 
 /** The reason for which the API would refuse to discard it; null when it would not. */
 export function discardRefusal({ status, locked_by }: Pick<Letter, 'status' | 'locked_by'>): string | null {
-  if (status === 'claimed') return `${locked_by ?? 'An agent'} works on it until its lock ends.`
+  if (status === 'claimed') return heldBy(locked_by)
   return status === 'failed' ? null : `It is ${status} already.`
 }
 
 /** The reason for which the API would refuse to resolve it; null when it would not. */
 export function resolveRefusal({ status, locked_by }: Pick<Letter, 'status' | 'locked_by'>): string | null {
-  if (status === 'claimed') return `${locked_by ?? 'An agent'} works on it until its lock ends.`
+  if (status === 'claimed') return heldBy(locked_by)
   return status === 'resolved' ? 'It is resolved already.' : null
 }

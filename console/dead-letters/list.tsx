@@ -9,7 +9,7 @@ import { Button, Commands, Text } from '../ui/basics.tsx'
 import { Never } from '../ui/first.tsx'
 import { ListView, Split, useStatuses } from '../ui/list.tsx'
 import { Empty, Page } from '../ui/page.tsx'
-import { Causes } from './causes.tsx'
+import { Causes, left_by } from './causes.tsx'
 import { DeadLetterDetail } from './detail.tsx'
 import { first } from './first.ts'
 import { Letters } from './letters.tsx'
@@ -60,6 +60,7 @@ export function DeadLetters({ params: { id } }: { params: Record<string, string>
   return (
     <Page
       title="Dead letters"
+      docs="dlq"
       lead="Failures that agents, schedules and approvals left: send them again, or discard them."
       actions={
         tab !== 'operations' && (
@@ -141,15 +142,14 @@ const filter_titles: Record<(typeof filter_names)[number], string> = {
   to: 'Until',
 }
 
-const sources: Record<string, string> = { agent: 'agents', schedule: 'schedules', checkpoint: 'approvals' }
-
 function Filters({ filter }: { filter: Filter }) {
   const given = filter_names.flatMap((name) =>
     filter[name] === undefined ? [] : [[name, filter[name]] as const],
   )
   if (given.length === 0) return null
+  const plural: Record<string, string> = left_by
   const textOf = (name: string, value: string) =>
-    name === 'cause' ? causeInWords(value) : name === 'source' ? (sources[value] ?? value) : value
+    name === 'cause' ? causeInWords(value) : name === 'source' ? (plural[value] ?? value) : value
   return (
     <div class="list-filter bar" data-wrap>
       <ul class="filter-chips parts" aria-label="Filters">

@@ -2,15 +2,16 @@
 
 import { useSignal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
-import { Refusal, successorPath } from '../actions/refusal.tsx'
+import { ChangeQuestion } from '../actions/question.tsx'
+import { successorPath } from '../actions/refusal.tsx'
 import { newKey, useAction } from '../api/action.ts'
 import { pathOf } from '../api/address.ts'
 import { failed, type PageOf, type Result } from '../api/client.ts'
 import { ask } from '../api/session.ts'
 import { to } from '../router.ts'
-import { shown } from '../text/words.ts'
+import { inLabel } from '../text/words.ts'
 import { Button, type ButtonKind, setTo, Text } from '../ui/basics.tsx'
-import { Emphasis, Question } from '../ui/dialog.tsx'
+import { Emphasis } from '../ui/dialog.tsx'
 import { announce } from '../ui/toast.tsx'
 import { titleOf } from './letter.ts'
 import type { Letter, Operation, Outcome } from './shapes.ts'
@@ -41,10 +42,8 @@ export function Redrive({ letter, source, kind = 'primary', onChange }: MendProp
 
 /** The name of a button in a row, for screen readers: each row has the same. */
 function inRow(kind: ButtonKind, text: string, letter: MendProps['letter']): { label?: string } {
-  return kind === 'quiet' ? { label: `${text} ${shown(titleOf(letter)).slice(0, label_characters_max)}` } : {}
+  return kind === 'quiet' ? { label: `${text} ${inLabel(titleOf(letter))}` } : {}
 }
-
-const label_characters_max = 120
 
 function RedriveQuestion({ letter, source, onChange, onClose }: MendProps & { onClose: () => void }) {
   const action = useAction()
@@ -61,15 +60,14 @@ function RedriveQuestion({ letter, source, onChange, onClose }: MendProps & { on
     onChange()
   }
   return (
-    <Question
+    <ChangeQuestion
       title={is_agents ? 'Put it back for agents?' : 'Send it again?'}
       verb={is_agents ? 'Yes, put it back' : 'Yes, send it again'}
       kind="primary"
-      action={{ busy: action.busy, problem: null }}
-      onConfirm={() => void confirm()}
+      action={action}
+      onConfirm={confirm}
       {...{ onClose }}
     >
-      {action.problem && <Refusal problem={action.problem} />}
       <Emphasis>{sourceText(source) || titleOf(letter)}</Emphasis>
       {letter.source === 'schedule' && (
         <p>
@@ -84,7 +82,7 @@ function RedriveQuestion({ letter, source, onChange, onClose }: MendProps & { on
         </p>
       )}
       {is_agents && <p>It is failed again, and any agent can claim it. Nothing is sent.</p>}
-    </Question>
+    </ChangeQuestion>
   )
 }
 
@@ -132,17 +130,16 @@ function DiscardQuestion({ letter, onChange, onClose }: Omit<MendProps, 'source'
     onChange()
   }
   return (
-    <Question
+    <ChangeQuestion
       title="Discard this dead letter?"
       verb="Yes, discard"
-      action={{ busy: action.busy, problem: null }}
-      onConfirm={() => void confirm()}
+      action={action}
+      onConfirm={confirm}
       {...{ onClose }}
     >
-      {action.problem && <Refusal problem={action.problem} />}
       <Emphasis>{titleOf(letter)}</Emphasis>
       <DiscardText />
-    </Question>
+    </ChangeQuestion>
   )
 }
 

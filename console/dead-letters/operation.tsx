@@ -3,7 +3,8 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
-import { quotaName, Refusal, Successor } from '../actions/refusal.tsx'
+import { ChangeQuestion } from '../actions/question.tsx'
+import { quotaName, Successor } from '../actions/refusal.tsx'
 import { useAction } from '../api/action.ts'
 import { pathOf } from '../api/address.ts'
 import { type List, useGet, usePages } from '../api/load.ts'
@@ -12,7 +13,6 @@ import { to } from '../router.ts'
 import { causeInWords } from '../text/failure.ts'
 import { count } from '../text/words.ts'
 import { Badge, Button, Code, CopiedCode, Facts, setTo, Text, Time, type Tone } from '../ui/basics.tsx'
-import { Question } from '../ui/dialog.tsx'
 import { Detail, DetailTitle, FailureCell, type OpenProps } from '../ui/list.tsx'
 import { LoadedView, Part } from '../ui/page.tsx'
 import { Progress } from '../ui/progress.tsx'
@@ -103,19 +103,18 @@ function Cancel({ path, operation, onDone }: { path: string; operation: Operatio
     <div class="detail-actions parts">
       <Button text="Cancel the rest…" onClick={setTo(open, true)} />
       {open.value && (
-        <Question
+        <ChangeQuestion
           title="Cancel the rest?"
           verb="Yes, cancel the rest"
-          action={{ busy: action.busy, problem: null }}
-          onConfirm={() => void confirm()}
+          action={action}
+          onConfirm={confirm}
           onClose={setTo(open, false)}
         >
-          {action.problem && <Refusal problem={action.problem} />}
           <p>
             Those that are {past[operation.verb]} already stay so. The others are left as they are, and can be
             chosen again.
           </p>
-        </Question>
+        </ChangeQuestion>
       )}
     </div>
   )
@@ -196,7 +195,7 @@ function Outcomes({ outcomes, operation }: { outcomes: List<Outcome>; operation:
       title: 'Dead letter',
       grow: true,
       cell: (row) => (
-        <FailureCell href={to(pathOf('/console/dlq', row.id))} title={row.id} what={<Followed {...row} />} />
+        <FailureCell href={to(pathOf('/console/dlq', row.id))} title={row.id} what={followed(row)} />
       ),
     },
     {
@@ -220,7 +219,7 @@ function Outcomes({ outcomes, operation }: { outcomes: List<Outcome>; operation:
 }
 
 /** The reason for which nothing was done, or what was sent again. */
-function Followed({ code, redriven_as }: Outcome) {
+function followed({ code, redriven_as }: Outcome): ComponentChildren {
   if (redriven_as !== null) {
     return (
       <>
@@ -228,7 +227,7 @@ function Followed({ code, redriven_as }: Outcome) {
       </>
     )
   }
-  return <>{code === null ? '' : (reasons[code] ?? code)}</>
+  return code === null ? null : (reasons[code] ?? code)
 }
 
 function wordOf({ outcome }: Outcome, verb: Verb): string {

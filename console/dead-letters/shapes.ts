@@ -5,13 +5,13 @@ import type { DeadLetterOperation, ListedDeadLetter } from '../../sdk/src/types.
 export type {
   DeadLetter as OpenLetter,
   DeadLetterCause as Cause,
+  DeadLetterOperation as Operation,
   DeadLetterOperationItem as Outcome,
   ListedDeadLetter as Letter,
 } from '../../sdk/src/types.ts'
 export type Status = ListedDeadLetter['status']
 
-export type Verb = 'redrive' | 'discard'
-export type Operation = Omit<DeadLetterOperation, 'verb'> & { verb: Verb }
+export type Verb = DeadLetterOperation['verb']
 
 /** The filter of a request. */
 export interface Filter {

@@ -241,7 +241,8 @@ function Following({ state, calls, reload }: FollowedInbox) {
   return (
     <div class="live bar" data-wrap>
       <span>
-        {states[state]} <span class="muted small digits">{counted(calls, 'call')} of /api, not counted</span>
+        {states[state]}{' '}
+        <span class="muted small digits">· {counted(calls, 'call')} of /api, not counted</span>
       </span>
       <Button
         text={state === 'paused' || state === 'failed' ? 'Follow again' : 'Reload'}

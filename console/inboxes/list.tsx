@@ -48,6 +48,7 @@ function InboxList() {
   return (
     <Page
       title="Inboxes"
+      docs="inbox"
       lead="URLs that accept any request, and keep it for your agents."
       actions={
         <>

@@ -1,16 +1,17 @@
 // The forward of a message once more, and how it went.
 
 import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import type { Inbox, InboxDetail, Message } from '../../sdk/src/types.ts'
-import { Refusal } from '../actions/refusal.tsx'
-import { useAction } from '../api/action.ts'
+import { ChangeQuestion } from '../actions/question.tsx'
+import { Refused } from '../actions/refusal.tsx'
+import { newKey, useAction } from '../api/action.ts'
 import { pathOf } from '../api/address.ts'
 import { ask } from '../api/session.ts'
 import { pause, visible } from '../api/wait.ts'
 import { placeOf } from '../text/failure.ts'
 import { Button, setTo, Text } from '../ui/basics.tsx'
-import { Emphasis, Question } from '../ui/dialog.tsx'
+import { Emphasis } from '../ui/dialog.tsx'
 import { announce } from '../ui/toast.tsx'
 
 /** The pauses between looks at a forward, which has three attempts within minutes. Each look is a call of /api. */
@@ -67,13 +68,16 @@ interface ReplayProps {
 export function Replay({ inbox, message, onReplayed }: ReplayProps) {
   const open = useSignal(false)
   const action = useAction()
+  const idempotency_key = useRef(newKey())
   const refusal = replayRefusal(inbox, message)
   if (inbox.forwardUrl === null) return null
   const path = `${pathOf('/api/webhook', inbox.id, 'messages', message.id)}/replay`
   const confirm = async () => {
-    const replayed = await action.run(() => ask<Message>('POST', path))
+    const headers = { 'idempotency-key': idempotency_key.current }
+    const replayed = await action.run(() => ask<Message>('POST', path, { headers }))
     if (!replayed) return
     open.value = false
+    idempotency_key.current = newKey()
     announce('It is being sent on.')
     onReplayed(replayed)
   }
@@ -86,24 +90,23 @@ export function Replay({ inbox, message, onReplayed }: ReplayProps) {
           <Button text="Replay" disabled />
         )}
       </div>
-      {refusal !== null && <p class="reasons muted small">{refusal}</p>}
+      {refusal !== null && <Refused refused={[['Replay', refusal]]} />}
       {open.value && (
-        <Question
+        <ChangeQuestion
           title="Send it on once more?"
           verb="Yes, send it on"
           kind="primary"
-          action={{ busy: action.busy, problem: null }}
-          onConfirm={() => void confirm()}
+          action={action}
+          onConfirm={confirm}
           onClose={setTo(open, false)}
         >
-          {action.problem && <Refusal problem={action.problem} />}
           <Emphasis>{`${message.method} ${message.path || '/'}`}</Emphasis>
           <p>
             The same bytes are sent now to <Text>{placeOf(inbox.forwardUrl)}</Text>
             {message.forward?.status === 'delivered' && ', which has had them before'}. This is one call of
             /api.
           </p>
-        </Question>
+        </ChangeQuestion>
       )}
     </div>
   )

@@ -16,6 +16,7 @@ export function Keys({ params }: { params: Record<string, string> }) {
   return (
     <Page
       title="Agents and keys"
+      docs="keys"
       lead="Keys and their rights. A key is shown when it is created, and never again."
     >
       <Tabs

@@ -21,7 +21,12 @@ const search_after_ms = 250
 export function KeyValues({ params: { namespace, key } }: { params: Record<string, string> }) {
   // Another namespace is another page: its title takes the focus.
   return (
-    <Page key={namespace} title="Key-value store" lead="Data that agents keep. Only agents write it.">
+    <Page
+      key={namespace}
+      title="Key-value store"
+      docs="kv"
+      lead="Data that agents keep. Only agents write it."
+    >
       {namespace === undefined ? <Namespaces /> : <Keys {...{ namespace }} stored_key={key} />}
     </Page>
   )

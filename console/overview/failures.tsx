@@ -47,6 +47,8 @@ function useFailures() {
   return { value: both, problem: letters.problem ?? schedules.problem, reload }
 }
 
+const hint = 'What agents, schedules and approvals give up on appears here, to be sent again or discarded.'
+
 export function Failures() {
   const loaded = useFailures()
   const failures = loaded.value ? latest(loaded.value.letters.items, loaded.value.schedules.items) : []
@@ -58,7 +60,13 @@ export function Failures() {
         {({ letters, schedules }) => {
           const cut = letters.next_cursor !== null || schedules.next_cursor !== null
           return (
-            <Newest items={failures} {...{ cut }} of="failed and not resolved" empty="Nothing failed">
+            <Newest
+              items={failures}
+              {...{ cut }}
+              of="failed and not resolved"
+              empty="Nothing failed"
+              hint={hint}
+            >
               {groups.map((group) => (
                 <FailureRow key={group[0]!.id} {...{ group, sources }} />
               ))}

@@ -14,12 +14,14 @@ interface NewestProps {
   /** Said of the items, after their number. */
   of: string
   empty: string
+  /** What will stand here. */
+  hint: ComponentChildren
   children: ComponentChildren
 }
 
 /** The number of items, and the first ones as rows. */
-export function Newest({ items, cut, of, empty, children }: NewestProps) {
-  if (items.length === 0 && !cut) return <Empty title={empty} />
+export function Newest({ items, cut, of, empty, hint, children }: NewestProps) {
+  if (items.length === 0 && !cut) return <Empty title={empty}>{hint}</Empty>
   return (
     <>
       <p class="figure">

@@ -6,7 +6,7 @@ import type { PageOf } from '../api/client.ts'
 import { type Loaded, useGet } from '../api/load.ts'
 import { to } from '../router.ts'
 import { count } from '../text/words.ts'
-import { Code, Countdown } from '../ui/basics.tsx'
+import { Code, Countdown, DocsLink } from '../ui/basics.tsx'
 import { Row } from '../ui/list.tsx'
 import { Quotas } from '../ui/meter.tsx'
 import { Card, LoadedView, Page } from '../ui/page.tsx'
@@ -37,6 +37,13 @@ export function Overview() {
   )
 }
 
+const waiting_hint = (
+  <>
+    Agents ask here before they do what a person should decide.{' '}
+    <DocsLink page="tutorial">Try it in ten minutes</DocsLink>
+  </>
+)
+
 function Waiting() {
   const query = { status: 'pending', limit: items_max }
   const loaded = useGet<PageOf<Checkpoint>>('/v1/checkpoints', query, { every_ms })
@@ -44,7 +51,13 @@ function Waiting() {
     <Card title="Waits for you" actions={<a href={to('/console/approvals')}>All approvals</a>}>
       <LoadedView {...{ loaded }} what="what waits" lines={rows_max}>
         {({ items, next_cursor }) => (
-          <Newest items={items} cut={next_cursor !== null} of="to decide" empty="Nothing waits for you">
+          <Newest
+            items={items}
+            cut={next_cursor !== null}
+            of="to decide"
+            empty="Nothing waits for you"
+            hint={waiting_hint}
+          >
             {soonest(items).map(({ id, title, agent_id, expires_at }) => (
               <Row key={id} href={to(pathOf('/console/approvals', id))} text={title}>
                 <Code>{agent_id}</Code> <Countdown until={expires_at} over="time is up" />

@@ -41,6 +41,7 @@ export function RateLimits() {
   return (
     <Page
       title="Rate limits"
+      docs="rate-limit"
       lead="Counters whose window is running. Each load of this page is a call of /api, which plans count."
       actions={<Button text="Refresh" onClick={refresh} />}
     >

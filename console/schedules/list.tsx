@@ -34,7 +34,11 @@ export function Schedules({ params: { id } }: { params: Record<string, string> }
   const filter = pending ? { status, limit: upcoming_a_page } : { status }
   const list = usePages<Schedule>('/v1/schedules', filter, { every_ms, keep: withoutPayload })
   return (
-    <Page title="Schedules" lead="Calls that agents have scheduled. The list updates by itself.">
+    <Page
+      title="Schedules"
+      docs="schedules"
+      lead="Calls that agents have scheduled. The list updates by itself."
+    >
       {tabs}
       <Commands
         title="Create a schedule"

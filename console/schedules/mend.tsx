@@ -4,14 +4,16 @@ import { useSignal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
 import type { Schedule } from '../../sdk/src/types.ts'
 import { AgentQuestion } from '../actions/own-agent.tsx'
-import { Refusal, Successor } from '../actions/refusal.tsx'
+import { ChangeQuestion } from '../actions/question.tsx'
+import { Refused, Successor } from '../actions/refusal.tsx'
 import { newKey, useAction } from '../api/action.ts'
 import { pathOf } from '../api/address.ts'
 import { ask, askAsAgent } from '../api/session.ts'
 import { to } from '../router.ts'
 import { placeOf } from '../text/failure.ts'
+import { inLabel } from '../text/words.ts'
 import { Button, type ButtonKind, Code, setTo, Text } from '../ui/basics.tsx'
-import { Emphasis, Question } from '../ui/dialog.tsx'
+import { Emphasis } from '../ui/dialog.tsx'
 import { announce } from '../ui/toast.tsx'
 import { retryRefusal } from './failed.ts'
 
@@ -37,7 +39,7 @@ export function Mend({ schedule, path, onChange }: MendProps) {
         {refusal === null && <Retry {...{ schedule, path, onChange }} />}
         {refusal !== null && status !== 'pending' && <Button text="Retry" disabled />}
       </div>
-      {refusal !== null && status !== 'pending' && <p class="reasons muted small">Retry: {refusal}</p>}
+      {refusal !== null && status !== 'pending' && <Refused refused={[['Retry', refusal]]} />}
     </div>
   )
 }
@@ -46,13 +48,20 @@ function nameOf({ name, callback_url }: Schedule): string {
   return name ?? placeOf(callback_url)
 }
 
-/** The button, and the question behind it. */
+/** The button, and the question behind it. In a row it has the name of its schedule too, for screen readers. */
 export function Retry({ schedule, path, kind, onChange }: MendProps & { kind?: ButtonKind }) {
   const open = useSignal(false)
   const shown_as = kind ?? (schedule.status === 'failed' ? 'primary' : 'plain')
   return (
     <>
-      <Button text="Retry…" kind={shown_as} onClick={setTo(open, true)} />
+      <Button
+        text="Retry…"
+        kind={shown_as}
+        {...(kind === 'quiet' && {
+          label: `Retry… ${inLabel(nameOf(schedule))}`,
+        })}
+        onClick={setTo(open, true)}
+      />
       {open.value && <RetryQuestion {...{ schedule, path, onChange }} onClose={setTo(open, false)} />}
     </>
   )
@@ -74,15 +83,14 @@ function RetryQuestion({ schedule, path, onChange, onClose }: MendProps & { onCl
     onChange()
   }
   return (
-    <Question
+    <ChangeQuestion
       title={status === 'fired' ? 'Call it once more?' : 'Send it again?'}
       verb="Yes, send it again"
       kind="primary"
-      action={{ busy: action.busy, problem: null }}
-      onConfirm={() => void confirm()}
+      action={action}
+      onConfirm={confirm}
       {...{ onClose }}
     >
-      {action.problem && <Refusal problem={action.problem} />}
       <Emphasis>{nameOf(schedule)}</Emphasis>
       <p>
         The call is made now to <Text>{placeOf(callback_url)}</Text>, with the same payload, as a new
@@ -90,7 +98,7 @@ function RetryQuestion({ schedule, path, onChange, onClose }: MendProps & { onCl
         {status === 'fired' && ' The receiver has had this call before: it comes under a new webhook-id.'}
         {dead_letter_id !== null && ' The dead letter that this one left is then resolved.'}
       </p>
-    </Question>
+    </ChangeQuestion>
   )
 }
 

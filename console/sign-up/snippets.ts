@@ -27,7 +27,7 @@ curl -s -X PUT "$BASE${path}" \\
 curl -s "$BASE${path}" -H "authorization: Bearer $AGENT_KEY"`,
     },
     typescript: {
-      lead: 'The same with the SDK. npm pack ./sdk in the checkout makes the package that npm install takes.',
+      lead: 'The same with the SDK. “npm pack ./sdk” in the checkout makes the package to install.',
       text: `import { Waystation } from 'waystation'
 
 const client = new Waystation({

@@ -6,12 +6,11 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { Agent, CreatedTenant } from '../../sdk/src/types.ts'
 import { useCreation } from '../api/action.ts'
-import { base } from '../api/address.ts'
 import { call } from '../api/client.ts'
 import { signIn } from '../api/session.ts'
 import { SecretLine } from '../keys/one-time.tsx'
 import { shown } from '../text/words.ts'
-import { Button, Command, setFrom, setTo, Text } from '../ui/basics.tsx'
+import { Button, Command, DocsLink, setFrom, setTo, Text } from '../ui/basics.tsx'
 import { Field, Form, Tabs } from '../ui/form.tsx'
 import { ErrorBox } from '../ui/page.tsx'
 import { snippetsOf } from './snippets.ts'
@@ -154,7 +153,7 @@ function FirstCall({ agent, onDone }: { agent: Agent; onDone: () => void }) {
   const { lead, text } = snippetsOf(agent.agent_id, agent.api_key)[kind.value]
   return (
     <Step step={3} title="Make the first call">
-      <SecretLine name={`Key of ${agent.agent_id}`} text={agent.api_key}>
+      <SecretLine name={`Key of the agent ${agent.agent_id}`} text={agent.api_key}>
         Shown once, too. If it is lost, rotate it under Agents and keys.
       </SecretLine>
       <div>
@@ -173,9 +172,9 @@ function FirstCall({ agent, onDone }: { agent: Agent; onDone: () => void }) {
         </div>
       </div>
       <div class="dialog-buttons parts">
-        <a href={`${base}/docs`} target="_blank" rel="noopener">
-          Read the documentation
-        </a>
+        <DocsLink page="tutorial" kind="quiet">
+          Follow the tutorial
+        </DocsLink>
         <Button text="Open the console" kind="primary" onClick={onDone} />
       </div>
     </Step>

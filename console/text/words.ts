@@ -69,3 +69,10 @@ export function resolver(resolved_by: string | null): string {
   const [kind, id] = [resolved_by.slice(0, resolved_by.indexOf(':')), shown(resolved_by.replace(/^\w+:/, ''))]
   return kind === 'agent' ? `the agent ${id}` : `the approval key ${id}`
 }
+
+const label_characters_max = 120
+
+/** Stored text as a part of an accessible name. */
+export function inLabel(text: string): string {
+  return shown(text).slice(0, label_characters_max)
+}

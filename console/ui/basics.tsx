@@ -3,6 +3,7 @@
 import { type Signal, useComputed, useSignal } from '@preact/signals'
 import type { ComponentChildren, RefObject } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
+import { base } from '../api/address.ts'
 import { linkable } from '../text/links.ts'
 import { duration, exact, now, relative } from '../text/time.ts'
 import { shown } from '../text/words.ts'
@@ -139,6 +140,24 @@ export function ExternalLink({ url }: { url: string }) {
   return (
     <a href={href} rel="noreferrer noopener nofollow" target="_blank">
       <Text>{url}</Text>
+    </a>
+  )
+}
+
+/** A link to the rendered documentation, in a tab of its own: `dlq` is its page of dead letters. */
+export function DocsLink({
+  page = '',
+  kind,
+  children,
+}: {
+  page?: string
+  kind?: ButtonKind
+  children: string
+}) {
+  const href = `${base}/docs${page && `/${page}`}`
+  return (
+    <a {...{ href }} target="_blank" rel="noopener" class={kind && 'button'} data-kind={kind}>
+      {children}
     </a>
   )
 }

@@ -1,11 +1,11 @@
 // The empty list of something that was never used: what it is for, and the one command that makes the first.
 
 import type { ComponentChildren } from 'preact'
-import { base, type Query } from '../api/address.ts'
+import type { Query } from '../api/address.ts'
 import type { PageOf } from '../api/client.ts'
 import { useGet } from '../api/load.ts'
 import { to } from '../router.ts'
-import { Command } from './basics.tsx'
+import { Command, DocsLink } from './basics.tsx'
 import { Skeleton } from './page.tsx'
 import './first.css'
 
@@ -36,9 +36,7 @@ export function First({ title, purpose, command, key = 'AGENT_KEY', page }: Firs
         ) : (
           'ADMIN_KEY is the key that you signed in with.'
         )}{' '}
-        <a href={`${base}/docs/${page}`} target="_blank" rel="noopener">
-          Documentation
-        </a>
+        <DocsLink page={page}>Documentation</DocsLink>
       </p>
     </div>
   )

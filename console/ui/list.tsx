@@ -221,7 +221,7 @@ interface FailureProps {
   href: string
   /** The cause. */
   title: string
-  /** The thing that failed. */
+  /** The thing that failed; null leaves its line out. */
   what: ComponentChildren
 }
 
@@ -232,9 +232,11 @@ export function FailureCell({ href, title, what }: FailureProps) {
       <a class="failure-title" {...{ href }}>
         <bdi>{shown(title.slice(0, title_characters_max))}</bdi>
       </a>
-      <span class="failure-what muted small">
-        {typeof what === 'string' ? <bdi>{shown(what)}</bdi> : what}
-      </span>
+      {what !== null && (
+        <span class="failure-what muted small">
+          {typeof what === 'string' ? <bdi>{shown(what)}</bdi> : what}
+        </span>
+      )}
     </div>
   )
 }

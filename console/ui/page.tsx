@@ -5,12 +5,14 @@ import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Problem } from '../api/client.ts'
 import type { Loaded } from '../api/load.ts'
 import { shown } from '../text/words.ts'
-import { Button } from './basics.tsx'
+import { Button, DocsLink } from './basics.tsx'
 import { recordAsPage } from './open-record.ts'
 
 interface PageProps {
   title: string
   lead?: ComponentChildren
+  /** The page of the documentation, `kv`. */
+  docs?: string
   actions?: ComponentChildren
   children: ComponentChildren
 }
@@ -18,7 +20,7 @@ interface PageProps {
 let first = true
 
 /** A new title takes the focus, so that screen readers read it. */
-export function Page({ title, lead, actions, children }: PageProps) {
+export function Page({ title, lead, docs, actions, children }: PageProps) {
   const heading = useRef<HTMLHeadingElement>(null)
   useLayoutEffect(() => {
     document.title = `${shown(title)} · Waystation`
@@ -32,7 +34,11 @@ export function Page({ title, lead, actions, children }: PageProps) {
           <h1 ref={heading} tabIndex={-1}>
             {shown(title)}
           </h1>
-          {lead && <p class="muted">{lead}</p>}
+          {lead && (
+            <p class="muted">
+              {lead} {docs && <DocsLink page={docs}>Learn more</DocsLink>}
+            </p>
+          )}
         </div>
         {actions && <div class="parts">{actions}</div>}
       </header>

@@ -2,7 +2,7 @@
 
 import { useSignal } from '@preact/signals'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
-import { shown } from '../text/words.ts'
+import { inLabel } from '../text/words.ts'
 import type { Column } from './table.tsx'
 
 export interface Selection {
@@ -83,8 +83,6 @@ export function Checkbox({ label, checked, mixed = false, disabled = false, onCh
   )
 }
 
-const label_characters_max = 120
-
 /** The first column of a list in which rows are chosen. */
 export function selectionColumn<T extends { id: string }>(
   selection: Selection,
@@ -96,7 +94,7 @@ export function selectionColumn<T extends { id: string }>(
     kind: 'select',
     cell: (row) => (
       <Checkbox
-        label={`Select ${shown(nameOf(row)).slice(0, label_characters_max)}`}
+        label={`Select ${inLabel(nameOf(row))}`}
         checked={selection.has(row.id)}
         onChange={(is_checked, with_shift) => selection.set(row.id, is_checked, with_shift)}
       />
