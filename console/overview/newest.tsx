@@ -14,7 +14,7 @@ interface NewestProps {
   /** Said of the items, after their number. */
   of: string
   empty: string
-  /** What will stand here. */
+  /** Shown until there are some. */
   hint: ComponentChildren
   children: ComponentChildren
 }
