@@ -176,7 +176,7 @@ async function discardAll(page: Page): Promise<void> {
   await fits(page)
   await press(page, 'Discard…')
   const question = dialog(page, `Discard ${imports} dead letters?`)
-  await question.getByText('It is kept among the archived for 90 days').waitFor()
+  await question.getByText('They are kept among the archived for 90 days').waitFor()
   await fits(page)
   await press(page, `Yes, discard ${imports}`)
   await detail(page).getByText(`Discard of ${imports} dead letters`).waitFor()
