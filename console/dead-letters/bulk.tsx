@@ -82,8 +82,7 @@ export function BulkQuestion({ verb, status, filter, rows, sources, onStarted, o
             </p>
           ) : idle ? (
             <p>
-              Agents left these, and agents can claim them: there is no call to send again. Discard those that
-              nobody needs.
+              Agents left these: they stay as they are, for agents to claim. There is no call to send again.
             </p>
           ) : (
             <Consequences {...{ verb, status, rows, sources, counted }} />
