@@ -405,8 +405,8 @@ function insertFarFuture(path: string): void {
 function insertsOf(db: Database) {
   const schedule = db.prepare(
     `insert into schedules (tenant_id, id, status, callback_url, callback_payload, fire_at, dlq_on_failure, agent_id,
-       attempts, created_at, updated_at)
-     values (?1, ?2, 'pending', ?3, '{"at": 0}', ?4, 0, 'bench-agent', 0, ?5, ?5)`,
+       attempts, name, created_at, updated_at)
+     values (?1, ?2, 'pending', ?3, '{"at": 0}', ?4, 0, 'bench-agent', 0, '', ?5, ?5)`,
   )
   const job = db.prepare(
     `insert into jobs (tenant_id, kind, source_id, event_id, destination, next_at, lease_until, fence, attempts,

@@ -146,10 +146,10 @@ async function storeMany(): Promise<void> {
             '{"n":' || n || ',"note":"what was done"}', 'agent-one', 'req_1', :now - (100000 - n) * 500 from counting`,
     `update audit_heads set seq = ${entries_stored}, last_at = :now where tenant_id = :tenant_id`,
     `insert into dlq_items (tenant_id, id, status, workflow_id, source, agent_id, lock_seconds, claims, created_at,
-       updated_at, error, payload)
+       updated_at, cause, error, payload)
      ${counting(letters_stored)}
      select :tenant_id, printf('dlq_%026d', n), 'failed', 'order-' || n, 'agent', 'agent-one', 300, 0,
-            :now - (10000 - n) * 5000, :now - (10000 - n) * 5000, 'cause ' || (n % 40), '{"n":' || n || '}' from counting`,
+            :now - (10000 - n) * 5000, :now - (10000 - n) * 5000, 'cause …', 'cause ' || (n % 40), '{"n":' || n || '}' from counting`,
     `insert into quota_usage (tenant_id, quota, used, version_floor) values (:tenant_id, 'dlq_items', ${letters_stored}, 0)
      on conflict (tenant_id, quota) do update set used = excluded.used`,
   ]

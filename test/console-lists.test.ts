@@ -164,10 +164,9 @@ describe('Beside a long list', () => {
         await leave(tenant, 'a late one')
         await lookAgain(page)
         await page.getByRole('link', { name: 'a late one' }).waitFor()
-        expect([(await row(page, 3).boundingBox())!.y, await focused(page)]).toEqual([
-          before,
-          'failure number 3',
-        ])
+        // A page scrolls by whole pixels, and rows may have half ones.
+        const moved = (await row(page, 3).boundingBox())!.y - before
+        expect([Math.abs(moved) < 1, await focused(page)]).toEqual([true, 'failure number 3'])
       },
       wide,
     )

@@ -182,7 +182,6 @@ const pages: Record<string, string> = {
   'audit.values_actor': 'INDEX audit_entries_actor (tenant_id=? AND actor>?)',
   'audit.values_workflow_id': 'INDEX audit_entries_workflow (tenant_id=? AND workflow_id>?)',
   'audit.values_agent_id': 'INDEX audit_entries_agent (tenant_id=? AND agent_id>?)',
-  'dlq.uncaused': 'INDEX dlq_items_uncaused',
   'dlq.reach_any': letters.by_key,
   'dlq.reach_failed': letters.open,
   'dlq.reach_claimed': letters.by_status,

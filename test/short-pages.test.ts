@@ -149,16 +149,16 @@ forEachService('A page', (service) => {
     await plant(
       service,
       40,
-      `dlq_items (tenant_id, id, status, source, lock_seconds, claims, created_at, updated_at, error, payload)`,
-      `:tenant_id, 'dlq_' || (1000 + i), 'failed', 'agent', 300, 0, 1, 1, ${text(64 * kib)}, '1'`,
+      `dlq_items (tenant_id, id, status, source, lock_seconds, claims, created_at, updated_at, cause, error, payload)`,
+      `:tenant_id, 'dlq_' || (1000 + i), 'failed', 'agent', 300, 0, 1, 1, 'e', ${text(64 * kib)}, '1'`,
       { tenant_id },
     )
     await plant(
       service,
       10,
-      `schedules (tenant_id, id, status, callback_url, fire_at, dlq_on_failure, agent_id, attempts, created_at,
+      `schedules (tenant_id, id, status, callback_url, fire_at, dlq_on_failure, agent_id, attempts, name, created_at,
         updated_at, callback_payload)`,
-      `:tenant_id, 'sch_' || (1000 + i), 'fired', '', 1, 0, 'a', 1, 1, 1, ${json(256 * kib - 2)}`,
+      `:tenant_id, 'sch_' || (1000 + i), 'fired', '', 1, 0, 'a', 1, '', 1, 1, ${json(256 * kib - 2)}`,
       { tenant_id },
     )
     await plant(

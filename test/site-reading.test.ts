@@ -196,7 +196,7 @@ describe('A page', () => {
         await page.getByText('Copied.', { exact: true }).waitFor({ state: 'attached' })
         const read = () => page.evaluate('navigator.clipboard.readText()')
         expect(await read()).toBe((await block.locator('code').textContent())!.trimEnd())
-        await page.getByRole('heading', { name: 'Names' }).hover()
+        await page.locator('h2#names').hover()
         await page.getByRole('link', { name: 'Link to "Names"' }).click()
         await page.getByText('Copied the link.').waitFor({ state: 'attached' })
         expect([await read(), page.url()]).toEqual(Array(2).fill(`${service.url}/docs/kv#names`))

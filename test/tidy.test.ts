@@ -444,7 +444,6 @@ describe('SQL', () => {
     const reasons: Record<string, string> = {
       'credentials.find': 'the look-up that finds the tenant, by the hash of a key',
       'dlq.ended_operations': 'finds the operations of a sweep',
-      'dlq.uncaused': 'finds the items of a sweep',
       'idempotency.any_expired': 'a sweep over all tenants',
       'inbox.by_token': 'the look-up that finds the tenant, by the hash of a token',
       'inbox.clearable': 'finds the inboxes of a sweep',

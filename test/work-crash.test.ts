@@ -218,13 +218,14 @@ async function whileSendingAgain(mortal: Mortal): Promise<void> {
 
   for (let cycle = 0; cycle < cycles; cycle++) {
     receiver.answer = () => ({ status: 410 })
-    const paths: string[] = []
-    for (let n = 0; n < each; n++) {
-      const { id } = await scheduleAt(mortal, keys.api_key, `/${cycle}/${n}`, { dlq_on_failure: n % 3 > 0 })
-      await until(mortal, `select 1 from schedules where id = '${id}' and status = 'failed'`)
-      const [letter] = mortal.rows<Row>(`select id, status from dlq_items where source_id = '${id}'`)
-      paths.push(n % 3 === 1 ? `/v1/dlq/${letter!.id}/redrive` : `/v1/schedules/${id}/retry`)
-    }
+    const paths = await Promise.all(
+      Array.from({ length: each }, async (_, n) => {
+        const { id } = await scheduleAt(mortal, keys.api_key, `/${cycle}/${n}`, { dlq_on_failure: n % 3 > 0 })
+        await until(mortal, `select 1 from schedules where id = '${id}' and status = 'failed'`)
+        const [letter] = mortal.rows<Row>(`select id, status from dlq_items where source_id = '${id}'`)
+        return n % 3 === 1 ? `/v1/dlq/${letter!.id}/redrive` : `/v1/schedules/${id}/retry`
+      }),
+    )
     for (const verb of ['approve', 'reject']) {
       const { id } = await checkpointAt(mortal, keys.api_key, `/${cycle}/${verb}`)
       await ask(mortal.url, 'POST', `/v1/checkpoints/${id}/${verb}`, keys.admin_key)

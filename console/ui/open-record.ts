@@ -107,6 +107,11 @@ function fitted(list: HTMLElement, record: HTMLElement): () => void {
     list.dataset.hidden = String(!isSeen(list))
     const top_px = Math.max(gap_px, record.parentElement!.getBoundingClientRect().top)
     record.style.setProperty('--top', `${Math.round(top_px)}px`)
+    // At the end of a long list the record would be pushed out of the window by what follows the list.
+    const { height, bottom } = list.getBoundingClientRect()
+    const is_long = height >= innerHeight - 2 * gap_px
+    const bottom_px = is_long ? Math.max(gap_px, innerHeight - bottom) : gap_px
+    record.style.setProperty('--bottom', `${Math.round(bottom_px)}px`)
   }
   fit()
   addEventListener('scroll', fit, { passive: true })

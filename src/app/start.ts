@@ -6,6 +6,7 @@ import type { Db } from '../db/db.ts'
 import type { DiskOptions } from '../db/disk.ts'
 import { migrate, requireCurrent } from '../db/migrate.ts'
 import { openDb } from '../db/open.ts'
+import type { Sync } from '../db/sqlite-flush.ts'
 import { migrations } from '../features.ts'
 import type { Log } from '../http/answers.ts'
 import { type KeptSecret, keptSecret, requireKey } from '../secrets/service.ts'
@@ -22,6 +23,8 @@ export interface AppOptions {
   onFatal: (error: unknown) => void
   /** The room on the disk of the database; read from the system unless given. */
   space?: DiskOptions['space']
+  /** Flushes the log of a SQLite database; fdatasync(2) unless given. */
+  sync?: Sync | undefined
   /** False: no timer is set and jobs start in ticks alone, so that nothing runs beside a request. Default true. */
   background?: boolean
 }
@@ -39,7 +42,7 @@ export function keptSecrets(config: Config): Secrets {
 }
 
 export async function openDatabase(config: Config, options: AppOptions): Promise<Db> {
-  const { clock, log, onFatal, space } = options
+  const { clock, log, onFatal, space, sync } = options
   try {
     return await openDb(config.database_url, {
       clock,
@@ -48,6 +51,7 @@ export async function openDatabase(config: Config, options: AppOptions): Promise
       onDamaged: (error) => log.error({ error: String(error) }, damaged_message),
       onDiskUnknown: (error) => log.error({ error: String(error) }, 'the room on the disk is not known'),
       disk: { reserve_bytes: config.disk_reserve_bytes, ...(space ? { space } : {}) },
+      sync,
       exclusive: true,
     })
   } catch (error) {

@@ -1,5 +1,4 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
-import agents from './0002.sql' with { type: 'text' }
 import { errors } from './errors.ts'
 import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
@@ -10,10 +9,7 @@ export const audit: Feature = {
   routes: routesOf(routes),
   errors,
   usage: 'audit',
-  migrations: [
-    { name: 'audit/0001', text: schema },
-    { name: 'audit/0002', text: agents },
-  ],
+  migrations: [{ name: 'audit/0001', text: schema }],
   stored: [
     {
       table: 'audit_entries',

@@ -6,6 +6,7 @@ import type { Db } from './db.ts'
 import type { DiskOptions } from './disk.ts'
 import { openPostgres } from './postgres.ts'
 import { openSqlite } from './sqlite.ts'
+import type { Sync } from './sqlite-flush.ts'
 
 export interface OpenOptions {
   clock: Clock
@@ -16,6 +17,7 @@ export interface OpenOptions {
   onDamaged?: (error: unknown) => void
   onDiskUnknown?: (error: unknown) => void
   disk?: Partial<DiskOptions>
+  sync?: Sync | undefined
   /** False for a command that works beside a running server. */
   exclusive: boolean
 }

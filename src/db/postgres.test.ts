@@ -8,7 +8,7 @@ import { type Db, type Statement, type Tx, unnamed, upkeep } from './db.ts'
 import { DbError } from './errors.ts'
 import { openPostgres } from './postgres.ts'
 
-const stress_seconds = 30
+const stress_seconds = 15
 /** A guard against an endless wait, not a measure: draining takes milliseconds. */
 const drain_seconds_max = 15
 const callers = 200
@@ -30,8 +30,10 @@ const ADDED = unnamed<{ n: number }>(
 )
 const PATIENT = unnamed(
   'test.patient',
-  "select set_config('lock_timeout', '20s', true), set_config('statement_timeout', '25s', true)",
+  "select set_config('lock_timeout', '20s', true), set_config('deadlock_timeout', '100ms', true)",
 )
+/** A busy machine finds a deadlock later than a caller gives up. */
+const patient = { key: 'patient', ms_max: null }
 const FIND = unnamed<{ n: number }>('test.find', 'select n from counters where id = :id')
 const TOTAL = unnamed<{ total: string }>(
   'test.total',
@@ -249,9 +251,9 @@ onPostgres('a pool', () => {
       both = resolve
     })
     const cross = (first: string, second: string) =>
-      db.write(async (tx) => {
+      db.write(patient, async (tx) => {
         runs += 1
-        await tx.one(PATIENT, {}) // a busy machine finds the deadlock later than it gives up a lock
+        await tx.one(PATIENT, {})
         await tx.run(ADD, { id: first, n: 1 })
         holding += 1
         if (holding === 2) both()
@@ -298,9 +300,14 @@ onPostgres('a pool', () => {
       'test.settings',
       `select ${names.map((name) => `current_setting('${name}') as ${name}`).join(', ')}, pg_backend_pid() as pid`,
     )
+    const all_in_use = Promise.withResolvers<void>()
+    let in_use = 0
     const rows = await Promise.all(
       Array.from({ length: 40 }, () =>
         db.write(async (tx) => {
+          in_use += 1
+          if (in_use === connections_max) all_in_use.resolve()
+          await all_in_use.promise
           await tx.one(FIND, { id: 'anything' })
           return (await tx.one(SETTINGS, {}))!
         }),
@@ -513,7 +520,7 @@ onPostgres('a PostgreSQL that says nothing on connections that stay open', () =>
     await (await own).close()
   }, 20_000)
 
-  test.each([
+  test.concurrent.each([
     ['upkeep', upkeep],
     ['a migration', { key: 'migration', ms_max: null }],
   ])(

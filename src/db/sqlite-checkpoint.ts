@@ -1,7 +1,14 @@
 // Checkpoints on a thread of their own: copying the log into the file, and the two flushes that belong to it, would hold
 // up the event loop for as long as they take.
 
+import type { Clock } from '../base/clock.ts'
 import { log_pages, sqlite_pragmas } from './dialect.ts'
+import { stalled_ms_min } from './sqlite-flush.ts'
+
+/** Past this size commits wait for the copy that is under way. */
+const held_pages = 2 * log_pages
+/** A log that could not be begun again, because another process reads from it, is tried again after it grew by this. */
+const again_pages = log_pages / 4
 
 // As text, so that it is part of the executable too. The connection's synchronous is FULL: SQLite flushes the log before
 // it copies from it, and the file before the log may be begun again.
@@ -27,8 +34,11 @@ self.onmessage = ({ data: { path, pragmas, close } }) => {
 }`
 
 export interface CheckpointOptions {
+  clock: Clock
   /** The size of the log. */
   logPages(): number
+  /** Copies the log here and now, when the thread cannot. */
+  copy(): void
   /** Resolves when every commit is on the disk. */
   idle(): Promise<void>
   /** Ends the snapshots that no read is in the middle of. */
@@ -39,7 +49,9 @@ export interface CheckpointOptions {
 export class Checkpoints {
   readonly #thread: CheckpointThread
   #running: Promise<void> | null = null
-  #hold: PromiseWithResolvers<void> | null = null
+  #hold: (PromiseWithResolvers<void> & { since: number }) | null = null
+  /** The size of the log when it was last copied; 0 once it has begun again. */
+  #copied_pages = 0
 
   constructor(
     path: string,
@@ -53,11 +65,33 @@ export class Checkpoints {
     return this.#hold?.promise
   }
 
+  /** True when commits wait because the disk does not answer. */
+  get stalled(): boolean {
+    return this.#hold !== null && this.options.clock.monotonic() - this.#hold.since >= stalled_ms_min
+  }
+
   runWhenDue(): void {
-    if (this.#running || this.options.logPages() < log_pages) return
-    this.#running = this.#run().finally(() => {
-      this.#running = null
-    })
+    try {
+      this.#beginWhenDue(this.options.logPages())
+    } catch (error) {
+      this.options.onError(error)
+    }
+  }
+
+  #beginWhenDue(pages: number): void {
+    if (pages < this.#copied_pages) this.#copied_pages = 0
+    if (this.#running) {
+      if (pages >= held_pages) this.#holdCommits()
+    } else if (pages >= Math.max(log_pages, this.#copied_pages + again_pages)) {
+      this.#running = this.#run().finally(() => {
+        this.#running = null
+      })
+    }
+  }
+
+  /** Resolves when none is under way. */
+  async idle(): Promise<void> {
+    await this.#running
   }
 
   /**
@@ -65,12 +99,13 @@ export class Checkpoints {
    * reader keeps any of it, so commits wait for a moment while the last of it is copied.
    */
   async #run(): Promise<void> {
-    const { idle, release, onError } = this.options
+    const { idle, release, logPages, onError } = this.options
     try {
-      await this.#thread.copy()
-      this.#hold = Promise.withResolvers()
+      await this.#copy()
+      this.#holdCommits()
       await idle()
-      await this.#thread.copy()
+      await this.#copy()
+      this.#copied_pages = logPages()
       release()
     } catch (error) {
       onError(error)
@@ -80,11 +115,28 @@ export class Checkpoints {
     }
   }
 
+  #holdCommits(): void {
+    this.#hold ??= { ...Promise.withResolvers(), since: this.options.clock.monotonic() }
+  }
+
+  /** A log that nothing copies would grow without end, so it is copied here when there is no thread. */
+  async #copy(): Promise<void> {
+    try {
+      await this.#thread.copy()
+    } catch (error) {
+      if (!(error instanceof ThreadError)) throw error
+      this.options.copy()
+    }
+  }
+
   async close(): Promise<void> {
     await this.#running
     await this.#thread.close()
   }
 }
+
+/** The thread could not be started, or has ended. */
+class ThreadError extends Error {}
 
 class CheckpointThread {
   #worker: Worker | null = null
@@ -92,7 +144,7 @@ class CheckpointThread {
 
   constructor(private readonly path: string) {}
 
-  /** Copies what no reader keeps. One at a time. Throws what SQLite throws. */
+  /** Copies what no reader keeps. One at a time. Throws what SQLite throws, or a ThreadError; then the next starts a new thread. */
   copy(): Promise<void> {
     return this.#ask({ path: this.path, pragmas: sqlite_pragmas })
   }
@@ -100,28 +152,40 @@ class CheckpointThread {
   async close(): Promise<void> {
     if (!this.#worker) return
     await this.#ask({ close: true }).catch(() => {})
-    this.#worker.terminate()
+    this.#worker?.terminate()
     this.#worker = null
   }
 
   #ask(message: object): Promise<void> {
-    this.#worker ??= this.#started()
-    this.#answer = Promise.withResolvers()
-    this.#worker.postMessage(message)
-    return this.#answer.promise
+    const answer = Promise.withResolvers<void>()
+    this.#answer = answer
+    try {
+      this.#worker ??= this.#started()
+      this.#worker.postMessage(message)
+    } catch (error) {
+      this.#ended((error as Error).message)
+    }
+    return answer.promise
   }
 
   #started(): Worker {
     const url = URL.createObjectURL(new Blob([thread], { type: 'application/javascript' }))
     const worker = new Worker(url, { smol: true })
     worker.unref()
-    worker.onmessage = ({ data }) => this.#answered(data.failure)
-    worker.onerror = ({ message }) => this.#answered({ message })
+    worker.onmessage = ({ data }) => {
+      if (data.failure) this.#answer?.reject(Object.assign(new Error(data.failure.message), data.failure))
+      else this.#answer?.resolve()
+    }
+    worker.onerror = ({ message }) => this.#ended(message)
+    worker.addEventListener('close', () => {
+      URL.revokeObjectURL(url)
+      if (this.#worker === worker) this.#ended('the thread has ended')
+    })
     return worker
   }
 
-  #answered(failure: { message: string } | undefined): void {
-    if (failure) this.#answer!.reject(Object.assign(new Error(failure.message), failure))
-    else this.#answer!.resolve()
+  #ended(message: string): void {
+    this.#worker = null
+    this.#answer?.reject(new ThreadError(message))
   }
 }

@@ -140,6 +140,11 @@ export class SnapshotConnection extends Connection {
     return super.all(statement, params)
   }
 
+  /** True while a read of several statements is under way. */
+  get held(): boolean {
+    return this.#held > 0
+  }
+
   /** Several statements that see one state. */
   async hold<T>(work: (q: Reader) => Awaitable<T>): Promise<T> {
     this.#held += 1
@@ -153,10 +158,15 @@ export class SnapshotConnection extends Connection {
 
   /** From now until `release` every read sees the state that holds now, or that the reads of this turn have begun to see. */
   keep(): void {
-    this.#kept = true
-    if (this.#reading) return
-    this.#begin()
-    this.exec('pragma user_version') // SQLite takes its snapshot at the first read, not at `begin`
+    if (!this.#reading) this.#begin()
+    try {
+      // SQLite takes its snapshot at the first read, not at `begin`; the first read of this turn may have failed.
+      this.exec('pragma user_version')
+      this.#kept = true
+    } catch (error) {
+      this.#end()
+      throw error
+    }
   }
 
   /** Reads that begin after this see the last commit; those under way finish first. */

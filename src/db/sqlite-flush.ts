@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import type { Clock } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 
-const stalled_ms_min = limit(
+export const stalled_ms_min = limit(
   'sqlite.flush_stalled',
   5_000,
   'milliseconds',
@@ -33,7 +33,9 @@ export class LogFlush {
   #written = 0
   #durable = 0
   #began_at: number | null = null
-  #running: Promise<void> | null = null
+  #is_running = false
+  #ended: Promise<void> = Promise.resolve()
+  #failed = false
 
   /** `log` is the file of the log, which exists and is never replaced while the database is open. */
   constructor(
@@ -43,11 +45,12 @@ export class LogFlush {
     this.#log = openSync(log, 'r+')
   }
 
-  /** A commit was written. Returns its number; a flush that covers it follows. */
-  wrote(): number {
+  /** A commit was written. A flush that covers it follows, unless one has failed. */
+  wrote(): void {
     this.#written += 1
-    this.#running ??= this.#run()
-    return this.#written
+    if (this.#is_running || this.#failed) return
+    this.#is_running = true
+    this.#ended = this.#run()
   }
 
   /** The number of the last commit. */
@@ -55,7 +58,7 @@ export class LogFlush {
     return this.#written
   }
 
-  /** True while a commit is not on the disk. */
+  /** True while a commit is not on the disk; after a failure for ever, if there was one. */
   get pending(): boolean {
     return this.#durable < this.#written
   }
@@ -67,31 +70,31 @@ export class LogFlush {
 
   /** Resolves when everything that was written is on the disk, or will never be. */
   async idle(): Promise<void> {
-    while (this.#running) await this.#running
+    while (this.#is_running) await this.#ended
   }
 
   async #run(): Promise<void> {
     const { clock, sync = promisify(fdatasync), onBegin, onDurable, onFailure } = this.options
-    while (this.pending) {
-      const covered = this.#written
-      onBegin()
-      this.#began_at = clock.monotonic()
-      const failure = await sync(this.#log).then(() => null, failed)
-      this.#began_at = null
-      if (failure) {
-        this.#durable = Number.POSITIVE_INFINITY // nothing is waited for any more
-        onFailure(failure.error)
-      } else {
+    try {
+      while (this.pending) {
+        const covered = this.#written
+        onBegin()
+        this.#began_at = clock.monotonic()
+        await sync(this.#log)
+        this.#began_at = null
         this.#durable = covered
         onDurable(covered)
       }
+    } catch (error) {
+      this.#began_at = null
+      this.#failed = true
+      onFailure(error)
+    } finally {
+      this.#is_running = false
     }
-    this.#running = null
   }
 
   close(): void {
     closeSync(this.#log)
   }
 }
-
-const failed = (error: unknown) => ({ error })

@@ -37,9 +37,10 @@ export class Snapshots {
     this.#current.keep()
   }
 
-  /** Takes a snapshot of the last commit, to be shown later. */
+  /** Takes a snapshot of the last commit, to be shown later. A connection on which a read is under way keeps the state of that read. */
   take(): void {
-    this.#next = this.#free.pop() ?? this.#opened()
+    const at = this.#free.findIndex((connection) => !connection.held)
+    this.#next = at === -1 ? this.#opened() : this.#free.splice(at, 1)[0]!
     this.#next.keep()
   }
 

@@ -4,6 +4,8 @@ import type { Millis } from '../base/clock.ts'
 import type { Params, Statement, StoredCounter, Tx } from './db.ts'
 import { Changes, type StoredBytes } from './stored.ts'
 
+const changes_rows = /^\s*(insert|update|delete)\b/i
+
 interface Writer {
   one<Row>(statement: Statement<Row>, params: Params): Row | null
   all<Row>(statement: Statement<Row>, params: Params): Row[]
@@ -13,8 +15,8 @@ interface Writer {
 export class SqliteTx implements Tx {
   effects: (() => void)[] | null = null
   wrote = false
-  /** A statement was run that may write, such as one that creates a table. */
-  may_have_written = false
+  /** A statement was run that writes and changes no rows, such as one that creates a table. */
+  changed_tables = false
   finished = false
   /** Made when it is needed: most writes of a busy service change no length. */
   changes: Changes | null = null
@@ -46,6 +48,7 @@ export class SqliteTx implements Tx {
     this.#requireOpen(statement)
     const changed = this.connection.run(statement, params)
     if (changed > 0) this.wrote = true
+    else if (!changes_rows.test(statement.text)) this.changed_tables = true
     return changed
   }
 
@@ -65,7 +68,6 @@ export class SqliteTx implements Tx {
   }
 
   #requireOpen(statement: Statement<unknown>): void {
-    if (statement.writes) this.may_have_written = true
     if (this.finished) throw new Error(`${statement.name} on a finished transaction`)
   }
 }

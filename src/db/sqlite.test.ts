@@ -357,6 +357,7 @@ describe('one server per file', () => {
     await command.write((tx) => tx.run(ADD, { id: 'a', n: 1 }))
     await server.write((tx) => tx.run(ADD, { id: 'a', n: 10 }))
     expect([await nOf(server), await nOf(command)]).toEqual([11, 11])
+    await new Promise(setImmediate) // ends their reads, for which the checkpoint of a close would wait
   })
 })
 

@@ -13,7 +13,6 @@ import {
   type Owner,
   type Params,
   type Reader,
-  runEffects,
   type Statement,
   type StoredCounter,
   service,
@@ -29,6 +28,7 @@ import { quickFault, requireWritable } from './sqlite-check.ts'
 import { Checkpoints } from './sqlite-checkpoint.ts'
 import { Connection, SnapshotConnection } from './sqlite-connection.ts'
 import { LogFlush, type Sync } from './sqlite-flush.ts'
+import { fatal, type Job, type Outcome, settle } from './sqlite-job.ts'
 import { lockInRoom } from './sqlite-lock.ts'
 import { WriteRoom } from './sqlite-room.ts'
 import { Snapshots } from './sqlite-snapshots.ts'
@@ -54,18 +54,8 @@ export interface SqliteOptions {
   onDiskUnknown?: (error: unknown) => void
   disk?: Partial<DiskOptions>
   /** Flushes the log; fdatasync(2) unless given. */
-  sync?: Sync
+  sync?: Sync | undefined
 }
-
-interface Job {
-  key: string
-  group: string | undefined
-  work: (tx: Tx) => Awaitable<unknown>
-  resolve: (value: unknown) => void
-  reject: (error: unknown) => void
-}
-
-type Outcome = { ok: true; value: unknown; effects: (() => void)[] | null } | { ok: false; error: unknown }
 
 /** Opens the file (`:memory:` is allowed). Throws when it is in use, on an unsafe set-up, or unreadable. */
 export function openSqlite(path: string, options: SqliteOptions): Db {
@@ -174,13 +164,20 @@ class SqliteDb implements Db {
   #checkpointsOf(flush: LogFlush): Checkpoints {
     return new Checkpoints(this.#path, {
       logPages: () => (this.#writer.in_transaction ? 0 : this.#writer.logPages()),
+      copy: () => this.#writer.checkpoint(),
       idle: () => flush.idle(),
-      release: () => this.#snapshots!.release(),
+      release: () => this.#releaseSnapshots(),
+      clock: this.clock,
       onError: (error) => {
         if (isIoError(error)) this.#onFatal(error)
         else if ((translate('sqlite', error) as DbError).kind === 'damaged') this.#foundDamaged(error)
       },
     })
+  }
+
+  /** While a commit is not on the disk, what readers see stays as it is. */
+  #releaseSnapshots(): void {
+    if (!this.#flush?.pending) this.#snapshots?.release()
   }
 
   #onDurable(commit: number): void {
@@ -190,6 +187,10 @@ class SqliteDb implements Db {
       this.#answer(jobs, outcomes)
     }
     if (!this.#closed && !this.#damaged) this.#checkpoints!.runWhenDue()
+  }
+
+  get #stalled(): boolean {
+    return (this.#flush?.stalled || this.#checkpoints?.stalled) ?? false
   }
 
   /** After a failed flush nothing that the operating system holds can be trusted. */
@@ -221,7 +222,7 @@ class SqliteDb implements Db {
 
   trouble(): Trouble | null {
     if (this.#damaged) return { kind: 'damaged', reason: 'the database file is damaged' }
-    if (this.#flush?.stalled) return { kind: 'stalled', reason: 'the disk does not answer' }
+    if (this.#stalled) return { kind: 'stalled', reason: 'the disk does not answer' }
     if (this.#disk?.full) return { kind: 'full', reason: 'the disk is nearly full' }
     return null
   }
@@ -287,7 +288,7 @@ class SqliteDb implements Db {
   #refusal(key: string, group: string | undefined): DbError | null {
     if (this.#closed || this.#failed) return new DbError('lost', 'the database is closed')
     if (this.#damaged) return new DbError('damaged', 'the database file is damaged')
-    if (this.#flush?.stalled) return new DbError('busy', 'the disk does not answer')
+    if (this.#stalled) return new DbError('busy', 'the disk does not answer')
     return this.#room.enter(key, group) ? null : new DbError('busy', 'too many writes are waiting')
   }
 
@@ -351,8 +352,9 @@ class SqliteDb implements Db {
     } catch (error) {
       if (!this.#disk || (translate('sqlite', error) as DbError).kind !== 'full') throw error
       this.#disk.exhausted()
+      await this.#checkpoints?.idle()
       await this.#flush?.idle()
-      this.#snapshots?.release()
+      this.#releaseSnapshots()
       try {
         this.#writer.checkpoint()
       } catch {
@@ -376,7 +378,7 @@ class SqliteDb implements Db {
     const outcomes: Outcome[] = []
     const changes = new Changes()
     const disk_full = this.#disk?.full ?? false
-    let may_have_written = false
+    let wrote = false
     try {
       for (const { work } of jobs) {
         if (savepoints) writer.exec('savepoint job')
@@ -396,12 +398,12 @@ class SqliteDb implements Db {
           outcomes.push({ ok: false, error: translate('sqlite', error) })
         } finally {
           tx.finished = true
-          may_have_written ||= tx.may_have_written
+          wrote ||= tx.wrote || tx.changed_tables
         }
         if (savepoints) writer.exec('release job')
       }
       const counters = await this.#count(changes)
-      this.#commit(may_have_written)
+      this.#commit(wrote || counters.size > 0)
       for (const [tenant_id, counter] of counters) this.#stored.know(tenant_id, counter)
       this.#disk?.grew(changes.grown)
       return outcomes
@@ -412,8 +414,9 @@ class SqliteDb implements Db {
   }
 
   /** With a flush that follows, what is shown stays as it is until then. */
-  #commit(may_have_written: boolean): void {
-    const flush = may_have_written ? this.#flush : null
+  #commit(wrote: boolean): void {
+    if (this.#failed) throw new DbError('lost', 'the database is closed')
+    const flush = wrote ? this.#flush : null
     const kept = flush !== null && !flush.pending
     if (!this.#flush) this.#snapshots?.release()
     if (kept) this.#snapshots!.keep()
@@ -472,23 +475,10 @@ class SqliteDb implements Db {
     await this.#flush?.idle()
     await this.#checkpoints?.close()
     this.#snapshots?.close()
-    if (!this.#in_memory && !this.#failed) this.#writer.exec('pragma wal_checkpoint(truncate)')
+    // Not by a command beside the server: it would wait for the server's readers, and the server's writes for it.
+    if (this.#lock && !this.#failed) this.#writer.exec('pragma wal_checkpoint(truncate)')
     this.#flush?.close()
     this.#writer.close()
     this.#lock?.close()
   }
-}
-
-function settle(job: Job, outcome: Outcome): void {
-  if (!outcome.ok) {
-    job.reject(outcome.error)
-    return
-  }
-  if (outcome.effects) runEffects(outcome.effects)
-  job.resolve(outcome.value)
-}
-
-/** True for an error after which the transaction as a whole cannot continue. */
-function fatal(error: unknown): boolean {
-  return isIoError(error) || (error instanceof DbError && (error.kind === 'full' || error.kind === 'damaged'))
 }

@@ -4,8 +4,6 @@ import { errors } from './errors.ts'
 import { operation_job } from './jobs.ts'
 import * as operations from './operation-routes.ts'
 import { purge as purgeOperations } from './operation-store.ts'
-import operations_schema from './operations.sql' with { type: 'text' }
-import rebuilt from './rebuilt.sql' with { type: 'text' }
 import * as redrives from './redrive-routes.ts'
 import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
@@ -18,11 +16,7 @@ export const dlq: Feature = {
   errors,
   usage: 'dlq',
   quotas: [{ name: 'dlq_items', defaults: { free: 500, builder: 5_000, pro: 50_000, enterprise: null } }],
-  migrations: [
-    { name: 'dlq/0001', text: schema },
-    { name: 'dlq/0002', text: rebuilt },
-    { name: 'dlq/0003', text: operations_schema },
-  ],
+  migrations: [{ name: 'dlq/0001', text: schema }],
   stored: [
     { table: 'dlq_items', key: [['id', '']], texts: ['payload', 'error', 'workflow_id'] },
     { table: 'dlq_operations', key: [['id', '']], texts: ['settings'] },

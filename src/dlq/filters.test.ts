@@ -1,7 +1,7 @@
 // Filters of lists of dead letters, and their causes.
 
 import { beforeAll, describe, expect, test } from 'bun:test'
-import { cron_secret, forEachService, type TestTenant } from '../../test/support/service.ts'
+import { forEachService, type TestTenant } from '../../test/support/service.ts'
 import { iso } from '../base/clock.ts'
 import { newId } from '../base/ids.ts'
 import { limits } from '../base/limit.ts'
@@ -235,22 +235,5 @@ forEachService('Lists of dead letters', (service) => {
         truncated: true,
       })
     })
-  })
-
-  test('from before there were causes get theirs by the sweep, and show one before it', async () => {
-    const old = await service.signUp()
-    const { body } = await service.ask('POST', '/v1/dlq', {
-      ...{ key: old.api_key, body: { payload: 1, error: 'row 7 is missing' } },
-    })
-    await service.app.db.write((tx) =>
-      tx.run(unnamed('test.forget', 'update dlq_items set cause = null where tenant_id = :tenant_id'), {
-        tenant_id: old.tenant_id,
-      }),
-    )
-    const shown = () => service.ask('GET', `/v1/dlq/${body.id}`, { key: old.api_key })
-    const matching = () => service.ask('GET', '/v1/dlq?cause=row+%E2%80%A6+is+missing', { key: old.api_key })
-    expect([(await shown()).body, (await matching()).body.items.length]).toEqual([body, 0])
-    await service.ask('POST', '/v1/tick', { key: cron_secret })
-    expect([(await shown()).body, (await matching()).body.items.length]).toEqual([body, 1])
   })
 })

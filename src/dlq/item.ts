@@ -43,8 +43,7 @@ export interface ItemRow {
   /** JSON text. Lists leave it out. */
   payload?: string
   error: string
-  /** Null in one from before there were causes, until a sweep has filled it. */
-  cause: string | null
+  cause: string
   workflow_id: string | null
   source: (typeof sources)[number]
   source_id: string | null

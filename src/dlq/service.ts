@@ -84,7 +84,7 @@ export async function causes(db: Db, tenant_id: string, status: DlqStatus, now: 
   const rows = await causeStore.causes(db, tenant_id, status, now, causes_looked_max)
   const looked = rows.reduce((sum, { letters }) => sum + letters, 0)
   const found = rows.flatMap(({ cause, source, shown, letters: count, oldest_id, latest_id }) =>
-    shown === 1 && cause !== null
+    shown === 1
       ? [
           {
             cause,

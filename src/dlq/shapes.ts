@@ -3,7 +3,6 @@
 import { Type } from 'typebox'
 import { iso, isoOrNull } from '../base/clock.ts'
 import { idParam, Json, Nullable, RawJson, Shape, Time } from '../contract/schemas.ts'
-import { causeOf } from './cause.ts'
 import { type HeldItem, type ItemRow, lock_seconds_max, sources, statuses } from './item.ts'
 
 export const tag = 'Dead letters'
@@ -46,7 +45,7 @@ export function listedOf(item: ItemRow) {
     id: item.id,
     status: item.status,
     error: item.error,
-    cause: item.cause ?? causeOf(item.error),
+    cause: item.cause,
     workflow_id: item.workflow_id,
     source: item.source,
     source_id: item.source_id,

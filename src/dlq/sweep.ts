@@ -4,8 +4,6 @@ import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import { type Db, type Tx, upkeep } from '../db/db.ts'
 import { bytesOf, row_bytes } from '../db/stored.ts'
-import { causeOf } from './cause.ts'
-import { setCause, uncaused } from './cause-store.ts'
 import { ended_kept_ms } from './item.ts'
 import { operation_kept_ms } from './operation.ts'
 import * as operations from './operation-store.ts'
@@ -35,7 +33,7 @@ const swept_operations_max = limit(
 
 /**
  * One bounded step: expired locks are released for good, items that ended 90 days ago and operations that
- * ended 7 days ago are removed, and items from before there were causes get theirs.
+ * ended 7 days ago are removed.
  */
 export async function sweep(db: Db, now: Millis): Promise<{ locks_released: number; more: boolean }> {
   const expired = await store.tenantsWithExpired(db, now, sweep_rows_max)
@@ -50,9 +48,8 @@ export async function sweep(db: Db, now: Millis): Promise<{ locks_released: numb
   for (const { tenant_id } of ended) {
     gone += await db.write(upkeep, (tx) => sweepEnded(tx, tenant_id))
   }
-  const filled = await fillCauses(db)
   const operations = await sweepOperations(db, now)
-  const more = isMore(expired, locks_released) || isMore(ended, gone) || filled > 0 || operations > 0
+  const more = isMore(expired, locks_released) || isMore(ended, gone) || operations > 0
   return { locks_released, more }
 }
 
@@ -65,16 +62,6 @@ async function sweepOperations(db: Db, now: Millis): Promise<number> {
     })
   }
   return ended.length
-}
-
-async function fillCauses(db: Db): Promise<number> {
-  const items = await uncaused(db, sweep_rows_max, sweep_bytes_max)
-  if (items.length > 0) {
-    await db.write(upkeep, async (tx) => {
-      for (const { tenant_id, id, error } of items) await setCause(tx, tenant_id, id, causeOf(error))
-    })
-  }
-  return items.length
 }
 
 async function sweepEnded(tx: Tx, tenant_id: string): Promise<number> {

@@ -240,6 +240,7 @@ forEachService(
     })
   },
   { CRON_SECRET: cron_secret },
+  { background: false },
 )
 
 /** Tables that no call above fills: by an example of each route of their feature that creates. */
@@ -321,14 +322,14 @@ forEachDatabase('A chunk of a purge', (databases) => {
   const tables: [table: string, columns: string, values: string, purge: Purge][] = [
     [
       'dlq_items',
-      'id, status, payload, error, source, lock_seconds, claims, created_at, updated_at',
-      ":id, 'failed', :text, '', 'agent', 1, 0, 0, 0",
+      'id, status, payload, error, cause, source, lock_seconds, claims, created_at, updated_at',
+      ":id, 'failed', :text, '', '', 'agent', 1, 0, 0, 0",
       dlq.purge,
     ],
     [
       'schedules',
-      'id, status, callback_url, callback_payload, fire_at, dlq_on_failure, agent_id, attempts, created_at, updated_at',
-      ":id, 'fired', '', :text, 0, 0, '', 0, 0, 0",
+      'id, status, callback_url, callback_payload, fire_at, dlq_on_failure, agent_id, attempts, name, created_at, updated_at',
+      ":id, 'fired', '', :text, 0, 0, '', 0, '', 0, 0",
       schedules.purge,
     ],
     [

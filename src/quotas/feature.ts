@@ -3,7 +3,6 @@ import type { Feature } from '../contract/feature.ts'
 import { upkeep } from '../db/db.ts'
 import schema from './schema.sql' with { type: 'text' }
 import { purge, sweepCalls } from './service.ts'
-import writes from './writes.sql' with { type: 'text' }
 
 /** The counts of past months are kept for a year. */
 const months_kept_ms = 400 * day_ms
@@ -19,10 +18,7 @@ export const quotas: Feature = {
       defaults: { free: gib, builder: 10 * gib, pro: 100 * gib, enterprise: null },
     },
   ],
-  migrations: [
-    { name: 'quotas/0001', text: schema },
-    { name: 'quotas/0002', text: writes },
-  ],
+  migrations: [{ name: 'quotas/0001', text: schema }],
   points_to: ['tenants'],
   sweep: {
     async run(db, _now, rows_max) {

@@ -1,4 +1,4 @@
--- retry_of: the schedule that it repeats; redrive_of: the dead letter for which; retried_as: the one that repeats it;
+-- name: empty when it has none. retry_of: the schedule that it repeats; redrive_of: the dead letter for which; retried_as: the one that repeats it;
 -- dead_letter_id: the dead letter that its failure left. grew: how many bytes the last change added to the row. Large columns come last: SQLite reads a row from its beginning.
 create table schedules (
   tenant_id {text} not null,
@@ -12,6 +12,7 @@ create table schedules (
   last_error {text},
   last_status_code {integer},
   fired_at {integer},
+  name {text} not null,
   retry_of {text},
   redrive_of {text},
   retried_as {text},

@@ -28,8 +28,9 @@ export function seeds(now: number): string[] {
     fill(
       'dlq_items',
       count,
-      'tenant_id, id, status, source, lock_seconds, locked_until, claims, created_at, updated_at, error, payload',
-      `${tenant}, ${id(`dlq_${status}`)}, '${status}', 'agent', 300, ${locked_until}, 0, ${ended}, ${ended}, 'e', '{}'`,
+      `tenant_id, id, status, source, lock_seconds, locked_until, claims, created_at, updated_at, cause, error, payload`,
+      `${tenant}, ${id(`dlq_${status}`)}, '${status}', 'agent', 300, ${locked_until}, 0, ${ended}, ${ended}, 'e', 'e',
+       '{}'`,
     )
   const inboxes = (prefix: string, count: number, deleted: number, clear_at: number | null) =>
     fill(
@@ -95,9 +96,9 @@ export function seeds(now: number): string[] {
     fill(
       'schedules',
       20_000,
-      `tenant_id, id, status, callback_url, fire_at, dlq_on_failure, agent_id, attempts, created_at, updated_at,
+      `tenant_id, id, status, callback_url, fire_at, dlq_on_failure, agent_id, attempts, name, created_at, updated_at,
        callback_payload`,
-      `${tenant}, ${id('sch')}, 'fired', 'http://localhost/', ${ended}, 0, 'a', 1, ${ended}, ${ended}, '{}'`,
+      `${tenant}, ${id('sch')}, 'fired', 'http://localhost/', ${ended}, 0, 'a', 1, '', ${ended}, ${ended}, '{}'`,
     ),
     fill(
       'checkpoints',

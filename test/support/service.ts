@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { undeclared_message } from '../../src/app/background.ts'
 import { type App, openApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
+import type { Sync } from '../../src/db/sqlite-flush.ts'
 import { TestClock } from './clock.ts'
 import { forEachDatabase } from './databases.ts'
 
@@ -45,6 +46,12 @@ export class TestService {
   logged: { level: string; fields: Record<string, unknown>; message: string }[] = []
   /** The disk of a SQLite database, instead of the real one. */
   space: { free: number; total: number } | null = null
+  /** The flush of the log of a SQLite database, instead of the real one. */
+  sync: Sync | undefined
+  /** The disk failed under a write. */
+  onFatal = (error: unknown): void => {
+    throw error
+  }
   /** False: nothing runs beside a request, and due work in ticks alone. Set before the start. */
   background = true
   url = ''
@@ -74,9 +81,8 @@ export class TestService {
     this.app = await openApp(config, {
       clock: this.clock,
       log: { debug: record('debug'), info: record('info'), error: record('error') },
-      onFatal: (error) => {
-        throw error
-      },
+      onFatal: (error) => this.onFatal(error),
+      sync: this.sync,
       ...(this.space ? { space: () => this.space! } : {}),
       background: this.background,
     })

@@ -1,0 +1,245 @@
+// The edges of the flush: long reads, failures in the midst, and the thread that copies the log.
+
+import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { TestClock } from '../../test/support/clock.ts'
+import { HeldFlush } from '../../test/support/held-flush.ts'
+import { type Db, unnamed } from './db.ts'
+import { openSqlite } from './sqlite.ts'
+
+const CREATE = unnamed('test.create', 'create table rows (id integer primary key, text text) strict')
+const INSERT = unnamed('test.insert', 'insert into rows (text) values (:text)')
+const REMOVE = unnamed('test.remove', 'delete from rows where id = :id')
+const COUNT = unnamed<{ n: number }>('test.count', 'select count(*) as n from rows')
+const WRONG = unnamed('test.wrong', 'select 1 from nowhere')
+
+const log_bytes_max = 67_108_864
+const post = Worker.prototype.postMessage
+let folder: string
+let path: string
+let clock: TestClock
+let flush: HeldFlush
+let fatal: unknown[]
+let db: Db
+const spies: { mockRestore(): void }[] = []
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'waystation-durable-'))
+  path = join(folder, 'test.db')
+  clock = new TestClock()
+  flush = new HeldFlush()
+  fatal = []
+  db = openSqlite(path, {
+    clock,
+    exclusive: true,
+    onFatal: (error) => fatal.push(error),
+    sync: flush.sync,
+  })
+  await db.write((tx) => tx.run(CREATE, {}))
+})
+afterEach(async () => {
+  for (const spy of spies.splice(0)) spy.mockRestore()
+  flush.release()
+  await db.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const insert = (text = '') => db.write((tx) => tx.run(INSERT, { text }))
+const count = async () => (await db.one(COUNT, {}))!.n
+async function someTurns(): Promise<void> {
+  for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve))
+}
+const kindOf = (write: Promise<unknown>) =>
+  write.then(
+    () => 'acknowledged',
+    ({ kind }) => kind,
+  )
+
+describe('what readers see', () => {
+  test('is every acknowledged commit, however many come during a long read, which keeps its own state', async () => {
+    const begun = Promise.withResolvers<void>()
+    const go_on = Promise.withResolvers<void>()
+    const read = db.read(async (q) => {
+      const first = (await q.one(COUNT, {}))!.n
+      begun.resolve()
+      await go_on.promise
+      return [first, (await q.one(COUNT, {}))!.n]
+    })
+    await begun.promise
+    for (const expected of [1, 2, 3, 4, 5]) {
+      await insert()
+      expect(await count()).toBe(expected)
+    }
+    go_on.resolve()
+    expect(await read).toEqual([0, 0])
+  })
+
+  test('holds what was flushed also when the first read of a turn fails', async () => {
+    flush.hold()
+    expect(() => db.one(WRONG, {})).toThrow('no such table')
+    const write = insert()
+    await someTurns()
+    expect(await count()).toBe(0)
+    flush.release()
+    await write
+    expect(await count()).toBe(1)
+  })
+})
+
+describe('a write that changes nothing', () => {
+  test('takes no flush', async () => {
+    flush.hold()
+    expect(await db.write((tx) => tx.run(REMOVE, { id: 99 }))).toBe(0)
+    expect(flush.count).toBe(0)
+  })
+
+  test('waits for the flush of what it has seen', async () => {
+    flush.hold()
+    const first = insert()
+    await someTurns()
+    let answered = false
+    const second = db.write((tx) => tx.run(REMOVE, { id: 99 })).then(() => (answered = true))
+    await someTurns()
+    expect(answered).toBe(false)
+    flush.release()
+    await Promise.all([first, second])
+    expect(flush.count).toBe(1)
+  })
+})
+
+describe('a flush that fails', () => {
+  test('lets no write that was queued before it be acknowledged, whenever it was queued', async () => {
+    flush.hold()
+    const kinds = [kindOf(insert())]
+    await someTurns()
+    for (let n = 0; n < 5; n++) {
+      kinds.push(kindOf(insert()))
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    kinds.push(kindOf(insert()))
+    flush.fail(new Error('EIO'))
+    kinds.push(kindOf(insert()))
+    for (let n = 0; n < 5; n++) {
+      await Promise.resolve()
+      kinds.push(kindOf(insert()))
+    }
+    await someTurns()
+    kinds.push(kindOf(insert()))
+    const found = await Promise.all(kinds)
+    expect(found.filter((kind) => kind !== 'outcome_unknown' && kind !== 'lost')).toEqual([])
+    expect(fatal).toEqual([new Error('EIO')])
+    expect(await count()).toBe(0)
+  })
+
+  test('does not keep the database from being closed', async () => {
+    flush.hold()
+    const kind = kindOf(insert())
+    await someTurns()
+    const late = kindOf(insert())
+    flush.fail(new Error('EIO'))
+    expect([await kind, await late]).toEqual(['outcome_unknown', 'lost'])
+    await db.close()
+  })
+})
+
+describe('the thread that copies the log', () => {
+  /** Changes what becomes of messages to the thread. */
+  function onPost(change: (worker: Worker, deliver: () => void, message: { path?: string }) => void): void {
+    const spy = spyOn(Worker.prototype, 'postMessage').mockImplementation(function (
+      this: Worker,
+      message: { path?: string },
+    ) {
+      change(this, () => post.call(this, message as never), message)
+    } as typeof post)
+    spies.push(spy)
+  }
+  const logBytes = () => statSync(`${path}-wal`).size
+  const text = 'x'.repeat(500_000)
+  /** 100 MB. */
+  async function fill(): Promise<void> {
+    for (let n = 0; n < 200; n++) await insert(text)
+  }
+
+  test('may end in the midst of it: the log is copied all the same, and the next is copied by a new one', async () => {
+    const used = new Set<Worker>()
+    onPost((worker, deliver) => {
+      used.add(worker)
+      if (used.size < 3) worker.terminate()
+      else deliver()
+    })
+    await fill()
+    expect(used.size).toBe(3)
+    expect(logBytes()).toBeLessThan(log_bytes_max)
+    expect([await count(), fatal, db.trouble()]).toEqual([200, [], null])
+  })
+
+  test('may not start at all: the log is copied all the same', async () => {
+    const { Worker: real } = globalThis
+    let begun = 0
+    globalThis.Worker = class {
+      constructor() {
+        begun += 1
+        throw new Error('no more threads')
+      }
+    } as never
+    spies.push({ mockRestore: () => (globalThis.Worker = real) })
+    await fill()
+    expect(begun).toBeGreaterThan(1)
+    expect(logBytes()).toBeLessThan(log_bytes_max)
+    expect([await count(), fatal, db.trouble()]).toEqual([200, [], null])
+  })
+
+  test('may not return from the disk: the log stays below 64 MiB, then writes wait, are refused, and go on when it does', async () => {
+    const late: (() => void)[] = []
+    onPost((_, deliver) => {
+      late.push(deliver)
+    })
+    let written = 0
+    const filling = fill().then(() => 'all')
+    const stuck = async () => {
+      do {
+        written = await count()
+        for (let n = 0; n < 20; n++) await someTurns()
+      } while ((await count()) > written)
+      return 'stuck'
+    }
+    expect(await Promise.race([filling, stuck()])).toBe('stuck')
+    expect(logBytes()).toBeLessThan(log_bytes_max)
+    expect(db.trouble()).toBeNull()
+    clock.advance(5_000)
+    expect(db.trouble()).toEqual({ kind: 'stalled', reason: 'the disk does not answer' })
+    expect(await kindOf(insert())).toBe('busy')
+    expect(await count()).toBe(written)
+    for (const spy of spies.splice(0)) spy.mockRestore()
+    for (const deliver of late) deliver()
+    await filling
+    expect(db.trouble()).toBeNull()
+    expect([await count(), fatal]).toEqual([200, []])
+  })
+
+  test('is not asked again at each commit while another process reads from the log', async () => {
+    let copies = 0
+    onPost((_, deliver, message) => {
+      if (message.path) copies += 1
+      deliver()
+    })
+    const other = openSqlite(path, { clock, exclusive: false, onFatal: (error) => fatal.push(error) })
+    const done = Promise.withResolvers<void>()
+    const reading = other.read(async (q) => {
+      await q.one(COUNT, {})
+      await done.promise
+    })
+    await fill()
+    const asked = copies
+    done.resolve()
+    await reading
+    await other.close()
+    expect(asked).toBeLessThan(60)
+    const before = logBytes()
+    await fill()
+    expect(logBytes()).toBeLessThanOrEqual(before)
+    expect(await count()).toBe(400)
+  })
+})

@@ -1,2 +1,0 @@
--- Empty: it has none.
-alter table schedules add column name {text} not null default '';

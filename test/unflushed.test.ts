@@ -1,0 +1,254 @@
+// Between a commit and its flush, over HTTP: no answer, no refusal, no read, no callback and no wake-up rests on what a
+// power cut could take back, and what comes meanwhile settles as if the flush took no time.
+
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { databaseFolder } from './support/folders.ts'
+import { HeldFlush } from './support/held-flush.ts'
+import { startReceiver } from './support/receiver.ts'
+import { type Answer, cron_secret, TestService, type TestTenant } from './support/service.ts'
+
+let folder: string
+let flush: HeldFlush
+let fatal: unknown[]
+let service: TestService
+let tenant: TestTenant
+
+beforeEach(async () => {
+  folder = databaseFolder()
+  flush = new HeldFlush()
+  fatal = []
+  service = new TestService({ CALLBACK_ALLOW: '127.0.0.0/8' })
+  service.background = false
+  service.sync = flush.sync
+  service.onFatal = (error) => fatal.push(error)
+  await service.start(`sqlite:${join(folder, 'test.db')}`)
+  tenant = await service.signUp('free')
+})
+afterEach(async () => {
+  flush.release()
+  await service.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const path = '/v1/kv/state/key'
+const put = (body: object, headers: Record<string, string> = {}) =>
+  service.ask('PUT', path, { key: tenant.api_key, body, headers })
+const get = () => service.ask('GET', path, { key: tenant.api_key })
+
+/** What has been answered of these so far: each has had several turns, and a request of its own after it was answered. */
+async function answered(asked: Promise<Answer>[]): Promise<number> {
+  let count = 0
+  for (const answer of asked) void answer.then(() => (count += 1))
+  for (let i = 0; i < 5; i++) await service.ask('GET', '/livez')
+  return count
+}
+
+/** Asks one after the other, each once the one before has reached the queue; then says that none was answered. */
+async function unanswered(...asks: (() => Promise<Answer>)[]): Promise<Promise<Answer>[]> {
+  const asked: Promise<Answer>[] = []
+  for (const ask of asks) {
+    asked.push(ask())
+    for (let i = 0; i < 3; i++) await service.ask('GET', '/livez')
+  }
+  await flush.begun(1)
+  expect(await answered(asked)).toBe(0)
+  return asked
+}
+
+async function answersOf(asked: Promise<Answer>[]): Promise<Answer[]> {
+  flush.release()
+  return Promise.all(asked)
+}
+
+describe('a put', () => {
+  test('is answered, and read, when its flush has returned', async () => {
+    await put({ value: 1 })
+    flush.hold()
+    const asked = await unanswered(() => put({ value: 2 }))
+    expect((await get()).body).toMatchObject({ value: 1, version: 1 })
+    const [answer] = await answersOf(asked)
+    expect(answer).toMatchObject({ status: 200, body: { version: 2 } })
+    expect((await get()).body).toMatchObject({ value: 2, version: 2 })
+  })
+
+  test('with a version: of two that expect the same one wins, and the other is refused once that is durable', async () => {
+    await put({ value: 1 })
+    flush.hold()
+    const change = (value: number) => () => put({ value, cas_version: 1 })
+    const asked = await unanswered(change(2), change(3))
+    flush.next()
+    expect((await asked[0]!).status).toBe(200)
+    const [, loser] = await answersOf(asked)
+    expect([loser!.status, (await get()).body.value]).toEqual([409, 2])
+  })
+
+  test('a chain of versions, each of which rests on one that is not durable, holds as a whole', async () => {
+    flush.hold()
+    const asked = await unanswered(
+      ...[0, 1, 2, 3, 4].map((version) => () => put({ value: version, cas_version: version })),
+    )
+    expect((await get()).status).toBe(404)
+    const answers = await answersOf(asked)
+    expect(answers.map(({ body }) => body.version)).toEqual([1, 2, 3, 4, 5])
+    expect((await get()).body).toMatchObject({ value: 4, version: 5 })
+  })
+
+  test('deleted before it was durable: neither is shown, and the version is not used again', async () => {
+    flush.hold()
+    const asked = await unanswered(
+      () => put({ value: 1 }),
+      () => service.ask('DELETE', path, { key: tenant.api_key }),
+      () => put({ value: 2 }),
+    )
+    const [first, , third] = await answersOf(asked)
+    expect(third!.body.version).toBeGreaterThan(first!.body.version)
+    expect((await get()).body.value).toBe(2)
+  })
+})
+
+describe('equal Idempotency-Keys', () => {
+  test('give one effect and one answer, which leave when the first is durable', async () => {
+    flush.hold()
+    const append = () =>
+      service.ask('POST', '/v1/audit', {
+        ...{ key: tenant.api_key, headers: { 'idempotency-key': 'once' }, body: { action: 'paid' } },
+      })
+    const answers = await answersOf(await unanswered(append, append, append))
+    expect(answers.map(({ status }) => status)).toEqual([201, 201, 201])
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
+    const replayed = answers.map(({ headers }) => headers.get('idempotent-replayed'))
+    expect(replayed).toEqual([null, 'true', 'true'])
+    const list = await service.ask('GET', '/v1/audit?action=paid', { key: tenant.admin_key })
+    expect(list.body.items).toHaveLength(1)
+  })
+
+  test('with another body: the refusal, too, waits for the first', async () => {
+    flush.hold()
+    const append = (action: string) => () =>
+      service.ask('POST', '/v1/audit', {
+        ...{ key: tenant.api_key, headers: { 'idempotency-key': 'once' }, body: { action } },
+      })
+    const [first, second] = await answersOf(await unanswered(append('paid'), append('sent')))
+    expect([first!.status, second!.status]).toEqual([201, 422])
+  })
+})
+
+describe('limits', () => {
+  test('the last place of a quota is given once, and the refusal waits for what took it', async () => {
+    for (let i = 1; i < 24; i++) await service.addAgent(tenant.admin_key, `agent-no-${i}`)
+    flush.hold()
+    const create = (name: string) => () =>
+      service.ask('POST', '/v1/agents', { key: tenant.admin_key, body: { name } })
+    const answers = await answersOf(await unanswered(create('last'), create('too-many')))
+    expect(answers.map(({ status }) => status)).toEqual([201, 402])
+    const { body } = await service.ask('GET', `/v1/tenants/${tenant.tenant_id}`, { key: tenant.admin_key })
+    expect(body.quota.agents).toEqual({ used: 25, limit: 25 })
+  })
+
+  test('a rate limit allows as many as it says, and each answer waits', async () => {
+    flush.hold()
+    const check = () =>
+      service.ask('POST', '/api/rate-limit/check', {
+        ...{ key: tenant.api_key, body: { key: 'k', limit: 3, windowSeconds: 60 } },
+      })
+    const answers = await answersOf(await unanswered(check, check, check, check, check))
+    expect(answers.map(({ body }) => body.data.allowed)).toEqual([true, true, true, false, false])
+  })
+
+  test('a name is given once', async () => {
+    flush.hold()
+    const sign_up = () =>
+      service.ask('POST', '/v1/tenants', { body: { name: 'the-one', owner_email: 'a@example.com' } })
+    const answers = await answersOf(await unanswered(sign_up, sign_up))
+    expect(answers.map(({ status }) => status)).toEqual([201, 409])
+  })
+})
+
+describe('keys', () => {
+  test('one that was revoked ends for every request when that is answered', async () => {
+    const agent = await service.addAgent(tenant.admin_key, 'leaver')
+    const look = async () => (await service.ask('GET', path, { key: agent.api_key })).status
+    expect(await look()).toBe(404)
+    flush.hold()
+    const asked = await unanswered(() =>
+      service.ask('DELETE', '/v1/agents/leaver', { key: tenant.admin_key }),
+    )
+    service.clock.advance(1_001) // no longer remembered
+    expect(await look()).toBe(404)
+    await answersOf(asked)
+    expect(await look()).toBe(401)
+  })
+})
+
+describe('effects', () => {
+  test('a request that waits for a decision learns of it when it is durable', async () => {
+    const created = await service.ask('POST', '/v1/checkpoints', {
+      ...{ key: tenant.api_key, body: { title: 'ship it', callback_url: null } },
+    })
+    const { id } = created.body
+    const waiting = service.ask('GET', `/v1/checkpoints/${id}?wait=55`, { key: tenant.api_key })
+    for (let i = 0; i < 3; i++) await service.ask('GET', '/livez')
+    flush.hold()
+    const asked = await unanswered(() =>
+      service.ask('DELETE', `/v1/checkpoints/${id}`, { key: tenant.api_key }),
+    )
+    expect(await answered([waiting])).toBe(0)
+    const look = await service.ask('GET', `/v1/checkpoints/${id}`, { key: tenant.api_key })
+    expect(look.body.status).toBe('pending')
+    await answersOf(asked)
+    expect((await waiting).body.status).toBe('cancelled')
+  })
+
+  test('a callback is sent when its lease is durable', async () => {
+    const receiver = await startReceiver()
+    try {
+      await service.ask('POST', '/v1/schedules', {
+        key: tenant.api_key,
+        body: { callback_url: receiver.url, callback_payload: 1, fire_at: '2020-01-01T00:00:00Z' },
+      })
+      flush.hold()
+      const asked = await unanswered(() => service.ask('POST', '/v1/tick', { key: cron_secret }))
+      expect(receiver.requests).toHaveLength(0)
+      await answersOf(asked)
+      await receiver.received(1)
+    } finally {
+      await receiver.stop()
+    }
+  })
+})
+
+describe('a disk that fails or does not answer', () => {
+  test('a flush that fails: what waits is 503 OUTCOME_UNKNOWN, all later writes 503, and nothing unflushed is read', async () => {
+    await put({ value: 1 })
+    flush.hold()
+    const asked = await unanswered(
+      () => put({ value: 2 }),
+      () => put({ value: 3, cas_version: 9 }),
+    )
+    const late = [4, 5, 6].map((value) => put({ value }))
+    flush.fail(new Error('EIO'))
+    const answers = await Promise.all([...asked, ...late])
+    expect(answers.map(({ status }) => status)).toEqual([503, 503, 503, 503, 503])
+    expect(answers[0]!.body.error.code).toBe('OUTCOME_UNKNOWN')
+    expect(fatal).toEqual([new Error('EIO')])
+    expect((await put({ value: 7 })).status).toBe(503)
+    expect((await get()).body.value).toBe(1)
+  })
+
+  test('a flush that hangs: /readyz says so, writes are refused, reads go on, and all of it ends with the flush', async () => {
+    await put({ value: 1 })
+    flush.hold()
+    const asked = await unanswered(() => put({ value: 2 }))
+    expect((await service.ask('GET', '/readyz')).status).toBe(200)
+    service.clock.advance(5_000)
+    expect((await service.ask('GET', '/readyz')).status).toBe(503)
+    const refused = await put({ value: 3 })
+    expect([refused.status, refused.body.error.code]).toEqual([503, 'UNAVAILABLE'])
+    expect((await get()).body.value).toBe(1)
+    expect((await answersOf(asked))[0]!.status).toBe(200)
+    expect((await service.ask('GET', '/readyz')).status).toBe(200)
+    expect((await get()).body.value).toBe(2)
+  })
+})
