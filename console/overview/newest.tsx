@@ -14,11 +14,7 @@ interface NewestProps {
   /** Said of the items, after their number. */
   of: string
   empty: string
-<<<<<<< HEAD
-  /** Shown until there are some. */
-=======
   /** The use of the card, while it is empty. */
->>>>>>> rev-b
   hint: ComponentChildren
   children: ComponentChildren
 }
