@@ -6,7 +6,7 @@ import { limit } from '../base/limit.ts'
 import type { PageOfIds } from '../contract/page.ts'
 import { bytesOf, inChunk } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
-import type { DlqStatus } from './item.ts'
+import type { DlqStatus, ItemRow } from './item.ts'
 import type { OperationRow } from './operation.ts'
 import { claimable } from './store.ts'
 
@@ -93,7 +93,7 @@ const DISCARD = sql(
     where ${here} and ${claimable}`,
 )
 
-const LOCK = sql<{ id: string }>('dlq.lock', `select id from dlq_items where ${here} {locked}`)
+const LOCK = sql<Pick<ItemRow, 'source'>>('dlq.lock', `select source from dlq_items where ${here} {locked}`)
 
 const STATUS = sql<{ status: DlqStatus }>('dlq.status', `select status from dlq_items where ${here}`)
 
