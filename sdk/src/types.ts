@@ -270,6 +270,7 @@ export interface DeadLetterOperation {
   per_second: number | null
   /** True when further dead letters may match: `max` was reached, or the look for them ended early. */
   more: boolean
+  looked_until: string | null
   waiting_for: string | null
   /** When it began. */
   created_at: string
@@ -356,6 +357,8 @@ export interface ClaimedDeadLetter {
 export interface MatchedDeadLetters {
   /** Dead letters that an operation would take, `max` at most. */
   matched: number
+  /** Present when the look ended early, at items captured then: as `from` it counts those that follow. */
+  looked_until?: string
 }
 
 export interface ExtendedDeadLetter {

@@ -19,6 +19,11 @@ describe('the cause of an error', () => {
     ['order 66 is 1,523.50 over', 'order … is … over'],
     ['connect ECONNREFUSED 10.0.0.7:5432', 'connect ECONNREFUSED …'],
     ['2026-01-31T12:00:00.123Z: boom', '…: boom'],
+    ['550 5.1.1 <ada@example.com> unknown', '550 5.1.1 <…> unknown'],
+    ['550 5.1.1 <b.7+x@mail.example.org> unknown', '550 5.1.1 <…> unknown'],
+    ['no mailbox for ada@example.com', 'no mailbox for …'],
+    ['421 4.7.0 550@example.com: status 503', '421 4.7.0 … status 503'],
+    ['status 503 for 10.0.0.7@7', 'status 503 for …'],
   ])('of %p masks what differs: %p', (error, cause) => {
     expect(causeOf(error)).toBe(cause)
   })

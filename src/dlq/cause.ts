@@ -34,6 +34,8 @@ const kept = [
 
 /** Masked: what differs from one failure to the next. */
 const masked = [
+  // someone@example.com: an address of mail
+  /(?<![^\s<@])[^\s<@]+@[^\s>]+/,
   // 2026-01-31T12:00:00.000Z
   /\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?/,
   // a UUID

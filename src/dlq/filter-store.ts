@@ -32,11 +32,19 @@ export const scans = {
     where: `tenant_id = :tenant_id and status in ('failed', 'claimed') and id >= :from_id and id < :before_id`,
     shown: claimable,
   },
-  claimed: { ...between('status', 'dlq_items_status', `'claimed'`), shown: 'locked_until > :now' },
-  resolved: { ...between('status', 'dlq_items_status', `'resolved'`), shown: '1 = 1' },
-  archived: { ...between('status', 'dlq_items_status', `'archived'`), shown: '1 = 1' },
+  claimed: {
+    ...between('status is not null', 'status', 'dlq_items_status', `'claimed'`),
+    shown: 'locked_until > :now',
+  },
+  resolved: { ...between('status is not null', 'status', 'dlq_items_status', `'resolved'`), shown: '1 = 1' },
+  archived: { ...between('status is not null', 'status', 'dlq_items_status', `'archived'`), shown: '1 = 1' },
+  /** Failed ones of a cause. */
+  cause: {
+    ...between(`status in ('failed', 'claimed')`, 'cause', 'dlq_items_cause', ':cause'),
+    shown: claimable,
+  },
   source_id: {
-    ...between('source_id', 'dlq_items_source_id', ':source_id'),
+    ...between('source_id is not null', 'source_id', 'dlq_items_source_id', ':source_id'),
     shown: `(:status = 'any' or (:status = 'failed' and ${claimable}) or (:status = 'claimed' and ${is_claimed})
           or (status = :status and status in ('resolved', 'archived')))`,
   },
@@ -45,12 +53,12 @@ export const scans = {
 export type ScanName = keyof typeof scans
 
 // As ranges: with equal signs PostgreSQL may walk an index without the column, and pass all rows of another value.
-function between(column: string, index: string, value: string) {
+function between(indexed: string, column: string, index: string, value: string) {
   const place = `(tenant_id, ${column}, id)`
   return {
     index,
     columns: ['tenant_id', column, 'id'],
-    where: `${column} is not null and ${place} >= (:tenant_id, ${value}, :from_id)
+    where: `${indexed} and ${place} >= (:tenant_id, ${value}, :from_id)
         and ${place} < (:tenant_id, ${value}, :before_id)`,
   }
 }
@@ -64,13 +72,15 @@ export const conditions = `(:any_source = 1 or source = :source) and (:any_cause
         and (:any_workflow_id = 1 or workflow_id = :workflow_id)`
 
 /** The scan for a filter. Few rows have the same source_id. */
-export function scanOf({ status, source_id }: Filter): ScanName {
-  return source_id === undefined ? (status ?? 'any') : 'source_id'
+export function scanOf({ status, source_id, cause }: Filter): ScanName {
+  if (source_id !== undefined) return 'source_id'
+  return status === 'failed' && cause !== undefined ? 'cause' : (status ?? 'any')
 }
 
 /** The parameters of `where` are in these, save the bounds of ids. */
 export function scanParams(tenant_id: string, filter: Filter): Params {
-  return filter.source_id === undefined ? { tenant_id } : { tenant_id, source_id: filter.source_id }
+  const name = scanOf(filter)
+  return name === 'cause' || name === 'source_id' ? { tenant_id, [name]: filter[name]! } : { tenant_id }
 }
 
 /** The parameters of `shown` and of `conditions`. */

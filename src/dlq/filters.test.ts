@@ -202,7 +202,7 @@ forEachService('Lists of dead letters', (service) => {
       await plant(many.tenant_id, 3 * looked_max, `case when i = 7 then 'rare' else 'common' end`)
       const sizes: number[] = []
       for (let cursor = ''; ; ) {
-        const { body } = await service.ask('GET', `/v1/dlq?cause=rare&status=failed${cursor}`, {
+        const { body } = await service.ask('GET', `/v1/dlq?cause=rare&source=agent${cursor}`, {
           key: many.api_key,
         })
         sizes.push(body.items.length)
@@ -210,6 +210,8 @@ forEachService('Lists of dead letters', (service) => {
         cursor = `&cursor=${body.next_cursor}`
       }
       expect(sizes).toEqual([0, 0, 1, 0])
+      const failed = await service.ask('GET', '/v1/dlq?cause=rare&status=failed', { key: many.api_key })
+      expect([failed.body.items.length, failed.body.next_cursor]).toEqual([1, null])
       const none = await service.ask('GET', '/v1/dlq?workflow_id=none', { key: many.api_key })
       expect([none.body.items, none.body.next_cursor === null]).toEqual([[], false])
     })

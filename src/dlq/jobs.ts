@@ -100,7 +100,10 @@ async function redrive(
   const tenant = await tenants.facts(tx, tenant_id)
   const items: OperationItem[] = []
   if (!tenant) return { items, waiting_for: null }
-  for (const { id } of turn) await store.lockItem(tx, tenant_id, id)
+  const sources = new Set<string | undefined>()
+  for (const { id } of turn) sources.add((await store.lockItem(tx, tenant_id, id))?.source)
+  // An item of another source may change the counter of dead letters, which comes after this one.
+  if (sources.size > 1 && sources.has('schedule')) await quotas.lock(tx, tenant_id, 'active_schedules')
   for (const { id } of turn) {
     try {
       const { redriven_as } = await redriveOne(tx, tenant, dependencies, id)

@@ -96,6 +96,11 @@ const Operation = Shape('DeadLetterOperation', {
     description:
       'True when further dead letters may match: `max` was reached, or the look for them ended early.',
   }),
+  looked_until: Nullable(
+    Time(
+      'The look ended early, at items captured then: as `from` it lets the next operation go on there. Null when no further items were there, or `max` was reached.',
+    ),
+  ),
   waiting_for: Nullable(
     Type.String({ description: 'The quota that holds it up; it goes on by itself once there is room.' }),
   ),
@@ -134,6 +139,7 @@ function operationOf(row: OperationRow) {
     max,
     per_second,
     more: row.more === 1,
+    looked_until: isoOrNull(row.looked_until),
     waiting_for: row.waiting_for,
     created_at: iso(row.created_at),
     updated_at: iso(row.updated_at),
@@ -143,6 +149,9 @@ function operationOf(row: OperationRow) {
 
 const Matched = Shape('MatchedDeadLetters', {
   matched: Type.Integer({ description: 'Dead letters that an operation would take, `max` at most.' }),
+  looked_until: Type.Optional(
+    Time('Present when the look ended early, at items captured then: as `from` it counts those that follow.'),
+  ),
 })
 
 export const redriveItems = starting('redrive', {
@@ -224,10 +233,14 @@ function starting(verb: Verb, { name, cli, ...about }: Texts) {
       return { settings, matched: await matchFor(context, settings, body.filter.ids ?? null) }
     },
     async create(tx, { caller, dependencies }, { body }, { settings, matched }) {
-      if (body.dry_run === true) return new Reply(200, { matched: matched.ids.length })
+      if (body.dry_run === true) return new Reply(200, countOf(matched))
       return operationOf(await operations.start(tx, caller, dependencies, verb, settings, matched))
     },
   })
+}
+
+function countOf({ ids, looked_until }: operations.Matched) {
+  return { matched: ids.length, ...(looked_until !== null && { looked_until: iso(looked_until) }) }
 }
 
 interface StartBody {

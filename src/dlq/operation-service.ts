@@ -2,7 +2,7 @@
 
 import type { Millis } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
-import { newId } from '../base/ids.ts'
+import { newId, timeOf } from '../base/ids.ts'
 import { limit } from '../base/limit.ts'
 import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
 import type { Jobs, Plans } from '../contract/dependencies.ts'
@@ -50,29 +50,32 @@ export interface Matched {
   ids: string[]
   /** Further items may match. */
   more: boolean
+  /** The look ended at items captured then, with others behind it; null when it saw all, or found `max`. */
+  looked_until: Millis | null
 }
 
 /** The items that an operation takes if it begins now, `max` at most. */
 export async function match(q: Reader, tenant_id: string, asked: Asked, now: Millis): Promise<Matched> {
   const { filter, ids, max } = asked
   const found = ids
-    ? { ids: await matchNamed(q, tenant_id, filter, ids, now), more: false }
+    ? { ids: await matchNamed(q, tenant_id, filter, ids, now), looked_until: null }
     : await matchAll(q, tenant_id, filter, max, now)
-  return { ids: found.ids.slice(0, max), more: found.more || found.ids.length > max }
+  const { looked_until } = found
+  return { ids: found.ids.slice(0, max), more: looked_until !== null || found.ids.length > max, looked_until }
 }
 
 async function matchAll(q: Reader, tenant_id: string, filter: Filter, max: number, now: Millis) {
   const found: string[] = []
   let from_id: string | null = ''
   for (let looked = 0; from_id !== null && found.length <= max; ) {
-    if (looked >= looked_max) return { ids: found, more: true }
+    if (looked >= looked_max) return { ids: found, looked_until: timeOf(from_id) }
     const bounds = { from_id, rows_max: max + 1 - found.length, looked_max: looked_at_once_max }
     const next = await matches.matching(q, tenant_id, filter, now, bounds)
     for (const id of next.ids) found.push(id)
     looked += next.looked
     from_id = next.next
   }
-  return { ids: found, more: false }
+  return { ids: found, looked_until: null }
 }
 
 async function matchNamed(
@@ -103,7 +106,7 @@ export async function start(
   dependencies: StartDependencies,
   verb: Verb,
   settings: Settings,
-  { ids, more }: Matched,
+  { ids, more, looked_until }: Matched,
 ): Promise<OperationRow> {
   const { tenant_id } = caller
   const text = JSON.stringify(settings)
@@ -112,7 +115,7 @@ export async function start(
   quotas.reserveBytes(tx, caller, dependencies.plans, bytes)
   const id = newId('dop', tx.now)
   await insert(tx, tenant_id, {
-    ...{ id, verb, settings: text, matched: ids.length, more: more ? 1 : 0 },
+    ...{ id, verb, settings: text, matched: ids.length, more: more ? 1 : 0, looked_until },
     ...(ids.length > 0
       ? { status: 'running', finished_at: null }
       : { status: 'succeeded', finished_at: tx.now }),

@@ -6,12 +6,12 @@ import { limit } from '../base/limit.ts'
 import type { PageOfIds } from '../contract/page.ts'
 import { bytesOf, inChunk } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
-import type { DlqStatus } from './item.ts'
+import type { DlqStatus, ItemRow } from './item.ts'
 import type { OperationRow } from './operation.ts'
 import { claimable } from './store.ts'
 
-const columns = `id, verb, status, matched, done, failed, skipped, more, waiting_for, created_at, updated_at,
-     finished_at, settings`
+const columns = `id, verb, status, matched, done, failed, skipped, more, looked_until, waiting_for, created_at,
+     updated_at, finished_at, settings`
 const here = 'tenant_id = :tenant_id and id = :id'
 const of_operation = 'tenant_id = :tenant_id and operation_id = :id'
 
@@ -26,9 +26,11 @@ export const slots_max = limit(
 const INSERT = sql(
   'dlq.insert_operation',
   `insert into dlq_operations
-     (tenant_id, id, verb, status, slot, matched, done, failed, skipped, more, created_at, updated_at, finished_at, settings)
+     (tenant_id, id, verb, status, slot, matched, done, failed, skipped, more, looked_until, created_at, updated_at,
+      finished_at, settings)
    values
-     (:tenant_id, :id, :verb, :status, :slot, :matched, 0, 0, 0, :more, :now, :now, :finished_at, :settings)
+     (:tenant_id, :id, :verb, :status, :slot, :matched, 0, 0, 0, :more, :looked_until, :now, :now, :finished_at,
+      :settings)
    on conflict do nothing`,
 )
 
@@ -93,12 +95,12 @@ const DISCARD = sql(
     where ${here} and ${claimable}`,
 )
 
-const LOCK = sql<{ id: string }>('dlq.lock', `select id from dlq_items where ${here} {locked}`)
+const LOCK = sql<Pick<ItemRow, 'source'>>('dlq.lock', `select source from dlq_items where ${here} {locked}`)
 
 const STATUS = sql<{ status: DlqStatus }>('dlq.status', `select status from dlq_items where ${here}`)
 
 export interface NewOperation
-  extends Pick<OperationRow, 'id' | 'verb' | 'status' | 'matched' | 'more' | 'settings'> {
+  extends Pick<OperationRow, 'id' | 'verb' | 'status' | 'matched' | 'more' | 'looked_until' | 'settings'> {
   finished_at: Millis | null
 }
 

@@ -77,6 +77,8 @@ export interface OperationRow {
   failed: number
   skipped: number
   more: 0 | 1
+  /** The look for items that match ended at those captured then; null when it saw all, or found enough. */
+  looked_until: Millis | null
   /** The quota that holds it up. */
   waiting_for: string | null
   created_at: Millis

@@ -21,7 +21,7 @@ const kept_ms = limits.get('dlq.operation_kept')!.value
 describe('a step', () => {
   const operation = (over: Partial<OperationRow>, per_second: number | null = null): OperationRow => ({
     ...{ id: 'dop_1', verb: 'discard', status: 'running', matched: 1_000, done: 0, failed: 0, skipped: 0 },
-    ...{ more: 0, waiting_for: null, created_at: 0, updated_at: 0, finished_at: null },
+    ...{ more: 0, looked_until: null, waiting_for: null, created_at: 0, updated_at: 0, finished_at: null },
     settings: JSON.stringify({ filter: {}, ids_count: null, max: 1_000, per_second }),
     ...over,
   })
@@ -77,7 +77,7 @@ forEachService('Operations on many dead letters', (service: TestService) => {
   }
 
   /** Letters made inside the engine, with the counter of their quota. */
-  async function plant({ tenant_id }: TestTenant, count: number, cause = 'common'): Promise<void> {
+  async function plant({ tenant_id }: TestTenant, count: number, cause = 'common', workflow_id = 'wf') {
     const prefix = newId('dlq', service.clock.now()).slice(0, 20)
     service.clock.advance(1)
     await service.app.db.write(async (tx) => {
@@ -85,11 +85,12 @@ forEachService('Operations on many dead letters', (service: TestService) => {
         unnamed(
           'test.plant',
           `insert into dlq_items (tenant_id, id, status, source, lock_seconds, claims, created_at, updated_at, cause,
-             error, payload)
+             workflow_id, error, payload)
            with recursive numbers (i) as (select 1 union all select i + 1 from numbers where i < ${count})
-           select :tenant_id, :prefix || (1000000 + i), 'failed', 'agent', 300, 0, 1, 1, :cause, 'e', '1' from numbers`,
+           select :tenant_id, :prefix || (1000000 + i), 'failed', 'agent', 300, 0, 1, 1, :cause, :workflow_id,
+                  'e', '1' from numbers`,
         ),
-        { tenant_id, prefix, cause },
+        { tenant_id, prefix, cause, workflow_id },
       )
       await tx.run(
         unnamed(
@@ -176,6 +177,7 @@ forEachService('Operations on many dead letters', (service: TestService) => {
       max: items_max,
       per_second: null,
       more: false,
+      looked_until: null,
       waiting_for: null,
       created_at: now,
       updated_at: now,
@@ -372,17 +374,44 @@ forEachService('Operations on many dead letters', (service: TestService) => {
 
   test(`look at ${looked_max} at most in search of those that match, and say so`, async () => {
     const tenant = await service.signUp('pro')
-    await plant(tenant, looked_max)
-    expect((await discard(tenant, { filter: { cause: 'none' } })).body).toMatchObject({
-      matched: 0,
-      more: true,
+    await plant(tenant, looked_max - 10)
+    const from = iso(service.clock.now())
+    await plant(tenant, 10)
+    const rare = { workflow_id: 'rare' }
+    const full = await discard(tenant, { filter: rare })
+    expect(full.body).toMatchObject({ matched: 0, more: true })
+    await plant(tenant, 1, 'rare', rare.workflow_id)
+    const early = await discard(tenant, { filter: rare })
+    expect(early.body).toMatchObject({ matched: 0, more: true, looked_until: from })
+    expect(await read(tenant, early.body.id)).toEqual(early.body)
+    const counted = await discard(tenant, { filter: rare, dry_run: true })
+    expect(counted.body).toEqual({ matched: 0, looked_until: from })
+    const further = { filter: { ...rare, from: counted.body.looked_until } }
+    expect((await discard(tenant, { ...further, dry_run: true })).body).toEqual({ matched: 1 })
+    expect((await discard(tenant, { ...further, max: 1 })).body).toMatchObject({
+      ...{ matched: 1, more: false, looked_until: null },
     })
-    await plant(tenant, 1, 'rare')
-    expect((await discard(tenant, { filter: { cause: 'rare' }, dry_run: true })).body).toEqual({ matched: 0 })
-    const from = iso(service.clock.now() - 1)
-    const narrowed = await discard(tenant, { filter: { cause: 'rare', from } })
-    expect(narrowed.body).toMatchObject({ matched: 1, more: false })
-    await ended(tenant, narrowed.body.id)
+  }, 60_000)
+
+  test(`reach the items of a cause behind ${looked_max} others`, async () => {
+    const tenant = await service.signUp('pro')
+    await plant(tenant, looked_max + 1)
+    await plant(tenant, 2, 'rare')
+    await plant(tenant, 1, 'rarer')
+    const { items } = (await ask('GET', '/v1/dlq?cause=rare', tenant.api_key)).body
+    const ids: string[] = items.map((item: Body) => item.id).toReversed()
+    await ask('POST', `/v1/dlq/${ids[0]}/claim`, tenant.api_key, { lock_seconds: 1 })
+    const counted = () => discard(tenant, { filter: { cause: 'rare' }, dry_run: true })
+    expect((await counted()).body).toEqual({ matched: 1 })
+    service.clock.advance(1_000)
+    expect((await counted()).body).toEqual({ matched: 2 })
+    const listed = await ask('GET', '/v1/dlq?status=failed&cause=rare', tenant.api_key)
+    expect(listed.body.items.map((item: Body) => item.id)).toEqual(ids.toReversed())
+    expect(listed.body.next_cursor).toBeNull()
+    const { body } = await discard(tenant, { filter: { cause: 'rare' } })
+    expect(body).toMatchObject({ matched: 2, more: false, looked_until: null })
+    expect(await ended(tenant, body.id)).toMatchObject({ done: 2 })
+    expect((await itemsOf(tenant, body.id)).map(({ id }) => id)).toEqual(ids)
   }, 60_000)
 
   test('cancelled leave the rest as it was', async () => {

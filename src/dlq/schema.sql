@@ -27,6 +27,7 @@ create index dlq_items_status on dlq_items (tenant_id, status, id);
 -- are counted without a look at the rows.
 create index dlq_items_open on dlq_items (tenant_id, id, status, locked_until, source, cause)
   where status in ('failed', 'claimed');
+create index dlq_items_cause on dlq_items (tenant_id, cause, id) where status in ('failed', 'claimed');
 create index dlq_items_locked on dlq_items (locked_until) where status = 'claimed';
 create index dlq_items_ended on dlq_items (updated_at) where status in ('resolved', 'archived');
 create index dlq_items_tenant_ended on dlq_items (tenant_id, updated_at) where status in ('resolved', 'archived');
@@ -34,7 +35,8 @@ create index dlq_items_tenant_locked on dlq_items (tenant_id, locked_until) wher
 create index dlq_items_source_id on dlq_items (tenant_id, source_id, id) where source_id is not null;
 
 -- An operation on many dead letters. slot: its place among those of the tenant that run; null once it has ended.
--- settings: filter, max and per_second as JSON. more: further items may match.
+-- settings: filter, max and per_second as JSON. more: further items may match. looked_until: the look for them ended at
+-- items captured then.
 create table dlq_operations (
   tenant_id {text} not null,
   id {text} not null,
@@ -46,6 +48,7 @@ create table dlq_operations (
   failed {integer} not null,
   skipped {integer} not null,
   more {integer} not null,
+  looked_until {integer},
   waiting_for {text},
   created_at {integer} not null,
   updated_at {integer} not null,

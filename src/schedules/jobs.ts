@@ -38,8 +38,10 @@ export const schedule_job: SendingKind = {
       return 'schedules.retrying'
     }
     if (result.ok) await store.fired(tx, tenant_id, id, tried)
-    else await fail(tx, tenant_id, id, tried)
+    const failed = result.ok ? null : await store.failed(tx, tenant_id, id, tried)
+    // Before the counter of dead letters, as in a redrive: otherwise the two could deadlock.
     await quotas.release(tx, tenant_id, 'active_schedules', 1)
+    if (failed?.dlq_on_failure === 1) await leaveDeadLetter(tx, tenant_id, failed, tried)
     return result.ok ? 'schedules.fired' : 'schedules.failed'
   },
 }
@@ -52,9 +54,13 @@ const attempts_named_max = limit(
   'Attempts that are named in the dead letter of a schedule. Earlier ones are left out, so that its payload stays small.',
 )
 
-async function fail(tx: Tx, tenant_id: string, id: string, tried: store.Tried): Promise<void> {
-  const failed = await store.failed(tx, tenant_id, id, tried)
-  if (failed?.dlq_on_failure !== 1) return
+async function leaveDeadLetter(
+  tx: Tx,
+  tenant_id: string,
+  failed: store.Failed,
+  tried: store.Tried,
+): Promise<void> {
+  const { id } = failed
   const key = { tenant_id, source: 'schedule', source_id: id }
   const attempts = await jobs.attempts(tx, key, Number.MAX_SAFE_INTEGER, attempts_named_max)
   const dead_letter_id = await dlq.deadLetter(tx, tenant_id, {

@@ -14,15 +14,18 @@ const LEFT = sql(
 const FIRED = sql('schedules.fired', `update schedules set status = 'fired', fired_at = :now, ${tried}`)
 const RETRYING = sql('schedules.retrying', `update schedules set ${tried}`)
 
-const FAILED = sql<{
+export interface Failed {
+  id: string
   dlq_on_failure: number
   callback_url: string
   callback_payload: string
   agent_id: string
-}>(
+}
+
+const FAILED = sql<Failed>(
   'schedules.failed',
   `update schedules set status = 'failed', ${tried}
-   returning dlq_on_failure, callback_url, callback_payload, agent_id`,
+   returning id, dlq_on_failure, callback_url, callback_payload, agent_id`,
 )
 
 const DELIVERABLE = sql<{ callback_url: string; callback_payload: string }>(
