@@ -13,6 +13,7 @@ import { slots_max } from './operation-store.ts'
 
 const items_max = limits.get('dlq.operation_items')!.value
 const per_second_max = limits.get('dlq.operation_per_second')!.value
+const per_second_min = limits.get('dlq.operation_per_second_min')!.value
 const part_items = limits.get('dlq.operation_part')!.value
 const step_items = limits.get('dlq.discarded_in_a_step')!.value
 const looked_max = limits.get('dlq.operation_looked_at_rows')!.value
@@ -43,7 +44,7 @@ describe('a step', () => {
     [8, 2, 250],
     [40, 10, 250],
     [per_second_max, step_items, step_items],
-    [1e-300, 1, day_ms],
+    [per_second_min, 1, 1_000_000],
   ])('at %p a second takes %i and rests for %i ms', (per_second, count, rest_ms) => {
     const paced = operation({}, per_second)
     expect(stepOf(paced).count).toBe(count)
@@ -447,7 +448,7 @@ forEachService('Operations on many dead letters', (service: TestService) => {
   test(`run ${slots_max} at once for a tenant, one more is refused, and there is room when one ends`, async () => {
     const tenant = await service.signUp()
     for (let i = 0; i < 30; i++) await capture(tenant)
-    const paced = { filter: {}, per_second: 0.001 }
+    const paced = { filter: {}, per_second: per_second_min }
     const answers = await Promise.all(Array.from({ length: slots_max + 3 }, () => discard(tenant, paced)))
     const running = answers.filter(({ status }) => status === 202)
     expect(running).toHaveLength(slots_max)
@@ -506,7 +507,8 @@ forEachService('Operations on many dead letters', (service: TestService) => {
     [{ filter: { ids: ['x'.repeat(65)] } }, [['/filter/ids/0', 'must not have more than 64 characters']]],
     [{ filter: {}, max: 0 }, [['/max', 'must be >= 1']]],
     [{ filter: {}, max: items_max + 1 }, [['/max', `must be <= ${items_max}`]]],
-    [{ filter: {}, per_second: 0 }, [['/per_second', 'must be > 0']]],
+    [{ filter: {}, per_second: 0 }, [['/per_second', `must be >= ${per_second_min}`]]],
+    [{ filter: {}, per_second: per_second_min / 2 }, [['/per_second', `must be >= ${per_second_min}`]]],
     [{ filter: {}, per_second: per_second_max + 1 }, [['/per_second', `must be <= ${per_second_max}`]]],
     [{ filter: {}, dry_run: 'yes' }, [['/dry_run', 'must be boolean']]],
   ] as [Body, [string, string][]][])('refuse %j', async (body, issues) => {
