@@ -13,6 +13,7 @@ import {
 import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { Bench, cli_command, follow, root } from './support/cli.ts'
+import { freePort } from './support/ports.ts'
 import { quick } from './support/quick.ts'
 import { forEachService } from './support/service.ts'
 
@@ -325,16 +326,8 @@ forEachService('The CLI', (service) => {
 })
 
 describe('The CLI without a service', () => {
-  async function closedPort(): Promise<number> {
-    const server = createServer()
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    const { port } = server.address() as { port: number }
-    await new Promise((resolve) => server.close(resolve))
-    return port
-  }
-
   test('says that nobody answers, where, and what to do, and ends with 7', async () => {
-    const env = { WAYSTATION_URL: `http://127.0.0.1:${await closedPort()}`, WAYSTATION_KEY: 'svc_agt_x' }
+    const env = { WAYSTATION_URL: `http://127.0.0.1:${freePort()}`, WAYSTATION_KEY: 'svc_agt_x' }
     const { code, stdout, stderr } = await bench.run(['kv', 'list', 'state', '--retries', '0'], env)
     expect([code, stdout]).toEqual([7, ''])
     expect(stderr).toStartWith(`waystation: UNREACHABLE: No answer from ${env.WAYSTATION_URL} (`)
