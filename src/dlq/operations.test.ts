@@ -379,8 +379,7 @@ forEachService('Operations on many dead letters', (service: TestService) => {
     const from = iso(service.clock.now())
     await plant(tenant, 10)
     const rare = { workflow_id: 'rare' }
-    const full = await discard(tenant, { filter: rare })
-    expect(full.body).toMatchObject({ matched: 0, more: true })
+    expect((await discard(tenant, { filter: rare })).body).toMatchObject({ matched: 0, more: true })
     await plant(tenant, 1, 'rare', rare.workflow_id)
     const early = await discard(tenant, { filter: rare })
     expect(early.body).toMatchObject({ matched: 0, more: true, looked_until: from })
@@ -389,8 +388,10 @@ forEachService('Operations on many dead letters', (service: TestService) => {
     expect(counted.body).toEqual({ matched: 0, looked_until: from })
     const further = { filter: { ...rare, from: counted.body.looked_until } }
     expect((await discard(tenant, { ...further, dry_run: true })).body).toEqual({ matched: 1 })
-    expect((await discard(tenant, { ...further, max: 1 })).body).toMatchObject({
-      ...{ matched: 1, more: false, looked_until: null },
+    expect((await discard(tenant, further)).body).toMatchObject({
+      matched: 1,
+      more: false,
+      looked_until: null,
     })
   }, 60_000)
 
@@ -406,9 +407,6 @@ forEachService('Operations on many dead letters', (service: TestService) => {
     expect((await counted()).body).toEqual({ matched: 1 })
     service.clock.advance(1_000)
     expect((await counted()).body).toEqual({ matched: 2 })
-    const listed = await ask('GET', '/v1/dlq?status=failed&cause=rare', tenant.api_key)
-    expect(listed.body.items.map((item: Body) => item.id)).toEqual(ids.toReversed())
-    expect(listed.body.next_cursor).toBeNull()
     const { body } = await discard(tenant, { filter: { cause: 'rare' } })
     expect(body).toMatchObject({ matched: 2, more: false, looked_until: null })
     expect(await ended(tenant, body.id)).toMatchObject({ done: 2 })
