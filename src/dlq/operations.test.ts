@@ -388,11 +388,7 @@ forEachService('Operations on many dead letters', (service: TestService) => {
     expect(counted.body).toEqual({ matched: 0, looked_until: from })
     const further = { filter: { ...rare, from: counted.body.looked_until } }
     expect((await discard(tenant, { ...further, dry_run: true })).body).toEqual({ matched: 1 })
-    expect((await discard(tenant, further)).body).toMatchObject({
-      matched: 1,
-      more: false,
-      looked_until: null,
-    })
+    expect((await discard(tenant, further)).body).toMatchObject({ matched: 1, more: false })
   }, 60_000)
 
   test(`reach the items of a cause behind ${looked_max} others`, async () => {
