@@ -10,6 +10,7 @@ import { successStatus } from '../src/contract/route.ts'
 import { features, routes } from '../src/features.ts'
 import { call, callersOf, type Keyring, newKeyring, ready, titled } from './support/contract.ts'
 import { requireKnown } from './support/contract-credentials.ts'
+import { startReceiver } from './support/receiver.ts'
 import { cron_secret, forEachService } from './support/service.ts'
 
 const expiring = features.filter(({ quotas = [] }) => quotas.some(({ countExpired }) => countExpired))
@@ -208,6 +209,57 @@ forEachService(
       const put = { key: a.keys.agent, body: { value: 1 } }
       await service.ask('PUT', '/v1/kv/state/twice', put)
       expect(await counted(() => service.ask('PUT', '/v1/kv/state/twice', put))).toEqual(['kv.put'])
+    })
+
+    /** Schedules of a new tenant that have failed, and their dead letters, oldest first. */
+    async function failedSchedules(count: number) {
+      const receiver = await startReceiver()
+      receiver.answer = () => ({ status: 410 })
+      try {
+        const tenant = await service.signUp()
+        for (let i = 0; i < count; i++) {
+          service.clock.advance(1)
+          const sent = { callback_url: receiver.url, callback_payload: i, fire_at: '2020-01-01T00:00:00Z' }
+          await service.ask('POST', '/v1/schedules', {
+            ...{ key: tenant.api_key, body: { ...sent, dlq_on_failure: true } },
+          })
+        }
+        const list = async () => (await service.ask('GET', '/v1/dlq', { key: tenant.api_key })).body.items
+        while ((await list()).length < count) await service.ask('POST', '/v1/tick', { key: cron_secret })
+        const ids: string[] = (await list()).map((item: { id: string }) => item.id).toReversed()
+        return { ...tenant, ids }
+      } finally {
+        await receiver.stop()
+      }
+    }
+
+    const sent_again = [
+      ...['dlq.find_locked', 'schedules.find', 'quotas.reserve', 'schedules.repeat', 'schedules.insert'],
+      ...['jobs.enqueue', 'dlq.redrive', 'quotas.release'],
+    ]
+
+    test(`a redrive of the dead letter of a schedule: ${sent_again.length}`, async () => {
+      const { api_key, ids } = await failedSchedules(1)
+      const redrive = () => service.ask('POST', `/v1/dlq/${ids[0]}/redrive`, { key: api_key })
+      expect(await counted(async () => expect((await redrive()).status).toBe(200))).toEqual(sent_again)
+    })
+
+    test(`a step of a redrive of many: ${sent_again.length + 1} for each, and the same few for all`, async () => {
+      const { api_key, ids } = await failedSchedules(3)
+      const begin = () => service.ask('POST', '/v1/dlq/redrive', { key: api_key, body: { filter: {} } })
+      expect(await counted(begin)).toEqual([
+        ...['dlq.reach_failed_ahead', 'dlq.match_failed', 'dlq.insert_operation', 'dlq.insert_part'],
+        ...['jobs.enqueue', 'dlq.find_operation'],
+      ])
+      const ticked = await counted(() => service.ask('POST', '/v1/tick', { key: cron_secret }))
+      const all = ticked.filter((name) => !budgets.tick!.includes(name))
+      const from = all.indexOf('dlq.find_operation')
+      expect(all.slice(from, all.indexOf('jobs.complete') + 1)).toEqual([
+        ...['dlq.find_operation', 'jobs.repeat', 'dlq.find_part', 'tenants.find', 'quotas.used_one'],
+        ...ids.map(() => 'dlq.lock'),
+        ...ids.flatMap(() => sent_again),
+        ...['dlq.set_part', 'dlq.advance_operation', 'jobs.complete'],
+      ])
     })
 
     test.each([

@@ -66,6 +66,7 @@ async function take(
   const items = parsed(before)
   const turn = items.slice(offset, offset + count)
   const taken = await takes[operation.verb](tx, tenant_id, dependencies, turn)
+  if (!taken) return { ended: true, waiting_for: null }
   items.splice(offset, taken.items.length, ...taken.items)
   const after = printed(items)
   await store.setPart(tx, tenant_id, operation.id, part, after)
@@ -81,12 +82,13 @@ async function take(
   return { ended, waiting_for: taken.waiting_for }
 }
 
+/** Null when the tenant is gone. */
 type Take = (
   tx: Tx,
   tenant_id: string,
   dependencies: Dependencies,
   turn: readonly OperationItem[],
-) => Promise<Taken>
+) => Promise<Taken | null>
 
 const takes: Record<Verb, Take> = { redrive, discard }
 
@@ -96,10 +98,10 @@ async function redrive(
   tenant_id: string,
   dependencies: Dependencies,
   turn: readonly OperationItem[],
-): Promise<Taken> {
+): Promise<Taken | null> {
   const tenant = await tenants.facts(tx, tenant_id)
   const items: OperationItem[] = []
-  if (!tenant) return { items, waiting_for: null }
+  if (!tenant) return null
   const sources = new Set<string | undefined>()
   for (const { id } of turn) sources.add((await store.lockItem(tx, tenant_id, id))?.source)
   // An item of another source may change the counter of dead letters, which comes after this one.

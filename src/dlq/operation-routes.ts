@@ -26,6 +26,7 @@ import {
   operation_items_max,
   operation_statuses,
   per_second_max,
+  per_second_min,
   type Settings,
   settingsOf,
   taken,
@@ -218,7 +219,7 @@ function starting(verb: Verb, { name, cli, ...about }: Texts) {
       ),
       per_second: Type.Optional(
         Type.Number({
-          exclusiveMinimum: 0,
+          minimum: per_second_min,
           maximum: per_second_max,
           description: 'How many a second; default as fast as is fair.',
         }),

@@ -28,6 +28,12 @@ export const per_second_max = limit(
   'entries',
   'Dead letters a second that an operation may ask for. Past it 400.',
 )
+export const per_second_min = limit(
+  'dlq.operation_per_second_min',
+  0.001,
+  'entries',
+  'Dead letters a second that an operation may ask for at least: one in 1,000 seconds. Below it 400.',
+)
 /** Ended ones are kept this long. */
 export const operation_kept_ms = limit(
   'dlq.operation_kept',
@@ -124,7 +130,7 @@ export const quota_again_ms = 5 * second_ms
 export function restAfter(operation: OperationRow, count: number): Millis {
   const { per_second } = settingsOf(operation)
   if (per_second === null) return 0
-  return Math.min(day_ms, Math.ceil((count * second_ms) / per_second))
+  return Math.ceil((count * second_ms) / per_second)
 }
 
 export function settingsOf({ settings }: Pick<OperationRow, 'settings'>): Settings {

@@ -13,6 +13,7 @@ import { slots_max } from './operation-store.ts'
 
 const items_max = limits.get('dlq.operation_items')!.value
 const per_second_max = limits.get('dlq.operation_per_second')!.value
+const per_second_min = limits.get('dlq.operation_per_second_min')!.value
 const part_items = limits.get('dlq.operation_part')!.value
 const step_items = limits.get('dlq.discarded_in_a_step')!.value
 const looked_max = limits.get('dlq.operation_looked_at_rows')!.value
@@ -43,7 +44,7 @@ describe('a step', () => {
     [8, 2, 250],
     [40, 10, 250],
     [per_second_max, step_items, step_items],
-    [1e-300, 1, day_ms],
+    [per_second_min, 1, 1_000_000],
   ])('at %p a second takes %i and rests for %i ms', (per_second, count, rest_ms) => {
     const paced = operation({}, per_second)
     expect(stepOf(paced).count).toBe(count)
@@ -378,8 +379,7 @@ forEachService('Operations on many dead letters', (service: TestService) => {
     const from = iso(service.clock.now())
     await plant(tenant, 10)
     const rare = { workflow_id: 'rare' }
-    const full = await discard(tenant, { filter: rare })
-    expect(full.body).toMatchObject({ matched: 0, more: true })
+    expect((await discard(tenant, { filter: rare })).body).toMatchObject({ matched: 0, more: true })
     await plant(tenant, 1, 'rare', rare.workflow_id)
     const early = await discard(tenant, { filter: rare })
     expect(early.body).toMatchObject({ matched: 0, more: true, looked_until: from })
@@ -388,9 +388,7 @@ forEachService('Operations on many dead letters', (service: TestService) => {
     expect(counted.body).toEqual({ matched: 0, looked_until: from })
     const further = { filter: { ...rare, from: counted.body.looked_until } }
     expect((await discard(tenant, { ...further, dry_run: true })).body).toEqual({ matched: 1 })
-    expect((await discard(tenant, { ...further, max: 1 })).body).toMatchObject({
-      ...{ matched: 1, more: false, looked_until: null },
-    })
+    expect((await discard(tenant, further)).body).toMatchObject({ matched: 1, more: false })
   }, 60_000)
 
   test(`reach the items of a cause behind ${looked_max} others`, async () => {
@@ -405,9 +403,6 @@ forEachService('Operations on many dead letters', (service: TestService) => {
     expect((await counted()).body).toEqual({ matched: 1 })
     service.clock.advance(1_000)
     expect((await counted()).body).toEqual({ matched: 2 })
-    const listed = await ask('GET', '/v1/dlq?status=failed&cause=rare', tenant.api_key)
-    expect(listed.body.items.map((item: Body) => item.id)).toEqual(ids.toReversed())
-    expect(listed.body.next_cursor).toBeNull()
     const { body } = await discard(tenant, { filter: { cause: 'rare' } })
     expect(body).toMatchObject({ matched: 2, more: false, looked_until: null })
     expect(await ended(tenant, body.id)).toMatchObject({ done: 2 })
@@ -447,7 +442,7 @@ forEachService('Operations on many dead letters', (service: TestService) => {
   test(`run ${slots_max} at once for a tenant, one more is refused, and there is room when one ends`, async () => {
     const tenant = await service.signUp()
     for (let i = 0; i < 30; i++) await capture(tenant)
-    const paced = { filter: {}, per_second: 0.001 }
+    const paced = { filter: {}, per_second: per_second_min }
     const answers = await Promise.all(Array.from({ length: slots_max + 3 }, () => discard(tenant, paced)))
     const running = answers.filter(({ status }) => status === 202)
     expect(running).toHaveLength(slots_max)
@@ -506,7 +501,8 @@ forEachService('Operations on many dead letters', (service: TestService) => {
     [{ filter: { ids: ['x'.repeat(65)] } }, [['/filter/ids/0', 'must not have more than 64 characters']]],
     [{ filter: {}, max: 0 }, [['/max', 'must be >= 1']]],
     [{ filter: {}, max: items_max + 1 }, [['/max', `must be <= ${items_max}`]]],
-    [{ filter: {}, per_second: 0 }, [['/per_second', 'must be > 0']]],
+    [{ filter: {}, per_second: 0 }, [['/per_second', `must be >= ${per_second_min}`]]],
+    [{ filter: {}, per_second: per_second_min / 2 }, [['/per_second', `must be >= ${per_second_min}`]]],
     [{ filter: {}, per_second: per_second_max + 1 }, [['/per_second', `must be <= ${per_second_max}`]]],
     [{ filter: {}, dry_run: 'yes' }, [['/dry_run', 'must be boolean']]],
   ] as [Body, [string, string][]][])('refuse %j', async (body, issues) => {

@@ -7,6 +7,7 @@ import { Bench, kindOf } from '../../test/support/job-bench.ts'
 import { schedule } from '../../test/support/job-features.ts'
 import { limits } from '../base/limit.ts'
 import type { AgentCaller } from '../contract/caller.ts'
+import { unnamed } from '../db/db.ts'
 import { recount } from '../db/recount.ts'
 import { recounted_tables } from '../features.ts'
 import { lease_ms } from '../jobs/job.ts'
@@ -149,6 +150,21 @@ forEachDatabase('The steps of an operation', (databases) => {
     await bench.db.write((tx) => kind.settle(tx, bench.dependencies, job))
     await expectWhole(caller, id)
     expect((await read(caller, id)).done).toBeLessThanOrEqual(step_items + 10)
+  })
+
+  test('end with their job when the tenant is gone', async () => {
+    const caller = await bench.tenant()
+    await capture(caller, 1)
+    const { id } = await start(caller, 'redrive')
+    const job = await leased(caller, id)
+    await bench.db.write(async (tx) => {
+      for (const table of ['credentials', 'agents', 'audit_heads', 'quota_usage', 'tenants']) {
+        const gone = unnamed('test.gone', `delete from ${table} where tenant_id = :tenant_id`)
+        await tx.run(gone, { tenant_id: caller.tenant_id })
+      }
+    })
+    await bench.db.write((tx) => kind.settle(tx, bench.dependencies, job))
+    expect(await bench.jobs(caller.tenant_id)).toEqual([])
   })
 
   test('of three nodes take each item once, also when nodes die between lease and step', async () => {
