@@ -120,8 +120,8 @@ export class Cli {
     const tenant_id = given ?? this.connection.tenant_id
     if (tenant_id !== undefined) return tenant_id
     throw usageError(
-      'The tenant is not known here.',
-      'Give its id, ten_…, or use a profile of its admin key.',
+      'The tenant is missing: only a profile with an admin key knows its tenant.',
+      'Use such a profile, --profile <name>, or give the id, ten_….',
     )
   }
 

@@ -41,8 +41,17 @@ export class CliError extends Error {
   }
 }
 
-export function usageError(message: string, next = 'waystation <command> --help shows how.'): CliError {
+/** The next step of wrong usage; `withCommand` names the command. */
+const help_hint = 'waystation <command> --help shows how.'
+
+export function usageError(message: string, next = help_hint): CliError {
   return new CliError('USAGE', message, exit.usage, next)
+}
+
+/** Names the command in a hint at its help; `command` is its words, empty for none. */
+export function withCommand(failure: Failure, command: string[]): Failure {
+  if (failure.next !== help_hint) return failure
+  return { ...failure, next: `${['waystation', ...command].join(' ')} --help shows how.` }
 }
 
 const wait = 'Wait a moment and run it again.'

@@ -1,8 +1,8 @@
 // One command, from its words to its exit code.
 
-import { CommanderError } from 'commander'
+import { type Command, CommanderError } from 'commander'
 import { Cli } from './cli.ts'
-import { exit, failureOf } from './failures.ts'
+import { exit, failureOf, withCommand } from './failures.ts'
 import type { Io } from './io.ts'
 import { programOf } from './program.ts'
 
@@ -11,8 +11,9 @@ export async function run(args: string[], io: Io): Promise<number> {
   const end_of_options = args.indexOf('--')
   const options = end_of_options === -1 ? args : args.slice(0, end_of_options)
   const cli = new Cli(io, options.includes('--json'))
+  const program = programOf(cli)
   try {
-    await programOf(cli).parseAsync(args, { from: 'user' })
+    await program.parseAsync(args, { from: 'user' })
     return cli.exit_code
   } catch (error) {
     if (error instanceof CommanderError) {
@@ -22,8 +23,24 @@ export async function run(args: string[], io: Io): Promise<number> {
       }
       if (error.code === 'commander.help' && !cli.out.json) return exit.usage // that help was printed
     }
-    const failure = failureOf(error, cli.called_url)
+    const failure = withCommand(failureOf(error, cli.called_url), commandIn(program, options))
     cli.out.failure(failure)
     return failure.exit_code
   }
+}
+
+/** The words of the command that is meant, as far as they name one. */
+function commandIn(program: Command, words: string[]): string[] {
+  const found: string[] = []
+  let command = program
+  for (const word of words) {
+    const next = command.commands.find((each) => each.name() === word || each.aliases().includes(word))
+    if (next) {
+      found.push(next.name())
+      command = next
+    } else if (found.length > 0) {
+      break
+    }
+  }
+  return found
 }

@@ -83,9 +83,9 @@ export function SignIn() {
       </Form>
       <p class="sign-in-other">
         {offer ? (
-          <>
+          <span>
             New here? <a href={to(sign_up_path)}>Create a tenant</a>
-          </>
+          </span>
         ) : (
           <span class="muted">New tenants come from the operator of this service.</span>
         )}{' '}

@@ -94,7 +94,7 @@ export const tools: readonly Tool[] = [
   },
   {
     name: 'audit_append',
-    title: 'Note what was done',
+    title: 'Record what was done',
     description:
       'Append an entry to the audit log, which nobody can change or remove. Use it after every action that matters, with a short action such as "invoice.paid", a workflow_id that ties a run together, and details in metadata.',
     operation: 'appendEntry',
@@ -168,9 +168,9 @@ export const tools: readonly Tool[] = [
   },
   {
     name: 'dlq_fail',
-    title: 'Give a dead letter up',
+    title: 'Give up on a dead letter',
     description:
-      'Give up a dead letter that you hold: it is archived and never handed out again. Use it when no further try can help; otherwise dlq_release. Send the lock_token of your claim.',
+      'Give up on a dead letter that you hold: it is archived and never handed out again. Use it when no further try can help; otherwise dlq_release. Send the lock_token of your claim.',
     operation: 'failItem',
     shows: ['id', 'status'],
     destructive: true,
@@ -314,7 +314,7 @@ export const tools: readonly Tool[] = [
   },
   {
     name: 'rate_limit_check',
-    title: 'Ask whether it is too much',
+    title: 'Check a rate limit',
     description:
       'Count one action under a key and say whether it is within limit per windowSeconds. Call it before each action that must not happen too often (calls of an outside API, messages to one person). When allowed is false do not act: wait retryAfter seconds, then check again. Every check counts, so check once for each action.',
     operation: 'checkRateLimit',

@@ -222,7 +222,7 @@ describe('A first start', () => {
     child.kill('SIGTERM')
     await child.exited
     const warning =
-      '\n  warning     sign-up is open to everybody who reaches the service; SIGNUP=closed ends that\n'
+      '\n  warning     sign-up is open to everyone who can reach the service; SIGNUP=closed closes it\n'
     expect(printed.includes(warning)).toBe(warns)
   })
 

@@ -104,7 +104,7 @@ function banner(config: Config, address: string, secret_files: (string | null)[]
     `  first call  curl -s ${reachable(address)}${firstCall(config)}`,
   ]
   if (config.signup_open && !config.loopback_only) {
-    lines.push('  warning     sign-up is open to everybody who reaches the service; SIGNUP=closed ends that')
+    lines.push('  warning     sign-up is open to everyone who can reach the service; SIGNUP=closed closes it')
   }
   const files_max = openFilesMax()
   if (files_max < files_advised_min) {

@@ -258,7 +258,7 @@ describe('Wrong usage', () => {
     [['rate', 'check', 'k', '--limit', '1', '--window', '1m', '--cost', '0'], 'It is a number above 0.'],
     [['schedule', 'create', '/wake'], 'The time is missing'],
     [['schedule', 'update', 'sch_1'], 'There is nothing to change.'],
-    [['tenant', 'get'], 'The tenant is not known here.'],
+    [['tenant', 'get'], 'The tenant is missing: only a profile with an admin key knows its tenant.'],
     [['tenant', 'delete', 'ten_1'], 'There is no terminal to ask at.'],
     [['audit', 'list', '--profile', 'x', '--url', 'http://a.test'], '--profile and --url exclude each other'],
     [['audit', 'list', '--profile', 'x'], 'There is no profile x.'],
@@ -286,6 +286,14 @@ describe('Wrong usage', () => {
         exit_code: 2,
       },
     })
+  })
+
+  test.each([
+    [['kv', 'get', 'state'], 'waystation kv get'],
+    [['--profile', 'x', 'dlq', 'redrive-many'], 'waystation dlq redrive-many'],
+    [['kvv'], 'waystation'],
+  ])('%j names its own help', async (args, command) => {
+    expect((await runInside(args)).stderr).toEndWith(` Next: ${command} --help shows how.\n`)
   })
 
   test('a group without a command prints its help on stderr and ends with 2', async () => {

@@ -109,7 +109,7 @@ describe('Every page', () => {
       look({ ...narrow, colorScheme: 'dark' }),
     ])
     expect({ light, dark }).toEqual({ light: addresses.map(flawless), dark: addresses.map(flawless) })
-  }, 60_000)
+  }, 120_000)
 
   test.each(themes)('is the same while there is nothing to show, in the %s theme', async (colorScheme) => {
     await chromium.visit(

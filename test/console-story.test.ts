@@ -118,7 +118,7 @@ async function decide(page: Page, agent: ReturnType<typeof startAgent>): Promise
   await page.getByRole('link', { name: 'refund.paid' }).waitFor()
 }
 
-/** What the receiver refused, and what the agent itself gave up on: three causes on the overview, each named. */
+/** Calls that the receiver refused, and work that the agent gave up: three causes on the overview, each named. */
 async function findFailures(page: Page): Promise<void> {
   await goTo(page, 'Overview')
   const failures = card(page, 'Failures of the last day')
@@ -176,7 +176,7 @@ async function discardAll(page: Page): Promise<void> {
   await fits(page)
   await press(page, 'Discard…')
   const question = dialog(page, `Discard ${imports} dead letters?`)
-  await question.getByText('It is kept among the archived for 90 days').waitFor()
+  await question.getByText('They are kept among the archived for 90 days').waitFor()
   await fits(page)
   await press(page, `Yes, discard ${imports}`)
   await detail(page).getByText(`Discard of ${imports} dead letters`).waitFor()

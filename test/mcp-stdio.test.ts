@@ -22,7 +22,7 @@ async function run(environment: Record<string, string>, args: string[], input = 
   return { exit_code, stdout, stderr }
 }
 
-const help = 'Next: waystation <command> --help shows how.\n'
+const help = 'Next: waystation mcp --help shows how.\n'
 const refusals: [why: string, environment: Record<string, string>, args: string[], said: string][] = [
   [
     'no key',

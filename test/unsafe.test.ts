@@ -10,13 +10,8 @@ import { unnamed } from '../src/db/db.ts'
 import { openDb } from '../src/db/open.ts'
 import { default_plans, migrations } from '../src/features.ts'
 import { forEachDatabase, onPostgres } from './support/databases.ts'
-import {
-  administer,
-  dropPostgresDatabase,
-  freePort,
-  newPostgresDatabase,
-  startCluster,
-} from './support/postgres.ts'
+import { freePort } from './support/ports.ts'
+import { administer, dropPostgresDatabase, newPostgresDatabase, startCluster } from './support/postgres.ts'
 import { refusedStart, type ServerProcess, startServer } from './support/server-process.ts'
 
 /** Starting a cluster and a process takes a moment on a busy machine. */
@@ -261,7 +256,7 @@ onPostgres('a start on PostgreSQL', () => {
   test(
     'is refused when nobody listens there',
     async () => {
-      const port = await freePort()
+      const port = freePort()
       await expectRefusal(
         { DATABASE_URL: `postgres://postgres:secret@127.0.0.1:${port}/postgres` },
         /^waystation: DATABASE_URL: (?!.*secret)/,

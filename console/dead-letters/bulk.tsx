@@ -80,6 +80,10 @@ export function BulkQuestion({ verb, status, filter, rows, sources, onStarted, o
               None of them can be {verb === 'redrive' ? 'redriven' : 'discarded'} any more. Nothing will be
               done.
             </p>
+          ) : idle ? (
+            <p>
+              Agents left these: they stay as they are, for agents to claim. There is no call to send again.
+            </p>
           ) : (
             <Consequences {...{ verb, status, rows, sources, counted }} />
           )
@@ -124,7 +128,7 @@ function Consequences({ verb, status, rows, sources, counted }: ConsequencesProp
   return (
     <div class="stack consequences">
       {verb === 'discard' ? (
-        <DiscardText />
+        <DiscardText many={total > 1} />
       ) : (
         <ul>
           {schedule > 0 && (

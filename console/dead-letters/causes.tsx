@@ -5,8 +5,9 @@ import { useGet } from '../api/load.ts'
 import { to } from '../router.ts'
 import { causeInWords } from '../text/failure.ts'
 import { count } from '../text/words.ts'
+import { FailureCell } from '../ui/list.tsx'
 import { Empty, LoadedView } from '../ui/page.tsx'
-import { type Column, linkColumn, Table, timeColumn } from '../ui/table.tsx'
+import { type Column, Table, timeColumn } from '../ui/table.tsx'
 import type { Cause, Status } from './shapes.ts'
 
 type Counted = Operations['listCauses']['answer']
@@ -24,11 +25,17 @@ interface CausesProps {
 export function Causes({ status, query }: CausesProps) {
   const loaded = useGet<Counted>('/v1/dlq/causes', { status }, { every_ms })
   const columns: Column<Cause>[] = [
-    linkColumn('Cause', ({ cause, source }) => [
-      to('/console/dlq', { status: query, source, cause }),
-      causeInWords(cause),
-    ]),
-    { title: 'From', wide: true, cell: ({ source }) => left_by[source] },
+    {
+      title: 'Cause',
+      grow: true,
+      cell: ({ cause, source }) => (
+        <FailureCell
+          href={to('/console/dlq', { status: query, source, cause })}
+          title={causeInWords(cause)}
+          what={`From ${left_by[source]}`}
+        />
+      ),
+    },
     { title: 'Letters', number: true, cell: (row) => count(row.count) },
     timeColumn('Oldest', ({ oldest_at }) => oldest_at, true),
     timeColumn('Latest', ({ newest_at }) => newest_at, true),

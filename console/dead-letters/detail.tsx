@@ -10,7 +10,7 @@ import { useGet, useMember } from '../api/load.ts'
 import { askAsAgent } from '../api/session.ts'
 import { address, navigate, to } from '../router.ts'
 import { agentCurl } from '../text/curl.ts'
-import { duration, second_ms } from '../text/time.ts'
+import { second_ms, span } from '../text/time.ts'
 import { times } from '../text/words.ts'
 import {
   Badge,
@@ -258,7 +258,7 @@ function LetterFacts(letter: OpenLetter) {
         Workflow: workflow_id && <Workflow id={workflow_id} />,
         'Same cause': <a href={to('/console/dlq', { source, cause })}>show all</a>,
         Claimed: claims === 0 ? 'never' : times(claims),
-        'A claim holds': duration(lock_seconds * second_ms),
+        'A claim holds': span(lock_seconds * second_ms),
         Id: <CopiedCode text={id} what="the id" />,
       }}
     />

@@ -143,11 +143,12 @@ function DiscardQuestion({ letter, onChange, onClose }: Omit<MendProps, 'source'
   )
 }
 
-export function DiscardText() {
+export function DiscardText({ many = false }: { many?: boolean }) {
   return (
     <p>
-      Nothing is sent, and agents no longer claim it. It is kept among the archived for 90 days, and can be
-      redriven until then.
+      {many
+        ? 'Nothing is sent, and agents no longer claim them. They are kept among the archived for 90 days, and can be redriven until then.'
+        : 'Nothing is sent, and agents no longer claim it. It is kept among the archived for 90 days, and can be redriven until then.'}
     </p>
   )
 }

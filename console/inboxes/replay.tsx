@@ -14,7 +14,7 @@ import { Button, setTo, Text } from '../ui/basics.tsx'
 import { Emphasis } from '../ui/dialog.tsx'
 import { announce } from '../ui/toast.tsx'
 
-/** The pauses between looks at a forward, which has three attempts within minutes. Each look is a call of /api. */
+/** The pauses between looks at a forward. Each look is a call of /api, and has all messages that are kept. */
 const pauses_ms = [1_000, 2_000, 5_000, 10_000, 15_000, 30_000, 60_000]
 
 /** The message as it stands: its forward is followed while it is under way after a replay. */

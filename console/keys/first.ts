@@ -15,7 +15,7 @@ export const first_agent: FirstUse = {
 export const first_approval_key: FirstUse = {
   title: 'No approval keys',
   purpose:
-    'One lets a person decide without this console: by a link on a telephone, or from a tool of their own. Create one above, or in a terminal.',
+    'One lets a person decide without this console: by a link on a phone, or from a tool of their own. Create one above, or in a terminal.',
   command: () => curlWith('ADMIN_KEY', 'POST', '/v1/approval-keys', { json: '{"label": "Dana, on call"}' }),
   key: 'ADMIN_KEY',
   page: 'approval-keys',

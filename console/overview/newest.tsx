@@ -14,7 +14,7 @@ interface NewestProps {
   /** Said of the items, after their number. */
   of: string
   empty: string
-  /** What will stand here. */
+  /** The use of the card, while it is empty. */
   hint: ComponentChildren
   children: ComponentChildren
 }

@@ -62,6 +62,11 @@ export function duration(ms: number): string {
   return minutes > 0 ? `${minutes} min ${two(seconds)} s` : `${seconds} s`
 }
 
+/** The same without a zero at its end: `5 min`, `2 h`. */
+export function span(ms: number): string {
+  return duration(ms).replace(/ 0+ \w+$/, '')
+}
+
 /** In the reader's time zone, and as it is stored. */
 export function exact(iso: string): string {
   return `${moments.format(Date.parse(iso))}\n${iso}`

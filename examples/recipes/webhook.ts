@@ -1,5 +1,5 @@
-// Takes webhooks on a machine that nobody can reach: the service keeps them,
-// and this program fetches them.
+// Receives webhooks on a machine without a public address: the service keeps
+// them, and this program fetches them.
 
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { type Message, Waystation } from 'waystation'

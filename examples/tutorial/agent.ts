@@ -1,5 +1,5 @@
 // The agent of the tutorial: asks a person about a refund, waits for the answer,
-// notes what it did, and plans a reminder.
+// records what it did, and schedules a reminder.
 
 import { Waystation } from 'waystation'
 
@@ -24,7 +24,7 @@ if (answer.status !== 'approved') process.exit()
 await agent.kv.put('refunds', 'order-7', refund)
 const entry = { action: 'refund.paid', workflow_id: 'order-7', metadata: refund }
 await agent.audit.append(entry, { idempotency_key: 'paid-7' })
-console.log('paid, and noted')
+console.log('paid, and recorded')
 
 const reminder = await agent.schedules.create(
   {
@@ -35,4 +35,4 @@ const reminder = await agent.schedules.create(
   },
   { idempotency_key: 'remind-7' },
 )
-console.log(`planned: ${reminder.id}`)
+console.log(`scheduled: ${reminder.id}`)

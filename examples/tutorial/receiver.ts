@@ -1,5 +1,5 @@
-// The web server of the tutorial. It takes the callbacks of the service, and
-// believes only those that are signed.
+// The web server of the tutorial. It receives callbacks from the service, and
+// trusts only those that are signed.
 
 import { createServer } from 'node:http'
 import { text } from 'node:stream/consumers'

@@ -79,7 +79,8 @@ export function naming<T>(setting: 'DATA_DIR' | 'HOST', action: () => T): T {
   try {
     return action()
   } catch (error) {
-    const taken = setting === 'HOST' && (error as { code?: string }).code === 'EADDRINUSE'
-    throw new ConfigError(taken ? 'PORT' : setting, (error as Error).message)
+    const { code, message } = error as Error & { code?: string }
+    if (setting !== 'HOST' || code !== 'EADDRINUSE') throw new ConfigError(setting, message)
+    throw new ConfigError('PORT', `${message} Stop what listens there, or set another PORT`)
   }
 }

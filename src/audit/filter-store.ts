@@ -53,7 +53,7 @@ export async function scanOf(
   return scans.reduce((best, scan) => (scan.reached < best.reached ? scan : best))
 }
 
-export function filterNames(filters: Filters): FilterName[] {
+function filterNames(filters: Filters): FilterName[] {
   return filter_names.filter((name) => filters[name] !== undefined)
 }
 

@@ -2,7 +2,8 @@ import { afterAll, describe, expect, setSystemTime, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { Webhook } from 'standardwebhooks'
 import { forEachDatabase, onPostgres } from '../../test/support/databases.ts'
-import { dropPostgresDatabase, freePort, newPostgresDatabase } from '../../test/support/postgres.ts'
+import { freePort } from '../../test/support/ports.ts'
+import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
 import { type Received, type Receiver, startReceiver } from '../../test/support/receiver.ts'
 import { type Answer, forEachService, TestService, type TestTenant } from '../../test/support/service.ts'
 import { day_ms, iso } from '../base/clock.ts'
@@ -802,7 +803,7 @@ forEachService('The callback of a decision', (service) => {
 
   test.each([
     ['410 Gone', 'status 410', async () => (await receiverOf(410)).url],
-    ['nobody listens', 'refused', async () => `http://127.0.0.1:${await freePort()}`],
+    ['nobody listens', 'refused', async () => `http://127.0.0.1:${freePort()}`],
     ['a name that does not resolve', 'dns', async () => 'http://receiver.invalid'],
   ])('%s is told as %s', async (_, last_error, urlOf) => {
     const tenant = await service.signUp()

@@ -250,9 +250,14 @@ onPostgres('a pool', () => {
     const both_hold_one = new Promise<void>((resolve) => {
       both = resolve
     })
-    const cross = (first: string, second: string) =>
-      db.write(patient, async (tx) => {
+    const one_is_done = Promise.withResolvers<void>()
+    const cross = async (first: string, second: string) => {
+      let tries = 0
+      await db.write(patient, async (tx) => {
         runs += 1
+        tries += 1
+        // The loser could be quicker than the other, and lock the same rows across once more.
+        if (tries > 1) await one_is_done.promise
         await tx.one(PATIENT, {})
         await tx.run(ADD, { id: first, n: 1 })
         holding += 1
@@ -260,6 +265,8 @@ onPostgres('a pool', () => {
         await both_hold_one
         await tx.run(ADD, { id: second, n: 1 })
       })
+      one_is_done.resolve()
+    }
     await Promise.all([cross('left', 'right'), cross('right', 'left')])
     expect(runs).toBe(3)
     expect((await db.one(FIND, { id: 'left' }))!.n).toBe(2)

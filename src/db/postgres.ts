@@ -131,6 +131,7 @@ class PostgresDb implements Db {
   /** Calls that have not ended. */
   #under_way = 0
   #onIdle: () => void = () => {}
+  #maintained: Promise<void> = Promise.resolve()
   readonly #watch: Timer
   #closed = false
 
@@ -255,7 +256,13 @@ class PostgresDb implements Db {
   }
 
   /** Counts that cannot be written keep waiting; the others are written. Throws the last failure. */
-  async maintain(): Promise<void> {
+  maintain(): Promise<void> {
+    // Not two at once: one that came later would end before what the other took is written.
+    this.#maintained = this.#maintained.catch(() => {}).then(() => this.#writeWaiting())
+    return this.#maintained
+  }
+
+  async #writeWaiting(): Promise<void> {
     const waiting = this.#stored.waiting()
     let failure: unknown = null
     for (let at = 0; at < waiting.length; at += counted_together_max) {

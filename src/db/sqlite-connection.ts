@@ -121,6 +121,7 @@ export class SnapshotConnection extends Connection {
   #kept = false
   /** Reads of several statements that are under way. */
   #held = 0
+  #onIdle: (() => void) | null = null
 
   /** `atEndOfTurn` calls its argument once this turn of the event loop is over. */
   constructor(
@@ -153,7 +154,16 @@ export class SnapshotConnection extends Connection {
     } finally {
       this.#held -= 1
       if (!this.#kept) this.#end()
+      if (this.#held === 0) this.#onIdle?.()
     }
+  }
+
+  /** Resolves when no read of several statements is under way. */
+  idle(): Promise<void> {
+    if (this.#held === 0) return Promise.resolve()
+    return new Promise((resolve) => {
+      this.#onIdle = resolve
+    })
   }
 
   /** From now until `release` every read sees the state that holds now, or that the reads of this turn have begun to see. */

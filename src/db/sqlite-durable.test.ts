@@ -76,6 +76,21 @@ describe('what readers see', () => {
     expect(await read).toEqual([0, 0])
   })
 
+  test('is not taken from a long read by the end of the service', async () => {
+    const go_on = Promise.withResolvers<void>()
+    const read = db.read(async (q) => {
+      const before = (await q.one(COUNT, {}))!.n
+      await go_on.promise
+      return [before, (await q.one(COUNT, {}))!.n]
+    })
+    await insert()
+    const closed = db.close()
+    await someTurns()
+    go_on.resolve()
+    expect(await read).toEqual([0, 0])
+    await closed
+  })
+
   test('holds what was flushed also when the first read of a turn fails', async () => {
     flush.hold()
     expect(() => db.one(WRONG, {})).toThrow('no such table')

@@ -29,6 +29,8 @@ function lockFile(path: string): Database {
   } catch (error) {
     lock.close()
     const held = String((error as { code?: string }).code).startsWith('SQLITE_BUSY')
-    throw held ? new Error(`another process has this database open (${path})`) : error
+    if (!held) throw error
+    const next = 'stop it, or choose another database with DATA_DIR or DATABASE_URL'
+    throw new Error(`another process has this database open (${path}); ${next}`)
   }
 }

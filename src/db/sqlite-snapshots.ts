@@ -59,8 +59,10 @@ export class Snapshots {
     this.#current.release()
   }
 
-  close(): void {
+  /** Once the reads that are under way have ended. */
+  async close(): Promise<void> {
     for (const connection of this.#all) {
+      await connection.idle()
       connection.release()
       connection.close()
     }

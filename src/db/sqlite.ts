@@ -474,7 +474,7 @@ class SqliteDb implements Db {
     while (this.#committing) await this.#committing
     await this.#flush?.idle()
     await this.#checkpoints?.close()
-    this.#snapshots?.close()
+    await this.#snapshots?.close()
     // Not by a command beside the server: it would wait for the server's readers, and the server's writes for it.
     if (this.#lock && !this.#failed) this.#writer.exec('pragma wal_checkpoint(truncate)')
     this.#flush?.close()

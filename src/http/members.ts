@@ -24,7 +24,7 @@ export interface Marks {
   'x-null'?: boolean
 }
 
-/** What a schema says of how many parts a value has. */
+/** The part of a schema that bounds how many parts a value has. */
 interface Sized {
   maxItems?: number
   properties?: Record<string, Sized>

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { messagesIn, newInbox, type TestInbox, tick } from '../../test/support/inbox.ts'
 import { Bench } from '../../test/support/job-bench.ts'
-import { freePort } from '../../test/support/postgres.ts'
+import { freePort } from '../../test/support/ports.ts'
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts'
 import { forEachService, type TestService } from '../../test/support/service.ts'
 import { ssrf_urls, strictPolicy, strictSender, told_at_delivery } from '../../test/support/ssrf.ts'
@@ -97,7 +97,7 @@ forEachService('Forwarding', (service) => {
   })
 
   test('to nobody is failed, once', async () => {
-    const { inbox, messages } = await forwarding(`http://127.0.0.1:${await freePort()}/`)
+    const { inbox, messages } = await forwarding(`http://127.0.0.1:${freePort()}/`)
     await received(service, inbox)
     await tick(service)
     expect((await messages())[0].forward).toMatchObject({

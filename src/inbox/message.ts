@@ -171,8 +171,8 @@ export function previewOf(kind: MessageRow['kind'], text: string | null): string
 }
 
 /**
- * Line breaks, and the blanks around them, as one space. Whoever knows an inbox's address writes its bodies: each character is
- * looked at a bounded number of times.
+ * Line breaks, and the blanks around them, as one space. Anybody who knows an inbox's address writes its bodies, so
+ * each character is looked at a bounded number of times.
  */
 export function onOneLine(text: string): string {
   return text.replace(/\s+/g, (blanks) => (/[\r\n]/.test(blanks) ? ' ' : blanks))

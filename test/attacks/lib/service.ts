@@ -2,7 +2,7 @@
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { freePort } from '../../support/postgres.ts'
+import { freePort } from '../../support/ports.ts'
 import { type Child, kill, startChild } from './children.ts'
 import type { LoadRequest } from './load-process.ts'
 
@@ -44,7 +44,7 @@ export interface ServiceOptions {
 
 /** Throws with what it said when it ends instead of becoming ready. */
 export async function startService(options: ServiceOptions): Promise<Service> {
-  const port = options.port ?? (await freePort())
+  const port = options.port ?? freePort()
   const { child, said, printed } = spawnService({ ...options, port })
   const url = `http://127.0.0.1:${port}`
   const service = watched(child, url, port, { said, printed })
