@@ -20,9 +20,7 @@ export interface Prepared {
 
 export function prepare(route: Route, service: ServiceFacts): Prepared {
   const body = route.configuredBody?.(service) ?? route.body
-  const { plans_local } = service
-  const plans_open = service.plans_open.filter((plan) => !plans_local.includes(plan))
-  const forwarded_body = plans_local.length > 0 ? route.configuredBody?.({ plans_open }) : undefined
+  const forwarded_body = route.configuredBody && forwardedBody(route.configuredBody, service)
   return {
     route,
     params: Object.entries(route.params ?? {}),
@@ -32,4 +30,12 @@ export function prepare(route: Route, service: ServiceFacts): Prepared {
     status: successStatus(route),
     judges_origin: route.method !== 'GET' && route.auth.length === 0 && !route.cron && !route.raw,
   }
+}
+
+function forwardedBody(
+  bodyFor: NonNullable<Route['configuredBody']>,
+  { plans_open, plans_local }: ServiceFacts,
+): Route['body'] | null {
+  if (plans_local.length === 0) return null
+  return bodyFor({ plans_open: plans_open.filter((plan) => !plans_local.includes(plan)) })
 }
