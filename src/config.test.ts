@@ -24,6 +24,7 @@ const defaults: Config = {
   plans: default_plans,
   default_plan: 'free',
   plans_open: ['free', 'pro', 'unlimited'],
+  plans_local: ['unlimited'],
   memory_bytes_max: 67_108_864,
   disk_reserve_bytes: null,
   log_level: 'info',
@@ -232,7 +233,9 @@ describe('configuration', () => {
     const is_public = changes.loopback_only === false
     const callback_allow = is_public ? [] : defaults.callback_allow
     const plans_open = is_public ? ['free', 'pro'] : defaults.plans_open
-    const expected = { ...defaults, callback_allow, plans_open, ...changes }
+    const is_set = name === 'PLANS_OPEN' || changes.default_plan === 'unlimited'
+    const plans_local = is_public || is_set ? [] : defaults.plans_local
+    const expected = { ...defaults, callback_allow, plans_open, plans_local, ...changes }
     expect(readConfig({ ...others, [name]: value })).toEqual(expected)
     expect(readConfig({ ...others, [name]: `  ${value}\n` })).toEqual(expected)
   })

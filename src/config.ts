@@ -42,6 +42,8 @@ export interface Config {
   default_plan: string
   /** The plans that a sign-up may name; the default one is among them. */
   plans_open: readonly string[]
+  /** Those of them that are open because all is loopback: not to a request that was forwarded. */
+  plans_local: readonly string[]
   /** Request bodies and answers in memory at once. */
   memory_bytes_max: number
   log_level: LogLevel
@@ -194,7 +196,7 @@ function offeredPlans(
   table: Plans,
   loopback_only: boolean,
   get: (name: SettingName) => string | undefined,
-): Pick<Config, 'default_plan' | 'plans_open'> {
+): Pick<Config, 'default_plan' | 'plans_open' | 'plans_local'> {
   const default_plan = get('DEFAULT_PLAN') ?? settings.DEFAULT_PLAN.initial
   requirePlan('DEFAULT_PLAN', table, default_plan)
   const named = get('PLANS_OPEN')
@@ -205,6 +207,7 @@ function offeredPlans(
   return {
     default_plan,
     plans_open: [...new Set([default_plan, ...(named ?? [...plans_open_default, ...own])])],
+    plans_local: named ? [] : own.filter((plan) => plan !== default_plan),
   }
 }
 

@@ -35,6 +35,14 @@ function outline(blocks: Block[]): unknown[] {
 }
 
 describe('Markdown', () => {
+  // What takes steps in the square of its length does not end on this.
+  test.each([
+    ['a fence', `${'`'.repeat(1_000_000)}\u2028`, 'code'],
+    ['a heading', `#${' '.repeat(1_000_000)}\u2028 a`, 'heading'],
+  ])('reads the line of %s in steps of its length, with a separator that ends no line', (_, text, kind) => {
+    expect(blocksOf(text).map((block) => block.kind as string)).toEqual([kind])
+  })
+
   const readings: [what: string, text: string, wanted: unknown[]][] = [
     ['headings', '# One\n### Three', [{ h1: 'One' }, { h3: 'Three' }]],
     ['emphasis', '*a* _b_ **c** __d__ ***e***', ['<em a> <em b> <strong c> <strong d> <em <strong e>>']],

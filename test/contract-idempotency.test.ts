@@ -117,6 +117,32 @@ forEachService('an Idempotency-Key', (service) => {
     expect(later.text).not.toBe(first.text)
   })
 
+  test.each(creating.filter(([, { route }]) => route.prepare))(
+    '%s: when its 24 hours end while a repeat is answered, it makes a new request',
+    async (_, named) => {
+      const [, headers] = callersOf(named.route, a)[0]!
+      const key = fresh()
+      const body = exampleBody(named.route)
+      const first = await send(named, key, body, headers)
+      service.clock.advance(day_ms - 1)
+      let looks = 0
+      service.app.db.onStatement((name) => {
+        if (name === 'idempotency.find_live' && ++looks === 1) service.clock.advance(1)
+      })
+      const later = await send(named, key, body, headers)
+      service.app.db.onStatement(null)
+      expect([looks, later.headers.get('idempotent-replayed')]).toEqual([1, null])
+      expect(later.text).not.toBe(first.text)
+      if (later.status !== first.status) {
+        // Of what has a name of its own there is one already.
+        expect(later.body.error.code).toEndWith('_TAKEN')
+        return
+      }
+      const again = await send(named, key, body, headers)
+      expect([again.text, again.headers.get('idempotent-replayed')]).toEqual([later.text, 'true'])
+    },
+  )
+
   test.each(creating)('%s: it is 1 to 255 visible ASCII characters', async (_, named) => {
     const [, headers] = callersOf(named.route, a)[0]!
     const all_visible = Array.from({ length: 94 }, (_char, i) => String.fromCharCode(0x21 + i)).join('')

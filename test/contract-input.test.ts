@@ -1,6 +1,6 @@
 // What a body and a query may hold, generated from the schemas of every route that takes one.
 
-import { beforeAll, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import type { ErrorCode, Issue } from '../src/base/errors.ts'
 import { levels_max } from '../src/base/json.ts'
 import type { NamedRoute } from '../src/contract/feature.ts'
@@ -290,6 +290,58 @@ forEachService('a body', (service) => {
         ),
       )
     }
+  })
+
+  describe('a member that has members of its own', () => {
+    const issuesOf = async (text: string) => {
+      const { status, body } = await service.ask('POST', '/v1/dlq/redrive', { key: a.keys.admin, body: text })
+      expect([status, body.error.code]).toEqual([400, 'VALIDATION_FAILED'])
+      return body.error.details.issues as Issue[]
+    }
+    const too_many = { path: '/filter/ids', message: 'must not have more than 5000 items' }
+
+    // Each of these has some hundred thousand parts: an answer of one issue shows that none was listed, or looked for.
+    test.each([
+      ['numbers', '1'],
+      ['objects', '{}'],
+      ['texts with NUL', '"\\u0000"'],
+      ['arrays', '[[[]]]'],
+    ])('far too many %s in an array are one issue', async (_, item) => {
+      const items = Array.from({ length: Math.floor(1_000_000 / (item.length + 1)) }, () => item)
+      expect(await issuesOf(`{"filter":{"ids":[${items}]}}`)).toEqual([too_many])
+    })
+
+    test('one too many is the same issue, beside the others', async () => {
+      const ids = JSON.stringify(Array(5_001).fill('x'))
+      expect(await issuesOf(`{"filter":{"ids":${ids}}}`)).toEqual([too_many])
+      const all = await issuesOf(`{"filter":{"ids":${ids},"status":"x","other":1},"max":0}`)
+      expect(all.map(({ path }) => path).toSorted()).toEqual([
+        ...['/filter/ids', '/filter/other', '/filter/status', '/max'],
+      ])
+    })
+
+    test('far too many members are one issue, and a few unknown ones are each an issue', async () => {
+      const members = (count: number) => Array.from({ length: count }, (_, i) => `"k${i}":"\\u0000"`)
+      expect(await issuesOf(`{"filter":{${members(40_000)}}}`)).toEqual([
+        { path: '/filter', message: 'must not have more than 8 members' },
+      ])
+      expect(await issuesOf('{"filter":{"k1":1,"k2":null,"k3":3}}')).toEqual([
+        { path: '/filter/k1', message: 'is not known' },
+        { path: '/filter/k3', message: 'is not known' },
+      ])
+    })
+
+    test('each text that cannot be stored is an issue with its path', async () => {
+      const message = 'must be well-formed text without NUL'
+      expect(await issuesOf(`{"filter":{"cause":"\\ud800","ids":["a","\\u0000","b","\\udc00"]}}`)).toEqual([
+        ...['/filter/cause', '/filter/ids/1', '/filter/ids/3'].map((path) => ({ path, message })),
+      ])
+      const odd = await issuesOf(`{"filter":{"ids":[${Array(5_000).fill('"\\u0000"')}]}}`)
+      expect(odd).toEqual(Array.from(odd, (_, i) => ({ path: `/filter/ids/${i}`, message })))
+      expect(odd.length).toBe(5_000)
+      const elsewhere = await issuesOf(`{"filter":{},"max":[${Array(100_000).fill('"\\u0000"')}]}`)
+      expect(elsewhere.length).toBe(10_001)
+    })
   })
 
   const all_optional = with_body.filter(([, { route }]) => !required(route))

@@ -79,8 +79,12 @@ function indentOf(line: string): number {
   return line.length - line.trimStart().length
 }
 
+// With `s`, for U+2028 and U+2029 end no line here: what comes last then takes all that is left at the first try.
+const fence_line = /^ {0,3}(`{3,}|~{3,})(.*)$/s
+const heading_line = /^ {0,3}(#{1,6})[ \t]+(.*)$/s
+
 function fenceOf(line: string): { mark: string; info: string } | null {
-  const [, mark, info] = /^ {0,3}(`{3,}|~{3,})(.*)$/.exec(line) ?? []
+  const [, mark, info] = fence_line.exec(line) ?? []
   if (mark === undefined || (mark[0] === '`' && info!.includes('`'))) return null
   return { mark, info: info!.trim() }
 }
@@ -100,10 +104,8 @@ function fenceAt(lines: string[], at: number): Read | null {
   }
 }
 
-const heading = /^ {0,3}(#{1,6})[ \t]+(.*)$/
-
 function headingAt(line: string, at: number): Read | null {
-  const [, marks, text] = heading.exec(line) ?? []
+  const [, marks, text] = heading_line.exec(line) ?? []
   if (marks === undefined) return null
   return { block: { kind: 'heading', level: marks.length, parts: inlinesOf(text!.trim()) }, next: at + 1 }
 }
@@ -169,7 +171,7 @@ function itemEnd(lines: string[], at: number, width: number): number {
 
 function startsBlock(line: string): boolean {
   return (
-    [heading, quote_mark].some((mark) => mark.test(line)) ||
+    [heading_line, quote_mark].some((mark) => mark.test(line)) ||
     isRule(line) ||
     Boolean(fenceOf(line) ?? markerOf(line))
   )

@@ -258,7 +258,7 @@ export class Audit extends Resource {
 
   /**
    * List the texts that a field has in the log, in bytewise order. Values to filter the list by: each
-   * once, however many entries have it.
+   * once, however many entries have it. For agent_id the agents that there are.
    */
   suggestions(
     field: 'workflow_id' | 'action' | 'actor' | 'agent_id',

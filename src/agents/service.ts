@@ -11,6 +11,7 @@ import * as quotas from '../quotas/service.ts'
 import * as store from './store.ts'
 
 export const purge = store.purge
+export const idsFrom = store.idsFrom
 
 /** The agent's one-time key. Throws AGENT_ID_TAKEN, QUOTA_EXCEEDED. */
 export async function create(

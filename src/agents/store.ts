@@ -72,6 +72,24 @@ export function list(q: Reader, tenant_id: string, rows_max: number, after: (str
   return q.all(OLDER, { tenant_id, rows_max, created_at: after[0]!, agent_id: after[1]! })
 }
 
+const IDS = sql<{ agent_id: string }>(
+  'agents.ids',
+  `select agent_id from agents where tenant_id = :tenant_id and agent_id >= :first order by agent_id limit :values_max`,
+)
+
+/** The next ids that begin with the prefix, in bytewise order, `ids_max` at most. */
+export async function idsFrom(
+  q: Reader,
+  tenant_id: string,
+  { prefix, after }: { prefix: string; after: string | null },
+  ids_max: number,
+): Promise<string[]> {
+  // No id has a NUL: between an id and the same with U+0001 there is none.
+  const first = after === null ? prefix : `${after}\u0001`
+  const rows = await q.all(IDS, { tenant_id, first, values_max: ids_max })
+  return rows.map(({ agent_id }) => agent_id).filter((agent_id) => agent_id.startsWith(prefix))
+}
+
 /** First step of a rotation. False when there is no such agent. */
 export async function markRotated(tx: Tx, tenant_id: string, agent_id: string): Promise<boolean> {
   return (await tx.run(MARK_ROTATED, { tenant_id, agent_id, now: tx.now })) === 1

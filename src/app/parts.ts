@@ -94,6 +94,7 @@ export function dependenciesOf(
       signup_open: config.signup_open,
       default_plan: config.default_plan,
       plans_open: config.plans_open,
+      plans_local: config.plans_local,
       readiness: () => readinessOf(db, facts.schema_version, state.draining),
       openapi_text: () => openapiText(state.public_url),
     },

@@ -298,6 +298,26 @@ forEachService('Audit log', (service) => {
       expect((await texts('action', other.api_key)).items).toEqual([])
     })
 
+    test('agent_id lists the agents that there are, page by page; entries of a deleted one stay', async () => {
+      const { admin_key, texts } = await filledLog()
+      const create = (name: string) => service.ask('POST', '/v1/agents', { key: admin_key, body: { name } })
+      const [made] = [await create('agent-two'), await create('agent-ten'), await create('other')]
+      await logOf(service, made.body.api_key).append({ action: 'b' })
+      const pageOf = async (at: string) => {
+        const { items, next_cursor } = await texts(`agent_id?${at}`, admin_key)
+        return { values: items.map(({ value }: { value: string }) => value), next_cursor }
+      }
+      const first = await pageOf('prefix=agent-&limit=2')
+      expect(first.values).toEqual(['agent-one', 'agent-ten'])
+      expect(await pageOf(`prefix=agent-&limit=2&cursor=${first.next_cursor}`)).toEqual({
+        values: ['agent-two'],
+        next_cursor: null,
+      })
+      await service.ask('DELETE', '/v1/agents/agent-two', { key: admin_key })
+      expect((await pageOf('prefix=agent-t')).values).toEqual(['agent-ten'])
+      expect(actionsOf(await logOf(service, admin_key).list('?agent_id=agent-two'))).toEqual(['b'])
+    })
+
     test('a field that has no filter answers 400', async () => {
       const { api_key } = await filledLog()
       for (const field of ['metadata', 'seq', 'Action', 'id']) {
@@ -418,6 +438,32 @@ forEachService('Audit log', (service) => {
         )
       },
     )
+
+    test('entries of a rare agent are found through pages of a bounded look at the log', async () => {
+      const { admin_key, api_key } = await service.signUp()
+      const mine = logOf(service, api_key)
+      const admins = logOf(service, admin_key)
+      await mine.append({ action: 'order.paid' })
+      for (let i = 0; i < 5; i++) await admins.append({ action: `order.${i % 3}`, workflow_id: 'w' })
+      await mine.append({ action: 'order.sent', workflow_id: 'w' })
+      for (const [query, seqs] of [
+        ['', [7, 1]],
+        ['&action_prefix=order.', [7, 1]],
+        ['&action_prefix=order.p', [1]],
+        ['&workflow_id=w', [7]],
+        ['&workflow_id=w&action_prefix=order.', [7]],
+        ['&actor=admin', []],
+      ] as const) {
+        for (const limit of [1, 3]) {
+          expect(await pagedSeqs(mine, `agent_id=agent-one${query}&limit=${limit}`)).toEqual([...seqs])
+        }
+      }
+      const names: string[] = []
+      service.app.db.onStatement((name) => name.startsWith('audit.') && names.push(name))
+      await mine.list('?agent_id=agent-one')
+      service.app.db.onStatement(null)
+      expect(names).toEqual(['audit.reach_log', 'audit.list_filtered'])
+    })
 
     async function pagedSeqs(log: ReturnType<typeof logOf>, query: string): Promise<number[]> {
       const seqs: number[] = []

@@ -3,9 +3,9 @@
 import { type Reader, type Statement, sql } from '../db/db.ts'
 
 /** The filters by a whole text, each with an index of its own. */
-export const filter_names = ['workflow_id', 'action', 'actor', 'agent_id'] as const
+export const filter_names = ['workflow_id', 'action', 'actor'] as const
 export type FilterName = (typeof filter_names)[number]
-export type Filters = Partial<Record<FilterName | 'action_prefix', string>>
+export type Filters = Partial<Record<FilterName | 'action_prefix' | 'agent_id', string>>
 
 export interface Bounds {
   after_seq: number
@@ -17,6 +17,16 @@ export interface Scan {
   name: FilterName | null
   /** The last of its next `looked_max` entries; null when it has no more than these, or when all it has are shown. */
   reached: number | null
+}
+
+/** True with a filter that has no index: the entries themselves are looked at. */
+function looksAtEntries({ action_prefix, agent_id }: Filters): boolean {
+  return action_prefix !== undefined || agent_id !== undefined
+}
+
+/** True when a scan by this filter, or of the log for null, checks others. */
+export function isFiltered(name: FilterName | null, filters: Filters): boolean {
+  return looksAtEntries(filters) || filterNames(filters).some((other) => other !== name)
 }
 
 /**
@@ -31,8 +41,8 @@ export async function scanOf(
   looked_max: number,
 ): Promise<Scan> {
   const names = filterNames(filters)
-  const checked = names.length + (filters.action_prefix === undefined ? 0 : 1)
-  if (checked === 0 || (checked === 1 && names.length === 1)) return { name: names[0] ?? null, reached: null }
+  const [first = null] = names
+  if (!isFiltered(first, filters)) return { name: first, reached: null }
   const scans: { name: FilterName | null; reached: number }[] = []
   for (const name of names.length === 0 ? [null] : names) {
     const own = name === null ? {} : { [name]: filters[name]! }
@@ -43,7 +53,7 @@ export async function scanOf(
   return scans.reduce((best, scan) => (scan.reached < best.reached ? scan : best))
 }
 
-export function filterNames(filters: Filters): FilterName[] {
+function filterNames(filters: Filters): FilterName[] {
   return filter_names.filter((name) => filters[name] !== undefined)
 }
 

@@ -9,9 +9,9 @@ import {
   type FilterName,
   type Filters,
   filter_names,
-  filterNames,
   in_log,
   indexOf,
+  isFiltered,
   led,
   log_order,
   orderOf,
@@ -82,7 +82,7 @@ async function settled(
   const actions = await valuesOf(q, tenant_id, 'action', place, merged_max + 1)
   if (actions.length === 0) return null
   if (actions.length === 1) return { ...others, action: actions[0]! }
-  return { ...filters, merges: actions.length <= merged_max && filterNames(others).length === 0 }
+  return { ...filters, merges: actions.length <= merged_max && !isFiltered(null, others) }
 }
 
 async function scanned(
@@ -93,9 +93,7 @@ async function scanned(
   { rows_max, bytes_max, looked_max }: Most,
 ): Promise<Listed> {
   const { name, reached } = await scanOf(q, tenant_id, filters, bounds, looked_max)
-  const others = filterNames(filters).filter((other) => other !== name)
-  const is_filtered = others.length > 0 || filters.action_prefix !== undefined
-  const statement = LISTS[name ?? 'log'][is_filtered ? 'filtered' : 'plain']
+  const statement = LISTS[name ?? 'log'][isFiltered(name, filters) ? 'filtered' : 'plain']
   const after_seq = reached === null ? bounds.after_seq : Math.max(bounds.after_seq, reached - 1)
   const params = {
     tenant_id,
@@ -115,7 +113,7 @@ async function scanned(
 /** Each filter, and 0 for one that is absent. */
 function given(filters: Filters): Params {
   return Object.fromEntries(
-    filter_names.flatMap((name) => [
+    [...filter_names, 'agent_id' as const].flatMap((name) => [
       [name, filters[name] ?? ''],
       [`has_${name}`, filters[name] === undefined ? 0 : 1],
     ]),
@@ -172,7 +170,8 @@ const LISTS = Object.fromEntries(
 /** Conditions that hold where their filter is absent. Beside a whole action there is no prefix. */
 function checksBeside(scanned: FilterName | null): string[] {
   const begins = `and (:prefix_characters = 0 or substr(action, 1, :prefix_characters) = :action_prefix)`
-  if (scanned === null) return [begins]
+  const by_agent = 'and (:has_agent_id = 0 or agent_id = :agent_id)'
+  if (scanned === null) return [begins, by_agent]
   // Each is checked in an index that holds the answer: the rows themselves may be large.
   const checks = filter_names
     .filter((name) => name !== scanned)
@@ -180,7 +179,7 @@ function checksBeside(scanned: FilterName | null): string[] {
       (name) => `and (:has_${name} = 0 or (select 1 from audit_entries as same {by ${indexOf(name)}}
             where same.tenant_id = :tenant_id and same.${name} = :${name} and same.seq = audit_entries.seq) = 1)`,
     )
-  return scanned === 'action' ? checks : [...checks, begins]
+  return [...checks, ...(scanned === 'action' ? [] : [begins]), by_agent]
 }
 
 function listStatement(name: FilterName | null, checks: string[]): ListStatement {

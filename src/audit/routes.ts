@@ -1,6 +1,7 @@
 // /v1/audit
 
 import { Type } from 'typebox'
+import * as agents from '../agents/service.ts'
 import { iso, parseTime } from '../base/clock.ts'
 import { v1 } from '../contract/group.ts'
 import { looked_max, pageOf, pageRequest } from '../contract/page.ts'
@@ -20,7 +21,7 @@ import {
   Text,
   Time,
 } from '../contract/schemas.ts'
-import { type FilterName, filter_names } from './filter-store.ts'
+import { filter_names } from './filter-store.ts'
 import { list, type Range } from './list-store.ts'
 import * as audit from './service.ts'
 import type { EntryRow } from './store.ts'
@@ -135,10 +136,12 @@ export const listEntries = route({
   },
 })
 
+const field_names = [...filter_names, 'agent_id'] as const
+
 const field: Param = {
-  schema: Type.Enum([...filter_names], { description: 'The filter that is to be filled in.' }),
-  read: (decoded) => filter_names.find((name) => name === decoded) ?? null,
-  message: `must be one of ${filter_names.join(', ')}`,
+  schema: Type.Enum([...field_names], { description: 'The filter that is to be filled in.' }),
+  read: (decoded) => field_names.find((name) => name === decoded) ?? null,
+  message: `must be one of ${field_names.join(', ')}`,
 }
 
 export const suggestEntries = route({
@@ -147,7 +150,8 @@ export const suggestEntries = route({
   path: '/v1/audit/suggestions/:field',
   tag,
   summary: 'List the texts that a field has in the log, in bytewise order',
-  description: 'Values to filter the list by: each once, however many entries have it.',
+  description:
+    'Values to filter the list by: each once, however many entries have it. For agent_id the agents that there are.',
   sdk: { name: 'audit.suggestions' },
   cli: {
     usage: 'audit suggestions <field>',
@@ -168,7 +172,11 @@ export const suggestEntries = route({
     const request = pageRequest(context, query)
     const { tenant_id } = context.caller
     const place = { prefix, after: request.after ? String(request.after[0]) : null }
-    const values = await valuesOf(context.db, tenant_id, params.field as FilterName, place, request.rows_max)
+    const name = params.field as (typeof field_names)[number]
+    const values =
+      name === 'agent_id'
+        ? await agents.idsFrom(context.db, tenant_id, place, request.rows_max)
+        : await valuesOf(context.db, tenant_id, name, place, request.rows_max)
     const rows = values.map((value) => ({ value }))
     return pageOf(context, request, { rows, itemOf: (row) => row, positionOf: ({ value }) => [value] })
   },

@@ -21,4 +21,3 @@ create unique index audit_entries_id on audit_entries (tenant_id, id);
 create index audit_entries_action on audit_entries (tenant_id, action, seq);
 create index audit_entries_actor on audit_entries (tenant_id, actor, seq);
 create index audit_entries_workflow on audit_entries (tenant_id, workflow_id, seq) where workflow_id is not null;
-create index audit_entries_agent on audit_entries (tenant_id, agent_id, seq) where agent_id is not null;

@@ -107,6 +107,8 @@ export interface ServiceFacts {
   default_plan: string
   /** The plans that a sign-up may name. */
   plans_open: readonly string[]
+  /** Those of them that a request may not name that was forwarded. */
+  plans_local: readonly string[]
   readiness(): Promise<Readiness>
   openapi_text(): string
 }

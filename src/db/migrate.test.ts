@@ -52,7 +52,7 @@ const notesOf = async (db: Db) => (await db.all(NOTES, {})).map(({ id }) => id)
 const released: Record<string, string> = {
   'agents/0001': 'de2c609667f4e6252e0d49b8ac2327f42eb27f2c65dddcd02353c3fb2b58431b',
   'approval-keys/0001': '4e23118fe2e9d353167f36bc7857e8a746985e4ed9b29b2e7e4ab1d8de662126',
-  'audit/0001': 'a0ed52f3bbafce90e874bb110e57b94883e3f6175ba4c82283c329cad1e3a52c',
+  'audit/0001': '2f937e264f79a07e44c9700c04eac47945faba8e3de1af9a5d9bd8ec15c12e46',
   'checkpoints/0001': 'd11cda831cbf688a749c336f6ff420f67d1354cef2b2155f3a0539f93b91921a',
   'credentials/0001': 'b15cd0dc112c1b8dad8196347109b64693999e6adc98f382c2fcb20ae81fa74e',
   'dlq/0001': 'b9f13c0ba84d94e77eb10e39a28b069f31927ddcea51497cf13f5053f8bd9b9d',

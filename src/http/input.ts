@@ -5,18 +5,20 @@ import type { RawRequest } from '../contract/route.ts'
 import type { Db } from '../db/db.ts'
 import { requireJson } from './body.ts'
 import type { Exchange } from './exchange.ts'
+import { isForwarded } from './forwarded.ts'
 import type { Params } from './params.ts'
 import type { Prepared } from './prepared.ts'
 
 /** The typed value of a JSON body. Throws what its route answers for a body that breaks a rule. */
 export async function readBody(
-  { route, body }: Prepared,
-  { request, ignored }: Exchange,
+  { route, body, forwarded_body }: Prepared,
+  { request, connection, ignored }: Exchange,
   bytes: Uint8Array,
 ): Promise<object> {
   if (bytes.length > 0) requireJson(request.headers)
   try {
-    return await body!.body(bytes, ignored!)
+    const reader = forwarded_body && isForwarded(connection.headers) ? forwarded_body : body!
+    return await reader.body(bytes, ignored!)
   } catch (error) {
     const { code } = error as ApiError
     const replaced = route.body_error && (code === 'INVALID_JSON' || code === 'VALIDATION_FAILED')

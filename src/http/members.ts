@@ -2,6 +2,7 @@
 
 import { ApiError, type Issue, invalid } from '../base/errors.ts'
 import { decodeUtf8, type Members, scanObject } from '../base/json.ts'
+import { limit } from '../base/limit.ts'
 import { RawJson } from '../contract/schemas.ts'
 
 /** A body or query, as far as it was read. */
@@ -22,6 +23,27 @@ export interface Marks {
   /** Null is a value of its own: see `OrNull`. */
   'x-null'?: boolean
 }
+
+/** The part of a schema that bounds how many parts a value has. */
+interface Sized {
+  maxItems?: number
+  properties?: Record<string, Sized>
+  additionalProperties?: unknown
+}
+
+const unknown_members_max = limit(
+  'http.unknown_members',
+  100,
+  'entries',
+  'Unknown members, within an object that allows none, that are listed one by one. An object with more is refused as a whole.',
+)
+
+const odd_texts_max = limit(
+  'http.odd_texts',
+  10_000,
+  'entries',
+  'Texts with NUL or a lone surrogate that are listed when a body is refused.',
+)
 
 export const not_plain = 'must be well-formed text without NUL'
 
@@ -57,7 +79,7 @@ export function readTyped(
   { value, issues }: Read,
   name: string,
   text: string,
-  schema: Marks & { maxLength?: number },
+  schema: Marks & Sized & { maxLength?: number },
 ): void {
   const parsed: unknown = JSON.parse(text)
   if (parsed === null) {
@@ -65,31 +87,74 @@ export function readTyped(
     if (schema['x-null']) value[name] = null
     return
   }
-  const odd = pathsOfOddText(parsed, `/${name}`)
-  if (odd.length > 0) {
-    for (const path of odd) issues.push({ path, message: not_plain })
-    if (typeof parsed === 'string') return
-  }
-  if (typeof parsed === 'object') {
-    value[name] = withoutNulls(parsed)
+  const sized = withinSize(parsed, schema, `/${name}`, issues)
+  if (sized === undefined) return
+  const has_odd = addOddTexts(sized, [name], issues)
+  if (has_odd && typeof sized === 'string') return
+  if (typeof sized === 'object') {
+    value[name] = withoutNulls(sized!)
     return
   }
   const bytes_max = schema['x-bytes-max']
-  if (bytes_max !== undefined && typeof parsed === 'string' && Buffer.byteLength(parsed) > bytes_max) {
+  if (bytes_max !== undefined && typeof sized === 'string' && Buffer.byteLength(sized) > bytes_max) {
     throw new ApiError('PAYLOAD_TOO_LARGE')
   }
-  if (typeof parsed === 'string' && isFarTooLong(parsed, schema)) {
+  if (typeof sized === 'string' && isFarTooLong(sized, schema)) {
     issues.push({ path: `/${name}`, message: tooLong(schema) })
     return
   }
-  value[name] = schema['x-trim'] && typeof parsed === 'string' ? parsed.trim() : parsed
+  value[name] = schema['x-trim'] && typeof sized === 'string' ? sized.trim() : sized
 }
 
-/** Where a value, or a member of it, is text that could not be stored. */
-function pathsOfOddText(value: unknown, path: string): string[] {
-  if (typeof value === 'string') return isPlainText(value) ? [] : [path]
-  if (typeof value !== 'object' || value === null) return []
-  return Object.entries(value).flatMap(([name, member]) => pathsOfOddText(member, `${path}/${name}`))
+/**
+ * The value without what is far larger than its schema allows, which is an issue: nothing then goes through each part of
+ * it. Undefined when that is the whole value.
+ */
+function withinSize(value: unknown, schema: Sized, path: string, issues: Issue[]): unknown {
+  if (Array.isArray(value)) {
+    const { maxItems = value.length } = schema
+    if (value.length <= maxItems) return value
+    issues.push({ path, message: `must not have more than ${maxItems} items` })
+    return undefined
+  }
+  if (typeof value !== 'object' || value === null || !schema.properties) return value
+  const known = Object.keys(schema.properties)
+  if (
+    schema.additionalProperties === false &&
+    Object.keys(value).length > known.length + unknown_members_max
+  ) {
+    issues.push({ path, message: `must not have more than ${known.length} members` })
+    return undefined
+  }
+  const members = value as Record<string, unknown>
+  for (const name of known) {
+    if (!Object.hasOwn(members, name)) continue
+    const kept = withinSize(members[name], schema.properties[name]!, `${path}/${name}`, issues)
+    if (kept === undefined) delete members[name]
+  }
+  return members
+}
+
+type Place = (string | number)[]
+
+/** Notes where a value, or a part of it, is text that could not be stored. A path is made only for these. */
+function addOddTexts(value: unknown, place: Place, issues: Issue[]): boolean {
+  if (typeof value === 'string') {
+    if (isPlainText(value)) return false
+    if (issues.length < odd_texts_max) issues.push({ path: `/${place.join('/')}`, message: not_plain })
+    return true
+  }
+  if (typeof value !== 'object' || value === null) return false
+  const depth = place.length
+  let has_odd = false
+  const look = (name: string | number, part: unknown) => {
+    place[depth] = name
+    if (addOddTexts(part, place, issues)) has_odd = true
+  }
+  if (Array.isArray(value)) for (let i = 0; i < value.length; i++) look(i, value[i])
+  else for (const name in value) look(name, (value as Record<string, unknown>)[name])
+  place.length = depth
+  return has_odd
 }
 
 /** In an object, too, null counts as absent. */

@@ -110,11 +110,8 @@ async function create(prepared: Prepared, exchange: Exchange, asked: Asked): Pro
   const { context, input } = asked
   const { caller } = exchange
   const claim = claimIn(prepared, exchange, asked)
-  // A repeat gets the first answer: nothing has to be prepared for it.
-  const is_repeat = route.prepare && claim ? await isAnswered(context.db, claim, exchange.now) : false
-  const found_out = is_repeat ? undefined : await route.prepare?.(context, input)
   const sign_up = route.sign_up ? SignUp.of(exchange) : null
-  const effect = async (tx: Tx) => {
+  const effect = async (tx: Tx, found_out: unknown) => {
     sign_up?.count()
     const made = await route.create!(tx, context, input, found_out)
     const made_reply = made instanceof Reply ? made : new Reply(status, made)
@@ -123,17 +120,39 @@ async function create(prepared: Prepared, exchange: Exchange, asked: Asked): Pro
       text: dataText(route.group, made_reply.status, encode(made_reply.body)),
     }
   }
-  try {
-    const turn = {
-      key: caller?.tenant_id ?? 'sign-up',
-      ...(route.row === undefined ? {} : { row: route.row }),
-    }
-    const created = await context.db.write<Answer>(turn, async (tx) =>
-      claim ? once(tx, claim, () => effect(tx)) : { ...(await effect(tx)), replayed: false },
+  const turn = {
+    key: caller?.tenant_id ?? 'sign-up',
+    ...(route.row === undefined ? {} : { row: route.row }),
+  }
+  const write = (effectIn: (tx: Tx) => ReturnType<typeof effect>) =>
+    context.db.write<Answer>(turn, async (tx) =>
+      claim ? once(tx, claim, () => effectIn(tx)) : { ...(await effectIn(tx)), replayed: false },
     )
+  try {
+    // A repeat gets the first answer: nothing has to be found out for it.
+    const is_repeat = route.prepare && claim ? await isAnswered(context.db, claim, exchange.now) : false
+    let created = is_repeat ? await unlessExpired(write) : null
+    if (!created) {
+      const found_out = await route.prepare?.(context, input)
+      created = await write((tx) => effect(tx, found_out))
+    }
     return json(exchange, created.status, created.text, created.replayed ? replayed : null)
   } catch (error) {
     sign_up?.cancel()
+    throw error
+  }
+}
+
+class Expired extends Error {}
+
+/** The answer that is kept; null when its 24 hours have ended since it was seen, and nothing is changed. */
+async function unlessExpired(
+  write: (effectIn: (tx: Tx) => Promise<never>) => Promise<Answer>,
+): Promise<Answer | null> {
+  try {
+    return await write(() => Promise.reject(new Expired()))
+  } catch (error) {
+    if (error instanceof Expired) return null
     throw error
   }
 }

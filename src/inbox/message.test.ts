@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { incomingOf, previewOf } from './message.ts'
+import { incomingOf, onOneLine, previewOf } from './message.ts'
 
 const request = (url: string) =>
   incomingOf({ method: 'GET', headers: new Headers(), bytes: new Uint8Array(0), url, address: '192.0.2.1' })
@@ -44,8 +44,19 @@ describe('The preview of a message', () => {
     ['json', ' null', 'null'],
     ['json', `[${' \n'.repeat(2_000)}]`, '['],
     ['json', `"${'\u{1f4e8}'.repeat(2_000)}"`, `"${'\u{1f4e8}'.repeat(199)}`],
+    ['json', `[${' '.repeat(16_000)}]`, '['],
+    ['json', `[ ${' \t'.repeat(100)}\n${' \t'.repeat(100)}1,  2]`, '[ 1,  2]'],
     ['binary', null, null],
   ] as const)('of %s %j is %j', (kind, text, preview) => {
     expect(previewOf(kind, text)).toBe(preview)
+  })
+
+  // What takes steps in the square of its length does not end on this.
+  test.each([
+    [' '.repeat(2_000_000), ' '.repeat(2_000_000)],
+    [`${'\t '.repeat(1_000_000)}\n`, ' '],
+    [`${'\n'.repeat(2_000_000)}x`, ' x'],
+  ])('is put on one line in steps of the length of the text (%#)', (text, line) => {
+    expect(onOneLine(text) === line).toBe(true)
   })
 })

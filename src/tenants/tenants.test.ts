@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { type Answer, forEachService, type TestService } from '../../test/support/service.ts'
 import { day_ms, hour_ms, iso, second_ms } from '../base/clock.ts'
 import { hashKey, keyKind } from '../base/keys.ts'
@@ -101,6 +101,29 @@ forEachService('Tenants', (service) => {
       expect(broken(await create({ plan }))).toEqual([400, 'VALIDATION_FAILED', '/plan'])
     },
   )
+
+  describe('a plan that is open because all is loopback', () => {
+    const signUp = (headers: Record<string, string>, plan?: string) =>
+      service.ask('POST', '/v1/tenants', { headers, body: { name: newName(), owner_email, plan } })
+
+    test.each([
+      ...['Forwarded', 'Via', 'X-Forwarded-For', 'x-forwarded-proto', 'X-Forwarded-Anything', 'X-Real-IP'],
+      ...['CF-Connecting-IP', 'True-Client-IP'],
+    ])('is closed to a request with %s, and the others are open', async (name) => {
+      const { status, body } = await signUp({ [name]: '192.0.2.1' }, 'unlimited')
+      expect([status, body.error.code, body.error.details.issues]).toEqual([
+        ...[400, 'VALIDATION_FAILED'],
+        [{ path: '/plan', message: 'must be equal to one of the allowed values (free, pro)' }],
+      ])
+      expect((await signUp({ [name]: '192.0.2.1' }, 'pro')).body.plan).toBe('pro')
+      expect((await signUp({ [name]: '192.0.2.1' })).body.plan).toBe('free')
+    })
+
+    test('is open to a request with any other header', async () => {
+      const { status, body } = await signUp({ 'x-forward': 'x', 'user-agent': 'via' }, 'unlimited')
+      expect([status, body.plan]).toEqual([201, 'unlimited'])
+    })
+  })
 
   test('a plan that is not open is refused with those that are', async () => {
     const { body } = await create({ plan: 'enterprise' })
@@ -564,6 +587,14 @@ forEachService(
         400,
         [{ path: '/plan', message: 'must be equal to one of the allowed values (unlimited, builder)' }],
       ])
+    })
+
+    test('a plan that a setting opens is open to a request that was forwarded', async () => {
+      const headers = { 'x-forwarded-for': '192.0.2.1' }
+      for (const plan of ['unlimited', 'builder']) {
+        const body = { name: newName(), owner_email, plan }
+        expect((await service.ask('POST', '/v1/tenants', { headers, body })).body.plan).toBe(plan)
+      }
     })
 
     test('an unlimited tenant calls /api past 500 times', async () => {

@@ -315,6 +315,7 @@ export class Bench {
         signup_open: true,
         default_plan: 'free',
         plans_open: ['free'],
+        plans_local: [],
         readiness: async () => ({
           reason: null,
           version: '',
