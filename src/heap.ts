@@ -3,7 +3,7 @@
 
 const variable = 'BUN_JSC_heapGrowthMaxIncrease'
 /** The heap grows by this much of itself at most. 2 is the default; 1 costs 7 % more CPU a request, 1.4 nothing measurable. */
-const increase_max = '1.4'
+const growth = '1.4'
 
 /**
  * Replaces this process by itself with that setting, which only a new process reads: same process id, same arguments. Does
@@ -17,6 +17,6 @@ export function restartWithSlowHeap(): void {
   const own = script?.startsWith('/$bunfs/') ? [] : [...process.execArgv, script!]
   process.execve(process.execPath, [process.execPath, ...own, ...args], {
     ...(process.env as Record<string, string>),
-    [variable]: increase_max,
+    [variable]: growth,
   })
 }

@@ -172,7 +172,7 @@ describe('a start on SQLite', () => {
       await serving({ DATABASE_URL, SECRET_KEY }, async (first) => {
         await expectRefusal(
           { DATABASE_URL, SECRET_KEY },
-          /^waystation: DATABASE_URL: another process has this database open \(.*w\.db\.lock\)$/m,
+          /^waystation: DATABASE_URL: another process has this database open \(.*w\.db\.lock\); stop it, or choose another database with DATA_DIR or DATABASE_URL$/m,
         )
         expect(await signUp(first)).toBe(201)
       })
