@@ -112,7 +112,9 @@ async function decide(page: Page, agent: ReturnType<typeof startAgent>): Promise
   await press(page, 'Approve…')
   await dialog(page, 'Approve this?').getByRole('button', { name: 'Yes, approve' }).click()
   await detail(page).getByText('approved', { exact: true }).first().waitFor()
-  expect(await printed).toMatch(/^asked: chk_\w+\napproved: Be kind\npaid, and recorded\nscheduled: sch_\w+\n$/)
+  expect(await printed).toMatch(
+    /^asked: chk_\w+\napproved: Be kind\npaid, and recorded\nscheduled: sch_\w+\n$/,
+  )
   expect(await agent.exited).toBe(0)
   await goTo(page, 'Audit')
   await page.getByRole('link', { name: 'refund.paid' }).waitFor()
