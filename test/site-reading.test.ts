@@ -33,6 +33,10 @@ describe('Every page of the documentation', () => {
         const faults: string[] = []
         for (const path of [...pages, '/docs/none']) {
           await page.goto(path)
+          // What scrolls sideways takes the focus once its size is known, a frame later.
+          await page.evaluate(
+            'new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))',
+          )
           faults.push(...(await accessibilityFaults(page)).map((fault) => `${path} ${fault}`))
           expect([path, await overflow(page)]).toEqual([path, 0])
         }

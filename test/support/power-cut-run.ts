@@ -54,7 +54,10 @@ export async function cutPower(options: CutOptions): Promise<CutResult> {
   const db = openSqlite(path, { clock: new TestClock(), exclusive: true, onFatal: fail, sync })
   const watch = watchCheckpoints(disk)
   try {
-    return await new Run(db, disk, options.text_characters, random).cut(options.cuts)
+    return await new Run(db, disk, options.text_characters, random).cut(
+      options.cuts,
+      options.sync !== undefined,
+    )
   } finally {
     await db.close()
     watch.mockRestore()
@@ -95,13 +98,14 @@ class Run {
     private readonly random: () => number,
   ) {}
 
-  async cut(cuts: number): Promise<CutResult> {
+  /** `all`: also after a cut that took something back. */
+  async cut(cuts: number, all: boolean): Promise<CutResult> {
     await this.db.write((tx) => tx.run(CREATE, {}))
     for (let id = 0; id < rows; id++) await this.db.write((tx) => tx.run(INSERT, { id }))
     const work = [...Array.from({ length: writers }, () => this.#write()), this.#read()]
     const lost: string[] = []
     let before = this.disk.logHeader()
-    for (let n = 0; n < cuts && lost.length === 0; n++) {
+    for (let n = 0; n < cuts && (all || lost.length === 0); n++) {
       const turns = 1 + Math.floor(this.random() * 12)
       for (let turn = 0; turn < turns || this.disk.checkpointing; turn++) await nextTurn()
       lost.push(...this.#missing())
