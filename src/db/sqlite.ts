@@ -5,7 +5,7 @@
 import type { Database } from 'bun:sqlite'
 import { existsSync, mkdirSync, realpathSync, statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type { Clock, Millis } from '../base/clock.ts'
+import { type Clock, type Millis, systemClock } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import {
   type Awaitable,
@@ -88,6 +88,8 @@ class SqliteDb implements Db {
   readonly #onDamaged: (error: unknown) => void
   readonly #onDiskUnknown: (error: unknown) => void
   readonly clock: Clock
+  /** How long the disk takes is real time, unless a test stands in for the disk. */
+  readonly #disk_clock: Clock
   readonly #onFatal: (error: unknown) => void
   /** Writes only, one transaction at a time. */
   readonly #writer: Connection
@@ -113,6 +115,7 @@ class SqliteDb implements Db {
     this.#lock = lock
     this.#disk = disk
     this.clock = clock
+    this.#disk_clock = options.sync ? clock : systemClock
     this.#stored = new StoredBytes(clock)
     this.#onFatal = onFatal
     this.#onDamaged = onDamaged
@@ -149,7 +152,7 @@ class SqliteDb implements Db {
   /** From now on a commit returns before it is on the disk, and the flush follows. */
   #flushOfLog(sync: Sync | undefined): LogFlush {
     const flush = new LogFlush(`${realpathSync(this.#path)}-wal`, {
-      clock: this.clock,
+      clock: this.#disk_clock,
       sync,
       onBegin: () => this.#snapshots!.take(),
       onDurable: (commit) => this.#onDurable(commit),
@@ -167,7 +170,7 @@ class SqliteDb implements Db {
       copy: () => this.#writer.checkpoint(),
       idle: () => flush.idle(),
       release: () => this.#releaseSnapshots(),
-      clock: this.clock,
+      clock: this.#disk_clock,
       onError: (error) => {
         if (isIoError(error)) this.#onFatal(error)
         else if ((translate('sqlite', error) as DbError).kind === 'damaged') this.#foundDamaged(error)
