@@ -16,6 +16,8 @@ export const stalled_ms_min = limit(
 /** Resolves when all that was written to a file is on the disk. */
 export type Sync = (fd: number) => Promise<void>
 
+const syncOfSystem: Sync = promisify(fdatasync)
+
 export interface FlushOptions {
   clock: Clock
   /** fdatasync(2) unless given. */
@@ -74,7 +76,7 @@ export class LogFlush {
   }
 
   async #run(): Promise<void> {
-    const { clock, sync = promisify(fdatasync), onBegin, onDurable, onFailure } = this.options
+    const { clock, sync = syncOfSystem, onBegin, onDurable, onFailure } = this.options
     try {
       while (this.pending) {
         const covered = this.#written
