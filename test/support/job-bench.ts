@@ -45,6 +45,8 @@ export class QuietDb implements Db {
   #pending = 0
   /** Statements that are to fail, by name. */
   readonly failing = new Set<string>()
+  /** Called before each of these fails. */
+  onFailing: () => void = () => {}
   /** Called with the name of each single read before it runs; may throw. */
   onRead: Listener = () => {}
 
@@ -91,7 +93,9 @@ export class QuietDb implements Db {
   write<T>(owner: Owner | ((tx: Tx) => Awaitable<T>), given?: (tx: Tx) => Awaitable<T>): Promise<T> {
     const [turn, work] = turnOf(owner, given)
     return this.#counted(() =>
-      this.db.write(turn, (tx) => work(this.failing.size === 0 ? tx : new FailingTx(tx, this.failing))),
+      this.db.write(turn, (tx) =>
+        work(this.failing.size === 0 ? tx : new FailingTx(tx, this.failing, () => this.onFailing())),
+      ),
     )
   }
 
@@ -130,6 +134,7 @@ class FailingTx implements Tx {
   constructor(
     private readonly tx: Tx,
     private readonly failing: ReadonlySet<string>,
+    private readonly onFailing: () => void,
   ) {
     this.now = tx.now
     this.disk_full = tx.disk_full
@@ -163,7 +168,9 @@ class FailingTx implements Tx {
   }
 
   #mayFail({ name }: Statement<unknown>): void {
-    if (this.failing.has(name)) throw new Error(`${name} fails`)
+    if (!this.failing.has(name)) return
+    this.onFailing()
+    throw new Error(`${name} fails`)
   }
 }
 
@@ -390,6 +397,7 @@ export class Bench {
   /** Between two tests: ends what is in flight, and removes all jobs. */
   async clear(): Promise<void> {
     this.db.failing.clear()
+    this.db.onFailing = () => {}
     this.db.onRead = () => {}
     this.network.answer = () => null
     this.network.duration_ms = 7
