@@ -1,6 +1,6 @@
 // The filters of a list, and the choice of the one whose index is scanned.
 
-import { type Reader, type Statement, sql } from '../db/db.ts'
+import { of_shard, type Reader, type Statement, sql } from '../db/db.ts'
 
 /** The filters by a whole text, each with an index of its own. */
 export const filter_names = ['workflow_id', 'action', 'actor'] as const
@@ -60,7 +60,7 @@ function filterNames(filters: Filters): FilterName[] {
 // As ranges, and ordered by all columns of one index: with equal signs an engine may scan the log itself, and skip all
 // entries for which the filter does not hold.
 export const led = (name: FilterName) =>
-  `${name} is not null and (tenant_id, ${name}, seq) > (:tenant_id, :${name}, :after_seq)
+  `${of_shard} ${name} is not null and (tenant_id, ${name}, seq) > (:tenant_id, :${name}, :after_seq)
       and (tenant_id, ${name}, seq) < (:tenant_id, :${name}, :before_seq)`
 export const orderOf = (name: FilterName) => `tenant_id desc, ${name} desc, seq desc`
 export const indexOf = (name: FilterName) => `audit_entries_${name.replace('_id', '')}`

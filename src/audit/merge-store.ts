@@ -2,7 +2,7 @@
 
 import { limit } from '../base/limit.ts'
 import { bytesOf } from '../db/chunk.ts'
-import { type Awaitable, type Reader, sql } from '../db/db.ts'
+import { type Awaitable, of_shard, type Reader, sql } from '../db/db.ts'
 import { type Bounds, indexOf, orderOf } from './filter-store.ts'
 import { columns, type EntryRow } from './store.ts'
 import { textsOf } from './values-store.ts'
@@ -24,7 +24,7 @@ export const merged_max = limit(
  * first column that is compared with another column, and so not with what a function answers.
  */
 const next_of_action = `(select seq from audit_entries {by ${indexOf('action')}}
-                where (tenant_id, action, seq) > (:tenant_id, coalesce(texts.value, ''), :after_seq)
+                where ${of_shard} (tenant_id, action, seq) > (:tenant_id, coalesce(texts.value, ''), :after_seq)
                   and (tenant_id, action, seq) < (:tenant_id, coalesce(texts.value, ''), coalesce(walk.at_seq, 0))
                 order by ${orderOf('action')} limit 1)`
 const bytes_of_last = `(select ${bytesOf(texts)} from audit_entries as sized

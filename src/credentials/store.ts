@@ -3,7 +3,7 @@
 import type { Millis } from '../base/clock.ts'
 import type { KeyKind } from '../base/keys.ts'
 import type { TenantFacts } from '../contract/caller.ts'
-import { inChunk } from '../db/chunk.ts'
+import { amongFirst, inChunk, upToLastOf } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 
 export interface FoundRow extends Omit<TenantFacts, 'stored' | 'storage_bytes_max'> {
@@ -53,12 +53,14 @@ const REVOKE = sql(
 
 const table = { table: 'credentials', key: 'tenant_id, kind, subject, hash' }
 
+const expired = {
+  ...{ ...table, index: 'credentials_expiring', order: 'expires_at', skip_locked: true },
+  where: 'expires_at is not null and expires_at <= :now',
+}
 const SWEEP = sql(
   'credentials.sweep',
-  `delete from credentials where ${inChunk({
-    ...{ ...table, index: 'credentials_expiring', order: 'expires_at', skip_locked: true },
-    where: 'expires_at is not null and expires_at <= :now',
-  })}`,
+  `delete from credentials where ${amongFirst(expired)}`,
+  `delete from credentials where ${upToLastOf(expired)}`,
 )
 
 export interface Subject {

@@ -1,6 +1,8 @@
 // Rows of a table that are read, changed or removed together: few enough, and small enough, that other requests need not
 // wait for them.
 
+import { of_shard } from './db.ts'
+
 interface Chunk {
   table: string
   /** The primary key. */
@@ -25,6 +27,11 @@ interface Chunk {
  * of which that one holds, and look for each whether it is in the list.
  */
 export function inChunk(chunk: Chunk): string {
+  return `${of_shard} ${amongFirst(chunk)}`
+}
+
+/** The same, of all tenants. */
+export function amongFirst(chunk: Chunk): string {
   const { table, key, index, order, texts, where } = chunk
   const rows = (columns: string) => `select ${columns} from ${table} ${index ? `{by ${index}}` : ''}
        where ${where} order by ${order} limit :rows_max ${lockOf(chunk)}`
@@ -37,6 +44,15 @@ export function inChunk(chunk: Chunk): string {
                coalesce(sum(bytes) over (order by ${order} rows between unbounded preceding and 1 preceding), 0) as before
           from first_rows)
      select {row ${key}} from measured where before < :bytes_max{end}`
+}
+
+/**
+ * A condition for the first rows of all tenants on a distributed database, which cannot list rows of several shards for
+ * a change: `:rows_max`, and those that the last of them shares its place with. `order` is one column.
+ */
+export function upToLastOf({ table, order, where }: Pick<Chunk, 'table' | 'order' | 'where'>): string {
+  return `${order} <= (select max(${order})
+       from (select ${order} from ${table} where ${where} order by ${order} limit :rows_max) as first_rows)`
 }
 
 function lockOf({ skip_locked, only_read }: Chunk): string {
@@ -52,7 +68,7 @@ export function ofStatus(index: string, status: string) {
   return {
     index,
     order: 'tenant_id desc, status desc, id desc',
-    where: `(tenant_id, status, id) > (:tenant_id, ${status}, '')
+    where: `${of_shard} (tenant_id, status, id) > (:tenant_id, ${status}, '')
         and (tenant_id, status, id) < (:tenant_id, ${status}, :before_id)`,
   }
 }

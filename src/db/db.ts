@@ -16,6 +16,8 @@ export interface Statement<Row = never> {
   readonly params: readonly string[]
   /** Everything but a select: then `one` and `all` need a `returning` clause. */
   readonly writes: boolean
+  /** The statement that a database takes whose tables are distributed; absent: this one. */
+  readonly distributed?: Statement<Row>
   /** Never set: carries the row type. */
   readonly row?: Row
 }
@@ -134,10 +136,22 @@ export interface Trouble {
   reason: string
 }
 
-/** Defines a statement. Names are `noun.verb` and unique; parameters are `:snake_case`. */
-export function sql<Row = never>(name: string, text: string): Statement<Row> {
+/**
+ * Begins a condition that leads to the shard of the tenant, where the statement names the tenant otherwise, as a range.
+ * Only a database whose tables are distributed sees it.
+ */
+export const of_shard = '{distributed tenant_id = :tenant_id and}'
+
+/**
+ * Defines a statement. Names are `noun.verb` and unique; parameters are `:snake_case`. `distributed`: the text for a
+ * database whose tables are distributed, for a statement on the rows of all tenants that cannot be told there as it is.
+ */
+export function sql<Row = never>(name: string, text: string, distributed?: string): Statement<Row> {
   if (statements.has(name)) throw new Error(`two statements are named ${name}`)
-  const statement = unnamed<Row>(name, text)
+  const statement: Statement<Row> = {
+    ...unnamed<Row>(name, text),
+    ...(distributed === undefined ? {} : { distributed: unnamed<Row>(name, distributed) }),
+  }
   statements.set(name, statement)
   return statement
 }

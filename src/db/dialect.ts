@@ -4,6 +4,9 @@ import { limit } from '../base/limit.ts'
 
 export type Engine = 'sqlite' | 'postgres'
 
+/** PostgreSQL whose tables Citus has distributed over several servers speaks a dialect of its own. */
+export type Dialect = Engine | 'citus'
+
 /** Tokens of migration files. */
 export const tokens: Record<Engine, Record<string, string>> = {
   sqlite: { integer: 'integer', text: 'text', keyed: 'strict, without rowid', heap: 'strict' },
@@ -24,24 +27,35 @@ export function sqliteText(text: string): string {
   return worded('sqlite', text).replace(/\$(\d+)/g, '?$1')
 }
 
-export function postgresText(text: string): string {
-  return worded('postgres', text)
+export function postgresText(text: string, dialect: 'postgres' | 'citus' = 'postgres'): string {
+  return worded(dialect, text)
 }
 
 /**
  * Tokens of statements. Differs because SQLite gets the index to walk by name, where `postgres_session` keeps
  * PostgreSQL to them; SQLite has no rows that others have locked; and rows that were chosen are found again by their
- * primary key there, which PostgreSQL does for certain only by their places.
+ * primary key there, which PostgreSQL does for certain only by their places. `{distributed …}` stands in statements for
+ * Citus alone (`of_shard` in db.ts).
  */
-function worded(engine: Engine, text: string): string {
-  return text.replace(/\{(\w+)(?: ([\w, ]+))?\}/g, (token, name: string, names: string) => {
-    const word = words[engine][name]
+function worded(dialect: Dialect, text: string): string {
+  return text.replace(/\{(\w+)(?: ([^{}]+))?\}/g, (token, name: string, names: string) => {
+    const word = words[dialect][name]
     if (word === undefined) throw new Error(`unknown token ${token} in a statement`)
-    return word.replace('%', names)
+    return word.replace('%', () => names)
   })
 }
 
-const words: Record<Engine, Record<string, string>> = {
+const postgres_words = {
+  by: '',
+  locked: 'for update',
+  skip_locked: 'for update skip locked',
+  rows_in: 'ctid = any (array(',
+  place: 'ctid,',
+  row: 'ctid',
+  end: '))',
+}
+
+const words: Record<Dialect, Record<string, string>> = {
   sqlite: {
     by: 'indexed by %',
     locked: '',
@@ -50,16 +64,10 @@ const words: Record<Engine, Record<string, string>> = {
     place: '',
     row: '%',
     end: ')',
+    distributed: '',
   },
-  postgres: {
-    by: '',
-    locked: 'for update',
-    skip_locked: 'for update skip locked',
-    rows_in: 'ctid = any (array(',
-    place: 'ctid,',
-    row: 'ctid',
-    end: '))',
-  },
+  postgres: { ...postgres_words, distributed: '' },
+  citus: { ...postgres_words, distributed: '%' },
 }
 
 /** Pages in the write-ahead log when it is checkpointed, and what that many take with their headers. */

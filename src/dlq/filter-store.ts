@@ -2,7 +2,7 @@
 // bounded by the rows that it passes, whatever it finds.
 
 import type { Millis } from '../base/clock.ts'
-import type { Params } from '../db/db.ts'
+import { of_shard, type Params } from '../db/db.ts'
 import type { Filter } from './filter.ts'
 import type { DlqStatus } from './item.ts'
 import { claimable } from './store.ts'
@@ -58,7 +58,7 @@ function between(indexed: string, column: string, index: string, value: string) 
   return {
     index,
     columns: ['tenant_id', column, 'id'],
-    where: `${indexed} and ${place} >= (:tenant_id, ${value}, :from_id)
+    where: `${of_shard} ${indexed} and ${place} >= (:tenant_id, ${value}, :from_id)
         and ${place} < (:tenant_id, ${value}, :before_id)`,
   }
 }

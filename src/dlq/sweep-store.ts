@@ -2,7 +2,7 @@
 
 import type { Millis } from '../base/clock.ts'
 import { inChunk } from '../db/chunk.ts'
-import { type Reader, sql, type Tx } from '../db/db.ts'
+import { of_shard, type Reader, sql, type Tx } from '../db/db.ts'
 import { bytes, table } from './store.ts'
 
 const expired = "status = 'claimed' and locked_until <= :now"
@@ -14,7 +14,7 @@ const RELEASE_EXPIRED = sql(
   `update dlq_items set status = 'failed', locked_by = null, locked_until = null, lock_token_hash = null
     where ${inChunk({
       ...{ ...table, index: 'dlq_items_tenant_locked', order: 'tenant_id, locked_until', skip_locked: true },
-      where: `status = 'claimed' and tenant_id >= :tenant_id and (tenant_id, locked_until) <= (:tenant_id, :now)`,
+      where: `${of_shard} status = 'claimed' and tenant_id >= :tenant_id and (tenant_id, locked_until) <= (:tenant_id, :now)`,
     })}`,
 )
 
@@ -38,7 +38,7 @@ const SWEEP_ENDED = sql<{ bytes: number }>(
   'dlq.sweep_ended',
   `delete from dlq_items where ${inChunk({
     ...{ ...table, index: 'dlq_items_tenant_ended', order: 'tenant_id, updated_at', skip_locked: true },
-    where: `status in ('resolved', 'archived')
+    where: `${of_shard} status in ('resolved', 'archived')
         and tenant_id >= :tenant_id and (tenant_id, updated_at) <= (:tenant_id, :ended_before)`,
   })}
    returning ${bytes}`,

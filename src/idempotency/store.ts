@@ -1,7 +1,7 @@
 // Statements on idempotency_keys.
 
 import type { Millis } from '../base/clock.ts'
-import { inChunk } from '../db/chunk.ts'
+import { amongFirst, inChunk, upToLastOf } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 import { row_bytes } from '../db/stored.ts'
 
@@ -36,13 +36,15 @@ const FIND_LIVE = sql<{ status: number }>(
 
 const table = { table: 'idempotency_keys', key: 'tenant_id, key_hash', texts: ['answer'] }
 
+const expired = {
+  ...{ ...table, index: 'idempotency_keys_expiring', order: 'expires_at', skip_locked: true },
+  where: 'expires_at <= :now',
+}
+const returned = 'returning tenant_id, coalesce(octet_length(answer), 0) as bytes'
 const SWEEP = sql<{ tenant_id: string; bytes: number }>(
   'idempotency.sweep',
-  `delete from idempotency_keys where ${inChunk({
-    ...{ ...table, index: 'idempotency_keys_expiring', order: 'expires_at', skip_locked: true },
-    where: 'expires_at <= :now',
-  })}
-   returning tenant_id, coalesce(octet_length(answer), 0) as bytes`,
+  `delete from idempotency_keys where ${amongFirst(expired)} ${returned}`,
+  `delete from idempotency_keys where ${upToLastOf(expired)} ${returned}`,
 )
 
 const ANY_EXPIRED = sql<{ status: number }>(

@@ -18,7 +18,7 @@ const INSERT = sql(
 )
 
 const columns = `id, token, label, forward_url, last_seq, expires_at, created_at,
-       (select min(seq) from inbox_messages m where m.tenant_id = shown.tenant_id and m.inbox_id = shown.id) as first_seq`
+       (select min(seq) from inbox_messages m where m.tenant_id = :tenant_id and m.inbox_id = shown.id) as first_seq`
 
 const FIND = sql<InboxRow>(
   'inbox.find',

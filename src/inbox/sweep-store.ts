@@ -2,7 +2,7 @@
 
 import type { Millis } from '../base/clock.ts'
 import { inChunk } from '../db/chunk.ts'
-import { type Reader, sql, type Tx } from '../db/db.ts'
+import { of_shard, type Reader, sql, type Tx } from '../db/db.ts'
 import { expired_counted_max } from '../quotas/service.ts'
 import { type InboxKey, in_inbox, last_within, type Sized } from './message-store.ts'
 
@@ -12,7 +12,7 @@ const COUNT_EXPIRED = sql<{ expired: number }>(
   'inbox.count_expired',
   `select count(*) as expired
      from (select id from inboxes {by inboxes_tenant_expiring}
-            where counted = 1 and tenant_id >= :tenant_id and (tenant_id, expires_at) <= (:tenant_id, :now)
+            where ${of_shard} counted = 1 and tenant_id >= :tenant_id and (tenant_id, expires_at) <= (:tenant_id, :now)
             limit :rows_max) as expired_inboxes`,
 )
 
@@ -21,7 +21,7 @@ const EXPIRE = sql(
   `update inboxes set counted = 0
     where ${inChunk({
       ...{ ...table, index: 'inboxes_tenant_expiring', order: 'tenant_id, expires_at', skip_locked: true },
-      where: `counted = 1 and tenant_id >= :tenant_id and (tenant_id, expires_at) <= (:tenant_id, :now)`,
+      where: `${of_shard} counted = 1 and tenant_id >= :tenant_id and (tenant_id, expires_at) <= (:tenant_id, :now)`,
     })}`,
 )
 

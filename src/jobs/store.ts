@@ -3,7 +3,7 @@
 import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import { inChunk } from '../db/chunk.ts'
-import { type Reader, sql, type Tx } from '../db/db.ts'
+import { of_shard, type Reader, sql, type Tx } from '../db/db.ts'
 import { row_bytes } from '../db/stored.ts'
 import { type AttemptResult, type AttemptRow, type JobKey, type LeasedJob, lease_ms } from './job.ts'
 import type { JobKind } from './kind.ts'
@@ -75,7 +75,7 @@ const LEASE = sql<Omit<LeasedJob, 'tenant_id'> & { previous_lease_until: Millis 
   `update jobs
       set lease_until = :lease_until, previous_lease_until = lease_until, fence = fence + 1, attempts = attempts + 1,
           first_attempt_at = coalesce(first_attempt_at, :now)
-    where {rows_in tenant_id, kind, source_id}
+    where ${of_shard} {rows_in tenant_id, kind, source_id}
         select {row tenant_id, kind, source_id} from jobs
          where tenant_id = :tenant_id and kind = :kind and source_id in (${id_list}) and lease_until <= :now
          order by source_id {skip_locked}{end}
@@ -127,7 +127,7 @@ const DUE_IN_LANE = dueStatement<DueJob>(
 const DUE_OF_TENANT = sql<DueJob>(
   'jobs.due_of_tenant',
   `select ${due_columns} from jobs
-    where paused = 0 and tenant_id >= :tenant_id and (tenant_id, next_at) <= (:tenant_id, :now)
+    where ${of_shard} paused = 0 and tenant_id >= :tenant_id and (tenant_id, next_at) <= (:tenant_id, :now)
       and lease_until <= :now
     order by tenant_id, next_at limit :rows_max`,
 )
@@ -150,6 +150,13 @@ const TENANTS = sql<TenantAhead>(
                     order by jobs.tenant_id limit 1), number + 1
              from skip where skip.tenant_id is not null and number < :rows_max)
         select tenant_id from skip where tenant_id is not null) as scan`,
+  // Shards are asked all at once, where nothing skips from one tenant to the next of another shard.
+  `select tenant_id, status as tenant_status, next_at
+     from (select tenant_id, status,
+                  (select next_at from jobs
+                    where paused = 0 and jobs.tenant_id = tenants.tenant_id order by next_at limit 1) as next_at
+             from tenants where tenant_id > :after_tenant_id) as scan
+    where next_at is not null order by tenant_id limit :rows_max`,
 )
 
 const LANES = sql<LaneAhead>(
@@ -194,7 +201,7 @@ function firstStatement(name: string, paused: 0 | 1) {
   return sql<Position>(
     `jobs.${name}`,
     `select next_at, kind, source_id from jobs
-      where paused = ${paused} and tenant_id >= :tenant_id and tenant_id <= :tenant_id
+      where ${of_shard} paused = ${paused} and tenant_id >= :tenant_id and tenant_id <= :tenant_id
       order by tenant_id, next_at, kind, source_id limit :rows_max`,
   )
 }
@@ -207,7 +214,7 @@ function changeStatement(name: string, from: 0 | 1, to: 0 | 1) {
   return sql(
     `jobs.${name}`,
     `update jobs set paused = ${to}
-      where paused = ${from} and tenant_id >= :tenant_id and tenant_id <= :tenant_id
+      where ${of_shard} paused = ${from} and tenant_id >= :tenant_id and tenant_id <= :tenant_id
         and (next_at, kind, source_id) <= (:next_at, :kind, :source_id)`,
   )
 }

@@ -5,7 +5,7 @@
 // expired one as it is until the sweep; both remember the version for 24 h.
 
 import type { Millis } from '../base/clock.ts'
-import { type Reader, type Statement, sql, type Tx } from '../db/db.ts'
+import { of_shard, type Reader, type Statement, sql, type Tx } from '../db/db.ts'
 import { rowBytes, textBytes } from '../db/stored.ts'
 import { boundOf, type EntryRow, type KeyRef, type Place } from './entry.ts'
 
@@ -151,7 +151,7 @@ function scanStatement(name: string, begins: '>' | '>='): Statement<ScannedRow> 
     `select namespace, key, version, expires_at, updated_at,
             case when counted = 1 and (expires_at is null or expires_at > :now) then 1 else 0 end as live
        from (select tenant_id, namespace, key, version, expires_at, updated_at, counted from kv_entries
-              where (tenant_id, namespace, key) ${begins} (:tenant_id, :namespace, :key)
+              where ${of_shard} (tenant_id, namespace, key) ${begins} (:tenant_id, :namespace, :key)
               order by tenant_id, namespace, key limit :rows_max) as next_rows
       where tenant_id = :tenant_id
       order by tenant_id, namespace, key`,

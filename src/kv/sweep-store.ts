@@ -2,7 +2,7 @@
 
 import type { Millis } from '../base/clock.ts'
 import { inChunk } from '../db/chunk.ts'
-import { type Reader, sql, type Tx } from '../db/db.ts'
+import { of_shard, type Reader, sql, type Tx } from '../db/db.ts'
 import { expired_counted_max } from '../quotas/service.ts'
 import { table, tombstone } from './store.ts'
 
@@ -11,7 +11,7 @@ import { table, tombstone } from './store.ts'
  * tenants' rows, and skip those of the others.
  */
 function ofTenantUntil(time: string): string {
-  return `tenant_id >= :tenant_id and (tenant_id, expires_at) <= (:tenant_id, ${time})`
+  return `${of_shard} tenant_id >= :tenant_id and (tenant_id, expires_at) <= (:tenant_id, ${time})`
 }
 
 const COUNT_EXPIRED = sql<{ expired: number }>(

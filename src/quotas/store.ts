@@ -1,6 +1,6 @@
 // Every statement on quota_usage and api_calls. A counter that is absent counts as 0.
 
-import { inChunk } from '../db/chunk.ts'
+import { amongFirst, upToLastOf } from '../db/chunk.ts'
 import { type Reader, type StoredCounter, sql, type Tx } from '../db/db.ts'
 
 // The driver counts stored bytes with every commit, for tenants that have this counter.
@@ -121,13 +121,15 @@ const ADD_CALLS = sql<{ calls: number }>(
    returning calls`,
 )
 
+const old_calls = {
+  ...{ table: 'api_calls', key: 'tenant_id, month', index: 'api_calls_month', order: 'month' },
+  where: 'month < :month',
+  skip_locked: true,
+}
 const SWEEP_CALLS = sql(
   'quotas.sweep_calls',
-  `delete from api_calls where ${inChunk({
-    ...{ table: 'api_calls', key: 'tenant_id, month', index: 'api_calls_month', order: 'month' },
-    where: 'month < :month',
-    skip_locked: true,
-  })}`,
+  `delete from api_calls where ${amongFirst(old_calls)}`,
+  `delete from api_calls where ${upToLastOf(old_calls)}`,
 )
 
 /** Calls of /api in this month, as far as they were written. */

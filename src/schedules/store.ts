@@ -26,7 +26,7 @@ const INSERT = sql(
 const columns = `id, status, ${replaced.join(', ')}, fire_at, agent_id, attempts, last_error,
        last_status_code, fired_at, retry_of, redrive_of, retried_as, dead_letter_id, created_at, updated_at,
        (select next_at from jobs
-         where jobs.tenant_id = schedules.tenant_id and kind = 'schedule' and source_id = schedules.id) as next_at`
+         where jobs.tenant_id = :tenant_id and kind = 'schedule' and source_id = schedules.id) as next_at`
 
 const FIND = sql<ScheduleRow>(
   'schedules.find',

@@ -1,7 +1,7 @@
 // Every statement on usage_hours.
 
 import type { Millis } from '../base/clock.ts'
-import { inChunk } from '../db/chunk.ts'
+import { amongFirst, inChunk, upToLastOf } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 import type { Count } from './usage.ts'
 
@@ -24,11 +24,11 @@ const LIST = sql<Omit<Count, 'tenant_id'>>(
 
 const table = { table: 'usage_hours', key: 'tenant_id, hour, feature' }
 
+const old = { ...table, index: 'usage_hours_hour', order: 'hour', where: 'hour < :before', skip_locked: true }
 const SWEEP = sql(
   'usage.sweep',
-  `delete from usage_hours where ${inChunk({
-    ...{ ...table, index: 'usage_hours_hour', order: 'hour', where: 'hour < :before', skip_locked: true },
-  })}`,
+  `delete from usage_hours where ${amongFirst(old)}`,
+  `delete from usage_hours where ${upToLastOf(old)}`,
 )
 
 const PURGE = sql(
