@@ -35,6 +35,7 @@ const areas: Record<string, string> = {
   storage: 'Storage',
   disk: 'Disk',
   credentials: 'Keys',
+  lookups: 'Look-ups of keys and tokens',
   idempotency: 'Idempotency-Key',
   quotas: 'Counting of calls',
   tenants: 'Tenants',

@@ -17,6 +17,7 @@ import { inbox } from './inbox/feature.ts'
 import { jobs } from './jobs/feature.ts'
 import type { JobKind } from './jobs/kind.ts'
 import { kv } from './kv/feature.ts'
+import { lookups } from './lookups/feature.ts'
 import { maintenanceFeature } from './maintenance/feature.ts'
 import { quotas } from './quotas/feature.ts'
 import { defaultPlans, limitsInWords } from './quotas/plans.ts'
@@ -35,7 +36,7 @@ export const counted_quotas = nouns.flatMap((feature) => feature.quotas ?? [])
 const tenants = tenantsFeature(counted_quotas)
 
 const usage = usageFeature(usageGroups([tenants, ...nouns]))
-const before_maintenance = [secrets, tenants, credentials, quotas, usage, ...nouns]
+const before_maintenance = [secrets, lookups, tenants, credentials, quotas, usage, ...nouns]
 const after_maintenance = [health, idempotency, jobs]
 
 /** Those whose rows are pointed to come first: tables are made in this order, and purged in the opposite one. */

@@ -37,7 +37,7 @@ const COUNT_AGENT_KEYS = unnamed<{ live: number; in_grace: number }>(
 )
 const COUNT_TENANTS = unnamed<{ count: number }>(
   'test.count_tenants',
-  'select count(*) as count from tenants where name_key = :name_key',
+  'select count(*) as count from tenants where name = :name',
 )
 
 type Times = <T>(count: number, make: (i: number) => T) => Promise<Awaited<T>[]>
@@ -185,7 +185,7 @@ forEachService(
           body: (round) => ({ name: `race-${service.engine}-${round}`, owner_email: 'owner@example.com' }),
           key: () => undefined,
           count: async (_, round) =>
-            (await service.app.db.one(COUNT_TENANTS, { name_key: `race-${service.engine}-${round}` }))!.count,
+            (await service.app.db.one(COUNT_TENANTS, { name: `race-${service.engine}-${round}` }))!.count,
         },
         agents: {
           path: '/v1/agents',

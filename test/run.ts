@@ -17,7 +17,8 @@ const test_ms_max = 120_000
 const args = process.argv.slice(2)
 const quick = args.includes('--quick')
 const asked = args.filter((arg) => arg !== '--quick')
-const cluster = quick ? null : await startSharedCluster()
+/** A PostgreSQL that is there already is used as it is. */
+const cluster = quick || process.env[postgres_variable] ? null : await startSharedCluster()
 
 const child = Bun.spawn(
   [

@@ -36,7 +36,10 @@ const own_budgets = new Map<string, Record<string, string[]>>(
 
 /** Operation to the statements of one successful call, in order; its key was used a moment ago. */
 const budgets: Record<string, string[]> = {
-  createTenant: ['tenants.insert', 'quotas.create', 'audit.begin', 'credentials.insert', 'quotas.used'],
+  createTenant: [
+    ...['lookups.claim', 'tenants.insert', 'quotas.create', 'audit.begin'],
+    ...['credentials.insert', 'lookups.claim', 'quotas.used'],
+  ],
   getTenant: ['quotas.calls', ...tenant_view],
   getUsage: ['usage.list'],
   deleteTenant: ['tenants.mark_deleted', 'jobs.active'],
@@ -44,19 +47,21 @@ const budgets: Record<string, string[]> = {
   rotateTenantKey: [
     'quotas.calls',
     'tenants.mark_rotated',
-    'credentials.revoke',
-    'credentials.insert',
+    ...['credentials.revoke', 'lookups.remove', 'credentials.insert', 'lookups.claim'],
     ...tenant_view,
   ],
   rotateSigningSecret: ['quotas.calls', 'tenants.rotate_signing_secret', ...tenant_view],
-  createAgent: ['agents.insert', 'quotas.reserve', 'credentials.insert'],
+  createAgent: ['agents.insert', 'quotas.reserve', 'credentials.insert', 'lookups.claim'],
   listAgents: ['agents.newest'],
   getAgent: ['agents.find'],
-  deleteAgent: ['agents.delete', 'credentials.revoke', 'quotas.release'],
-  rotateAgentKey: ['agents.mark_rotated', 'agents.find', 'credentials.revoke', 'credentials.insert'],
-  createApprovalKey: ['approval_keys.insert', 'credentials.insert'],
+  deleteAgent: ['agents.delete', 'credentials.revoke', 'lookups.remove', 'quotas.release'],
+  rotateAgentKey: [
+    ...['agents.mark_rotated', 'agents.find', 'credentials.revoke', 'lookups.remove'],
+    ...['credentials.insert', 'lookups.claim'],
+  ],
+  createApprovalKey: ['approval_keys.insert', 'credentials.insert', 'lookups.claim'],
   listApprovalKeys: ['approval_keys.newest'],
-  deleteApprovalKey: ['approval_keys.delete', 'credentials.revoke'],
+  deleteApprovalKey: ['approval_keys.delete', 'credentials.revoke', 'lookups.remove'],
   getValue: ['kv.find'],
   putValue: ['kv.put', 'quotas.reserve'],
   deleteValue: ['kv.delete', 'quotas.release'],
@@ -290,7 +295,7 @@ forEachService(
       const unknown = newKey('agent')
       for (let i = 0; i < 2; i++)
         expect(await counted(() => service.ask('GET', '/v1/audit', { key: unknown }))).toEqual([
-          'credentials.find',
+          'lookups.find',
         ])
     })
 

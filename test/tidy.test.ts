@@ -182,6 +182,7 @@ describe('a feature is named', () => {
       'src/credentials/feature.ts tenants': 'keys point to their tenant',
       'src/credentials/store.ts approval_keys': 'the look-up of a key answers what it is bound to',
       'src/credentials/store.ts tenants': 'the look-up of a key answers its tenant',
+      'src/db/distributed.ts tenants': 'the shards of all other tables lie beside those of this one',
       'src/db/postgres.ts /readyz': 'a limit says whose answer it bounds',
       'src/jobs/store.ts tenants': 'the jobs of tenants that wait for deletion are left out',
       'src/serve.ts /v1/tenants': 'the banner shows a first call',
@@ -367,6 +368,7 @@ describe('a limit', () => {
 describe('SQL', () => {
   const allowed: Record<string, string> = {
     'src/db/db.ts': 'defines what a statement is',
+    'src/db/distributed.ts': 'distributes the tables of all features',
     'src/db/migrate.ts': 'migrations',
     'src/db/recount.ts': 'counts over the tables of all features',
     'src/db/stored.ts': 'the drivers count what is stored with every commit',
@@ -442,22 +444,18 @@ describe('SQL', () => {
 
   test('names the tenant wherever a row belongs to one', () => {
     const reasons: Record<string, string> = {
-      'credentials.find': 'the look-up that finds the tenant, by the hash of a key',
       'dlq.ended_operations': 'finds the operations of a sweep',
       'idempotency.any_expired': 'a sweep over all tenants',
       'inbox.by_token': 'the look-up that finds the tenant, by the hash of a token',
       'inbox.clearable': 'finds the inboxes of a sweep',
       'inbox.deletable': 'finds the inboxes of a sweep',
       'inbox.receive': 'the look-up that finds the tenant, by the hash of a token',
-      'jobs.paused': 'names its tenant as a range',
-      'jobs.active': 'names its tenant as a range',
       'jobs.due_at_once': 'finds the due work of all tenants',
       'jobs.due': 'finds the due work of all tenants',
       'jobs.next_at': 'the next due time of all tenants',
       'jobs.oldest_due': 'a tick waits for the work of all tenants',
-      'jobs.pause': 'names its tenant as a range',
-      'jobs.resume': 'names its tenant as a range',
       'jobs.tenants': 'walks over all tenants',
+      'lookups.find': 'the look-up that finds the tenant, by the hash of a key or token',
       'tenants.all': "the operator's list",
       'tenants.purgeable': 'finds the tenants to purge',
       'tenants.pause_pending': 'finds the tenants whose jobs are to be paused or resumed',

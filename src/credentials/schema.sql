@@ -9,5 +9,5 @@ create table credentials (
   created_at {integer} not null,
   primary key (tenant_id, kind, subject, hash)
 ) {keyed};
-create unique index credentials_hash on credentials (hash);
+create unique index credentials_hash on credentials (tenant_id, hash);
 create index credentials_expiring on credentials (expires_at) where expires_at is not null;

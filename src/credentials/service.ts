@@ -5,16 +5,25 @@ import { hashKey, lastFour, newKey } from '../base/keys.ts'
 import type { Caller } from '../contract/caller.ts'
 import type { KeyCache } from '../contract/dependencies.ts'
 import type { Db, Tx } from '../db/db.ts'
+import * as lookups from '../lookups/service.ts'
 import * as store from './store.ts'
 
 export type { Subject } from './store.ts'
 export const purge = store.purge
-export const sweep = store.sweep
+
+/** Removes keys whose grace period has ended; returns how many. */
+export async function sweep(tx: Tx, rows_max: number): Promise<number> {
+  const ended = await store.sweep(tx, rows_max)
+  for (const { tenant_id, hash } of ended) await lookups.remove(tx, tenant_id, 'key', hash)
+  return ended.length
+}
 
 /** A new key for a subject that has none. Its text is returned here alone. */
 export async function issue(tx: Tx, subject: store.Subject): Promise<string> {
   const key = newKey(subject.kind)
-  await store.insert(tx, subject, hashKey(key), lastFour(key))
+  const hash = hashKey(key)
+  await store.insert(tx, subject, hash, lastFour(key))
+  await lookups.claim(tx, subject.tenant_id, 'key', hash)
   return key
 }
 
@@ -33,9 +42,9 @@ export async function rotate(
 ): Promise<Rotation> {
   const previous_key_expires_at = grace_seconds > 0 ? tx.now + grace_seconds * second_ms : null
   if (previous_key_expires_at === null) {
-    await store.revoke(tx, subject)
+    await forget(tx, subject, await store.revoke(tx, subject))
   } else {
-    await store.endGrace(tx, subject)
+    await forget(tx, subject, await store.endGrace(tx, subject))
     await store.beginGrace(tx, subject, previous_key_expires_at)
   }
   const key = await issue(tx, subject)
@@ -45,8 +54,12 @@ export async function rotate(
 
 /** Every key of this subject ends with the commit. */
 export async function revoke(tx: Tx, key_cache: KeyCache, subject: store.Subject): Promise<void> {
-  await store.revoke(tx, subject)
+  await forget(tx, subject, await store.revoke(tx, subject))
   tx.afterCommit(() => key_cache.clear())
+}
+
+async function forget(tx: Tx, { tenant_id }: store.Subject, ended: { hash: string }[]): Promise<void> {
+  for (const { hash } of ended) await lookups.remove(tx, tenant_id, 'key', hash)
 }
 
 /** The caller behind a well-formed key, from memory when it was valid within the last second. */
@@ -57,7 +70,10 @@ export async function identify(
   now: Millis,
 ): Promise<Caller | null> {
   const generation = key_cache.generation()
-  const row = await store.find(db, hashKey(key), now)
+  const hash = hashKey(key)
+  const tenant_id = await lookups.tenantOf(db, 'key', hash)
+  if (tenant_id === null) return null
+  const row = await store.find(db, tenant_id, hash, now)
   if (!row) return null
   const caller = callerOf(row)
   key_cache.put(key, generation, caller, row.expires_at)

@@ -25,7 +25,7 @@ const FIND = sql<FoundRow>(
      left join quota_usage u on u.tenant_id = c.tenant_id and u.quota = 'storage_bytes'
      left join approval_keys k
             on c.kind = 'approval' and k.tenant_id = c.tenant_id and k.approval_key_id = c.subject
-    where c.hash = :hash and (c.expires_at is null or c.expires_at > :now)`,
+    where c.tenant_id = :tenant_id and c.hash = :hash and (c.expires_at is null or c.expires_at > :now)`,
 )
 
 const INSERT = sql(
@@ -34,10 +34,11 @@ const INSERT = sql(
    values (:tenant_id, :kind, :subject, :hash, :last_four, null, :now)`,
 )
 
-const END_GRACE = sql(
+const END_GRACE = sql<{ hash: string }>(
   'credentials.end_grace',
   `delete from credentials
-    where tenant_id = :tenant_id and kind = :kind and subject = :subject and expires_at is not null`,
+    where tenant_id = :tenant_id and kind = :kind and subject = :subject and expires_at is not null
+   returning hash`,
 )
 
 const BEGIN_GRACE = sql(
@@ -46,9 +47,9 @@ const BEGIN_GRACE = sql(
     where tenant_id = :tenant_id and kind = :kind and subject = :subject and expires_at is null`,
 )
 
-const REVOKE = sql(
+const REVOKE = sql<{ hash: string }>(
   'credentials.revoke',
-  'delete from credentials where tenant_id = :tenant_id and kind = :kind and subject = :subject',
+  'delete from credentials where tenant_id = :tenant_id and kind = :kind and subject = :subject returning hash',
 )
 
 const table = { table: 'credentials', key: 'tenant_id, kind, subject, hash' }
@@ -57,10 +58,10 @@ const expired = {
   ...{ ...table, index: 'credentials_expiring', order: 'expires_at', skip_locked: true },
   where: 'expires_at is not null and expires_at <= :now',
 }
-const SWEEP = sql(
+const SWEEP = sql<{ tenant_id: string; hash: string }>(
   'credentials.sweep',
-  `delete from credentials where ${amongFirst(expired)}`,
-  `delete from credentials where ${upToLastOf(expired)}`,
+  `delete from credentials where ${amongFirst(expired)} returning tenant_id, hash`,
+  `delete from credentials where ${upToLastOf(expired)} returning tenant_id, hash`,
 )
 
 export interface Subject {
@@ -70,28 +71,31 @@ export interface Subject {
   subject: string
 }
 
-export function find(q: Reader, hash: string, now: Millis) {
-  return q.one(FIND, { hash, now })
+export function find(q: Reader, tenant_id: string, hash: string, now: Millis) {
+  return q.one(FIND, { tenant_id, hash, now })
 }
 
 export function insert(tx: Tx, subject: Subject, hash: string, last_four: string) {
   return tx.run(INSERT, { ...subject, hash, last_four, now: tx.now })
 }
 
+/** Returns the keys that ended. */
 export function endGrace(tx: Tx, subject: Subject) {
-  return tx.run(END_GRACE, { ...subject })
+  return tx.all(END_GRACE, { ...subject })
 }
 
 export function beginGrace(tx: Tx, subject: Subject, expires_at: Millis) {
   return tx.run(BEGIN_GRACE, { ...subject, expires_at })
 }
 
+/** Returns the keys that ended. */
 export function revoke(tx: Tx, subject: Subject) {
-  return tx.run(REVOKE, { ...subject })
+  return tx.all(REVOKE, { ...subject })
 }
 
+/** Returns the keys whose grace period has ended. */
 export function sweep(tx: Tx, rows_max: number) {
-  return tx.run(SWEEP, { now: tx.now, rows_max })
+  return tx.all(SWEEP, { now: tx.now, rows_max })
 }
 
 const PURGE = sql(

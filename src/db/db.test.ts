@@ -401,8 +401,8 @@ describe('definitions', () => {
     const keyOf = (name: string, params: Params) => turnOfStatement(statements.get(name)!, params).key
     expect(keyOf('credentials.find', { tenant_id: 'ten_a', hash: 'h1', now: 0 })).toBe('ten_a')
     const lines = [
-      keyOf('credentials.find', { hash: 'h1', now: 0 }),
-      keyOf('credentials.find', { hash: 'h2', now: 0 }),
+      keyOf('lookups.find', { hash: 'h1', kind: 'key' }),
+      keyOf('lookups.find', { hash: 'h2', kind: 'key' }),
       keyOf('inbox.by_token', { token_hash: 'h1', now: 0 }),
       keyOf('inbox.by_token', { token_hash: 'h2', now: 0 }),
       keyOf('tenants.all', {}),

@@ -5,7 +5,8 @@ import { limit } from '../base/limit.ts'
 export type Engine = 'sqlite' | 'postgres'
 
 /** PostgreSQL whose tables Citus has distributed over several servers speaks a dialect of its own. */
-export type Dialect = Engine | 'citus'
+export type PostgresDialect = 'postgres' | 'citus'
+type Dialect = Engine | PostgresDialect
 
 /** Tokens of migration files. */
 export const tokens: Record<Engine, Record<string, string>> = {
@@ -27,7 +28,7 @@ export function sqliteText(text: string): string {
   return worded('sqlite', text).replace(/\$(\d+)/g, '?$1')
 }
 
-export function postgresText(text: string, dialect: 'postgres' | 'citus' = 'postgres'): string {
+export function postgresText(text: string, dialect: PostgresDialect = 'postgres'): string {
   return worded(dialect, text)
 }
 

@@ -4,6 +4,7 @@ import { hashOf } from '../base/keys.ts'
 import { limit } from '../base/limit.ts'
 import { type Db, type Reader, type Turn, type Tx, unnamed } from './db.ts'
 import { render } from './dialect.ts'
+import { distribute, isDistributed } from './distributed.ts'
 import { DbError } from './errors.ts'
 
 /** A step of the schema. A released one is never edited: a test holds its hash. */
@@ -65,6 +66,8 @@ export async function migrate(db: Db, list: readonly Migration[]): Promise<numbe
     applied = await withPatience(() => db.write(migration_turn, (tx) => apply(db, tx, migration)))
     requireKnown(applied, list) // a newer release may have come in between
   }
+  // What a migration has created on a distributed database is distributed as well.
+  if (db.engine === 'postgres' && (await isDistributed(db))) await distribute(db)
   return applied.size
 }
 

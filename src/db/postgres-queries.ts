@@ -3,7 +3,7 @@
 import type { Millis } from '../base/clock.ts'
 import type { Place } from '../base/fair-rows.ts'
 import { bind, type Params, type Reader, type Statement, type StoredCounter, type Tx } from './db.ts'
-import { postgresText } from './dialect.ts'
+import { type PostgresDialect, postgresText } from './dialect.ts'
 import { DbError, translate } from './errors.ts'
 import type { Changes, StoredBytes } from './stored.ts'
 
@@ -15,6 +15,8 @@ export interface Runner {
 /** The listener that every statement calls with its name, and the count of the server's answers. */
 export interface Traffic {
   listener: ((name: string) => void) | null
+  /** How statements are worded for this database. */
+  dialect: PostgresDialect
   /** The number of answers of the server. */
   answers: number
 }
@@ -53,8 +55,10 @@ export class Queries implements Reader {
 
   protected async query(statement: Statement<unknown>, params: Params): Promise<unknown> {
     this.traffic.listener?.(statement.name)
+    const { dialect } = this.traffic
+    const worded = dialect === 'citus' ? (statement.distributed ?? statement) : statement
     try {
-      const answer = await this.runner.unsafe(textOf(statement), bind(statement, params))
+      const answer = await this.runner.unsafe(textOf(worded, dialect), bind(worded, params))
       this.traffic.answers += 1
       return answer
     } catch (error) {
@@ -65,13 +69,14 @@ export class Queries implements Reader {
   }
 }
 
-const texts = new WeakMap<Statement<unknown>, string>()
+type Texts = WeakMap<Statement<unknown>, string>
+const texts: Record<PostgresDialect, Texts> = { postgres: new WeakMap(), citus: new WeakMap() }
 
-function textOf(statement: Statement<unknown>): string {
-  let text = texts.get(statement)
+function textOf(statement: Statement<unknown>, dialect: PostgresDialect): string {
+  let text = texts[dialect].get(statement)
   if (text === undefined) {
-    text = postgresText(statement.text)
-    texts.set(statement, text)
+    text = postgresText(statement.text, dialect)
+    texts[dialect].set(statement, text)
   }
   return text
 }

@@ -22,6 +22,7 @@ import {
   upkeep,
 } from './db.ts'
 import { answer_ms_max, olderThan, postgres_session, unsafePostgres } from './dialect.ts'
+import { isDistributed } from './distributed.ts'
 import { DbError, isRetryable, translate } from './errors.ts'
 import { LateCount } from './late-count.ts'
 import { DatabaseClock } from './postgres-clock.ts'
@@ -122,7 +123,7 @@ class PostgresDb implements Db {
   #pool: SQL
   readonly clock: Clock
   readonly #database_clock: DatabaseClock | null
-  readonly #traffic: Traffic = { listener: null, answers: 0 }
+  readonly #traffic: Traffic = { listener: null, answers: 0, dialect: 'postgres' }
   #queries: Queries
   readonly #stored: StoredBytes
   readonly #queue: FairQueue
@@ -158,8 +159,9 @@ class PostgresDb implements Db {
     this.#watch = this.#watched()
   }
 
-  /** Reads the time of the database for the first time. */
+  /** Reads for the first time what the database says of itself: how its tables lie, and its time. */
   async begin(): Promise<void> {
+    if (await isDistributed(this)) this.#traffic.dialect = 'citus'
     await this.#database_clock?.begin()
   }
 

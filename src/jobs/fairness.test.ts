@@ -17,8 +17,8 @@ const any = () => true
 
 const NAME_TENANT = unnamed(
   'test.name_tenant',
-  `insert into tenants (tenant_id, name, name_key, owner_email, plan, status, signing_secret, created_at)
-   values (:tenant_id, :tenant_id, :tenant_id, 'owner@example.com', 'free', 'active', '', 0)
+  `insert into tenants (tenant_id, name, owner_email, plan, status, signing_secret, created_at)
+   values (:tenant_id, :tenant_id, 'owner@example.com', 'free', 'active', '', 0)
    on conflict do nothing`,
 )
 

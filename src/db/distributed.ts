@@ -1,0 +1,74 @@
+// A database that Citus spreads over several PostgreSQL servers: every table by its tenant, so that what one request reads
+// and writes lies on one server. See docs/citus.md.
+
+import { type Db, type Reader, type Turn, unnamed } from './db.ts'
+import { postgres_session } from './dialect.ts'
+
+/** Statements here are told to one engine alone, which has these tables and functions with the extension. */
+const EXTENSION = unnamed<{ found: number }>(
+  'citus.extension',
+  `select count(*) as found from pg_extension where extname = 'citus'`,
+)
+const DISTRIBUTED = unnamed<{ name: string }>(
+  'citus.distributed',
+  'select c.relname as name from pg_dist_partition p join pg_class c on c.oid = p.logicalrelid',
+)
+const TABLES = unnamed<{ name: string; has_tenant: boolean; rows_first: number }>(
+  'citus.tables',
+  `select c.relname as name, exists (select 1 from pg_attribute a where a.attrelid = c.oid and a.attname = 'tenant_id') as has_tenant
+     from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    where n.nspname = current_schema() and c.relkind = 'r'
+    order by c.relname = 'tenants' desc, c.relname`,
+)
+
+/** Rows of these are found by another column than their tenant. */
+const other_columns: Record<string, string> = { tenant_lookups: 'value' }
+
+/** Creating shards of a table that has rows copies them. */
+const turn: Turn = { key: 'distribute', ms_max: null }
+
+/** True when the tables of the service lie on several servers. */
+export async function isDistributed(db: Reader): Promise<boolean> {
+  if ((await db.one(EXTENSION, {}))!.found === 0) return false
+  return (await db.all(DISTRIBUTED, {})).some(({ name }) => name === 'tenants')
+}
+
+/**
+ * Distributes every table that is not yet, `tenants` first, and tells every server the settings of a session. Returns the
+ * names of the tables that it distributed. Throws when the extension is missing.
+ */
+export async function distribute(db: Db): Promise<string[]> {
+  if (db.engine !== 'postgres') throw new Error('only a PostgreSQL database can be distributed')
+  if ((await db.one(EXTENSION, {}))!.found === 0)
+    throw new Error('the extension citus is missing: run `create extension citus` on every server')
+  const known = new Set((await db.all(DISTRIBUTED, {})).map(({ name }) => name))
+  const done: string[] = []
+  for (const { name, has_tenant } of await db.all(TABLES, {})) {
+    if (known.has(name) || !has_tenant) continue
+    await db.write(turn, (tx) => tx.all(distributeStatement(name), {}))
+    done.push(name)
+  }
+  await db.write(turn, async (tx) => {
+    for (const statement of settingStatements) await tx.all(statement, {})
+  })
+  return done
+}
+
+function distributeStatement(table: string) {
+  const column = other_columns[table] ?? 'tenant_id'
+  const beside = table === 'tenants' || column !== 'tenant_id' ? 'none' : 'tenants'
+  return unnamed(
+    'citus.distribute',
+    `select create_distributed_table('${table}', '${column}', colocate_with => '${beside}') as done`,
+  )
+}
+
+/** How a worker is to plan: it does not see what the coordinator's connections began with. Time-outs are the coordinator's. */
+const settingStatements = Object.entries(postgres_session)
+  .filter(([name]) => name.startsWith('enable_'))
+  .map(([name, value]) =>
+    unnamed(
+      'citus.set',
+      `select run_command_on_all_nodes(format('alter database %I set ${name} = ''${value}''', current_database())) as done`,
+    ),
+  )
