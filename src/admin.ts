@@ -5,6 +5,7 @@ import { iso, systemClock } from './base/clock.ts'
 import { readConfig } from './config.ts'
 import type { Plans } from './contract/dependencies.ts'
 import type { Db } from './db/db.ts'
+import { distribute } from './db/distributed.ts'
 import { requireCurrent } from './db/migrate.ts'
 import { openDb, sqlitePath } from './db/open.ts'
 import { recountEach } from './db/recount.ts'
@@ -19,6 +20,7 @@ const usage = `Usage: npm run admin -- <command>
                              how much a tenant may store, whatever its plan says
   recount [tenant]           recomputes what a tenant stores, or every tenant
   check                      looks through the whole SQLite file for damage
+  distribute                 spreads the tables of a PostgreSQL database over the servers of Citus
   help                       this text
 
 It reads the same settings as the service (DATABASE_URL, PLANS_FILE); see npm start -- --help.`
@@ -38,6 +40,7 @@ async function main([command = 'help', ...args]: string[]): Promise<void> {
       else if (command === 'set-storage' && args.length === 2) await setStorage(db, args[0]!, args[1]!)
       else if (command === 'recount' && args.length <= 1) await recountAll(db, args[0])
       else if (command === 'check' && args.length === 0) await check(db)
+      else if (command === 'distribute' && args.length === 0) await distributeAll(db)
       else throw new Error(`unknown command; see npm run admin -- help`)
     } finally {
       await db.close()
@@ -97,6 +100,14 @@ async function recountAll(db: Db, tenant: string | undefined): Promise<void> {
     else console.log([tenant_id, missing === 0 ? 'right' : `was off by ${missing} bytes`, name].join('\t'))
   })
   if (failed > 0) throw new Error(`${failed} of ${asked.length} tenants could not be recounted; try again`)
+}
+
+async function distributeAll(db: Db): Promise<void> {
+  const done = await distribute(db)
+  for (const name of done) console.log(name)
+  console.log(
+    done.length === 0 ? 'every table was distributed before' : `${done.length} tables are distributed now`,
+  )
 }
 
 /** Throws when something is damaged, with what SQLite says about it. */

@@ -21,6 +21,8 @@ const TABLES = unnamed<{ name: string; has_tenant: boolean; rows_first: number }
     order by c.relname = 'tenants' desc, c.relname`,
 )
 
+const DATABASE = unnamed<{ name: string }>('citus.database', 'select current_database() as name')
+
 /** Rows of these are found by another column than their tenant. */
 const other_columns: Record<string, string> = { tenant_lookups: 'value' }
 
@@ -48,9 +50,7 @@ export async function distribute(db: Db): Promise<string[]> {
     await db.write(turn, (tx) => tx.all(distributeStatement(name), {}))
     done.push(name)
   }
-  await db.write(turn, async (tx) => {
-    for (const statement of settingStatements) await tx.all(statement, {})
-  })
+  await setPlanner(db)
   return done
 }
 
@@ -63,12 +63,13 @@ function distributeStatement(table: string) {
   )
 }
 
-/** How a worker is to plan: it does not see what the coordinator's connections began with. Time-outs are the coordinator's. */
-const settingStatements = Object.entries(postgres_session)
-  .filter(([name]) => name.startsWith('enable_'))
-  .map(([name, value]) =>
-    unnamed(
-      'citus.set',
-      `select run_command_on_all_nodes(format('alter database %I set ${name} = ''${value}''', current_database())) as done`,
-    ),
-  )
+/** How every server is to plan: a worker does not see what the coordinator's connections began with. Time-outs are the coordinator's. */
+const planner_settings = Object.entries(postgres_session).filter(([name]) => name.startsWith('enable_'))
+
+async function setPlanner(db: Db): Promise<void> {
+  const { name } = (await db.one(DATABASE, {}))!
+  for (const [setting, value] of planner_settings) {
+    const text = `alter database "${name.replaceAll('"', '""')}" set ${setting} = '${value}'`
+    await db.write(turn, (tx) => tx.run(unnamed('citus.set', text), {}))
+  }
+}

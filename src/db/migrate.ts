@@ -66,7 +66,7 @@ export async function migrate(db: Db, list: readonly Migration[]): Promise<numbe
     applied = await withPatience(() => db.write(migration_turn, (tx) => apply(db, tx, migration)))
     requireKnown(applied, list) // a newer release may have come in between
   }
-  // What a migration has created on a distributed database is distributed as well.
+  // Tables that a migration has created on a distributed database are distributed as well.
   if (db.engine === 'postgres' && (await isDistributed(db))) await distribute(db)
   return applied.size
 }

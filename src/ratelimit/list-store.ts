@@ -1,7 +1,7 @@
 // Lists of running rate counters.
 
 import type { Millis } from '../base/clock.ts'
-import { type Reader, sql } from '../db/db.ts'
+import { of_shard, type Reader, sql } from '../db/db.ts'
 import { prefixEnd } from '../kv/service.ts'
 import type { Known } from './standing.ts'
 import { key_prefix, keyOf } from './store.ts'
@@ -19,7 +19,7 @@ const of_prefix = `(select {place} tenant_id, namespace, key, expires_at from kv
 const LIST = sql<Omit<Known, 'limit'> & { key: string; limit: string }>(
   'ratelimit.list',
   `select key, value, rl_limit as "limit", rl_window_ms as window_ms, rl_hits as hits, rl_previous as previous, expires_at
-     from kv_entries where {rows_in tenant_id, namespace, key}
+     from kv_entries where ${of_shard} {rows_in tenant_id, namespace, key}
        select {row tenant_id, namespace, key}
          from (select {place} tenant_id, namespace, key, expires_at
                  from ${of_prefix} order by ${in_order} limit :last_place) as found
