@@ -6,6 +6,7 @@ import { basename, dirname, extname, join, normalize } from 'node:path'
 import '../src/app.ts'
 import type { Feature } from '../src/contract/feature.ts'
 import { type Statement, statements } from '../src/db/db.ts'
+import { postgresText } from '../src/db/dialect.ts'
 import { features, migrations } from '../src/features.ts'
 import { quickFiles } from './support/quick.ts'
 import { code, codeOf, files, source, textOf, textsIn, wordsOf } from './support/source.ts'
@@ -491,6 +492,51 @@ describe('SQL', () => {
       return bound < uses
     })
     expect(unbound.map(({ name }) => name).toSorted()).toEqual(Object.keys(reasons).toSorted())
+  })
+
+  test('leads to the shard of its tenant on a distributed database, but for look-ups and work on all tenants', () => {
+    const reasons: Record<string, string> = {
+      'credentials.sweep': 'a sweep',
+      'dlq.ended_operations': 'finds the operations of a sweep',
+      'dlq.tenants_ended': 'finds the tenants of a sweep',
+      'dlq.tenants_expired': 'finds the tenants of a sweep',
+      'idempotency.any_expired': 'a sweep over all tenants',
+      'idempotency.sweep': 'a sweep',
+      'inbox.by_token': 'the look-up that finds the tenant, by the hash of a token',
+      'inbox.clearable': 'finds the inboxes of a sweep',
+      'inbox.deletable': 'finds the inboxes of a sweep',
+      'inbox.receive': 'the look-up that finds the tenant, by the hash of a token',
+      'inbox.tenants_expired': 'finds the tenants of a sweep',
+      'jobs.due': 'finds the due work of all tenants',
+      'jobs.due_at_once': 'finds the due work of all tenants',
+      'jobs.next_at': 'the next due time of all tenants',
+      'jobs.oldest_due': 'a tick waits for the work of all tenants',
+      'jobs.tenants': 'walks over all tenants',
+      'kv.tenants_expired': 'finds the tenants of a sweep',
+      'kv.tenants_with_tombstones': 'finds the tenants of a sweep',
+      'lookups.find': 'leads to the tenant; its table lies by the hash',
+      'quotas.sweep_calls': 'a sweep',
+      'secrets.find_check': 'a table without tenants',
+      'secrets.insert_check': 'a table without tenants',
+      'tenants.all': "the operator's list",
+      'tenants.pause_pending': 'finds the tenants whose jobs are to be paused or resumed',
+      'tenants.plans': 'asked once, at the start',
+      'tenants.purgeable': 'finds the tenants to purge',
+      'usage.sweep': 'a sweep',
+    }
+    const told = all.map((statement) => {
+      const { text } = statement.distributed ?? statement
+      return { name: statement.name, text: postgresText(text, 'citus') }
+    })
+    const leads = /\btenant_id = \$\d+|^insert into \w+\s*\([^)]*\btenant_id\b/
+    const astray = told.filter(({ text }) => !leads.test(text))
+    expect(astray.map(({ name }) => name).toSorted()).toEqual(Object.keys(reasons).toSorted())
+    // Rows that are named by their places are those of one shard alone: other shards have the same places.
+    const by_place = /\bctid = any/
+    const on_shard = /\btenant_id = \$\d+ and\s+ctid = any/
+    const placed = told.filter(({ text }) => by_place.test(text))
+    expect(placed.length).toBeGreaterThan(20)
+    expect(placed.filter(({ text }) => !on_shard.test(text)).map(({ name }) => name)).toEqual([])
   })
 })
 
