@@ -1,6 +1,7 @@
 // The pages in docs/, as text. Imported at the first request for one: the start of the service does not wait for them.
 
 import callbacks from '../../docs/callbacks.md' with { type: 'text' }
+import citus from '../../docs/citus.md' with { type: 'text' }
 import cli from '../../docs/cli.md' with { type: 'text' }
 import concepts from '../../docs/concepts.md' with { type: 'text' }
 import configuration from '../../docs/configuration.md' with { type: 'text' }
@@ -47,6 +48,7 @@ const common: Readonly<Record<string, string>> = {
   'http.md': http,
   'limits.md': limits,
   'postgres.md': postgres,
+  'citus.md': citus,
   'sdk.md': sdk,
   'mcp.md': mcp,
   'cli.md': cli,
