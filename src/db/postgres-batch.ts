@@ -1,6 +1,7 @@
 // Writes that share a transaction of PostgreSQL: they run at the same time on one connection, and their statements are
 // sent without waiting for each other's answers.
 
+import type { ReservedSQL } from 'bun'
 import type { Clock, Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import { type Awaitable, MustRunAlone, type Params, type Statement, type Turn, type Tx } from './db.ts'
@@ -59,63 +60,171 @@ export interface Surroundings {
   stored: StoredBytes
 }
 
+/** Members that have ended and are to be committed. */
+interface Ready {
+  members: readonly Member[]
+  ended: readonly Ended[]
+  count: LateCount
+}
+
 /** The first number of all locks of batches, so that they meet no other program's. */
 const lock_class = 1_937_006_964
 
-/** Takes the lock of the line until the transaction ends. The only place that knows what is locked. */
-function lockOf(line: number): string {
-  return `select pg_advisory_xact_lock(${lock_class}, ${line})`
+/** The lock of a line, until the transaction ends. The only place that knows what is locked. */
+const locks = {
+  wait: (line: number) => `select pg_advisory_xact_lock(${lock_class}, ${line})`,
+  /** False in `had` when another node has it, or waits for it. */
+  attempt: `select set_config('lock_timeout', $1, true), pg_try_advisory_xact_lock(${lock_class}, $2::int) as had`,
 }
 
-/**
- * As one simple query whose answer is awaited: Bun sends a statement that is not prepared yet after those that are,
- * whatever their order was.
- */
-function beginOf(line: number): string {
-  return `begin; set local lock_timeout = ${line_lock_ms_max}; ${lockOf(line)}; set local lock_timeout = ${row_lock_ms_max}`
-}
+/** Batches of a session before BEGIN and COMMIT are sent as prepared statements. */
+const simple_batches = 1
 
 /**
- * Runs the members in one transaction. Returns how each ended, in their order. Throws BatchFailed when nothing was
- * kept, and a DbError that is every member's: lost, or outcome_unknown.
+ * Batches of one line on one connection, one after the other.
+ *
+ * Bun sends a statement that is not prepared yet after those that are, whatever their order was. So the first batches
+ * begin with one simple query whose answer is awaited. Once BEGIN and COMMIT have been answered as prepared statements,
+ * COMMIT, the next BEGIN and the first statements of its members are sent together.
  */
-export async function runBatch(
-  connection: Runner,
-  line: number,
-  members: readonly Member[],
-  around: Surroundings,
-): Promise<Ended[]> {
-  await begin(connection, line)
-  around.traffic.answers += 1
-  const count = new LateCount(around.stored)
-  let ended: Ended[]
-  try {
-    ended = await runAll(connection, members, around, count)
-    await count.write(new Queries(connection, around.traffic))
-    if (members.some(({ call }, i) => call.abandoned && wrote(ended[i]!))) throw new BatchFailed([])
-  } catch (error) {
+export class Session {
+  #batches = 0
+  /** Set when the next transaction has begun: true once its lock is had. */
+  #begun: Promise<boolean | Error> | null = null
+  #is_prepared = false
+  /** True when another node has batches of this line, so that its lock is waited for. */
+  #is_contended = false
+
+  constructor(
+    private readonly connection: ReservedSQL,
+    private readonly line: number,
+    private readonly around: Surroundings,
+  ) {}
+
+  /** True when the next batch may begin with the commit of this one. */
+  get overlaps(): boolean {
+    return this.#is_prepared && !this.#is_contended
+  }
+
+  /**
+   * Runs the members in one transaction, up to its commit. Throws BatchFailed when nothing is kept and they run alone,
+   * and a DbError when the connection is lost.
+   */
+  async run(members: readonly Member[]): Promise<Ready> {
+    this.#batches += 1
+    if (!this.#begun && this.#batches > simple_batches + 1 && !this.#is_contended) {
+      await this.#answered(this.connection`begin`)
+      this.#is_prepared = true
+      this.#begun = this.#tryLock()
+    }
+    const begun = this.#begun
+    this.#begun = null
+    if (begun) {
+      const [had, attempt] = await Promise.all([begun, this.#attempt(members)])
+      if (had === true) return this.#checked(attempt)
+      await this.#undo(attempt)
+      if (had !== false) throw failureOf(had)
+      this.#is_contended = true
+    }
+    await this.#begin()
+    return this.#checked(await this.#attempt(members))
+  }
+
+  /** With `goes_on` the next batch begins at once; only while `overlaps`. */
+  async commit({ members, count }: Ready, goes_on: boolean): Promise<void> {
+    for (const { call } of members) call.committing = true
+    const sent = this.#batches > simple_batches ? this.connection`commit` : this.connection.unsafe('commit')
+    const answer = sent.execute()
+    if (goes_on) {
+      const began = this.connection`begin`.execute()
+      const locked = this.#tryLock()
+      this.#begun = began.then(() => locked, asError)
+    }
+    try {
+      const { command } = (await answer) as { command: string }
+      this.around.traffic.answers += 1
+      // An aborted transaction answers COMMIT with ROLLBACK and without an error.
+      if (command !== 'COMMIT') throw new BatchFailed([])
+    } catch (error) {
+      const known = translate('postgres', error)
+      const unknown = known instanceof DbError && known.kind === 'lost'
+      count.rollBack()
+      count.failed(unknown)
+      throw unknown ? new DbError('outcome_unknown', known.message, { cause: error }) : new BatchFailed([])
+    }
+    count.committed()
+  }
+
+  #tryLock(): Promise<boolean | Error> {
+    const lock = this.connection.unsafe(locks.attempt, [String(row_lock_ms_max), this.line]).execute()
+    return lock.then((rows: { had: boolean }[]) => rows[0]!.had, asError)
+  }
+
+  /** Waits for the lock. */
+  async #begin(): Promise<void> {
+    const [wait_ms, row_ms] = [line_lock_ms_max, row_lock_ms_max].map(
+      (ms) => `set local lock_timeout = ${ms}`,
+    )
+    try {
+      await this.#answered(this.connection.unsafe(`begin; ${wait_ms}; ${locks.wait(this.line)}; ${row_ms}`))
+    } catch (error) {
+      await this.#rollBack()
+      const failure = failureOf(error)
+      throw failure instanceof BatchFailed ? new LineLocked() : failure
+    }
+  }
+
+  async #answered(query: PromiseLike<unknown>): Promise<void> {
+    await query
+    this.around.traffic.answers += 1
+  }
+
+  async #attempt(members: readonly Member[]): Promise<Attempt> {
+    const { clock, traffic, stored } = this.around
+    const count = new LateCount(stored)
+    const now = clock.now()
+    const shared = { traffic, now, stored, changes: count.changes, beside: members.length - 1 }
+    const txs = members.map(({ call }) => new MemberTx(this.connection, call, shared))
+    const ended = await Promise.all(members.map((member, i) => runOne(member, txs[i]!)))
+    return { members, ended, count, txs }
+  }
+
+  /** Throws when one failed after it had written, or made the server abort the transaction. */
+  async #checked(attempt: Attempt): Promise<Ready> {
+    const { members, ended, count, txs } = attempt
+    try {
+      const lost = txs.find((tx) => tx.lost !== null)
+      if (lost) throw lost.lost
+      if (txs.some(({ failed }) => failed)) {
+        throw new BatchFailed(members.filter((_, i) => txs[i]!.is_culprit).map(({ turn }) => turn.key))
+      }
+      await count.write(new Queries(this.connection, this.around.traffic))
+      if (members.some(({ call }, i) => call.abandoned && txs[i]!.wrote)) throw new BatchFailed([])
+    } catch (error) {
+      await this.#undo(attempt)
+      throw failureOf(error)
+    }
+    return { members, ended, count }
+  }
+
+  async #undo({ count }: Attempt): Promise<void> {
     count.rollBack()
     count.failed(false)
-    await Promise.resolve(connection.unsafe('rollback', [])).catch(() => {})
-    throw failureOf(error)
+    await this.#rollBack()
   }
-  await commit(connection, members, count)
-  around.traffic.answers += 1
-  return ended
+
+  /** A connection that is lost has rolled back. */
+  async #rollBack(): Promise<void> {
+    await this.connection.unsafe('rollback').catch(() => {})
+  }
 }
 
-function wrote(ended: Ended): boolean {
-  return ended !== 'alone' && 'value' in ended
+interface Attempt extends Ready {
+  txs: readonly MemberTx[]
 }
 
-async function begin(connection: Runner, line: number): Promise<void> {
-  try {
-    await connection.unsafe(beginOf(line), [])
-  } catch (error) {
-    await Promise.resolve(connection.unsafe('rollback', [])).catch(() => {})
-    const failure = failureOf(error)
-    throw failure instanceof BatchFailed ? new LineLocked() : failure
-  }
+function asError(error: unknown): Error {
+  return error as Error
 }
 
 /** A connection that is lost is every member's failure; after anything else they run alone. */
@@ -123,56 +232,6 @@ function failureOf(error: unknown): unknown {
   const known = translate('postgres', error)
   if (known instanceof BatchFailed || (known instanceof DbError && known.kind === 'lost')) return known
   return new BatchFailed([])
-}
-
-/** An aborted transaction answers COMMIT with ROLLBACK and without an error. */
-async function commit(connection: Runner, members: readonly Member[], count: LateCount): Promise<void> {
-  for (const { call } of members) call.committing = true
-  let tag: string
-  try {
-    tag = ((await connection.unsafe('commit', [])) as { command: string }).command
-  } catch (error) {
-    const known = translate('postgres', error)
-    const unknown = known instanceof DbError && known.kind === 'lost'
-    count.rollBack()
-    count.failed(unknown)
-    if (unknown) throw new DbError('outcome_unknown', known.message, { cause: error })
-    throw new BatchFailed([])
-  }
-  if (tag !== 'COMMIT') {
-    count.rollBack()
-    count.failed(false)
-    throw new BatchFailed([])
-  }
-  count.committed()
-}
-
-/** Throws when one failed after it had written, or made the server abort the transaction. */
-async function runAll(
-  connection: Runner,
-  members: readonly Member[],
-  { clock, traffic, stored }: Surroundings,
-  count: LateCount,
-): Promise<Ended[]> {
-  const now = clock.now()
-  const txs = members.map(
-    ({ call }) =>
-      new MemberTx(connection, {
-        traffic,
-        call,
-        now,
-        stored,
-        changes: count.changes,
-        beside: members.length - 1,
-      }),
-  )
-  const ended = await Promise.all(members.map((member, i) => runOne(member, txs[i]!)))
-  const lost = txs.find((tx) => tx.lost !== null)
-  if (lost) throw lost.lost
-  if (txs.some(({ failed }) => failed)) {
-    throw new BatchFailed(members.filter((_, i) => txs[i]!.is_culprit).map(({ turn }) => turn.key))
-  }
-  return ended
 }
 
 async function runOne({ work, call }: Member, tx: MemberTx): Promise<Ended> {
@@ -194,7 +253,6 @@ function isAfterAnother(failure: unknown): boolean {
 
 interface Shared {
   traffic: Traffic
-  call: Call
   now: Millis
   stored: StoredBytes
   /** Of all members. */
@@ -213,7 +271,7 @@ class MemberTx extends PostgresTx {
   lost: unknown = null
   readonly #own = new Changes()
 
-  constructor(connection: Runner, { traffic, call, now, stored, changes, beside }: Shared) {
+  constructor(connection: Runner, call: Call, { traffic, now, stored, changes, beside }: Shared) {
     super(connection, traffic, call, now, [], stored, changes)
     this.beside = beside
   }

@@ -1,6 +1,7 @@
 // Batches of writes: what arrives while a batch of its line is under way is the next batch. A write that makes its batch
 // fail runs alone, as the others of that batch do, and for a moment so do those that follow it.
 
+import type { ReservedSQL } from 'bun'
 import { limit } from '../base/limit.ts'
 import { runEffects, type Turn } from './db.ts'
 import {
@@ -8,11 +9,10 @@ import {
   type Ended,
   LineLocked,
   type Member,
-  runBatch,
+  Session,
   type Surroundings,
 } from './postgres-batch.ts'
 import { Line, lineOf, lines_count } from './postgres-lines.ts'
-import type { Runner } from './postgres-queries.ts'
 import { WriteRoom } from './sqlite-room.ts'
 
 const alone_ms = limit(
@@ -37,7 +37,9 @@ const remembered_max = limit(
 export interface Host {
   readonly around: Surroundings
   /** Waits for a connection in fair order. */
-  connected<T>(key: string, action: (connection: Runner) => Promise<T>): Promise<T>
+  connected<T>(key: string, action: (connection: ReservedSQL) => Promise<T>): Promise<T>
+  /** True when others wait for a connection. */
+  crowded(): boolean
   /** Runs a write in a transaction of its own. */
   alone(member: Member): Promise<unknown>
 }
@@ -96,7 +98,7 @@ export class Batches {
   async #run(number: number, line: Line): Promise<void> {
     while (!line.isEmpty) {
       await this.host
-        .connected(nameOf(number), (connection) => this.#runNext(connection, number, line))
+        .connected(nameOf(number), (connection) => this.#runOn(connection, number, line))
         .catch((error) => this.#refuse(line, error))
     }
     line.busy = false
@@ -113,22 +115,40 @@ export class Batches {
     return members
   }
 
-  /** The members are chosen when the connection is there: until then more may come. */
-  async #runNext(connection: Runner, number: number, line: Line): Promise<void> {
-    const members = this.#takeFrom(line)
-    if (members.length === 0) return
-    try {
-      const ended = await runBatch(connection, number, members, this.host.around)
-      this.#settle(members, ended)
-    } catch (error) {
-      if (!(error instanceof BatchFailed)) {
-        for (const member of members) member.reject(error)
-        return
+  /** Batch after batch, until none waits or others wait for a connection. */
+  async #runOn(connection: ReservedSQL, number: number, line: Line): Promise<void> {
+    const session = new Session(connection, number, this.host.around)
+    let answered = Promise.resolve()
+    do {
+      const members = this.#takeFrom(line)
+      try {
+        const ready = await session.run(members)
+        const goes_on = session.overlaps && this.#goesOn(line)
+        answered = session.commit(ready, goes_on).then(
+          () => this.#settle(members, ready.ended),
+          (error) => this.#fail(members, number, error),
+        )
+        if (!goes_on) await answered
+      } catch (error) {
+        this.#fail(members, number, error)
+        if (!(error instanceof BatchFailed)) break
       }
-      for (const key of error.culprits) this.#runAlone(key, alone_ms)
-      if (error instanceof LineLocked) this.#runAlone(nameOf(number), unlocked_ms)
-      for (const member of members) this.#settleAlone(member)
+    } while (this.#goesOn(line))
+    await answered
+  }
+
+  #goesOn(line: Line): boolean {
+    return !line.isEmpty && !this.host.crowded()
+  }
+
+  #fail(members: readonly Member[], number: number, error: unknown): void {
+    if (!(error instanceof BatchFailed)) {
+      for (const member of members) member.reject(error)
+      return
     }
+    for (const key of error.culprits) this.#runAlone(key, alone_ms)
+    if (error instanceof LineLocked) this.#runAlone(nameOf(number), unlocked_ms)
+    for (const member of members) this.#settleAlone(member)
   }
 
   #settle(members: readonly Member[], ended: readonly Ended[]): void {

@@ -1,7 +1,7 @@
 // PostgreSQL driver on Bun.SQL: a pool, READ COMMITTED, one transaction per write. One small file on purpose:
 // postgres.js could replace it.
 
-import { SQL } from 'bun'
+import { type ReservedSQL, SQL } from 'bun'
 import type { Clock } from '../base/clock.ts'
 import { FairQueue } from '../base/fair.ts'
 import { limit } from '../base/limit.ts'
@@ -167,6 +167,7 @@ class PostgresDb implements Db {
       {
         around,
         connected: (key, action) => this.#connected(key, action),
+        crowded: () => this.#queue.crowded,
         alone: (member) => this.#alone(member),
       },
       waiting_max,
@@ -221,7 +222,7 @@ class PostgresDb implements Db {
     return this.#act(call, turn, () => this.#tried(call, turn, work, null))
   }
 
-  async #connected<T>(key: string, action: (connection: Runner) => Promise<T>): Promise<T> {
+  async #connected<T>(key: string, action: (connection: ReservedSQL) => Promise<T>): Promise<T> {
     const place = this.#queue.enter(key)
     if (!place) throw new DbError('busy', 'too many statements are waiting')
     return this.#act({ place, abandoned: false, committing: false }, { key }, async () => {
