@@ -5,6 +5,7 @@ import type { ReservedSQL } from 'bun'
 import type { Clock, Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import { type Awaitable, MustRunAlone, type Params, type Statement, type Turn, type Tx } from './db.ts'
+import { answer_ms_max } from './dialect.ts'
 import { DbError, translate } from './errors.ts'
 import { LateCount } from './late-count.ts'
 import { abandoned, type Call, PostgresTx, Queries, type Runner, type Traffic } from './postgres-queries.ts'
@@ -71,7 +72,7 @@ interface Ready {
 const lock_class = 1_937_006_964
 
 /** The lock of a line, until the transaction ends. The only place that knows what is locked. */
-const locks = {
+export const locks = {
   wait: (line: number) => `select pg_advisory_xact_lock(${lock_class}, ${line})`,
   /** False in `had` when another node has it, or waits for it. */
   attempt: `select set_config('lock_timeout', $1, true), pg_try_advisory_xact_lock(${lock_class}, $2::int) as had`,
@@ -110,7 +111,26 @@ export class Session {
    * Runs the members in one transaction, up to its commit. Throws BatchFailed when nothing is kept and they run alone,
    * and a DbError when the connection is lost.
    */
-  async run(members: readonly Member[]): Promise<Ready> {
+  run(members: readonly Member[]): Promise<Ready> {
+    return this.#inTime(this.#run(members))
+  }
+
+  /** With `goes_on` the next batch begins at once; only while `overlaps`. */
+  commit(ready: Ready, goes_on: boolean): Promise<void> {
+    return this.#inTime(this.#commit(ready, goes_on))
+  }
+
+  /** By then no caller waits any more. A connection on which the server says nothing would hold up the line for ever. */
+  async #inTime<T>(step: Promise<T>): Promise<T> {
+    const timer = setTimeout(() => this.connection.close({ timeout: 0 }).catch(() => {}), answer_ms_max)
+    try {
+      return await step
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  async #run(members: readonly Member[]): Promise<Ready> {
     this.#batches += 1
     if (!this.#begun && this.#batches > simple_batches + 1 && !this.#is_contended) {
       await this.#answered(this.connection`begin`)
@@ -130,8 +150,7 @@ export class Session {
     return this.#checked(await this.#attempt(members))
   }
 
-  /** With `goes_on` the next batch begins at once; only while `overlaps`. */
-  async commit({ members, count }: Ready, goes_on: boolean): Promise<void> {
+  async #commit({ members, count }: Ready, goes_on: boolean): Promise<void> {
     for (const { call } of members) call.committing = true
     const sent = this.#batches > simple_batches ? this.connection`commit` : this.connection.unsafe('commit')
     const answer = sent.execute()
