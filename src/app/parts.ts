@@ -2,8 +2,10 @@
 
 import { HeavyReads } from '../base/heavy-reads.ts'
 import { KeyedSemaphore } from '../base/keyed-semaphore.ts'
+import { limit } from '../base/limit.ts'
 import { MemoryBudget } from '../base/memory.ts'
 import { Notifier } from '../base/notifier.ts'
+import { Remembered } from '../base/remembered.ts'
 import { Sender } from '../callbacks/deliver.ts'
 import { type EgressPolicy, refusalAtCreation, systemInterfaces } from '../callbacks/guard.ts'
 import { Lookups } from '../callbacks/lookups.ts'
@@ -27,6 +29,13 @@ import { usageCounts } from '../usage/service.ts'
 import { version } from '../version.ts'
 import { addressLimits } from './admission.ts'
 import { readinessOf } from './readiness.ts'
+
+const tokens_max = limit(
+  'inbox.tokens_remembered',
+  10_000,
+  'entries',
+  'Tokens of inboxes whose tenant a node remembers; past it the least recently used is looked up again.',
+)
 
 /** Facts that change while the service runs. */
 export interface State {
@@ -87,6 +96,7 @@ export function dependenciesOf(
       notifier,
       semaphore: new KeyedSemaphore(clock),
       memory: new MemoryBudget(clock, config.memory_bytes_max),
+      tokens: new Remembered(tokens_max),
     },
     jobs,
     redrives,

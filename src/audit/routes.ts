@@ -69,6 +69,7 @@ export const appendEntry = route({
   replies: { 201: { body: Entry } },
   errors: ['QUOTA_EXCEEDED'],
   row: 'audit head',
+  batch: true,
   async create(tx, { caller, request_id, dependencies }, { body }) {
     const entry = await audit.append(tx, caller, dependencies.plans, request_id, {
       action: body.action,

@@ -68,6 +68,11 @@ export class FairQueue {
     return place
   }
 
+  /** True when some place waits. */
+  get crowded(): boolean {
+    return this.#waiting > 0
+  }
+
   /** Releases the permit, or ends the wait. Called once for each place. */
   leave(place: Place): void {
     const held = place as Held

@@ -4,6 +4,7 @@ import type { Clock, Millis } from '../base/clock.ts'
 import type { KeyedSemaphore } from '../base/keyed-semaphore.ts'
 import type { MemoryBudget } from '../base/memory.ts'
 import type { Notifier } from '../base/notifier.ts'
+import type { Remembered } from '../base/remembered.ts'
 import type { Awaitable } from '../db/db.ts'
 import type { Caller, TenantFacts } from './caller.ts'
 import type { CountedQuota } from './feature.ts'
@@ -83,6 +84,8 @@ export interface Shared {
   semaphore: KeyedSemaphore
   /** Of request bodies and answers. */
   memory: MemoryBudget
+  /** Where the token with this hash leads: that never changes. */
+  tokens: Remembered<{ tenant_id: string; id: string }>
 }
 
 export interface Jobs {

@@ -152,6 +152,8 @@ interface Creating<A extends readonly CallerKind[], P extends Params, Q extends 
   create(tx: Tx, context: Context<CallerOf<A>>, input: Input<P, Q, B>, prepared: R): Awaitable<unknown>
   /** A row that every call of a tenant changes first, by a name: see `Turn`. */
   row?: string
+  /** Without an Idempotency-Key it may share its transaction: see `Turn`. */
+  batch?: boolean
   handle?: never
 }
 
@@ -161,6 +163,7 @@ type AnyInput = Input<Params, TObject, TObject>
 export interface Route extends Omit<Common<readonly CallerKind[], Params, TObject, TObject>, 'auth'> {
   auth: readonly CallerKind[]
   row?: string
+  batch?: boolean
   handle?: (context: Context<never>, input: AnyInput, raw: RawRequest) => Awaitable<unknown>
   prepare?: (context: Context<never>, input: AnyInput) => Awaitable<unknown>
   create?: (tx: Tx, context: Context<never>, input: AnyInput, prepared: unknown) => Awaitable<unknown>

@@ -47,6 +47,26 @@ export interface Tx extends Reader {
   stored(tenant_id: string, counted: StoredCounter): number
   /** True when the disk has no room for what grows (disk.ts). Deletes, and what the service must write, continue. */
   readonly disk_full: boolean
+  /**
+   * How many other writes run in this transaction at the same time, each between the statements of the others. They see
+   * what it has changed, and no lock of a row keeps them apart.
+   */
+  readonly beside: number
+}
+
+/** Thrown by work that shares its transaction and can be decided only by itself: it is run again alone. */
+export class MustRunAlone extends Error {
+  override name = 'MustRunAlone'
+}
+
+/** Work that may share its transaction, on PostgreSQL. */
+export interface Batch {
+  /** Writes of one line share transactions, and have them one after the other. A tenant has one line. */
+  line: string
+  /** Never in a transaction with another write of the same `row`, of this turn's `key`. */
+  apart?: boolean
+  /** About how many bytes it sends. */
+  bytes?: number
 }
 
 /** The owner of a transaction: connections and places in the queue are shared out by it. */
@@ -57,6 +77,8 @@ export interface Turn {
   row?: string
   /** Of keys that strangers may make up: together they take three quarters of the queue, one of them half. */
   group?: string
+  /** Absent: it has a transaction of its own. SQLite, where writes share commits, ignores it. */
+  batch?: Batch
   /** How long it may take; absent: as long as a request waits; null: as long as it needs. Milliseconds. */
   ms_max?: number | null
 }

@@ -23,7 +23,8 @@ export interface Traffic {
 
 /** A statement or transaction from its arrival to its end. */
 export interface Call {
-  place: Place
+  /** Null while it is part of a batch. */
+  place: Place | null
   /** True when no caller waits for it any more. */
   abandoned: boolean
   /** COMMIT was sent. */
@@ -92,15 +93,17 @@ function numbersOf(row: Record<string, unknown>): void {
 export class PostgresTx extends Queries implements Tx {
   finished = false
   readonly disk_full = false
+  readonly beside: number = 0
 
   constructor(
     connection: Runner,
     traffic: Traffic,
-    private readonly call: Call,
+    protected readonly call: Call,
     readonly now: Millis,
-    private readonly effects: (() => void)[],
+    readonly effects: (() => void)[],
     private readonly known: StoredBytes,
-    private readonly changes: Changes,
+    /** Of the whole transaction. */
+    protected readonly changes: Changes,
   ) {
     super(connection, traffic)
   }

@@ -1,7 +1,7 @@
 // PostgreSQL driver on Bun.SQL: a pool, READ COMMITTED, one transaction per write. One small file on purpose:
 // postgres.js could replace it.
 
-import { SQL } from 'bun'
+import { type ReservedSQL, SQL } from 'bun'
 import type { Clock } from '../base/clock.ts'
 import { FairQueue } from '../base/fair.ts'
 import { limit } from '../base/limit.ts'
@@ -25,6 +25,8 @@ import { answer_ms_max, olderThan, postgres_session, unsafePostgres } from './di
 import { isDistributed } from './distributed.ts'
 import { DbError, isRetryable, translate } from './errors.ts'
 import { LateCount } from './late-count.ts'
+import type { Member } from './postgres-batch.ts'
+import { Batches } from './postgres-batches.ts'
 import { DatabaseClock } from './postgres-clock.ts'
 import {
   abandoned,
@@ -117,6 +119,10 @@ async function allowTime(connection: Runner, ms_max: number | null): Promise<voi
   await connection.unsafe(`set local statement_timeout = ${ms_max ?? 0}`, [])
 }
 
+function busy(): DbError {
+  return new DbError('busy', 'no connection was free in time')
+}
+
 class PostgresDb implements Db {
   readonly engine = 'postgres'
   readonly #openPool: () => SQL
@@ -127,6 +133,7 @@ class PostgresDb implements Db {
   #queries: Queries
   readonly #stored: StoredBytes
   readonly #queue: FairQueue
+  readonly #batches: Batches
   /** Calls of requests that hold a connection. */
   #requests_running = 0
   /** Calls that have not ended. */
@@ -156,6 +163,16 @@ class PostgresDb implements Db {
     this.#database_clock = database_time ? new DatabaseClock(() => this.#pool, clock) : null
     this.clock = this.#database_clock ?? clock
     this.#stored = new StoredBytes(clock)
+    const around = { clock: this.clock, traffic: this.#traffic, stored: this.#stored }
+    this.#batches = new Batches(
+      {
+        around,
+        connected: (key, action) => this.#connected(key, action),
+        crowded: () => this.#queue.crowded,
+        alone: (member) => this.#alone(member),
+      },
+      waiting_max,
+    )
     this.#watch = this.#watched()
   }
 
@@ -185,20 +202,59 @@ class PostgresDb implements Db {
 
   write<T>(owner: Owner | ((tx: Tx) => Awaitable<T>), given?: (tx: Tx) => Awaitable<T>): Promise<T> {
     const [turn, work] = turnOf(owner, given)
-    return this.#write(turn, work, null)
+    return this.#batches.takes(turn) ? this.#batched(turn, work) : this.#write(turn, work, null)
+  }
+
+  /** Waits for the next batch of its line. */
+  #batched<T>(turn: Turn, work: (tx: Tx) => Awaitable<T>): Promise<T> {
+    const { promise, resolve, reject } = Promise.withResolvers<T>()
+    const call: Call = { place: null, abandoned: false, committing: false }
+    const member: Member = { turn, work, call, resolve: resolve as (value: unknown) => void, reject }
+    if (this.#closed) return Promise.reject(new DbError('lost', 'the database is closed'))
+    if (!this.#batches.enter(member)) {
+      return Promise.reject(new DbError('busy', 'too many writes are waiting'))
+    }
+    return this.#inTime(turn, promise, () => (this.#batches.leave(member) ? busy() : this.#abandon(call)))
+  }
+
+  /** A member of a batch, in a transaction of its own after all. */
+  async #alone({ turn, work, call }: Member): Promise<unknown> {
+    call.place = this.#queue.enter(turn.key, turn.row, turn.group)
+    if (!call.place) throw new DbError('busy', 'too many statements are waiting')
+    return this.#act(call, turn, () => this.#tried(call, turn, work, null))
+  }
+
+  async #connected<T>(key: string, action: (connection: ReservedSQL) => Promise<T>): Promise<T> {
+    const place = this.#queue.enter(key)
+    if (!place) throw new DbError('busy', 'too many statements are waiting')
+    return this.#act({ place, abandoned: false, committing: false }, { key }, async () => {
+      const connection = await this.#pool.reserve()
+      try {
+        return await action(connection)
+      } finally {
+        await connection.release()
+      }
+    })
   }
 
   /** `waiting`: tenants whose stored bytes are written, however few. */
   #write<T>(turn: Turn, work: (tx: Tx) => Awaitable<T>, waiting: readonly string[] | null): Promise<T> {
-    return this.#guarded(turn, async (call) => {
-      for (let tries = 1; ; tries++) {
-        try {
-          return await this.#transaction(call, turn, work, waiting)
-        } catch (error) {
-          if (tries === tries_max || call.abandoned || !isRetryable(error)) throw error
-        }
+    return this.#guarded(turn, (call) => this.#tried(call, turn, work, waiting))
+  }
+
+  async #tried<T>(
+    call: Call,
+    turn: Turn,
+    work: (tx: Tx) => Awaitable<T>,
+    waiting: readonly string[] | null,
+  ): Promise<T> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.#transaction(call, turn, work, waiting)
+      } catch (error) {
+        if (tries === tries_max || call.abandoned || !isRetryable(error)) throw error
       }
-    })
+    }
   }
 
   async #transaction<T>(
@@ -283,16 +339,20 @@ class PostgresDb implements Db {
     const place = this.#queue.enter(turn.key, turn.row, turn.group)
     if (!place) throw new DbError('busy', 'too many statements are waiting')
     const call: Call = { place, abandoned: false, committing: false }
+    return this.#inTime(turn, this.#act(call, turn, action), () => this.#abandon(call))
+  }
+
+  /** `late` gives the error for a caller whose time is over. */
+  async #inTime<T>(turn: Turn, acting: Promise<T>, late: () => DbError): Promise<T> {
     const ms_max = turn.ms_max === undefined ? answer_ms_max : turn.ms_max
     this.#under_way += 1
-    const acting = this.#act(call, turn, action)
     let timer: Timer | undefined
     try {
       if (ms_max === null) return await acting
-      const late = new Promise<never>((_, reject) => {
-        timer = setTimeout(() => reject(this.#abandon(call)), ms_max)
+      const over = new Promise<never>((_, reject) => {
+        timer = setTimeout(() => reject(late()), ms_max)
       })
-      return await Promise.race([acting, late])
+      return await Promise.race([acting, over])
     } catch (error) {
       throw translate('postgres', error)
     } finally {
@@ -304,14 +364,15 @@ class PostgresDb implements Db {
   }
 
   async #act<T>(call: Call, { ms_max }: Turn, action: (call: Call) => Promise<T>): Promise<T> {
-    if (call.place.turn) await call.place.turn
+    const place = call.place!
+    if (place.turn) await place.turn
     const counted = ms_max === undefined ? 1 : 0
     this.#requests_running += counted
     try {
       return await action(call)
     } finally {
       this.#requests_running -= counted
-      this.#queue.leave(call.place)
+      this.#queue.leave(place)
     }
   }
 
@@ -319,9 +380,9 @@ class PostgresDb implements Db {
   #abandon(call: Call): DbError {
     call.abandoned = true
     if (call.committing) return new DbError('outcome_unknown', silent)
-    if (call.place.running) return abandoned()
+    if (!call.place || call.place.running) return abandoned()
     this.#queue.leave(call.place)
-    return new DbError('busy', 'no connection was free in time')
+    return busy()
   }
 
   /**

@@ -1,4 +1,4 @@
-// The room for writes that wait, for their turn or for the disk, shared out between their owners.
+// The room for writes that wait, for their turn, a batch or the disk, shared out between their owners.
 
 import { limit } from '../base/limit.ts'
 
@@ -19,9 +19,11 @@ export class WriteRoom {
   readonly #of_owner = new Map<string, number>()
   readonly #of_group = new Map<string, number>()
 
+  constructor(private readonly max = waiting_max) {}
+
   /** False when there is no room left for this owner, or for its group. */
   enter(key: string, group: string | undefined): boolean {
-    const room = waiting_max - this.#waiting
+    const room = this.max - this.#waiting
     const of_owner = this.#of_owner.get(key) ?? 0
     const of_group = group === undefined ? 0 : (this.#of_group.get(group) ?? 0)
     if (of_owner >= room || of_group >= 3 * room) return false

@@ -30,6 +30,11 @@ export class SqliteTx implements Tx {
     private readonly before: Changes,
   ) {}
 
+  /** Jobs of a commit run one after the other. */
+  get beside(): number {
+    return 0
+  }
+
   one<Row>(statement: Statement<Row>, params: Params): Row | null {
     this.#requireOpen(statement)
     const row = this.connection.one(statement, params)

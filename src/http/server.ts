@@ -2,8 +2,8 @@
 
 import { encode } from '../contract/encode.ts'
 import { dataText } from '../contract/group.ts'
-import { type Context, type Input, Reply } from '../contract/route.ts'
-import type { Tx } from '../db/db.ts'
+import { type Context, type Input, Reply, type Route } from '../contract/route.ts'
+import type { Turn, Tx } from '../db/db.ts'
 import { type Answer, type Claim, claimOf, isAnswered, once } from '../idempotency/service.ts'
 import { json, reply } from './answers.ts'
 import { requireCron } from './auth.ts'
@@ -120,10 +120,7 @@ async function create(prepared: Prepared, exchange: Exchange, asked: Asked): Pro
       text: dataText(route.group, made_reply.status, encode(made_reply.body)),
     }
   }
-  const turn = {
-    key: caller?.tenant_id ?? 'sign-up',
-    ...(route.row === undefined ? {} : { row: route.row }),
-  }
+  const turn = turnOf(route, caller?.tenant_id ?? null, claim ? null : asked.bytes.length)
   const write = (effectIn: (tx: Tx) => ReturnType<typeof effect>) =>
     context.db.write<Answer>(turn, async (tx) =>
       claim ? once(tx, claim, () => effectIn(tx)) : { ...(await effectIn(tx)), replayed: false },
@@ -141,6 +138,15 @@ async function create(prepared: Prepared, exchange: Exchange, asked: Asked): Pro
     sign_up?.cancel()
     throw error
   }
+}
+
+/** `batched_bytes`: null for an effect that has a transaction of its own. An Idempotency-Key's claim always has. */
+function turnOf({ row, batch }: Route, tenant_id: string | null, batched_bytes: number | null): Turn {
+  const turn: Turn = { key: tenant_id ?? 'sign-up' }
+  if (row !== undefined) turn.row = row
+  if (batch && tenant_id !== null && batched_bytes !== null)
+    turn.batch = { line: tenant_id, bytes: batched_bytes }
+  return turn
 }
 
 class Expired extends Error {}

@@ -6,6 +6,7 @@ import { day_ms, hour_ms, iso, second_ms } from '../base/clock.ts'
 import { type ErrorCode, errors } from '../base/errors.ts'
 import { KeyedSemaphore } from '../base/keyed-semaphore.ts'
 import { hashKey, newToken } from '../base/keys.ts'
+import { Remembered } from '../base/remembered.ts'
 import type { AdminCaller } from '../contract/caller.ts'
 import type { Db, Turn } from '../db/db.ts'
 import { default_plans } from '../features.ts'
@@ -411,7 +412,7 @@ forEachService('Inboxes', (service) => {
       const dependencies = {
         plans: default_plans,
         jobs: { wake() {} },
-        shared: { notifier: { notify() {} }, semaphore },
+        shared: { notifier: { notify() {} }, semaphore, tokens: new Remembered<never>(10) },
       }
       await Promise.all(Array.from({ length: 501 }, () => receive(db, dependencies, inbox.token, request)))
       await service.ask('DELETE', `/api/webhook/${inbox.id}`, { key: tenant.api_key })
@@ -507,13 +508,15 @@ test('messages wait in a line for each inbox, so that those of one do not keep o
     },
   } as unknown as Db
   const semaphore = new KeyedSemaphore(new TestClock())
+  const [one, other] = [newToken(), newToken()]
+  const tokens = new Remembered<{ tenant_id: string; id: string }>(2)
+  for (const token of [one, other]) tokens.put(hashKey(token), { tenant_id: 'tnt', id: token })
   const dependencies = {
     plans: default_plans,
     jobs: { wake() {} },
-    shared: { notifier: { notify() {} }, semaphore },
+    shared: { notifier: { notify() {} }, semaphore, tokens },
   }
   const request = { method: 'POST', headers: new Headers(), bytes: Buffer.from('x'), url: '/hook/t' }
-  const [one, other] = [newToken(), newToken()]
   for (const token of [one, other, one])
     await receive(db, dependencies, token, { ...request, address: '192.0.2.1' })
   expect(lines[0]).toBe(lines[2]!)

@@ -1,13 +1,14 @@
 // The arrival of a message: it is counted and kept, and its forward is enqueued.
 
+import type { Millis } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
 import { newSequencedId } from '../base/ids.ts'
 import type { KeyedSemaphore } from '../base/keyed-semaphore.ts'
 import { hashKey, looksLikeToken } from '../base/keys.ts'
 import { limit } from '../base/limit.ts'
-import type { Jobs, Plans } from '../contract/dependencies.ts'
+import type { Jobs, Plans, Shared } from '../contract/dependencies.ts'
 import type { RawRequest } from '../contract/route.ts'
-import type { Db, Turn, Tx } from '../db/db.ts'
+import type { Db, Tx } from '../db/db.ts'
 import { row_bytes } from '../db/stored.ts'
 import * as quotas from '../quotas/service.ts'
 import { droppedUpTo, waitKey } from './inbox.ts'
@@ -20,7 +21,11 @@ import { deductMessages } from './sweep.ts'
 export interface ReceiveDependencies {
   plans: Plans
   jobs: Pick<Jobs, 'wake'>
-  shared: { notifier: { notify(key: string): void }; semaphore: KeyedSemaphore }
+  shared: {
+    notifier: { notify(key: string): void }
+    semaphore: KeyedSemaphore
+    tokens: Shared['tokens']
+  }
 }
 
 const dropped_rows_max = limit(
@@ -39,24 +44,43 @@ export async function receive(
 ): Promise<void> {
   const token_hash = tokenHash(token)
   const incoming = incomingOf(request)
-  const turn = { key: `hook ${token_hash}`, row: token_hash, group: 'hook' }
-  const received = await dependencies.shared.semaphore.run(turn.key, () =>
-    keep(db, dependencies, turn, incoming),
-  )
+  const key = await keyOf(db, dependencies, token_hash)
+  const write = () => keep(db, dependencies, key, token_hash, incoming)
+  // On PostgreSQL the messages of an inbox share transactions instead.
+  const received =
+    db.engine === 'postgres'
+      ? await write()
+      : await dependencies.shared.semaphore.run(`hook ${key.id}`, write)
   if (!received) throw await refusal(db, token_hash)
+}
+
+interface Key {
+  tenant_id: string
+  id: string
+}
+
+/** The inbox of a token. Throws as `receive` does. */
+async function keyOf(db: Db, { shared }: ReceiveDependencies, token_hash: string): Promise<Key> {
+  const known = shared.tokens.get(token_hash)
+  if (known) return known
+  const { tenant_id, id } = await openInbox(db, token_hash)
+  const key = { tenant_id, id }
+  shared.tokens.put(token_hash, key)
+  return key
 }
 
 /** False when nothing may be received here. */
 function keep(
   db: Db,
   dependencies: ReceiveDependencies,
-  turn: Turn & { row: string },
+  { tenant_id, id: inbox_id }: Key,
+  token_hash: string,
   incoming: Incoming,
 ): Promise<boolean> {
-  const token_hash = turn.row
-  return db.write(turn, async (tx) => {
+  const batch = { line: tenant_id, bytes: incoming.size }
+  return db.write({ key: `hook ${inbox_id}`, row: inbox_id, group: 'hook', batch }, async (tx) => {
     if (tx.disk_full && (await isOpen(tx, token_hash))) quotas.requireDisk(tx)
-    const inbox = await store.receive(tx, token_hash)
+    const inbox = await store.receive(tx, tenant_id, inbox_id)
     if (!inbox) return false
     const id = newSequencedId('msg', tx.now, inbox.seq)
     const { forward_status, forward_error } = firstForward(inbox, incoming)
@@ -121,10 +145,14 @@ async function makeRoom(tx: Tx, plans: Plans, inbox: store.Received, bytes: numb
 
 /** Returns the tenant of the inbox. Throws as `receive` does, and stores nothing. */
 export async function requireOpen(db: Db, token: string): Promise<string> {
-  const token_hash = tokenHash(token)
-  const inbox = await store.byToken(db, token_hash, db.clock.now())
-  if (!inbox || inbox.expires_at <= db.clock.now()) throw await refusal(db, token_hash)
-  return inbox.tenant_id
+  return (await openInbox(db, tokenHash(token))).tenant_id
+}
+
+async function openInbox(db: Db, token_hash: string) {
+  const now = db.clock.now()
+  const inbox = await store.byToken(db, token_hash, now)
+  if (!inbox || inbox.expires_at <= now) throw refusalOf(inbox, now)
+  return inbox
 }
 
 function tokenHash(token: string): string {
@@ -134,7 +162,10 @@ function tokenHash(token: string): string {
 
 async function refusal(db: Db, token_hash: string): Promise<ApiError> {
   const now = db.clock.now()
-  const inbox = await store.byToken(db, token_hash, now)
+  return refusalOf(await store.byToken(db, token_hash, now), now)
+}
+
+function refusalOf(inbox: { expires_at: Millis } | null, now: Millis): ApiError {
   return new ApiError(inbox && inbox.expires_at <= now ? 'INBOX_EXPIRED' : 'INBOX_NOT_FOUND')
 }
 
@@ -146,8 +177,9 @@ function firstForward({ forward_url }: store.Received, { hops }: Incoming) {
 
 /** Removes one message for each that arrives, more only after a change of the plan: dropped ones are never shown. */
 async function drop(tx: Tx, inbox: store.Received, dropped: number): Promise<void> {
+  // Messages beside this one in its transaction each remove their own.
   const gone =
-    inbox.first_seq < dropped
+    inbox.first_seq < dropped - tx.beside
       ? await messages.dropUpTo(tx, inbox, dropped, dropped_rows_max)
       : await messages.drop(tx, inbox, dropped)
   deductMessages(tx, inbox.tenant_id, gone)

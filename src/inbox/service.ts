@@ -6,7 +6,7 @@ import { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import { hashKey, newToken } from '../base/keys.ts'
 import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
-import type { Plans, Secrets } from '../contract/dependencies.ts'
+import type { Plans, Secrets, Shared } from '../contract/dependencies.ts'
 import { page_bytes_max } from '../contract/page.ts'
 import type { Db, Reader, Tx } from '../db/db.ts'
 import { rowBytes } from '../db/stored.ts'
@@ -34,6 +34,7 @@ export type InboxCaller = AdminCaller | AgentCaller
 interface InboxDependencies {
   plans: Plans
   keys: { secrets: Secrets }
+  shared: Pick<Shared, 'tokens'>
 }
 
 /** An inbox with its token in clear. */
@@ -45,7 +46,7 @@ export interface Inbox extends InboxRow {
 export async function create(
   tx: Tx,
   caller: InboxCaller,
-  { plans, keys }: InboxDependencies,
+  { plans, keys, shared }: InboxDependencies,
   input: { label: string; forward_url: string | null; ttl_seconds: number },
 ): Promise<Inbox> {
   const { tenant_id } = caller
@@ -56,9 +57,11 @@ export async function create(
   const token = newToken()
   const sealed = keys.secrets.seal(tokenContext(tenant_id, id), token)
   const ends = { expires_at, clear_at: expires_at + readable_ms, delete_at: expires_at + expired_shown_ms }
-  const row = { id, token_hash: hashKey(token), token: sealed, label, forward_url, ...ends }
+  const token_hash = hashKey(token)
+  const row = { id, token_hash, token: sealed, label, forward_url, ...ends }
   await store.insert(tx, tenant_id, row)
   await quotas.reserve(tx, caller, plans, 'inboxes', () => expire(tx, tenant_id))
+  tx.afterCommit(() => shared.tokens.put(token_hash, { tenant_id, id }))
   const empty = { last_seq: 0, first_seq: null, message_count: 0 }
   return { id, token, label, forward_url, ...empty, expires_at, created_at: tx.now }
 }

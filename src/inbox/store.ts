@@ -58,7 +58,7 @@ const DELETE = sql(
 const RECEIVE = sql<Received>(
   'inbox.receive',
   `update inboxes set last_seq = last_seq + 1
-    where token_hash = :token_hash and deleted = 0 and expires_at > :now
+    where ${here} and deleted = 0 and expires_at > :now
       and exists (select 1 from tenants where tenants.tenant_id = inboxes.tenant_id and tenants.status = 'active')
    returning tenant_id, id, last_seq as seq, forward_url,
      (select plan from tenants where tenants.tenant_id = inboxes.tenant_id) as plan,
@@ -69,9 +69,9 @@ const RECEIVE = sql<Received>(
        where m.tenant_id = inboxes.tenant_id and m.inbox_id = inboxes.id) as first_seq`,
 )
 
-const BY_TOKEN = sql<{ tenant_id: string; expires_at: Millis }>(
+const BY_TOKEN = sql<{ tenant_id: string; id: string; expires_at: Millis }>(
   'inbox.by_token',
-  `select tenant_id, expires_at from inboxes
+  `select tenant_id, id, expires_at from inboxes
     where token_hash = :token_hash and deleted = 0 and delete_at > :now
       and exists (select 1 from tenants where tenants.tenant_id = inboxes.tenant_id and tenants.status = 'active')`,
 )
@@ -131,8 +131,8 @@ export async function remove(tx: Tx, tenant_id: string, id: string): Promise<boo
 }
 
 /** Assigns the next number. Null when the inbox takes no messages. */
-export function receive(tx: Tx, token_hash: string) {
-  return tx.one(RECEIVE, { token_hash, now: tx.now })
+export function receive(tx: Tx, tenant_id: string, id: string) {
+  return tx.one(RECEIVE, { tenant_id, id, now: tx.now })
 }
 
 /** Null when there is none, and when its expiry is no longer shown. */

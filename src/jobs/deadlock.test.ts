@@ -50,6 +50,7 @@ function pausedAfter(tx: Tx, name: string | null, wait: () => Promise<unknown>):
     stores: (tenant_id, bytes) => tx.stores(tenant_id, bytes),
     stored: (tenant_id, counted) => tx.stored(tenant_id, counted),
     disk_full: tx.disk_full,
+    beside: tx.beside,
   }
 }
 

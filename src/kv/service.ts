@@ -5,7 +5,7 @@ import type { Millis } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
 import type { AdminCaller, AgentCaller, TenantFacts } from '../contract/caller.ts'
 import type { Plans } from '../contract/dependencies.ts'
-import type { Db, Tx } from '../db/db.ts'
+import { type Batch, type Db, MustRunAlone, type Turn, type Tx } from '../db/db.ts'
 import * as quotas from '../quotas/service.ts'
 import {
   type EntryRow,
@@ -55,7 +55,8 @@ export interface Put {
 /** Throws NAMESPACE_FORBIDDEN, VERSION_MISMATCH (409 for cas_version, 412 for If-Match), QUOTA_EXCEEDED. */
 export function put(db: Db, caller: AgentCaller, plans: Plans, ref: KeyRef, input: PutInput): Promise<Put> {
   requireAllowed(caller, ref)
-  return db.write(caller.tenant_id, async (tx) => {
+  const turn = turnOf(caller, ref, { line: caller.tenant_id, bytes: input.value.length })
+  return db.write(turn, async (tx) => {
     const expires_at = expiryOf(tx.now, input.ttl_seconds)
     const write = store.writeOf(ref, input.value, expires_at)
     const { cas_version, if_match, if_none_match } = input
@@ -67,10 +68,12 @@ export function put(db: Db, caller: AgentCaller, plans: Plans, ref: KeyRef, inpu
         requirePrecondition(await store.find(tx, caller.tenant_id, write, tx.now), input)
       quotas.requireRoom(tx, caller, plans, bytes)
     }
+    // Until it is known by how much the row grows, writes beside this one find all of its bytes taken.
+    tx.stores(caller.tenant_id, write.bytes)
     const written = unconditional
       ? (await store.put(tx, caller.tenant_id, write))!
       : await putIf(tx, caller.tenant_id, write, input)
-    tx.stores(caller.tenant_id, written.grew)
+    tx.stores(caller.tenant_id, written.grew - write.bytes)
     const version =
       written.version === written.created_version
         ? await count(tx, caller, plans, ref, written)
@@ -80,6 +83,11 @@ export function put(db: Db, caller: AgentCaller, plans: Plans, ref: KeyRef, inpu
 }
 
 type Write = Parameters<typeof store.put>[2]
+
+/** Puts of a key may share a transaction: each is one statement, or is guarded by the version that it has read. */
+function turnOf({ tenant_id }: AgentCaller, { namespace, key }: KeyRef, batch: Batch): Turn {
+  return { key: tenant_id, row: `${namespace} ${key}`, batch }
+}
 
 /** Reads, checks, and writes only over the version it has read; starts again when another writer came between. */
 async function putIf(tx: Tx, tenant_id: string, write: Write, input: PutInput): Promise<store.Written> {
@@ -120,14 +128,17 @@ async function count(
 ): Promise<number> {
   const { version_floor } = await reserve(tx, caller, plans, made.version > 1)
   if (made.version > 1 || version_floor === 0) return made.version
-  await store.raiseVersion(tx, caller.tenant_id, ref, version_floor + 1)
+  const raised = await store.raiseVersion(tx, caller.tenant_id, ref, version_floor + 1)
+  // A put beside this one has written over the first version and answers the next.
+  if (raised === 0) throw new MustRunAlone()
   return version_floor + 1
 }
 
 /** Throws KEY_NOT_FOUND, VERSION_MISMATCH (412). */
 export function remove(db: Db, caller: AgentCaller, ref: KeyRef, if_match: string | null): Promise<void> {
   requireAllowed(caller, ref)
-  return db.write(caller.tenant_id, async (tx) => {
+  // Between the statements of a put that makes the key it would count one key less too early.
+  return db.write(turnOf(caller, ref, { line: caller.tenant_id, apart: true }), async (tx) => {
     const removed =
       if_match === null
         ? await store.remove(tx, caller.tenant_id, ref)

@@ -54,7 +54,7 @@ const PUT_IF_VERSION = sql<Written>(
 
 const RAISE_VERSION = sql(
   'kv.raise_version',
-  `update kv_entries set version = :version, created_version = :version where ${here}`,
+  `update kv_entries set version = :version, created_version = :version where ${here} and version = 1`,
 )
 
 export const tombstone = 'value = null, counted = 0, grew = 0 - octet_length(value)'
@@ -108,6 +108,7 @@ export function putIfVersion(tx: Tx, tenant_id: string, write: Write, version: n
   return tx.one(PUT_IF_VERSION, { tenant_id, ...row, value_bytes, version, now: tx.now })
 }
 
+/** Raises the first version of a key; 0 when it was written over meanwhile. */
 export function raiseVersion(tx: Tx, tenant_id: string, { namespace, key }: KeyRef, version: number) {
   return tx.run(RAISE_VERSION, { tenant_id, namespace, key, version })
 }

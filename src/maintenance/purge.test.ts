@@ -7,6 +7,7 @@ import { type Receiver, startReceiver } from '../../test/support/receiver.ts'
 import { type Answer, forEachService, type TestService, type TestTenant } from '../../test/support/service.ts'
 import * as audit from '../audit/service.ts'
 import { day_ms, iso } from '../base/clock.ts'
+import { Remembered } from '../base/remembered.ts'
 import * as checkpoints from '../checkpoints/service.ts'
 import { type Tx, unnamed } from '../db/db.ts'
 import * as dlq from '../dlq/sweep-store.ts'
@@ -292,7 +293,8 @@ async function fill(service: TestService, receiver: Receiver, tenant: TestTenant
 /** Not through /api, whose calls are counted, and written when their second is over. */
 async function fillEdge({ app, url }: TestService, { tenant_id }: TestTenant): Promise<void> {
   const caller = { kind: 'admin', tenant_id, plan: 'pro', status: 'active' } as const
-  const dependencies = { plans: default_plans, keys: { secrets: secretsUnder('a key of the test') } }
+  const keys = { secrets: secretsUnder('a key of the test') }
+  const dependencies = { plans: default_plans, keys, shared: { tokens: new Remembered<never>(1) } }
   const input = { label: '', forward_url: null, ttl_seconds: day_ms / 1_000 }
   const { token } = await app.db.write((tx) => inboxes.create(tx, caller, dependencies, input))
   for (let n = 0; n < 2; n++)

@@ -11,7 +11,7 @@ import { limit } from '../base/limit.ts'
 import type { TenantFacts } from '../contract/caller.ts'
 import type { Plans } from '../contract/dependencies.ts'
 import type { CountedQuota } from '../contract/feature.ts'
-import { type Db, dueWork, type Reader, type StoredCounter, type Tx } from '../db/db.ts'
+import { type Db, dueWork, MustRunAlone, type Reader, type StoredCounter, type Tx } from '../db/db.ts'
 import { DbError } from '../db/errors.ts'
 import { Calls } from './calls.ts'
 import { bytes_name, calls_name, exceeded, limitOf, monthOf } from './quota.ts'
@@ -99,7 +99,10 @@ export function requireRoom(tx: Tx, tenant: TenantFacts, plans: Plans, bytes: nu
   if (over) throw exceeded(tenant, plans, { quota: bytes_name, ...over }, tx.now)
 }
 
-/** Null when these bytes may be stored; else what is stored now, and the limit. Throws STORAGE_FULL. */
+/**
+ * Null when these bytes may be stored; else what is stored now, and the limit. Throws STORAGE_FULL, and MustRunAlone
+ * where writes beside this one hold bytes that they may not need.
+ */
 export function overBy(
   tx: Tx,
   tenant: Omit<TenantFacts, 'status'>,
@@ -111,7 +114,9 @@ export function overBy(
   const limit = tenant.storage_bytes_max ?? limitOf(plans, tenant.plan, bytes_name)
   if (limit === null) return null
   const used = tx.stored(tenant.tenant_id, tenant.stored ?? no_counter)
-  return used + bytes > limit ? { used, limit } : null
+  if (used + bytes <= limit) return null
+  if (tx.beside > 0) throw new MustRunAlone()
+  return { used, limit }
 }
 
 /** Throws STORAGE_FULL when the disk has no room for what grows. */

@@ -25,10 +25,16 @@ export function check(
   { plans, shared }: { plans: Plans; shared: { semaphore: KeyedSemaphore } },
   asked: Check,
 ): Promise<Checked> {
-  const counter = `rate ${caller.tenant_id} ${asked.key}`
-  return shared.semaphore.run(counter, () =>
-    db.write({ key: caller.tenant_id, row: counter }, (tx) => checkIn(tx, caller, plans, asked)),
-  )
+  const row = counterName(asked.key)
+  const turn = { key: caller.tenant_id, row, batch: { line: caller.tenant_id } }
+  const write = () => db.write(turn, (tx) => checkIn(tx, caller, plans, asked))
+  // On PostgreSQL the checks of a counter share transactions instead.
+  return db.engine === 'postgres' ? write() : shared.semaphore.run(`${caller.tenant_id} ${row}`, write)
+}
+
+/** The row of a counter: checks of it may share a transaction, each is one guarded statement after the other. */
+function counterName(key: string): string {
+  return `rate ${key}`
 }
 
 async function checkIn(tx: Tx, caller: TenantFacts, plans: Plans, asked: Check): Promise<Checked> {
@@ -134,7 +140,9 @@ export function reset(
   tenant_id: string,
   key: string,
 ): Promise<{ reset: boolean; standing: Standing; now: Millis }> {
-  return db.write(tenant_id, async (tx) => {
+  // Between the statements of a check that makes the counter it would count one key less too early.
+  const turn = { key: tenant_id, row: counterName(key), batch: { line: tenant_id, apart: true } }
+  return db.write(turn, async (tx) => {
     const ended = await store.reset(tx, tenant_id, key)
     if (!ended) {
       const known = kept(await store.find(tx, tenant_id, key), tx.now)

@@ -4,6 +4,7 @@
 import { KeyedSemaphore } from '../../src/base/keyed-semaphore.ts'
 import { MemoryBudget, memory_bytes_default } from '../../src/base/memory.ts'
 import { Notifier } from '../../src/base/notifier.ts'
+import { Remembered } from '../../src/base/remembered.ts'
 import type { Failure, Outcome, Outgoing } from '../../src/callbacks/attempt.ts'
 import type { AgentCaller } from '../../src/contract/caller.ts'
 import type { Dependencies } from '../../src/contract/dependencies.ts'
@@ -130,6 +131,7 @@ export class QuietDb implements Db {
 class FailingTx implements Tx {
   readonly now: number
   readonly disk_full: boolean
+  readonly beside: number
 
   constructor(
     private readonly tx: Tx,
@@ -138,6 +140,7 @@ class FailingTx implements Tx {
   ) {
     this.now = tx.now
     this.disk_full = tx.disk_full
+    this.beside = tx.beside
   }
 
   one<Row>(statement: Statement<Row>, params: Params) {
@@ -309,6 +312,7 @@ export class Bench {
         notifier: new Notifier(),
         semaphore: new KeyedSemaphore(clock),
         memory: new MemoryBudget(clock, memory_bytes_default),
+        tokens: new Remembered(10),
       },
       jobs: {
         wake: (due_at) => bench.woken.push(due_at),

@@ -1,0 +1,295 @@
+// `bun bench/postgres.ts [<git-rev>]`: what a write costs on PostgreSQL, in CPU of the node and of the database together,
+// and how many a second one tenant gets from a database at a distance. With a revision, beside that revision in turns.
+
+import { readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { SQL } from 'bun'
+import { administer, type Cluster, startCluster } from '../test/support/postgres.ts'
+import { type HotPath, hotPath } from './hot-path.ts'
+import { connections, drive, keptBy, mustHaveKept, type Target, warm_up_seconds } from './load.ts'
+import {
+  command,
+  cores,
+  cpuMicros,
+  end,
+  start,
+  temporaryFolder,
+  undoLater,
+  wholeNumber,
+} from './processes.ts'
+import { Client, type Service, startService } from './service.ts'
+import { median, table } from './table.ts'
+
+const usage = `Usage: bun bench/postgres.ts [<git-rev>] [options]
+
+  --path <name>      only this hot path; may be given several times (default: ${['kv-put', 'kv-put-new', 'audit-append', 'rate-check', 'rate-check-hot', 'hook'].join(', ')})
+  --distance <ms>    how long what is sent to the database is under way, each way (default: 0 and 2)
+  --rounds <n>       each with new processes and databases (default: 2)
+  --seconds <n>      length of a turn; each side has two in a round (default: 3)
+  --json <file>      also writes the figures there
+  --help             this text`
+
+const root = join(import.meta.dir, '..')
+const paths_default = ['kv-put', 'kv-put-new', 'audit-append', 'rate-check', 'rate-check-hot', 'hook']
+const turns = ['before', 'now', 'now', 'before'] as const
+
+interface Turn {
+  requests_per_second: number
+  p50_ms: number
+  p99_ms: number
+  node_cpu_micros: number
+  database_cpu_micros: number
+}
+
+type Sides = Partial<Record<(typeof turns)[number], Turn[]>>
+
+interface Row {
+  path: string
+  distance_ms: number
+  round_trip_ms: number
+  before: Turn | null
+  now: Turn
+}
+
+await command(async () => {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      path: { type: 'string', multiple: true, default: paths_default },
+      distance: { type: 'string', multiple: true, default: ['0', '2'] },
+      rounds: { type: 'string', default: '2' },
+      seconds: { type: 'string', default: '3' },
+      json: { type: 'string' },
+      help: { type: 'boolean', default: false },
+    },
+  })
+  if (values.help) return console.log(usage)
+  const before = positionals[0] === undefined ? null : checkOut(positionals[0])
+  const cluster = await startCluster()
+  const rows: Row[] = []
+  try {
+    for (const distance of values.distance.map(Number)) {
+      for (const path of values.path.map(hotPath)) {
+        rows.push(
+          await measure(
+            { cluster, before },
+            path,
+            distance,
+            [values.rounds, values.seconds].map(wholeNumber),
+          ),
+        )
+      }
+    }
+  } finally {
+    await cluster.stop()
+  }
+  console.log(
+    `commit ${textOf(['git', '-C', root, 'rev-parse', '--short', 'HEAD'])} · ${connections} connections`,
+  )
+  console.log(printed(rows))
+  if (values.json)
+    writeFileSync(
+      values.json,
+      `${JSON.stringify({ commit: textOf(['git', '-C', root, 'rev-parse', 'HEAD']), rows }, null, 2)}\n`,
+    )
+})
+
+interface Given {
+  cluster: Cluster
+  before: string | null
+}
+
+async function measure(
+  given: Given,
+  path: HotPath,
+  distance_ms: number,
+  [rounds, seconds]: number[],
+): Promise<Row> {
+  const sides: Sides = {}
+  const round_trips: number[] = []
+  for (let round = 1; round <= rounds!; round++) {
+    console.error(`… ${path.name}, ${distance_ms} ms away, round ${round} of ${rounds}`)
+    round_trips.push(await oneRound(given, path, distance_ms, seconds!, sides))
+  }
+  const round_trip_ms = median(round_trips)
+  return {
+    path: path.name,
+    distance_ms,
+    round_trip_ms,
+    before: middle(sides.before),
+    now: middle(sides.now)!,
+  }
+}
+
+/** Returns the round trip to the database. */
+async function oneRound(
+  { cluster, before }: Given,
+  path: HotPath,
+  distance_ms: number,
+  seconds: number,
+  sides: Sides,
+): Promise<number> {
+  const far = await atDistance(cluster.base_url, distance_ms)
+  const running: Partial<Record<(typeof turns)[number], Side>> = {
+    now: await begin(root, path, cluster, far.url),
+  }
+  if (before) running.before = await begin(before, path, cluster, far.url)
+  const round_trip_ms = await roundTrip(far.url)
+  for (const turn of turns) {
+    const side = running[turn]
+    if (!side) continue
+    const figures = await oneTurn(side, cluster, seconds)
+    sides[turn] ??= []
+    sides[turn].push(figures)
+  }
+  for (const side of Object.values(running)) {
+    await mustHaveKept(side.target, side.acknowledged)
+    await side.service.stop()
+  }
+  await far.stop()
+  return round_trip_ms
+}
+
+interface Side {
+  service: Service
+  target: Target
+  acknowledged: number
+}
+
+async function begin(checkout: string, path: HotPath, cluster: Cluster, base_url: string): Promise<Side> {
+  const name = `bench_${crypto.randomUUID().replaceAll('-', '')}`
+  await administer(cluster.base_url, `create database ${name}`)
+  const service = await startService(checkout, undefined, `${base_url}/${name}`)
+  const client = await Client.signUp(service.url)
+  await path.preload(client)
+  const target: Target = { ...service, path: { hot_path: path, client } }
+  const kept = await keptBy(target)
+  return { service, target, acknowledged: kept + (await drive(target, warm_up_seconds)).requests }
+}
+
+async function oneTurn(side: Side, cluster: Cluster, seconds: number): Promise<Turn> {
+  const [node, database] = [cpuMicros(side.service.pid), databaseMicros(cluster)]
+  const load = await drive(side.target, seconds)
+  side.acknowledged += load.requests
+  return {
+    requests_per_second: load.requests_per_second,
+    p50_ms: load.p50_ms,
+    p99_ms: load.p99_ms,
+    node_cpu_micros: (cpuMicros(side.service.pid) - node) / load.requests,
+    database_cpu_micros: (databaseMicros(cluster) - database) / load.requests,
+  }
+}
+
+/** CPU time of the server's processes: the first and its children, which stay as long as their connections. */
+function databaseMicros({ data_dir }: Cluster): number {
+  const first = Number(readFileSync(join(data_dir, 'postmaster.pid'), 'utf8').split('\n')[0])
+  let micros = cpuMicros(first)
+  for (const pid of childrenOf(first)) {
+    try {
+      micros += cpuMicros(pid)
+    } catch {
+      // It has ended.
+    }
+  }
+  return micros
+}
+
+function childrenOf(parent: number): number[] {
+  return readdirSync('/proc')
+    .map(Number)
+    .filter((pid) => {
+      try {
+        const stat = pid > 0 ? readFileSync(`/proc/${pid}/stat`, 'utf8') : ''
+        return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]) === parent
+      } catch {
+        return false
+      }
+    })
+}
+
+/** A server URL by way of the proxy; at no distance the one that was given. */
+async function atDistance(base_url: string, ms: number): Promise<{ url: string; stop(): Promise<void> }> {
+  if (ms === 0) return { url: base_url, stop: async () => {} }
+  const url = new URL(base_url)
+  const proxy = start([process.execPath, join(import.meta.dir, 'delay-proxy.ts'), url.port, String(ms)], {
+    core: cores.load,
+  })
+  const reader = proxy.stdout.getReader()
+  const { value } = await reader.read()
+  url.port = new TextDecoder().decode(value).trim()
+  return { url: url.href.replace(/\/$/, ''), stop: () => end(proxy) }
+}
+
+async function roundTrip(base_url: string): Promise<number> {
+  const connection = new SQL({ url: `${base_url}/postgres`, max: 1 })
+  const times: number[] = []
+  for (let i = 0; i < 21; i++) {
+    const began = performance.now()
+    await connection.unsafe('select 1')
+    times.push(performance.now() - began)
+  }
+  await connection.close()
+  return median(times)
+}
+
+function middle(of_turns: Turn[] | undefined): Turn | null {
+  if (!of_turns) return null
+  const names = Object.keys(of_turns[0]!) as (keyof Turn)[]
+  return Object.fromEntries(
+    names.map((name) => [name, median(of_turns.map((one) => one[name]))]),
+  ) as unknown as Turn
+}
+
+function printed(rows: readonly Row[]): string {
+  const head = [
+    'path',
+    'ms away',
+    'requests/s',
+    'before',
+    'p50 ms',
+    'p99 ms',
+    'CPU µs node + database',
+    'before',
+    'ratio',
+  ]
+  const lines = rows.map(({ path, distance_ms, now, before }) => [
+    path,
+    String(distance_ms),
+    now.requests_per_second.toFixed(0),
+    before?.requests_per_second.toFixed(0) ?? '',
+    now.p50_ms.toFixed(1),
+    now.p99_ms.toFixed(1),
+    inParts(now),
+    before ? inParts(before) : '',
+    before ? (cpuOf(now) / cpuOf(before)).toFixed(2) : '',
+  ])
+  return table(head, lines)
+}
+
+function cpuOf({ node_cpu_micros, database_cpu_micros }: Turn): number {
+  return node_cpu_micros + database_cpu_micros
+}
+
+function inParts({ node_cpu_micros, database_cpu_micros }: Turn): string {
+  return `${node_cpu_micros.toFixed(0)} + ${database_cpu_micros.toFixed(0)}`
+}
+
+/** The revision in a folder of its own, with the packages of this checkout. */
+function checkOut(revision: string): string {
+  const { folder } = temporaryFolder()
+  const checkout = join(folder, 'before')
+  git('worktree', 'add', '--detach', checkout, revision)
+  undoLater(() => git('worktree', 'remove', '--force', checkout))
+  symlinkSync(join(root, 'node_modules'), join(checkout, 'node_modules'), 'dir')
+  return checkout
+}
+
+function git(...args: string[]): void {
+  const { exitCode, stderr } = Bun.spawnSync(['git', '-C', root, ...args])
+  if (exitCode !== 0) throw new Error(`git ${args[0]}: ${stderr.toString().trim()}`)
+}
+
+function textOf(cmd: string[]): string {
+  return Bun.spawnSync(cmd).stdout.toString().trim()
+}

@@ -1,0 +1,187 @@
+// Batches of writes: what arrives while a batch of its line is under way is the next batch. A write that makes its batch
+// fail runs alone, as the others of that batch do, and for a moment so do those that follow it.
+
+import type { ReservedSQL } from 'bun'
+import { limit } from '../base/limit.ts'
+import { runEffects, type Turn } from './db.ts'
+import {
+  BatchFailed,
+  type Ended,
+  LineLocked,
+  type Member,
+  Session,
+  type Surroundings,
+} from './postgres-batch.ts'
+import { Line, lineOf, lines_count } from './postgres-lines.ts'
+import { WriteRoom } from './sqlite-room.ts'
+
+const alone_ms = limit(
+  'postgres.alone_after_failure',
+  1_000,
+  'milliseconds',
+  'How long the writes of a tenant have transactions of their own after one made its batch fail, so that it makes few of others’ fail.',
+)
+const unlocked_ms = limit(
+  'postgres.alone_after_lock',
+  5_000,
+  'milliseconds',
+  'How long the writes of a line have transactions of their own after its lock was not to be had, as while another node hangs.',
+)
+const remembered_max = limit(
+  'postgres.alone_remembered',
+  10_000,
+  'entries',
+  'Tenants that are remembered because their writes made a batch fail; past it the oldest are forgotten.',
+)
+
+export interface Host {
+  readonly around: Surroundings
+  /** Waits for a connection in fair order. */
+  connected<T>(key: string, action: (connection: ReservedSQL) => Promise<T>): Promise<T>
+  /** True when others wait for a connection. */
+  crowded(): boolean
+  /** Runs a write in a transaction of its own. */
+  alone(member: Member): Promise<unknown>
+}
+
+export class Batches {
+  readonly #lines = Array.from({ length: lines_count }, () => new Line())
+  readonly #room: WriteRoom
+  /** Keys of turns and the time until which their writes run alone, the oldest first. */
+  readonly #alone_until = new Map<string, number>()
+
+  constructor(
+    private readonly host: Host,
+    waiting_max: number,
+  ) {
+    this.#room = new WriteRoom(waiting_max)
+  }
+
+  /** True for a write that may wait for a batch. */
+  takes({ key, batch }: Turn): boolean {
+    if (batch === undefined) return false
+    return !this.#isAlone(key) && !this.#isAlone(nameOf(lineOf(batch.line)))
+  }
+
+  #isAlone(key: string): boolean {
+    if (this.#alone_until.size === 0) return false
+    const until = this.#alone_until.get(key)
+    return until !== undefined && this.#monotonic() < until
+  }
+
+  /** False when too many wait. */
+  enter(member: Member): boolean {
+    const { key, group, batch } = member.turn
+    if (!this.#room.enter(key, group)) return false
+    const line = lineOf(batch!.line)
+    this.#lines[line]!.add(member)
+    this.#startSoon(line)
+    return true
+  }
+
+  /** Its caller waits no more. False when it is part of a batch already. */
+  leave(member: Member): boolean {
+    const { turn } = member
+    const waited = this.#lines[lineOf(turn.batch!.line)]!.remove(member)
+    if (waited) this.#room.leave({ key: turn.key, group: turn.group })
+    return waited
+  }
+
+  /** Within this turn of the event loop, so that what arrives with it comes along. */
+  #startSoon(number: number): void {
+    const line = this.#lines[number]!
+    if (line.busy) return
+    line.busy = true
+    setImmediate(() => this.#run(number, line))
+  }
+
+  async #run(number: number, line: Line): Promise<void> {
+    while (!line.isEmpty) {
+      await this.host
+        .connected(nameOf(number), (connection) => this.#runOn(connection, number, line))
+        .catch((error) => this.#refuse(line, error))
+    }
+    line.busy = false
+  }
+
+  /** No connection was to be had: those that wait are told so. */
+  #refuse(line: Line, error: unknown): void {
+    for (const member of this.#takeFrom(line)) member.reject(error)
+  }
+
+  #takeFrom(line: Line): Member[] {
+    const members = line.take()
+    for (const { turn } of members) this.#room.leave({ key: turn.key, group: turn.group })
+    return members
+  }
+
+  /** Batch after batch, until none waits or others wait for a connection. */
+  async #runOn(connection: ReservedSQL, number: number, line: Line): Promise<void> {
+    const session = new Session(connection, number, this.host.around)
+    let answered = Promise.resolve()
+    do {
+      const members = this.#takeFrom(line)
+      try {
+        const ready = await session.run(members)
+        const goes_on = session.overlaps && this.#goesOn(line)
+        answered = session.commit(ready, goes_on).then(
+          () => this.#settle(members, ready.ended),
+          (error) => this.#fail(members, number, error),
+        )
+        if (!goes_on) await answered
+      } catch (error) {
+        this.#fail(members, number, error)
+        if (!(error instanceof BatchFailed)) break
+      }
+    } while (this.#goesOn(line))
+    await answered
+  }
+
+  #goesOn(line: Line): boolean {
+    return !line.isEmpty && !this.host.crowded()
+  }
+
+  #fail(members: readonly Member[], number: number, error: unknown): void {
+    if (!(error instanceof BatchFailed)) {
+      for (const member of members) member.reject(error)
+      return
+    }
+    for (const key of error.culprits) this.#runAlone(key, alone_ms)
+    if (error instanceof LineLocked) this.#runAlone(nameOf(number), unlocked_ms)
+    for (const member of members) this.#settleAlone(member)
+  }
+
+  #settle(members: readonly Member[], ended: readonly Ended[]): void {
+    for (const end of ended) if (end !== 'alone' && 'effects' in end) runEffects(end.effects)
+    members.forEach((member, i) => {
+      const end = ended[i]!
+      if (end === 'alone') {
+        this.#runAlone(member.turn.key, alone_ms)
+        this.#settleAlone(member)
+      } else if ('effects' in end) member.resolve(end.value)
+      else member.reject(end.error)
+    })
+  }
+
+  #settleAlone(member: Member): void {
+    if (member.call.abandoned) return
+    member.call.committing = false
+    this.host.alone(member).then(member.resolve, member.reject)
+  }
+
+  #runAlone(key: string, ms: number): void {
+    this.#alone_until.delete(key)
+    this.#alone_until.set(key, this.#monotonic() + ms)
+    if (this.#alone_until.size <= remembered_max) return
+    this.#alone_until.delete(this.#alone_until.keys().next().value!)
+  }
+
+  #monotonic(): number {
+    return this.host.around.clock.monotonic()
+  }
+}
+
+/** The key of a line's turn. */
+function nameOf(line: number): string {
+  return `batch ${line}`
+}

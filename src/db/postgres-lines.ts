@@ -1,0 +1,122 @@
+// The lines in which writes wait for the next batch: few lines, each with one batch under way at most, so that what
+// arrives meanwhile is the next one.
+
+import { limit } from '../base/limit.ts'
+import type { Member } from './postgres-batch.ts'
+
+/** The same on every node: batches of one line have its lock one after the other. */
+export const lines_count = limit(
+  'postgres.batch_lines',
+  4,
+  'connections',
+  'Batches of writes that one node has under way at once, each of other tenants.',
+)
+const members_max = limit(
+  'postgres.batch_writes',
+  64,
+  'requests',
+  'Writes that share one transaction on PostgreSQL.',
+)
+const bytes_max = limit(
+  'postgres.batch_bytes',
+  4 * 1_048_576,
+  'bytes',
+  'About how many bytes the writes of one batch send; a larger one has a batch of its own.',
+)
+
+/** The line of a tenant. */
+export function lineOf(name: string): number {
+  return Bun.hash.crc32(name) % lines_count
+}
+
+export class Line {
+  /** By the key of their turns; a key without any is absent. */
+  readonly #waiting = new Map<string, Set<Member>>()
+  busy = false
+
+  add(member: Member): void {
+    const { key } = member.turn
+    const of_key = this.#waiting.get(key)
+    if (of_key) of_key.add(member)
+    else this.#waiting.set(key, new Set([member]))
+  }
+
+  /** False when it does not wait here. */
+  remove(member: Member): boolean {
+    const { key } = member.turn
+    const of_key = this.#waiting.get(key)
+    if (!of_key?.delete(member)) return false
+    if (of_key.size === 0) this.#waiting.delete(key)
+    return true
+  }
+
+  get isEmpty(): boolean {
+    return this.#waiting.size === 0
+  }
+
+  /** The members of the next batch: one of each key in turn, those of a key in order. */
+  take(): Member[] {
+    const batch = new Picked()
+    const places = [...this.#waiting].map(([key, members]) => ({ key, next: members.values() }))
+    for (let left = places; left.length > 0 && batch.hasRoom; ) {
+      left = left.filter(({ next }) => batch.hasRoom && this.#takeOne(next, batch))
+    }
+    for (const { key } of places) this.#moveBack(key, batch)
+    return batch.members
+  }
+
+  /** False when there is none left. Those that may not be in this batch are passed over. */
+  #takeOne(next: SetIterator<Member>, batch: Picked): boolean {
+    for (const member of next) {
+      if (!batch.add(member)) continue
+      this.remove(member)
+      return true
+    }
+    return false
+  }
+
+  /** Keys that were served come after those that were not. */
+  #moveBack(key: string, batch: Picked): void {
+    const left = this.#waiting.get(key)
+    if (!left || !batch.keys.has(key)) return
+    this.#waiting.delete(key)
+    this.#waiting.set(key, left)
+  }
+}
+
+class Picked {
+  readonly members: Member[] = []
+  readonly keys = new Set<string>()
+  #bytes = 0
+  /** Rows of members by whether one of them is apart. */
+  readonly #rows = new Map<string, boolean>()
+  /** Rows of members that were passed over: those behind them wait as well. */
+  readonly #passed = new Set<string>()
+
+  get hasRoom(): boolean {
+    return this.members.length < members_max && this.#bytes < bytes_max
+  }
+
+  /** False when it must wait for another batch. */
+  add(member: Member): boolean {
+    const { key, row, batch } = member.turn
+    const name = row === undefined ? null : `${key} ${row}`
+    const bytes = batch!.bytes ?? 0
+    const fits = this.members.length === 0 || this.#bytes + bytes <= bytes_max
+    if (!fits || (name !== null && !this.#mayShare(name, batch!.apart ?? false))) {
+      if (name !== null) this.#passed.add(name)
+      return false
+    }
+    if (name !== null) this.#rows.set(name, batch!.apart ?? false)
+    this.members.push(member)
+    this.keys.add(key)
+    this.#bytes += bytes
+    return true
+  }
+
+  #mayShare(name: string, apart: boolean): boolean {
+    if (this.#passed.has(name)) return false
+    const taken_apart = this.#rows.get(name)
+    return taken_apart === undefined || !(apart || taken_apart)
+  }
+}
