@@ -96,7 +96,7 @@ const budgets: Record<string, string[]> = {
   approveCheckpoint: ['checkpoints.resolve', 'jobs.cancel', 'jobs.enqueue'],
   rejectCheckpoint: ['checkpoints.resolve', 'jobs.cancel', 'jobs.enqueue'],
   listCheckpointAttempts: ['checkpoints.find', 'jobs.attempts'],
-  createInbox: ['inbox.insert', 'quotas.reserve'],
+  createInbox: ['inbox.insert', 'lookups.claim', 'quotas.reserve'],
   listInboxes: ['inbox.list', 'quotas.used_one', 'inbox.count_expired'],
   getInbox: ['inbox.find', 'inbox.latest_sizes', 'inbox.latest'],
   deleteInbox: ['inbox.uncount', 'inbox.delete', 'quotas.release'],

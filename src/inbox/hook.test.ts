@@ -355,7 +355,7 @@ forEachService(
       for (let n = 1; n < 100; n++) await service.ask('POST', `/hook/${inbox.token}`)
       expect(await counted(`/hook/${inbox.token}`)).toEqual(['inbox.receive', 'inbox.add'])
       expect(await counted(`/hook/${inbox.token}`)).toEqual(['inbox.receive', 'inbox.add', 'inbox.drop'])
-      expect(await counted(`/hook/${'0'.repeat(32)}`)).toEqual(['inbox.by_token'])
+      expect(await counted(`/hook/${'0'.repeat(32)}`)).toEqual(['lookups.find'])
       expect(await counted('/hook/0')).toEqual([])
     })
   },

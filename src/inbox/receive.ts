@@ -10,6 +10,7 @@ import type { Jobs, Plans, Shared } from '../contract/dependencies.ts'
 import type { RawRequest } from '../contract/route.ts'
 import type { Db, Tx } from '../db/db.ts'
 import { row_bytes } from '../db/stored.ts'
+import * as lookups from '../lookups/service.ts'
 import * as quotas from '../quotas/service.ts'
 import { droppedUpTo, waitKey } from './inbox.ts'
 import { cancelForward, enqueueForward } from './jobs.ts'
@@ -79,7 +80,7 @@ function keep(
 ): Promise<boolean> {
   const batch = { line: tenant_id, bytes: incoming.size }
   return db.write({ key: `hook ${inbox_id}`, row: inbox_id, group: 'hook', batch }, async (tx) => {
-    if (tx.disk_full && (await isOpen(tx, token_hash))) quotas.requireDisk(tx)
+    if (tx.disk_full && (await isOpen(tx, tenant_id, token_hash))) quotas.requireDisk(tx)
     const inbox = await store.receive(tx, tenant_id, inbox_id)
     if (!inbox) return false
     const id = newSequencedId('msg', tx.now, inbox.seq)
@@ -96,8 +97,8 @@ function keep(
 }
 
 /** True when the inbox takes messages: an unknown or expired one is answered as such, not with a full disk. */
-async function isOpen(tx: Tx, token_hash: string): Promise<boolean> {
-  const inbox = await store.byToken(tx, token_hash, tx.now)
+async function isOpen(tx: Tx, tenant_id: string, token_hash: string): Promise<boolean> {
+  const inbox = await store.byToken(tx, tenant_id, token_hash, tx.now)
   return inbox !== null && inbox.expires_at > tx.now
 }
 
@@ -150,7 +151,7 @@ export async function requireOpen(db: Db, token: string): Promise<string> {
 
 async function openInbox(db: Db, token_hash: string) {
   const now = db.clock.now()
-  const inbox = await store.byToken(db, token_hash, now)
+  const inbox = await find(db, token_hash, now)
   if (!inbox || inbox.expires_at <= now) throw refusalOf(inbox, now)
   return inbox
 }
@@ -162,7 +163,12 @@ function tokenHash(token: string): string {
 
 async function refusal(db: Db, token_hash: string): Promise<ApiError> {
   const now = db.clock.now()
-  return refusalOf(await store.byToken(db, token_hash, now), now)
+  return refusalOf(await find(db, token_hash, now), now)
+}
+
+async function find(db: Db, token_hash: string, now: Millis) {
+  const tenant_id = await lookups.tenantOf(db, 'inbox', token_hash)
+  return tenant_id === null ? null : store.byToken(db, tenant_id, token_hash, now)
 }
 
 function refusalOf(inbox: { expires_at: Millis } | null, now: Millis): ApiError {

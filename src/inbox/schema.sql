@@ -16,7 +16,7 @@ create table inboxes (
   created_at {integer} not null,
   primary key (tenant_id, id)
 ) {keyed};
-create index inboxes_token on inboxes (token_hash);
+create unique index inboxes_token on inboxes (tenant_id, token_hash);
 create index inboxes_tenant_expiring on inboxes (tenant_id, expires_at) where counted = 1;
 -- Those that are counted are never more than the plan allows; deleted and expired ones may be many.
 create index inboxes_live on inboxes (tenant_id, id) where counted = 1;

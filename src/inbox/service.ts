@@ -10,6 +10,7 @@ import type { Plans, Secrets, Shared } from '../contract/dependencies.ts'
 import { page_bytes_max } from '../contract/page.ts'
 import type { Db, Reader, Tx } from '../db/db.ts'
 import { rowBytes } from '../db/stored.ts'
+import * as lookups from '../lookups/service.ts'
 import * as quotas from '../quotas/service.ts'
 import {
   droppedUpTo,
@@ -60,6 +61,7 @@ export async function create(
   const token_hash = hashKey(token)
   const row = { id, token_hash, token: sealed, label, forward_url, ...ends }
   await store.insert(tx, tenant_id, row)
+  await lookups.claim(tx, tenant_id, 'inbox', row.token_hash)
   await quotas.reserve(tx, caller, plans, 'inboxes', () => expire(tx, tenant_id))
   tx.afterCommit(() => shared.tokens.put(token_hash, { tenant_id, id }))
   const empty = { last_seq: 0, first_seq: null, message_count: 0 }

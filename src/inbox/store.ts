@@ -59,21 +59,21 @@ const RECEIVE = sql<Received>(
   'inbox.receive',
   `update inboxes set last_seq = last_seq + 1
     where ${here} and deleted = 0 and expires_at > :now
-      and exists (select 1 from tenants where tenants.tenant_id = inboxes.tenant_id and tenants.status = 'active')
+      and exists (select 1 from tenants where tenants.tenant_id = :tenant_id and tenants.status = 'active')
    returning tenant_id, id, last_seq as seq, forward_url,
-     (select plan from tenants where tenants.tenant_id = inboxes.tenant_id) as plan,
-     (select storage_bytes_max from tenants where tenants.tenant_id = inboxes.tenant_id) as storage_bytes_max,
+     (select plan from tenants where tenants.tenant_id = :tenant_id) as plan,
+     (select storage_bytes_max from tenants where tenants.tenant_id = :tenant_id) as storage_bytes_max,
      (select used from quota_usage
-       where quota_usage.tenant_id = inboxes.tenant_id and quota_usage.quota = 'storage_bytes') as stored_bytes,
+       where quota_usage.tenant_id = :tenant_id and quota_usage.quota = 'storage_bytes') as stored_bytes,
      (select coalesce(min(seq), 0) from inbox_messages m
-       where m.tenant_id = inboxes.tenant_id and m.inbox_id = inboxes.id) as first_seq`,
+       where m.tenant_id = :tenant_id and m.inbox_id = inboxes.id) as first_seq`,
 )
 
 const BY_TOKEN = sql<{ tenant_id: string; id: string; expires_at: Millis }>(
   'inbox.by_token',
   `select tenant_id, id, expires_at from inboxes
-    where token_hash = :token_hash and deleted = 0 and delete_at > :now
-      and exists (select 1 from tenants where tenants.tenant_id = inboxes.tenant_id and tenants.status = 'active')`,
+    where tenant_id = :tenant_id and token_hash = :token_hash and deleted = 0 and delete_at > :now
+      and exists (select 1 from tenants where tenants.tenant_id = :tenant_id and tenants.status = 'active')`,
 )
 
 export interface Received {
@@ -136,6 +136,6 @@ export function receive(tx: Tx, tenant_id: string, id: string) {
 }
 
 /** Null when there is none, and when its expiry is no longer shown. */
-export function byToken(q: Reader, token_hash: string, now: Millis) {
-  return q.one(BY_TOKEN, { token_hash, now })
+export function byToken(q: Reader, tenant_id: string, token_hash: string, now: Millis) {
+  return q.one(BY_TOKEN, { tenant_id, token_hash, now })
 }

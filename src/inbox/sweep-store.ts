@@ -56,10 +56,10 @@ const DELETABLE = sql<InboxKey>(
     where clear_at is null and delete_at <= :now order by delete_at limit :rows_max`,
 )
 
-const DELETE_ROW = sql<Sized>(
+const DELETE_ROW = sql<Sized & { token_hash: string }>(
   'inbox.delete_row',
   `delete from inboxes where tenant_id = :tenant_id and id = :inbox_id
-   returning octet_length(label) + coalesce(octet_length(forward_url), 0) as bytes`,
+   returning token_hash, octet_length(label) + coalesce(octet_length(forward_url), 0) as bytes`,
 )
 
 const ANY_MESSAGE = sql<{ inbox_id: string }>(

@@ -4,6 +4,7 @@ import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import { type Db, type Tx, upkeep } from '../db/db.ts'
 import { bytesOf, row_bytes } from '../db/stored.ts'
+import * as lookups from '../lookups/service.ts'
 import * as quotas from '../quotas/service.ts'
 import type { InboxKey } from './message-store.ts'
 import * as store from './sweep-store.ts'
@@ -64,7 +65,9 @@ export async function expire(tx: Tx, tenant_id: string): Promise<number> {
 
 async function deleteRow(tx: Tx, key: InboxKey): Promise<void> {
   const gone = await store.deleteRow(tx, key)
-  if (gone) tx.stores(key.tenant_id, -gone.bytes - row_bytes)
+  if (!gone) return
+  tx.stores(key.tenant_id, -gone.bytes - row_bytes)
+  await lookups.remove(tx, key.tenant_id, 'inbox', gone.token_hash)
 }
 
 /** True when nothing is left to clear. */

@@ -2,6 +2,7 @@
 // and removed with it.
 
 import { limit } from '../base/limit.ts'
+import { Remembered } from '../base/remembered.ts'
 import type { Db } from '../db/db.ts'
 import * as store from './store.ts'
 
@@ -11,18 +12,17 @@ const known_max = limit(
   'lookups.known',
   10_000,
   'entries',
-  'Keys and inbox tokens of which a node remembers the tenant. Past it all are forgotten and looked up again.',
+  'Keys and inbox tokens of which a node remembers the tenant. Past it those that were not used for the longest time are looked up again.',
 )
 
-const known = new WeakMap<Db, Map<string, string>>()
+const known = new WeakMap<Db, Remembered<string>>()
 
 /** The tenant of a key or token, by its hash; null when there is none. One that was removed may still be found. */
 export async function tenantOf(db: Db, kind: 'key' | 'inbox', hash: string): Promise<string | null> {
-  const tenants = known.get(db) ?? new Map<string, string>()
+  const tenants = known.get(db) ?? new Remembered<string>(known_max)
   known.set(db, tenants)
   const tenant_id = tenants.get(hash) ?? (await store.find(db, kind, hash))?.tenant_id
   if (tenant_id === undefined) return null
-  if (tenants.size >= known_max) tenants.clear()
-  tenants.set(hash, tenant_id)
+  tenants.put(hash, tenant_id)
   return tenant_id
 }
