@@ -1,4 +1,4 @@
-// What the text of a URL says, before any policy judges it: the same every time, so it is remembered.
+// The parts of a URL, before any policy judges it: the same text has the same ones every time, so they are remembered.
 
 import { limit } from '../base/limit.ts'
 import { isUnder } from './own-address.ts'

@@ -23,7 +23,7 @@ export class Coalescer {
     return this.#group.promise
   }
 
-  /** What waits is written now: there is a commit that can hold it. */
+  /** Writes what waits now: there is a commit that can hold it. */
   end(): void {
     this.#group?.resolve()
   }
