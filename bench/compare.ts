@@ -1,12 +1,11 @@
 // `bun bench/compare.ts <git-rev>`: what a change does to one hot path. Absolute figures mean little on a machine
 // that others use too, so both versions run at the same time, in short turns, and only their ratio is told.
 
-import { readFileSync, symlinkSync } from 'node:fs'
-import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { checkOut, root } from './checkout.ts'
 import { type HotPath, hotPath } from './hot-path.ts'
 import { drive, keptBy, mustHaveKept, slice, type Target, warm_up_seconds } from './load.ts'
-import { command, pinThisProcess, temporaryFolder, undoLater, wholeNumber } from './processes.ts'
+import { command, pinThisProcess, wholeNumber } from './processes.ts'
 import { Client, type Service, startService } from './service.ts'
 import { median, spread } from './table.ts'
 
@@ -19,7 +18,6 @@ Compares CPU per request of this checkout, as it stands, with that revision.
   --seconds <n>     length of a turn; a round has eight, A B B A A B B A (default: 2)
   --help            this text`
 
-const root = join(import.meta.dir, '..')
 /** Its own mirror image, so that a machine that grows slower or faster favours neither side. */
 const turns = ['a', 'b', 'b', 'a', 'a', 'b', 'b', 'a'] as const
 
@@ -92,32 +90,4 @@ async function begin(checkout: string, hot_path: HotPath): Promise<Side> {
   const target: Target = { ...service, path: { hot_path, client } }
   const kept = await keptBy(target)
   return { service, target, acknowledged: kept + (await drive(target, warm_up_seconds)).requests }
-}
-
-/** The revision in a folder of its own, with the packages of this checkout. */
-function checkOut(revision: string): { folder: string; remove: () => void } {
-  const { folder, remove } = temporaryFolder()
-  const checkout = join(folder, 'before')
-  git('worktree', 'add', '--detach', checkout, revision)
-  const removeWorktree = undoLater(() => git('worktree', 'remove', '--force', checkout))
-  symlinkSync(join(root, 'node_modules'), join(checkout, 'node_modules'), 'dir')
-  if (lockOf(checkout) !== lockOf(root)) {
-    console.log('*** package-lock.json differs: both run with the packages of this checkout ***')
-  }
-  return {
-    folder: checkout,
-    remove() {
-      removeWorktree()
-      remove()
-    },
-  }
-}
-
-function git(...args: string[]): void {
-  const { exitCode, stderr } = Bun.spawnSync(['git', '-C', root, ...args])
-  if (exitCode !== 0) throw new Error(`git ${args[0]}: ${stderr.toString().trim()}`)
-}
-
-function lockOf(checkout: string): string {
-  return readFileSync(join(checkout, 'package-lock.json'), 'utf8')
 }

@@ -1,11 +1,10 @@
 // `bun bench/schedules.ts`: how late schedules are fired by one node on one core, SQLite on disk, each a real signed
-// POST to a receiver on the other core.
+// POST to a receiver on the other core, and the CPU that each costs.
 
-import { Database } from 'bun:sqlite'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { checkOut, root } from './checkout.ts'
 import {
-  type Child,
   command,
   coreMicros,
   cores,
@@ -13,27 +12,32 @@ import {
   end,
   memoryMib,
   pinThisProcess,
-  start,
   temporaryFolder,
   wholeNumber,
 } from './processes.ts'
 import type { Figures } from './receiver.ts'
-import { spread, table } from './table.ts'
+import { insertBacklog, insertFarFuture } from './schedule-rows.ts'
+import { type Setup, startReceiver, startSetup } from './schedule-setup.ts'
+import { median, spread, table } from './table.ts'
 
 const usage = `Usage: bun bench/schedules.ts [options]
 
-  --part <name>     only this part; may be given several times (burst, trickle, million, dead)
+  --part <name>     only this part; may be given several times (burst, trickle, pending, million, dead, backlog)
   --rounds <n>      how often each part is measured; figures are medians (default: 3)
+  --burst <n>       schedules of a burst (default: 10000)
+  --seconds <n>     length of the trickle (default: 20)
+  --against <rev>   each round also measures this revision, in turns; the ratio of each figure is reported
   --root <folder>   measure the service of another checkout
-  --profile <dir>   leave a CPU profile of the service in this folder, one for each of its starts
   --help            this text`
 
-const parts = { burst, trickle, million, dead, backlog }
+const parts = { burst, trickle, pending, million, dead, backlog }
 type Part = keyof typeof parts
 
-const burst_count = 10_000
 const trickle_a_second = 200
-const trickle_seconds = 20
+const pending_bursts = 5
+const pending_burst_count = 1_000
+const pending_count = 100_000
+const pending_tenants = 10
 const million_count = 1_000_000
 const million_tenants = 100
 const idle_seconds = 10
@@ -43,22 +47,35 @@ const healthy_destinations = 50
 const healthy_seconds = 10
 const backlog_count = 50_000
 const other_count = 100
-const clients = 64
 const second_ms = 1_000
 
-const rows: string[][] = []
-let root = join(import.meta.dir, '..')
-let profile_folder: string | undefined
-/** Medians of the parts so far, for those that are told in multiples. */
-const bursts: number[] = []
+/** A figure of one round. */
+interface Figure {
+  part: string
+  name: string
+  digits: number
+  target: string
+  value: number
+}
+
+/** The service of one checkout, and its figures so far. */
+interface Side {
+  root: string
+  figures: Figure[]
+}
+
+let burst_count = 10_000
+let trickle_seconds = 20
 
 await command(async () => {
   const { values } = parseArgs({
     options: {
       part: { type: 'string', multiple: true },
       rounds: { type: 'string', default: '3' },
+      burst: { type: 'string', default: '10000' },
+      seconds: { type: 'string', default: '20' },
+      against: { type: 'string' },
       root: { type: 'string' },
-      profile: { type: 'string' },
       help: { type: 'boolean', default: false },
     },
   })
@@ -66,179 +83,212 @@ await command(async () => {
   const chosen = (values.part ?? Object.keys(parts)) as Part[]
   const unknown = chosen.find((name) => !Object.hasOwn(parts, name))
   if (unknown) throw new Error(`there is no part ${unknown}: ${Object.keys(parts).join(', ')}`)
-  root = values.root ?? root
-  profile_folder = values.profile
+  burst_count = wholeNumber(values.burst)
+  trickle_seconds = wholeNumber(values.seconds)
   for (const warning of pinThisProcess()) console.log(`*** ${warning} ***`)
   console.log(`Bun ${Bun.version}, service on core ${cores.server}, receiver and load on core ${cores.load}`)
-  for (const part of chosen) await parts[part](wholeNumber(values.rounds))
-  console.log(`\n${table(['part', 'figure', 'median (least..most)', 'target'], rows)}`)
+  const sides: Side[] = [{ root: values.root ?? root, figures: [] }]
+  const before = values.against === undefined ? null : checkOut(values.against)
+  if (before) sides.unshift({ root: before.folder, figures: [] })
+  for (const part of chosen) await measure(part, sides, wholeNumber(values.rounds))
+  console.log(`\n${reportOf(sides)}`)
+  before?.remove()
 })
 
-async function burst(rounds: number): Promise<void> {
-  for (const destinations of [1, 16]) {
-    const [first, next]: [number[], number[]] = [[], []]
-    for (let round = 0; round < rounds; round++) {
-      const setup = await startAll()
-      // In the first four seconds of a process a quarter of the core compiles its code.
-      for (const took of [first, next]) {
-        await setup.receiver.forget()
-        took.push(await measureBurst(setup, destinations))
-      }
-      await setup.stop()
-    }
-    if (destinations === 1) bursts.push(...first)
-    const what = `${burst_count} due at once, ${destinations} destination(s), s`
-    report('burst', `${what}, just started`, first, 2, '≤ 3.4')
-    report('burst', `${what}, once more`, next, 2, '≤ 3.4')
+/** Each round takes the sides in the other order, so that a machine that grows slower favours neither. */
+async function measure(part: Part, sides: Side[], rounds: number): Promise<void> {
+  for (let round = 0; round < rounds; round++) {
+    for (const side of round % 2 === 0 ? sides : sides.toReversed()) await parts[part](side)
   }
 }
 
-/** Seconds from the due time to the arrival of the last POST. */
-async function measureBurst(setup: Setup, destinations: number): Promise<number> {
+function reportOf(sides: Side[]): string {
+  const [first, second] = sides as [Side, Side?]
+  const names = [...new Set(first.figures.map(({ part, name }) => `${part} ${name}`))]
+  const rows = names.map((full_name) => {
+    const of = ({ figures }: Side) => figures.filter(({ part, name }) => `${part} ${name}` === full_name)
+    const { part, name, digits, target } = of(first)[0]!
+    const values = of(first).map(({ value }) => value)
+    if (!second) return [part, name, spread(values, digits), target]
+    const after = of(second).map(({ value }) => value)
+    const ratio = (median(after) / median(values)).toFixed(3)
+    return [part, name, spread(values, digits), spread(after, digits), ratio, target]
+  })
+  const figures = second ? ['before', 'after', 'ratio'] : ['median (least..most)']
+  return table(['part', 'figure', ...figures, 'target'], rows)
+}
+
+async function burst(side: Side): Promise<void> {
+  for (const destinations of [1, 16]) {
+    const setup = await startSetup(side.root)
+    // In the first four seconds of a process a quarter of the core compiles its code.
+    for (const when of ['just started', 'once more']) {
+      await setup.receiver.forget()
+      const { seconds, cpu_micros } = await measureBurst(setup, { count: burst_count, destinations })
+      const what = `${burst_count} due at once, ${destinations} destination(s), ${when}`
+      report(side, ['burst', `${what}, s`, 2, '≤ 3.4'], seconds)
+      report(side, ['burst', `${what}, µs CPU each`, 0, ''], cpu_micros)
+    }
+    await setup.stop()
+  }
+}
+
+/** Seconds from the due time to the arrival of the last POST, and the CPU of each until a moment later. */
+async function measureBurst(
+  setup: Setup,
+  { count, destinations }: { count: number; destinations: number },
+): Promise<{ seconds: number; cpu_micros: number }> {
   const { receiver, service } = setup
-  const at = secondFromNow(12)
-  await setup.schedule(burst_count, (i) => ({ url: receiver.url(1 + (i % destinations)), at }))
+  const at = secondFromNow(2 + count / 1_000)
+  await setup.schedule(count, (i) => ({ url: receiver.url(1 + (i % destinations)), at }))
   if (Date.now() > at) throw new Error('the machine is too slow: it was due before all were created')
   await until(at)
   const core_before = coreMicros(cores.server)
   const cpu_before = cpuMicros(service.pid)
-  const figures = await receiver.received(burst_count, 60)
-  const seconds = (figures.last_at - at) / 1_000
+  const figures = await receiver.received(count, 60)
+  const seconds = (figures.last_at - at) / second_ms
   const cpu = (cpuMicros(service.pid) - cpu_before) / 1e6
   const others = (coreMicros(cores.server) - core_before) / 1e6 - cpu
   note(
-    `burst, ${destinations} destination(s): ${seconds.toFixed(2)} s, CPU ${cpu.toFixed(2)} s, others ${others.toFixed(2)} s, ` +
-      `${memoryMib(service.pid).peak.toFixed(0)} MiB at most, ${lostAndTwice(figures, burst_count)}`,
+    `burst of ${count}, ${destinations} destination(s): ${seconds.toFixed(2)} s, CPU ${cpu.toFixed(2)} s, others ${others.toFixed(2)} s, ` +
+      `${memoryMib(service.pid).peak.toFixed(0)} MiB at most, ${lostAndTwice(figures, count)}`,
   )
-  return seconds
+  return { seconds, cpu_micros: (cpu * 1e6) / count }
 }
 
-async function trickle(rounds: number): Promise<void> {
-  const [p50, p99]: [number[], number[]] = [[], []]
-  for (let round = 0; round < rounds; round++) {
-    const setup = await startAll()
-    const count = trickle_a_second * trickle_seconds
-    const from = secondFromNow(8)
-    const at = (i: number) => from + Math.floor((i * second_ms) / trickle_a_second)
-    await setup.schedule(count, (i) => ({ url: setup.receiver.url(1), at: at(i) }))
-    await until(at(count))
-    const figures = await setup.receiver.received(count, 30)
-    p50.push(percentile(figures.lateness_ms, 50))
-    p99.push(percentile(figures.lateness_ms, 99))
-    note(
-      `trickle: p50 ${p50.at(-1)!.toFixed(1)} ms, p99 ${p99.at(-1)!.toFixed(1)} ms, ${lostAndTwice(figures, count)}`,
-    )
-    await setup.stop()
-  }
-  report('trickle', `${trickle_a_second}/s for ${trickle_seconds} s: lateness p50, ms`, p50, 1, '')
-  report('trickle', `${trickle_a_second}/s for ${trickle_seconds} s: lateness p99, ms`, p99, 1, '≤ 250')
+async function trickle(side: Side): Promise<void> {
+  const setup = await startSetup(side.root)
+  const count = trickle_a_second * trickle_seconds
+  const from = secondFromNow(3 + trickle_seconds / 10)
+  const at = (i: number) => from + Math.floor((i * second_ms) / trickle_a_second)
+  await setup.schedule(count, (i) => ({ url: setup.receiver.url(1), at: at(i) }))
+  await until(from)
+  const cpu_before = cpuMicros(setup.service.pid)
+  await until(at(count))
+  const figures = await setup.receiver.received(count, 30)
+  const cpu_micros = (cpuMicros(setup.service.pid) - cpu_before) / count
+  const [p50, p99] = [percentile(figures.lateness_ms, 50), percentile(figures.lateness_ms, 99)]
+  note(
+    `trickle: p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms, CPU ${cpu_micros.toFixed(0)} µs each, ${lostAndTwice(figures, count)}`,
+  )
+  await setup.stop()
+  const what = `${trickle_a_second}/s for ${trickle_seconds} s`
+  report(side, ['trickle', `${what}: lateness p50, ms`, 1, ''], p50)
+  report(side, ['trickle', `${what}: lateness p99, ms`, 1, '≤ 20'], p99)
+  report(side, ['trickle', `${what}: µs CPU each`, 0, '≤ 500'], cpu_micros)
 }
 
-async function million(rounds: number): Promise<void> {
+/** The same bursts on a database that is empty otherwise, and on one with schedules of these tenants for later. */
+async function pending(side: Side): Promise<void> {
+  const alone = await measureBursts(side, 0)
+  const beside = await measureBursts(side, pending_count)
+  const what = `${pending_burst_count} due at once on top of ${pending_count} pending of ${pending_tenants + 1} tenants`
+  report(side, ['pending', `${pending_burst_count} due at once, µs CPU each`, 0, ''], alone)
+  report(side, ['pending', `${what}, µs CPU each`, 0, ''], beside)
+  report(side, ['pending', 'times the CPU of those alone', 2, '≤ 1.2'], beside / alone)
+}
+
+/** The median CPU of some bursts in one process, the first of which warms it up. */
+async function measureBursts(side: Side, pending: number): Promise<number> {
   const { folder, remove } = temporaryFolder()
-  const empty = await startAll(folder)
+  const empty = await startSetup(side.root, folder)
+  await empty.stop()
+  const later = { count: pending, tenants: pending_tenants, own: true }
+  if (pending > 0) insertFarFuture(join(folder, 'waystation.db'), later)
+  const setup = await startSetup(side.root, folder, empty.agent)
+  const took: number[] = []
+  for (let burst = 0; burst <= pending_bursts; burst++) {
+    await setup.receiver.forget()
+    const { cpu_micros } = await measureBurst(setup, { count: pending_burst_count, destinations: 1 })
+    if (burst > 0) took.push(cpu_micros)
+  }
+  await setup.stop()
+  remove()
+  return median(took)
+}
+
+async function million(side: Side): Promise<void> {
+  const { folder, remove } = temporaryFolder()
+  const empty = await startSetup(side.root, folder)
   await empty.stop()
   note(`inserting ${million_count} schedules`)
-  insertFarFuture(join(folder, 'waystation.db'))
-  const took: number[] = []
-  const idle: number[] = []
-  for (let round = 0; round < rounds; round++) {
-    const setup = await startAll(folder)
-    await Bun.sleep(3 * second_ms)
-    const before = cpuMicros(setup.service.pid)
-    await Bun.sleep(idle_seconds * second_ms)
-    idle.push((cpuMicros(setup.service.pid) - before) / 1e4 / idle_seconds)
-    note(`idle: ${idle.at(-1)!.toFixed(2)} % of a core`)
-    took.push(await measureBurst(setup, 1))
-    await setup.stop()
+  insertFarFuture(join(folder, 'waystation.db'), {
+    count: million_count,
+    tenants: million_tenants,
+    own: false,
+  })
+  const setup = await startSetup(side.root, folder)
+  await Bun.sleep(3 * second_ms)
+  const before = cpuMicros(setup.service.pid)
+  await Bun.sleep(idle_seconds * second_ms)
+  const idle = (cpuMicros(setup.service.pid) - before) / 1e4 / idle_seconds
+  note(`idle: ${idle.toFixed(2)} % of a core`)
+  const took: { seconds: number; cpu_micros: number }[] = []
+  for (let burst = 0; burst < 2; burst++) {
+    await setup.receiver.forget()
+    took.push(await measureBurst(setup, { count: burst_count, destinations: 1 }))
   }
+  await setup.stop()
   remove()
-  report('million', `idle with ${million_count} pending, % of a core`, idle, 2, '< 1')
-  const alone = bursts.length > 0 ? bursts.toSorted((a, b) => a - b)[bursts.length >> 1]! : null
-  const target = alone === null ? '≤ 1.2 × burst' : `≤ ${(1.2 * alone).toFixed(2)}`
-  report('million', `${burst_count} due at once on top of them, 1 destination, s`, took, 2, target)
+  report(side, ['million', `idle with ${million_count} pending, % of a core`, 2, '< 1'], idle)
+  const what = `${burst_count} due at once on top of them, 1 destination, once more`
+  report(side, ['million', `${what}, s`, 2, '≤ 1.2 × burst'], took[1]!.seconds)
+  report(side, ['million', `${what}, µs CPU each`, 0, '≤ 1.2 × burst'], took[1]!.cpu_micros)
 }
 
-async function dead(rounds: number): Promise<void> {
-  const p95: number[] = []
-  for (let round = 0; round < rounds; round++) {
-    const setup = await startAll()
-    const { receiver } = setup
-    const at = secondFromNow(6)
-    const dead_count = dead_destinations * dead_schedules_each
-    const healthy_count = healthy_destinations * healthy_seconds
-    await setup.schedule(dead_count, (i) => ({ url: receiver.silentUrl(i % dead_destinations), at }))
-    await setup.schedule(healthy_count, (i) => ({
-      url: receiver.url(1 + (i % healthy_destinations)),
-      at: at + Math.floor(i / healthy_destinations) * second_ms,
-    }))
-    await until(at + healthy_seconds * second_ms)
-    const figures = await receiver.received(healthy_count, 60)
-    p95.push(percentile(figures.lateness_ms, 95))
-    const most = Math.max(...figures.lateness_ms)
-    note(
-      `dead: healthy p95 ${p95.at(-1)!.toFixed(0)} ms, most ${most.toFixed(0)} ms, ${lostAndTwice(figures, healthy_count)}`,
-    )
-    await setup.stop()
-  }
+async function dead(side: Side): Promise<void> {
+  const setup = await startSetup(side.root)
+  const { receiver } = setup
+  const at = secondFromNow(6)
+  const dead_count = dead_destinations * dead_schedules_each
+  const healthy_count = healthy_destinations * healthy_seconds
+  await setup.schedule(dead_count, (i) => ({ url: receiver.silentUrl(i % dead_destinations), at }))
+  await setup.schedule(healthy_count, (i) => ({
+    url: receiver.url(1 + (i % healthy_destinations)),
+    at: at + Math.floor(i / healthy_destinations) * second_ms,
+  }))
+  await until(at + healthy_seconds * second_ms)
+  const figures = await receiver.received(healthy_count, 60)
+  const p95 = percentile(figures.lateness_ms, 95)
+  const most = Math.max(...figures.lateness_ms)
+  note(
+    `dead: healthy p95 ${p95.toFixed(0)} ms, most ${most.toFixed(0)} ms, ${lostAndTwice(figures, healthy_count)}`,
+  )
+  await setup.stop()
   const what = `${dead_destinations} silent and ${healthy_destinations} healthy destinations: healthy p95, ms`
-  report('dead', what, p95, 0, '≤ 1000')
+  report(side, ['dead', what, 0, '≤ 1000'], p95)
 }
 
 /** Half of the backlog is for one quick receiver, half for silent ones. */
-async function backlog(rounds: number): Promise<void> {
-  const most: number[] = []
-  for (let round = 0; round < rounds; round++) {
-    const { folder, remove } = temporaryFolder()
-    const empty = await startAll(folder)
-    await empty.stop()
-    const quick = await startReceiver()
-    const urlOf = (i: number) => (i % 2 === 0 ? quick.url(1) : quick.silentUrl((i >> 1) % dead_destinations))
-    insertBacklog(join(folder, 'waystation.db'), urlOf)
-    const setup = await startAll(folder)
-    const from = secondFromNow(2)
-    const at = (i: number) => from + i * 50
-    await setup.schedule(other_count, (i) => ({ url: setup.receiver.url(1), at: at(i) }))
-    await until(at(other_count))
-    const figures = await setup.receiver.received(other_count, 30)
-    const served = (await quick.received(0, 0)).received
-    most.push(Math.max(...figures.lateness_ms))
-    note(
-      `backlog: p95 ${percentile(figures.lateness_ms, 95).toFixed(0)} ms, most ${most.at(-1)!.toFixed(0)} ms, ` +
-        `${lostAndTwice(figures, other_count)}; of the backlog ${served} were delivered meanwhile`,
-    )
-    await setup.stop()
-    await end(quick.child)
-    remove()
-  }
-  const what = `another tenant beside ${backlog_count} due of one: most, ms`
-  report('backlog', what, most, 0, '≤ 1000')
-}
-
-/** Due schedules of the tenant that is there, as the service would have left them. */
-function insertBacklog(path: string, urlOf: (i: number) => string): void {
-  const db = new Database(path)
-  db.run('pragma synchronous = off')
-  const { tenant_id } = db.query('select tenant_id from tenants').get() as { tenant_id: string }
-  const at = Date.now() - second_ms
-  const { schedule, job } = insertsOf(db)
-  db.run('begin')
-  for (let i = 0; i < backlog_count; i++) {
-    const number = String(i).padStart(26, '0')
-    schedule.run(tenant_id, `sch_${number}`, urlOf(i), at, at)
-    job.run(tenant_id, `sch_${number}`, `evt_${number}`, new URL(urlOf(i)).origin, at)
-  }
-  db.run(
-    `insert into quota_usage (tenant_id, quota, used, version_floor) values (?1, 'active_schedules', ?2, 0)
-       on conflict (tenant_id, quota) do update set used = ?2`,
-    [tenant_id, backlog_count],
+async function backlog(side: Side): Promise<void> {
+  const { folder, remove } = temporaryFolder()
+  const empty = await startSetup(side.root, folder)
+  await empty.stop()
+  const quick = await startReceiver()
+  const urlOf = (i: number) => (i % 2 === 0 ? quick.url(1) : quick.silentUrl((i >> 1) % dead_destinations))
+  insertBacklog(join(folder, 'waystation.db'), backlog_count, urlOf)
+  const setup = await startSetup(side.root, folder)
+  const from = secondFromNow(2)
+  const at = (i: number) => from + i * 50
+  await setup.schedule(other_count, (i) => ({ url: setup.receiver.url(1), at: at(i) }))
+  await until(at(other_count))
+  const figures = await setup.receiver.received(other_count, 30)
+  const served = (await quick.received(0, 0)).received
+  const most = Math.max(...figures.lateness_ms)
+  note(
+    `backlog: p95 ${percentile(figures.lateness_ms, 95).toFixed(0)} ms, most ${most.toFixed(0)} ms, ` +
+      `${lostAndTwice(figures, other_count)}; of the backlog ${served} were delivered meanwhile`,
   )
-  db.run('commit')
-  db.close()
+  await setup.stop()
+  await end(quick.child)
+  remove()
+  report(side, ['backlog', `another tenant beside ${backlog_count} due of one: most, ms`, 0, '≤ 1000'], most)
 }
 
-function report(part: string, figure: string, values: number[], digits: number, target: string): void {
-  rows.push([part, figure, spread(values, digits), target])
+type FigureName = [part: string, name: string, digits: number, target: string]
+
+function report(side: Side, [part, name, digits, target]: FigureName, value: number): void {
+  side.figures.push({ part, name, digits, target, value })
 }
 
 function lostAndTwice({ received, distinct }: Figures, count: number): string {
@@ -261,157 +311,4 @@ function secondFromNow(seconds: number): number {
 
 function until(at: number): Promise<void> {
   return Bun.sleep(Math.max(0, at - Date.now()))
-}
-
-interface Setup {
-  service: { pid: number }
-  receiver: Receiver
-  /** Creates schedules of one tenant over HTTP. */
-  schedule(count: number, of: (i: number) => { url: string; at: number }): Promise<void>
-  stop(): Promise<void>
-}
-
-/** A service and a receiver. `data` is a folder to keep; without it there is a new database. */
-async function startAll(data?: string): Promise<Setup> {
-  const temporary = data === undefined ? temporaryFolder() : null
-  const folder = data ?? temporary!.folder
-  const receiver = await startReceiver()
-  const profiling = profile_folder ? ['--cpu-prof', `--cpu-prof-dir=${profile_folder}`] : []
-  const service = start([process.execPath, ...profiling, join(root, 'src/main.ts')], {
-    core: cores.server,
-    cwd: folder, // so that no .env of the checkout is read
-    env: {
-      PATH: process.env.PATH ?? '',
-      PORT: '0',
-      DATABASE_URL: `sqlite:${join(folder, 'waystation.db')}`,
-      DATA_DIR: folder,
-      LOG_LEVEL: 'warn',
-    },
-  })
-  const url = await printed(service, /address +(\S+)/)
-  const agent = await signUp(url)
-  return {
-    service,
-    receiver,
-    async schedule(count, of) {
-      let next = 0
-      const client = async () => {
-        for (let i = next++; i < count; i = next++) {
-          const { url: callback_url, at } = of(i)
-          await post(`${url}/v1/schedules`, agent, {
-            ...{ callback_url, callback_payload: { at }, fire_at: new Date(at).toISOString() },
-          })
-        }
-      }
-      await Promise.all(Array.from({ length: clients }, client))
-    },
-    async stop() {
-      await end(service)
-      await end(receiver.child)
-      const told = (await new Response(service.stderr).text()).trim()
-      if (told !== '') console.error(`the service said:\n${told}`)
-      temporary?.remove()
-    },
-  }
-}
-
-interface Receiver {
-  child: Child
-  /** The n-th destination, which answers. */
-  url(n: number): string
-  /** The n-th destination that takes connections and is silent. */
-  silentUrl(n: number): string
-  /** The figures once so many came, and a moment later, in case some come twice. */
-  received(count: number, seconds_max: number): Promise<Figures>
-  /** Begins to count again. */
-  forget(): Promise<void>
-}
-
-async function startReceiver(): Promise<Receiver> {
-  const child = start([process.execPath, join(import.meta.dir, 'receiver.ts')], { core: cores.load })
-  const [answering, silent] = (await printed(child, /(\d+ \d+)/)).split(' ')
-  const read = async () => (await (await fetch(`http://127.0.0.1:${answering}/`)).json()) as Figures
-  return {
-    child,
-    url: (n) => `http://127.0.1.${n}:${answering}/hook`,
-    silentUrl: (n) => `http://127.1.0.${1 + n}:${silent}/hook`,
-    async forget() {
-      await fetch(`http://127.0.0.1:${answering}/`, { method: 'DELETE' })
-    },
-    async received(count, seconds_max) {
-      const give_up_at = Date.now() + seconds_max * second_ms
-      while ((await read()).received < count && Date.now() < give_up_at) await Bun.sleep(250)
-      await Bun.sleep(500)
-      return read()
-    },
-  }
-}
-
-/** What a child prints on its first lines; it must go on being read. */
-async function printed(child: Child, pattern: RegExp): Promise<string> {
-  const reader = child.stdout.getReader()
-  let text = ''
-  while (!pattern.test(text)) {
-    const { done, value } = await reader.read()
-    if (done) throw new Error(`it ended: ${text}${await new Response(child.stderr).text()}`)
-    text += new TextDecoder().decode(value)
-  }
-  return pattern.exec(text)![1]!
-}
-
-async function signUp(url: string): Promise<Record<string, string>> {
-  const tenant = await post<{ admin_key: string }>(
-    `${url}/v1/tenants`,
-    {},
-    {
-      ...{ name: `bench-${crypto.randomUUID().slice(0, 8)}`, owner_email: 'bench@example.com', plan: 'pro' },
-    },
-  )
-  const agent = await post<{ agent_id: string; api_key: string }>(
-    `${url}/v1/agents`,
-    { 'x-admin-key': tenant.admin_key },
-    { name: 'bench-agent' },
-  )
-  return { 'x-agent-id': agent.agent_id, 'x-api-key': agent.api_key }
-}
-
-async function post<T>(url: string, headers: Record<string, string>, body: object): Promise<T> {
-  const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
-  const text = await answer.text()
-  if (!answer.ok) throw new Error(`${url} answered ${answer.status}: ${text}`)
-  return JSON.parse(text) as T
-}
-
-/** Pending schedules of other tenants, due from tomorrow on, as the service would have left them. */
-function insertFarFuture(path: string): void {
-  const db = new Database(path)
-  db.run('pragma synchronous = off')
-  const tomorrow = Date.now() + 86_400_000
-  const { schedule, job } = insertsOf(db)
-  db.run('begin')
-  for (let i = 0; i < million_count; i++) {
-    const tenant_id = `ten_far${String(i % million_tenants).padStart(23, '0')}`
-    const number = String(i).padStart(26, '0')
-    const destination = `https://hooks-${i % 1_000}.example.com`
-    const at = tomorrow + ((i * 7_919) % million_count) * 1_000
-    schedule.run(tenant_id, `sch_${number}`, `${destination}/hook`, at, tomorrow)
-    job.run(tenant_id, `sch_${number}`, `evt_${number}`, destination, at)
-  }
-  db.run('commit')
-  db.run('pragma wal_checkpoint(truncate)')
-  db.close()
-}
-
-function insertsOf(db: Database) {
-  const schedule = db.prepare(
-    `insert into schedules (tenant_id, id, status, callback_url, callback_payload, fire_at, dlq_on_failure, agent_id,
-       attempts, name, created_at, updated_at)
-     values (?1, ?2, 'pending', ?3, '{"at": 0}', ?4, 0, 'bench-agent', 0, '', ?5, ?5)`,
-  )
-  const job = db.prepare(
-    `insert into jobs (tenant_id, kind, source_id, event_id, destination, next_at, lease_until, fence, attempts,
-       paused)
-     values (?1, 'schedule', ?2, ?3, ?4, ?5, 0, 0, 0, 0)`,
-  )
-  return { schedule, job }
 }

@@ -164,7 +164,17 @@ function requestOptions(outgoing: Outgoing, url: URL, pool: Pool, dial: Dial): h
   const length = Buffer.byteLength(body)
   if (length > 0 || !methods_without_body.has(method)) headers.push('content-length', String(length))
   const path = url.pathname + url.search
-  return { agent: pool, dial, method, path, headers, maxHeaderSize: answer_bytes_max } as http.RequestOptions
+  // The name for TLS is the dial's matter; an empty one keeps node:http from working one out for every request.
+  const options = {
+    agent: pool,
+    dial,
+    method,
+    path,
+    headers,
+    servername: '',
+    maxHeaderSize: answer_bytes_max,
+  }
+  return options as http.RequestOptions
 }
 
 function failureOf(error: Error & { code?: string }): FailureClass {

@@ -264,8 +264,14 @@ describe('texts', () => {
   })
 
   test('parameters are numbered as SQLite wants them', () => {
-    expect(sqliteText('select $1, $2 where a = $1 and b = $10')).toBe(
-      'select ?1, ?2 where a = ?1 and b = ?10',
+    expect(sqliteText('select $1, $2 where a > $1 and b <= $10')).toBe(
+      'select ?1, ?2 where a > ?1 and b <= ?10',
+    )
+  })
+
+  test('SQLite is not led to plan by the value of a parameter', () => {
+    expect(sqliteText('select a from t where a = $1 and b is $2 and c >= $3\n limit $10')).toBe(
+      'select a from t where a = likely(?1) and b is likely(?2) and c >= ?3\n limit likely(?10)',
     )
   })
 })

@@ -3,7 +3,7 @@
 
 import { limit } from '../base/limit.ts'
 
-const wait_ms_max = limit(
+export const wait_ms_max = limit(
   'jobs.coalescing',
   25,
   'milliseconds',
@@ -16,11 +16,16 @@ export class Coalescer {
   /** Resolves when the group is written: when a result comes after which no more follow, or when the time is over. */
   wait(more_follow: boolean): Promise<void> | undefined {
     if (!more_follow) {
-      this.#group?.resolve()
+      this.end()
       return undefined
     }
     this.#group ??= this.#newGroup()
     return this.#group.promise
+  }
+
+  /** Writes what waits now: there is a commit that can hold it. */
+  end(): void {
+    this.#group?.resolve()
   }
 
   #newGroup(): PromiseWithResolvers<void> {

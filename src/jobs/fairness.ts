@@ -4,7 +4,7 @@
 
 import type { Clock } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
-import type { Db } from '../db/db.ts'
+import type { Awaitable, Db } from '../db/db.ts'
 import { JobBuffer } from './buffer.ts'
 import type { Candidate, ConcurrencyLimiter } from './concurrency.ts'
 import { isLast, type JobKind, type JobKinds } from './kind.ts'
@@ -75,9 +75,14 @@ export class JobQueue {
     this.#round_robin = new RoundRobin(db)
   }
 
-  /** A job was enqueued: the buffer is read again, however fresh it is. */
+  /** There may be due jobs that were not read: the buffer is read again, however fresh it is. */
   expire(): void {
     this.#read_at = Number.NEGATIVE_INFINITY
+  }
+
+  /** There was no room for a look, which is made when there is some. */
+  postpone(): void {
+    if (this.isDrained) this.expire()
   }
 
   /** Forgets all jobs that were read. */
@@ -90,6 +95,11 @@ export class JobQueue {
   /** Due jobs that were read and not started. */
   get waiting(): number {
     return this.#buffer.size
+  }
+
+  /** True when the last look found all that was due, and all of it was taken. */
+  get isDrained(): boolean {
+    return this.#read_at !== Number.NEGATIVE_INFINITY && !this.hasBacklog
   }
 
   /** True when due jobs wait for room, or may wait behind the buffer. */
@@ -117,7 +127,10 @@ export class JobQueue {
     wanted: (job: QueuedJob) => boolean,
     only_at_once = false,
   ): Promise<Batch[]> {
-    if (limiter.free === 0) return []
+    if (limiter.free === 0) {
+      this.postpone()
+      return []
+    }
     const fresh = this.clock.monotonic() - this.#read_at < buffer_fresh_ms
     if (fresh) {
       const taken = this.#take(limiter, wanted)
@@ -160,7 +173,7 @@ export class JobQueue {
     this.#read_at = this.clock.monotonic()
     this.#continues = false
     const read = only_at_once ? store.dueAtOnce : store.due
-    const rows = await read(this.db, now, buffer_rows_max)
+    const rows = await this.#orExpired(read(this.db, now, buffer_rows_max))
     const oldest = this.#queued(rows.filter(({ tenant_status }) => tenant_status === 'active'))
     for (const { tenant_id, tenant_status } of rows) {
       if (tenant_status === 'pending_deletion') this.#stragglers.add(tenant_id)
@@ -173,12 +186,22 @@ export class JobQueue {
     )
     const continues = this.#full && !kept.some((job) => limiter.mayAcquire(job))
     const behind = this.#full ? kept : []
-    if (continues) behind.push(...this.#queued(await this.#round_robin.next(now, limiter)))
+    if (continues) behind.push(...this.#queued(await this.#orExpired(this.#round_robin.next(now, limiter))))
     const found = [...new Map(behind.map((job) => [idOf(job), job]))]
       .filter(([id]) => !read_before.has(id))
       .map(([, job]) => job)
     this.#found = new Set(found)
     this.#buffer = new JobBuffer([...oldest, ...found])
+  }
+
+  /** A look that failed has found nothing. */
+  async #orExpired<T>(read: Awaitable<T>): Promise<T> {
+    try {
+      return await read
+    } catch (error) {
+      this.expire()
+      throw error
+    }
   }
 
   /** Without jobs of an unknown kind: a node of a newer version runs them. Each such kind is reported once. */

@@ -1,7 +1,8 @@
-import { afterEach, beforeAll, expect, spyOn, test } from 'bun:test'
+import { afterEach, beforeAll, expect, test } from 'bun:test'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { Bench } from '../../test/support/job-bench.ts'
 import { hook, manySchedules } from '../../test/support/job-features.ts'
+import { withoutPatience } from '../../test/support/patience.ts'
 import type { AgentCaller } from '../contract/caller.ts'
 import * as schedules from '../schedules/service.ts'
 import * as tenants from '../tenants/service.ts'
@@ -65,20 +66,6 @@ forEachDatabase('jobs that are prefetched', (databases) => {
     expect(bench.network.sent).toHaveLength(lane_max + 5)
     expect(statements).not.toContain('jobs.lease')
   })
-
-  /** Timers of 25 ms, which a result waits for at most, do not run by themselves meanwhile. */
-  async function withoutPatience(work: (timers: (() => void)[]) => Promise<void>): Promise<void> {
-    const timers: (() => void)[] = []
-    const real = globalThis.setTimeout
-    const held = (callback: () => void, ms?: number) =>
-      ms === 25 ? timers.push(callback) : real(callback, ms)
-    const set = spyOn(globalThis, 'setTimeout').mockImplementation(held as unknown as typeof setTimeout)
-    try {
-      await work(timers)
-    } finally {
-      set.mockRestore()
-    }
-  }
 
   test('has its results written together, 25 ms later at most', async () => {
     const { caller } = await quickLane(100)

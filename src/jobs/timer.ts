@@ -1,6 +1,7 @@
 // Sets when the worker runs: at the time when the next job falls due, and once a second for what other nodes enqueued.
 
 import type { Clock, Millis } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
 import type { Db } from '../db/db.ts'
 import * as store from './store.ts'
 import type { JobWorker } from './worker.ts'
@@ -11,6 +12,14 @@ const poll_ms = 1_000
 const backlog_poll_ms = 100
 /** Jobs that are enqueued meanwhile are looked at this much later. */
 const backlog_wake_ms = 20
+
+/** Two dispatches are this far apart at least, so that jobs that fall due one after the other share a commit. */
+const apart_ms_min = limit(
+  'jobs.dispatches_apart',
+  10,
+  'milliseconds',
+  'How far two searches for due jobs are apart at least: jobs that fall due in between are leased together.',
+)
 
 export interface TimerOptions {
   db: Db
@@ -31,6 +40,8 @@ export class JobTimer {
   #dispatch_timer: Timer | undefined
   /** The time that the timer is set for. */
   #wakes_at = Number.POSITIVE_INFINITY
+  /** When it ran last, on the monotonic clock. */
+  #ran_at = Number.NEGATIVE_INFINITY
   #running: Promise<void> = Promise.resolve()
   #pause_wanted = false
   #pausing: Promise<void> | null = null
@@ -55,13 +66,19 @@ export class JobTimer {
     if (this.#stopped || at >= this.#wakes_at) return
     clearTimeout(this.#timer)
     this.#wakes_at = at
+    const { clock, worker } = this.options
+    const now = clock.now()
     // A timer takes 24.8 days at most; looking once a second is enough for what is further away.
-    const delay_ms = Math.min(Math.max(0, at - this.options.clock.now()), poll_ms)
+    const due_in_ms = Math.min(Math.max(0, at - now), poll_ms)
+    const delay_ms = Math.max(due_in_ms, this.#ran_at + apart_ms_min - clock.monotonic())
+    worker.expectDispatch(now + delay_ms)
     this.#timer = setTimeout(() => this.#run(), delay_ms)
   }
 
   #run(): void {
     this.#wakes_at = Number.POSITIVE_INFINITY
+    this.options.worker.expectDispatch(this.#wakes_at)
+    this.#ran_at = this.options.clock.monotonic()
     const looked_at = this.options.clock.now()
     this.#running = this.#dispatch().then(() => this.#setNext(looked_at))
   }

@@ -38,6 +38,7 @@ forEachDatabase('a database that fails', (databases) => {
     bench.db.onRead = (name) => {
       if (name === 'jobs.due') throw new Error('the database is away')
     }
+    await bench.dispatch(worker)
     await bench.settle(204)
     expect(await read(caller, id)).toMatchObject({ status: 'fired' })
     expect(bench.errors.map(String)).toContain('Error: the database is away')

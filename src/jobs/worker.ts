@@ -1,12 +1,12 @@
 // Runs due jobs: chosen, leased, attempted, settled. Any number of workers on any number of nodes run nothing twice,
 // because a lease is a guarded update and a result counts only under the fencing token of its lease.
 
-import type { Clock } from '../base/clock.ts'
+import type { Clock, Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import type { Outcome, Outgoing } from '../callbacks/attempt.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
 import { type Db, dueWork } from '../db/db.ts'
-import { Coalescer } from './coalesce.ts'
+import { Coalescer, wait_ms_max } from './coalesce.ts'
 import { ConcurrencyLimiter, node_max } from './concurrency.ts'
 import { type Batch, JobQueue, type QueuedJob } from './fairness.ts'
 import { type AttemptResult, type LeasedJob, lease_ms, stale_lease_ms } from './job.ts'
@@ -79,6 +79,8 @@ export class JobWorker {
   #dispatching: Promise<void> | null = null
   #next_dispatch: PromiseWithResolvers<void> | null = null
   #again: Timer | undefined
+  /** When the timer dispatches next. */
+  #expected_at = Number.POSITIVE_INFINITY
   #stopped = false
   #ticks = 0
 
@@ -101,6 +103,16 @@ export class JobWorker {
   dispatchNew(): Promise<void> {
     this.#queue.expire()
     return this.dispatch()
+  }
+
+  /** The timer will call `dispatchNew` then; infinite when that is not known. */
+  expectDispatch(at: Millis): void {
+    this.#expected_at = at
+  }
+
+  /** An attempt that has ended makes room; without jobs that wait for any, the timer finds the next. */
+  #dispatchWaiting(): void {
+    if (!this.#stopped && !this.#queue.isDrained) void this.dispatch()
   }
 
   async #dispatchAll(): Promise<void> {
@@ -136,6 +148,7 @@ export class JobWorker {
       if (without_progress === no_progress_max) return 'no_progress'
       const outcome = await this.#startBatch()
       if (outcome === 'nothing_to_start') return 'done'
+      if (outcome === 'started' && this.#queue.isDrained) return 'done'
       without_progress = outcome === 'started' ? 0 : without_progress + 1
     }
     return 'more'
@@ -144,14 +157,19 @@ export class JobWorker {
   /** Chooses, leases and starts. No progress: other nodes were faster, or the database refused. */
   async #startBatch(): Promise<'started' | 'nothing_to_start' | 'no_progress'> {
     // Jobs whose result is not written yet count too, or they would be sent again. The end of any job dispatches again.
-    if (this.#running.size >= running_max) return 'nothing_to_start'
+    if (this.#running.size >= running_max) {
+      this.#queue.postpone()
+      return 'nothing_to_start'
+    }
     const only_at_once = !this.options.internal && this.#ticks === 0
     const batches = await this.#queue.next(this.#limiter, (job) => this.#mayStart(job), only_at_once)
     if (batches.length === 0) {
       await this.#reportStragglers()
       return 'nothing_to_start'
     }
-    const leased = (await Promise.all(batches.map((batch) => this.#lease(batch)))).flat()
+    const leasing = Promise.all(batches.map((batch) => this.#lease(batch)))
+    this.#coalescer.end() // results that wait are settled in the commit of the lease
+    const leased = (await leasing).flat()
     for (const running of leased) this.#start(running)
     await this.#reportStragglers()
     if (leased.length > 0) return 'started'
@@ -190,6 +208,7 @@ export class JobWorker {
       }))
     } catch (error) {
       for (const item of items) this.#limiter.release(item)
+      this.#queue.expire()
       this.options.onError(error)
       return []
     }
@@ -200,7 +219,7 @@ export class JobWorker {
       .catch((error) => this.options.onError(error))
       .finally(() => {
         this.#running.delete(ended)
-        if (!this.#stopped) void this.dispatch()
+        this.#dispatchWaiting()
       })
     this.#running.add(ended)
   }
@@ -213,10 +232,18 @@ export class JobWorker {
     this.#count(kind.begun)
     const result = await this.#withPermit(job, () => this.#attempt(running))
     if (result === null) return
-    await this.#coalescer.wait(this.#limiter.isPrefetching(job) && !this.#stopped)
-    if (!this.#stopped) void this.dispatch() // the jobs that follow are leased in the commit that settles this one
-    await nextTurn() // so that the lease above joins the same commit
+    await this.#coalescer.wait(this.#commitFollows(job))
+    if (!this.#queue.isDrained) {
+      this.#dispatchWaiting() // the jobs that follow are leased in the commit that settles this one
+      await nextTurn() // so that the lease above joins the same commit
+    }
     await this.#settle(running, result)
+  }
+
+  /** True when more results are about to come, or more jobs to be leased, which can share a commit with this result. */
+  #commitFollows(job: LeasedJob): boolean {
+    if (this.#stopped) return false
+    return this.#limiter.isPrefetching(job) || this.#expected_at - this.options.clock.now() < wait_ms_max
   }
 
   /** Cancels a prefetched job: its lease does not count as an attempt. */
@@ -277,11 +304,12 @@ export class JobWorker {
     return { ok, status_code: status, error, started_at, duration_ms: Math.round(duration_ms) }
   }
 
-  #release(running: Running): Promise<unknown> {
+  async #release(running: Running): Promise<void> {
     const { db } = this.options
-    return this.#writeWithRetry(running, () =>
+    await this.#writeWithRetry(running, () =>
       db.write(dueWork(running.job.tenant_id), (tx) => store.release(tx, running.job)),
     )
+    this.#queue.expire() // it is due
   }
 
   /** Nothing was tried, because there was no permit. Due a little later, so that it is not leased again in between. */
