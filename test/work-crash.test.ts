@@ -218,14 +218,18 @@ async function whileSendingAgain(mortal: Mortal): Promise<void> {
 
   for (let cycle = 0; cycle < cycles; cycle++) {
     receiver.answer = () => ({ status: 410 })
-    const paths = await Promise.all(
-      Array.from({ length: each }, async (_, n) => {
-        const { id } = await scheduleAt(mortal, keys.api_key, `/${cycle}/${n}`, { dlq_on_failure: n % 3 > 0 })
-        await until(mortal, `select 1 from schedules where id = '${id}' and status = 'failed'`)
-        const [letter] = mortal.rows<Row>(`select id, status from dlq_items where source_id = '${id}'`)
-        return n % 3 === 1 ? `/v1/dlq/${letter!.id}/redrive` : `/v1/schedules/${id}/retry`
-      }),
+    const made = await Promise.all(
+      Array.from({ length: each }, (_, n) =>
+        scheduleAt(mortal, keys.api_key, `/${cycle}/${n}`, { dlq_on_failure: n % 3 > 0 }),
+      ),
     )
+    await until(mortal, `select 1 where not exists (select 1 from schedules where status = 'pending')`)
+    const paths = made.map(({ id }, n) => {
+      const [schedule] = mortal.rows<Row>(`select id, status from schedules where id = '${id}'`)
+      expect(schedule!.status).toBe('failed')
+      const [letter] = mortal.rows<Row>(`select id, status from dlq_items where source_id = '${id}'`)
+      return n % 3 === 1 ? `/v1/dlq/${letter!.id}/redrive` : `/v1/schedules/${id}/retry`
+    })
     for (const verb of ['approve', 'reject']) {
       const { id } = await checkpointAt(mortal, keys.api_key, `/${cycle}/${verb}`)
       await ask(mortal.url, 'POST', `/v1/checkpoints/${id}/${verb}`, keys.admin_key)
@@ -303,12 +307,16 @@ async function atAnyMoment(mortal: Mortal): Promise<void> {
     const kill_at = 5 + Math.floor(random() * 30)
     const time_to_die = new Promise<void>((resolve) => {
       let received = 0
+      let silent = 0
       receiver.answer = async () => {
         received += 1
         if (received === kill_at) resolve()
         const fate = random()
-        // A receiver that is silent from its first request on gets no second one for 10 s.
-        if (fate < 0.15 && received > 4) await new Promise(() => {})
+        // A receiver that is silent to all that it gets at once gets no more for 10 s: most of it is just before the kill.
+        if (fate < 0.15 && received > 4 && (silent < 2 || received > kill_at - 4)) {
+          silent += 1
+          await new Promise(() => {})
+        }
         await Bun.sleep(fate * 10)
         return { status: fate < 0.55 ? 500 : 204 }
       }
