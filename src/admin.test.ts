@@ -5,6 +5,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { forEachDatabase } from '../test/support/databases.ts'
+import { until } from '../test/support/patience.ts'
 import { type ServerProcess, startServer } from '../test/support/server-process.ts'
 import { default_plans } from './features.ts'
 
@@ -133,9 +134,11 @@ forEachDatabase('The operator’s command while the service runs', (databases) =
       const { plan, quota } = await tenant.read()
       expect([plan, quota.agents]).toEqual(['gold', { used: 1, limit: 3 }])
       // Another process remembers a key's plan for a second at most.
-      let tries_left = 20_000
-      let status = await tenant.addAgent('second')
-      while (status === 402 && tries_left-- > 0) status = await tenant.addAgent('second')
+      let status = 402
+      await until(async () => {
+        status = await tenant.addAgent('second')
+        return status !== 402
+      })
       expect(status).toBe(201)
       expect([await tenant.addAgent('third'), await tenant.addAgent('fourth')]).toEqual([201, 402])
     },
@@ -147,10 +150,9 @@ forEachDatabase('The operator’s command while the service runs', (databases) =
     const said = async (...args: string[]) => (await run(args, environment)).stdout
     expect(await said('set-storage', tenant.name, '0')).toBe(`${name} may store 0 bytes\n`)
     expect((await tenant.read()).quota.storage_bytes).toEqual({ used: 0, limit: 0 })
-    let tries_left = 20_000
-    while ((await tenant.addAgent('first')) !== 402 && tries_left-- > 0);
+    await until(async () => (await tenant.addAgent('first')) === 402)
     expect(await said('set-storage', tenant.tenant_id, '5000')).toBe(`${name} may store 5000 bytes\n`)
-    while ((await tenant.addAgent('first')) === 402 && tries_left-- > 0);
+    await until(async () => (await tenant.addAgent('first')) !== 402)
     expect((await tenant.read()).quota.storage_bytes).toEqual({ used: 261, limit: 5_000 })
     expect(await said('set-storage', tenant.tenant_id, 'default')).toBe(
       `${name} may store what free allows\n`,
@@ -171,11 +173,11 @@ forEachDatabase('The operator’s command while the service runs', (databases) =
   test('a lower plan takes nothing away, and lets nothing more be made', async () => {
     const tenant = await newTenant('lowered')
     await run(['set-plan', tenant.tenant_id, 'pro'], environment)
-    let tries_left = 20_000
-    while ((await tenant.read()).quota.agents.used < 2 && tries_left-- > 0) {
+    await until(async () => {
       await tenant.addAgent('first')
       await tenant.addAgent('second')
-    }
+      return (await tenant.read()).quota.agents.used === 2
+    })
     await run(['set-plan', tenant.tenant_id, 'free'], environment)
     expect((await tenant.read()).quota.agents).toEqual({ used: 2, limit: 1 })
   })
@@ -200,8 +202,7 @@ forEachDatabase('The operator’s command while the service runs', (databases) =
       [['tenants', 'more'], 'unknown command; see npm run admin -- help'],
       [['drop'], 'unknown command; see npm run admin -- help'],
     ]
-    const runs = []
-    for (const [args] of cases) runs.push(await run(args, environment))
+    const runs = await Promise.all(cases.map(([args]) => run(args, environment)))
     expect(runs).toEqual(cases.map(([, line]) => refused(line)))
     expect((await tenant.read()).plan).toBe('free')
   })

@@ -51,4 +51,4 @@ test('what npm packs runs without a checkout, and serves all its pages', async (
   expect(second.stderr).toMatch(new RegExp(`^waystation: PORT: .*\\b${port}\\b.*\\n$`))
   server.kill('SIGTERM')
   expect(await server.exited).toBe(0)
-}, 60_000)
+}, 300_000)

@@ -13,6 +13,7 @@ import {
   themes,
   useService,
 } from './support/console.ts'
+import { becomes } from './support/patience.ts'
 import type { TestTenant } from './support/service.ts'
 
 const chromium = useChromium()
@@ -118,7 +119,7 @@ describe('The audit log', () => {
             )
             .waitFor({ state: 'attached' })
         }
-        expect([label, typed, await options.count()]).toEqual([label, typed, wanted.length])
+        await becomes(async () => [label, typed, await options.count()], [label, typed, wanted.length])
         await field.fill('')
       }
       await page.getByLabel('Agent', { exact: true }).fill('agent-two')
@@ -181,7 +182,7 @@ describe('The audit log', () => {
       ])
       await page.getByRole('link', { name: 'Before, earlier' }).click()
       await page.getByRole('heading', { name: 'import.started' }).waitFor()
-      expect(new URL(page.url()).pathname).toBe(`/console/audit/${first}`)
+      await becomes(() => new URL(page.url()).pathname, `/console/audit/${first}`)
       await page.reload()
       await page.getByText('2 in all').waitFor()
       await page.getByRole('heading', { name: 'import.started' }).waitFor()
@@ -222,9 +223,9 @@ describe('The audit log', () => {
       await table.evaluate((place) => place.scrollTo(0, 1e6))
       await page.getByRole('link', { name: 'step 1', exact: true }).waitFor()
       expect((await actionsIn(page)).length).toBeLessThan(100)
-      expect(await page.getByRole('link', { name: 'step 320', exact: true }).count()).toBe(0)
+      await becomes(() => page.getByRole('link', { name: 'step 320', exact: true }).count(), 0)
       // The row that had the focus is not drawn any more.
-      expect(await page.evaluate('document.activeElement.getAttribute("aria-label")')).toBe('Audit entries')
+      await becomes(() => page.evaluate('document.activeElement.getAttribute("aria-label")'), 'Audit entries')
       expect(await table.getByRole('table').getAttribute('aria-rowcount')).toBe('321')
       const last = page.getByRole('row', { name: /^step 1 / })
       expect(await last.getAttribute('aria-rowindex')).toBe('321')
@@ -261,7 +262,7 @@ describe('The key-value store', () => {
       expect(page.url()).toBe(`${service.url}/console/kv/__agent.agent-one/a%2Fb%20%C3%A4?prefix=a%2F`)
       await page.reload()
       await page.locator('.tree li').first().waitFor()
-      expect(await page.locator('.split-list tbody a').allInnerTexts()).toEqual(['a/b ä'])
+      await becomes(() => page.locator('.split-list tbody a').allInnerTexts(), ['a/b ä'])
     })
   })
 
@@ -277,9 +278,10 @@ describe('The key-value store', () => {
     await chromium.visit(service.url, async (page) => {
       await signIn(page, tenant, "/console/kv/state/it's")
       await page.getByRole('heading', { name: "it's" }).waitFor()
-      const facts = await page.locator('.facts').innerText()
-      expect(facts).toStartWith('Version\n2\nWritten\n')
-      expect(facts).toMatch(/Expires\n59 min \d\d s$/)
+      await becomes(
+        () => page.locator('.facts').innerText(),
+        expect.stringMatching(/^Version\n2\nWritten\n[\s\S]*Expires\n59 min \d\d s$/),
+      )
       await page.getByText('Change or delete it').click()
       const command = (what: string) => page.getByRole('region', { name: what }).innerText()
       const putting = await command('Command that puts a value')
@@ -327,7 +329,7 @@ describe('The key-value store', () => {
       await signIn(page, tenant, '/console/kv/state/large')
       await page.getByRole('button', { name: 'list: 12,000 items' }).click()
       await page.getByRole('button', { name: 'Show 100 more of 12,000' }).waitFor()
-      expect(await page.locator('.tree li').count()).toBe(102)
+      await becomes(() => page.locator('.tree li').count(), 102)
     })
   })
 

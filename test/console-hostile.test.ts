@@ -90,7 +90,7 @@ describe('Hostile text', () => {
         expect(missing).toEqual([])
       })
     },
-    60_000,
+    300_000,
   )
 
   test('is text on the approval page, before and after the decision', async () => {

@@ -15,6 +15,7 @@ import {
   useService,
 } from './support/console.ts'
 import { messagesIn, newInbox, type TestInbox } from './support/inbox.ts'
+import { becomes } from './support/patience.ts'
 import { startReceiver } from './support/receiver.ts'
 import type { TestTenant } from './support/service.ts'
 
@@ -65,7 +66,7 @@ describe('An inbox', () => {
           await fetch(`${url}/n${n}?a=1`, { method: 'POST', body: `{"n": ${n}}` })
           await page.getByRole('link', { name: `POST /n${n}` }).waitFor()
         }
-        expect(await page.locator('.split-list tbody a').allInnerTexts()).toEqual(['POST /n2', 'POST /n1'])
+        await becomes(() => page.locator('.split-list tbody a').allInnerTexts(), ['POST /n2', 'POST /n1'])
         expect(await page.evaluate('window.same_page')).toBe(true)
         // The detail, two looks that were answered, and the one that is held.
         await page.getByText('4 calls of /api').waitFor()
@@ -150,8 +151,9 @@ describe('An inbox', () => {
         await answered
       }
       await page.getByRole('link', { name: 'POST /x' }).click()
-      expect(await page.locator('.facts').last().innerText()).toMatch(
-        /Sent on\nfailed 503, \d+ ms, (just now|\d+ s ago)$/,
+      await becomes(
+        () => page.locator('.facts').last().innerText(),
+        expect.stringMatching(/Sent on\nfailed 503, \d+ ms, (just now|\d+ (s|min) ago)$/),
       )
     })
     await receiver.stop()
@@ -173,19 +175,21 @@ describe('An inbox', () => {
       const requests = requestsOf(page)
       await signIn(page, tenant, `/console/inboxes/${inbox.id}`)
       const rows = page.locator('.split-list .two-lines')
-      await rows.first().waitFor()
-      expect((await rows.allInnerTexts()).toSorted()).toEqual([
-        'POST /bytes\nbytes image/png',
-        'POST /empty\nno body',
-        'POST /orders\n{"order": 7, "customer": "cus_8003"}',
-        'POST /orders\n{"order": 8}',
-        'POST /plain\nDear all',
-      ])
+      await becomes(
+        async () => (await rows.allInnerTexts()).toSorted(),
+        [
+          'POST /bytes\nbytes image/png',
+          'POST /empty\nno body',
+          'POST /orders\n{"order": 7, "customer": "cus_8003"}',
+          'POST /orders\n{"order": 8}',
+          'POST /plain\nDear all',
+        ],
+      )
       await page.getByLabel('Search messages').fill('CUS_8003')
       await page.keyboard.press('Enter')
       await page.getByText('1 message found, the newest first').waitFor()
       expect(new URL(page.url()).search).toBe('?q=CUS_8003')
-      expect(await rows.allInnerTexts()).toEqual(['POST /orders\n{"order": 7, "customer": "cus_8003"}'])
+      await becomes(() => rows.allInnerTexts(), ['POST /orders\n{"order": 7, "customer": "cus_8003"}'])
       await page.getByRole('link', { name: 'POST /orders' }).click()
       await page.getByRole('region', { name: 'Open record' }).getByText('cus_8003').first().waitFor()
       expect(new URL(page.url()).search).toBe('?q=CUS_8003')
@@ -194,7 +198,7 @@ describe('An inbox', () => {
       expect(searches.map(({ search }) => search)).toEqual(['?q=CUS_8003'])
       await page.getByRole('button', { name: 'All messages' }).click()
       await page.getByText('Following').waitFor()
-      expect(await rows.count()).toBe(5)
+      await becomes(() => rows.count(), 5)
       await page.getByLabel('Search messages').fill('nowhere')
       await page.keyboard.press('Enter')
       await page.getByText('No message has this text').waitFor()
@@ -221,7 +225,7 @@ describe('An inbox', () => {
       await signIn(page, tenant, `/console/inboxes/${inbox.id}`)
       // 1 and 16 are within 32, 20 and the first are not.
       await page.getByRole('link', { name: 'POST /1', exact: true }).waitFor()
-      expect(await page.locator('.split-list tbody a').allInnerTexts()).toEqual(['POST /1', 'POST /16'])
+      await becomes(() => page.locator('.split-list tbody a').allInnerTexts(), ['POST /1', 'POST /16'])
     })
   })
 
@@ -321,7 +325,7 @@ describe('A message', () => {
         await signIn(page, tenant, `/console/inboxes/${inbox.id}`)
         await page.getByRole('link', { name: /^[A-Z]+ \/a/ }).click()
         await bodyIn(page).waitFor()
-        expect(await bodyLines(page, place)).toEqual(seen)
+        await becomes(() => bodyLines(page, place), seen)
         expect(await page.getByRole('tab', { selected: true }).allInnerTexts()).toEqual(tab ? [tab] : [])
         await page.getByRole('button', { name: 'Copy the command' }).click()
         await page.getByText('Copied the command.').waitFor()
@@ -355,7 +359,7 @@ describe('A message', () => {
         await page.getByRole('link', { name: 'POST /large' }).click()
         await page.getByRole('button', { name: 'Show 100 more of 100,000' }).waitFor()
         await page.getByRole('tab', { name: 'Bytes' }).click()
-        expect((await page.locator('.raw').innerText()).split('\n').length).toBe(64)
+        await becomes(async () => (await page.locator('.raw').innerText()).split('\n').length, 64)
         await page.getByRole('tab', { name: 'Text' }).click()
         await page.getByRole('button', { name: / more characters$/ }).waitFor()
         await page.getByRole('button', { name: 'Copy the command' }).click()
@@ -416,7 +420,7 @@ describe('Counters', () => {
       await page.getByLabel('Counters that begin with').fill('crm/')
       await page.keyboard.press('Enter')
       await page.getByText('1 of 1; the one that ends first comes first').waitFor()
-      expect(page.url()).toBe(`${service.url}/console/rate-limits?prefix=crm%2F`)
+      await page.waitForURL(`${service.url}/console/rate-limits?prefix=crm%2F`)
       await page.getByRole('button', { name: 'Reset crm/ä' }).click()
       await page.getByText('It stands at 4 of 3.').waitFor()
       await page.keyboard.press('Enter')

@@ -16,6 +16,7 @@ import {
   useRealTime,
   useService,
 } from './support/console.ts'
+import { becomes } from './support/patience.ts'
 import { startReceiver } from './support/receiver.ts'
 import { cron_secret, type TestTenant } from './support/service.ts'
 
@@ -78,10 +79,13 @@ describe('The console', () => {
       await press(page, 'Done')
       await page.getByRole('link', { name: 'invoices' }).waitFor()
       expect(await page.evaluate('document.activeElement.textContent')).toBe('Create an agent…')
-      expect(await page.getByRole('meter', { name: 'Agents' }).getAttribute('aria-valuetext')).toBe('2 of 25')
+      await becomes(
+        () => page.getByRole('meter', { name: 'Agents' }).getAttribute('aria-valuetext'),
+        '2 of 25',
+      )
       expect(await kept(page)).not.toContain(key)
       await page.getByRole('link', { name: 'invoices' }).click()
-      expect(page.url()).toBe(`${service.url}/console/keys/agents/invoices`)
+      await page.waitForURL(`${service.url}/console/keys/agents/invoices`)
       await page.locator('.split-detail').getByText('Reads <b>invoices</b>').waitFor()
       expect(requests.filter((request) => request.url().includes(key))).toEqual([])
     })
@@ -153,7 +157,7 @@ describe('The console', () => {
       await press(page, 'Delete…')
       await press(page, 'Yes, delete')
       await page.getByText('No agents yet').waitFor()
-      expect(page.url()).toBe(`${service.url}/console/keys`)
+      await page.waitForURL(`${service.url}/console/keys`)
       expect(await statusOf(tenant.api_key)).toBe(401)
       expect(await page.evaluate('document.activeElement.getAttribute("aria-label")')).toBe('Agents')
     })

@@ -28,7 +28,7 @@ beforeAll(async () => {
   tenant = await service.signUp('pro')
   await storeMany()
   await storeLarge()
-}, 60_000)
+}, 300_000)
 afterAll(async () => {
   await service.stop()
   rmSync(folder, { recursive: true, force: true })
@@ -36,10 +36,7 @@ afterAll(async () => {
 
 /** Longer than this, and a click seems to be lost. */
 const task_ms_max = 200
-/**
- * How long a task takes depends on what else the machine does, so the best of three tries counts: work that is too much
- * is too much each time.
- */
+/** The best of these counts: work that is too much is too much each time. */
 const tries = 3
 
 test('the log and the dead letters are as long as that', async () => {
@@ -58,7 +55,7 @@ test.each(entries().map(({ title, path }) => [title, path]))(
       await scrollThrough(page)
     })
   },
-  60_000,
+  300_000,
 )
 
 test.each(['dead letter', 'key', 'webhook'].map((what, i) => [what, i] as const))(
@@ -73,33 +70,66 @@ test.each(['dead letter', 'key', 'webhook'].map((what, i) => [what, i] as const)
       await scrollThrough(page)
     })
   },
-  60_000,
+  300_000,
 )
 
-test('a task that is too long is seen', async () => {
+test.each([
+  ['the time of the page', longTasks],
+  ['the work of its thread', heavyTasks],
+])('a task that is too long is seen by %s', async (_, found) => {
   await chromium.visit(service.url, async (page) => {
     await signIn(page, tenant)
-    const busy = `{ const end = performance.now() + ${task_ms_max + 50}; while (performance.now() < end); }`
-    expect(await longTasks(page, () => page.evaluate(`setTimeout(() => ${busy})`))).not.toEqual([])
+    // Also while other processes take most of the machine.
+    const busy = `{ const end = performance.now() + ${10 * task_ms_max}; while (performance.now() < end); }`
+    const act = () => page.evaluate(`new Promise((resolve) => setTimeout(() => { ${busy} resolve() }))`)
+    expect(await found(page, act)).not.toEqual([])
   })
 })
 
+/** By the time that passes first; on a busy machine that includes others' work, and the page's own counts then. */
 async function measured(act: (page: Page) => Promise<void>): Promise<void> {
   await chromium.visit(service.url, async (page) => {
     await signIn(page, tenant, '/console/nowhere')
-    let best: unknown = null
-    for (let tried = 0; tried < tries; tried += 1) {
+    let best: number[] | null = null
+    for (const find of [longTasks, ...Array.from({ length: tries }, () => heavyTasks)]) {
       await open(page, '/console/nowhere')
-      const found = (await longTasks(page, () => act(page))) as unknown[]
-      if (best === null || found.length < (best as unknown[]).length) best = found
+      const found = await find(page, () => act(page))
+      if (best === null || found.length < best.length) best = found
       if (found.length === 0) break
     }
     expect(best).toEqual([])
   })
 }
 
-/** How long each of them took. */
-async function longTasks(page: Page, act: () => Promise<unknown>): Promise<unknown> {
+interface TraceEvent {
+  name: string
+  ph: string
+  pid: number
+  tid: number
+  /** Microseconds of its thread, without those of others. */
+  tdur?: number
+  args: { name?: string }
+}
+
+/** How much CPU time each of them took, in ms. */
+async function heavyTasks(page: Page, act: () => Promise<unknown>): Promise<number[]> {
+  const browser = page.context().browser()!
+  await browser.startTracing(page, { categories: ['disabled-by-default-devtools.timeline'] })
+  await act()
+  await loaded(page)
+  const { traceEvents: events } = JSON.parse((await browser.stopTracing()).toString()) as {
+    traceEvents: TraceEvent[]
+  }
+  const threadOf = ({ pid, tid }: TraceEvent) => `${pid} ${tid}`
+  const named = events.filter(({ name, args }) => name === 'thread_name' && args.name === 'CrRendererMain')
+  const main_threads = new Set(named.map(threadOf))
+  const tasks = events.filter((event) => event.name === 'RunTask' && main_threads.has(threadOf(event)))
+  expect(tasks.length).toBeGreaterThan(0)
+  return tasks.map(({ tdur = 0 }) => tdur / 1_000).filter((ms) => ms > task_ms_max)
+}
+
+/** How long each of them took, in ms. */
+async function longTasks(page: Page, act: () => Promise<unknown>): Promise<number[]> {
   await page.evaluate(`window.tasks = []
     window.observer = new PerformanceObserver((list) => tasks.push(...list.getEntries().map(({ duration }) => duration)))
     observer.observe({ type: 'longtask' })`)

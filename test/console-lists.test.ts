@@ -5,6 +5,7 @@ import type { Locator, Page } from 'playwright-core'
 import { useChromium } from './support/chromium.ts'
 import { accessibilityFaults, lookAgain, narrow, overflow, signIn, useService } from './support/console.ts'
 import { loaded } from './support/console-walk.ts'
+import { becomes, until } from './support/patience.ts'
 import type { TestTenant } from './support/service.ts'
 
 const chromium = useChromium()
@@ -36,10 +37,6 @@ const top = (page: Page) => page.evaluate('Math.round(scrollY)')
 const heard = (page: Page) => page.locator('.split > [role=status]').innerText()
 
 const isFocused = (place: Locator) => place.evaluate((element) => element.matches(':focus'))
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  for (let looks = 0; looks < 500 && !(await condition()); looks += 1) await Bun.sleep(10)
-}
 
 /** The part of the record that is within the window, from 0 to 1. */
 async function seen(page: Page): Promise<number> {
@@ -101,12 +98,14 @@ describe('Beside a long list', () => {
       async (page) => {
         await signIn(page, tenant, '/console/kv/state/large')
         await page.locator('.tree-body').waitFor()
-        expect([await seen(page), await isCut(page), await overflow(page)]).toEqual([1, true, 0])
+        await becomes(async () => [await seen(page), await isCut(page), await overflow(page)], [1, true, 0])
         await record(page).evaluate((place) => place.scrollTo(0, 1e6))
         await record(page).getByRole('link', { name: 'Close' }).click()
         await record(page).waitFor({ state: 'detached' })
-        expect(new URL(page.url()).pathname).toBe('/console/kv/state')
-        expect(await focused(page)).toBe('large')
+        await becomes(
+          async () => [new URL(page.url()).pathname, await focused(page)],
+          ['/console/kv/state', 'large'],
+        )
       },
       { viewport: { width: 1_280, height: 500 } },
     )
@@ -132,7 +131,10 @@ describe('Beside a long list', () => {
         await page.locator('.split > [role=status]', { hasText: names[2]! }).waitFor({ state: 'attached' })
         await page.goBack()
         await record(page).waitFor({ state: 'detached' })
-        expect([new URL(page.url()).pathname, await focused(page)]).toEqual(['/console/dlq', names[2]])
+        await becomes(
+          async () => [new URL(page.url()).pathname, await focused(page)],
+          ['/console/dlq', names[2]],
+        )
       },
       wide,
     )
@@ -187,9 +189,8 @@ describe('Beside a long list', () => {
         await until(async () => (await page.evaluate('history.state.top_px')) === before)
         await page.reload()
         await row(page, 10).waitFor()
-        await until(async () => (await top(page)) === before)
-        expect(await top(page)).toBe(before)
-        expect(await page.locator('.table tbody tr').count()).toBe(70)
+        await becomes(() => top(page), before)
+        await becomes(() => page.locator('.table tbody tr').count(), 70)
         await record(page).getByRole('heading', { name: 'Dead letter' }).waitFor()
       },
       wide,
@@ -225,7 +226,7 @@ describe('The audit log', () => {
         await until(async () => (await page.evaluate('history.state.list_px')) === 3_600)
         await page.reload()
         await page.getByRole('link', { name: 'step 45', exact: true }).waitFor()
-        expect(await top_px()).toBe(3_600)
+        await becomes(top_px, 3_600)
       },
       wide,
     )
@@ -258,10 +259,13 @@ describe('The audit log', () => {
         await record(page).getByRole('heading', { name: 'step 3' }).waitFor()
         await page.getByRole('link', { name: 'Back to the list' }).click()
         await page.getByRole('link', { name: 'step 3', exact: true }).waitFor()
-        expect([
-          await focused(page),
-          Math.abs(((await top(page)) as number) - (before as number)) < 60,
-        ]).toEqual(['step 3', true])
+        await becomes(
+          async () => [
+            await focused(page),
+            Math.abs(((await top(page)) as number) - (before as number)) < 60,
+          ],
+          ['step 3', true],
+        )
       },
       narrow,
     )
@@ -294,12 +298,14 @@ describe('On a telephone', () => {
           0,
           'Opened: Dead letter, failure number 8.',
         ])
-        expect(await isFocused(record(page))).toBe(true)
+        await becomes(() => isFocused(record(page)), true)
         expect(await accessibilityFaults(page)).toEqual([])
         await back(page)
         await row(page, 8).waitFor()
-        expect([await top(page), await focused(page)]).toEqual([before, 'failure number 8'])
-        expect(new URL(page.url()).pathname).toBe('/console/dlq')
+        await becomes(
+          async () => [await top(page), await focused(page), new URL(page.url()).pathname],
+          [before, 'failure number 8', '/console/dlq'],
+        )
       },
       narrow,
     )
@@ -315,8 +321,10 @@ describe('On a telephone', () => {
         await loaded(page)
         await page.getByRole('link', { name: 'Back to the list' }).click()
         await row(page, 2).waitFor()
-        expect(page.url()).toBe(`${service.url}/console/dlq?status=failed`)
-        expect(await focused(page)).toBe('failure number 2')
+        await becomes(
+          async () => [page.url(), await focused(page)],
+          [`${service.url}/console/dlq?status=failed`, 'failure number 2'],
+        )
         const box = (await row(page, 2).boundingBox())!
         expect([box.y > 0, box.y < narrow.viewport.height]).toEqual([true, true])
       },
@@ -332,7 +340,7 @@ describe('On a telephone', () => {
         await signIn(page, tenant)
         await row(page, 0).click()
         await record(page).getByRole('heading', { name: 'Dead letter' }).waitFor()
-        expect(await isFocused(record(page))).toBe(true)
+        await becomes(() => isFocused(record(page)), true)
       },
       narrow,
     )
@@ -356,7 +364,7 @@ describe('The navigation', () => {
       await signIn(page, tenant)
       const link = page.getByRole('link', { name: 'Approvals', exact: true })
       await page.locator('.waiting').nth(1).waitFor()
-      expect(await numbers(page)).toEqual(['1', '2'])
+      await becomes(() => numbers(page), ['1', '2'])
       const described = await link.getAttribute('aria-describedby')
       expect(await page.locator(`[id="${described}"]`).textContent()).toBe('11 to decide')
       const status = page.getByRole('navigation', { name: 'Pages' }).getByRole('status')
@@ -366,8 +374,7 @@ describe('The navigation', () => {
       await service.ask('POST', `/v1/dlq/${ids[0]}/resolve`, { key: tenant.api_key })
       await page.clock.fastForward(31_000)
       await status.getByText('Approvals: 2 to decide.', { exact: true }).waitFor({ state: 'attached' })
-      await until(async () => (await numbers(page)).join() === '2,1')
-      expect(await numbers(page)).toEqual(['2', '1'])
+      await becomes(() => numbers(page), ['2', '1'])
     })
   })
 
@@ -389,7 +396,7 @@ describe('The navigation', () => {
     await chromium.visit(service.url, async (page) => {
       await signIn(page, tenant)
       await page.locator('.waiting').waitFor()
-      expect(await numbers(page)).toEqual(['200+'])
+      await becomes(() => numbers(page), ['200+'])
     })
   })
 })

@@ -222,7 +222,7 @@ describe('Markdown', () => {
       const blocks = blocksOf(marker.repeat((8 * 32_768) / marker.length))
       expect([marker, depthOf(blocks) <= 20]).toEqual([marker, true])
     }
-  }, 60_000)
+  }, 300_000)
 })
 
 /** Without recursion, which a value that is too deep would not survive. */

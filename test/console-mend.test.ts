@@ -17,6 +17,7 @@ import {
   useRealTime,
   useService,
 } from './support/console.ts'
+import { becomes } from './support/patience.ts'
 import { type Receiver, startReceiver } from './support/receiver.ts'
 import { cron_secret, type TestTenant } from './support/service.ts'
 
@@ -104,11 +105,14 @@ describe('The operator', () => {
           const failures = page.getByRole('region', { name: 'Failures of the last day' })
           await failures.getByText('43 failed and not resolved').waitFor()
           // One row for a cause; a schedule and the dead letter it left are one.
-          expect((await failures.locator('.failure-title').allInnerTexts()).toSorted()).toEqual([
-            'The receiver answered 503 Service Unavailable',
-            'The receiver answered 503 Service Unavailable',
-            'order …: card declined',
-          ])
+          await becomes(
+            async () => (await failures.locator('.failure-title').allInnerTexts()).toSorted(),
+            [
+              'The receiver answered 503 Service Unavailable',
+              'The receiver answered 503 Service Unavailable',
+              'order …: card declined',
+            ],
+          )
           await failures.getByText(/nightly report · 127\.0\.0\.1:\d+\/nightly-report/).waitFor()
           await failures.getByText('41 dead letters of this cause').waitFor()
           await failures.getByRole('link', { name: 'All failures' }).click()
@@ -117,17 +121,19 @@ describe('The operator', () => {
           await page.getByRole('button', { name: 'By cause' }).click()
           await page.getByRole('link', { name: 'The receiver answered 503' }).click()
           await page.getByText(/Schedule · nightly report/).waitFor()
-          expect(await rows(page).count()).toBe(1)
+          await becomes(() => rows(page).count(), 1)
           await rows(page).first().getByRole('link').click()
           await detail(page).getByRole('button', { name: 'Redrive…' }).click()
           await dialog(page)
             .getByText(/The call is made now to 127\.0\.0\.1:\d+\/nightly-report/)
             .waitFor()
           await press(page, 'Yes, send it again')
-          await toast(page).getByRole('link', { name: 'See the new schedule' }).waitFor()
           await detail(page).getByText('Sent again as').waitFor()
-          await tick()
+          // The toast goes away by itself: nothing is waited for before its link is followed.
           await toast(page).getByRole('link', { name: 'See the new schedule' }).click()
+          await detail(page).getByText('pending', { exact: true }).waitFor()
+          await tick()
+          await lookAgain(page)
           await detail(page).getByText('fired', { exact: true }).waitFor()
           await detail(page).getByText('nightly report').first().waitFor()
           expect(receiver.requests.at(-1)!.target).toBe('/nightly-report')
@@ -153,7 +159,7 @@ describe('The operator', () => {
           await agentOf(tenant).dlq.claim(many[40]!.id)
           await press(page, 'Yes, discard 40')
           await detail(page).getByText('Discard of 40 dead letters').waitFor()
-          expect(page.url()).toContain('/console/dlq/dop_')
+          await page.waitForURL('**/console/dlq/dop_*')
           await tick()
           await detail(page).getByText('39 discarded, 1 skipped.').first().waitFor()
           await page.reload()

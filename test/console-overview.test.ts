@@ -14,6 +14,7 @@ import {
   themes,
   useService,
 } from './support/console.ts'
+import { becomes } from './support/patience.ts'
 import type { TestTenant } from './support/service.ts'
 
 const chromium = useChromium()
@@ -39,7 +40,7 @@ describe('The console', () => {
       await chromium.visit(service.url, async (page) => {
         const requests = requestsOf(page)
         await signIn(page, tenant, '/console/approvals?status=approved')
-        expect(page.url()).toBe(`${service.url}/console/approvals?status=approved`)
+        await page.waitForURL(`${service.url}/console/approvals?status=approved`)
         expect(await page.evaluate('Object.values(sessionStorage)')).toContain(tenant.admin_key)
         expect(await page.evaluate('document.cookie + JSON.stringify(localStorage)')).toBe('{}')
         await page.reload()
@@ -91,7 +92,7 @@ describe('The console', () => {
         await page.clock.fastForward(29 * 60_000)
         await page.keyboard.press('Shift')
         await page.clock.fastForward(29 * 60_000)
-        expect(await page.evaluate('sessionStorage.length')).toBe(3)
+        await becomes(() => page.evaluate('sessionStorage.length'), 3)
         await page.clock.fastForward(61_000)
         await page.getByText('You were signed out after 30 minutes without activity.').waitFor()
         expect(await page.evaluate('sessionStorage.length')).toBe(0)
@@ -176,20 +177,20 @@ describe('The console', () => {
       await signIn(page, tenant)
       const card = (name: string) => page.getByRole('region', { name, exact: true })
       await card('Waits for you').getByText('First').waitFor()
-      expect(await card('Waits for you').locator('.figure').innerText()).toBe('2 to decide')
+      await becomes(() => card('Waits for you').locator('.figure').innerText(), '2 to decide')
       expect(await card('Waits for you').locator('li a').allInnerTexts()).toEqual([
         expect.stringMatching(/^(First|Second <img src=x onerror=alert\(1\)>)$/),
         expect.stringMatching(/^(First|Second <img src=x onerror=alert\(1\)>)$/),
       ])
       await card('Failures of the last day').getByText('third').waitFor()
-      expect(await card('Failures of the last day').locator('.figure').innerText()).toBe(
+      await becomes(
+        () => card('Failures of the last day').locator('.figure').innerText(),
         '3 failed and not resolved',
       )
-      expect((await card('Failures of the last day').locator('li a').allInnerTexts()).toSorted()).toEqual([
-        'card declined',
-        'the bank is away',
-        'third',
-      ])
+      await becomes(
+        async () => (await card('Failures of the last day').locator('li a').allInnerTexts()).toSorted(),
+        ['card declined', 'the bank is away', 'third'],
+      )
       const meter = (name: string) => page.getByRole('meter', { name }).getAttribute('aria-valuetext')
       expect(await meter('Keys in the store')).toBe('2 of 5,000')
       expect(await meter('Dead letters')).toBe('3 of 500')
@@ -201,7 +202,7 @@ describe('The console', () => {
       await page.getByText('Show as a table').click()
       const last = page.getByRole('table', { name: 'Calls by the hour' }).getByRole('row').last()
       expect((await last.innerText()).split('\t').slice(1)).toEqual(['9', '1'])
-      expect(await page.locator('canvas').count()).toBe(1)
+      await becomes(() => page.locator('canvas').count(), 1)
     })
   })
 
@@ -238,7 +239,7 @@ describe('The console', () => {
     await chromium.visit(service.url, async (page) => {
       await signIn(page, tenant, '/console/approvals')
       await page.getByRole('link', { name: 'Publish release 4.2' }).click()
-      expect(page.url()).toBe(`${service.url}/console/approvals/${id}`)
+      await page.waitForURL(`${service.url}/console/approvals/${id}`)
       await page.locator('.tree li').first().waitFor()
       expect(await page.locator('.tree li').allInnerTexts()).toEqual(['0: 1e+21'])
       await page.getByRole('button', { name: 'Approve…' }).click()
@@ -250,7 +251,7 @@ describe('The console', () => {
       await page.getByRole('link', { name: 'Another' }).waitFor()
       await page.getByRole('tab', { name: 'Approved' }).click()
       await page.getByRole('link', { name: 'Publish release 4.2' }).waitFor()
-      expect(page.url()).toBe(`${service.url}/console/approvals/${id}?status=approved`)
+      await page.waitForURL(`${service.url}/console/approvals/${id}?status=approved`)
     })
     const settled = await service.ask('GET', `/v1/checkpoints/${id}`, { key: tenant.admin_key })
     expect(settled.body).toMatchObject({ status: 'approved', resolved_by: 'admin' })

@@ -28,7 +28,7 @@ beforeAll(async () => {
     await signIn(page, company)
     return addressesOf(page)
   })
-}, 60_000)
+}, 300_000)
 afterAll(async () => {
   await service.stop()
   rmSync(folder, { recursive: true, force: true })
@@ -109,7 +109,7 @@ describe('Every page', () => {
       look({ ...narrow, colorScheme: 'dark' }),
     ])
     expect({ light, dark }).toEqual({ light: addresses.map(flawless), dark: addresses.map(flawless) })
-  }, 120_000)
+  }, 300_000)
 
   test.each(themes)('is the same while there is nothing to show, in the %s theme', async (colorScheme) => {
     await chromium.visit(
@@ -141,7 +141,7 @@ describe('Every page', () => {
         },
         wide,
       )
-    }, 60_000)
+    }, 300_000)
 
     test('with a second look that takes the focus, and returns it', async () => {
       await chromium.visit(service.url, async (page) => {
@@ -169,7 +169,7 @@ describe('Every page', () => {
         }
         expect(looks).toBeGreaterThan(1)
       })
-    }, 60_000)
+    }, 300_000)
 
     test('with the focus somewhere, after what had it is gone for good', async () => {
       const own = await liveAnHour(service, { name: 'Southwind Robotics' })
@@ -201,7 +201,7 @@ describe('Every page', () => {
         },
         { expected: refusals(404) },
       )
-    }, 60_000)
+    }, 300_000)
   })
 })
 

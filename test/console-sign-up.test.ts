@@ -124,7 +124,7 @@ describe('From the address of the service', () => {
     } finally {
       rmSync(folder, { recursive: true })
     }
-  }, 30_000)
+  }, 300_000)
 
   test('a new tenant is on the default plan, and the page says what each plan holds', async () => {
     await chromium.visit(service.url, async (page) => {

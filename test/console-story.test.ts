@@ -244,6 +244,6 @@ describe('From an empty folder of data, in the browser alone', () => {
         rmSync(folder, { recursive: true })
       }
     },
-    60_000,
+    300_000,
   )
 })

@@ -16,6 +16,7 @@ import {
   useRealTime,
   useService,
 } from './support/console.ts'
+import { becomes } from './support/patience.ts'
 import { startReceiver } from './support/receiver.ts'
 import { cron_secret, type TestTenant } from './support/service.ts'
 
@@ -69,7 +70,7 @@ describe('The console', () => {
         const failed = page.getByRole('row', { name: '/remind' })
         await failed.getByRole('link', { name: 'its dead letter' }).waitFor()
         await failed.getByRole('link', { name: 'The receiver answered 503 Service Unavailable' }).click()
-        expect(page.url()).toBe(`${service.url}/console/schedules/${id}?status=failed`)
+        await page.waitForURL(`${service.url}/console/schedules/${id}?status=failed`)
         await detail(page).getByText('Gave up after 3 attempts').waitFor()
         await detail(page).getByText('Something broke at the receiver.').waitFor()
         const attempts = page.getByRole('list', { name: 'Attempts, newest first' }).getByRole('listitem')
@@ -93,17 +94,17 @@ describe('The console', () => {
             expect.stringMatching(/^The receiver answered 500 Internal Server Error\./),
           ],
         ])
-        expect(await page.locator('.tree li').allInnerTexts()).toEqual([
-          'order: 12345678901234567890',
-          'order: 1e400',
-        ])
+        await becomes(
+          () => page.locator('.tree li').allInnerTexts(),
+          ['order: 12345678901234567890', 'order: 1e400'],
+        )
         await page.getByRole('link', { name: 'Go to the dead letter it left' }).click()
         await page.getByRole('heading', { name: 'Dead letters' }).waitFor()
         await detail(page).getByText(`the callback of schedule ${id} failed: status 503`).waitFor()
-        expect(await page.locator('.tree').innerText()).toContain('order: 12345678901234567890')
+        await page.locator('.tree').getByText('order: 12345678901234567890').waitFor()
         await page.getByRole('link', { name: 'the schedule that failed' }).click()
         await detail(page).getByText('Gave up after 3 attempts').waitFor()
-        expect(page.url()).toBe(`${service.url}/console/schedules/${id}?status=failed`)
+        await page.waitForURL(`${service.url}/console/schedules/${id}?status=failed`)
       })
     } finally {
       await receiver.stop()
@@ -204,7 +205,7 @@ describe('The console', () => {
     await chromium.visit(service.url, async (page) => {
       await signIn(page, tenant, '/console/dlq')
       await page.getByRole('button', { name: 'By cause' }).click()
-      expect(page.url()).toBe(`${service.url}/console/dlq?by=cause`)
+      await page.waitForURL(`${service.url}/console/dlq?by=cause`)
       const rows = page.getByRole('table', { name: 'Causes: Failed' }).locator('tbody tr')
       await rows.first().waitFor()
       const [most, ...others] = (await rows.allInnerTexts()).map((row) =>
@@ -218,7 +219,7 @@ describe('The console', () => {
       ])
       await page.getByRole('link', { name: 'order …: card declined' }).click()
       await page.getByRole('listitem').filter({ hasText: 'order …: card declined' }).waitFor()
-      expect(new URL(page.url()).searchParams.get('cause')).toBe('order …: card declined')
+      await becomes(() => new URL(page.url()).searchParams.get('cause'), 'order …: card declined')
       await page.reload()
       await page.getByRole('link', { name: 'order 7' }).waitFor()
       expect((await page.locator('.table .failure-title').allInnerTexts()).toSorted()).toEqual([
@@ -247,7 +248,7 @@ describe('The console', () => {
       await signIn(page, tenant, '/console/dlq')
       await page.getByRole('link', { name: 'card declined' }).click()
       await page.getByText('Work on it with commands').click()
-      expect(await verbs(page)).toEqual(['Claim it', 'Redrive it', 'Resolve it', 'Delete it'])
+      await becomes(() => verbs(page), ['Claim it', 'Redrive it', 'Resolve it', 'Delete it'])
       expect(await detail(page).locator('pre').first().innerText()).toStartWith(
         `curl -g -X POST '${service.url}/v1/dlq/${id}/claim'`,
       )
@@ -255,22 +256,18 @@ describe('The console', () => {
       await lookAgain(page)
       await detail(page).getByText('Claimed by agent-one').waitFor()
       await page.getByText('No dead letter waits to be resolved').waitFor()
-      expect(await verbs(page)).toEqual([
-        'Extend the lock',
-        'Release it for others',
-        'Archive it',
-        'Resolve it',
-        'Delete it',
-      ])
+      await becomes(
+        () => verbs(page),
+        ['Extend the lock', 'Release it for others', 'Archive it', 'Resolve it', 'Delete it'],
+      )
       await page.getByRole('tab', { name: 'Claimed' }).click()
-      expect(page.url()).toBe(`${service.url}/console/dlq/${id}?status=claimed`)
+      await page.waitForURL(`${service.url}/console/dlq/${id}?status=claimed`)
       await page.getByRole('link', { name: 'card declined' }).waitFor()
       await service.ask('POST', `/v1/dlq/${id}/resolve`, { key: tenant.api_key })
       await lookAgain(page)
       await page.getByText('No dead letter is claimed').waitFor()
       const moments = page.getByRole('list', { name: 'What happened to it' }).locator('.history-title')
-      await page.getByText('Resolved', { exact: true }).nth(1).waitFor()
-      expect(await moments.allInnerTexts()).toEqual(['Resolved', 'Captured'])
+      await becomes(() => moments.allInnerTexts(), ['Resolved', 'Captured'])
     })
   })
 
@@ -296,7 +293,7 @@ describe('The console', () => {
       await page.getByText('No operations').waitFor()
       await page.keyboard.press('ArrowLeft')
       await page.getByText('No dead letter was archived').waitFor()
-      expect(page.url()).toBe(`${service.url}/console/dlq?status=archived`)
+      await page.waitForURL(`${service.url}/console/dlq?status=archived`)
       await page.reload()
       await page.getByText('No dead letter was archived').waitFor()
     })

@@ -255,7 +255,7 @@ forEachDatabase('A million rows', (databases) => {
   const engine = databases.engine === 'sqlite' ? sqliteEngine() : postgresEngine()
   beforeAll(async () => {
     await engine.open(databases)
-  }, 120_000)
+  }, 300_000)
   afterAll(() => engine.close())
 
   for (const { belief, believe } of engine.beliefs) {

@@ -596,7 +596,7 @@ onPostgres('on PostgreSQL', () => {
     expect(repeat.body.error.code).toBe('IDEMPOTENCY_IN_PROGRESS')
     expect(repeat.headers.get('retry-after')).toBe('1')
     expect((await send()).status).toBe(201)
-  }, 30_000)
+  }, 300_000)
 
   const cuts: [string, ReturnType<Tap>, string | null][] = [
     ['before COMMIT arrived', 'cut_before', null],

@@ -11,7 +11,7 @@ const documents_min = 2_000
 const lanes = 48
 const logs_count = 8
 /** For a machine that does other work beside. */
-const patience_ms = 30_000
+const patience_ms = 300_000
 /** Of a document that did not pass. */
 const shown_characters_max = 200
 

@@ -35,7 +35,7 @@ describe('README.md', () => {
     const session = [calls, install, run, here, mcp].join('\necho =====\n')
     printed = (await checkout.run(session)).split('=====\n')
     expect(printed).toHaveLength(5)
-  }, 60_000)
+  }, 300_000)
 
   test('prints the answers of the first five calls', () => {
     expect(masked(printed[0]!)).toBe(masked(blocksOf('README.md', 'json')[0]!))

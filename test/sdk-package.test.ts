@@ -61,7 +61,7 @@ beforeAll(async () => {
   writeFileSync(join(project, 'package.json'), '{"private": true, "type": "module"}')
   const tarball = join(source, packed.filename)
   await mustRun(['npm', 'install', tarball, '--offline', '--no-audit', '--no-fund'], project)
-}, 120_000)
+}, 300_000)
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 describe('The packed SDK', () => {
@@ -218,7 +218,7 @@ export async function right(request: Request): Promise<void> {
   test('takes every right use, and no wrong one', async () => {
     const text = `${right}\n${wrong.map((use) => `${expected_error}\nvoid (${use})\n`).join('')}`
     expect(await compile('uses', text)).toEqual({ exit_code: 0, stdout: '', stderr: '' })
-  }, 60_000)
+  }, 300_000)
 
   test('would be told of a use that is not wrong', async () => {
     const { exit_code, stdout } = await compile(
@@ -227,7 +227,7 @@ export async function right(request: Request): Promise<void> {
     )
     expect(exit_code).not.toBe(0)
     expect(stdout).toContain('TS2578')
-  }, 60_000)
+  }, 300_000)
 
   test('resolves as bundlers do, too', async () => {
     const place = join(project, 'bundled')
@@ -244,7 +244,7 @@ export async function right(request: Request): Promise<void> {
     ]
     const compiled = await run([join(binaries, 'tsc'), ...flags, ...lib, 'consumer.ts'], place)
     expect(compiled).toEqual({ exit_code: 0, stdout: '', stderr: '' })
-  }, 60_000)
+  }, 300_000)
 })
 
 forEachService('The installed SDK', (service) => {
@@ -292,7 +292,7 @@ console.log(JSON.stringify({ value, version: updated.version, actions, work, cod
       const printed = await mustRun([...command, 'smoke.mjs'], project, environment)
       expect(JSON.parse(printed)).toEqual(expected)
     },
-    60_000,
+    300_000,
   )
 
   test.each(['README.md', 'docs/sdk.md', 'sdk/README.md'])(
@@ -306,7 +306,7 @@ console.log(JSON.stringify({ value, version: updated.version, actions, work, cod
       const printed = await mustRun(['node', 'first.mjs'], project, { AGENT_KEY: api_key })
       expect(printed).toContain("key: 'last-run',\n  value: { rows: 42 },\n  version: 1,")
     },
-    60_000,
+    300_000,
   )
 })
 

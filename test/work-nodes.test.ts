@@ -16,7 +16,7 @@ import { type ServerProcess, startServer } from './support/server-process.ts'
 const node_count = 3
 const look_ms = 250
 /** How late an attempt may be here: machines that run tests are busy. */
-const late_ms_max = 10_000
+const late_ms_max = 20_000
 
 /** Several nodes on one new database, a receiver, and one tenant. */
 class Cluster {
@@ -129,7 +129,7 @@ describe.concurrent('three nodes on one PostgreSQL, all ticking', () => {
       )
       expect(statuses).toEqual([{ status: 'fired', count: 1_000 }])
     })
-  }, 60_000)
+  }, 300_000)
 
   test('lose none of 600 schedules while one of them is killed every 3 s and 20 % of the first answers are 500', () => {
     const kills = 6
@@ -188,7 +188,7 @@ describe.concurrent('three nodes on one PostgreSQL, all ticking', () => {
       const failures = receiver.requests.filter((request) => attemptOf(request) > 1).length
       expect(failures).toBeGreaterThan(60)
     })
-  }, 140_000)
+  }, 300_000)
 
   // Beside the others: most of its time it waits for leases of nodes that died.
   test('send each of 120 failures again once, though one is killed meanwhile and calls are repeated at another', () => {
@@ -274,17 +274,18 @@ describe.concurrent('three nodes on one PostgreSQL, all ticking', () => {
       )
       expect(quotas.map(({ used }) => used)).toEqual([0, 0])
     })
-  }, 120_000)
-})
+  }, 300_000)
 
-test.concurrent('a service tries a schedule at 0, 30 and 90 seconds in real time, and never early', async () => {
-  const mortal = await Mortal.start()
-  try {
-    await inRealTime(mortal)
-  } finally {
-    await mortal.stop()
-  }
-}, 140_000)
+  // In this block, because it waits as well: what is concurrent in another block begins after this one.
+  test('and beside them a single one tries a schedule at 0, 30 and 90 seconds in real time, and never early', async () => {
+    const mortal = await Mortal.start()
+    try {
+      await inRealTime(mortal)
+    } finally {
+      await mortal.stop()
+    }
+  }, 300_000)
+})
 
 async function inRealTime(mortal: Mortal): Promise<void> {
   const { receiver } = mortal

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { TestClock } from '../../test/support/clock.ts'
 import { type DnsAnswer, type DnsServer, startDnsServer } from '../../test/support/dns.ts'
+import { becomes, until } from '../../test/support/patience.ts'
 import { startReceiver } from '../../test/support/receiver.ts'
 import { strictPolicy, strictSender } from '../../test/support/ssrf.ts'
 import type { Resolver } from './guard.ts'
@@ -79,7 +80,12 @@ describe('a look-up', () => {
   test('ends at its limit with the family that has answered by then', async () => {
     const half: DnsAnswer = { addresses: ['1.2.3.4'], silent_about: 'AAAA' }
     const { resolver } = await setup({ 'half.test': half }, { resolv: no_search })
-    expect(await resolver.ask('half.test', moment_ms)).toEqual(['1.2.3.4'])
+    // A busy machine may see the limit before the answer. All of these end before the other family would be given up.
+    let found: string[] = []
+    for (let limit_ms = moment_ms; found.length === 0 && limit_ms < 1_000; limit_ms *= 2) {
+      found = await resolver.ask('half.test', limit_ms)
+    }
+    expect(found).toEqual(['1.2.3.4'])
   })
 
   test('waits a second for the other family, and not for its limit', async () => {
@@ -89,23 +95,26 @@ describe('a look-up', () => {
   })
 
   test('waits for no other: a name is found beside 96 whose servers are silent', async () => {
-    const { resolver, server } = await setup({ 'a.test': both, 'hang.test': null }, { resolv: no_search })
+    const answers: Record<string, DnsAnswer> = { 'a.test': both, 'hang.test': null }
+    const { resolver, server } = await setup(answers, { resolv: no_search })
     let ended = 0
     const hanging = Array.from({ length: 96 }, () =>
-      resolver.ask('hang.test', 1_000).then(() => {
+      resolver.ask('hang.test', plenty_ms).then(() => {
         ended += 1
       }),
     )
     expect(await resolver.ask('a.test', plenty_ms)).toHaveLength(3)
     expect(ended).toBe(0)
-    expect(server.queries.filter((query) => query === 'A hang.test')).toHaveLength(96)
+    await until(() => server.queries.filter((query) => query === 'A hang.test').length >= 96)
+    answers['hang.test'] = 'NXDOMAIN' // to the next try of each
     await Promise.all(hanging)
   })
 
   test('leaves nothing under way when it has ended', async () => {
     const { resolver, server } = await setup({ 'hang.test': null }, { resolv: no_search })
     await Promise.all(Array.from({ length: 20 }, () => resolver.ask('hang.test', moment_ms)))
-    const asked = server.queries.length
+    const asked = 2 * 20
+    await becomes(() => server.queries.length, asked)
     await Bun.sleep(1_200) // the second try of the client would come after a second
     expect(server.queries).toHaveLength(asked)
   })

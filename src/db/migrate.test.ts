@@ -309,5 +309,5 @@ onPostgres('on PostgreSQL', () => {
     await other.close()
     await db.close()
     await dropPostgresDatabase(url)
-  }, 30_000)
+  }, 300_000)
 })

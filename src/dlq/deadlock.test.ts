@@ -68,5 +68,5 @@ onPostgres('On PostgreSQL no deadlock comes of', () => {
     await ticking
     while ((await usedOf(service, tenant)).active_schedules > 0) await tick()
     expect(await deadlocks()).toBe(0)
-  }, 60_000)
+  }, 300_000)
 })

@@ -371,7 +371,7 @@ forEachService('Operations on many dead letters', (service: TestService) => {
     expect(odd.body.items).toEqual(items.slice(0, 150))
     const next = `/v1/dlq/operations/${body.id}/items?limit=150&cursor=${odd.body.next_cursor}`
     expect((await ask('GET', next, tenant.api_key)).body.items).toEqual(items.slice(150, 300))
-  }, 60_000)
+  }, 300_000)
 
   test(`look at ${looked_max} at most in search of those that match, and say so`, async () => {
     const tenant = await service.signUp('pro')
@@ -389,7 +389,7 @@ forEachService('Operations on many dead letters', (service: TestService) => {
     const further = { filter: { ...rare, from: counted.body.looked_until } }
     expect((await discard(tenant, { ...further, dry_run: true })).body).toEqual({ matched: 1 })
     expect((await discard(tenant, further)).body).toMatchObject({ matched: 1, more: false })
-  }, 60_000)
+  }, 300_000)
 
   test(`reach the items of a cause behind ${looked_max} others`, async () => {
     const tenant = await service.signUp('pro')
@@ -407,7 +407,7 @@ forEachService('Operations on many dead letters', (service: TestService) => {
     expect(body).toMatchObject({ matched: 2, more: false, looked_until: null })
     expect(await ended(tenant, body.id)).toMatchObject({ done: 2 })
     expect((await itemsOf(tenant, body.id)).map(({ id }) => id)).toEqual(ids)
-  }, 60_000)
+  }, 300_000)
 
   test('cancelled leave the rest as it was', async () => {
     const tenant = await service.signUp()

@@ -228,7 +228,7 @@ forEachDatabase('The steps of an operation', (databases) => {
       { tenant_id: caller.tenant_id },
     )) as [{ used: number }]
     expect(Number(used)).toBe(Number(open))
-  }, 30_000)
+  }, 300_000)
 
   test('that send again leave exactly one successor, beside two operations and redrives of one', async () => {
     const caller = await bench.tenant()
@@ -265,7 +265,7 @@ forEachDatabase('The steps of an operation', (databases) => {
     const by_many = items.flatMap(({ redriven_as }) => redriven_as ?? [])
     expect([...by_one, ...by_many].toSorted()).toEqual(successors.map(({ id }) => id).toSorted())
     expect(items.filter(({ outcome }) => outcome === 'waiting' || outcome === 'failed')).toEqual([])
-  }, 30_000)
+  }, 300_000)
 
   test('that send again and fail anywhere leave no successor', async () => {
     const caller = await bench.tenant()

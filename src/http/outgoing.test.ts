@@ -17,9 +17,18 @@ const unread = {
   onEnd() {},
 }
 
+class CountingClock extends TestClock {
+  looks = 0
+
+  override monotonic(): number {
+    this.looks += 1
+    return super.monotonic()
+  }
+}
+
 /** A server of one page, in the hands of a test. */
 class Site {
-  readonly clock = new TestClock()
+  readonly clock = new CountingClock()
   readonly memory = new MemoryBudget(this.clock, memory_bytes_min)
   readonly deliveries = new Deliveries(this.memory)
   readonly ended: string[] = []
@@ -58,6 +67,15 @@ class Site {
 
   stop(): void {
     void this.#server.stop(true)
+  }
+}
+
+/** Resolves when this number has stayed the same for many turns of the event loop, each of which could have changed it. */
+async function settled(number: () => number): Promise<void> {
+  let seen = Number.NaN
+  for (let same = 0; same < 20; same = number() === seen ? same + 1 : 0) {
+    seen = number()
+    await Bun.sleep(5)
   }
 }
 
@@ -165,12 +183,9 @@ describe('a client', () => {
     const { counts, answer } = parts(1_000, 100 * kib)
     site.answer = answer
     const socket = site.client()
-    let seen = -1
     // As much as the operating system takes on its way, and no more.
-    for (let same = 0; same < 20; same = counts.made === seen ? same + 1 : 0) {
-      seen = counts.made
-      await Bun.sleep(5)
-    }
+    await until(() => counts.made > 0)
+    await settled(() => counts.made)
     expect(counts.made).toBeGreaterThan(0)
     expect(counts.made).toBeLessThan(200)
     expect(site.memory.bytes).toBe(100 * kib)
@@ -204,7 +219,7 @@ describe('a client', () => {
     site.answer = () => outgoing(200, {}, text)
     const slow = site.client()
     await until(() => site.memory.bytes === text.length)
-    await Bun.sleep(50)
+    await settled(() => site.clock.looks) // each piece that is taken is progress at a time
     site.clock.advance(1_000)
     const answer = await fetch(site.url)
     expect([answer.status, (await answer.text()).length]).toEqual([200, text.length])

@@ -1,8 +1,8 @@
 import { afterEach, beforeAll, expect, test } from 'bun:test'
 import { forEachDatabase } from '../../test/support/databases.ts'
+import { withoutPatience } from '../../test/support/held-results.ts'
 import { Bench } from '../../test/support/job-bench.ts'
 import { schedule } from '../../test/support/job-features.ts'
-import { withoutPatience } from '../../test/support/patience.ts'
 import * as schedules from '../schedules/service.ts'
 
 forEachDatabase('work that falls due one after the other', (databases) => {

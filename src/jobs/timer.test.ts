@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { Bench, rowsOf, type TestNode } from '../../test/support/job-bench.ts'
 import { approve, checkpoint, hook, manySchedules, schedule } from '../../test/support/job-features.ts'
+import { becomes } from '../../test/support/patience.ts'
 import { type Received, type Receiver, startReceiver } from '../../test/support/receiver.ts'
 import { forEachService, TestService, type TestTenant } from '../../test/support/service.ts'
 import { day_ms, iso, minute_ms, second_ms } from '../base/clock.ts'
@@ -377,11 +378,15 @@ forEachDatabase('a tick', (databases) => {
     await manySchedules(bench, await bench.tenant(), count, (i) => ({
       callback_url: `http://h-${i % 30}.test/`,
     }))
-    bench.network.answer = () => 204
+    // A tick that waited for all of it would not end: what comes late is not answered before it has.
+    let ended = false
+    bench.network.answer = () => (ended || bench.network.sent.length <= count / 2 ? 204 : null)
     await bench.worker().tick(0)
-    const fired_by_then = bench.network.sent.length
-    await bench.db.quiet()
-    expect(fired_by_then).toBeLessThan(count / 2)
+    ended = true
+    await becomes(async () => {
+      await bench.drain()
+      return bench.network.sent.length
+    }, count)
   })
 
   test('does not wait for what fell due after it came, nor for a retry to come', async () => {

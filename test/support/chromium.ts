@@ -13,13 +13,12 @@ import {
   chromium,
   type Page,
 } from 'playwright-core'
+import { patience_ms, test_ms_max } from './patience.ts'
 import { notInQuickRun } from './quick.ts'
 
 export interface VisitOptions extends BrowserContextOptions {
   /** What the console or the policy may say all the same, such as the 401 that a test provokes. */
   expected?: RegExp[]
-  /** How long playwright waits for what a test asks of it. */
-  patience_ms?: number
 }
 
 export interface Chromium {
@@ -44,7 +43,7 @@ export function useChromium(): Chromium {
     const started = await shared.waystation_browser?.catch(() => undefined)
     if (!started?.isConnected()) shared.waystation_browser = launch()
     browser = await shared.waystation_browser
-  }, launch_ms_max)
+  }, test_ms_max)
   return { visit: (origin, look, options = {}) => visit(browser!, new URL(origin).origin, look, options) }
 }
 
@@ -56,10 +55,6 @@ export async function openChromium(): Promise<Chromium & { close(): Promise<void
     close: () => browser.close(),
   }
 }
-
-/** The first start of a machine unpacks the browser. */
-const launch_ms_max = 60_000
-const patience_ms = 15_000
 
 async function launch(): Promise<Browser> {
   notInQuickRun('browser')
@@ -81,10 +76,9 @@ async function visit<T>(
   look: (page: Page, faults: string[]) => Promise<T>,
   { expected = [], ...options }: VisitOptions,
 ): Promise<T> {
-  const { patience_ms: patience = patience_ms, ...context_options } = options
-  const context = await browser.newContext({ baseURL: origin, serviceWorkers: 'block', ...context_options })
+  const context = await browser.newContext({ baseURL: origin, serviceWorkers: 'block', ...options })
   try {
-    context.setDefaultTimeout(patience)
+    context.setDefaultTimeout(patience_ms)
     const faults = await watched(context, origin)
     const page = await context.newPage()
     const seen = await look(page, faults)

@@ -20,6 +20,7 @@ import {
   type Tx,
   turnOf,
   unnamed,
+  upkeep,
   type Value,
 } from '../../src/db/db.ts'
 import { counted_quotas, default_plans, features, job_kinds, redrives } from '../../src/features.ts'
@@ -438,7 +439,8 @@ export class Bench {
 
   /** A statement of the test's own; answers how many rows it changed. */
   write(text: string, params: Record<string, Value> = {}): Promise<number> {
-    return this.db.write(async (tx) => tx.run(unnamed('test.write', text), params))
+    // As upkeep, which may take its time: some write tens of thousands of rows.
+    return this.db.write(upkeep, async (tx) => tx.run(unnamed('test.write', text), params))
   }
 
   /** The rows of a select of the test's own. */
