@@ -1,0 +1,198 @@
+// A service is recorded under load; then its power is cut, at as many points of the record as asked for.
+
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { default_plans } from '../../src/features.ts'
+import { randomFrom, seededRandom } from '../support/random.ts'
+import { startServer } from '../support/server-process.ts'
+import { type Claim, Claims, startOn, type Values } from './claims.ts'
+import { Load } from './load.ts'
+import { RecordedDisk } from './recorded-disk.ts'
+import { readRecord, recording, type Step } from './system-calls.ts'
+
+const root = join(import.meta.dir, '..', '..')
+/** In memory where that is possible: nothing here needs a real disk. */
+const scratch = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
+const service = [process.execPath, join(root, 'src/main.ts')]
+
+export interface RecordOptions {
+  clients: number
+  turns: number
+  seed: number
+  /** A fault of planted.ts. */
+  fault?: string
+  /** How strace slows down flushes, or lets them fail. */
+  disk?: string[]
+}
+
+/** A line of the record from which on these claims hold. */
+interface Claimed {
+  line: number
+  claims: readonly Claim[]
+}
+
+export interface Recorded {
+  folder: string
+  steps: Step[]
+  /** In the order of their lines. */
+  claimed: Claimed[]
+  values: Values
+  /** Answers of 2xx whose request claims something. */
+  answers: number
+  callbacks: number
+  refused: string[]
+  exit_code: number
+}
+
+/** Runs the service from its first start to its end. The folder of its files is gone afterwards. */
+export async function record(options: RecordOptions): Promise<Recorded> {
+  const base = mkdtempSync(join(scratch, 'waystation-record-'))
+  const trace = `${base}.trace`
+  const folder = join(base, 'new', 'data')
+  const { enterprise } = default_plans
+  writeFileSync(join(base, 'plans.json'), JSON.stringify({ free: enterprise, pro: enterprise }))
+  const command = options.fault
+    ? [process.execPath, join(import.meta.dir, 'planted.ts'), options.fault]
+    : service
+  try {
+    const server = await startServer(
+      {
+        DATABASE_URL: `sqlite:${join(folder, 'w.db')}`,
+        DATA_DIR: folder,
+        DISK_RESERVE: '0',
+        PLANS_FILE: join(base, 'plans.json'),
+        CALLBACK_ALLOW: '127.0.0.0/8',
+      },
+      recording(trace, command, options.disk),
+    )
+    const random = randomFrom(options.seed)
+    const load = new Load({ url: server.url, clients: options.clients, turns: options.turns, random })
+    await load.run()
+    const exit_code = await server.stop()
+    await ended(server.pid)
+    const steps = await readRecord(trace, base)
+    return { folder: base, steps, ...claimedIn(steps, load), exit_code }
+  } finally {
+    rmSync(base, { recursive: true, force: true })
+    rmSync(trace, { force: true })
+  }
+}
+
+/** The recorder writes its last line and ends after the process. */
+async function ended(pid: number): Promise<void> {
+  const tracer = () => {
+    try {
+      return readFileSync(`/proc/${pid}/status`, 'latin1').includes('TracerPid')
+    } catch {
+      return false
+    }
+  }
+  while (tracer()) await Bun.sleep(50)
+  await Bun.sleep(500)
+}
+
+/** A header, or its value alone: Bun may send a header in pieces. Audit entries hold such ids, too, in their own form. */
+const answered = /(?:^|^x-request-id: )(cut-\d{8})$/gim
+
+function claimedIn(steps: readonly Step[], load: Load) {
+  const claimed: Claimed[] = []
+  const unseen = new Map(load.claims)
+  let callbacks = 0
+  for (const step of steps) {
+    if (step.kind !== 'sent') continue
+    const head = step.bytes.subarray(0, 4_000).toString('latin1')
+    for (const [, request_id] of head.matchAll(answered)) {
+      const claims = unseen.get(request_id!)
+      unseen.delete(request_id!)
+      if (claims) claimed.push({ line: step.began, claims })
+    }
+    const event = head.startsWith('POST ') ? /^webhook-id: (\S+)/im.exec(head)?.[1] : undefined
+    const attempt = Number(/^x-waystation-attempt: (\d+)/im.exec(head)?.[1])
+    if (!event) continue
+    callbacks += 1
+    claimed.push({ line: step.began, claims: [{ kind: 'callback', what: `event ${event}`, rank: attempt }] })
+  }
+  const missing = [...unseen].filter(([, claims]) => claims.length > 0)
+  if (missing.length > 0)
+    throw new Error(`${missing.length} answers are not in the record: ${JSON.stringify(missing[0])}`)
+  claimed.sort((a, b) => a.line - b.line)
+  const answers = claimed.length - callbacks
+  return { claimed, answers, callbacks, values: load.values, refused: load.refused }
+}
+
+export interface CutResult {
+  cuts: number
+  /** Cuts after which the service started and had kept everything. */
+  kept: number
+  /** Of these, cuts with something in the log or in the file that was not flushed. */
+  claims: number
+  lost: string[]
+}
+
+export interface CutOptions {
+  cuts: number
+  seed: number
+  /** Leaves out steps of the record, to prove that they are needed. */
+  without?: (step: Step) => boolean
+  /** Ends at the first cut that took something back. */
+  until_lost?: boolean
+}
+
+/** Cuts the power at random points: a third anywhere, a third right after an answer, a third while a file is flushed. */
+export async function cut(recorded: Recorded, options: CutOptions): Promise<CutResult> {
+  const random = seededRandom(options.seed)
+  const steps = options.without ? recorded.steps.filter((step) => !options.without!(step)) : recorded.steps
+  const disk = new RecordedDisk(recorded.folder, random)
+  const claims = new Claims()
+  const result: CutResult = { cuts: 0, kept: 0, claims: 0, lost: [] }
+  let taken = 0
+  let claimed = 0
+  for (const line of pointsOf(recorded, options.cuts, random)) {
+    for (; taken < steps.length && steps[taken]!.ended <= line; taken++) disk.take(steps[taken]!)
+    for (; claimed < recorded.claimed.length && recorded.claimed[claimed]!.line <= line; claimed++)
+      for (const claim of recorded.claimed[claimed]!.claims) claims.add(claim)
+    const under_way = steps.slice(taken, taken + 2_000).filter(({ began }) => began <= line)
+    const faults = await faultsAfter(disk.cut(under_way), recorded, claims)
+    result.cuts += 1
+    result.claims = claims.count
+    if (faults.length === 0) result.kept += 1
+    result.lost.push(...faults.map((fault) => `line ${line}: ${fault}`))
+    if (options.until_lost && faults.length > 0) break
+  }
+  return result
+}
+
+function pointsOf({ steps, claimed }: Recorded, cuts: number, random: () => number): number[] {
+  const end = steps.at(-1)!.ended
+  const syncs = steps.filter(({ kind }) => kind === 'sync')
+  const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!
+  const by_kind = [...Map.groupBy(claimed, ({ claims }) => claims[0]?.kind).values()]
+  const points = Array.from({ length: cuts }, (_, n) => {
+    if (n % 3 === 0) return Math.floor(random() * end)
+    if (n % 3 === 1) return pick(pick(by_kind)).line
+    const { began, ended } = pick(syncs)
+    return began + Math.floor(random() * (ended - began + 1))
+  })
+  return points.toSorted((a, b) => a - b)
+}
+
+async function faultsAfter(
+  files: Map<string, Buffer>,
+  { folder, values }: Recorded,
+  claims: Claims,
+): Promise<string[]> {
+  const after = mkdtempSync(join(scratch, 'waystation-cut-'))
+  try {
+    for (const [path, bytes] of files) {
+      const place = join(after, path.slice(folder.length))
+      mkdirSync(dirname(place), { recursive: true })
+      writeFileSync(place, bytes)
+    }
+    return claims.lost(await startOn(join(after, 'new', 'data', 'w.db')), values)
+  } catch (error) {
+    return [`the file: ${(error as Error).message}`]
+  } finally {
+    rmSync(after, { recursive: true, force: true })
+  }
+}
