@@ -42,6 +42,8 @@ export interface Recorded {
   answers: number
   callbacks: number
   refused: string[]
+  /** Its first thread, which runs the event loop, has the same number. */
+  pid: number
   exit_code: number
 }
 
@@ -72,7 +74,7 @@ export async function record(options: RecordOptions): Promise<Recorded> {
     const exit_code = await server.stop()
     await ended(server.pid)
     const steps = await readRecord(trace, base)
-    return { folder: base, steps, ...claimedIn(steps, load), exit_code }
+    return { folder: base, steps, ...claimedIn(steps, load), pid: server.pid, exit_code }
   } finally {
     rmSync(base, { recursive: true, force: true })
     rmSync(trace, { force: true })
@@ -121,11 +123,19 @@ function claimedIn(steps: readonly Step[], load: Load) {
   return { claimed, answers, callbacks, values: load.values, refused: load.refused }
 }
 
+/** Flushes that held up the event loop, between the first answers and the last. */
+export function flushesInLoop({ steps, claimed, pid }: Recorded): number {
+  const [from, to] = [claimed[Math.min(50, claimed.length - 1)]!.line, claimed.at(-1)!.line]
+  return steps.filter(
+    ({ kind, thread, began, ended }) => kind === 'sync' && thread === pid && began > from && ended < to,
+  ).length
+}
+
 export interface CutResult {
   cuts: number
   /** Cuts after which the service started and had kept everything. */
   kept: number
-  /** Of these, cuts with something in the log or in the file that was not flushed. */
+  /** What answers and callbacks had claimed at the last of them. */
   claims: number
   lost: string[]
 }

@@ -3,7 +3,7 @@
 
 import { parseArgs } from 'node:util'
 import { faultsOfFailing, faultsOfHanging } from './bad-disks.ts'
-import { type CutResult, cut, type Recorded, type RecordOptions, record } from './replay.ts'
+import { type CutResult, cut, flushesInLoop, type Recorded, type RecordOptions, record } from './replay.ts'
 import type { Step } from './system-calls.ts'
 
 const usage = `Usage: npm run power-cuts -- [options]
@@ -74,6 +74,9 @@ async function cutHonest(name: string, count: number, disk: string[]): Promise<v
   report(`${name}: ${inWords(result)}`, result.lost)
   if (recorded.answers < answers_least) failures.push(`${name}: only ${recorded.answers} answers`)
   if (recorded.callbacks < callbacks_least) failures.push(`${name}: only ${recorded.callbacks} callbacks`)
+  const in_loop = flushesInLoop(recorded)
+  if (disk === slow_disk)
+    report(`${name}: ${in_loop} flushes held up the event loop`, in_loop > 0 ? ['some did'] : [])
   if (recorded.exit_code !== 0) failures.push(`${name}: the service ended with ${recorded.exit_code}`)
 }
 
