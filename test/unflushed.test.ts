@@ -147,6 +147,21 @@ describe('limits', () => {
     expect(body.quota.agents).toEqual({ used: 25, limit: 25 })
   })
 
+  test('a place that is made is given at once, and one that is taken is not given before', async () => {
+    const create = () => service.ask('POST', '/api/webhook', { key: tenant.api_key, body: {} })
+    const ids: string[] = []
+    for (let i = 0; i < 3; i++) ids.push((await create()).body.data.id)
+    const remove = (id: string) => () => service.ask('DELETE', `/api/webhook/${id}`, { key: tenant.api_key })
+    flush.hold()
+    const in_turn = await answersOf(await unanswered(remove(ids[0]!), create))
+    expect(in_turn.map(({ status }) => status)).toEqual([200, 201])
+    flush.hold()
+    const too_soon = await answersOf(await unanswered(remove(ids[1]!), create, create, remove(ids[2]!)))
+    expect(too_soon.map(({ status }) => status)).toEqual([200, 201, 402, 200])
+    const { body } = await service.ask('GET', `/v1/tenants/${tenant.tenant_id}`, { key: tenant.admin_key })
+    expect(body.quota.inboxes).toMatchObject({ used: 2, limit: 3 })
+  })
+
   test('a rate limit allows as many as it says, and each answer waits', async () => {
     flush.hold()
     const check = () =>
@@ -163,6 +178,62 @@ describe('limits', () => {
       service.ask('POST', '/v1/tenants', { body: { name: 'the-one', owner_email: 'a@example.com' } })
     const answers = await answersOf(await unanswered(sign_up, sign_up))
     expect(answers.map(({ status }) => status)).toEqual([201, 409])
+  })
+})
+
+describe('races', () => {
+  test('of two agents that claim a dead letter one gets it, and the other is refused once that is durable', async () => {
+    const { id } = (
+      await service.ask('POST', '/v1/dlq', { key: tenant.api_key, body: { payload: {}, error: 'declined' } })
+    ).body
+    const other = await service.addAgent(tenant.admin_key, 'agent-two')
+    flush.hold()
+    const claim = (key: string) => () => service.ask('POST', `/v1/dlq/${id}/claim`, { key })
+    const asked = await unanswered(claim(tenant.api_key), claim(other.api_key))
+    expect((await service.ask('GET', `/v1/dlq/${id}`, { key: tenant.api_key })).body.status).toBe('failed')
+    const [winner, loser] = await answersOf(asked)
+    expect([winner!.status, loser!.status, loser!.body.error.code]).toEqual([200, 409, 'ALREADY_CLAIMED'])
+    const oldest = await service.ask('POST', '/v1/dlq/claim', { key: other.api_key })
+    expect(oldest.status).toBe(204)
+  })
+
+  test('of an approval and a rejection the first holds, and the other is refused once that is durable', async () => {
+    const { id } = (
+      await service.ask('POST', '/v1/checkpoints', {
+        ...{ key: tenant.api_key, body: { title: 'ship it', callback_url: null } },
+      })
+    ).body
+    flush.hold()
+    const decide = (verb: string) => () =>
+      service.ask('POST', `/v1/checkpoints/${id}/${verb}`, { key: tenant.admin_key })
+    const answers = await answersOf(await unanswered(decide('reject'), decide('approve'), decide('reject')))
+    expect(answers.map(({ status }) => status)).toEqual([200, 409, 409])
+    const { body } = await service.ask('GET', `/v1/checkpoints/${id}`, { key: tenant.api_key })
+    expect(body.status).toBe('rejected')
+  })
+
+  test('a schedule that is cancelled behind its lease is sent as long as the cancellation is not durable, and stays cancelled', async () => {
+    const receiver = await startReceiver()
+    try {
+      const { id } = (
+        await service.ask('POST', '/v1/schedules', {
+          key: tenant.api_key,
+          body: { callback_url: receiver.url, callback_payload: 1, fire_at: '2020-01-01T00:00:00Z' },
+        })
+      ).body
+      const cancel = () => service.ask('DELETE', `/v1/schedules/${id}`, { key: tenant.api_key })
+      const tick = () => service.ask('POST', '/v1/tick', { key: cron_secret })
+      flush.hold()
+      const asked = await unanswered(tick, cancel)
+      expect(receiver.requests).toHaveLength(0)
+      flush.next()
+      await receiver.received(1)
+      const [, cancelled] = await answersOf(asked)
+      const { body } = await service.ask('GET', `/v1/schedules/${id}`, { key: tenant.api_key })
+      expect([cancelled!.status, body.status, receiver.requests.length]).toEqual([204, 'cancelled', 1])
+    } finally {
+      await receiver.stop()
+    }
   })
 })
 
