@@ -11,8 +11,8 @@ const held_pages = 2 * log_pages
 const again_pages = log_pages / 4
 
 // As text, so that it is part of the executable too. The connection's synchronous is FULL: SQLite flushes the log before
-// it copies from it, and the file before the log may be begun again. Whoever writes first to a log that is begun again
-// flushes its header, so the thread does: it sets user_version to what it is.
+// it copies from it, and the file before the log may be begun again. The first write to a log that is begun again flushes
+// its header, so the thread makes that write: it sets user_version to the value that it has.
 const thread = `
 import { Database } from 'bun:sqlite'
 let db = null

@@ -15,8 +15,8 @@ const usage = `Usage: npm run power-cuts -- [options]
 The service runs under strace, which records what it writes, flushes and sends. Linux, strace and a C compiler
 (apt-get install strace gcc); without strace the power is cut between two turns of the event loop, as in npm test.`
 
-/** Two and a half milliseconds: a cloud volume. */
-const slow_disk = ['fdatasync,fsync:delay_enter=2500']
+/** In microseconds. A cloud volume, or a consumer SSD. */
+const slow_disk = ['fdatasync,fsync:delay_enter=5000']
 /** So slow that much is not flushed yet when it is shown. */
 const planted_disk = ['fdatasync,fsync:delay_enter=10000']
 /** Enough that the log begins again several times. */
@@ -54,7 +54,7 @@ async function main(): Promise<number> {
   if (!Bun.which('strace')) return withoutRecord()
   console.log(`seed ${seed} (npm run power-cuts -- --seed ${seed} repeats it)`)
   await cutHonest('a fast disk', Math.floor(cuts / 2), [])
-  await cutHonest('a disk that takes 2.5 ms a flush', Math.ceil(cuts / 2), slow_disk)
+  await cutHonest('a disk that takes 5 ms for a flush', Math.ceil(cuts / 2), slow_disk)
   for (const [fault, kind] of Object.entries(faults)) await findPlanted(fault, kind)
   await findMissing()
   report(
