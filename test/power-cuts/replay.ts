@@ -123,7 +123,14 @@ function claimedIn(steps: readonly Step[], load: Load) {
   return { claimed, answers, callbacks, values: load.values, refused: load.refused }
 }
 
-/** Flushes that held up the event loop, between the first answers and the last. */
+/** How often the log began again. */
+export function logsBegun({ steps }: Recorded): number {
+  return (
+    steps.filter((step) => step.kind === 'write' && step.path.endsWith('-wal') && step.at === 0).length - 1
+  )
+}
+
+/** Flushes that the event loop waited for, between the first answers and the last. */
 export function flushesInLoop({ steps, claimed, pid }: Recorded): number {
   const [from, to] = [claimed[Math.min(50, claimed.length - 1)]!.line, claimed.at(-1)!.line]
   return steps.filter(
@@ -173,16 +180,22 @@ export async function cut(recorded: Recorded, options: CutOptions): Promise<CutR
   return result
 }
 
+/** What is written to a file before its flush is as good a moment as the flush. */
+const lines_before_flush = 40
+
 function pointsOf({ steps, claimed }: Recorded, cuts: number, random: () => number): number[] {
   const end = steps.at(-1)!.ended
-  const syncs = steps.filter(({ kind }) => kind === 'sync')
+  // Few flushes are those of the database file or a folder, so that a file is chosen first.
+  const flushes = steps.filter((step) => step.kind === 'sync')
+  const by_file = [...Map.groupBy(flushes, ({ path }) => path).values()]
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!
   const by_kind = [...Map.groupBy(claimed, ({ claims }) => claims[0]?.kind).values()]
   const points = Array.from({ length: cuts }, (_, n) => {
     if (n % 3 === 0) return Math.floor(random() * end)
     if (n % 3 === 1) return pick(pick(by_kind)).line
-    const { began, ended } = pick(syncs)
-    return began + Math.floor(random() * (ended - began + 1))
+    const { began, ended } = pick(pick(by_file))
+    const from = Math.max(0, began - lines_before_flush)
+    return from + Math.floor(random() * (ended - from + 1))
   })
   return points.toSorted((a, b) => a - b)
 }

@@ -3,7 +3,15 @@
 
 import { parseArgs } from 'node:util'
 import { faultsOfFailing, faultsOfHanging } from './bad-disks.ts'
-import { type CutResult, cut, flushesInLoop, type Recorded, type RecordOptions, record } from './replay.ts'
+import {
+  type CutResult,
+  cut,
+  flushesInLoop,
+  logsBegun,
+  type Recorded,
+  type RecordOptions,
+  record,
+} from './replay.ts'
 import type { Step } from './system-calls.ts'
 
 const usage = `Usage: npm run power-cuts -- [options]
@@ -33,6 +41,7 @@ const faults: Record<string, string> = {
 /** A run that is answered less often has tested too little. */
 const answers_least = 2_000
 const callbacks_least = 50
+const logs_least = 3
 
 const { values } = parseArgs({
   options: {
@@ -76,7 +85,8 @@ async function cutHonest(name: string, count: number, disk: string[]): Promise<v
   if (recorded.callbacks < callbacks_least) failures.push(`${name}: only ${recorded.callbacks} callbacks`)
   const in_loop = flushesInLoop(recorded)
   if (disk === slow_disk)
-    report(`${name}: ${in_loop} flushes held up the event loop`, in_loop > 0 ? ['some did'] : [])
+    report(`${name}: ${in_loop} flushes in the event loop`, in_loop > 0 ? ['some did'] : [])
+  if (logsBegun(recorded) < logs_least) failures.push(`${name}: the log began again too seldom`)
   if (recorded.exit_code !== 0) failures.push(`${name}: the service ended with ${recorded.exit_code}`)
 }
 
@@ -85,7 +95,7 @@ async function recordedBy(name: string, options: RecordOptions): Promise<Recorde
   const { steps, answers, callbacks, refused } = recorded
   const flushes = steps.filter(({ kind }) => kind === 'sync').length
   console.log(
-    `        ${name}: ${answers} answers, ${callbacks} callbacks, ${steps.length} steps, ${flushes} flushes`,
+    `        ${name}: ${answers} answers, ${callbacks} callbacks, ${steps.length} steps, ${flushes} flushes; the log began again ${logsBegun(recorded)} times`,
   )
   // What a planted fault shows, or hides, may be refused later.
   if (refused.length > 0 && !options.fault) failures.push(`${name}: ${refused[0]}`)
