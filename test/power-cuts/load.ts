@@ -40,6 +40,8 @@ export interface LoadOptions {
   /** Turns of each client: a turn is one to five calls. */
   turns: number
   random: Random
+  /** Requests and contents are numbered from here. */
+  first: number
 }
 
 /** A key that several clients write and read. */
@@ -55,14 +57,16 @@ export class Load {
   /** Answers that no client expected. */
   readonly refused: string[] = []
   #requests = 0
-  #serial = 0
+  #serial: number
   #receiver!: Awaited<ReturnType<typeof startReceiver>>
 
-  constructor(private readonly options: LoadOptions) {}
+  constructor(private readonly options: LoadOptions) {
+    this.#serial = options.first
+  }
 
-  /** Callbacks that came in. */
-  get received(): number {
-    return this.#receiver.requests.length
+  /** How many were sent. */
+  get requests(): number {
+    return this.#requests
   }
 
   /** Resolves when every client has done all its turns, or is not answered any more. */
@@ -303,7 +307,7 @@ export class Load {
 
   async #ask(expected: number | readonly number[], asked: Asked): Promise<Answer> {
     const { method, path, key, body, idempotency_key } = asked
-    const request_id = `cut-${String(++this.#requests).padStart(8, '0')}`
+    const request_id = `cut-${String(this.options.first + ++this.#requests).padStart(8, '0')}`
     const response = await fetch(`${this.options.url}${path}`, {
       method,
       headers: {

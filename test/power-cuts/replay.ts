@@ -22,6 +22,8 @@ export interface RecordOptions {
   seed: number
   /** A fault of planted.ts. */
   fault?: string
+  /** Killed in the midst of the load, and started again on the same files. */
+  killed?: boolean
   /** How strace slows down flushes, or lets them fail. */
   disk?: string[]
 }
@@ -50,64 +52,101 @@ export interface Recorded {
 /** Runs the service from its first start to its end. The folder of its files is gone afterwards. */
 export async function record(options: RecordOptions): Promise<Recorded> {
   const base = mkdtempSync(join(scratch, 'waystation-record-'))
-  const trace = `${base}.trace`
-  const folder = join(base, 'new', 'data')
   const { enterprise } = default_plans
   writeFileSync(join(base, 'plans.json'), JSON.stringify({ free: enterprise, pro: enterprise }))
-  const command = options.fault
-    ? [process.execPath, join(import.meta.dir, 'planted.ts'), options.fault]
-    : service
   try {
-    const server = await startServer(
-      {
-        DATABASE_URL: `sqlite:${join(folder, 'w.db')}`,
-        DATA_DIR: folder,
-        DISK_RESERVE: '0',
-        PLANS_FILE: join(base, 'plans.json'),
-        CALLBACK_ALLOW: '127.0.0.0/8',
-      },
-      recording(trace, command, options.disk),
-    )
-    const random = randomFrom(options.seed)
-    const load = new Load({ url: server.url, clients: options.clients, turns: options.turns, random })
-    await load.run()
-    const exit_code = await server.stop()
-    await ended(server.pid)
-    const steps = await readRecord(trace, base)
-    return { folder: base, steps, ...claimedIn(steps, load), pid: server.pid, exit_code }
+    if (!options.killed) return recordedOf(base, [await run(base, options, 0)])
+    const killed = await run(base, options, 0, killed_after_requests)
+    return recordedOf(base, [killed, await run(base, options, killed.lines)])
   } finally {
     rmSync(base, { recursive: true, force: true })
-    rmSync(trace, { force: true })
+    rmSync(`${base}.trace`, { force: true })
   }
 }
 
-/** The recorder writes its last line and ends after the process. */
-async function ended(pid: number): Promise<void> {
-  const tracer = () => {
-    try {
-      return readFileSync(`/proc/${pid}/status`, 'latin1').includes('TracerPid')
-    } catch {
-      return false
-    }
+const killed_after_requests = 1_500
+
+interface Run {
+  steps: Step[]
+  /** The number of the last line. */
+  lines: number
+  load: Load
+  pid: number
+  exit_code: number
+}
+
+/** From a start to an end. Its lines follow those of the run before. */
+async function run(
+  base: string,
+  options: RecordOptions,
+  lines: number,
+  killed_after = Infinity,
+): Promise<Run> {
+  const trace = `${base}.trace`
+  const folder = join(base, 'new', 'data')
+  const { clients, turns, seed, fault, disk } = options
+  const command = fault ? [process.execPath, join(import.meta.dir, 'planted.ts'), fault] : service
+  const server = await startServer(
+    {
+      DATABASE_URL: `sqlite:${join(folder, 'w.db')}`,
+      DATA_DIR: folder,
+      DISK_RESERVE: '0',
+      PLANS_FILE: join(base, 'plans.json'),
+      CALLBACK_ALLOW: '127.0.0.0/8',
+    },
+    recording(trace, command, disk),
+  )
+  const recorder = tracerOf(server.pid)
+  const load = new Load({ url: server.url, clients, turns, random: randomFrom(seed), first: lines })
+  const running = load.run()
+  while (
+    load.requests < killed_after &&
+    (await Promise.race([running.then(() => false), Bun.sleep(5)])) !== false
+  );
+  if (load.requests >= killed_after) await server.kill()
+  await running
+  const exit_code = await server.stop()
+  while (isThere(recorder)) await Bun.sleep(20)
+  const reader = await readRecord(trace, base, lines)
+  return { steps: reader.steps, lines: reader.lines, load, pid: server.pid, exit_code }
+}
+
+function tracerOf(pid: number): number {
+  return Number(/TracerPid:\s*(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))![1])
+}
+
+function isThere(pid: number): boolean {
+  return pid > 0 && existsSync(`/proc/${pid}`)
+}
+
+function recordedOf(folder: string, runs: readonly Run[]): Recorded {
+  const claims = new Map(runs.flatMap(({ load }) => [...load.claims]))
+  const steps = runs.flatMap((one) => one.steps)
+  return {
+    folder,
+    steps,
+    ...claimedIn(steps, claims),
+    values: new Map(runs.flatMap(({ load }) => [...load.values])),
+    refused: runs.flatMap(({ load }) => load.refused),
+    pid: runs.at(-1)!.pid,
+    exit_code: runs.at(-1)!.exit_code,
   }
-  while (tracer()) await Bun.sleep(50)
-  await Bun.sleep(500)
 }
 
 /** A header, or its value alone: Bun may send a header in pieces. Audit entries hold such ids, too, in their own form. */
 const answered = /(?:^|^x-request-id: )(cut-\d{8})$/gim
 
-function claimedIn(steps: readonly Step[], load: Load) {
+function claimedIn(steps: readonly Step[], claims: ReadonlyMap<string, readonly Claim[]>) {
   const claimed: Claimed[] = []
-  const unseen = new Map(load.claims)
+  const unseen = new Map(claims)
   let callbacks = 0
   for (const step of steps) {
     if (step.kind !== 'sent') continue
     const head = step.bytes.subarray(0, 4_000).toString('latin1')
     for (const [, request_id] of head.matchAll(answered)) {
-      const claims = unseen.get(request_id!)
+      const its = unseen.get(request_id!)
       unseen.delete(request_id!)
-      if (claims) claimed.push({ line: step.began, claims })
+      if (its) claimed.push({ line: step.began, claims: its })
     }
     const event = head.startsWith('POST ') ? /^webhook-id: (\S+)/im.exec(head)?.[1] : undefined
     const attempt = Number(/^x-waystation-attempt: (\d+)/im.exec(head)?.[1])
@@ -115,12 +154,12 @@ function claimedIn(steps: readonly Step[], load: Load) {
     callbacks += 1
     claimed.push({ line: step.began, claims: [{ kind: 'callback', what: `event ${event}`, rank: attempt }] })
   }
-  const missing = [...unseen].filter(([, claims]) => claims.length > 0)
+  const missing = [...unseen].filter(([, its]) => its.length > 0)
   if (missing.length > 0)
     throw new Error(`${missing.length} answers are not in the record: ${JSON.stringify(missing[0])}`)
   claimed.sort((a, b) => a.line - b.line)
   const answers = claimed.length - callbacks
-  return { claimed, answers, callbacks, values: load.values, refused: load.refused }
+  return { claimed, answers, callbacks }
 }
 
 /** How often the log began again. */

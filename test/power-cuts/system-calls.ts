@@ -61,27 +61,47 @@ export function recording(
   ]
 }
 
-/** The steps of a record that touch a file below `folder` or a socket, in the order of their ends. */
-export async function readRecord(record: string, folder: string): Promise<Step[]> {
-  const reader = new RecordReader(folder)
+/** Reads the steps of a record that touch a file below `folder` or a socket. Its lines follow `lines` others. */
+export async function readRecord(record: string, folder: string, lines: number): Promise<RecordReader> {
+  const reader = new RecordReader(folder, lines)
   let rest = ''
   for await (const chunk of createReadStream(record, { encoding: 'latin1', highWaterMark: 4_194_304 })) {
-    const lines = (rest + chunk).split('\n')
-    rest = lines.pop()!
-    for (const line of lines) reader.read(line)
+    const read = (rest + chunk).split('\n')
+    rest = read.pop()!
+    for (const line of read) reader.read(line)
   }
-  return reader.steps
+  reader.end()
+  return reader
 }
 
 export class RecordReader {
+  /** In the order of their ends. */
   readonly steps: Step[] = []
-  #line = 0
   /** By thread: a call that has begun, as text, and its line. */
   readonly #begun = new Map<string, { text: string; began: number }>()
   /** Position of the next `write` to a file, by descriptor. */
   readonly #positions = new Map<string, number>()
 
-  constructor(private readonly folder: string) {}
+  #line: number
+
+  constructor(
+    private readonly folder: string,
+    lines = 0,
+  ) {
+    this.#line = lines
+  }
+
+  /** The number of the last line. */
+  get lines(): number {
+    return this.#line
+  }
+
+  /** What a kill has broken off: a write that has begun is done by the system all the same, and a flush counts for nothing. */
+  end(): void {
+    for (const [thread, { text }] of this.#begun) {
+      if (/^pwrite64/.test(text)) this.read(`${thread} ${text}) = ${Number.MAX_SAFE_INTEGER}`)
+    }
+  }
 
   read(line: string): void {
     this.#line += 1
