@@ -2,8 +2,6 @@
 // leaves before the flush that covers it, nothing is shown before, and after a flush that failed or hangs no write succeeds.
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { rmSync } from 'node:fs'
-import { join } from 'node:path'
 import type { NamedRoute } from '../src/contract/feature.ts'
 import { successStatus } from '../src/contract/route.ts'
 import { routes } from '../src/features.ts'
@@ -17,34 +15,22 @@ import {
   seenBy,
   titled,
 } from './support/contract.ts'
-import { databaseFolder } from './support/folders.ts'
-import { HeldFlush } from './support/held-flush.ts'
-import { type Answer, TestService } from './support/service.ts'
+import type { HeldFlush } from './support/held-flush.ts'
+import type { Answer, TestService } from './support/service.ts'
+import { startUnflushed, type Unflushed } from './support/unflushed.ts'
 
-let folder: string
+let unflushed: Unflushed
 let flush: HeldFlush
-let fatal: unknown[]
 let service: TestService
 let owner: Keyring
 
 async function start(): Promise<void> {
-  folder = databaseFolder()
-  flush = new HeldFlush()
-  fatal = []
-  service = new TestService({ CALLBACK_ALLOW: '127.0.0.0/8' })
-  // Nothing beside the calls: a flush is that of the call.
-  service.background = false
-  service.sync = flush.sync
-  service.onFatal = (error) => fatal.push(error)
-  await service.start(`sqlite:${join(folder, 'test.db')}`)
+  unflushed = await startUnflushed()
+  ;({ flush, service } = unflushed)
   owner = await newKeyring(service)
 }
 
-async function stop(): Promise<void> {
-  flush.release()
-  await service.stop()
-  rmSync(folder, { recursive: true, force: true })
-}
+const stop = () => unflushed.stop()
 
 interface Made extends Ready {
   named: NamedRoute
@@ -59,14 +45,6 @@ async function made(named: NamedRoute): Promise<Made> {
 
 const send = (its: Made, headers: Record<string, string> = {}): Promise<Answer> =>
   call(service, its.named, its, { headers: { ...its.headers, ...headers } })
-
-/** How many of these are answered, now that each has had several turns of the event loop and a request after it. */
-async function answered(asked: Promise<unknown>[]): Promise<number> {
-  let count = 0
-  for (const answer of asked) void answer.finally(() => (count += 1))
-  for (let i = 0; i < 5; i++) await service.ask('GET', '/livez')
-  return count
-}
 
 /** False when the answer comes without a flush. */
 const flushes = (answer: Promise<unknown>): Promise<boolean> =>
@@ -101,7 +79,7 @@ describe('a commit that is not flushed yet', () => {
     const is_flushed = await flushes(answer)
     if (changes(named)) expect(is_flushed).toBe(!without_change[named.name])
     if (is_flushed) {
-      expect(await answered([answer])).toBe(0)
+      expect(await unflushed.answered([answer])).toBe(0)
       expect(await seenBy(service, its.keyring)).toEqual(before)
     }
     flush.release()
@@ -116,7 +94,7 @@ describe('a commit that is not flushed yet', () => {
       const first = send(its)
       await flush.begun(1)
       const second = send(its)
-      expect(await answered([first, second])).toBe(0)
+      expect(await unflushed.answered([first, second])).toBe(0)
       flush.release()
       expect((await first).status).toBe(successStatus(named.route))
       await second
@@ -132,7 +110,7 @@ describe('a commit that is not flushed yet', () => {
       const first = send(its, key)
       await flush.begun(1)
       const second = send(its, key)
-      expect(await answered([first, second])).toBe(0)
+      expect(await unflushed.answered([first, second])).toBe(0)
       flush.release()
       const [one, other] = await Promise.all([first, second])
       expect([other.text, other.headers.get('idempotent-replayed')]).toEqual([one.text, 'true'])
@@ -152,10 +130,10 @@ describe('a disk that does not flush', () => {
     flush.hold()
     const waiting = all.map((its) => send(its))
     await flush.begun(1)
-    expect(await answered(waiting)).toBe(0)
+    expect(await unflushed.answered(waiting)).toBe(0)
     flush.fail(new Error('EIO'))
     for (const answer of await Promise.all(waiting)) expect(answer.status).toBe(503)
-    expect(fatal).toEqual([new Error('EIO')])
+    expect(unflushed.fatal).toEqual([new Error('EIO')])
     for (const its of all) expect([its.named.name, (await send(its)).status]).toEqual([its.named.name, 503])
     expect((await service.ask('GET', '/readyz')).status).toBe(503)
   })

@@ -2,48 +2,27 @@
 // power cut could take back, and what comes meanwhile settles as if the flush took no time.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { rmSync } from 'node:fs'
-import { join } from 'node:path'
-import { databaseFolder } from './support/folders.ts'
-import { HeldFlush } from './support/held-flush.ts'
+import type { HeldFlush } from './support/held-flush.ts'
 import { startReceiver } from './support/receiver.ts'
-import { type Answer, cron_secret, TestService, type TestTenant } from './support/service.ts'
+import { type Answer, cron_secret, type TestService, type TestTenant } from './support/service.ts'
+import { startUnflushed, type Unflushed } from './support/unflushed.ts'
 
-let folder: string
+let started: Unflushed
 let flush: HeldFlush
-let fatal: unknown[]
 let service: TestService
 let tenant: TestTenant
 
 beforeEach(async () => {
-  folder = databaseFolder()
-  flush = new HeldFlush()
-  fatal = []
-  service = new TestService({ CALLBACK_ALLOW: '127.0.0.0/8' })
-  service.background = false
-  service.sync = flush.sync
-  service.onFatal = (error) => fatal.push(error)
-  await service.start(`sqlite:${join(folder, 'test.db')}`)
+  started = await startUnflushed()
+  ;({ flush, service } = started)
   tenant = await service.signUp('free')
 })
-afterEach(async () => {
-  flush.release()
-  await service.stop()
-  rmSync(folder, { recursive: true, force: true })
-})
+afterEach(() => started.stop())
 
 const path = '/v1/kv/state/key'
 const put = (body: object, headers: Record<string, string> = {}) =>
   service.ask('PUT', path, { key: tenant.api_key, body, headers })
 const get = () => service.ask('GET', path, { key: tenant.api_key })
-
-/** What has been answered of these so far: each has had several turns, and a request of its own after it was answered. */
-async function answered(asked: Promise<Answer>[]): Promise<number> {
-  let count = 0
-  for (const answer of asked) void answer.then(() => (count += 1))
-  for (let i = 0; i < 5; i++) await service.ask('GET', '/livez')
-  return count
-}
 
 /** Asks one after the other, each once the one before has reached the queue; then says that none was answered. */
 async function unanswered(...asks: (() => Promise<Answer>)[]): Promise<Promise<Answer>[]> {
@@ -53,7 +32,7 @@ async function unanswered(...asks: (() => Promise<Answer>)[]): Promise<Promise<A
     for (let i = 0; i < 3; i++) await service.ask('GET', '/livez')
   }
   await flush.begun(1)
-  expect(await answered(asked)).toBe(0)
+  expect(await started.answered(asked)).toBe(0)
   return asked
 }
 
@@ -265,7 +244,7 @@ describe('effects', () => {
     const asked = await unanswered(() =>
       service.ask('DELETE', `/v1/checkpoints/${id}`, { key: tenant.api_key }),
     )
-    expect(await answered([waiting])).toBe(0)
+    expect(await started.answered([waiting])).toBe(0)
     const look = await service.ask('GET', `/v1/checkpoints/${id}`, { key: tenant.api_key })
     expect(look.body.status).toBe('pending')
     await answersOf(asked)
@@ -303,7 +282,7 @@ describe('a disk that fails or does not answer', () => {
     const answers = await Promise.all([...asked, ...late])
     expect(answers.map(({ status }) => status)).toEqual([503, 503, 503, 503, 503])
     expect(answers[0]!.body.error.code).toBe('OUTCOME_UNKNOWN')
-    expect(fatal).toEqual([new Error('EIO')])
+    expect(started.fatal).toEqual([new Error('EIO')])
     expect((await put({ value: 7 })).status).toBe(503)
     expect((await get()).body.value).toBe(1)
   })
