@@ -77,7 +77,7 @@ describe('a commit that is not flushed yet', () => {
     flush.hold()
     const answer = send(its)
     const is_flushed = await flushes(answer)
-    if (changes(named)) expect(is_flushed).toBe(!without_change[named.name])
+    if (changes(named) && !without_change[named.name]) expect(is_flushed).toBe(true)
     if (is_flushed) {
       expect(await unflushed.answered([answer])).toBe(0)
       expect(await seenBy(service, its.keyring)).toEqual(before)
