@@ -112,16 +112,22 @@ function storedIn(item: (typeof stored_tables)[number]): string {
 
 /** What cannot be: every line is a broken promise. Empty when all was kept. */
 export function judge(history: History, found: Found): string[] {
-  return [...judgeWhole(found), ...judgeKv(history.kv, found.kv), ...judgeCreates(history.creates, found)]
+  return [
+    ...judgeIntegrity(found),
+    ...judgeKv(history.kv, found.kv),
+    ...judgeCreates(history.creates, found),
+    ...judgeAudit(found),
+    ...judgeCounters(found),
+  ]
 }
 
 /** What cannot be, whatever clients did. */
 export function judgeWhole(found: Found): string[] {
-  return [
-    ...(found.integrity === 'ok' ? [] : [`integrity_check: ${found.integrity}`]),
-    ...judgeAudit(found),
-    ...judgeCounters(found),
-  ]
+  return [...judgeIntegrity(found), ...judgeAudit(found), ...judgeCounters(found)]
+}
+
+function judgeIntegrity({ integrity }: Found): string[] {
+  return integrity === 'ok' ? [] : [`integrity_check: ${integrity}`]
 }
 
 function judgeKv(calls: KvCall[], rows: Found['kv']): string[] {
