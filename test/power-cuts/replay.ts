@@ -98,7 +98,11 @@ async function run(
   )
   const recorder = tracerOf(server.pid)
   const load = new Load({ url: server.url, clients, turns, random: randomFrom(seed), first: lines })
-  const running = load.run()
+  // A load that breaks off leaves no process behind.
+  const running = load.run().catch(async (error) => {
+    await server.kill()
+    throw error
+  })
   while (
     load.requests < killed_after &&
     (await Promise.race([running.then(() => false), Bun.sleep(5)])) !== false
