@@ -1,7 +1,7 @@
 // Shows on this machine, by strace, that an answer leaves only after the fsync that covers it.
 //
 //   node_modules/.bin/bun scripts/fsync-order.ts                   must find every answer in order
-//   node_modules/.bin/bun scripts/fsync-order.ts --plant-no-flush  must find answers that left too early
+//   node_modules/.bin/bun scripts/fsync-order.ts --plant-early     must find answers that left too early
 //
 // Every write carries a token of its own. In the trace of the server's system calls the token is first seen in a
 // write to the write-ahead log, then an fdatasync (or fsync) of that file must have begun and returned, and only
@@ -18,11 +18,12 @@ const concurrent = 500
 const at_once = 50
 /** Longer than a page of SQLite's, so that no token is cut off. */
 const shown_bytes = 6_000
+/** How long a flush takes when the service is to be found answering before it. */
+const planted_delay_us = 5_000
 const calls =
   'write,writev,pwrite64,pwritev,pwritev2,send,sendto,sendmsg,sendmmsg,fsync,fdatasync,sync_file_range'
 
-if (process.argv.includes('--serve-without-flush')) await serveWithoutFlush()
-else process.exit(await main(process.argv.includes('--plant-no-flush')))
+process.exit(await main(process.argv.includes('--plant-early')))
 
 async function main(plant: boolean): Promise<number> {
   if (!Bun.which('strace')) {
@@ -44,6 +45,7 @@ async function main(plant: boolean): Promise<number> {
         String(shown_bytes),
         '-e',
         `trace=${calls}`,
+        ...(plant ? ['-e', `inject=fdatasync,fsync:delay_enter=${planted_delay_us}`] : []),
         '-o',
         trace,
         ...command(plant),
@@ -60,27 +62,9 @@ async function main(plant: boolean): Promise<number> {
 
 function command(plant: boolean): string[] {
   const entry = plant
-    ? [import.meta.path, '--serve-without-flush']
+    ? [join(import.meta.dir, '../test/power-cuts/planted.ts'), 'answers before the flush']
     : [join(import.meta.dir, '../src/main.ts')]
   return [process.execPath, ...entry]
-}
-
-/** The service with the fault that this must find: the flush of the log is left out. */
-async function serveWithoutFlush(): Promise<void> {
-  Bun.plugin({
-    name: 'without a flush',
-    setup(build) {
-      build.onLoad({ filter: /sqlite-flush\.ts$/ }, ({ path }) => {
-        const honest = readFileSync(path, 'utf8')
-        const planted = honest.replace('promisify(fdatasync)', 'async () => {}')
-        if (planted === honest) throw new Error('the fault could not be planted')
-        return { contents: planted, loader: 'ts' }
-      })
-    },
-  })
-  process.argv.splice(2)
-  const { serveFromEnvironment } = await import('../src/serve.ts')
-  await serveFromEnvironment()
 }
 
 /** Sends the writes; returns the token of each. */
@@ -94,6 +78,8 @@ async function load({ url }: ServerProcess): Promise<string[]> {
   const { admin_key } = await create('/v1/tenants', { name: 'fsync-order', owner_email: 'owner@example.com' })
   const { api_key } = await create('/v1/agents', { name: 'writer' }, admin_key)
   const headers = { ...json, authorization: `Bearer ${api_key}` }
+  // The planted service answers before the key is shown to readers.
+  while (!(await fetch(`${url}/v1/agents/writer`, { headers })).ok) await Bun.sleep(10)
 
   const tokens: string[] = []
   const write = async () => {
@@ -145,7 +131,7 @@ async function judge(trace: string, tokens: string[]): Promise<Verdict> {
     if (call === 'fdatasync' || call === 'fsync') {
       const on_log = /\.db-wal>/.test(line)
       if (on_log) syncing.set(thread, line_number)
-      if (/ = 0$/.test(line) && syncing.has(thread)) {
+      if (/ = 0( \(DELAYED\))?$/.test(line) && syncing.has(thread)) {
         const began = syncing.get(thread)!
         syncing.delete(thread)
         verdict.syncs += 1
@@ -182,9 +168,7 @@ function report({ answers, syncs, early }: Verdict, plant: boolean): number {
   for (const fault of early.slice(0, 5)) console.log(`  ${fault}`)
   if (plant) {
     const found = early.length > 0 && answers === all
-    console.log(
-      found ? 'a missing flush was planted, and found' : 'a missing flush was planted, and NOT found',
-    )
+    console.log(`answers before the flush were planted, and ${found ? '' : 'NOT '}found`)
     return found ? 0 : 1
   }
   return early.length === 0 ? 0 : 1

@@ -313,11 +313,12 @@ describe('effects have their places', () => {
       /['"](node:)?fs(\/promises)?['"]|\bBun\.(file|write)\b/,
       {
         'src/admin.ts': 'tells a missing database from a new one',
+        'src/base/folder.ts': 'makes folders, and flushes them',
         'src/callbacks/name-files.ts': '/etc/hosts and /etc/resolv.conf',
         'src/config.ts': 'PLANS_FILE',
         'src/db/disk.ts': 'the reserve on the disk of the database',
         'src/db/space.ts': 'the room on that disk',
-        'src/db/sqlite.ts': 'the folder of the database, and what kind of disk it lies on',
+        'src/db/sqlite.ts': 'where the database is, and what kind of disk it lies on',
         'src/db/sqlite-flush.ts': 'the flush of the log',
         'src/secrets/service.ts': 'generated secrets in DATA_DIR',
         'src/site/assets.ts': 'the API reference, also out of a compiled executable',

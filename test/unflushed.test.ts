@@ -2,48 +2,27 @@
 // power cut could take back, and what comes meanwhile settles as if the flush took no time.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { rmSync } from 'node:fs'
-import { join } from 'node:path'
-import { databaseFolder } from './support/folders.ts'
-import { HeldFlush } from './support/held-flush.ts'
+import type { HeldFlush } from './support/held-flush.ts'
 import { startReceiver } from './support/receiver.ts'
-import { type Answer, cron_secret, TestService, type TestTenant } from './support/service.ts'
+import { type Answer, cron_secret, type TestService, type TestTenant } from './support/service.ts'
+import { startUnflushed, type Unflushed } from './support/unflushed.ts'
 
-let folder: string
+let started: Unflushed
 let flush: HeldFlush
-let fatal: unknown[]
 let service: TestService
 let tenant: TestTenant
 
 beforeEach(async () => {
-  folder = databaseFolder()
-  flush = new HeldFlush()
-  fatal = []
-  service = new TestService({ CALLBACK_ALLOW: '127.0.0.0/8' })
-  service.background = false
-  service.sync = flush.sync
-  service.onFatal = (error) => fatal.push(error)
-  await service.start(`sqlite:${join(folder, 'test.db')}`)
+  started = await startUnflushed()
+  ;({ flush, service } = started)
   tenant = await service.signUp('free')
 })
-afterEach(async () => {
-  flush.release()
-  await service.stop()
-  rmSync(folder, { recursive: true, force: true })
-})
+afterEach(() => started.stop())
 
 const path = '/v1/kv/state/key'
 const put = (body: object, headers: Record<string, string> = {}) =>
   service.ask('PUT', path, { key: tenant.api_key, body, headers })
 const get = () => service.ask('GET', path, { key: tenant.api_key })
-
-/** What has been answered of these so far: each has had several turns, and a request of its own after it was answered. */
-async function answered(asked: Promise<Answer>[]): Promise<number> {
-  let count = 0
-  for (const answer of asked) void answer.then(() => (count += 1))
-  for (let i = 0; i < 5; i++) await service.ask('GET', '/livez')
-  return count
-}
 
 /** Asks one after the other, each once the one before has reached the queue; then says that none was answered. */
 async function unanswered(...asks: (() => Promise<Answer>)[]): Promise<Promise<Answer>[]> {
@@ -53,7 +32,7 @@ async function unanswered(...asks: (() => Promise<Answer>)[]): Promise<Promise<A
     for (let i = 0; i < 3; i++) await service.ask('GET', '/livez')
   }
   await flush.begun(1)
-  expect(await answered(asked)).toBe(0)
+  expect(await started.answered(asked)).toBe(0)
   return asked
 }
 
@@ -147,6 +126,21 @@ describe('limits', () => {
     expect(body.quota.agents).toEqual({ used: 25, limit: 25 })
   })
 
+  test('a place that is made is given at once, and one that is taken is not given before', async () => {
+    const create = () => service.ask('POST', '/api/webhook', { key: tenant.api_key, body: {} })
+    const ids: string[] = []
+    for (let i = 0; i < 3; i++) ids.push((await create()).body.data.id)
+    const remove = (id: string) => () => service.ask('DELETE', `/api/webhook/${id}`, { key: tenant.api_key })
+    flush.hold()
+    const in_turn = await answersOf(await unanswered(remove(ids[0]!), create))
+    expect(in_turn.map(({ status }) => status)).toEqual([200, 201])
+    flush.hold()
+    const too_soon = await answersOf(await unanswered(remove(ids[1]!), create, create, remove(ids[2]!)))
+    expect(too_soon.map(({ status }) => status)).toEqual([200, 201, 402, 200])
+    const { body } = await service.ask('GET', `/v1/tenants/${tenant.tenant_id}`, { key: tenant.admin_key })
+    expect(body.quota.inboxes).toMatchObject({ used: 2, limit: 3 })
+  })
+
   test('a rate limit allows as many as it says, and each answer waits', async () => {
     flush.hold()
     const check = () =>
@@ -163,6 +157,62 @@ describe('limits', () => {
       service.ask('POST', '/v1/tenants', { body: { name: 'the-one', owner_email: 'a@example.com' } })
     const answers = await answersOf(await unanswered(sign_up, sign_up))
     expect(answers.map(({ status }) => status)).toEqual([201, 409])
+  })
+})
+
+describe('races', () => {
+  test('of two agents that claim a dead letter one gets it, and the other is refused once that is durable', async () => {
+    const { id } = (
+      await service.ask('POST', '/v1/dlq', { key: tenant.api_key, body: { payload: {}, error: 'declined' } })
+    ).body
+    const other = await service.addAgent(tenant.admin_key, 'agent-two')
+    flush.hold()
+    const claim = (key: string) => () => service.ask('POST', `/v1/dlq/${id}/claim`, { key })
+    const asked = await unanswered(claim(tenant.api_key), claim(other.api_key))
+    expect((await service.ask('GET', `/v1/dlq/${id}`, { key: tenant.api_key })).body.status).toBe('failed')
+    const [winner, loser] = await answersOf(asked)
+    expect([winner!.status, loser!.status, loser!.body.error.code]).toEqual([200, 409, 'ALREADY_CLAIMED'])
+    const oldest = await service.ask('POST', '/v1/dlq/claim', { key: other.api_key })
+    expect(oldest.status).toBe(204)
+  })
+
+  test('of an approval and a rejection the first holds, and the other is refused once that is durable', async () => {
+    const { id } = (
+      await service.ask('POST', '/v1/checkpoints', {
+        ...{ key: tenant.api_key, body: { title: 'ship it', callback_url: null } },
+      })
+    ).body
+    flush.hold()
+    const decide = (verb: string) => () =>
+      service.ask('POST', `/v1/checkpoints/${id}/${verb}`, { key: tenant.admin_key })
+    const answers = await answersOf(await unanswered(decide('reject'), decide('approve'), decide('reject')))
+    expect(answers.map(({ status }) => status)).toEqual([200, 409, 409])
+    const { body } = await service.ask('GET', `/v1/checkpoints/${id}`, { key: tenant.api_key })
+    expect(body.status).toBe('rejected')
+  })
+
+  test('a schedule that is cancelled behind its lease is sent as long as the cancellation is not durable, and stays cancelled', async () => {
+    const receiver = await startReceiver()
+    try {
+      const { id } = (
+        await service.ask('POST', '/v1/schedules', {
+          key: tenant.api_key,
+          body: { callback_url: receiver.url, callback_payload: 1, fire_at: '2020-01-01T00:00:00Z' },
+        })
+      ).body
+      const cancel = () => service.ask('DELETE', `/v1/schedules/${id}`, { key: tenant.api_key })
+      const tick = () => service.ask('POST', '/v1/tick', { key: cron_secret })
+      flush.hold()
+      const asked = await unanswered(tick, cancel)
+      expect(receiver.requests).toHaveLength(0)
+      flush.next()
+      await receiver.received(1)
+      const [, cancelled] = await answersOf(asked)
+      const { body } = await service.ask('GET', `/v1/schedules/${id}`, { key: tenant.api_key })
+      expect([cancelled!.status, body.status, receiver.requests.length]).toEqual([204, 'cancelled', 1])
+    } finally {
+      await receiver.stop()
+    }
   })
 })
 
@@ -194,7 +244,7 @@ describe('effects', () => {
     const asked = await unanswered(() =>
       service.ask('DELETE', `/v1/checkpoints/${id}`, { key: tenant.api_key }),
     )
-    expect(await answered([waiting])).toBe(0)
+    expect(await started.answered([waiting])).toBe(0)
     const look = await service.ask('GET', `/v1/checkpoints/${id}`, { key: tenant.api_key })
     expect(look.body.status).toBe('pending')
     await answersOf(asked)
@@ -232,7 +282,7 @@ describe('a disk that fails or does not answer', () => {
     const answers = await Promise.all([...asked, ...late])
     expect(answers.map(({ status }) => status)).toEqual([503, 503, 503, 503, 503])
     expect(answers[0]!.body.error.code).toBe('OUTCOME_UNKNOWN')
-    expect(fatal).toEqual([new Error('EIO')])
+    expect(started.fatal).toEqual([new Error('EIO')])
     expect((await put({ value: 7 })).status).toBe(503)
     expect((await get()).body.value).toBe(1)
   })

@@ -11,14 +11,25 @@ const held_pages = 2 * log_pages
 const again_pages = log_pages / 4
 
 // As text, so that it is part of the executable too. The connection's synchronous is FULL: SQLite flushes the log before
-// it copies from it, and the file before the log may be begun again.
+// it copies from it, and the file before the log may be begun again. The first write to a log that is begun again flushes
+// its header, so the thread makes that write: it sets user_version to the value that it has.
 const thread = `
 import { Database } from 'bun:sqlite'
 let db = null
-self.onmessage = ({ data: { path, pragmas, close } }) => {
+function beginAgain() {
+  db.run('begin immediate')
   try {
-    if (close) {
-      db?.close()
+    db.run('pragma user_version = ' + db.query('pragma user_version').values()[0][0])
+    db.run('commit')
+  } finally {
+    if (db.inTransaction) db.run('rollback')
+  }
+}
+self.onmessage = ({ data: { path, pragmas, begin_again, close } }) => {
+  try {
+    if (close || begin_again) {
+      if (close) db?.close()
+      else beginAgain()
       postMessage({})
       return
     }
@@ -104,9 +115,10 @@ export class Checkpoints {
       await this.#copy()
       this.#holdCommits()
       await idle()
-      await this.#copy()
+      const by_thread = await this.#copy()
       this.#copied_pages = logPages()
       release()
+      if (by_thread) await this.#beginAgain()
     } catch (error) {
       onError(error)
     } finally {
@@ -119,13 +131,24 @@ export class Checkpoints {
     this.#hold ??= { ...Promise.withResolvers(), since: this.options.clock.monotonic() }
   }
 
-  /** A log that nothing copies would grow without end, so it is copied here when there is no thread. */
-  async #copy(): Promise<void> {
+  /** A log that nothing copies would grow without end, so it is copied here when there is no thread: then false. */
+  async #copy(): Promise<boolean> {
     try {
       await this.#thread.copy()
+      return true
     } catch (error) {
       if (!(error instanceof ThreadError)) throw error
       this.options.copy()
+      return false
+    }
+  }
+
+  /** Without the thread the next commit begins it again, and flushes its header in the event loop. */
+  async #beginAgain(): Promise<void> {
+    try {
+      await this.#thread.beginAgain()
+    } catch (error) {
+      if (!(error instanceof ThreadError)) throw error
     }
   }
 
@@ -147,6 +170,11 @@ class CheckpointThread {
   /** Copies what no reader keeps. One at a time. Throws what SQLite throws, or a ThreadError; then the next starts a new thread. */
   copy(): Promise<void> {
     return this.#ask({ path: this.path, pragmas: sqlite_pragmas })
+  }
+
+  /** After a copy, while nothing else writes: the first write to the log after all of it was copied, flushed when this resolves. */
+  beginAgain(): Promise<void> {
+    return this.#ask({ begin_again: true })
   }
 
   async close(): Promise<void> {

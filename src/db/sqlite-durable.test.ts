@@ -1,7 +1,7 @@
 // The edges of the flush: long reads, failures in the midst, and the thread that copies the log.
 
 import { afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test'
-import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { TestClock } from '../../test/support/clock.ts'
@@ -176,6 +176,31 @@ describe('the thread that copies the log', () => {
   async function fill(): Promise<void> {
     for (let n = 0; n < 200; n++) await insert(text)
   }
+
+  test('begins the log again: the flush of its header, which every other writer would wait for, is no business of the event loop', async () => {
+    const asked: object[] = []
+    onPost((_, deliver, message) => {
+      asked.push(message)
+      deliver()
+    })
+    const headers = new Set<string>()
+    for (let n = 0; n < 200; n++) {
+      await insert(text)
+      const log = readFileSync(`${path}-wal`)
+      const header = log.subarray(0, 32).toString('hex')
+      if (headers.has(header)) continue
+      headers.add(header)
+      // The thread's own commit: page 1 alone. SQLite's "WAL-mode File Format": the number of a page, then the size of the
+      // file in pages, which is 0 unless the frame ends a commit.
+      const [page, file_pages] = [log.readUInt32BE(32), log.readUInt32BE(36)]
+      if (headers.size > 1) expect([page, file_pages > 0]).toEqual([1, true])
+    }
+    expect(headers.size).toBeGreaterThan(3)
+    expect(asked.filter((message) => 'begin_again' in message).length).toBeGreaterThanOrEqual(
+      headers.size - 1,
+    )
+    expect([await count(), fatal, db.trouble()]).toEqual([200, [], null])
+  })
 
   test('may end in the midst of it: the log is copied all the same, and the next is copied by a new one', async () => {
     const used = new Set<Worker>()

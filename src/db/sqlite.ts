@@ -3,9 +3,10 @@
 // returned. Until then no reader sees the commit.
 
 import type { Database } from 'bun:sqlite'
-import { existsSync, mkdirSync, realpathSync, statfsSync } from 'node:fs'
+import { existsSync, realpathSync, statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { type Clock, type Millis, systemClock } from '../base/clock.ts'
+import { makeFolder } from '../base/folder.ts'
 import { limit } from '../base/limit.ts'
 import {
   type Awaitable,
@@ -62,7 +63,7 @@ export function openSqlite(path: string, options: SqliteOptions): Db {
   if (path === ':memory:') return new SqliteDb(path, null, null, options)
   let lock: Database | null = null
   try {
-    mkdirSync(dirname(path), { recursive: true })
+    makeFolder(dirname(path))
     const file = existsSync(path) ? realpathSync(path) : path
     if (!options.exclusive) return new SqliteDb(path, null, null, options)
     const disk_options = { reserve_bytes: null, space: spaceOf, ...options.disk }
@@ -225,6 +226,7 @@ class SqliteDb implements Db {
 
   trouble(): Trouble | null {
     if (this.#damaged) return { kind: 'damaged', reason: 'the database file is damaged' }
+    if (this.#failed) return { kind: 'stalled', reason: 'the disk has failed' }
     if (this.#stalled) return { kind: 'stalled', reason: 'the disk does not answer' }
     if (this.#disk?.full) return { kind: 'full', reason: 'the disk is nearly full' }
     return null

@@ -1,17 +1,8 @@
 // The service's own secrets: from the environment, or made at first start and kept in DATA_DIR.
 
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  linkSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  unlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, linkSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { flushFolder, makeFolder } from '../base/folder.ts'
 import { limit } from '../base/limit.ts'
 import { deriveKey, mac, newServiceSecret, open, seal } from '../base/seal.ts'
 import type { Secrets } from '../contract/dependencies.ts'
@@ -47,7 +38,7 @@ export function keptSecret(given: string | null, data_dir: string, file_name: st
 
 /** Writes all of it or nothing; of two nodes that start at once, the first one's stays. */
 function writeNew(data_dir: string, file: string, value: string): void {
-  mkdirSync(data_dir, { recursive: true, mode: 0o700 })
+  makeFolder(data_dir, 0o700)
   const draft = `${file}.${newServiceSecret().slice(0, 8)}`
   writeFileSync(draft, `${value}\n`, { mode: 0o600, flag: 'wx', flush: true })
   try {
@@ -57,9 +48,7 @@ function writeNew(data_dir: string, file: string, value: string): void {
   } finally {
     unlinkSync(draft)
   }
-  const folder = openSync(data_dir, 'r')
-  fsyncSync(folder)
-  closeSync(folder)
+  flushFolder(data_dir)
 }
 
 /** The database remembers a check value of the key that seals it. Throws when this node has another key. */
