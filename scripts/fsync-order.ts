@@ -3,6 +3,8 @@
 //   node_modules/.bin/bun scripts/fsync-order.ts                   must find every answer in order
 //   node_modules/.bin/bun scripts/fsync-order.ts --plant-no-flush  must find answers that left too early
 //
+// With --in-loop or --off-loop every flush runs in or off the event loop; without, the service decides.
+//
 // Every write carries a token of its own. In the trace of the server's system calls the token is first seen in a
 // write to the write-ahead log, then an fdatasync (or fsync) of that file must have begun and returned, and only
 // then may the token be seen in a write to a socket. Linux, and strace, which is not part of `npm ci`.
@@ -21,10 +23,12 @@ const shown_bytes = 6_000
 const calls =
   'write,writev,pwrite64,pwritev,pwritev2,send,sendto,sendmsg,sendmmsg,fsync,fdatasync,sync_file_range'
 
-if (process.argv.includes('--serve-without-flush')) await serveWithoutFlush()
-else process.exit(await main(process.argv.includes('--plant-no-flush')))
+const plant = process.argv.includes('--plant-no-flush')
 
-async function main(plant: boolean): Promise<number> {
+if (process.argv.includes('--serve')) await serve()
+else process.exit(await main())
+
+async function main(): Promise<number> {
   if (!Bun.which('strace')) {
     console.error('strace is not on this machine: install it (apt-get install strace) and run this again')
     return 2
@@ -46,35 +50,44 @@ async function main(plant: boolean): Promise<number> {
         `trace=${calls}`,
         '-o',
         trace,
-        ...command(plant),
+        ...command(),
       ],
     )
     const tokens = await load(server)
     await server.stop()
     await ended(trace, server.pid)
-    return report(await judge(trace, tokens), plant)
+    return report(await judge(trace, tokens))
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
 }
 
-function command(plant: boolean): string[] {
-  const entry = plant
-    ? [import.meta.path, '--serve-without-flush']
-    : [join(import.meta.dir, '../src/main.ts')]
+function command(): string[] {
+  const options = process.argv.slice(2)
+  const entry =
+    options.length > 0 ? [import.meta.path, '--serve', ...options] : [join(import.meta.dir, '../src/main.ts')]
   return [process.execPath, ...entry]
 }
 
-/** The service with the fault that this must find: the flush of the log is left out. */
-async function serveWithoutFlush(): Promise<void> {
+/** The service with another flush of the log: only one of the two, or the fault that this must find, none at all. */
+async function serve(): Promise<void> {
+  const is_asked = (option: string) => process.argv.includes(option)
+  const flushes = {
+    inLoop: plant ? '() => {}' : 'fdatasyncSync',
+    offLoop: plant ? 'async () => {}' : 'promisify(fdatasync)',
+  }
+  const left = Object.entries(flushes).filter(
+    ([where]) => !is_asked(where === 'inLoop' ? '--off-loop' : '--in-loop'),
+  )
+  const replaced = `{ ${left.map(([where, flush]) => `${where}: ${flush}`).join(', ')} }`
   Bun.plugin({
-    name: 'without a flush',
+    name: 'another flush',
     setup(build) {
       build.onLoad({ filter: /sqlite-flush\.ts$/ }, ({ path }) => {
-        const honest = readFileSync(path, 'utf8')
-        const planted = honest.replace('promisify(fdatasync)', 'async () => {}')
-        if (planted === honest) throw new Error('the fault could not be planted')
-        return { contents: planted, loader: 'ts' }
+        const own = readFileSync(path, 'utf8')
+        const contents = own.replace('{ inLoop: fdatasyncSync, offLoop: promisify(fdatasync) }', replaced)
+        if (contents === own) throw new Error('the flush could not be replaced')
+        return { contents, loader: 'ts' }
       })
     },
   })
@@ -173,7 +186,7 @@ async function judge(trace: string, tokens: string[]): Promise<Verdict> {
   }
 }
 
-function report({ answers, syncs, early }: Verdict, plant: boolean): number {
+function report({ answers, syncs, early }: Verdict): number {
   const all = sequential + concurrent
   console.log(`${all - early.length} of ${all} answers left after the fsync that covers them`)
   console.log(

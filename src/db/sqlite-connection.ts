@@ -121,6 +121,7 @@ export class SnapshotConnection extends Connection {
   #kept = false
   /** Reads of several statements that are under way. */
   #held = 0
+  #stopped: Error | null = null
   #onIdle: (() => void) | null = null
 
   /** `atEndOfTurn` calls its argument once this turn of the event loop is over. */
@@ -185,6 +186,11 @@ export class SnapshotConnection extends Connection {
     this.#end()
   }
 
+  /** From now on a read that would see a later state fails with this. */
+  stop(reason: Error): void {
+    this.#stopped = reason
+  }
+
   #beginTurn(): void {
     this.#begin()
     this.atEndOfTurn(() => {
@@ -193,6 +199,7 @@ export class SnapshotConnection extends Connection {
   }
 
   #begin(): void {
+    if (this.#stopped) throw this.#stopped
     this.exec('begin')
     this.#reading = true
   }

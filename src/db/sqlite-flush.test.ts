@@ -40,11 +40,13 @@ beforeEach(async () => {
     clock,
     exclusive: true,
     onFatal: (error) => fatal.push(error),
-    sync() {
-      if (!held) return Promise.resolve()
-      const flush = Promise.withResolvers<void>()
-      flushes.push(flush)
-      return flush.promise
+    sync: {
+      offLoop() {
+        if (!held) return Promise.resolve()
+        const flush = Promise.withResolvers<void>()
+        flushes.push(flush)
+        return flush.promise
+      },
     },
   })
   await db.write((tx) => tx.run(CREATE, {}))

@@ -1,6 +1,6 @@
 // SQLite driver with group commit: writes queue, and once per turn of the event loop the queue runs as one transaction.
-// The log is flushed off the event loop, and the callers are answered when the flush that covers their commit has
-// returned. Until then no reader sees the commit.
+// The callers are answered when the flush of the log that covers their commit has returned. Until then no reader sees
+// the commit. On a slow disk that flush runs off the event loop.
 
 import type { Database } from 'bun:sqlite'
 import { existsSync, mkdirSync, realpathSync, statfsSync } from 'node:fs'
@@ -53,7 +53,7 @@ export interface SqliteOptions {
   /** Called when the room on the disk is unknown: the last known state holds until the next look. */
   onDiskUnknown?: (error: unknown) => void
   disk?: Partial<DiskOptions>
-  /** Flushes the log; fdatasync(2) unless given. */
+  /** Flushes the log, instead of fdatasync(2). */
   sync?: Sync | undefined
 }
 
@@ -200,6 +200,7 @@ class SqliteDb implements Db {
   #onFlushFailure(error: unknown): void {
     this.#failed = true
     const reason = new DbError('outcome_unknown', 'the disk failed while writing', { cause: error })
+    this.#snapshots!.stop(closed())
     for (const { jobs } of this.#unanswered.splice(0)) for (const job of jobs) this.#reject(job, reason)
     this.#onFatal(error)
   }
@@ -289,7 +290,7 @@ class SqliteDb implements Db {
 
   /** Null when there is room for one more write, which then counts. */
   #refusal(key: string, group: string | undefined): DbError | null {
-    if (this.#closed || this.#failed) return new DbError('lost', 'the database is closed')
+    if (this.#closed || this.#failed) return closed()
     if (this.#damaged) return new DbError('damaged', 'the database file is damaged')
     if (this.#stalled) return new DbError('busy', 'the disk does not answer')
     return this.#room.enter(key, group) ? null : new DbError('busy', 'too many writes are waiting')
@@ -310,6 +311,7 @@ class SqliteDb implements Db {
 
   async #commitTogether(jobs: Job[]): Promise<void> {
     const now = this.clock.now()
+    this.#checkpoints?.count(jobs.length)
     let outcomes: Outcome[]
     try {
       outcomes = await this.#attemptWithReserve(jobs, now)
@@ -416,11 +418,11 @@ class SqliteDb implements Db {
     }
   }
 
-  /** With a flush that follows, what is shown stays as it is until then. */
+  /** With a flush off the loop that follows, what is shown stays as it is until then. */
   #commit(wrote: boolean): void {
-    if (this.#failed) throw new DbError('lost', 'the database is closed')
+    if (this.#failed) throw closed()
     const flush = wrote ? this.#flush : null
-    const kept = flush !== null && !flush.pending
+    const kept = flush !== null && !flush.pending && flush.waits_for_disk
     if (!this.#flush) this.#snapshots?.release()
     if (kept) this.#snapshots!.keep()
     try {
@@ -430,6 +432,7 @@ class SqliteDb implements Db {
       throw error
     }
     flush?.wrote()
+    if (this.#failed) throw new DbError('outcome_unknown', 'the disk failed while writing')
   }
 
   /** One statement for each tenant, however many of its writes share the commit. Returns the counters. */
@@ -484,4 +487,8 @@ class SqliteDb implements Db {
     this.#writer.close()
     this.#lock?.close()
   }
+}
+
+function closed(): DbError {
+  return new DbError('lost', 'the database is closed')
 }
