@@ -7,8 +7,8 @@ import { stalled_ms_min } from './sqlite-flush.ts'
 
 /** Past this size commits wait for the copy that is under way. */
 const held_pages = 2 * log_pages
-/** The size of the log is looked at after so many writes: of the largest, 16 MiB. */
-const looked_at_every = 16
+/** The size of the log is looked at after so many writes: a look costs as much as a small write. */
+const looked_at_every = 4
 /** A log that could not be begun again, because another process reads from it, is tried again after it grew by this. */
 const again_pages = log_pages / 4
 

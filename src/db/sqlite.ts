@@ -1,6 +1,6 @@
-// SQLite driver with group commit: writes queue, and once per turn of the event loop the queue runs as one transaction.
-// The callers are answered when the flush of the log that covers their commit has returned. Until then no reader sees
-// the commit. On a slow disk that flush runs off the event loop.
+// SQLite driver with group commit: writes queue, and the queue runs as one transaction when the flush before has
+// returned. The callers are answered when the flush of the log that covers their commit has returned. Until then no
+// reader sees the commit. On a slow disk that flush runs off the event loop.
 
 import type { Database } from 'bun:sqlite'
 import { existsSync, mkdirSync, realpathSync, statfsSync } from 'node:fs'
@@ -30,6 +30,7 @@ import { Connection, SnapshotConnection } from './sqlite-connection.ts'
 import { LogFlush, type Sync } from './sqlite-flush.ts'
 import { fatal, type Job, type Outcome, settle } from './sqlite-job.ts'
 import { lockInRoom } from './sqlite-lock.ts'
+import { WriteQueue } from './sqlite-queue.ts'
 import { WriteRoom } from './sqlite-room.ts'
 import { Snapshots } from './sqlite-snapshots.ts'
 import { SqliteTx } from './sqlite-tx.ts'
@@ -98,7 +99,7 @@ class SqliteDb implements Db {
   /** Null in memory and for a command beside the server: there a commit is durable when it returns. */
   readonly #flush: LogFlush | null
   readonly #checkpoints: Checkpoints | null
-  #queue: Job[] = []
+  readonly #queue = new WriteQueue()
   /** Writes that were committed and are not on the disk yet, in the order of their commits. */
   #unanswered: { commit: number; jobs: Job[]; outcomes: Outcome[] }[] = []
   readonly #room = new WriteRoom()
@@ -283,7 +284,7 @@ class SqliteDb implements Db {
     const refusal = this.#refusal(key, group)
     if (refusal) return Promise.reject(refusal)
     return new Promise<T>((resolve, reject) => {
-      this.#queue.push({ key, group, work, resolve: resolve as (value: unknown) => void, reject })
+      this.#queue.add({ key, group, work, resolve: resolve as (value: unknown) => void, reject })
       this.#committing ??= this.#nextTurn()
     })
   }
@@ -299,11 +300,11 @@ class SqliteDb implements Db {
   #nextTurn(): Promise<void> {
     return new Promise((done) => {
       setImmediate(async () => {
+        await this.#flush?.idle() // so that each flush covers one commit, of all that came meanwhile
+        await this.#queue.gather()
         await this.#checkpoints?.hold
-        const jobs = this.#queue
-        this.#queue = []
-        await this.#commitTogether(jobs)
-        this.#committing = this.#queue.length > 0 ? this.#nextTurn() : null
+        await this.#commitTogether(this.#queue.take())
+        this.#committing = this.#queue.is_empty ? null : this.#nextTurn()
         done()
       })
     })
