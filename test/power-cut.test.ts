@@ -23,10 +23,13 @@ describe(`a power cut (POWER_CUT_SEED=${seed})`, () => {
         test_ms_max,
       )
 
+      // In the loop each flush is one of all writers: fewer cuts see the log begin again as often.
+      const large_cuts = in_loop ? Math.ceil(cuts / 3) : cuts
       test(
-        `${cuts} of them while the log is copied and begins again`,
+        `${large_cuts} of them while the log is copied and begins again`,
         async () => {
-          const { lost, begun_again } = await cutPower({ cuts, seed, in_loop, text_characters: 400_000 })
+          const options = { cuts: large_cuts, seed, in_loop, text_characters: 400_000 }
+          const { lost, begun_again } = await cutPower(options)
           expect(lost).toEqual([])
           expect(begun_again).toBeGreaterThan(0)
         },
