@@ -5,11 +5,13 @@ import { WriteQueue } from './sqlite-queue.ts'
 const job = (): Job => ({ key: 'k', group: undefined, work: () => 0, resolve() {}, reject() {} })
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-/** A queue whose last commit had so many writes, with so many waiting. */
-function queueAfter(last: number, waiting: number): WriteQueue {
+/** A queue whose last commit had so many writes. So many came before these were answered, and so many since. */
+function queueAfter(last: number, waiting: number, came_before = 0): WriteQueue {
   const queue = new WriteQueue()
   for (let n = 0; n < last; n++) queue.add(job())
   queue.take()
+  for (let n = 0; n < came_before; n++) queue.add(job())
+  queue.answered()
   for (let n = 0; n < waiting; n++) queue.add(job())
   return queue
 }
@@ -35,6 +37,12 @@ describe('a batch', () => {
     const queue = queueAfter(8, 1)
     expect(await turnsOf(queue, 3)).toBe(3)
     expect(queue.take()).toHaveLength(10)
+  })
+
+  test('waits for those who were answered also when as many others wait already', async () => {
+    const queue = queueAfter(8, 1, 8)
+    expect(await turnsOf(queue, 4)).toBe(2)
+    expect(queue.take()).toHaveLength(17)
   })
 
   test('does not wait for writers that do not come', async () => {

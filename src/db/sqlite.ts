@@ -326,6 +326,7 @@ class SqliteDb implements Db {
   }
 
   #answer(jobs: Job[], outcomes: Outcome[]): void {
+    this.#queue.answered()
     jobs.forEach((job, i) => {
       this.#room.leave(job)
       settle(job, outcomes[i]!)
