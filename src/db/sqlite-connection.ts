@@ -112,6 +112,9 @@ export class Connection implements Reader {
   }
 }
 
+/** KiB. SQLite empties the cache of a reader at each commit of the writer: a larger one would hold memory and little else. */
+const reader_cache = 'pragma cache_size = -4096'
+
 /**
  * Taking and releasing SQLite's read lock is half the cost of a small read, so the reads of one turn of the event loop
  * share it, and with it one state of the database. `keep` holds that state for longer.
@@ -130,6 +133,7 @@ export class SnapshotConnection extends Connection {
     private readonly atEndOfTurn: (end: () => void) => void,
   ) {
     super(path)
+    this.exec(reader_cache)
   }
 
   override one<Row>(statement: Statement<Row>, params: Params): Row | null {
