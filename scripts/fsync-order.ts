@@ -3,6 +3,8 @@
 //   node_modules/.bin/bun scripts/fsync-order.ts                   must find every answer in order
 //   node_modules/.bin/bun scripts/fsync-order.ts --plant-early     must find answers that left too early
 //
+// With --in-loop or --off-loop every flush runs in or off the event loop; without, the service decides.
+//
 // Every write carries a token of its own. In the trace of the server's system calls the token is first seen in a
 // write to the write-ahead log, then an fdatasync (or fsync) of that file must have begun and returned, and only
 // then may the token be seen in a write to a socket. Linux, and strace, which is not part of `npm ci`.
@@ -23,9 +25,12 @@ const planted_delay_us = 5_000
 const calls =
   'write,writev,pwrite64,pwritev,pwritev2,send,sendto,sendmsg,sendmmsg,fsync,fdatasync,sync_file_range'
 
-process.exit(await main(process.argv.includes('--plant-early')))
+const plant = process.argv.includes('--plant-early')
 
-async function main(plant: boolean): Promise<number> {
+if (process.argv.includes('--serve')) await serve()
+else process.exit(await main())
+
+async function main(): Promise<number> {
   if (!Bun.which('strace')) {
     console.error('strace is not on this machine: install it (apt-get install strace) and run this again')
     return 2
@@ -48,23 +53,49 @@ async function main(plant: boolean): Promise<number> {
         ...(plant ? ['-e', `inject=fdatasync,fsync:delay_enter=${planted_delay_us}`] : []),
         '-o',
         trace,
-        ...command(plant),
+        ...command(),
       ],
     )
     const tokens = await load(server)
     await server.stop()
     await ended(trace, server.pid)
-    return report(await judge(trace, tokens), plant)
+    return report(await judge(trace, tokens))
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
 }
 
-function command(plant: boolean): string[] {
-  const entry = plant
-    ? [join(import.meta.dir, '../test/power-cuts/planted.ts'), 'answers before the flush']
-    : [join(import.meta.dir, '../src/main.ts')]
+function command(): string[] {
+  if (plant) {
+    const planted = join(import.meta.dir, '../test/power-cuts/planted.ts')
+    return [process.execPath, planted, 'answers before the flush']
+  }
+  const options = process.argv.slice(2)
+  const entry =
+    options.length > 0 ? [import.meta.path, '--serve', ...options] : [join(import.meta.dir, '../src/main.ts')]
   return [process.execPath, ...entry]
+}
+
+/** The service with one of the two flushes of the log. */
+async function serve(): Promise<void> {
+  const flush = process.argv.includes('--in-loop') ? 'inLoop: fdatasyncSync' : 'offLoop: promisify(fdatasync)'
+  Bun.plugin({
+    name: 'one flush',
+    setup(build) {
+      build.onLoad({ filter: /sqlite-flush\.ts$/ }, ({ path }) => {
+        const own = readFileSync(path, 'utf8')
+        const contents = own.replace(
+          '{ inLoop: fdatasyncSync, offLoop: promisify(fdatasync) }',
+          `{ ${flush} }`,
+        )
+        if (contents === own) throw new Error('the flush could not be replaced')
+        return { contents, loader: 'ts' }
+      })
+    },
+  })
+  process.argv.splice(2)
+  const { serveFromEnvironment } = await import('../src/serve.ts')
+  await serveFromEnvironment()
 }
 
 /** Sends the writes; returns the token of each. */
@@ -159,7 +190,7 @@ async function judge(trace: string, tokens: string[]): Promise<Verdict> {
   }
 }
 
-function report({ answers, syncs, early }: Verdict, plant: boolean): number {
+function report({ answers, syncs, early }: Verdict): number {
   const all = sequential + concurrent
   console.log(`${all - early.length} of ${all} answers left after the fsync that covers them`)
   console.log(

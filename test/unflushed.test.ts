@@ -302,3 +302,40 @@ describe('a disk that fails or does not answer', () => {
     expect((await get()).body.value).toBe(2)
   })
 })
+
+describe('a flush in the event loop', () => {
+  let fails: boolean
+  beforeEach(async () => {
+    await service.stop()
+    service = new TestService()
+    service.background = false
+    service.onFatal = (error) => fatal.push(error)
+    fails = false
+    service.sync = {
+      inLoop() {
+        if (fails) throw new Error('EIO')
+      },
+    }
+    await service.start(`sqlite:${join(folder, 'in-loop.db')}`)
+    tenant = await service.signUp('free')
+  })
+
+  test('has returned when a put is answered, and what was put is read', async () => {
+    expect(await put({ value: 1 })).toMatchObject({ status: 200, body: { version: 1 } })
+    expect((await get()).body).toMatchObject({ value: 1, version: 1 })
+  })
+
+  test('that fails: what waits is 503 OUTCOME_UNKNOWN, later writes are 503, and nothing unflushed is read', async () => {
+    await put({ value: 1 })
+    fails = true
+    const answer = await put({ value: 2 })
+    expect([answer.status, answer.body.error.code, fatal]).toEqual([
+      503,
+      'OUTCOME_UNKNOWN',
+      [new Error('EIO')],
+    ])
+    fails = false
+    expect((await put({ value: 3 })).status).toBe(503)
+    expect((await get()).status).toBe(503)
+  })
+})

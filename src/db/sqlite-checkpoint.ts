@@ -7,6 +7,8 @@ import { stalled_ms_min } from './sqlite-flush.ts'
 
 /** Past this size commits wait for the copy that is under way. */
 const held_pages = 2 * log_pages
+/** The size of the log is looked at after so many writes: a look costs as much as a small write. */
+const looked_at_every = 4
 /** A log that could not be begun again, because another process reads from it, is tried again after it grew by this. */
 const again_pages = log_pages / 4
 
@@ -61,6 +63,8 @@ export class Checkpoints {
   readonly #thread: CheckpointThread
   #running: Promise<void> | null = null
   #hold: (PromiseWithResolvers<void> & { since: number }) | null = null
+  /** Writes since the size of the log was looked at. */
+  #unlooked = 0
   /** The size of the log when it was last copied; 0 once it has begun again. */
   #copied_pages = 0
 
@@ -81,7 +85,14 @@ export class Checkpoints {
     return this.#hold !== null && this.options.clock.monotonic() - this.#hold.since >= stalled_ms_min
   }
 
+  /** Counts writes that are about to be committed. */
+  count(writes: number): void {
+    this.#unlooked += writes
+  }
+
   runWhenDue(): void {
+    if (this.#unlooked < looked_at_every) return
+    this.#unlooked = 0
     try {
       this.#beginWhenDue(this.options.logPages())
     } catch (error) {

@@ -112,6 +112,9 @@ export class Connection implements Reader {
   }
 }
 
+/** KiB. SQLite empties the cache of a reader at each commit of the writer: a larger one would hold memory and little else. */
+const reader_cache = 'pragma cache_size = -4096'
+
 /**
  * Taking and releasing SQLite's read lock is half the cost of a small read, so the reads of one turn of the event loop
  * share it, and with it one state of the database. `keep` holds that state for longer.
@@ -121,6 +124,7 @@ export class SnapshotConnection extends Connection {
   #kept = false
   /** Reads of several statements that are under way. */
   #held = 0
+  #stopped: Error | null = null
   #onIdle: (() => void) | null = null
 
   /** `atEndOfTurn` calls its argument once this turn of the event loop is over. */
@@ -129,6 +133,7 @@ export class SnapshotConnection extends Connection {
     private readonly atEndOfTurn: (end: () => void) => void,
   ) {
     super(path)
+    this.exec(reader_cache)
   }
 
   override one<Row>(statement: Statement<Row>, params: Params): Row | null {
@@ -185,6 +190,11 @@ export class SnapshotConnection extends Connection {
     this.#end()
   }
 
+  /** From now on a read that would see a later state fails with this. */
+  stop(reason: Error): void {
+    this.#stopped = reason
+  }
+
   #beginTurn(): void {
     this.#begin()
     this.atEndOfTurn(() => {
@@ -193,6 +203,7 @@ export class SnapshotConnection extends Connection {
   }
 
   #begin(): void {
+    if (this.#stopped) throw this.#stopped
     this.exec('begin')
     this.#reading = true
   }

@@ -1,10 +1,15 @@
-// The flush of the write-ahead log, off the event loop. SQLite writes the frames of a commit without waiting for the
-// disk; an fdatasync of the log, on a descriptor of its own, covers every commit that was written before it began.
+// The flush of the write-ahead log. SQLite writes the frames of a commit without waiting for the disk; an fdatasync of
+// the log, on a descriptor of its own, covers every commit that was written before it began. On a quick disk it runs in
+// the event loop, right behind its commit; on a slow one off the loop, and nothing else waits for it.
+//
+// A disk that is quick and then hangs stops the process for one flush, the one that was begun in the loop. Those that
+// follow run off the loop until it is quick again.
 
-import { closeSync, fdatasync, openSync } from 'node:fs'
+import { closeSync, fdatasync, fdatasyncSync, openSync } from 'node:fs'
 import { promisify } from 'node:util'
 import type { Clock } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
+import { DiskPace } from './sqlite-pace.ts'
 
 export const stalled_ms_min = limit(
   'sqlite.flush_stalled',
@@ -13,18 +18,21 @@ export const stalled_ms_min = limit(
   'How long the disk may take for one flush of the log. After that the service is not ready, and new writes are refused until it has returned.',
 )
 
-/** Resolves when all that was written to a file is on the disk. */
-export type Sync = (fd: number) => Promise<void>
+/** Puts all that was written to a file on the disk. With one of the two, every flush is made by that one. */
+export interface Sync {
+  inLoop?(fd: number): void
+  offLoop?(fd: number): Promise<void>
+}
 
-const syncOfSystem: Sync = promisify(fdatasync)
+/** fdatasync(2) */
+const sync_of_system: Sync = { inLoop: fdatasyncSync, offLoop: promisify(fdatasync) }
 
 export interface FlushOptions {
   clock: Clock
-  /** fdatasync(2) unless given. */
   sync?: Sync | undefined
-  /** Called before a flush begins, in the turn of the last commit that it covers. */
+  /** Called before a flush that others do not wait for begins, in the turn of the last commit that it covers. */
   onBegin(): void
-  /** Called when commits up to this one are on the disk. */
+  /** Called when commits up to this one are on the disk. Without `onBegin` before it, in the turn of that commit. */
   onDurable(commit: number): void
   /** The disk failed: nothing that was written since the last flush can be trusted. Called once. */
   onFailure(error: unknown): void
@@ -32,8 +40,11 @@ export interface FlushOptions {
 
 export class LogFlush {
   readonly #log: number
+  readonly #sync: Sync
+  readonly #pace = new DiskPace()
   #written = 0
   #durable = 0
+  /** Of a flush off the loop: during one in the loop nobody can ask. */
   #began_at: number | null = null
   #is_running = false
   #ended: Promise<void> = Promise.resolve()
@@ -45,14 +56,23 @@ export class LogFlush {
     private readonly options: FlushOptions,
   ) {
     this.#log = openSync(log, 'r+')
+    this.#sync = options.sync ?? sync_of_system
   }
 
-  /** A commit was written. A flush that covers it follows, unless one has failed. */
+  /**
+   * A commit was written. A flush that covers it follows, unless one has failed; where `waits_for_disk` is false it has
+   * ended when this returns.
+   */
   wrote(): void {
     this.#written += 1
     if (this.#is_running || this.#failed) return
-    this.#is_running = true
-    this.#ended = this.#run()
+    if (this.#runs_in_loop) this.#runInLoop()
+    else this.#ended = this.#runOffLoop()
+  }
+
+  /** True when the next commit is not on the disk yet when `wrote` returns. */
+  get waits_for_disk(): boolean {
+    return this.#is_running || !this.#runs_in_loop
   }
 
   /** The number of the last commit. */
@@ -75,25 +95,61 @@ export class LogFlush {
     while (this.#is_running) await this.#ended
   }
 
-  async #run(): Promise<void> {
-    const { clock, sync = syncOfSystem, onBegin, onDurable, onFailure } = this.options
+  get #runs_in_loop(): boolean {
+    return this.#sync.offLoop === undefined || (this.#pace.is_quick && this.#sync.inLoop !== undefined)
+  }
+
+  #runInLoop(): void {
+    try {
+      this.#flushInLoop()
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  /** Until all is on the disk, or the disk has proved to be quick and nothing is left to wait for. */
+  async #runOffLoop(): Promise<void> {
+    this.#is_running = true
     try {
       while (this.pending) {
-        const covered = this.#written
-        onBegin()
-        this.#began_at = clock.monotonic()
-        await sync(this.#log)
-        this.#began_at = null
-        this.#durable = covered
-        onDurable(covered)
+        this.options.onBegin()
+        if (this.#runs_in_loop) this.#flushInLoop()
+        else await this.#flushOffLoop()
       }
     } catch (error) {
-      this.#began_at = null
-      this.#failed = true
-      onFailure(error)
+      this.#fail(error)
     } finally {
       this.#is_running = false
     }
+  }
+
+  #flushInLoop(): void {
+    const { clock, onDurable } = this.options
+    const began_at = clock.monotonic()
+    this.#sync.inLoop!(this.#log)
+    const now = clock.monotonic()
+    this.#pace.tookInLoop(now - began_at, now)
+    this.#durable = this.#written
+    onDurable(this.#durable)
+  }
+
+  async #flushOffLoop(): Promise<void> {
+    const { clock, onDurable } = this.options
+    const covered = this.#written
+    const began_at = clock.monotonic()
+    this.#began_at = began_at
+    await this.#sync.offLoop!(this.#log)
+    this.#began_at = null
+    const now = clock.monotonic()
+    this.#pace.tookOffLoop(now - began_at, now)
+    this.#durable = covered
+    onDurable(covered)
+  }
+
+  #fail(error: unknown): void {
+    this.#began_at = null
+    this.#failed = true
+    this.options.onFailure(error)
   }
 
   close(): void {

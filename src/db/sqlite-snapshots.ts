@@ -1,6 +1,7 @@
 // The states of a SQLite file that readers see. A commit that is not on the disk yet is shown to nobody: from the commit
 // to the end of its flush, readers work on a snapshot that was taken before it. The snapshot that follows is taken when
 // a flush begins, right behind the last commit that it covers, and becomes the current one when the flush has returned.
+// A flush in the event loop needs none: nobody reads between the commit and its end.
 
 import type { SnapshotConnection } from './sqlite-connection.ts'
 
@@ -44,14 +45,22 @@ export class Snapshots {
     this.#next.keep()
   }
 
-  /** Shows the snapshot that was taken. `kept`: a later commit is not on the disk yet. */
+  /** Shows the snapshot that was taken, without one the last commit. `kept`: a later commit is not on the disk yet. */
   show(kept: boolean): void {
-    const before = this.#current
-    this.#current = this.#next!
-    this.#next = null
-    before.release()
-    this.#free.push(before)
+    if (!this.#next && this.#current.held) this.take()
+    if (this.#next) {
+      const before = this.#current
+      this.#current = this.#next
+      this.#next = null
+      before.release()
+      this.#free.push(before)
+    }
     if (!kept) this.#current.release()
+  }
+
+  /** The last commit may be lost: what is kept is still shown, and nothing later. */
+  stop(reason: Error): void {
+    for (const connection of this.#all) connection.stop(reason)
   }
 
   /** Releases what no read is in the middle of, so that the log can be begun again. No commit may wait for its flush. */

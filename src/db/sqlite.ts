@@ -1,6 +1,6 @@
-// SQLite driver with group commit: writes queue, and once per turn of the event loop the queue runs as one transaction.
-// The log is flushed off the event loop, and the callers are answered when the flush that covers their commit has
-// returned. Until then no reader sees the commit.
+// SQLite driver with group commit: writes queue, and the queue runs as one transaction when the flush before has
+// returned. The callers are answered when the flush of the log that covers their commit has returned. Until then no
+// reader sees the commit. On a slow disk that flush runs off the event loop.
 
 import type { Database } from 'bun:sqlite'
 import { existsSync, realpathSync, statfsSync } from 'node:fs'
@@ -31,6 +31,7 @@ import { Connection, SnapshotConnection } from './sqlite-connection.ts'
 import { LogFlush, type Sync } from './sqlite-flush.ts'
 import { fatal, type Job, type Outcome, settle } from './sqlite-job.ts'
 import { lockInRoom } from './sqlite-lock.ts'
+import { WriteQueue } from './sqlite-queue.ts'
 import { WriteRoom } from './sqlite-room.ts'
 import { Snapshots } from './sqlite-snapshots.ts'
 import { SqliteTx } from './sqlite-tx.ts'
@@ -54,7 +55,7 @@ export interface SqliteOptions {
   /** Called when the room on the disk is unknown: the last known state holds until the next look. */
   onDiskUnknown?: (error: unknown) => void
   disk?: Partial<DiskOptions>
-  /** Flushes the log; fdatasync(2) unless given. */
+  /** Flushes the log, instead of fdatasync(2). */
   sync?: Sync | undefined
 }
 
@@ -99,7 +100,7 @@ class SqliteDb implements Db {
   /** Null in memory and for a command beside the server: there a commit is durable when it returns. */
   readonly #flush: LogFlush | null
   readonly #checkpoints: Checkpoints | null
-  #queue: Job[] = []
+  readonly #queue = new WriteQueue()
   /** Writes that were committed and are not on the disk yet, in the order of their commits. */
   #unanswered: { commit: number; jobs: Job[]; outcomes: Outcome[] }[] = []
   readonly #room = new WriteRoom()
@@ -201,6 +202,7 @@ class SqliteDb implements Db {
   #onFlushFailure(error: unknown): void {
     this.#failed = true
     const reason = new DbError('outcome_unknown', 'the disk failed while writing', { cause: error })
+    this.#snapshots!.stop(closed())
     for (const { jobs } of this.#unanswered.splice(0)) for (const job of jobs) this.#reject(job, reason)
     this.#onFatal(error)
   }
@@ -284,14 +286,14 @@ class SqliteDb implements Db {
     const refusal = this.#refusal(key, group)
     if (refusal) return Promise.reject(refusal)
     return new Promise<T>((resolve, reject) => {
-      this.#queue.push({ key, group, work, resolve: resolve as (value: unknown) => void, reject })
+      this.#queue.add({ key, group, work, resolve: resolve as (value: unknown) => void, reject })
       this.#committing ??= this.#nextTurn()
     })
   }
 
   /** Null when there is room for one more write, which then counts. */
   #refusal(key: string, group: string | undefined): DbError | null {
-    if (this.#closed || this.#failed) return new DbError('lost', 'the database is closed')
+    if (this.#closed || this.#failed) return closed()
     if (this.#damaged) return new DbError('damaged', 'the database file is damaged')
     if (this.#stalled) return new DbError('busy', 'the disk does not answer')
     return this.#room.enter(key, group) ? null : new DbError('busy', 'too many writes are waiting')
@@ -300,11 +302,11 @@ class SqliteDb implements Db {
   #nextTurn(): Promise<void> {
     return new Promise((done) => {
       setImmediate(async () => {
+        await this.#flush?.idle() // so that each flush covers one commit, of all that came meanwhile
+        await this.#queue.gather()
         await this.#checkpoints?.hold
-        const jobs = this.#queue
-        this.#queue = []
-        await this.#commitTogether(jobs)
-        this.#committing = this.#queue.length > 0 ? this.#nextTurn() : null
+        await this.#commitTogether(this.#queue.take())
+        this.#committing = this.#queue.is_empty ? null : this.#nextTurn()
         done()
       })
     })
@@ -312,6 +314,7 @@ class SqliteDb implements Db {
 
   async #commitTogether(jobs: Job[]): Promise<void> {
     const now = this.clock.now()
+    this.#checkpoints?.count(jobs.length)
     let outcomes: Outcome[]
     try {
       outcomes = await this.#attemptWithReserve(jobs, now)
@@ -325,6 +328,7 @@ class SqliteDb implements Db {
   }
 
   #answer(jobs: Job[], outcomes: Outcome[]): void {
+    this.#queue.answered()
     jobs.forEach((job, i) => {
       this.#room.leave(job)
       settle(job, outcomes[i]!)
@@ -418,11 +422,11 @@ class SqliteDb implements Db {
     }
   }
 
-  /** With a flush that follows, what is shown stays as it is until then. */
+  /** With a flush off the loop that follows, what is shown stays as it is until then. */
   #commit(wrote: boolean): void {
-    if (this.#failed) throw new DbError('lost', 'the database is closed')
+    if (this.#failed) throw closed()
     const flush = wrote ? this.#flush : null
-    const kept = flush !== null && !flush.pending
+    const kept = flush !== null && !flush.pending && flush.waits_for_disk
     if (!this.#flush) this.#snapshots?.release()
     if (kept) this.#snapshots!.keep()
     try {
@@ -432,6 +436,7 @@ class SqliteDb implements Db {
       throw error
     }
     flush?.wrote()
+    if (this.#failed) throw new DbError('outcome_unknown', 'the disk failed while writing')
   }
 
   /** One statement for each tenant, however many of its writes share the commit. Returns the counters. */
@@ -486,4 +491,8 @@ class SqliteDb implements Db {
     this.#writer.close()
     this.#lock?.close()
   }
+}
+
+function closed(): DbError {
+  return new DbError('lost', 'the database is closed')
 }

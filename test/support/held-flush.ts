@@ -1,4 +1,4 @@
-// A flush of the log that returns when a test says so.
+// A flush of the log, off the event loop, that returns when a test says so.
 
 export class HeldFlush {
   /** While true a flush that begins waits. */
@@ -8,7 +8,9 @@ export class HeldFlush {
   /** Flushes that began since `hold`. */
   count = 0
 
-  sync = (): Promise<void> => {
+  sync = { offLoop: () => this.#begin() }
+
+  #begin(): Promise<void> {
     this.count += 1
     for (const { count, resolve } of this.#begun) if (this.count >= count) resolve()
     if (!this.held) return Promise.resolve()

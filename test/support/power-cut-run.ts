@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Db, unnamed } from '../../src/db/db.ts'
 import { openSqlite } from '../../src/db/sqlite.ts'
+import type { Sync } from '../../src/db/sqlite-flush.ts'
 import { TestClock } from './clock.ts'
 import { Disk, randomFrom } from './power-cut.ts'
 
@@ -38,8 +39,10 @@ export interface CutOptions {
   seed: number
   /** Of one text, in characters: large ones fill the log. */
   text_characters: number
+  /** Flushes run in the event loop, and each second cut comes in the midst of one. */
+  in_loop?: boolean
   /** Replaces the honest flush. */
-  sync?(disk: Disk): (fd: number) => Promise<void>
+  sync?(disk: Disk): Sync
 }
 
 export async function cutPower(options: CutOptions): Promise<CutResult> {
@@ -47,7 +50,8 @@ export async function cutPower(options: CutOptions): Promise<CutResult> {
   const path = join(folder, 'test.db')
   const random = randomFrom(options.seed)
   const disk = new Disk(path, random)
-  const sync = options.sync?.(disk) ?? disk.sync
+  const honest = options.in_loop ? { inLoop: disk.syncInLoop } : { offLoop: disk.sync }
+  const sync = options.sync?.(disk) ?? honest
   const fail = (error: unknown) => {
     throw error
   }
@@ -106,6 +110,7 @@ class Run {
     const lost: string[] = []
     let before = this.disk.logHeader()
     for (let n = 0; n < cuts && (all || lost.length === 0); n++) {
+      this.disk.duringFlush = () => lost.push(...this.#missing())
       const turns = 1 + Math.floor(this.random() * 12)
       for (let turn = 0; turn < turns || this.disk.checkpointing; turn++) await nextTurn()
       lost.push(...this.#missing())

@@ -47,6 +47,20 @@ export class Disk {
     this.#log = covered
   }
 
+  /** Called in the midst of the next flush in the event loop at which the file may be cut. */
+  duringFlush: (() => void) | null = null
+
+  /** The same at once. */
+  syncInLoop = (fd: number): void => {
+    const covered = readFileSync(`${this.path}-wal`)
+    if (!this.checkpointing) {
+      this.duringFlush?.()
+      this.duringFlush = null
+    }
+    fdatasyncSync(fd)
+    this.#log = covered
+  }
+
   /** True while the file is not to be cut. */
   checkpointing = false
 
