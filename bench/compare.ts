@@ -1,12 +1,12 @@
 // `bun bench/compare.ts <git-rev>`: what a change does to one hot path. Absolute figures mean little on a machine
 // that others use too, so both versions run at the same time, in short turns, and only their ratio is told.
 
-import { readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { checkOut } from './checkout.ts'
 import { type HotPath, hotPath } from './hot-path.ts'
 import { drive, keptBy, mustHaveKept, slice, type Target, warm_up_seconds } from './load.ts'
-import { command, pinThisProcess, temporaryFolder, undoLater, wholeNumber } from './processes.ts'
+import { command, pinThisProcess, wholeNumber } from './processes.ts'
 import { Client, type Service, startService } from './service.ts'
 import { median, spread } from './table.ts'
 
@@ -92,32 +92,4 @@ async function begin(checkout: string, hot_path: HotPath): Promise<Side> {
   const target: Target = { ...service, path: { hot_path, client } }
   const kept = await keptBy(target)
   return { service, target, acknowledged: kept + (await drive(target, warm_up_seconds)).requests }
-}
-
-/** The revision in a folder of its own, with the packages of this checkout. */
-function checkOut(revision: string): { folder: string; remove: () => void } {
-  const { folder, remove } = temporaryFolder()
-  const checkout = join(folder, 'before')
-  git('worktree', 'add', '--detach', checkout, revision)
-  const removeWorktree = undoLater(() => git('worktree', 'remove', '--force', checkout))
-  symlinkSync(join(root, 'node_modules'), join(checkout, 'node_modules'), 'dir')
-  if (lockOf(checkout) !== lockOf(root)) {
-    console.log('*** package-lock.json differs: both run with the packages of this checkout ***')
-  }
-  return {
-    folder: checkout,
-    remove() {
-      removeWorktree()
-      remove()
-    },
-  }
-}
-
-function git(...args: string[]): void {
-  const { exitCode, stderr } = Bun.spawnSync(['git', '-C', root, ...args])
-  if (exitCode !== 0) throw new Error(`git ${args[0]}: ${stderr.toString().trim()}`)
-}
-
-function lockOf(checkout: string): string {
-  return readFileSync(join(checkout, 'package-lock.json'), 'utf8')
 }

@@ -19,7 +19,7 @@ export async function command(run: () => Promise<void>): Promise<void> {
   try {
     if (process.platform !== 'linux') throw new Error('CPU time is read from /proc: this needs Linux')
     await run()
-    await leave(0)
+    await leave(Number(process.exitCode ?? 0))
   } catch (error) {
     if (!leaving) console.error(`bench: ${(error as Error).message}`)
     await leave(1)
@@ -34,12 +34,17 @@ export function wholeNumber(text: string): number {
 
 function leave(status: number): Promise<never> {
   leaving ??= (async () => {
-    for (const child of children) child.kill('SIGKILL')
-    await Promise.all([...children].map((child) => child.exited))
+    await killChildren()
     for (const undo of [...undos].reverse()) undo()
     process.exit(status)
   })()
   return leaving
+}
+
+/** Whatever was started and still runs. */
+export async function killChildren(): Promise<void> {
+  for (const child of children) child.kill('SIGKILL')
+  await Promise.all([...children].map((child) => child.exited))
 }
 
 /** What has to be undone at the end. The answer does it earlier. */

@@ -16,6 +16,7 @@ import {
   wrk_binary,
 } from './load.ts'
 import { nginx_binary, Yardstick } from './nginx.ts'
+import { measurePeers } from './peers/run.ts'
 import { command, cores, memoryMib, pinThisProcess, temporaryFolder, wholeNumber } from './processes.ts'
 import { Client, type Service, startService } from './service.ts'
 import { median, spread, table } from './table.ts'
@@ -27,6 +28,7 @@ const usage = `Usage: npm run bench -- [options]
   --seconds <n>     length of a measured run (default: 8)
   --postgres        on PostgreSQL, started for this on the same machine, instead of SQLite
   --million         instead: memory after a million requests of kv-get, kv-put and audit-append in turn
+  --peers           instead: beside other programs, with options of its own; --peers --help lists them
   --help            this text`
 
 const root = join(import.meta.dir, '..')
@@ -39,6 +41,7 @@ const turn_seconds = 5
 let databases: string | null = null
 
 await command(async () => {
+  if (process.argv.includes('--peers')) return measurePeers(process.argv.slice(2))
   const { values } = parseArgs({
     options: {
       path: { type: 'string', multiple: true },

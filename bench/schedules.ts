@@ -52,7 +52,9 @@ let profile_folder: string | undefined
 /** Medians of the parts so far, for those that are told in multiples. */
 const bursts: number[] = []
 
-await command(async () => {
+if (import.meta.main) await command(main)
+
+async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
       part: { type: 'string', multiple: true },
@@ -72,7 +74,7 @@ await command(async () => {
   console.log(`Bun ${Bun.version}, service on core ${cores.server}, receiver and load on core ${cores.load}`)
   for (const part of chosen) await parts[part](wholeNumber(values.rounds))
   console.log(`\n${table(['part', 'figure', 'median (least..most)', 'target'], rows)}`)
-})
+}
 
 async function burst(rounds: number): Promise<void> {
   for (const destinations of [1, 16]) {
@@ -241,7 +243,7 @@ function report(part: string, figure: string, values: number[], digits: number, 
   rows.push([part, figure, spread(values, digits), target])
 }
 
-function lostAndTwice({ received, distinct }: Figures, count: number): string {
+export function lostAndTwice({ received, distinct }: Figures, count: number): string {
   return `${count - distinct} lost, ${received - distinct} twice`
 }
 
@@ -249,21 +251,21 @@ function note(text: string): void {
   console.error(`… ${text}`)
 }
 
-function percentile(values: number[], percent: number): number {
+export function percentile(values: number[], percent: number): number {
   const sorted = values.toSorted((a, b) => a - b)
   return sorted[Math.min(sorted.length - 1, Math.ceil((sorted.length * percent) / 100) - 1)]!
 }
 
 /** A whole second, at least so many from now. */
-function secondFromNow(seconds: number): number {
+export function secondFromNow(seconds: number): number {
   return Math.ceil(Date.now() / second_ms + seconds) * second_ms
 }
 
-function until(at: number): Promise<void> {
+export function until(at: number): Promise<void> {
   return Bun.sleep(Math.max(0, at - Date.now()))
 }
 
-interface Setup {
+export interface Setup {
   service: { pid: number }
   receiver: Receiver
   /** Creates schedules of one tenant over HTTP. */
@@ -272,7 +274,7 @@ interface Setup {
 }
 
 /** A service and a receiver. `data` is a folder to keep; without it there is a new database. */
-async function startAll(data?: string): Promise<Setup> {
+export async function startAll(data?: string): Promise<Setup> {
   const temporary = data === undefined ? temporaryFolder() : null
   const folder = data ?? temporary!.folder
   const receiver = await startReceiver()
@@ -315,7 +317,7 @@ async function startAll(data?: string): Promise<Setup> {
   }
 }
 
-interface Receiver {
+export interface Receiver {
   child: Child
   /** The n-th destination, which answers. */
   url(n: number): string
@@ -327,7 +329,7 @@ interface Receiver {
   forget(): Promise<void>
 }
 
-async function startReceiver(): Promise<Receiver> {
+export async function startReceiver(): Promise<Receiver> {
   const child = start([process.execPath, join(import.meta.dir, 'receiver.ts')], { core: cores.load })
   const [answering, silent] = (await printed(child, /(\d+ \d+)/)).split(' ')
   const read = async () => (await (await fetch(`http://127.0.0.1:${answering}/`)).json()) as Figures
@@ -348,7 +350,7 @@ async function startReceiver(): Promise<Receiver> {
 }
 
 /** What a child prints on its first lines; it must go on being read. */
-async function printed(child: Child, pattern: RegExp): Promise<string> {
+export async function printed(child: Child, pattern: RegExp): Promise<string> {
   const reader = child.stdout.getReader()
   let text = ''
   while (!pattern.test(text)) {
@@ -402,7 +404,7 @@ function insertFarFuture(path: string): void {
   db.close()
 }
 
-function insertsOf(db: Database) {
+export function insertsOf(db: Database) {
   const schedule = db.prepare(
     `insert into schedules (tenant_id, id, status, callback_url, callback_payload, fire_at, dlq_on_failure, agent_id,
        attempts, name, created_at, updated_at)
