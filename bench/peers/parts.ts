@@ -22,7 +22,7 @@ export interface Plan {
 
 const warm_up_seconds = 2
 const writers = 8
-const disturbed_max = 0.1
+const disturbed_max = 0.15
 const tries_max = 2
 
 /** Who is measured in each. */
@@ -100,7 +100,7 @@ async function slowSamples({ running, prepared }: Started, seconds: number): Pro
   }
 }
 
-/** Once more when others took more than a tenth of the core; the less disturbed run counts. */
+/** Once more when others took more than 15 % of the core; the less disturbed run counts. */
 async function undisturbed({ running }: Started, prepared: Prepared, seconds: number): Promise<Sample> {
   let best = await sample(running, prepared, seconds)
   for (let tries = 1; best.others > disturbed_max && tries < tries_max; tries++) {

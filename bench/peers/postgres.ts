@@ -33,8 +33,9 @@ export async function startPostgres(): Promise<Postgres> {
   await server.initialise()
   await server.start()
   const pid = Number(readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n')[0])
-  const kill = undoLater(() => {
-    for (const process_id of [...childrenOf(pid), pid]) killed(process_id)
+  let is_running = true
+  undoLater(() => {
+    if (is_running) for (const process_id of [...childrenOf(pid), pid]) kill(process_id)
   })
   for (const process_id of [pid, ...childrenOf(pid)]) pin(process_id)
   const base_url = `postgres://postgres:postgres@127.0.0.1:${port}`
@@ -49,7 +50,7 @@ export async function startPostgres(): Promise<Postgres> {
     },
     async stop() {
       await server.stop()
-      kill()
+      is_running = false
       remove()
     },
   }
@@ -94,7 +95,7 @@ function ended(pid: number): number {
   return ((Number(fields[13] ?? 0) + Number(fields[14] ?? 0)) / ticks_per_second) * 1e6
 }
 
-function killed(pid: number): void {
+function kill(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
