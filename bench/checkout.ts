@@ -1,10 +1,11 @@
-// Another revision of the service beside this one.
+// A revision beside this checkout, for a comparison.
 
 import { readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryFolder, undoLater } from './processes.ts'
 
-const root = join(import.meta.dir, '..')
+/** This checkout. */
+export const root = join(import.meta.dir, '..')
 
 /** The revision in a folder of its own, with the packages of this checkout. */
 export function checkOut(revision: string): { folder: string; remove: () => void } {

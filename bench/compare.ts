@@ -1,9 +1,8 @@
 // `bun bench/compare.ts <git-rev>`: what a change does to one hot path. Absolute figures mean little on a machine
 // that others use too, so both versions run at the same time, in short turns, and only their ratio is told.
 
-import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { checkOut } from './checkout.ts'
+import { checkOut, root } from './checkout.ts'
 import { type HotPath, hotPath } from './hot-path.ts'
 import { drive, keptBy, mustHaveKept, slice, type Target, warm_up_seconds } from './load.ts'
 import { command, pinThisProcess, wholeNumber } from './processes.ts'
@@ -19,7 +18,6 @@ Compares CPU per request of this checkout, as it stands, with that revision.
   --seconds <n>     length of a turn; a round has eight, A B B A A B B A (default: 2)
   --help            this text`
 
-const root = join(import.meta.dir, '..')
 /** Its own mirror image, so that a machine that grows slower or faster favours neither side. */
 const turns = ['a', 'b', 'b', 'a', 'a', 'b', 'b', 'a'] as const
 

@@ -52,9 +52,7 @@ let profile_folder: string | undefined
 /** Medians of the parts so far, for those that are told in multiples. */
 const bursts: number[] = []
 
-if (import.meta.main) await command(main)
-
-async function main(): Promise<void> {
+await command(async () => {
   const { values } = parseArgs({
     options: {
       part: { type: 'string', multiple: true },
@@ -74,7 +72,7 @@ async function main(): Promise<void> {
   console.log(`Bun ${Bun.version}, service on core ${cores.server}, receiver and load on core ${cores.load}`)
   for (const part of chosen) await parts[part](wholeNumber(values.rounds))
   console.log(`\n${table(['part', 'figure', 'median (least..most)', 'target'], rows)}`)
-}
+})
 
 async function burst(rounds: number): Promise<void> {
   for (const destinations of [1, 16]) {
@@ -243,7 +241,7 @@ function report(part: string, figure: string, values: number[], digits: number, 
   rows.push([part, figure, spread(values, digits), target])
 }
 
-export function lostAndTwice({ received, distinct }: Figures, count: number): string {
+function lostAndTwice({ received, distinct }: Figures, count: number): string {
   return `${count - distinct} lost, ${received - distinct} twice`
 }
 
@@ -251,21 +249,21 @@ function note(text: string): void {
   console.error(`… ${text}`)
 }
 
-export function percentile(values: number[], percent: number): number {
+function percentile(values: number[], percent: number): number {
   const sorted = values.toSorted((a, b) => a - b)
   return sorted[Math.min(sorted.length - 1, Math.ceil((sorted.length * percent) / 100) - 1)]!
 }
 
 /** A whole second, at least so many from now. */
-export function secondFromNow(seconds: number): number {
+function secondFromNow(seconds: number): number {
   return Math.ceil(Date.now() / second_ms + seconds) * second_ms
 }
 
-export function until(at: number): Promise<void> {
+function until(at: number): Promise<void> {
   return Bun.sleep(Math.max(0, at - Date.now()))
 }
 
-export interface Setup {
+interface Setup {
   service: { pid: number }
   receiver: Receiver
   /** Creates schedules of one tenant over HTTP. */
@@ -274,7 +272,7 @@ export interface Setup {
 }
 
 /** A service and a receiver. `data` is a folder to keep; without it there is a new database. */
-export async function startAll(data?: string): Promise<Setup> {
+async function startAll(data?: string): Promise<Setup> {
   const temporary = data === undefined ? temporaryFolder() : null
   const folder = data ?? temporary!.folder
   const receiver = await startReceiver()
@@ -317,7 +315,7 @@ export async function startAll(data?: string): Promise<Setup> {
   }
 }
 
-export interface Receiver {
+interface Receiver {
   child: Child
   /** The n-th destination, which answers. */
   url(n: number): string
@@ -329,7 +327,7 @@ export interface Receiver {
   forget(): Promise<void>
 }
 
-export async function startReceiver(): Promise<Receiver> {
+async function startReceiver(): Promise<Receiver> {
   const child = start([process.execPath, join(import.meta.dir, 'receiver.ts')], { core: cores.load })
   const [answering, silent] = (await printed(child, /(\d+ \d+)/)).split(' ')
   const read = async () => (await (await fetch(`http://127.0.0.1:${answering}/`)).json()) as Figures
@@ -350,7 +348,7 @@ export async function startReceiver(): Promise<Receiver> {
 }
 
 /** What a child prints on its first lines; it must go on being read. */
-export async function printed(child: Child, pattern: RegExp): Promise<string> {
+async function printed(child: Child, pattern: RegExp): Promise<string> {
   const reader = child.stdout.getReader()
   let text = ''
   while (!pattern.test(text)) {
@@ -404,7 +402,7 @@ function insertFarFuture(path: string): void {
   db.close()
 }
 
-export function insertsOf(db: Database) {
+function insertsOf(db: Database) {
   const schedule = db.prepare(
     `insert into schedules (tenant_id, id, status, callback_url, callback_payload, fire_at, dlq_on_failure, agent_id,
        attempts, name, created_at, updated_at)

@@ -1,19 +1,11 @@
 // The parts of a run about due work: schedules of the service and jobs of queues, each one signed POST to a receiver.
 
-import { Database } from 'bun:sqlite'
 import { join } from 'node:path'
+import { root } from '../checkout.ts'
 import { cpuMicros, end, temporaryFolder } from '../processes.ts'
 import type { Figures } from '../receiver.ts'
-import {
-  insertsOf,
-  lostAndTwice,
-  percentile,
-  type Receiver,
-  secondFromNow,
-  startAll,
-  startReceiver,
-  until,
-} from '../schedules.ts'
+import { insertFarFuture } from '../schedule-rows.ts'
+import { type Receiver, type Setup, startReceiver, startSetup } from '../schedule-setup.ts'
 import { median } from '../table.ts'
 import { own } from './aims.ts'
 import type { Plan } from './parts.ts'
@@ -29,7 +21,6 @@ const pending_count = 100_000
 const pending_tenants = 11
 const due_count = 1_000
 const due_times = 3
-const day_ms = 86_400_000
 
 /** Each in processes of its own: two bursts, and then jobs that fall due one after the other. */
 export async function measureSchedules(plan: Plan): Promise<Collector> {
@@ -88,9 +79,15 @@ function trickleFrom(from: number): Omit<Order, 'url'> {
   return { from, step_ms: 1_000 / trickle_a_second, count: trickle_a_second * trickle_seconds }
 }
 
+type Burst = Figures & { cpu_micros: number; first_ms: number; per_second: number }
+
 /** From the first call to the last, so that a queue which looks every half second loses nothing by it. */
-async function burst(running: RunningQueue, receiver: Receiver, count: number) {
-  const figures = await fired(running, receiver, { from: secondFromNow(4), step_ms: 0, count })
+async function burst(running: RunningQueue, receiver: Receiver, count: number): Promise<Burst> {
+  const figures = await fired(running, receiver, {
+    from: secondFromNow(1 + count / 1_500),
+    step_ms: 0,
+    count,
+  })
   const first_ms = Math.min(...figures.lateness_ms)
   const took_ms = Math.max(...figures.lateness_ms) - first_ms
   return { ...figures, first_ms, per_second: (count / took_ms) * 1_000 }
@@ -119,77 +116,69 @@ const service: Queue = {
   name: own,
   how: '',
   available: async () => ({ version: '' }),
-  async start() {
-    const setup = await startAll()
-    return {
-      schedule: ({ url, from, step_ms, count }) =>
-        setup.schedule(count, (i) => ({ url, at: from + Math.floor(i * step_ms) })),
-      cpuMicros: () => cpuMicros(setup.service.pid),
-      stop: () => setup.stop(),
-    }
-  },
+  start: async () => asQueue(await startSetup(root)),
 }
 
-/** 1,000 due at once, alone and on top of 100,000 that are due later. Seconds from the due time to the last call. */
+function asQueue(setup: Setup): RunningQueue {
+  return {
+    schedule: ({ url, from, step_ms, count }) =>
+      setup.schedule(count, (i) => ({ url, at: from + Math.floor(i * step_ms) })),
+    cpuMicros: () => cpuMicros(setup.service.pid),
+    stop: () => setup.stop(),
+  }
+}
+
+/** The CPU of a schedule among 1,000 due at once, alone and on top of 100,000 that are due later, and how long all took. */
 export async function measurePending(plan: Plan): Promise<Collector> {
   const collector = new Collector()
   for (let round = 1; round <= plan.rounds; round++) {
     const kinds = ['alone', 'on_top'] as const
     for (const kind of round % 2 === 1 ? kinds : kinds.toReversed()) {
       plan.progress(`1,000 due, ${kind.replace('_', ' ')}, round ${round} of ${plan.rounds}`)
-      const { folder, remove } = temporaryFolder()
-      const seconds = await dueAtOnce(folder, kind === 'on_top')
-      collector.add(own, { [`${kind}_seconds`]: seconds })
-      remove()
+      const { cpu_micros, seconds } = await dueAtOnce(kind === 'on_top')
+      collector.add(own, { [`${kind}_cpu_micros`]: cpu_micros, [`${kind}_seconds`]: seconds })
     }
   }
   return collector
 }
 
-/** The first burst is not counted: a process that has just started compiles its code. */
-async function dueAtOnce(folder: string, with_pending: boolean): Promise<number> {
-  const share = Math.floor(pending_count / pending_tenants)
-  if (with_pending) {
-    const empty = await startAll(folder)
-    await empty.stop()
-    insertPending(join(folder, 'waystation.db'), pending_count - share)
-  }
-  const setup = await startAll(folder)
-  const { receiver } = setup
-  if (with_pending) {
-    const later = Date.now() + day_ms
-    await setup.schedule(share, (i) => ({ url: receiver.url(1), at: later + i * 1_000 }))
-  }
-  const seconds: number[] = []
+/** Medians of some bursts, without the first: a process that has just started compiles its code. */
+async function dueAtOnce(with_pending: boolean): Promise<{ cpu_micros: number; seconds: number }> {
+  const { folder, remove } = temporaryFolder()
+  const empty = await startSetup(root, folder)
+  await empty.stop()
+  const later = { count: pending_count, tenants: pending_tenants - 1, own: true }
+  if (with_pending) insertFarFuture(join(folder, 'waystation.db'), later)
+  const setup = await startSetup(root, folder, empty.agent)
+  const queue = asQueue(setup)
+  const bursts: (Burst & { seconds: number })[] = []
   for (let time = 0; time <= due_times; time++) {
-    await receiver.forget()
-    const at = secondFromNow(1.5)
-    await setup.schedule(due_count, () => ({ url: receiver.url(1), at }))
-    await until(at)
-    const figures = await receiver.received(due_count, received_seconds_max)
-    if (figures.distinct !== due_count) throw new Error(lostAndTwice(figures, due_count))
-    if (time > 0) seconds.push((figures.last_at - at) / 1_000)
+    const figures = await burst(queue, setup.receiver, due_count)
+    bursts.push({ ...figures, seconds: Math.max(...figures.lateness_ms) / 1_000 })
   }
   await setup.stop()
-  return median(seconds)
+  remove()
+  const counted = bursts.slice(1)
+  return {
+    cpu_micros: median(counted.map(({ cpu_micros }) => cpu_micros)),
+    seconds: median(counted.map(({ seconds }) => seconds)),
+  }
 }
 
-/** Of the other tenants, due from tomorrow on, as the service would have left them. */
-function insertPending(path: string, count: number): void {
-  const db = new Database(path)
-  db.run('pragma synchronous = off')
-  const { schedule, job } = insertsOf(db)
-  const tomorrow = Date.now() + day_ms
-  db.run('begin')
-  for (let i = 0; i < count; i++) {
-    const tenant_id = `ten_far${String(i % (pending_tenants - 1)).padStart(23, '0')}`
-    const number = String(i).padStart(26, '0')
-    const destination = `https://hooks-${i % 100}.example.com`
-    const at = tomorrow + ((i * 7_919) % count) * 1_000
-    schedule.run(tenant_id, `sch_${number}`, `${destination}/hook`, at, tomorrow)
-    job.run(tenant_id, `sch_${number}`, `evt_${number}`, destination, at)
-  }
-  db.run('commit')
-  db.run('pragma wal_checkpoint(truncate)')
-  db.close()
+function lostAndTwice({ received, distinct }: Figures, count: number): string {
+  return `${count - distinct} lost, ${received - distinct} twice`
+}
+
+function percentile(values: number[], percent: number): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.ceil((sorted.length * percent) / 100) - 1)]!
+}
+
+/** A whole second, at least so many from now. */
+function secondFromNow(seconds: number): number {
+  return Math.ceil(Date.now() / 1_000 + seconds) * 1_000
+}
+
+function until(at: number): Promise<void> {
+  return Bun.sleep(Math.max(0, at - Date.now()))
 }

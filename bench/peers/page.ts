@@ -97,6 +97,7 @@ export function sideBySide(result: Result): string {
       ],
       queues,
     ),
+    pendingText(parts.pending),
     memoryText(parts.mixed),
   ].join('\n\n')
 }
@@ -131,6 +132,12 @@ function queueRows(part: Part | undefined): string[][] {
     'trickle_cpu_micros',
   ]
   return subjectsOf(part).map((name) => [name, ...figures.map((figure) => cell(part, name, figure))])
+}
+
+function pendingText(part: Part | undefined): string {
+  if (!part) return '1,000 due on top of 100,000 were not measured.'
+  const of = (figure: string) => cell(part, own, figure)
+  return `1,000 due at once: ${of('alone_seconds')} s and ${of('alone_cpu_micros')} µs of CPU each alone, ${of('on_top_seconds')} s and ${of('on_top_cpu_micros')} µs on top of 100,000 pending.`
 }
 
 function memoryText(part: Part | undefined): string {

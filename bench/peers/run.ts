@@ -2,9 +2,9 @@
 // the result, docs/performance.md and its chart.
 
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import { parseArgs } from 'node:util'
-import { checkOut } from '../checkout.ts'
+import { checkOut, root } from '../checkout.ts'
 import { wrk_binary } from '../load.ts'
 import { killChildren, pinThisProcess, wholeNumber } from '../processes.ts'
 import { before, judge, own, type PartName } from './aims.ts'
@@ -36,7 +36,6 @@ import {
 import { slow_disk_missing } from './slow-disk.ts'
 import { versionIn } from './waystation.ts'
 
-const root = join(import.meta.dir, '../..')
 const mixed_requests = 5_000_000
 
 /** In the order of a run. Each says whether a run without `--only` has it. */
@@ -156,7 +155,9 @@ function chosenParts(only: string[] | undefined, mixed: boolean): PartName[] {
 
 function write(result: Result): void {
   mkdirSync(dirname(result_file), { recursive: true })
-  writeFileSync(result_file, resultText(result))
-  writeFileSync(page_file, pageText(result))
-  writeFileSync(chart_file, chartText(result))
+  const text = resultText(result)
+  const kept = JSON.parse(text) as Result // rounded, as it is read again
+  writeFileSync(result_file, text)
+  writeFileSync(page_file, pageText(kept))
+  writeFileSync(chart_file, chartText(kept))
 }
