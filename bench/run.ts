@@ -3,7 +3,6 @@
 import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { administer, startCluster } from '../test/support/postgres.ts'
 import { type HotPath, hot_paths, hotPath } from './hot-path.ts'
 import {
   connections,
@@ -17,7 +16,15 @@ import {
 } from './load.ts'
 import { nginx_binary, Yardstick } from './nginx.ts'
 import { measurePeers } from './peers/run.ts'
-import { command, cores, memoryMib, pinThisProcess, temporaryFolder, wholeNumber } from './processes.ts'
+import {
+  command,
+  cores,
+  memoryMib,
+  pinThisProcess,
+  temporaryFolder,
+  wholeNumber,
+  withoutSignals,
+} from './processes.ts'
 import { Client, type Service, startService } from './service.ts'
 import { median, spread, table } from './table.ts'
 
@@ -64,6 +71,7 @@ await command(async () => {
 
 /** Its processes go where the system puts them: the service's core is not theirs alone, nor is the other. */
 async function onPostgres(work: () => Promise<void>): Promise<void> {
+  const { startCluster } = await postgresOfTests()
   const cluster = await startCluster()
   databases = cluster.base_url
   try {
@@ -161,9 +169,14 @@ async function measurePath(hot_path: HotPath, seconds: number): Promise<Figures>
   return figures
 }
 
+function postgresOfTests() {
+  return withoutSignals(() => import('../test/support/postgres.ts'))
+}
+
 async function newDatabase(): Promise<string | undefined> {
   if (!databases) return
   const name = `bench_${crypto.randomUUID().replaceAll('-', '')}`
+  const { administer } = await postgresOfTests()
   await administer(databases, `create database ${name}`)
   return `${databases}/${name}`
 }

@@ -78,6 +78,12 @@ describe('A figure', () => {
     expect(verdictOf('burst', { schedules }).values).toEqual([1_300 / 1_100])
   })
 
+  test('of memory needs five million requests', () => {
+    const mixed = (requests: number) => ({ mixed: { [own]: { requests: [requests], end_mib: [100] } } })
+    expect(verdictOf('memory', mixed(4_999_999)).met).toBeNull()
+    expect(verdictOf('memory', mixed(5_000_000)).met).toBe(true)
+  })
+
   test('stands in the table with its aim and its verdict', () => {
     const section = figuresSection(result(speeds([100, 120, 90], [100, 100, 100])))
     expect(section).toContain('| kv get: × webdis + Redis | 1.00 (0.90..1.20) × | ≥ 1.1 × | **not met** |')

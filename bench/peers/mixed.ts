@@ -11,7 +11,7 @@ import { waystation } from './waystation.ts'
 const turn_seconds = 5
 
 /** Reads the resident memory after every turn of the load. */
-export async function measureMixed(requests_min: number, plan: Plan): Promise<Collector> {
+export async function measureMixed(plan: Plan): Promise<Collector> {
   const collector = new Collector()
   const running = await waystation.start({ flush_delay_ms: 0 })
   const pid = running.pids[0]!
@@ -20,7 +20,7 @@ export async function measureMixed(requests_min: number, plan: Plan): Promise<Co
   const before = await load!.kept!()
   let requests = 0
   const series: { requests: number; mib: number }[] = [{ requests, mib: memoryMib(pid).now }]
-  while (requests < requests_min) {
+  while (requests < plan.mixed_requests) {
     requests += (await run(prepared, turn_seconds)).requests
     series.push({ requests, mib: memoryMib(pid).now })
     plan.progress(`${requests} mixed requests, ${series.at(-1)!.mib.toFixed(0)} MiB`)

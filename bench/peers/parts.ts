@@ -13,6 +13,8 @@ import { webdis, webdis_bare } from './webdis.ts'
 export interface Plan {
   rounds: number
   seconds: number
+  /** How many requests the part mixed makes at least. */
+  mixed_requests: number
   /** Subjects that cannot be measured here. */
   missing: ReadonlySet<string>
   /** A checkout of the version before, if it is to be measured too. */

