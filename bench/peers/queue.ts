@@ -35,7 +35,10 @@ export const graphile_worker = onPostgres(
   'on PostgreSQL; 24 jobs at once, a local queue of 500, completion in batches, polled every 500 ms',
 )
 
-export const pg_boss = onPostgres('pg-boss', 'on PostgreSQL; batches of 500, polled every 500 ms')
+export const pg_boss = onPostgres(
+  'pg-boss',
+  'on PostgreSQL; batches of 500, the next at once after a full one, polled every 500 ms',
+)
 
 export const bullmq: Queue = {
   name: 'BullMQ',

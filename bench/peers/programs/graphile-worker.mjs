@@ -1,9 +1,12 @@
 // graphile-worker with the settings of its own page on performance. Argument: the URL of the database.
 
-import { makeWorkerUtils, run } from 'graphile-worker'
+import { Logger, makeWorkerUtils, run } from 'graphile-worker'
 import { takeOrders } from './orders.mjs'
 import { signedPost } from './signed-post.mjs'
 
+const logger = new Logger(() => (level, message) => {
+  if (level === 'error' || level === 'warning') console.error(message)
+})
 const preset = {
   worker: {
     connectionString: process.argv[2],
@@ -13,22 +16,12 @@ const preset = {
     localQueue: { size: 500 },
     completeJobBatchDelay: 0,
     failJobBatchDelay: 0,
+    logger,
   },
 }
 const utils = await makeWorkerUtils({ preset })
 await utils.migrate()
-const quiet = { debug() {}, info() {}, warn: console.error, error: console.error }
-const { Logger } = await import('graphile-worker')
-await run({
-  preset: {
-    ...preset,
-    worker: {
-      ...preset.worker,
-      logger: new Logger(() => (level, message) => quiet[level === 'warning' ? 'warn' : level]?.(message)),
-    },
-  },
-  taskList: { call: signedPost },
-})
+await run({ preset, taskList: { call: signedPost } })
 takeOrders((jobs) =>
   utils.addJobs(
     jobs.map((job) => ({ identifier: 'call', payload: job, runAt: new Date(job.at), maxAttempts: 3 })),
