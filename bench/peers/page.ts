@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { spread } from '../table.ts'
+import { median, spread } from '../table.ts'
 import { type Aim, bestQueue, type Judged, judge, own } from './aims.ts'
 import { shown } from './chart.ts'
 import { notes } from './notes.ts'
@@ -178,10 +178,20 @@ function machineSection({ machine, subjects, parts }: Result): string {
   )
   return [
     `${machine.cpu}, ${machine.cores} cores, ${machine.memory_gib} GiB; Linux ${machine.kernel}, ${machine.file_system}, where a flush of 4 KiB takes ${shown(machine.flush_ms)} ms. ${versions.join(', ')}.`,
-    `Measured ${runs.join('; ')}.`,
+    `Measured ${runs.join('; ')}.${othersText(parts)}`,
     markdownTable(['Beside it', 'Version', 'How'], rows),
     ...(failed.length > 0 ? [failed.join('\n')] : []),
   ].join('\n\n')
+}
+
+/** How far the machine was not theirs alone: figures of a busy one say little. */
+function othersText(parts: Result['parts']): string {
+  const shares = Object.values(parts).flatMap(({ samples }) =>
+    Object.values(samples).flatMap(({ others = [] }) => others),
+  )
+  if (shares.length === 0) return ''
+  const percent = (share: number) => `${Math.round(share * 100)} %`
+  return ` Others, the kernel's threads among them, took ${percent(median(shares))} of the core during a sample over HTTP, ${percent(Math.max(...shares))} at most.`
 }
 
 function runText({ commit, date, rounds, seconds }: Part): string {
