@@ -123,6 +123,11 @@ export const aims: readonly Aim[] = [
     values: (part) => ratios(part, [own, 'on_top_cpu_micros'], [own, 'alone_cpu_micros']),
   },
   {
+    ...{ id: 'pending-time', part: 'pending', at_most: 1.2, ...times },
+    title: '1,000 due on top of 100,000 pending of 11 tenants: × the time without them',
+    values: (part) => ratios(part, [own, 'on_top_seconds'], [own, 'alone_seconds']),
+  },
+  {
     ...{ id: 'memory', part: 'mixed', at_most: 120, unit: 'MiB', digits: 0 },
     title: 'memory after 5 million mixed requests',
     values: (part) => ofMixed(part, 'end_mib'),

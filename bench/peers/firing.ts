@@ -64,6 +64,7 @@ async function fire(queue: Queue, postgres: () => Promise<Postgres>): Promise<Re
       burst_per_second: next.per_second,
       burst_cpu_micros: next.cpu_micros,
       burst_first_ms: next.first_ms,
+      burst_all_ms: Math.max(...next.lateness_ms),
       burst_just_started_per_second: first.per_second,
       trickle_p50_ms: percentile(trickle.lateness_ms, 50),
       trickle_p99_ms: percentile(trickle.lateness_ms, 99),

@@ -88,8 +88,9 @@ export function sideBySide(result: Result): string {
     markdownTable(
       [
         'By',
-        '5,000 at once, calls/s',
-        'the same, just started',
+        '5,000 at once: calls/s',
+        'all called, ms after due',
+        'calls/s, just started',
         'CPU µs each',
         '200/s: p50 ms',
         'p99 ms',
@@ -125,6 +126,7 @@ function slowRows(part: Part | undefined, title: string): string[][] {
 function queueRows(part: Part | undefined): string[][] {
   const figures = [
     'burst_per_second',
+    'burst_all_ms',
     'burst_just_started_per_second',
     'burst_cpu_micros',
     'trickle_p50_ms',
