@@ -8,7 +8,14 @@ import { chartText, groupsOf } from '../bench/peers/chart.ts'
 import { growth } from '../bench/peers/mixed.ts'
 import { notes } from '../bench/peers/notes.ts'
 import { chart_file, figuresSection, page_file, pageText } from '../bench/peers/page.ts'
-import { keptResult, type Part, type Result, resultText, type Samples } from '../bench/peers/result.ts'
+import {
+  keptResult,
+  type Part,
+  type Result,
+  resultText,
+  type Samples,
+  withoutPlaces,
+} from '../bench/peers/result.ts'
 
 const root = join(import.meta.dir, '..')
 const textOf = (file: string) => readFileSync(file, 'utf8')
@@ -116,6 +123,14 @@ describe('The kept result', () => {
   test('is read as it was written', () => {
     const result = keptResult()!
     expect(resultText(JSON.parse(resultText(result)))).toBe(resultText(result))
+  })
+})
+
+describe('Why a peer failed', () => {
+  test('is said without paths and addresses', () => {
+    const text =
+      'ENOENT: /srv/x/bench/peers/a.mjs at file:///srv/x/b.js:1, http://127.0.0.1:80/kv answered 500'
+    expect(withoutPlaces(text)).toBe('ENOENT: a.mjs at (address) (address) answered 500')
   })
 })
 

@@ -9,7 +9,7 @@ const requests_count = 1_000
 
 export const fastify = fastifyWith(
   'Fastify + rate-limiter-flexible',
-  'the same route with keys checked by their hash, counted in Redis with `appendfsync always`',
+  'the same route with keys checked by their hash, counted in Redis with `appendfsync always`, commands pipelined',
   true,
 )
 

@@ -28,7 +28,8 @@ function install(): string | null {
       cwd: here,
       stdout: 'ignore',
     })
-    if (exitCode !== 0) return `npm ci in bench/peers failed: ${stderr.toString().trim().split('\n').at(0)}`
+    if (exitCode !== 0)
+      return `npm ci in bench/peers failed: ${/npm error code (\w+)/.exec(stderr.toString())?.[1] ?? 'unknown error'}`
   }
   return node() ? null : `Node ${node_min.join('.')} or newer is not installed`
 }

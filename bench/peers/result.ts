@@ -84,7 +84,13 @@ export class Collector {
   }
 
   fail(subject: string, error: unknown): void {
-    this.failed[subject] = (error as Error).message.split('\n')[0]!
-    console.error(`*** ${subject}: ${this.failed[subject]} ***`)
+    const { message } = error as Error
+    this.failed[subject] = withoutPlaces(message.split('\n')[0]!)
+    console.error(`*** ${subject}: ${message} ***`)
   }
+}
+
+/** The result is public: of a path only the last name stays, of a URL nothing. */
+export function withoutPlaces(text: string): string {
+  return text.replace(/\w+:\/\/\S+/g, '(address)').replace(/(?:\/[\w.@+-]+)+\/([\w.@+-]+)/g, '$1')
 }

@@ -7,7 +7,7 @@ import { Redis } from 'ioredis'
 import { RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible'
 
 const [redis_url] = process.argv.slice(2)
-const store = redis_url && new Redis(redis_url, { enableOfflineQueue: true })
+const store = redis_url && new Redis(redis_url, { enableAutoPipelining: true })
 const limiters = new Map()
 const agents = new Map([[hashOf('bench-key'), 'bench-agent']])
 
