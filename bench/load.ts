@@ -97,15 +97,31 @@ export async function drive({ url, path }: Target, seconds: number): Promise<Loa
 async function driveWithWrk(
   wrk: string,
   url: string,
-  script: string | null,
+  name: string | null,
   args: string[],
   seconds: number,
 ): Promise<Load> {
-  const with_script = script ? ['-s', join(import.meta.dir, `${script}.lua`)] : []
-  const options = ['-t1', `-c${connections}`, `-d${seconds}s`, '--latency', ...with_script]
-  const printed = await output([wrk, ...options, url, '--', ...args], cores.load)
+  const script = name && join(import.meta.dir, `${name}.lua`)
+  return runWrk(wrk, { name: name ?? 'nginx', url, script, args, seconds, connections })
+}
+
+export interface WrkRun {
+  /** For the message when an answer is not 2xx. */
+  name: string
+  url: string
+  script: string | null
+  args: string[]
+  seconds: number
+  connections: number
+}
+
+/** Throws when an answer is not 2xx, or a connection fails. */
+export async function runWrk(wrk: string, run: WrkRun): Promise<Load> {
+  const with_script = run.script ? ['-s', run.script] : []
+  const options = ['-t1', `-c${run.connections}`, `-d${run.seconds}s`, '--latency', ...with_script]
+  const printed = await output([wrk, ...options, run.url, '--', ...run.args], cores.load)
   const failed = /Non-2xx or 3xx responses: \d+|Socket errors: .*/.exec(printed)
-  if (failed) throw new Error(`${script ?? 'nginx'}: ${failed[0]}`)
+  if (failed) throw new Error(`${run.name}: ${failed[0]}`)
   return {
     requests: Number(found(printed, /(\d+) requests in/)),
     requests_per_second: Number(found(printed, /Requests\/sec:\s+([\d.]+)/)),

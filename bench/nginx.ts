@@ -53,7 +53,7 @@ interface Nginx {
   stop(): Promise<void>
 }
 
-async function startNginx(): Promise<Nginx> {
+export async function startNginx(): Promise<Nginx> {
   if (!nginx_binary) throw new Error('nginx not found')
   const { folder, remove } = temporaryFolder()
   const port = freePort()

@@ -13,33 +13,51 @@ const children = new Set<Child>()
 const undos = new Set<() => void>()
 let leaving: Promise<never> | null = null
 
+const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+
 /** Runs the command; whatever it started and made is gone when this process ends, also after Ctrl-C. */
 export async function command(run: () => Promise<void>): Promise<void> {
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void leave(130))
+  for (const signal of signals) process.on(signal, () => void leave(130))
   try {
     if (process.platform !== 'linux') throw new Error('CPU time is read from /proc: this needs Linux')
     await run()
-    await leave(0)
+    await leave(Number(process.exitCode ?? 0))
   } catch (error) {
     if (!leaving) console.error(`bench: ${(error as Error).message}`)
     await leave(1)
   }
 }
 
+/** Loads a module without the handlers of signals that it sets, which would end this process before it has cleaned up. */
+export async function withoutSignals<T>(load: () => Promise<T>): Promise<T> {
+  const known = signals.map((signal) => process.listeners(signal))
+  const module = await load()
+  for (const [i, signal] of signals.entries()) {
+    for (const listener of process.listeners(signal))
+      if (!known[i]!.includes(listener)) process.off(signal, listener)
+  }
+  return module
+}
+
 /** The value of an option that counts. */
 export function wholeNumber(text: string): number {
-  if (!/^[1-9]\d{0,5}$/.test(text)) throw new Error(`"${text}" is no whole number above 0`)
+  if (!/^[1-9]\d{0,7}$/.test(text)) throw new Error(`"${text}" is no whole number above 0`)
   return Number(text)
 }
 
 function leave(status: number): Promise<never> {
   leaving ??= (async () => {
-    for (const child of children) child.kill('SIGKILL')
-    await Promise.all([...children].map((child) => child.exited))
+    await killChildren()
     for (const undo of [...undos].reverse()) undo()
     process.exit(status)
   })()
   return leaving
+}
+
+/** Whatever was started and still runs. */
+export async function killChildren(): Promise<void> {
+  for (const child of children) child.kill('SIGKILL')
+  await Promise.all([...children].map((child) => child.exited))
 }
 
 /** What has to be undone at the end. The answer does it earlier. */
@@ -88,7 +106,9 @@ interface Start {
   env?: Record<string, string>
 }
 
+/** Throws when this process is ending. */
 export function start(cmd: string[], { core, cwd, env }: Start): Child {
+  if (leaving) throw new Error('this command is ending')
   const child: Child = Bun.spawn(taskset ? [taskset, '-c', String(core), ...cmd] : cmd, {
     stdio: ['ignore', 'pipe', 'pipe'],
     ...(cwd ? { cwd } : {}),

@@ -3,7 +3,6 @@
 import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { administer, startCluster } from '../test/support/postgres.ts'
 import { type HotPath, hot_paths, hotPath } from './hot-path.ts'
 import {
   connections,
@@ -16,7 +15,16 @@ import {
   wrk_binary,
 } from './load.ts'
 import { nginx_binary, Yardstick } from './nginx.ts'
-import { command, cores, memoryMib, pinThisProcess, temporaryFolder, wholeNumber } from './processes.ts'
+import { measurePeers } from './peers/run.ts'
+import {
+  command,
+  cores,
+  memoryMib,
+  pinThisProcess,
+  temporaryFolder,
+  wholeNumber,
+  withoutSignals,
+} from './processes.ts'
 import { Client, type Service, startService } from './service.ts'
 import { median, spread, table } from './table.ts'
 
@@ -27,6 +35,7 @@ const usage = `Usage: npm run bench -- [options]
   --seconds <n>     length of a measured run (default: 8)
   --postgres        on PostgreSQL, started for this on the same machine, instead of SQLite
   --million         instead: memory after a million requests of kv-get, kv-put and audit-append in turn
+  --peers           instead: beside other programs, with options of its own; --peers --help lists them
   --help            this text`
 
 const root = join(import.meta.dir, '..')
@@ -39,6 +48,7 @@ const turn_seconds = 5
 let databases: string | null = null
 
 await command(async () => {
+  if (process.argv.includes('--peers')) return measurePeers(process.argv.slice(2))
   const { values } = parseArgs({
     options: {
       path: { type: 'string', multiple: true },
@@ -61,6 +71,7 @@ await command(async () => {
 
 /** Its processes go where the system puts them: the service's core is not theirs alone, nor is the other. */
 async function onPostgres(work: () => Promise<void>): Promise<void> {
+  const { startCluster } = await postgresOfTests()
   const cluster = await startCluster()
   databases = cluster.base_url
   try {
@@ -158,9 +169,14 @@ async function measurePath(hot_path: HotPath, seconds: number): Promise<Figures>
   return figures
 }
 
+function postgresOfTests() {
+  return withoutSignals(() => import('../test/support/postgres.ts'))
+}
+
 async function newDatabase(): Promise<string | undefined> {
   if (!databases) return
   const name = `bench_${crypto.randomUUID().replaceAll('-', '')}`
+  const { administer } = await postgresOfTests()
   await administer(databases, `create database ${name}`)
   return `${databases}/${name}`
 }

@@ -15,6 +15,7 @@ import http from '../../docs/http.md' with { type: 'text' }
 import keys from '../../docs/keys.md' with { type: 'text' }
 import limits from '../../docs/limits.md' with { type: 'text' }
 import mcp from '../../docs/mcp.md' with { type: 'text' }
+import performance_page from '../../docs/performance.md' with { type: 'text' }
 import postgres from '../../docs/postgres.md' with { type: 'text' }
 import index from '../../docs/README.md' with { type: 'text' }
 import phone from '../../docs/recipes/phone.md' with { type: 'text' }
@@ -47,6 +48,7 @@ const common: Readonly<Record<string, string>> = {
   'glossary.md': glossary,
   'http.md': http,
   'limits.md': limits,
+  'performance.md': performance_page,
   'postgres.md': postgres,
   'citus.md': citus,
   'sdk.md': sdk,
