@@ -306,17 +306,14 @@ describe('a disk that fails or does not answer', () => {
 describe('a flush in the event loop', () => {
   let fails: boolean
   beforeEach(async () => {
-    await service.stop()
-    service = new TestService()
-    service.background = false
-    service.onFatal = (error) => fatal.push(error)
+    await started.stop()
     fails = false
-    service.sync = {
+    started = await startUnflushed({
       inLoop() {
         if (fails) throw new Error('EIO')
       },
-    }
-    await service.start(`sqlite:${join(folder, 'in-loop.db')}`)
+    })
+    service = started.service
     tenant = await service.signUp('free')
   })
 
@@ -329,7 +326,7 @@ describe('a flush in the event loop', () => {
     await put({ value: 1 })
     fails = true
     const answer = await put({ value: 2 })
-    expect([answer.status, answer.body.error.code, fatal]).toEqual([
+    expect([answer.status, answer.body.error.code, started.fatal]).toEqual([
       503,
       'OUTCOME_UNKNOWN',
       [new Error('EIO')],

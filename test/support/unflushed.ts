@@ -2,6 +2,7 @@
 
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Sync } from '../../src/db/sqlite-flush.ts'
 import { databaseFolder } from './folders.ts'
 import { HeldFlush } from './held-flush.ts'
 import { TestService } from './service.ts'
@@ -16,14 +17,15 @@ export interface Unflushed {
   stop(): Promise<void>
 }
 
-export async function startUnflushed(): Promise<Unflushed> {
+/** `sync` in place of a flush that is held. */
+export async function startUnflushed(sync?: Sync): Promise<Unflushed> {
   const folder = databaseFolder()
   const flush = new HeldFlush()
   const fatal: unknown[] = []
   const service = new TestService({ CALLBACK_ALLOW: '127.0.0.0/8' })
   // Nothing runs beside the calls, so a flush is that of a call.
   service.background = false
-  service.sync = flush.sync
+  service.sync = sync ?? flush.sync
   service.onFatal = (error) => fatal.push(error)
   await service.start(`sqlite:${join(folder, 'test.db')}`)
   return {
