@@ -17,9 +17,14 @@ export interface Service {
 
 /**
  * Of this checkout, or of the one in `root`. `data` is a folder to keep; without it there is a new database, or that of
- * `database_url`.
+ * `database_url`. `settings` are more of its environment.
  */
-export async function startService(root: string, data?: string, database_url?: string): Promise<Service> {
+export async function startService(
+  root: string,
+  data?: string,
+  database_url?: string,
+  settings: Record<string, string> = {},
+): Promise<Service> {
   const temporary = data === undefined ? temporaryFolder() : null
   const folder = data ?? temporary!.folder
   const port = freePort()
@@ -33,6 +38,7 @@ export async function startService(root: string, data?: string, database_url?: s
       DATABASE_URL: database_url ?? `sqlite:${join(folder, 'waystation.db')}`,
       DATA_DIR: folder,
       LOG_LEVEL: 'warn',
+      ...settings,
     },
   })
   const errors = new Response(child.stderr).text()

@@ -1,4 +1,4 @@
-// Keys that were valid a moment ago, so that a hot path looks a key up in the database once a second at most.
+// Keys that were valid a moment ago, so that a hot path seldom looks a key up in the database.
 
 import type { Clock } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'

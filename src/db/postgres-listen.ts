@@ -42,8 +42,12 @@ const retry_ms_max = limit(
   'milliseconds',
   'The longest pause before the connection that listens is opened again.',
 )
-/** A pooler does not change its mind soon. */
-const unheard_retry_ms = 60_000
+const unheard_retry_ms_max = limit(
+  'nodes.unheard_retry',
+  60_000,
+  'milliseconds',
+  'The same while LISTEN has never worked, as behind a pooler.',
+)
 
 export interface ListenOptions {
   url: string
@@ -59,6 +63,8 @@ export class PostgresListener {
   readonly #options: ListenOptions
   #client: SQL | null = null
   #heard = false
+  #was_heard = false
+  readonly #first_known = Promise.withResolvers<void>()
   /** Why it does not listen. */
   #reason = 'it has not begun'
   #retry_ms = retry_ms_min
@@ -67,7 +73,6 @@ export class PostgresListener {
   #timer: Timer | undefined
   /** The text in which this node waits to hear itself. */
   #proof: { text: string; onHeard: () => void } | null = null
-  #closed = false
 
   constructor(options: ListenOptions) {
     this.#options = options
@@ -80,7 +85,8 @@ export class PostgresListener {
 
   /** Resolves when texts are heard, or when it is clear that they will not be for now. */
   async start(): Promise<void> {
-    await within(start_ms_max, this.#open()).catch(() => {})
+    void this.#open()
+    await within(start_ms_max, this.#first_known.promise).catch(() => {})
   }
 
   async #open(): Promise<void> {
@@ -92,8 +98,7 @@ export class PostgresListener {
         client.listen(channel, (text) => this.#onText(client, text)),
       )
     } catch (error) {
-      if (/startup parameter/i.test((error as Error).message)) this.#plain = true
-      return this.#lost(client, `no connection that listens: ${(error as Error).message}`, this.#nextRetry())
+      return this.#lost(client, `no connection that listens: ${(error as Error).message}`)
     }
     if (client === this.#client) await this.#prove(client)
   }
@@ -108,8 +113,7 @@ export class PostgresListener {
         application_name: 'waystation listen',
         ...(this.#plain ? {} : { idle_session_timeout: '0' }), // it is idle by nature
       },
-      onclose: (error) =>
-        this.#lost(client, `the connection that listens was lost: ${error?.message}`, this.#nextRetry()),
+      onclose: (error) => this.#lost(client, `the connection that listens was lost: ${error?.message}`),
     })
     return client
   }
@@ -127,8 +131,7 @@ export class PostgresListener {
     try {
       await within(proof_ms_max, Promise.all([this.#options.send(text), promise]))
     } catch (error) {
-      const reason = `a node does not hear its own NOTIFY: ${(error as Error).message}`
-      return this.#lost(client, reason, this.#heard ? this.#nextRetry() : unheard_retry_ms)
+      return this.#lost(client, `a node does not hear its own NOTIFY: ${(error as Error).message}`)
     }
     if (client !== this.#client) return
     this.#retry_ms = retry_ms_min
@@ -136,30 +139,30 @@ export class PostgresListener {
     this.#timer = setTimeout(() => this.#prove(client), prove_every_ms)
   }
 
-  #nextRetry(): number {
-    const retry_ms = this.#retry_ms
-    this.#retry_ms = Math.min(2 * retry_ms, retry_ms_max)
-    return retry_ms
-  }
-
-  #lost(client: SQL, reason: string, retry_ms: number): void {
+  #lost(client: SQL, reason: string): void {
     if (client !== this.#client) return
     this.#client = null
     clearTimeout(this.#timer)
     client.close({ timeout: 0 }).catch(() => {})
+    if (!this.#plain && /startup parameter/i.test(reason)) {
+      this.#plain = true
+      return void this.#open()
+    }
     this.#setHeard(false, reason)
-    if (!this.#closed) this.#timer = setTimeout(() => this.#open(), retry_ms)
+    this.#timer = setTimeout(() => this.#open(), this.#retry_ms)
+    this.#retry_ms = Math.min(2 * this.#retry_ms, this.#was_heard ? retry_ms_max : unheard_retry_ms_max)
   }
 
   #setHeard(heard: boolean, reason: string): void {
     this.#reason = reason
+    this.#first_known.resolve()
     if (heard === this.#heard) return
     this.#heard = heard
+    this.#was_heard = true
     this.#options.onHeard(heard, reason)
   }
 
   async close(): Promise<void> {
-    this.#closed = true
     clearTimeout(this.#timer)
     const client = this.#client
     this.#client = null
