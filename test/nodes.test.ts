@@ -12,6 +12,7 @@ import { TestClock } from './support/clock.ts'
 import { type Wire, wireTo } from './support/crash-postgres.ts'
 import { onPostgres } from './support/databases.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from './support/postgres.ts'
+import { startReceiver } from './support/receiver.ts'
 import { startServer } from './support/server-process.ts'
 import { cron_secret, TestService, type TestTenant } from './support/service.ts'
 
@@ -248,6 +249,29 @@ onPostgres('Two nodes that hear each other', () => {
     await until(() => seen.some((name) => name.startsWith('jobs.')))
     there.app.db.onStatement(null)
     await until(async () => (await cluster.listening()) === 2)
+  })
+
+  test('a node that has no permits left for due jobs tells the others to look', async () => {
+    const receiver = await startReceiver()
+    const { promise: released, resolve: release } = Promise.withResolvers<void>()
+    receiver.answer = async () => {
+      await released
+      return {}
+    }
+    const owner = await here.signUp('pro')
+    const body = { forwardUrl: `${receiver.url}/busy` }
+    const { token } = (await here.ask('POST', '/api/webhook', { key: owner.api_key, body })).body.data
+    const seen: string[] = []
+    there.app.db.onStatement((name) => seen.push(name))
+    const send = () => here.ask('POST', `/hook/${token}`, { body: { n: 1 } })
+    await until(async () => {
+      await send()
+      cluster.clock.advance(1)
+      return seen.some((name) => name.startsWith('jobs.'))
+    })
+    there.app.db.onStatement(null)
+    release()
+    await receiver.stop()
   })
 
   test('after pg_terminate_backend both listen again, and what was remembered is looked up again', async () => {

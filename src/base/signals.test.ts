@@ -223,6 +223,22 @@ describe('A change that requests may wait for', () => {
     expect(b.woken_groups).toEqual([groupOf(topic)])
   })
 
+  test('that came while what a node waits for was forgotten is signalled when the node says it again', async () => {
+    const { nodes, clock } = await settledCluster(1)
+    const [a] = nodes as [Node]
+    const waits = new Groups()
+    waits.add(groupOf(topic))
+    const announcement = signalText({ ...nothing, from: 'b', waits })
+    a.signals.receive(announcement)
+    await pass(clock, 15_000)
+    a.signals.changed(topic)
+    await pass(clock, 100)
+    expect(a.sent).toEqual([])
+    a.signals.receive(announcement)
+    await settle()
+    expect(a.last.groups).toEqual([groupOf(topic)])
+  })
+
   test('is signalled no more once nobody waits for it', async () => {
     const { nodes, clock } = await settledCluster(2)
     const [a, b] = nodes as [Node, Node]

@@ -160,7 +160,8 @@ export class Signals {
   #learn(node: string, waits: Groups): void {
     const now = this.#options.clock.monotonic()
     const known = this.#others.get(node)
-    for (const group of waits.without(known?.waits ?? new Groups())) {
+    const heeded = known && known.until > now ? known.waits : new Groups()
+    for (const group of waits.without(heeded)) {
       if (now - this.#changed_at[group]! < announced_ms) this.#gathered.groups.add(group)
     }
     if (known || this.#others.size < nodes_max) this.#others.set(node, { waits, until: now + announced_ms })

@@ -57,6 +57,8 @@ export interface ListenOptions {
   onText(text: string): void
   /** True: texts are heard from now on; some that were sent before may have been missed. False: they are not. */
   onHeard(heard: boolean, reason: string): void
+  /** How often a node makes sure that it still hears itself. */
+  prove_every_ms?: number
 }
 
 export class PostgresListener {
@@ -136,7 +138,7 @@ export class PostgresListener {
     if (client !== this.#client) return
     this.#retry_ms = retry_ms_min
     this.#setHeard(true, '')
-    this.#timer = setTimeout(() => this.#prove(client), prove_every_ms)
+    this.#timer = setTimeout(() => this.#prove(client), this.#options.prove_every_ms ?? prove_every_ms)
   }
 
   #lost(client: SQL, reason: string): void {
