@@ -84,7 +84,7 @@ export class Signals {
   /** When something in each group changed here. */
   readonly #changed_at = new Float64Array(groups_count).fill(Number.NEGATIVE_INFINITY)
   #due_at = Number.NEGATIVE_INFINITY
-  #gathered = new Gathered()
+  readonly #gathered = new Gathered()
   #sending: Promise<void> | null = null
   #stopped = false
   #endRest: () => void = () => {}
@@ -101,13 +101,13 @@ export class Signals {
     const group = groupOf(topic)
     this.#changed_at[group] = this.#options.clock.monotonic()
     if (!this.#isWaitedFor(group)) return
-    this.#gathered.addTopic(topic)
+    this.#gathered.topics.add(topic)
     this.#send()
   }
 
   /** Keys, plan or status of this tenant changed. */
   tenantChanged(tenant_id: string): void {
-    this.#gathered.addTenant(tenant_id)
+    this.#gathered.tenant_ids.add(tenant_id)
     this.#send()
   }
 
@@ -234,30 +234,12 @@ class Gathered {
   announces = false
   due = false
   readonly groups = new Set<number>()
-  readonly #topics = new Set<string>()
-  readonly #tenant_ids = new Set<string>()
-  #all_topics = false
-  #all_tenants = false
+  readonly topics = new Names(topics_max)
+  readonly tenant_ids = new Names(tenants_max)
 
   get isEmpty(): boolean {
-    const lists = this.groups.size + this.#topics.size + this.#tenant_ids.size
-    return lists === 0 && !this.announces && !this.due && !this.#all_topics && !this.#all_tenants
-  }
-
-  addTopic(topic: string): void {
-    if (this.#all_topics) return
-    this.#topics.add(topic)
-    if (this.#topics.size <= topics_max) return
-    this.#topics.clear()
-    this.#all_topics = true
-  }
-
-  addTenant(tenant_id: string): void {
-    if (this.#all_tenants) return
-    this.#tenant_ids.add(tenant_id)
-    if (this.#tenant_ids.size <= tenants_max) return
-    this.#tenant_ids.clear()
-    this.#all_tenants = true
+    const { announces, due, groups, topics, tenant_ids } = this
+    return !announces && !due && groups.size === 0 && topics.isEmpty && tenant_ids.isEmpty
   }
 
   /** As much as one signal holds; tenants first, since a key that ended must not be accepted. */
@@ -273,27 +255,52 @@ class Gathered {
       }
       return some
     }
+    const { announces, due, topics, tenant_ids } = this
     const signal: Signal = {
       from,
-      waits: this.announces ? waits : null,
-      tenant_ids: taken(this.#tenant_ids, (tenant_id) => tenant_id.length + 3),
+      waits: announces ? waits : null,
+      tenant_ids: taken(tenant_ids.names, (tenant_id) => tenant_id.length + 3),
       groups: taken(this.groups, () => group_bytes),
-      topics: taken(this.#topics, () => topic_bytes),
-      all_topics: this.#all_topics,
-      all_tenants: this.#all_tenants,
-      due: this.due,
+      topics: taken(topics.names, () => topic_bytes),
+      all_topics: topics.all,
+      all_tenants: tenant_ids.all,
+      due,
     }
-    this.announces = this.due = this.#all_topics = this.#all_tenants = false
+    this.announces = this.due = topics.all = tenant_ids.all = false
     return signal
   }
 
   putBack(signal: Signal): void {
     this.announces ||= signal.waits !== null
     this.due ||= signal.due
-    this.#all_topics ||= signal.all_topics
-    this.#all_tenants ||= signal.all_tenants
     for (const group of signal.groups) this.groups.add(group)
-    for (const topic of signal.topics) this.addTopic(topic)
-    for (const tenant_id of signal.tenant_ids) this.addTenant(tenant_id)
+    this.topics.putBack(signal.topics, signal.all_topics)
+    this.tenant_ids.putBack(signal.tenant_ids, signal.all_tenants)
+  }
+}
+
+/** Names up to a number; past it all are meant, and none is named. */
+class Names {
+  readonly names = new Set<string>()
+  all = false
+
+  constructor(private readonly names_max: number) {}
+
+  get isEmpty(): boolean {
+    return !this.all && this.names.size === 0
+  }
+
+  add(name: string): void {
+    if (this.all) return
+    this.names.add(name)
+    if (this.names.size <= this.names_max) return
+    this.names.clear()
+    this.all = true
+  }
+
+  putBack(names: readonly string[], all: boolean): void {
+    if (all) this.names.clear()
+    this.all ||= all
+    for (const name of names) this.add(name)
   }
 }
