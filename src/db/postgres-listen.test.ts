@@ -5,6 +5,8 @@ import { startCrashCluster } from '../../test/support/crash-postgres.ts'
 import { onPostgres } from '../../test/support/databases.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
 import { systemClock } from '../base/clock.ts'
+import { unnamed } from './db.ts'
+import { openPostgres } from './postgres.ts'
 import { channel, PostgresListener } from './postgres-listen.ts'
 
 const look_ms = 5
@@ -51,6 +53,11 @@ class Heard {
                      where application_name = 'waystation listen' and datname = current_database()`
   }
 }
+
+const SLEEP = unnamed<{ slept: string }>(
+  'test.sleep',
+  'select cast(pg_sleep(2) as text) || cast(:tenant_id as text) as slept',
+)
 
 const closing: (() => Promise<void>)[] = []
 
@@ -136,6 +143,23 @@ onPostgres('The connection that listens', () => {
     expect(heard.states).toEqual([])
     for (const close of closing.splice(0)) await close()
     await dropPostgresDatabase(elsewhere)
+  })
+
+  test('hears what a node sends while a tenant has all connections that one tenant may have', async () => {
+    const heard = new Heard(url)
+    await heard.listener.start()
+    const db = await openPostgres(url, { clock: systemClock })
+    const ended: string[] = []
+    const sleep = async () => {
+      await db.one(SLEEP, { tenant_id: 'ten_busy' })
+      ended.push('slow')
+    }
+    const slow = Promise.allSettled(Array.from({ length: 30 }, sleep))
+    await db.notify('urgent').then(() => ended.push('sent'))
+    expect(ended).toEqual(['sent'])
+    await until(() => heard.texts.includes('urgent'))
+    await db.close()
+    await slow
   })
 
   test('is opened again when the server was stopped and started', async () => {
