@@ -6,6 +6,7 @@ import { connect, type Socket } from 'node:net'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { SQL } from 'bun'
 import { administer, startCluster } from '../test/support/postgres.ts'
 import { keys_count, pathOfKey, putAllKeys } from './kv-put.ts'
 import { command, temporaryFolder, undoLater, wholeNumber } from './processes.ts'
@@ -25,6 +26,7 @@ with what the load, the nodes and the database did at that time.
 
 const root = join(import.meta.dir, '..')
 const look_ms = 50
+const backend = 'backend'
 /** Of one run, the longest first. */
 const shown_max = 8
 
@@ -81,9 +83,10 @@ await command(async () => {
   const nodes = await startNodes(folder, `${cluster.base_url}/tail`)
   const client = await Client.signUp(nodes[0]!.url)
   await putAllKeys(client)
+  const backends = await backendsOf(`${cluster.base_url}/tail`)
   const rows: string[][] = []
   for (let run = 1; run <= runs; run++) {
-    const { requests, slow, most_ms, failed, seen } = await oneRun(nodes, client, {
+    const { requests, slow, most_ms, failed, seen } = await oneRun(nodes, backends, client, {
       seconds,
       slow_ms,
       connections,
@@ -120,6 +123,14 @@ async function startNodes(folder: string, database_url: string): Promise<Probed[
   return nodes
 }
 
+async function backendsOf(database_url: string): Promise<number[]> {
+  const sql = new SQL({ url: database_url, max: 1 })
+  const rows: { pid: number }[] = await sql`select pid from pg_stat_activity
+    where datname = current_database() and application_name = 'waystation'`
+  await sql.close()
+  return rows.map(({ pid }) => pid)
+}
+
 /** The nodes, the database and the load share the cores as the system has it. */
 function onAnyCore(pid: number): void {
   Bun.spawnSync(['taskset', '-a', '-c', '-p', `0-${cpus().length - 1}`, String(pid)])
@@ -131,8 +142,8 @@ interface Load {
   connections: number
 }
 
-async function oneRun(nodes: Probed[], client: Client, load: Load) {
-  const watch = new Watch(nodes)
+async function oneRun(nodes: Probed[], backends: readonly number[], client: Client, load: Load) {
+  const watch = new Watch(nodes, backends)
   const tally = { requests: 0, failed: 0, most_ms: 0, slow: [] as Slow[] }
   const until = performance.now() + load.seconds * 1_000
   const loops = nodes.flatMap(({ url }, node) =>
@@ -196,7 +207,11 @@ class Watch {
   readonly #before = new Map<string, [ran_ms: number, waited_ms: number]>()
   readonly #timer: Timer
 
-  constructor(nodes: Probed[]) {
+  /** `backends`: the processes of the database that serve the nodes. */
+  constructor(
+    nodes: Probed[],
+    private readonly backends: readonly number[],
+  ) {
     this.#nodes = nodes
     for (const { probe } of nodes) writeFileSync(probe, '')
     this.#timer = setInterval(() => this.#look(), look_ms)
@@ -205,6 +220,7 @@ class Watch {
   #look(): void {
     for (const [i, { pid }] of this.#nodes.entries()) this.#threads(`node ${'ab'[i]}`, pid)
     this.#threads('load', process.pid)
+    for (const pid of this.backends) this.#threads(`${backend} ${pid}`, pid)
   }
 
   /** proc(5), /proc/[pid]/schedstat: nanoseconds that the main thread ran, and that it was ready to run and had no core. */
@@ -271,7 +287,10 @@ function explained(run: number, episode: Slow[], looks: Look[]): string {
     looks.filter(({ at }) => at >= from && at <= until + look_ms),
     ({ who }) => who,
   )
-  const did = [...meanwhile].map(([who, its]) => {
+  const waits = looks.filter(({ who, at }) => who.startsWith(backend) && at >= from && at <= until + look_ms)
+  const backend_waited = Math.max(0, ...waits.map(({ waited_ms }) => waited_ms))
+  const mains = [...meanwhile].filter(([who]) => !who.startsWith(backend))
+  const did = mains.map(([who, its]) => {
     const sum = (of: (look: Look) => number) => its.reduce((all, look) => all + of(look), 0).toFixed(0)
     const late = Math.max(...its.map(({ late_ms }) => late_ms))
     return `${who} ran ${sum(({ ran_ms }) => ran_ms)} and waited ${sum(({ waited_ms }) => waited_ms)} ms for a core${late > 0 ? `, its event loop ${late} ms late` : ''}`
@@ -279,6 +298,6 @@ function explained(run: number, episode: Slow[], looks: Look[]): string {
   const at = new Date(from).toISOString().slice(11, 23)
   return (
     `run ${run} ${at} for ${(until - from).toFixed(0)} ms: ${of_nodes.join(', ')}, ${firsts} first of their connection, ` +
-    `most ${longest(episode).toFixed(0)} ms; ${did.join('; ')}`
+    `most ${longest(episode).toFixed(0)} ms; ${did.join('; ')}; a backend waited ${backend_waited.toFixed(0)} ms at once`
   )
 }
