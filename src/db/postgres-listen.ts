@@ -146,7 +146,8 @@ export class PostgresListener {
     this.#client = null
     clearTimeout(this.#timer)
     client.close({ timeout: 0 }).catch(() => {})
-    if (!this.#plain && /startup parameter/i.test(reason)) {
+    // A pooler knows a few settings, and a server before 14 not this one.
+    if (!this.#plain && /(startup|unrecognized configuration) parameter/i.test(reason)) {
       this.#plain = true
       return void this.#open()
     }
