@@ -77,7 +77,7 @@ onPostgres('The connection that listens', () => {
 
   test('is trusted once the node has heard itself, and hears what is sent', async () => {
     const heard = new Heard(url)
-    expect(heard.listener.trouble).toBe('it has not begun')
+    expect(heard.listener.trouble).toBe('it has not heard its own NOTIFY yet')
     await heard.listener.start()
     expect([heard.listener.trouble, heard.states]).toEqual([null, [true]])
     await heard.hears('one')
@@ -137,8 +137,8 @@ onPostgres('The connection that listens', () => {
     const elsewhere = await newPostgresDatabase()
     const heard = new Heard(elsewhere, url)
     await heard.listener.start()
-    expect(heard.listener.trouble).toBe('it has not begun') // two seconds are not over
-    await until(() => heard.listener.trouble !== 'it has not begun')
+    expect(heard.listener.trouble).toBe('it has not heard its own NOTIFY yet') // two seconds are not over
+    await until(() => heard.listener.trouble !== 'it has not heard its own NOTIFY yet')
     expect(heard.listener.trouble).toBe('a node does not hear its own NOTIFY: nothing within 2000 ms')
     expect(heard.states).toEqual([])
     for (const close of closing.splice(0)) await close()

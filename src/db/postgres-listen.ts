@@ -68,7 +68,7 @@ export class PostgresListener {
   #was_heard = false
   readonly #first_known = Promise.withResolvers<void>()
   /** Why it does not listen. */
-  #reason = 'it has not begun'
+  #reason = 'it has not heard its own NOTIFY yet'
   #retry_ms = retry_ms_min
   /** The server or a pooler refused a setting of the connection. */
   #plain = false
