@@ -31,6 +31,7 @@ const areas: Record<string, string> = {
   db: 'Database',
   sqlite: 'SQLite',
   postgres: 'PostgreSQL',
+  nodes: 'Several nodes',
   semaphore: 'Busy rows',
   storage: 'Storage',
   disk: 'Disk',

@@ -1,6 +1,7 @@
 // The whole service: database, dependencies of handlers, due work, and the request handlers of every route.
 
 import { backgroundOf, workersOf } from './app/background.ts'
+import type { Nodes } from './app/nodes.ts'
 import { dependenciesOf, egressOf, type Facts, handlersOf, type State } from './app/parts.ts'
 import { type AppOptions, keptSecrets, naming, openDatabase, requireUsable } from './app/start.ts'
 import { stopInSteps } from './app/stop.ts'
@@ -26,6 +27,8 @@ export interface App {
   secret_key: KeptSecret
   /** Listens. Returns the address, `http://127.0.0.1:8420`. */
   listen(): string
+  /** The reason that changes on other nodes are looked for, not heard; null when they are, or when there can be none. */
+  nodesTrouble(): string | null
   /**
    * No new connections; requests and attempts under way finish, 10 s at most, and requests that wait are answered
    * with the current state; then the database is closed.
@@ -44,30 +47,41 @@ export async function openApp(config: Config, options: AppOptions): Promise<App>
       cron_secret: secrets.cron_secret.value,
       schema_version,
     }
-    return { db, ...secrets, ...assemble(config, db, options, facts) }
+    const { nodes, ...app } = assemble(config, db, options, facts)
+    await nodes?.start()
+    return { db, ...secrets, ...app }
   } catch (error) {
     await db.close()
     throw error
   }
 }
 
-function assemble(config: Config, db: Db, options: AppOptions, facts: Facts): Pick<App, 'listen' | 'stop'> {
+type Assembled = Pick<App, 'listen' | 'stop' | 'nodesTrouble'> & { nodes: Nodes | null }
+
+function assemble(config: Config, db: Db, options: AppOptions, facts: Facts): Assembled {
   const { log, background: in_background = true } = options
   const state: State = { draining: false, public_url: config.public_url, listening: null }
-  const given = { config, db, state, facts }
+  const lookForJobs = () => in_background && timer.wake(db.clock.now())
+  const given = { config, db, state, facts, options, lookForJobs }
   const { policy, sender } = egressOf(config, db, state)
   const jobs: Jobs = {
-    wake: (due_at) => in_background && timer.wake(due_at),
+    wake(due_at) {
+      if (!in_background) return
+      timer.wake(due_at)
+      if (worker.hasBacklog && due_at <= db.clock.now()) nodes?.signals.due()
+    },
     pauseOrResume: () => in_background && timer.pauseOrResume(),
     tick: () => maintenance.tick(),
   }
-  const { dependencies, calls, usage, notifier } = dependenciesOf(given, policy, jobs)
+  const { dependencies, calls, usage, notifier, nodes } = dependenciesOf(given, policy, jobs)
   const background = backgroundOf(config, db, log)
   const { worker, timer, maintenance } = workersOf(background, dependencies, sender)
   const handlers = handlersOf(given, log, dependencies)
   const counting = [calls, usage, new Repeat(maintain_every_ms, () => db.maintain())]
   let server: ReturnType<typeof Bun.serve> | undefined
   return {
+    nodes,
+    nodesTrouble: () => nodes?.trouble ?? null,
     listen() {
       server = naming('HOST', () => serve(config, handlers, db.clock, log))
       state.public_url = config.public_url.replace(/:0(?=\/|$)/, `:${server.port}`)
@@ -86,8 +100,11 @@ function assemble(config: Config, db: Db, options: AppOptions, facts: Facts): Pi
         server,
         drains: [() => maintenance.stop(), () => worker.stop()],
         disconnect: () => sender.close(),
-        counts: counting.map((counts) => () => counts.stop().catch(background.onError)),
-        close: () => db.close(),
+        counts: [
+          ...counting.map((counts) => () => counts.stop().catch(background.onError)),
+          async () => nodes?.flush(),
+        ],
+        close: () => Promise.all([nodes?.close(), db.close()]),
       })
     },
   }

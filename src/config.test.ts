@@ -12,6 +12,7 @@ const defaults: Config = {
   port: 8420,
   public_url: 'http://127.0.0.1:8420',
   database_url: 'sqlite:data/waystation.db',
+  database_listen_url: null,
   cron_secret: null,
   secret_key: null,
   data_dir: 'data',
@@ -54,8 +55,22 @@ const taken: [name: SettingName, value: string, changes: Partial<Config>, others
     ['PUBLIC_URL', 'http://[::1]:9/', { public_url: 'http://[::1]:9' }],
     ['DATABASE_URL', 'sqlite::memory:', { database_url: 'sqlite::memory:' }],
     ['DATABASE_URL', 'sqlite:/var/lib/x.db', { database_url: 'sqlite:/var/lib/x.db' }],
-    ['DATABASE_URL', 'postgres://u:p@db:5432/x', { database_url: 'postgres://u:p@db:5432/x' }],
-    ['DATABASE_URL', 'postgresql://db/x', { database_url: 'postgresql://db/x' }],
+    [
+      'DATABASE_URL',
+      'postgres://u:p@db:5432/x',
+      { database_url: 'postgres://u:p@db:5432/x', database_listen_url: 'postgres://u:p@db:5432/x' },
+    ],
+    [
+      'DATABASE_URL',
+      'postgresql://db/x',
+      { database_url: 'postgresql://db/x', database_listen_url: 'postgresql://db/x' },
+    ],
+    [
+      'DATABASE_LISTEN_URL',
+      'postgres://server/x',
+      { database_url: 'postgres://pooler/x', database_listen_url: 'postgres://server/x' },
+      { DATABASE_URL: 'postgres://pooler/x' },
+    ],
     ['CRON_SECRET', 'x', { cron_secret: 'x' }],
     [
       'CRON_SECRET',
@@ -112,6 +127,15 @@ const taken: [name: SettingName, value: string, changes: Partial<Config>, others
 
 /** Setting, its value, the whole line, and what else is set. */
 const refused: [name: SettingName, value: string, line: string, others?: Record<string, string>][] = [
+  ...['sqlite:x.db', 'http://db', 'postgres://['].map(
+    (value): [SettingName, string, string, Record<string, string>] => [
+      'DATABASE_LISTEN_URL',
+      value,
+      'DATABASE_LISTEN_URL: must be postgres://…',
+      { DATABASE_URL: 'postgres://db/x' },
+    ],
+  ),
+  ['DATABASE_LISTEN_URL', 'postgres://db/x', 'DATABASE_LISTEN_URL: needs a DATABASE_URL of PostgreSQL'],
   ...['-1', '65536', '1.5', '1e3', '0x10', 'http', '80 80'].map((value): [SettingName, string, string] => [
     'PORT',
     value,

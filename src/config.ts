@@ -27,6 +27,8 @@ export interface Config {
   /** Without a slash at the end. With PORT=0 its port is 0 until the service listens. */
   public_url: string
   database_url: string
+  /** Null on SQLite. */
+  database_listen_url: string | null
   /** Null: generated at first start and kept in data_dir. */
   cron_secret: string | null
   secret_key: string | null
@@ -65,12 +67,14 @@ export function readConfig(environment: Environment): Config {
   const loopback_only =
     isLoopback(host) && isLoopback(unbracketed(new URL(public_url).hostname)) && trusted_proxies.length === 0
   const data_dir = get('DATA_DIR') ?? settings.DATA_DIR.initial
+  const database_url = databaseUrl(get('DATABASE_URL') ?? defaultDatabase(data_dir))
   const table = plans(get('PLANS_FILE'))
   return Object.freeze({
     host,
     port,
     public_url,
-    database_url: databaseUrl(get('DATABASE_URL') ?? defaultDatabase(data_dir)),
+    database_url,
+    database_listen_url: listenUrl(get('DATABASE_LISTEN_URL'), database_url),
     cron_secret: cronSecret(get('CRON_SECRET'), public_url),
     secret_key: secretKey(get('SECRET_KEY')),
     data_dir,
@@ -126,8 +130,20 @@ function defaultDatabase(data_dir: string): string {
   return `sqlite:${file}`
 }
 
+function listenUrl(text: string | undefined, database_url: string): string | null {
+  const listens = isPostgresUrl(database_url)
+  if (text === undefined) return listens ? database_url : null
+  if (!isPostgresUrl(text)) throw new ConfigError('DATABASE_LISTEN_URL', 'must be postgres://…')
+  if (!listens) throw new ConfigError('DATABASE_LISTEN_URL', 'needs a DATABASE_URL of PostgreSQL')
+  return text
+}
+
+function isPostgresUrl(text: string): boolean {
+  return /^postgres(ql)?:\/\//.test(text) && URL.canParse(text)
+}
+
 function databaseUrl(text: string): string {
-  const known = /^sqlite:.+/.test(text) || (/^postgres(ql)?:\/\//.test(text) && URL.canParse(text))
+  const known = /^sqlite:.+/.test(text) || isPostgresUrl(text)
   if (!known) throw new ConfigError('DATABASE_URL', 'must be sqlite:<file>, sqlite::memory: or postgres://…')
   return text
 }

@@ -29,6 +29,9 @@ const files_advised_min = limit(
   'Files and connections that the process should be able to open. Below it the start warns: at the limit Bun accepts connections in a loop, which takes most of a core.',
 )
 
+const polled_message =
+  'LISTEN does not work here, so changes on other nodes are found by looking; see DATABASE_LISTEN_URL in docs/configuration.md'
+
 /** `npm start` with these arguments. */
 export async function main(args: string[]): Promise<void> {
   if (args.includes('--help') || args.includes('-h')) return console.log(usage)
@@ -85,10 +88,17 @@ async function serve(config: Config): Promise<void> {
   process.on('SIGINT', () => stop('SIGINT'))
 
   const address = app.listen()
-  console.log(banner(config, address, [app.cron_secret.file, app.secret_key.file]))
+  const trouble = app.nodesTrouble()
+  if (trouble !== null) log.warn({ reason: trouble }, polled_message)
+  console.log(banner(config, address, [app.cron_secret.file, app.secret_key.file], trouble !== null))
 }
 
-function banner(config: Config, address: string, secret_files: (string | null)[]): string {
+function banner(
+  config: Config,
+  address: string,
+  secret_files: (string | null)[],
+  is_polled: boolean,
+): string {
   const path = sqlitePath(config.database_url)
   const data = path === null ? `PostgreSQL at ${new URL(config.database_url).host}` : path
   const kept = secret_files
@@ -106,6 +116,7 @@ function banner(config: Config, address: string, secret_files: (string | null)[]
   if (config.signup_open && !config.loopback_only) {
     lines.push('  warning     sign-up is open to everyone who can reach the service; SIGNUP=closed closes it')
   }
+  if (is_polled) lines.push(`  warning     ${polled_message}`)
   const files_max = openFilesMax()
   if (files_max < files_advised_min) {
     lines.push(

@@ -16,6 +16,10 @@ export const settings = {
     initial: 'sqlite:<DATA_DIR>/waystation.db',
     help: 'sqlite:<file>, sqlite::memory: or postgres://…',
   },
+  DATABASE_LISTEN_URL: {
+    initial: 'DATABASE_URL',
+    help: 'PostgreSQL: where a node listens for the others; past a pooler, to the server itself',
+  },
   CRON_SECRET: { initial: 'generated', help: 'what POST /v1/tick asks for' },
   SECRET_KEY: {
     initial: 'generated',

@@ -251,11 +251,13 @@ describe('effects have their places', () => {
         'src/base/heavy-read.ts': 'how long a slow client keeps the permit of its tenant',
         'src/base/heavy-reads.ts': 'how long a heavy read waits for a permit',
         'src/base/notifier.ts': 'the end of the patience of a waiting request',
+        'src/base/signals.ts': 'the pace of what is told to other nodes',
         'src/callbacks/attempt.ts': 'an attempt has 10 seconds, whatever the clock says',
         'src/callbacks/dial.ts': 'a silent address leaves time for the next',
         'src/callbacks/lookup-queue.ts': 'an attempt waits 5 seconds for a permit',
         'src/callbacks/resolver.ts': 'a look-up ends, whatever the DNS server does',
         'src/db/postgres.ts': 'a database that is silent is given up',
+        'src/db/postgres-listen.ts': 'a connection that hears nothing is given up',
         'src/db/postgres-clock.ts': 'asks the time of the database now and then',
         'src/maintenance/sweep.ts': 'the pace of the sweep',
         'src/jobs/coalesce.ts': 'how long a result waits for others',
@@ -339,7 +341,11 @@ describe('effects have their places', () => {
     [
       'PostgreSQL',
       /\bSQL\b.*from 'bun'/,
-      { 'src/db/postgres.ts': 'the driver', 'src/db/postgres-clock.ts': 'its time' },
+      {
+        'src/db/postgres.ts': 'the driver',
+        'src/db/postgres-clock.ts': 'its time',
+        'src/db/postgres-listen.ts': 'what other nodes tell',
+      },
     ],
   ]
 

@@ -654,6 +654,8 @@ export interface Readiness {
   version?: string
   engine?: 'sqlite' | 'postgres'
   schema_version?: number
+  /** PostgreSQL: heard when changes on other nodes are signalled to this one, polled when it looks for them. */
+  other_nodes?: 'heard' | 'polled'
   durability?: Record<string, unknown>
 }
 

@@ -28,7 +28,9 @@ import { pagesOf } from '../site/pages.ts'
 import { usageCounts } from '../usage/service.ts'
 import { version } from '../version.ts'
 import { addressLimits } from './admission.ts'
+import { type Nodes, nodesOf } from './nodes.ts'
 import { readinessOf } from './readiness.ts'
+import type { AppOptions } from './start.ts'
 
 const tokens_max = limit(
   'inbox.tokens_remembered',
@@ -51,6 +53,16 @@ export interface Facts {
   schema_version: number
 }
 
+export interface Given {
+  config: Config
+  db: Db
+  state: State
+  facts: Facts
+  options: Pick<AppOptions, 'log' | 'looks_again'>
+  /** Another node has due jobs and no permits for them. */
+  lookForJobs(): void
+}
+
 export function egressOf(config: Config, db: Db, state: State) {
   const lookups = new Lookups(new SystemResolver(db.clock))
   const policy: EgressPolicy = {
@@ -70,7 +82,7 @@ export function egressOf(config: Config, db: Db, state: State) {
 
 /** The dependencies of handlers, and those of them that are started and stopped. */
 export function dependenciesOf(
-  { config, db, state, facts }: { config: Config; db: Db; state: State; facts: Facts },
+  { config, db, state, facts, options, lookForJobs }: Given,
   policy: EgressPolicy,
   jobs: Jobs,
 ) {
@@ -78,13 +90,15 @@ export function dependenciesOf(
   const openapiText = openapiTexts()
   const calls = quotas.monthlyCalls(db, clock)
   const usage = usageCounts(db)
-  const notifier = new Notifier()
+  const notifier = new Notifier({ looks_again: options.looks_again ?? true })
+  const cache = keyCache(clock, (tenant_id) => nodes?.signals.tenantChanged(tenant_id))
+  const nodes: Nodes | null = nodesOf(config, db, options.log, { notifier, cache, lookForJobs })
   const dependencies: Dependencies = {
     clock,
     plans: config.plans,
     keys: {
       secrets: secretsUnder(facts.secret_key),
-      cache: keyCache(clock),
+      cache,
       cursor: cursorKeyUnder(facts.secret_key),
     },
     counts: { calls, usage, quotas: counted_quotas },
@@ -105,11 +119,11 @@ export function dependenciesOf(
       default_plan: config.default_plan,
       plans_open: config.plans_open,
       plans_local: config.plans_local,
-      readiness: () => readinessOf(db, facts.schema_version, state.draining),
+      readiness: () => readinessOf(db, nodes, facts.schema_version, state.draining),
       openapi_text: () => openapiText(state.public_url),
     },
   }
-  return { dependencies, calls, usage, notifier }
+  return { dependencies, calls, usage, notifier, nodes }
 }
 
 export function handlersOf(

@@ -27,6 +27,8 @@ export interface AppOptions {
   sync?: Sync | undefined
   /** False: no timer is set and jobs start in ticks alone, so that nothing runs beside a request. Default true. */
   background?: boolean
+  /** False: waiting requests look only when they are notified. For tests. Default true. */
+  looks_again?: boolean
 }
 
 export interface Secrets {

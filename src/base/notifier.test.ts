@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, jest, test } from 'bun:test'
 import { Notifier, type Waiting, waiting_max, waiting_of_tenant_max } from './notifier.ts'
+import { groupOf, topicOf } from './signal-text.ts'
 
 afterEach(() => {
   jest.useRealTimers()
@@ -132,5 +133,80 @@ describe('places', () => {
     expect(notifier.look_again_ms).toBe(expected)
     for (let i = 0; i < waiting; i++) notifier.leave(`ten_${i % 10}`)
     expect(notifier.look_again_ms).toBe(500)
+  })
+})
+
+describe('other nodes', () => {
+  /** A notifier, and what it tells them. */
+  function connected() {
+    const notifier = new Notifier()
+    const told = { changed: [] as string[], waits: [] as string[] }
+    notifier.connect({
+      changed: (topic) => told.changed.push(topic),
+      waits: (topic) => told.waits.push(topic),
+    })
+    return { notifier, told }
+  }
+
+  test('are told of every change here, and of what is waited for here', () => {
+    const { notifier, told } = connected()
+    notifier.notify('a')
+    const waiting = notifier.wait('b', 60_000)
+    expect(told).toEqual({ changed: [topicOf('a')], waits: [topicOf('b')] })
+    expect([...notifier.topics()]).toEqual([topicOf('b')])
+    waiting.stop()
+    expect([...notifier.topics()]).toEqual([])
+  })
+
+  test('wake the waits for a topic, and are not told of it again', async () => {
+    const { notifier, told } = connected()
+    const [waiting, other] = [notifier.wait('a', 60_000), notifier.wait('b', 60_000)]
+    notifier.wake(topicOf('a'))
+    expect([await isDone(waiting), await isDone(other)]).toEqual([true, false])
+    expect(told.changed).toEqual([])
+    other.stop()
+  })
+
+  test('wake the waits for all topics of a group', async () => {
+    const { notifier } = connected()
+    const [waiting, other] = [notifier.wait('a', 60_000), notifier.wait('b', 60_000)]
+    notifier.wakeGroups(new Set([groupOf(topicOf('a'))]))
+    expect([await isDone(waiting), await isDone(other)]).toEqual([true, false])
+    other.stop()
+  })
+
+  test('make requests look every 5 s while they are heard, and every 500 ms while they are not', () => {
+    const { notifier } = connected()
+    notifier.setHeard(true)
+    expect(notifier.look_again_ms).toBe(5_000)
+    notifier.setHeard(false)
+    expect(notifier.look_again_ms).toBe(500)
+  })
+
+  test.each([true, false])('make every waiting request look once when they are heard: %j', async (heard) => {
+    const { notifier } = connected()
+    notifier.setHeard(!heard)
+    const waiting = notifier.wait('a', 60_000)
+    notifier.setHeard(heard)
+    expect(await isDone(waiting)).toBe(true)
+  })
+
+  test('make requests look 100 at a time, every 50 ms, and each once however often they do', async () => {
+    jest.useFakeTimers()
+    const { notifier } = connected()
+    const waits = Array.from({ length: 201 }, (_, i) => notifier.wait(`key ${i % 50}`, 60_000))
+    const done = async () => (await Promise.all(waits.map(isDone))).filter(Boolean).length
+    notifier.wakeAll()
+    expect(await done()).toBe(100)
+    notifier.wakeAll()
+    notifier.wakeAll()
+    jest.advanceTimersByTime(49)
+    expect(await done()).toBe(100)
+    jest.advanceTimersByTime(1)
+    expect(await done()).toBe(200)
+    jest.advanceTimersByTime(50)
+    expect(await done()).toBe(201)
+    jest.advanceTimersByTime(50)
+    expect(jest.getTimerCount()).toBe(0)
   })
 })

@@ -20,14 +20,22 @@ export interface Secrets {
   open(context: string, sealed: string): string
 }
 
-/** Bounded memory of keys that were valid at most a second ago. */
+/** When a key was asked for, and which changes were known then. */
+export interface KeyAsked {
+  at: number
+  changes: number
+}
+
+/** Bounded memory of keys that were valid less than a second ago. */
 export interface KeyCache {
   get(key: string): { caller: Caller; expires_at: number | null } | null
-  /** Read before the look-up and passed to `put`, so that a rotation in between wins. */
-  generation(): number
-  put(key: string, generation: number, caller: Caller, expires_at: number | null): void
-  /** Forgets all: called after a commit that ended a key or changed a tenant. */
-  clear(): void
+  /** Called before the look-up and passed to `put`, so that a rotation in between wins. */
+  ask(): KeyAsked
+  put(key: string, asked: KeyAsked, caller: Caller, expires_at: number | null): void
+  /** Called after a commit that ended a key of the tenant or changed the tenant. Forgets its keys on every node. */
+  clear(tenant_id: string): void
+  /** Forgets the keys of a tenant, or of all, on this node. */
+  forget(tenant_id: string | null): void
 }
 
 /** Calls of /api in the calendar month. */
@@ -52,6 +60,8 @@ export interface Readiness {
   version: string
   engine: 'sqlite' | 'postgres'
   schema_version: number
+  /** On PostgreSQL: heard when changes on other nodes are signalled to this one, polled when it looks for them. */
+  other_nodes?: 'heard' | 'polled'
   durability: Record<string, string | number>
 }
 

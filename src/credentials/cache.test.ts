@@ -9,20 +9,38 @@ import * as tenants from '../tenants/service.ts'
 import { keyCache } from './cache.ts'
 import * as credentials from './service.ts'
 
-const caller: AdminCaller = { kind: 'admin', tenant_id: 'ten_1', plan: 'free', status: 'active' }
+const callerOf = (tenant_id: string): AdminCaller => ({
+  kind: 'admin',
+  tenant_id,
+  plan: 'free',
+  status: 'active',
+})
+const caller = callerOf('ten_1')
 
-function put(cache: KeyCache, key: string, expires_at: number | null = null): void {
-  cache.put(key, cache.generation(), caller, expires_at)
+function put(cache: KeyCache, key: string, expires_at: number | null = null, of = caller): void {
+  cache.put(key, cache.ask(), of, expires_at)
 }
 
 describe('A key that was valid', () => {
-  test('is believed for a second, with its caller and the end of its grace', () => {
+  test('is believed for 900 ms, with its caller and the end of its grace', () => {
     const clock = new TestClock()
     const cache = keyCache(clock)
     expect(cache.get('key')).toBeNull()
     put(cache, 'key', 123)
     expect(cache.get('key')).toMatchObject({ caller, expires_at: 123 })
-    clock.advance(999)
+    clock.advance(899)
+    expect(cache.get('key')).not.toBeNull()
+    clock.advance(1)
+    expect(cache.get('key')).toBeNull()
+  })
+
+  test('is believed for 900 ms from when it was asked for, however long the answer took', () => {
+    const clock = new TestClock()
+    const cache = keyCache(clock)
+    const asked = cache.ask()
+    clock.advance(500) // it may have ended meanwhile
+    cache.put('key', asked, caller, null)
+    clock.advance(399)
     expect(cache.get('key')).not.toBeNull()
     clock.advance(1)
     expect(cache.get('key')).toBeNull()
@@ -41,7 +59,7 @@ describe('A key that was valid', () => {
     const clock = new TestClock()
     const cache = keyCache(clock)
     put(cache, 'key')
-    for (let i = 0; i < 9; i++) {
+    for (let i = 0; i < 8; i++) {
       clock.advance(100)
       expect(cache.get('key')).not.toBeNull()
     }
@@ -49,22 +67,48 @@ describe('A key that was valid', () => {
     expect(cache.get('key')).toBeNull()
   })
 
-  test('is forgotten with all others when any key ends', () => {
-    const cache = keyCache(new TestClock())
+  test('is forgotten with all others of its tenant when any of them ends, and those of other tenants are not', () => {
+    const cleared: string[] = []
+    const cache = keyCache(new TestClock(), (tenant_id) => cleared.push(tenant_id))
     put(cache, 'one')
     put(cache, 'other')
-    cache.clear()
+    put(cache, 'foreign', null, callerOf('ten_2'))
+    cache.clear('ten_1')
     expect([cache.get('one'), cache.get('other')]).toEqual([null, null])
+    expect(cache.get('foreign')).not.toBeNull()
+    expect(cleared).toEqual(['ten_1'])
   })
 
-  test('is not remembered when a key ended while it was looked up', () => {
+  test('is forgotten when another node ended it, without a word to other nodes', () => {
+    const cleared: string[] = []
+    const cache = keyCache(new TestClock(), (tenant_id) => cleared.push(tenant_id))
+    for (const forgotten of ['ten_1', null]) {
+      put(cache, 'one')
+      cache.forget(forgotten)
+      expect(cache.get('one')).toBeNull()
+    }
+    expect(cleared).toEqual([])
+  })
+
+  test.each(['ten_1', null])('is not remembered when a key of %s ended while it was looked up', (ended) => {
     const cache = keyCache(new TestClock())
-    const generation = cache.generation()
-    cache.clear()
-    cache.put('key', generation, caller, null)
+    const asked = cache.ask()
+    cache.forget(ended)
+    cache.put('key', asked, caller, null)
     expect(cache.get('key')).toBeNull()
     put(cache, 'key')
     expect(cache.get('key')).not.toBeNull()
+  })
+
+  test('is remembered when a key of another tenant ended while it was looked up: 1,000 such tenants are known', () => {
+    const cache = keyCache(new TestClock())
+    const asked = cache.ask()
+    for (let i = 0; i < 1_000; i++) cache.clear(`ten_other_${i}`)
+    cache.put('key', asked, caller, null)
+    expect(cache.get('key')).not.toBeNull()
+    cache.clear('ten_other_1000')
+    cache.put('another', asked, caller, null)
+    expect(cache.get('another')).toBeNull()
   })
 
   test('is one of 10,000 at most', () => {

@@ -1,12 +1,15 @@
-// Keys that were valid a moment ago, so that a hot path looks a key up in the database once a second at most.
+// Keys that were valid a moment ago, so that a hot path seldom looks a key up in the database.
 
 import type { Clock } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import type { Caller } from '../contract/caller.ts'
 import type { KeyCache } from '../contract/dependencies.ts'
 
-/** Another node may have ended a key: no entry is trusted for longer than this. */
-const fresh_ms = 1_000
+/**
+ * Another node may have ended a key, and its signal may be lost: no entry is used for longer than this after it was
+ * asked for. Less than the second within which a key that has ended is refused everywhere.
+ */
+const fresh_ms = 900
 const entries_max = limit(
   'credentials.cache',
   10_000,
@@ -20,25 +23,85 @@ interface Entry {
   until: number
 }
 
-export function keyCache(clock: Clock): KeyCache {
+/** `onCleared` hears of tenants whose keys, plan or status changed on this node. */
+export function keyCache(clock: Clock, onCleared: (tenant_id: string) => void = () => {}): KeyCache {
   const entries = new Map<string, Entry>()
-  let generation = 0
+  /** The keys of each tenant in `entries`. */
+  const of_tenants = new Map<string, Set<string>>()
+  const changes = new Changes()
+
+  function remove(key: string, tenant_id: string): void {
+    entries.delete(key)
+    const keys = of_tenants.get(tenant_id)
+    keys?.delete(key)
+    if (keys?.size === 0) of_tenants.delete(tenant_id)
+  }
+
+  function forget(tenant_id: string | null): void {
+    changes.add(tenant_id)
+    if (tenant_id === null) {
+      entries.clear()
+      of_tenants.clear()
+      return
+    }
+    for (const key of of_tenants.get(tenant_id) ?? []) entries.delete(key)
+    of_tenants.delete(tenant_id)
+  }
+
   return {
     get(key) {
       const entry = entries.get(key)
       if (entry && entry.until > clock.monotonic()) return entry
-      if (entry) entries.delete(key)
+      if (entry) remove(key, entry.caller.tenant_id)
       return null
     },
-    generation: () => generation,
-    put(key, asked_in, caller, expires_at) {
-      if (asked_in !== generation) return
-      if (entries.size >= entries_max) entries.clear()
-      entries.set(key, { caller, expires_at, until: clock.monotonic() + fresh_ms })
+    ask: () => ({ at: clock.monotonic(), changes: changes.count }),
+    put(key, asked, caller, expires_at) {
+      const { tenant_id } = caller
+      if (changes.hasChanged(tenant_id, asked.changes)) return
+      if (entries.size >= entries_max) {
+        entries.clear()
+        of_tenants.clear()
+      }
+      entries.set(key, { caller, expires_at, until: asked.at + fresh_ms })
+      const keys = of_tenants.get(tenant_id)
+      if (keys) keys.add(key)
+      else of_tenants.set(tenant_id, new Set([key]))
     },
-    clear() {
-      generation += 1
-      entries.clear()
+    forget,
+    clear(tenant_id) {
+      forget(tenant_id)
+      onCleared(tenant_id)
     },
+  }
+}
+
+const changes_max = limit(
+  'credentials.changes',
+  1_000,
+  'entries',
+  'Tenants of which a node remembers when their keys last changed. Past it no key that is being looked up is remembered.',
+)
+
+/** Numbers each change, so that a look-up that began before it is not remembered. */
+class Changes {
+  count = 0
+  /** The number of the last change that concerned all tenants. */
+  #of_all = 0
+  readonly #of_tenants = new Map<string, number>()
+
+  /** Null: a change of all tenants. */
+  add(tenant_id: string | null): void {
+    this.count += 1
+    const is_known = tenant_id !== null && this.#of_tenants.has(tenant_id)
+    if (tenant_id === null || (!is_known && this.#of_tenants.size >= changes_max)) {
+      this.#of_all = this.count
+      this.#of_tenants.clear()
+    }
+    if (tenant_id !== null) this.#of_tenants.set(tenant_id, this.count)
+  }
+
+  hasChanged(tenant_id: string, after: number): boolean {
+    return this.#of_all > after || (this.#of_tenants.get(tenant_id) ?? 0) > after
   }
 }

@@ -48,35 +48,35 @@ export async function rotate(
     await store.beginGrace(tx, subject, previous_key_expires_at)
   }
   const key = await issue(tx, subject)
-  tx.afterCommit(() => key_cache.clear())
+  tx.afterCommit(() => key_cache.clear(subject.tenant_id))
   return { key, previous_key_expires_at }
 }
 
 /** Every key of this subject ends with the commit. */
 export async function revoke(tx: Tx, key_cache: KeyCache, subject: store.Subject): Promise<void> {
   await forget(tx, subject, await store.revoke(tx, subject))
-  tx.afterCommit(() => key_cache.clear())
+  tx.afterCommit(() => key_cache.clear(subject.tenant_id))
 }
 
 async function forget(tx: Tx, { tenant_id }: store.Subject, ended: { hash: string }[]): Promise<void> {
   for (const { hash } of ended) await lookups.remove(tx, tenant_id, 'key', hash)
 }
 
-/** The caller behind a well-formed key, from memory when it was valid within the last second. */
+/** The caller behind a well-formed key, from the database; remembered for a moment. */
 export async function identify(
   db: Db,
   key_cache: KeyCache,
   key: string,
   now: Millis,
 ): Promise<Caller | null> {
-  const generation = key_cache.generation()
+  const asked = key_cache.ask()
   const hash = hashKey(key)
   const tenant_id = await lookups.tenantOf(db, 'key', hash)
   if (tenant_id === null) return null
   const row = await store.find(db, tenant_id, hash, now)
   if (!row) return null
   const caller = callerOf(row)
-  key_cache.put(key, generation, caller, row.expires_at)
+  key_cache.put(key, asked, caller, row.expires_at)
   return caller
 }
 

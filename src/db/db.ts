@@ -144,6 +144,8 @@ export interface Db extends Reader {
   faults(): Promise<string[]>
   /** Called with the name of every statement as it runs. For tests and timings. */
   onStatement(listener: ((name: string) => void) | null): void
+  /** Sends a text to all nodes that listen, this one included (postgres-listen.ts). On SQLite there are no others. */
+  notify(text: string): Promise<void>
   /** Finishes what is queued, checkpoints and closes. */
   close(): Promise<void>
 }

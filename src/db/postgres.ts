@@ -28,6 +28,7 @@ import { LateCount } from './late-count.ts'
 import type { Member } from './postgres-batch.ts'
 import { Batches } from './postgres-batches.ts'
 import { DatabaseClock } from './postgres-clock.ts'
+import { channel } from './postgres-listen.ts'
 import {
   abandoned,
   type Call,
@@ -419,6 +420,12 @@ class PostgresDb implements Db {
        select 'collation_c', count(*)::text from pg_collation where collname = 'C'`,
     )) as { name: string; setting: string }[]
     return Object.fromEntries(rows.map(({ name, setting }) => [name, setting]))
+  }
+
+  notify(text: string): Promise<void> {
+    return this.#guarded({ key: 'signals', ms_max: answer_ms_max }, async () => {
+      await this.#pool.unsafe('select pg_notify($1, $2)', [channel, text])
+    })
   }
 
   onStatement(listener: ((name: string) => void) | null): void {

@@ -473,6 +473,8 @@ class SqliteDb implements Db {
     return { ...this.#settings(this.#writer), ...(this.#flush ? { log_flush: 'before every answer' } : {}) }
   }
 
+  async notify(): Promise<void> {}
+
   onStatement(listener: ((name: string) => void) | null): void {
     this.#listener = listener
     for (const connection of [this.#writer, ...(this.#snapshots?.all ?? [])]) connection.listener = listener

@@ -73,6 +73,7 @@ forEachService('Health', (service) => {
         version,
         engine: service.engine,
         schema_version: migrations.length,
+        ...(service.engine === 'postgres' ? { other_nodes: 'heard' } : {}),
         durability: durability[service.engine],
       })
     },

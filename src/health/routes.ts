@@ -52,6 +52,12 @@ export const readyz = route({
           version: Type.Optional(Type.String()),
           engine: Type.Optional(Type.Enum(['sqlite', 'postgres'])),
           schema_version: Type.Optional(Type.Integer()),
+          other_nodes: Type.Optional(
+            Type.Enum(['heard', 'polled'], {
+              description:
+                'PostgreSQL: heard when changes on other nodes are signalled to this one, polled when it looks for them.',
+            }),
+          ),
           durability: Type.Optional(Type.Record(Type.String(), Type.Union([Type.String(), Type.Number()]))),
         },
         named('Readiness'),

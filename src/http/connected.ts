@@ -79,6 +79,10 @@ export class ConnectedDb implements Db {
     return this.db.durability()
   }
 
+  notify(text: string): Promise<void> {
+    return this.db.notify(text)
+  }
+
   onStatement(listener: ((name: string) => void) | null): void {
     this.db.onStatement(listener)
   }

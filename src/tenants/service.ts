@@ -5,6 +5,7 @@ import * as audit from '../audit/service.ts'
 import { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import { newSigningSecret } from '../base/seal.ts'
+import { tenantSignal } from '../base/signal-text.ts'
 import type { AdminCaller, TenantFacts } from '../contract/caller.ts'
 import type { Jobs, Keys, Plans, Secrets } from '../contract/dependencies.ts'
 import type { CountedQuota } from '../contract/feature.ts'
@@ -91,7 +92,7 @@ export function remove(
     const tenant = await store.markDeleted(tx, caller.tenant_id, tx.now + purge_grace_ms)
     if (!tenant) throw new ApiError('UNAUTHORIZED')
     await beginPause(tx, dependencies, tenant)
-    tx.afterCommit(() => dependencies.keys.cache.clear())
+    tx.afterCommit(() => dependencies.keys.cache.clear(caller.tenant_id))
     return tenant
   })
 }
@@ -115,7 +116,7 @@ export async function restore(
     if (!restored) throw await restoreRefusal(tx, caller.tenant_id)
     await beginPause(tx, dependencies, restored)
     tx.afterCommit(() => {
-      dependencies.keys.cache.clear()
+      dependencies.keys.cache.clear(caller.tenant_id)
       dependencies.jobs.wake(tx.now)
     })
     return view(tx, caller.tenant_id, dependencies, tx.now, counted)
@@ -164,13 +165,26 @@ export async function rotateSigningSecret(
 }
 
 /** For the operator. False when there is no such tenant. */
-export function setPlan(db: Db, tenant_id: string, plan: string): Promise<boolean> {
-  return db.write((tx) => store.setPlan(tx, tenant_id, plan))
+export async function setPlan(db: Db, tenant_id: string, plan: string): Promise<boolean> {
+  const set = await db.write((tx) => store.setPlan(tx, tenant_id, plan))
+  await signalChange(db, tenant_id)
+  return set
 }
 
 /** For the operator: the bytes that the tenant may store; null: those of its plan. False when there is no such tenant. */
-export function setStorage(db: Db, tenant_id: string, storage_bytes_max: number | null): Promise<boolean> {
-  return db.write((tx) => store.setStorage(tx, tenant_id, storage_bytes_max))
+export async function setStorage(
+  db: Db,
+  tenant_id: string,
+  storage_bytes_max: number | null,
+): Promise<boolean> {
+  const set = await db.write((tx) => store.setStorage(tx, tenant_id, storage_bytes_max))
+  await signalChange(db, tenant_id)
+  return set
+}
+
+/** Without the signal nodes learn of it within a second. */
+async function signalChange(db: Db, tenant_id: string): Promise<void> {
+  await db.notify(tenantSignal(tenant_id)).catch(() => {})
 }
 
 function adminOf(tenant_id: string): credentials.Subject {

@@ -80,6 +80,10 @@ export class QuietDb implements Db {
     return this.db.storedBytes(tenant_id, counter)
   }
 
+  notify(text: string): Promise<void> {
+    return this.db.notify(text)
+  }
+
   maintain(): Promise<void> {
     return this.db.maintain()
   }

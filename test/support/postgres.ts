@@ -22,8 +22,14 @@ export interface Cluster {
   stop(): Promise<void>
 }
 
-/** A cluster of its own, for tests that break it. `flags` go to the server, e.g. `['-c', 'fsync=off']`. */
-export async function startCluster(flags: string[] = []): Promise<Cluster> {
+/**
+ * A cluster of its own, for tests that break it. `flags` go to the server, e.g. `['-c', 'fsync=off']`; `onLog` gets what it
+ * logs.
+ */
+export async function startCluster(
+  flags: string[] = [],
+  onLog: (text: string) => void = () => {},
+): Promise<Cluster> {
   notInQuickRun('PostgreSQL')
   const data_dir = databaseFolder()
   chmodSync(data_dir, 0o711) // as root, the server runs as another user and must get in
@@ -37,7 +43,7 @@ export async function startCluster(flags: string[] = []): Promise<Cluster> {
     createPostgresUser: process.getuid?.() === 0,
     initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync'],
     postgresFlags: ['-c', 'listen_addresses=127.0.0.1', '-c', `max_connections=${connections_max}`, ...flags],
-    onLog: () => {},
+    onLog: (text) => onLog(String(text)),
     onError: () => {},
   })
   await server.initialise()

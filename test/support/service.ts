@@ -54,6 +54,8 @@ export class TestService {
   }
   /** False: nothing runs beside a request, and due work in ticks alone. Set before the start. */
   background = true
+  /** False: waiting requests look only when they are notified. Set before the start. */
+  looks_again = true
   url = ''
   app!: App
   database_url = ''
@@ -85,6 +87,7 @@ export class TestService {
       sync: this.sync,
       ...(this.space ? { space: () => this.space! } : {}),
       background: this.background,
+      looks_again: this.looks_again,
     })
     this.url = this.app.listen()
     return this
