@@ -49,7 +49,7 @@ onPostgres('writes that share transactions', () => {
   beforeAll(async () => {
     url = await newPostgresDatabase()
     clock = new TestClock()
-    db = await openPostgres(url, { clock })
+    db = await openPostgres(url, { clock, passing_max: 0 })
     await db.write((tx) => tx.run(CREATE, {}))
   })
   afterAll(async () => {
@@ -93,6 +93,24 @@ onPostgres('writes that share transactions', () => {
     const { xid } = await first
     const xids = new Set((await Promise.all(next)).map((one) => one.xid))
     expect([xids.size, xids.has(xid)]).toEqual([1, false])
+  })
+
+  test('few at once have transactions of their own, and a batch begins when they are more', async () => {
+    const own = await openPostgres(url, { clock })
+    const round = async (count: number) => {
+      const added = await Promise.all(many(count, () => own.write(turnOf('one'), (tx) => add(tx))))
+      return Object.values(Object.groupBy(added, ({ xid }) => xid)).map((group) => group!.length)
+    }
+    expect(await round(3)).toEqual([1, 1, 1])
+    expect((await round(13)).toSorted()).toEqual([1, 1, 1, 10])
+    // Until a batch had few.
+    while ((await round(2)).length < 2);
+    const apart = turnOf('one', { row: 'a', batch: { line: 'one', apart: true } })
+    for (let i = 0; i < 20; i++) {
+      await round(13)
+      await Promise.all(many(3, () => own.write(apart, (tx) => add(tx))))
+    }
+    await own.close()
   })
 
   test('a write without `batch` has a transaction of its own', async () => {
@@ -302,7 +320,7 @@ onPostgres('a batch whose connection is cut', () => {
   beforeAll(async () => {
     url = await newPostgresDatabase()
     wire = await wireTo(url)
-    db = await openPostgres(wire.url, { clock: new TestClock(), connections_max: 2 })
+    db = await openPostgres(wire.url, { clock: new TestClock(), connections_max: 2, passing_max: 0 })
     await db.write((tx) => tx.run(CREATE, {}))
     await db.write((tx) => tx.run(INSERT, { id: 'a', n: 0 }))
   })

@@ -73,9 +73,12 @@ const lock_class = 1_937_006_964
 
 /** The lock of a line, until the transaction ends. The only place that knows what is locked. */
 export const locks = {
-  wait: (line: number) => `select pg_advisory_xact_lock(${lock_class}, ${line})`,
+  wait: (line: number) =>
+    `select set_config('lock_timeout', '${line_lock_ms_max}', true), pg_advisory_xact_lock(${lock_class}, ${line}),
+            set_config('lock_timeout', '${row_lock_ms_max}', true)`,
   /** False in `had` when another node has it, or waits for it. */
-  attempt: `select set_config('lock_timeout', $1, true), pg_try_advisory_xact_lock(${lock_class}, $2::int) as had`,
+  attempt: `select set_config('lock_timeout', '${row_lock_ms_max}', true),
+                   pg_try_advisory_xact_lock(${lock_class}, $1::int) as had`,
 }
 
 /** Batches of a session before BEGIN and COMMIT are sent as prepared statements. */
@@ -175,17 +178,14 @@ export class Session {
   }
 
   #tryLock(): Promise<boolean | Error> {
-    const lock = this.connection.unsafe(locks.attempt, [String(row_lock_ms_max), this.line]).execute()
+    const lock = this.connection.unsafe(locks.attempt, [this.line]).execute()
     return lock.then((rows: { had: boolean }[]) => rows[0]!.had, asError)
   }
 
   /** Waits for the lock. */
   async #begin(): Promise<void> {
-    const [wait_ms, row_ms] = [line_lock_ms_max, row_lock_ms_max].map(
-      (ms) => `set local lock_timeout = ${ms}`,
-    )
     try {
-      await this.#answered(this.connection.unsafe(`begin; ${wait_ms}; ${locks.wait(this.line)}; ${row_ms}`))
+      await this.#answered(this.connection.unsafe(`begin; ${locks.wait(this.line)}`))
     } catch (error) {
       await this.#rollBack()
       const failure = failureOf(error)
