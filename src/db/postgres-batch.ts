@@ -123,7 +123,7 @@ export class Session {
     return this.#inTime(this.#commit(ready, goes_on))
   }
 
-  /** By then no caller waits any more. A connection on which the server says nothing would hold up the line for ever. */
+  /** By then no caller waits any more. A connection on which the server says nothing would stop the line for ever. */
   async #inTime<T>(step: Promise<T>): Promise<T> {
     const timer = setTimeout(() => this.connection.close({ timeout: 0 }).catch(() => {}), answer_ms_max)
     try {

@@ -39,7 +39,7 @@ export interface Host {
   /** Waits for a connection in fair order. */
   connected<T>(key: string, action: (connection: ReservedSQL) => Promise<T>): Promise<T>
   /** True when others wait for a connection. */
-  crowded(): boolean
+  hasWaiting(): boolean
   /** Runs a write in a transaction of its own. */
   alone(member: Member): Promise<unknown>
 }
@@ -143,7 +143,7 @@ export class Batches {
   }
 
   #goesOn(line: Line): boolean {
-    return !line.isEmpty && !line.isQuiet(this.limits.passing_max) && !this.host.crowded()
+    return !line.isEmpty && !line.isQuiet(this.limits.passing_max) && !this.host.hasWaiting()
   }
 
   #fail(members: readonly Member[], number: number, error: unknown): void {

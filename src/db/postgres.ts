@@ -176,7 +176,7 @@ class PostgresDb implements Db {
       {
         around,
         connected: (key, action) => this.#connected(key, action),
-        crowded: () => this.#queue.crowded,
+        hasWaiting: () => this.#queue.hasWaiting,
         alone: (member) => this.#alone(member),
       },
       { waiting_max, passing_max },
