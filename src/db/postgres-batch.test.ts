@@ -149,6 +149,27 @@ onPostgres('writes that share transactions', () => {
     expect(db.storedBytes('one', { used: 0, writes: 0 })).toBe(100)
   })
 
+  test('bytes are counted exactly within a batch, and between batches that follow each other', async () => {
+    const limit = 10_000
+    const kinds = await Promise.all(
+      many(150, async () => {
+        const own: string[] = []
+        for (let i = 0; i < 10; i++) {
+          const write = db.write(turnOf('bytes'), async (tx) => {
+            if (tx.stored('bytes', { used: 0, writes: 0 }) + 10 > limit) throw new Error('full')
+            tx.stores('bytes', 10)
+            return add(tx)
+          })
+          own.push(await kindOf(write))
+        }
+        return own
+      }),
+    )
+    const done = kinds.flat().filter((kind) => kind === 'done').length
+    expect([done, await counter()]).toEqual([limit / 10, limit / 10])
+    expect(db.storedBytes('bytes', { used: 0, writes: 0 })).toBe(limit)
+  })
+
   const failures: [string, (tx: Tx) => Promise<unknown>, string][] = [
     [
       'throws after it has written',

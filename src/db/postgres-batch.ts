@@ -4,7 +4,15 @@
 import type { ReservedSQL } from 'bun'
 import type { Clock, Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
-import { type Awaitable, MustRunAlone, type Params, type Statement, type Turn, type Tx } from './db.ts'
+import {
+  type Awaitable,
+  MustRunAlone,
+  type Params,
+  type Statement,
+  type StoredCounter,
+  type Turn,
+  type Tx,
+} from './db.ts'
 import { answer_ms_max } from './dialect.ts'
 import { DbError, translate } from './errors.ts'
 import { LateCount } from './late-count.ts'
@@ -96,6 +104,8 @@ export class Session {
   /** Set when the next transaction has begun: true once its lock is had. */
   #begun: Promise<boolean | Error> | null = null
   #is_prepared = false
+  /** Of the batch whose commit was sent and not answered. */
+  #committing: Changes | null = null
   /** True when another node has batches of this line, so that its lock is waited for. */
   #is_contended = false
 
@@ -155,6 +165,7 @@ export class Session {
 
   async #commit({ members, count }: Ready, goes_on: boolean): Promise<void> {
     for (const { call } of members) call.committing = true
+    this.#committing = count.changes
     const sent = this.#batches > simple_batches ? this.connection`commit` : this.connection.unsafe('commit')
     const answer = sent.execute()
     if (goes_on) {
@@ -167,7 +178,9 @@ export class Session {
       this.around.traffic.answers += 1
       // An aborted transaction answers COMMIT with ROLLBACK and without an error.
       if (command !== 'COMMIT') throw new BatchFailed([])
+      this.#committing = null
     } catch (error) {
+      this.#committing = null
       const known = translate('postgres', error)
       const unknown = known instanceof DbError && known.kind === 'lost'
       count.rollBack()
@@ -202,7 +215,8 @@ export class Session {
     const { clock, traffic, stored } = this.around
     const count = new LateCount(stored)
     const now = clock.now()
-    const shared = { traffic, now, stored, changes: count.changes, beside: members.length - 1 }
+    const committing = (tenant_id: string) => this.#committing?.of(tenant_id) ?? 0
+    const shared = { traffic, now, stored, changes: count.changes, committing, beside: members.length - 1 }
     const txs = members.map(({ call }) => new MemberTx(this.connection, call, shared))
     const ended = await Promise.all(members.map((member, i) => runOne(member, txs[i]!)))
     return { members, ended, count, txs }
@@ -276,6 +290,8 @@ interface Shared {
   stored: StoredBytes
   /** Of all members. */
   changes: Changes
+  /** The bytes by which the batch before changes a tenant's, while its commit is not answered. */
+  committing(tenant_id: string): number
   beside: number
 }
 
@@ -289,10 +305,17 @@ class MemberTx extends PostgresTx {
   /** The error of a connection that is gone. */
   lost: unknown = null
   readonly #own = new Changes()
+  readonly #committing: Shared['committing']
 
-  constructor(connection: Runner, call: Call, { traffic, now, stored, changes, beside }: Shared) {
+  constructor(connection: Runner, call: Call, shared: Shared) {
+    const { traffic, now, stored, changes, committing, beside } = shared
     super(connection, traffic, call, now, [], stored, changes)
+    this.#committing = committing
     this.beside = beside
+  }
+
+  override stored(tenant_id: string, counted: StoredCounter): number {
+    return super.stored(tenant_id, counted) + this.#committing(tenant_id)
   }
 
   override stores(tenant_id: string, bytes: number): void {
