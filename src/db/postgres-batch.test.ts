@@ -39,6 +39,9 @@ async function add(tx: Tx, id = 'a', n = 1): Promise<Added> {
   return (await tx.one(ADD, { id, n }))!
 }
 
+/** Tenants of one line. */
+const [good_tenant, bad_tenant] = ['tnt_a', 'tnt_c']
+
 const many = <T>(count: number, make: (i: number) => T): T[] =>
   Array.from({ length: count }, (_, i) => make(i))
 
@@ -187,7 +190,7 @@ onPostgres('writes that share transactions', () => {
       let runs = 0
       let effects = 0
       const good = many(10, () =>
-        db.write(turnOf('good', { batch: { line: 'one' } }), (tx) => {
+        db.write(turnOf(good_tenant), (tx) => {
           runs += 1
           tx.afterCommit(() => {
             effects += 1
@@ -195,19 +198,19 @@ onPostgres('writes that share transactions', () => {
           return add(tx)
         }),
       )
-      const bad = kindOf(db.write(turnOf('bad', { batch: { line: 'one' } }), fail))
+      const bad = kindOf(db.write(turnOf(bad_tenant), fail))
       const added = await Promise.all(good)
       expect(await bad).toBe(kind)
       expect([runs, effects, await counter()]).toEqual([20, 10, 10])
       expect(new Set(added.map(({ xid }) => xid)).size).toBe(10)
       const beside = (key: string) =>
-        Promise.all(many(2, () => db.write(turnOf(key, { batch: { line: 'one' } }), async (tx) => tx.beside)))
-      expect([await beside('bad'), await beside('good')]).toEqual([
+        Promise.all(many(2, () => db.write(turnOf(key), async (tx) => tx.beside)))
+      expect([await beside(bad_tenant), await beside(good_tenant)]).toEqual([
         [0, 0],
         [1, 1],
       ])
       clock.advance(second_ms)
-      expect(await beside('bad')).toEqual([1, 1])
+      expect(await beside(bad_tenant)).toEqual([1, 1])
     },
   )
 
@@ -227,11 +230,11 @@ onPostgres('writes that share transactions', () => {
 
   test('a statement that fails and is caught keeps nothing of the batch: the others run again', async () => {
     const careless = kindOf(
-      db.write(turnOf('careless', { batch: { line: 'one' } }), (tx) =>
+      db.write(turnOf(bad_tenant), (tx) =>
         Promise.resolve(tx.run(INSERT, { id: 'a', n: 1 })).catch(() => {}),
       ),
     )
-    const good = many(5, () => db.write(turnOf('good', { batch: { line: 'one' } }), (tx) => add(tx)))
+    const good = many(5, () => db.write(turnOf(good_tenant), (tx) => add(tx)))
     await Promise.all([careless, ...good])
     expect(await counter()).toBe(5)
   })
@@ -239,13 +242,13 @@ onPostgres('writes that share transactions', () => {
   test('one whose caller gives up takes what it wrote with it, and the others are kept', async () => {
     const slow = Promise.withResolvers<void>()
     const abandoned = kindOf(
-      db.write({ ...turnOf('slow', { batch: { line: 'one' } }), ms_max: 200 }, async (tx) => {
+      db.write({ ...turnOf(bad_tenant), ms_max: 200 }, async (tx) => {
         await add(tx, 'b')
         await slow.promise
         return 'late'
       }),
     )
-    const good = many(3, () => db.write(turnOf('good', { batch: { line: 'one' } }), (tx) => add(tx)))
+    const good = many(3, () => db.write(turnOf(good_tenant), (tx) => add(tx)))
     expect(await abandoned).toBe('lost')
     slow.resolve()
     await Promise.all(good)
@@ -301,8 +304,8 @@ onPostgres('writes that share transactions', () => {
     const other = new SQL({ url, max: 1 })
     const node = await other.reserve()
     await node.unsafe(`begin; update counters set n = n + 100 where id = 'a'`)
-    const waits = db.write(turnOf('slow', { batch: { line: 'one' } }), (tx) => add(tx, 'a'))
-    const goes = db.write(turnOf('quick', { batch: { line: 'one' } }), (tx) => add(tx, 'b'))
+    const waits = db.write(turnOf(bad_tenant), (tx) => add(tx, 'a'))
+    const goes = db.write(turnOf(good_tenant), (tx) => add(tx, 'b'))
     expect((await goes).n).toBe(1)
     await node.unsafe('commit')
     expect((await waits).n).toBe(101)

@@ -48,7 +48,7 @@ export type Ended = { value: unknown; effects: (() => void)[] } | { error: unkno
 export class BatchFailed extends Error {
   override name = 'BatchFailed'
 
-  /** Keys of the turns of those that made it fail. */
+  /** The `line` of those that made it fail: their tenants. */
   constructor(readonly culprits: readonly string[]) {
     super('a batch failed')
   }
@@ -229,7 +229,9 @@ export class Session {
       const lost = txs.find((tx) => tx.lost !== null)
       if (lost) throw lost.lost
       if (txs.some(({ failed }) => failed)) {
-        throw new BatchFailed(members.filter((_, i) => txs[i]!.is_culprit).map(({ turn }) => turn.key))
+        throw new BatchFailed(
+          members.filter((_, i) => txs[i]!.is_culprit).map(({ turn }) => turn.batch!.line),
+        )
       }
       await count.write(new Queries(this.connection, this.around.traffic))
       if (members.some(({ call }, i) => call.abandoned && txs[i]!.wrote)) throw new BatchFailed([])

@@ -47,7 +47,7 @@ export interface Host {
 export class Batches {
   readonly #lines = Array.from({ length: lines_count }, () => new Line())
   readonly #room: WriteRoom
-  /** Keys of turns and the time until which their writes run alone, the oldest first. */
+  /** Tenants, and lines, with the time until which their writes run alone, the oldest first. */
   readonly #alone_until = new Map<string, number>()
 
   constructor(
@@ -58,10 +58,10 @@ export class Batches {
   }
 
   /** Runs a write in a transaction of its own when it need not wait for a batch; null when it waits for one. */
-  pass<T>({ key, batch }: Turn, run: () => Promise<T>): Promise<T> | null {
+  pass<T>({ batch }: Turn, run: () => Promise<T>): Promise<T> | null {
     if (batch === undefined) return run()
     const number = lineOf(batch.line)
-    if (this.#isAlone(key) || this.#isAlone(nameOf(number))) return run()
+    if (this.#isAlone(batch.line) || this.#isAlone(nameOf(number))) return run()
     const line = this.#lines[number]!
     return line.mayPass(this.limits.passing_max) ? line.pass(run) : null
   }
@@ -161,7 +161,7 @@ export class Batches {
     members.forEach((member, i) => {
       const end = ended[i]!
       if (end === 'alone') {
-        this.#runAlone(member.turn.key, alone_ms)
+        this.#runAlone(member.turn.batch!.line, alone_ms)
         void this.#settleAlone(member)
       } else if ('effects' in end) member.resolve(end.value)
       else member.reject(end.error)
