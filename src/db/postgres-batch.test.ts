@@ -242,7 +242,7 @@ onPostgres('writes that share transactions', () => {
   test('one whose caller gives up takes what it wrote with it, and the others are kept', async () => {
     const slow = Promise.withResolvers<void>()
     const abandoned = kindOf(
-      db.write({ ...turnOf(bad_tenant), ms_max: 200 }, async (tx) => {
+      db.write({ ...turnOf(bad_tenant), ms_max: 1_000 }, async (tx) => {
         await add(tx, 'b')
         await slow.promise
         return 'late'
