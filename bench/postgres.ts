@@ -245,6 +245,7 @@ function printed(rows: readonly Row[]): string {
   const head = [
     'path',
     'ms away',
+    'round trip ms',
     'requests/s',
     'before',
     'p50 ms',
@@ -253,9 +254,10 @@ function printed(rows: readonly Row[]): string {
     'before',
     'ratio',
   ]
-  const lines = rows.map(({ path, distance_ms, now, before }) => [
+  const lines = rows.map(({ path, distance_ms, round_trip_ms, now, before }) => [
     path,
     String(distance_ms),
+    round_trip_ms.toFixed(1),
     now.requests_per_second.toFixed(0),
     before?.requests_per_second.toFixed(0) ?? '',
     now.p50_ms.toFixed(1),

@@ -258,6 +258,8 @@ describe('effects have their places', () => {
         'src/callbacks/resolver.ts': 'a look-up ends, whatever the DNS server does',
         'src/db/postgres.ts': 'a database that is silent is given up',
         'src/db/postgres-listen.ts': 'a connection that hears nothing is given up',
+        'src/db/postgres-batch.ts': 'a connection that is silent is given up',
+        'src/db/postgres-batches.ts': 'what arrives in one turn of the event loop shares a batch',
         'src/db/postgres-clock.ts': 'asks the time of the database now and then',
         'src/maintenance/sweep.ts': 'the pace of the sweep',
         'src/jobs/coalesce.ts': 'how long a result waits for others',

@@ -69,7 +69,7 @@ export class FairQueue {
   }
 
   /** True when some place waits. */
-  get crowded(): boolean {
+  get hasWaiting(): boolean {
     return this.#waiting > 0
   }
 

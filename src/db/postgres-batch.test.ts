@@ -39,6 +39,9 @@ async function add(tx: Tx, id = 'a', n = 1): Promise<Added> {
   return (await tx.one(ADD, { id, n }))!
 }
 
+/** Tenants of one line. */
+const [good_tenant, bad_tenant] = ['tnt_a', 'tnt_c']
+
 const many = <T>(count: number, make: (i: number) => T): T[] =>
   Array.from({ length: count }, (_, i) => make(i))
 
@@ -49,7 +52,7 @@ onPostgres('writes that share transactions', () => {
   beforeAll(async () => {
     url = await newPostgresDatabase()
     clock = new TestClock()
-    db = await openPostgres(url, { clock })
+    db = await openPostgres(url, { clock, passing_max: 0 })
     await db.write((tx) => tx.run(CREATE, {}))
   })
   afterAll(async () => {
@@ -95,6 +98,24 @@ onPostgres('writes that share transactions', () => {
     expect([xids.size, xids.has(xid)]).toEqual([1, false])
   })
 
+  test('few at once have transactions of their own, and a batch begins when they are more', async () => {
+    const own = await openPostgres(url, { clock })
+    const round = async (count: number) => {
+      const added = await Promise.all(many(count, () => own.write(turnOf('one'), (tx) => add(tx))))
+      return Object.values(Object.groupBy(added, ({ xid }) => xid)).map((group) => group!.length)
+    }
+    expect(await round(3)).toEqual([1, 1, 1])
+    expect((await round(13)).toSorted()).toEqual([1, 1, 1, 10])
+    // Until a batch had few.
+    while ((await round(2)).length < 2);
+    const apart = turnOf('one', { row: 'a', batch: { line: 'one', apart: true } })
+    for (let i = 0; i < 20; i++) {
+      await round(13)
+      await Promise.all(many(3, () => own.write(apart, (tx) => add(tx))))
+    }
+    await own.close()
+  })
+
   test('a write without `batch` has a transaction of its own', async () => {
     const added = await Promise.all(many(4, () => db.write('one', (tx) => add(tx))))
     expect(new Set(added.map(({ xid }) => xid)).size).toBe(4)
@@ -131,6 +152,27 @@ onPostgres('writes that share transactions', () => {
     expect(db.storedBytes('one', { used: 0, writes: 0 })).toBe(100)
   })
 
+  test('bytes are counted exactly within a batch, and between batches that follow each other', async () => {
+    const limit = 10_000
+    const kinds = await Promise.all(
+      many(150, async () => {
+        const own: string[] = []
+        for (let i = 0; i < 10; i++) {
+          const write = db.write(turnOf('bytes'), async (tx) => {
+            if (tx.stored('bytes', { used: 0, writes: 0 }) + 10 > limit) throw new Error('full')
+            tx.stores('bytes', 10)
+            return add(tx)
+          })
+          own.push(await kindOf(write))
+        }
+        return own
+      }),
+    )
+    const done = kinds.flat().filter((kind) => kind === 'done').length
+    expect([done, await counter()]).toEqual([limit / 10, limit / 10])
+    expect(db.storedBytes('bytes', { used: 0, writes: 0 })).toBe(limit)
+  })
+
   const failures: [string, (tx: Tx) => Promise<unknown>, string][] = [
     [
       'throws after it has written',
@@ -148,7 +190,7 @@ onPostgres('writes that share transactions', () => {
       let runs = 0
       let effects = 0
       const good = many(10, () =>
-        db.write(turnOf('good', { batch: { line: 'one' } }), (tx) => {
+        db.write(turnOf(good_tenant), (tx) => {
           runs += 1
           tx.afterCommit(() => {
             effects += 1
@@ -156,19 +198,19 @@ onPostgres('writes that share transactions', () => {
           return add(tx)
         }),
       )
-      const bad = kindOf(db.write(turnOf('bad', { batch: { line: 'one' } }), fail))
+      const bad = kindOf(db.write(turnOf(bad_tenant), fail))
       const added = await Promise.all(good)
       expect(await bad).toBe(kind)
       expect([runs, effects, await counter()]).toEqual([20, 10, 10])
       expect(new Set(added.map(({ xid }) => xid)).size).toBe(10)
       const beside = (key: string) =>
-        Promise.all(many(2, () => db.write(turnOf(key, { batch: { line: 'one' } }), async (tx) => tx.beside)))
-      expect([await beside('bad'), await beside('good')]).toEqual([
+        Promise.all(many(2, () => db.write(turnOf(key), async (tx) => tx.beside)))
+      expect([await beside(bad_tenant), await beside(good_tenant)]).toEqual([
         [0, 0],
         [1, 1],
       ])
       clock.advance(second_ms)
-      expect(await beside('bad')).toEqual([1, 1])
+      expect(await beside(bad_tenant)).toEqual([1, 1])
     },
   )
 
@@ -188,11 +230,11 @@ onPostgres('writes that share transactions', () => {
 
   test('a statement that fails and is caught keeps nothing of the batch: the others run again', async () => {
     const careless = kindOf(
-      db.write(turnOf('careless', { batch: { line: 'one' } }), (tx) =>
+      db.write(turnOf(bad_tenant), (tx) =>
         Promise.resolve(tx.run(INSERT, { id: 'a', n: 1 })).catch(() => {}),
       ),
     )
-    const good = many(5, () => db.write(turnOf('good', { batch: { line: 'one' } }), (tx) => add(tx)))
+    const good = many(5, () => db.write(turnOf(good_tenant), (tx) => add(tx)))
     await Promise.all([careless, ...good])
     expect(await counter()).toBe(5)
   })
@@ -200,13 +242,13 @@ onPostgres('writes that share transactions', () => {
   test('one whose caller gives up takes what it wrote with it, and the others are kept', async () => {
     const slow = Promise.withResolvers<void>()
     const abandoned = kindOf(
-      db.write({ ...turnOf('slow', { batch: { line: 'one' } }), ms_max: 200 }, async (tx) => {
+      db.write({ ...turnOf(bad_tenant), ms_max: 1_000 }, async (tx) => {
         await add(tx, 'b')
         await slow.promise
         return 'late'
       }),
     )
-    const good = many(3, () => db.write(turnOf('good', { batch: { line: 'one' } }), (tx) => add(tx)))
+    const good = many(3, () => db.write(turnOf(good_tenant), (tx) => add(tx)))
     expect(await abandoned).toBe('lost')
     slow.resolve()
     await Promise.all(good)
@@ -244,16 +286,26 @@ onPostgres('writes that share transactions', () => {
     expect(new Set(kinds)).toEqual(new Set(['done', 'busy']))
   })
 
-  test('where another node holds the line, its writes run alone after a second', async () => {
+  test('where another node holds the line, its writes run alone after a second, and for five', async () => {
     const other = new SQL({ url, max: 1 })
     const node = await other.reserve()
     await node.unsafe(`begin; ${locks.wait(lineOf('one'))}`)
-    const alone = await Promise.all(
-      many(3, () => db.write(turnOf('one'), async (tx) => [tx.beside, await add(tx)])),
-    )
-    expect(alone.map(([beside]) => beside)).toEqual([0, 0, 0])
+    const besides = () =>
+      Promise.all(
+        many(3, () =>
+          db.write(turnOf('one'), async (tx) => {
+            await add(tx)
+            return tx.beside
+          }),
+        ),
+      )
+    expect(await besides()).toEqual([0, 0, 0])
     expect(await counter()).toBe(3)
     await node.unsafe('rollback')
+    clock.advance(5 * second_ms - 1)
+    expect(await besides()).toEqual([0, 0, 0])
+    clock.advance(1)
+    expect(await besides()).toEqual([2, 2, 2])
     node.release()
     await other.close()
   })
@@ -262,8 +314,8 @@ onPostgres('writes that share transactions', () => {
     const other = new SQL({ url, max: 1 })
     const node = await other.reserve()
     await node.unsafe(`begin; update counters set n = n + 100 where id = 'a'`)
-    const waits = db.write(turnOf('slow', { batch: { line: 'one' } }), (tx) => add(tx, 'a'))
-    const goes = db.write(turnOf('quick', { batch: { line: 'one' } }), (tx) => add(tx, 'b'))
+    const waits = db.write(turnOf(bad_tenant), (tx) => add(tx, 'a'))
+    const goes = db.write(turnOf(good_tenant), (tx) => add(tx, 'b'))
     expect((await goes).n).toBe(1)
     await node.unsafe('commit')
     expect((await waits).n).toBe(101)
@@ -302,7 +354,7 @@ onPostgres('a batch whose connection is cut', () => {
   beforeAll(async () => {
     url = await newPostgresDatabase()
     wire = await wireTo(url)
-    db = await openPostgres(wire.url, { clock: new TestClock(), connections_max: 2 })
+    db = await openPostgres(wire.url, { clock: new TestClock(), connections_max: 2, passing_max: 0 })
     await db.write((tx) => tx.run(CREATE, {}))
     await db.write((tx) => tx.run(INSERT, { id: 'a', n: 0 }))
   })

@@ -4,7 +4,15 @@
 import type { ReservedSQL } from 'bun'
 import type { Clock, Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
-import { type Awaitable, MustRunAlone, type Params, type Statement, type Turn, type Tx } from './db.ts'
+import {
+  type Awaitable,
+  MustRunAlone,
+  type Params,
+  type Statement,
+  type StoredCounter,
+  type Turn,
+  type Tx,
+} from './db.ts'
 import { answer_ms_max } from './dialect.ts'
 import { DbError, translate } from './errors.ts'
 import { LateCount } from './late-count.ts'
@@ -40,7 +48,7 @@ export type Ended = { value: unknown; effects: (() => void)[] } | { error: unkno
 export class BatchFailed extends Error {
   override name = 'BatchFailed'
 
-  /** Keys of the turns of those that made it fail. */
+  /** The `line` of those that made it fail: their tenants. */
   constructor(readonly culprits: readonly string[]) {
     super('a batch failed')
   }
@@ -73,9 +81,12 @@ const lock_class = 1_937_006_964
 
 /** The lock of a line, until the transaction ends. The only place that knows what is locked. */
 export const locks = {
-  wait: (line: number) => `select pg_advisory_xact_lock(${lock_class}, ${line})`,
+  wait: (line: number) =>
+    `select set_config('lock_timeout', '${line_lock_ms_max}', true), pg_advisory_xact_lock(${lock_class}, ${line}),
+            set_config('lock_timeout', '${row_lock_ms_max}', true)`,
   /** False in `had` when another node has it, or waits for it. */
-  attempt: `select set_config('lock_timeout', $1, true), pg_try_advisory_xact_lock(${lock_class}, $2::int) as had`,
+  attempt: `select set_config('lock_timeout', '${row_lock_ms_max}', true),
+                   pg_try_advisory_xact_lock(${lock_class}, $1::int) as had`,
 }
 
 /** Batches of a session before BEGIN and COMMIT are sent as prepared statements. */
@@ -93,6 +104,8 @@ export class Session {
   /** Set when the next transaction has begun: true once its lock is had. */
   #begun: Promise<boolean | Error> | null = null
   #is_prepared = false
+  /** Of the batch whose commit was sent and not answered. */
+  #committing: Changes | null = null
   /** True when another node has batches of this line, so that its lock is waited for. */
   #is_contended = false
 
@@ -120,7 +133,7 @@ export class Session {
     return this.#inTime(this.#commit(ready, goes_on))
   }
 
-  /** By then no caller waits any more. A connection on which the server says nothing would hold up the line for ever. */
+  /** By then no caller waits any more. A connection on which the server says nothing would stop the line for ever. */
   async #inTime<T>(step: Promise<T>): Promise<T> {
     const timer = setTimeout(() => this.connection.close({ timeout: 0 }).catch(() => {}), answer_ms_max)
     try {
@@ -152,6 +165,7 @@ export class Session {
 
   async #commit({ members, count }: Ready, goes_on: boolean): Promise<void> {
     for (const { call } of members) call.committing = true
+    this.#committing = count.changes
     const sent = this.#batches > simple_batches ? this.connection`commit` : this.connection.unsafe('commit')
     const answer = sent.execute()
     if (goes_on) {
@@ -164,7 +178,9 @@ export class Session {
       this.around.traffic.answers += 1
       // An aborted transaction answers COMMIT with ROLLBACK and without an error.
       if (command !== 'COMMIT') throw new BatchFailed([])
+      this.#committing = null
     } catch (error) {
+      this.#committing = null
       const known = translate('postgres', error)
       const unknown = known instanceof DbError && known.kind === 'lost'
       count.rollBack()
@@ -175,17 +191,14 @@ export class Session {
   }
 
   #tryLock(): Promise<boolean | Error> {
-    const lock = this.connection.unsafe(locks.attempt, [String(row_lock_ms_max), this.line]).execute()
+    const lock = this.connection.unsafe(locks.attempt, [this.line]).execute()
     return lock.then((rows: { had: boolean }[]) => rows[0]!.had, asError)
   }
 
   /** Waits for the lock. */
   async #begin(): Promise<void> {
-    const [wait_ms, row_ms] = [line_lock_ms_max, row_lock_ms_max].map(
-      (ms) => `set local lock_timeout = ${ms}`,
-    )
     try {
-      await this.#answered(this.connection.unsafe(`begin; ${wait_ms}; ${locks.wait(this.line)}; ${row_ms}`))
+      await this.#answered(this.connection.unsafe(`begin; ${locks.wait(this.line)}`))
     } catch (error) {
       await this.#rollBack()
       const failure = failureOf(error)
@@ -202,7 +215,8 @@ export class Session {
     const { clock, traffic, stored } = this.around
     const count = new LateCount(stored)
     const now = clock.now()
-    const shared = { traffic, now, stored, changes: count.changes, beside: members.length - 1 }
+    const committing = (tenant_id: string) => this.#committing?.of(tenant_id) ?? 0
+    const shared = { traffic, now, stored, changes: count.changes, committing, beside: members.length - 1 }
     const txs = members.map(({ call }) => new MemberTx(this.connection, call, shared))
     const ended = await Promise.all(members.map((member, i) => runOne(member, txs[i]!)))
     return { members, ended, count, txs }
@@ -215,7 +229,9 @@ export class Session {
       const lost = txs.find((tx) => tx.lost !== null)
       if (lost) throw lost.lost
       if (txs.some(({ failed }) => failed)) {
-        throw new BatchFailed(members.filter((_, i) => txs[i]!.is_culprit).map(({ turn }) => turn.key))
+        throw new BatchFailed(
+          members.filter((_, i) => txs[i]!.is_culprit).map(({ turn }) => turn.batch!.line),
+        )
       }
       await count.write(new Queries(this.connection, this.around.traffic))
       if (members.some(({ call }, i) => call.abandoned && txs[i]!.wrote)) throw new BatchFailed([])
@@ -276,6 +292,8 @@ interface Shared {
   stored: StoredBytes
   /** Of all members. */
   changes: Changes
+  /** The bytes by which the batch before changes a tenant's, while its commit is not answered. */
+  committing(tenant_id: string): number
   beside: number
 }
 
@@ -289,10 +307,17 @@ class MemberTx extends PostgresTx {
   /** The error of a connection that is gone. */
   lost: unknown = null
   readonly #own = new Changes()
+  readonly #committing: Shared['committing']
 
-  constructor(connection: Runner, call: Call, { traffic, now, stored, changes, beside }: Shared) {
+  constructor(connection: Runner, call: Call, shared: Shared) {
+    const { traffic, now, stored, changes, committing, beside } = shared
     super(connection, traffic, call, now, [], stored, changes)
+    this.#committing = committing
     this.beside = beside
+  }
+
+  override stored(tenant_id: string, counted: StoredCounter): number {
+    return super.stored(tenant_id, counted) + this.#committing(tenant_id)
   }
 
   override stores(tenant_id: string, bytes: number): void {

@@ -39,7 +39,7 @@ export interface Host {
   /** Waits for a connection in fair order. */
   connected<T>(key: string, action: (connection: ReservedSQL) => Promise<T>): Promise<T>
   /** True when others wait for a connection. */
-  crowded(): boolean
+  hasWaiting(): boolean
   /** Runs a write in a transaction of its own. */
   alone(member: Member): Promise<unknown>
 }
@@ -47,20 +47,23 @@ export interface Host {
 export class Batches {
   readonly #lines = Array.from({ length: lines_count }, () => new Line())
   readonly #room: WriteRoom
-  /** Keys of turns and the time until which their writes run alone, the oldest first. */
+  /** Tenants, and lines, with the time until which their writes run alone, the oldest first. */
   readonly #alone_until = new Map<string, number>()
 
   constructor(
     private readonly host: Host,
-    waiting_max: number,
+    private readonly limits: { waiting_max: number; passing_max: number },
   ) {
-    this.#room = new WriteRoom(waiting_max)
+    this.#room = new WriteRoom(limits.waiting_max)
   }
 
-  /** True for a write that may wait for a batch. */
-  takes({ key, batch }: Turn): boolean {
-    if (batch === undefined) return false
-    return !this.#isAlone(key) && !this.#isAlone(nameOf(lineOf(batch.line)))
+  /** Runs a write in a transaction of its own when it need not wait for a batch; null when it waits for one. */
+  pass<T>({ batch }: Turn, run: () => Promise<T>): Promise<T> | null {
+    if (batch === undefined) return run()
+    const number = lineOf(batch.line)
+    if (this.#isAlone(batch.line) || this.#isAlone(nameOf(number))) return run()
+    const line = this.#lines[number]!
+    return line.mayPass(this.limits.passing_max) ? line.pass(run) : null
   }
 
   #isAlone(key: string): boolean {
@@ -96,12 +99,14 @@ export class Batches {
   }
 
   async #run(number: number, line: Line): Promise<void> {
-    while (!line.isEmpty) {
+    while (!line.isEmpty && !line.isQuiet(this.limits.passing_max)) {
       await this.host
         .connected(nameOf(number), (connection) => this.#runOn(connection, number, line))
         .catch((error) => this.#refuse(line, error))
     }
     line.busy = false
+    while (!line.isEmpty)
+      for (const member of this.#takeFrom(line)) void line.pass(() => this.#settleAlone(member))
   }
 
   /** No connection was to be had: those that wait are told so. */
@@ -138,7 +143,7 @@ export class Batches {
   }
 
   #goesOn(line: Line): boolean {
-    return !line.isEmpty && !this.host.crowded()
+    return !line.isEmpty && !line.isQuiet(this.limits.passing_max) && !this.host.hasWaiting()
   }
 
   #fail(members: readonly Member[], number: number, error: unknown): void {
@@ -148,7 +153,7 @@ export class Batches {
     }
     for (const key of error.culprits) this.#runAlone(key, alone_ms)
     if (error instanceof LineLocked) this.#runAlone(nameOf(number), unlocked_ms)
-    for (const member of members) this.#settleAlone(member)
+    for (const member of members) void this.#settleAlone(member)
   }
 
   #settle(members: readonly Member[], ended: readonly Ended[]): void {
@@ -156,17 +161,17 @@ export class Batches {
     members.forEach((member, i) => {
       const end = ended[i]!
       if (end === 'alone') {
-        this.#runAlone(member.turn.key, alone_ms)
-        this.#settleAlone(member)
+        this.#runAlone(member.turn.batch!.line, alone_ms)
+        void this.#settleAlone(member)
       } else if ('effects' in end) member.resolve(end.value)
       else member.reject(end.error)
     })
   }
 
-  #settleAlone(member: Member): void {
+  async #settleAlone(member: Member): Promise<void> {
     if (member.call.abandoned) return
     member.call.committing = false
-    this.host.alone(member).then(member.resolve, member.reject)
+    await this.host.alone(member).then(member.resolve, member.reject)
   }
 
   #runAlone(key: string, ms: number): void {

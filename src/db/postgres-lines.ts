@@ -11,6 +11,13 @@ export const lines_count = limit(
   'connections',
   'Batches of writes that one node has under way at once, each of other tenants.',
 )
+/** Writes of a line that have transactions of their own at once before those that follow share theirs. */
+export const passing_max = limit(
+  'postgres.batch_passing',
+  3,
+  'requests',
+  'Writes of one line that each have a transaction of their own; more at once share transactions.',
+)
 const members_max = limit(
   'postgres.batch_writes',
   64,
@@ -32,9 +39,34 @@ export function lineOf(name: string): number {
 export class Line {
   /** By the key of their turns; a key without any is absent. */
   readonly #waiting = new Map<string, Set<Member>>()
+  /** True while a batch is under way. */
   busy = false
+  #count = 0
+  #passing = 0
+  #last_size = 0
+
+  /** While few are under way each has a transaction of its own: so none waits for another. */
+  mayPass(passing_max: number): boolean {
+    return !this.busy && this.#passing < passing_max && this.#last_size <= passing_max
+  }
+
+  /** Runs a write that waits for no batch. */
+  async pass<T>(run: () => Promise<T>): Promise<T> {
+    this.#passing += 1
+    try {
+      return await run()
+    } finally {
+      this.#passing -= 1
+    }
+  }
+
+  /** True when what waits may pass instead. */
+  isQuiet(passing_max: number): boolean {
+    return this.#passing + this.#count <= passing_max && this.#last_size <= passing_max
+  }
 
   add(member: Member): void {
+    this.#count += 1
     const { key } = member.turn
     const of_key = this.#waiting.get(key)
     if (of_key) of_key.add(member)
@@ -46,12 +78,13 @@ export class Line {
     const { key } = member.turn
     const of_key = this.#waiting.get(key)
     if (!of_key?.delete(member)) return false
+    this.#count -= 1
     if (of_key.size === 0) this.#waiting.delete(key)
     return true
   }
 
   get isEmpty(): boolean {
-    return this.#waiting.size === 0
+    return this.#count === 0
   }
 
   /** The members of the next batch: one of each key in turn, those of a key in order. */
@@ -62,6 +95,7 @@ export class Line {
       left = left.filter(({ next }) => batch.hasRoom && this.#takeOne(next, batch))
     }
     for (const { key } of places) this.#moveBack(key, batch)
+    this.#last_size = batch.members.length
     return batch.members
   }
 

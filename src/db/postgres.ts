@@ -28,6 +28,7 @@ import { LateCount } from './late-count.ts'
 import type { Member } from './postgres-batch.ts'
 import { Batches } from './postgres-batches.ts'
 import { DatabaseClock } from './postgres-clock.ts'
+import { passing_max as passing_default } from './postgres-lines.ts'
 import { channel } from './postgres-listen.ts'
 import {
   abandoned,
@@ -96,6 +97,8 @@ export interface PostgresOptions {
   database_time?: boolean
   /** Connections in the pool. */
   connections_max?: number
+  /** Writes of a line that do not share transactions while they are few. */
+  passing_max?: number
 }
 
 /** Opens a pool. Throws on an unsafe set-up or when the server cannot be reached. */
@@ -144,7 +147,13 @@ class PostgresDb implements Db {
   readonly #watch: Timer
   #closed = false
 
-  constructor(url: string, { clock, connections_max = connections, database_time = false }: PostgresOptions) {
+  constructor(url: string, options: PostgresOptions) {
+    const {
+      clock,
+      connections_max = connections,
+      database_time = false,
+      passing_max = passing_default,
+    } = options
     this.#openPool = () =>
       new SQL({
         url,
@@ -169,10 +178,10 @@ class PostgresDb implements Db {
       {
         around,
         connected: (key, action) => this.#connected(key, action),
-        crowded: () => this.#queue.crowded,
+        hasWaiting: () => this.#queue.hasWaiting,
         alone: (member) => this.#alone(member),
       },
-      waiting_max,
+      { waiting_max, passing_max },
     )
     this.#watch = this.#watched()
   }
@@ -203,7 +212,7 @@ class PostgresDb implements Db {
 
   write<T>(owner: Owner | ((tx: Tx) => Awaitable<T>), given?: (tx: Tx) => Awaitable<T>): Promise<T> {
     const [turn, work] = turnOf(owner, given)
-    return this.#batches.takes(turn) ? this.#batched(turn, work) : this.#write(turn, work, null)
+    return this.#batches.pass(turn, () => this.#write(turn, work, null)) ?? this.#batched(turn, work)
   }
 
   /** Waits for the next batch of its line. */

@@ -69,11 +69,12 @@ export function put(db: Db, caller: AgentCaller, plans: Plans, ref: KeyRef, inpu
       quotas.requireRoom(tx, caller, plans, bytes)
     }
     // Until it is known by how much the row grows, writes beside this one find all of its bytes taken.
-    tx.stores(caller.tenant_id, write.bytes)
+    const reserved = tx.beside > 0 ? write.bytes : 0
+    tx.stores(caller.tenant_id, reserved)
     const written = unconditional
       ? (await store.put(tx, caller.tenant_id, write))!
       : await putIf(tx, caller.tenant_id, write, input)
-    tx.stores(caller.tenant_id, written.grew - write.bytes)
+    tx.stores(caller.tenant_id, written.grew - reserved)
     const version =
       written.version === written.created_version
         ? await count(tx, caller, plans, ref, written)
