@@ -10,6 +10,8 @@ import { bracketed, isLoopback, parseRanges, type Range, reachable, unbracketed 
 import { parsePlans } from './quotas/plans.ts'
 import {
   ConfigError,
+  connections_max,
+  connections_min,
   cron_secret_characters_min,
   type LogLevel,
   log_levels,
@@ -19,6 +21,7 @@ import {
   secret_key_characters_min,
   settings,
   wholeNumber,
+  workers_max,
 } from './settings.ts'
 
 export interface Config {
@@ -27,6 +30,10 @@ export interface Config {
   /** Without a slash at the end. With PORT=0 its port is 0 until the service listens. */
   public_url: string
   database_url: string
+  /** PostgreSQL: connections of this process. */
+  database_connections: number
+  /** Processes that serve behind one port; 1: this one alone. */
+  workers: number
   /** Null: generated at first start and kept in data_dir. */
   cron_secret: string | null
   secret_key: string | null
@@ -66,11 +73,19 @@ export function readConfig(environment: Environment): Config {
     isLoopback(host) && isLoopback(unbracketed(new URL(public_url).hostname)) && trusted_proxies.length === 0
   const data_dir = get('DATA_DIR') ?? settings.DATA_DIR.initial
   const table = plans(get('PLANS_FILE'))
+  const database_url = databaseUrl(get('DATABASE_URL') ?? defaultDatabase(data_dir))
   return Object.freeze({
     host,
     port,
     public_url,
-    database_url: databaseUrl(get('DATABASE_URL') ?? defaultDatabase(data_dir)),
+    database_url,
+    database_connections: wholeNumber(
+      'DATABASE_CONNECTIONS',
+      get('DATABASE_CONNECTIONS') ?? settings.DATABASE_CONNECTIONS.initial,
+      connections_min,
+      connections_max,
+    ),
+    workers: workers(get('WORKERS') ?? settings.WORKERS.initial, database_url),
     cron_secret: cronSecret(get('CRON_SECRET'), public_url),
     secret_key: secretKey(get('SECRET_KEY')),
     data_dir,
@@ -130,6 +145,17 @@ function databaseUrl(text: string): string {
   const known = /^sqlite:.+/.test(text) || (/^postgres(ql)?:\/\//.test(text) && URL.canParse(text))
   if (!known) throw new ConfigError('DATABASE_URL', 'must be sqlite:<file>, sqlite::memory: or postgres://…')
   return text
+}
+
+function workers(text: string, database_url: string): number {
+  const count = wholeNumber('WORKERS', text, 1, workers_max)
+  if (count > 1 && database_url.startsWith('sqlite:')) {
+    throw new ConfigError(
+      'WORKERS',
+      `${count} processes need PostgreSQL, and DATABASE_URL is SQLite, which one process serves`,
+    )
+  }
+  return count
 }
 
 function secretKey(text: string | undefined): string | null {

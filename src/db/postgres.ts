@@ -21,7 +21,7 @@ import {
   turnOfStatement,
   upkeep,
 } from './db.ts'
-import { answer_ms_max, olderThan, postgres_session, unsafePostgres } from './dialect.ts'
+import { answer_ms_max, connections_default, olderThan, postgres_session, unsafePostgres } from './dialect.ts'
 import { DbError, isRetryable, translate } from './errors.ts'
 import { LateCount } from './late-count.ts'
 import { DatabaseClock } from './postgres-clock.ts'
@@ -34,6 +34,7 @@ import {
   silent,
   type Traffic,
 } from './postgres-queries.ts'
+import { lostSetting, pooled_session, refusesSettings } from './postgres-session.ts'
 import { StoredBytes } from './stored.ts'
 
 /** Bun.SQL before this mixed up prepared statements and transactions (oven-sh/bun 30494, 32004, 33985). */
@@ -43,12 +44,6 @@ const tries_max = limit(
   4,
   'attempts',
   'How often a transaction is tried that PostgreSQL refused for another one. Past it 503.',
-)
-const connections = limit(
-  'postgres.connections',
-  12,
-  'connections',
-  'Bounds the connections of a node to PostgreSQL; those that want one wait, in fair order between tenants.',
 )
 const waiting_max = limit(
   'postgres.waiting',
@@ -92,6 +87,8 @@ export interface PostgresOptions {
   database_time?: boolean
   /** Connections in the pool. */
   connections_max?: number
+  /** Settings that are sent when a connection opens; `postgres_session` unless given. */
+  session?: Readonly<Record<string, string>>
 }
 
 /** Opens a pool. Throws on an unsafe set-up or when the server cannot be reached. */
@@ -101,14 +98,19 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
   }
   const db = new PostgresDb(url, options)
   try {
-    const unsafe = unsafePostgres(await db.durability())
-    if (unsafe) throw new Error(`refusing to serve from this PostgreSQL: ${unsafe}`)
-    await db.begin()
-    return db
+    return await usable(db)
   } catch (error) {
     await db.close()
-    throw error
+    if (!refusesSettings(error) || options.session) throw error
+    return openPostgres(url, { ...options, session: pooled_session })
   }
+}
+
+async function usable(db: PostgresDb): Promise<Db> {
+  const unsafe = unsafePostgres(await db.durability()) ?? (await db.lostSetting())
+  if (unsafe) throw new Error(`refusing to serve from this PostgreSQL: ${unsafe}`)
+  await db.begin()
+  return db
 }
 
 /** Lets the statements of a turn run as long as the turn may. */
@@ -135,14 +137,22 @@ class PostgresDb implements Db {
   readonly #watch: Timer
   #closed = false
 
-  constructor(url: string, { clock, connections_max = connections, database_time = false }: PostgresOptions) {
+  constructor(
+    url: string,
+    {
+      clock,
+      connections_max = connections_default,
+      database_time = false,
+      session = postgres_session,
+    }: PostgresOptions,
+  ) {
     this.#openPool = () =>
       new SQL({
         url,
         max: connections_max,
         bigint: true,
         connectionTimeout: connect_timeout_seconds,
-        connection: postgres_session,
+        connection: session,
       })
     this.#pool = this.#openPool()
     this.#queries = new Queries(this.#pool, this.#traffic)
@@ -346,6 +356,11 @@ class PostgresDb implements Db {
 
   durability(): Promise<Record<string, string | number>> {
     return this.#guarded({ key: 'readiness', ms_max: readiness_ms_max }, () => this.#settings())
+  }
+
+  /** The reason that connections must not be used although they open; null when there is none. */
+  lostSetting(): Promise<string | null> {
+    return lostSetting(this.#pool)
   }
 
   async #settings(): Promise<Record<string, string | number>> {
