@@ -35,8 +35,22 @@ const lock = `status = 'claimed', locked_by = :agent_id, lock_token_hash = :lock
 const own_time = `update dlq_items set ${lock}, locked_until = :now + lock_seconds * 1000`
 const given_time = `update dlq_items set ${lock}, locked_until = :locked_until`
 
+/**
+ * The oldest that is failed, and among the locks that expired first the oldest, which the sweep has not released yet. The
+ * search for the oldest begins there: however many older items are locked, it does not walk past them.
+ */
+const from_oldest = `(select min(id) from
+     (select id from (select id from dlq_items {by dlq_items_status}
+                       where (tenant_id, status, id) > (:tenant_id, 'failed', '')
+                         and (tenant_id, status, id) < (:tenant_id, 'failed', 'z')
+                       order by tenant_id, status, id limit 1) as first_failed
+      union all
+      select id from (select id from dlq_items {by dlq_items_tenant_locked}
+                       where status = 'claimed' and tenant_id >= :tenant_id and (tenant_id, locked_until) <= (:tenant_id, :now)
+                       order by tenant_id, locked_until limit 500) as expired) as claimable_items)`
+
 const oldest = `tenant_id = :tenant_id and ${claimable}
-      and id = (select id from dlq_items where tenant_id = :tenant_id and ${claimable}
+      and id = (select id from dlq_items where tenant_id = :tenant_id and ${claimable} and id >= ${from_oldest}
                  order by id limit 1 {skip_locked})`
 
 const CLAIM = sql<ItemRow>(

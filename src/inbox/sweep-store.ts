@@ -13,7 +13,7 @@ const COUNT_EXPIRED = sql<{ expired: number }>(
   `select count(*) as expired
      from (select id from inboxes {by inboxes_tenant_expiring}
             where counted = 1 and tenant_id >= :tenant_id and (tenant_id, expires_at) <= (:tenant_id, :now)
-            limit :rows_max) as expired_inboxes`,
+            order by tenant_id, expires_at limit :rows_max) as expired_inboxes`,
 )
 
 const EXPIRE = sql(
