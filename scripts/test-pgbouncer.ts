@@ -72,6 +72,7 @@ async function runTests(): Promise<number> {
     env: { ...process.env, [postgres_variable]: cluster.base_url, [pooler_variable]: pooler_url },
     stdio: ['inherit', 'inherit', 'inherit'],
   })
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal))
   return child.exited
 }
 
