@@ -105,6 +105,9 @@ async function serveAsWorker(config: Config, number: number): Promise<void> {
 
 /** Secrets, schema and port first, so that a start that fails says so once. */
 async function supervise(config: Config): Promise<void> {
+  if (process.platform !== 'linux') {
+    throw new ConfigError('WORKERS', 'several processes share a port on Linux only; set WORKERS=1')
+  }
   const log = logOf(config)
   const { cron_secret, secret_key } = await prepareDatabase(config, {
     clock: systemClock,

@@ -472,8 +472,6 @@ describe('SQL', () => {
       'jobs.due': 'finds the due work of all tenants',
       'jobs.next_at': 'the next due time of all tenants',
       'jobs.oldest_due': 'a tick waits for the work of all tenants',
-      'jobs.pause': 'names its tenant as a range',
-      'jobs.resume': 'names its tenant as a range',
       'jobs.tenants': 'walks over all tenants',
       'tenants.all': "the operator's list",
       'tenants.purgeable': 'finds the tenants to purge',

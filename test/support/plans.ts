@@ -23,11 +23,14 @@ export const full: Scale = {
   others: 200_000,
 }
 
-/** A hundredth, for the tests: the statistics say that it is all there. */
-export const hundredth: Scale = {
-  ...{ tenants: 100, jobs: 20_000, keys: 10_000, entries: 10_000, idempotency_keys: 3_000 },
-  others: 2_000,
+export function partOf(scale: Scale, part: number): Scale {
+  return Object.fromEntries(
+    Object.entries(scale).map(([name, rows]) => [name, Math.ceil(rows * part)]),
+  ) as unknown as Scale
 }
+
+/** For the tests: the statistics say that it is all there. */
+export const hundredth = partOf(full, 0.01)
 
 /** Half of all rows are this tenant's. */
 export const big = 'ten_big'
@@ -301,7 +304,13 @@ function common(now: number): Params {
       scanned_max: rows_max,
       total_max: rows_max,
     },
-    ...{ walked_max: rows_max, last_place: rows_max, skipped: 0, values_max: rows_max, until: now + day_ms },
+    ...{
+      walked_max: rows_max,
+      last_place: rows_max,
+      skipped: 0,
+      values_max: merged_max,
+      until: now + day_ms,
+    },
     ...{
       expired_before: now - 1_000,
       ended_before: now - 1_000,
@@ -422,6 +431,17 @@ export const reads: Record<string, { rows: number; reason: string }> = {
 export const whole_tables: Record<string, string> = {
   'tenants.all': "the operator's list of tenants",
   'tenants.plans': 'once at each start: every plan that is in use must be in the table of plans',
+}
+
+/** Statements without a limit that find all rows of a tenant, and why. */
+export const of_few_rows: Record<string, string> = { 'quotas.purge_calls': 'a row for each month' }
+
+/** Statements that take longer than the rest when a page is full, and why. */
+export const slow: Record<string, { ms: number; reason: string }> = {
+  'audit.list_actions': {
+    ms: 50,
+    reason: 'a step of a recursion for each entry, and in it one look for each action',
+  },
 }
 
 export function allStatements(): Statement<unknown>[] {
