@@ -1,6 +1,6 @@
 // A service of several processes behind one port, as its operator runs it.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -62,29 +62,45 @@ onPostgres('WORKERS=2', () => {
     }
   }
 
-  test('the banner says how many there are and what they take; each has its secrets from the same folder', async () => {
-    const service = await start()
-    expect(service.banner).toContain(
-      `\n  workers     ${workers} processes behind one port, with ${workers * 4} connections to PostgreSQL\n`,
-    )
-    expect(workersOf(service)).toHaveLength(workers)
-    expect((await fetch(`${service.url}/readyz`)).status).toBe(200)
-    expect(readdirSync(data_dir).toSorted()).toEqual(['cron_secret', 'secret_key'])
-    expect(await service.stop()).toBe(0)
-  })
+  describe('one after the other', () => {
+    let service: ServerProcess
+    beforeAll(async () => {
+      service = await start()
+    })
 
-  test.each([{ WORKERS: '2' }, {}] as Record<string, string>[])(
-    'a second service on its port is refused with one line, with %j',
-    async (environment) => {
-      const service = await start()
-      const { port } = new URL(service.url)
-      const refused = await refusedStart({ ...settings(), ...environment, PORT: port })
-      expect([refused.exit_code, refused.stdout]).toEqual([1, ''])
-      expect(refused.stderr).toMatch(new RegExp(`^waystation: PORT: .*\\b${port}\\b.*\\n$`))
+    test('the banner says how many there are and what they take; each has its secrets from the same folder', async () => {
+      expect(service.banner).toContain(
+        `\n  workers     ${workers} processes behind one port, with ${workers * 4} connections to PostgreSQL\n`,
+      )
+      expect(workersOf(service)).toHaveLength(workers)
+      expect((await fetch(`${service.url}/readyz`)).status).toBe(200)
+      expect(readdirSync(data_dir).toSorted()).toEqual(['cron_secret', 'secret_key'])
+    })
+
+    test.each([{ WORKERS: '2' }, {}] as Record<string, string>[])(
+      'a second service on its port is refused with one line, with %j',
+      async (environment) => {
+        const { port } = new URL(service.url)
+        const refused = await refusedStart({ ...settings(), ...environment, PORT: port })
+        expect([refused.exit_code, refused.stdout]).toEqual([1, ''])
+        expect(refused.stderr).toMatch(new RegExp(`^waystation: PORT: .*\\b${port}\\b.*\\n$`))
+        expect((await fetch(`${service.url}/livez`)).status).toBe(200)
+      },
+    )
+
+    test('a worker that is killed is started again, and the others go on', async () => {
+      const [first, ...others] = workersOf(service)
+      process.kill(first!, 'SIGKILL')
+      await until(() => workersOf(service).filter((pid) => pid !== first).length === workers)
+      expect(workersOf(service)).toEqual(expect.arrayContaining(others))
       expect((await fetch(`${service.url}/livez`)).status).toBe(200)
+    })
+
+    test('a signal to every process at once ends all of them in order', async () => {
+      for (const pid of workersOf(service)) process.kill(pid, 'SIGTERM')
       expect(await service.stop()).toBe(0)
-    },
-  )
+    })
+  })
 
   test('it is refused on the port of a service of one process', async () => {
     const alone = await startServer(settings())
@@ -94,27 +110,11 @@ onPostgres('WORKERS=2', () => {
     expect(await alone.stop()).toBe(0)
   })
 
-  test('a worker that is killed is started again, and the others go on', async () => {
-    const service = await start()
-    const [first, ...others] = workersOf(service)
-    process.kill(first!, 'SIGKILL')
-    await until(() => workersOf(service).filter((pid) => pid !== first).length === workers)
-    expect(workersOf(service)).toEqual(expect.arrayContaining(others))
-    expect((await fetch(`${service.url}/livez`)).status).toBe(200)
-    expect(await service.stop()).toBe(0)
-  })
-
   test('when the supervisor is killed, its workers end', async () => {
     const service = await start()
     const pids = workersOf(service)
     await service.kill()
     await until(() => pids.every((pid) => parentOf(pid) === null))
-  })
-
-  test('a signal to every process at once ends all of them in order', async () => {
-    const service = await start()
-    for (const pid of workersOf(service)) process.kill(pid, 'SIGTERM')
-    expect(await service.stop()).toBe(0)
   })
 
   test('client addresses are counted for all together: of many sign-ups at once exactly 30 are made', async () => {

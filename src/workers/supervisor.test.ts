@@ -12,7 +12,14 @@ interface Started {
   ends(code: number): void
 }
 
-function supervise(workers: number, { serves = true } = {}) {
+interface Behaviour {
+  /** True when the worker that is started as this one, from 1, says that it serves. */
+  serves?(nth: number): boolean
+  /** False: workers do not end when they are told to. */
+  drains?: boolean
+}
+
+function supervise(workers: number, { serves = () => true, drains = true }: Behaviour = {}) {
   const clock = new TestClock()
   const started: Started[] = []
   const logged: object[] = []
@@ -24,11 +31,12 @@ function supervise(workers: number, { serves = true } = {}) {
       const { promise: exited, resolve } = Promise.withResolvers<number>()
       const received: ToWorker[] = []
       started.push({ number, received, says: onMessage, ends: resolve })
-      if (serves) queueMicrotask(() => onMessage({ type: 'ready', address: `http://worker-${number}` }))
+      if (serves(started.length))
+        queueMicrotask(() => onMessage({ type: 'ready', address: `http://worker-${number}` }))
       return {
         send(message) {
           received.push(message)
-          if (message.type === 'drain') resolve(0)
+          if (message.type === 'drain' && drains) resolve(0)
         },
         kill: () => resolve(137),
         exited,
@@ -56,7 +64,7 @@ test('all workers start, and the service is ready when each of them is', async (
 })
 
 test('a worker that ends at its start ends the others, and is not started again', async () => {
-  const { supervisor, started } = supervise(2, { serves: false })
+  const { supervisor, started } = supervise(2, { serves: () => false })
   const starting = supervisor.start()
   started[1]!.ends(1)
   expect(starting).rejects.toThrow('worker 2 ended with 1 at its start')
@@ -82,6 +90,24 @@ test('a worker that crashes is started again, later each time, and soon when it 
   ])
   expect(await supervisor.stop()).toBe(true)
 })
+
+test.each([
+  [true, false],
+  [false, true],
+])(
+  'a worker that a signal ends while it stops, and that served: %p, stops in order: %p',
+  async (serves, in_order) => {
+    const { supervisor, started, until } = supervise(1, { serves: (nth) => nth === 1, drains: false })
+    await supervisor.start()
+    started[0]!.ends(1)
+    await until(2)
+    const restarted = started[1]!
+    if (serves) restarted.says({ type: 'ready', address: '' })
+    const stopped = supervisor.stop()
+    restarted.ends(143)
+    expect(await stopped).toBe(in_order)
+  },
+)
 
 test('addresses are counted for all workers, also for one that was started again', async () => {
   const { supervisor, clock, started, until } = supervise(2)

@@ -50,6 +50,8 @@ interface Slot {
   number: number
   child: WorkerProcess
   crashes: number
+  /** It has said that it listens; before, it has taken no request that its end could cut off. */
+  serves: boolean
 }
 
 export interface SupervisorOptions {
@@ -99,10 +101,13 @@ export class Supervisor {
     const began_ms = this.options.clock.monotonic()
     const { promise: ready, resolve } = Promise.withResolvers<string>()
     const child = this.options.start(number, (message) => {
-      if (message.type === 'ready') resolve(message.address)
-      else this.#count(number, child, message)
+      if (message.type === 'ready') {
+        slot.serves = true
+        resolve(message.address)
+      } else this.#count(number, child, message)
     })
-    this.#slots.set(number, { number, child, crashes })
+    const slot: Slot = { number, child, crashes, serves: false }
+    this.#slots.set(number, slot)
     void child.exited.then((code) => {
       this.#slots.delete(number)
       if (this.#stopping || !this.#serves) return
@@ -141,7 +146,7 @@ export class Supervisor {
   /** Resolves when all have ended; true when each did so by itself and in order. */
   async stop(): Promise<boolean> {
     this.#stopping = true
-    const ended = [...this.#slots.values()].map(async ({ child }) => {
+    const ended = [...this.#slots.values()].map(async ({ child, serves }) => {
       child.send({ type: 'drain' })
       let killed = false
       const timer = setTimeout(() => {
@@ -150,7 +155,7 @@ export class Supervisor {
       }, stop_ms_max)
       const code = await child.exited
       clearTimeout(timer)
-      return !killed && code === 0
+      return !killed && (code === 0 || !serves)
     })
     return (await Promise.all(ended)).every((in_order) => in_order)
   }
