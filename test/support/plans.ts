@@ -4,6 +4,7 @@
 import { day_ms, hour_ms } from '../../src/base/clock.ts'
 import { limits } from '../../src/base/limit.ts'
 import { type Params, type Statement, statements } from '../../src/db/db.ts'
+import { expired_max } from '../../src/dlq/store.ts'
 import { lease_rows_max } from '../../src/jobs/store.ts'
 import '../../src/features.ts'
 import '../../src/maintenance/purge.ts'
@@ -419,10 +420,10 @@ const of_tenants: Record<string, string> = {
 /** Statements that may read more, and why. */
 export const reads: Record<string, { rows: number; reason: string }> = {
   'dlq.claim_oldest': {
-    rows: 700,
-    reason: 'the locks that have expired and are not released yet, 500 at most',
+    rows: expired_max + reads_max,
+    reason: 'locks that have expired and are not released yet',
   },
-  'dlq.claim_oldest_until': { rows: 700, reason: 'the same' },
+  'dlq.claim_oldest_until': { rows: expired_max + reads_max, reason: 'the same' },
   'jobs.lease': { rows: lease_rows_max ** 2 + 200, reason: 'the list of a lease, once for each row of it' },
   'audit.list_actions': { rows: rows_max * merged_max + 200, reason: 'the next entry of each merged action' },
 }
