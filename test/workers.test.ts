@@ -13,6 +13,8 @@ import { refusedStart, type ServerProcess, startServer } from './support/server-
 const stops = Number(process.env.WORKER_STOPS ?? 2)
 const workers = Number(process.env.WORKER_COUNT ?? 2)
 const clients = 32
+/** A guard against an endless wait, not a measure. */
+const stop_ms_max = 60_000
 const sign_ups_max = 30
 
 async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
@@ -139,9 +141,14 @@ onPostgres('WORKERS=2', () => {
     expect(await service.stop()).toBe(0)
   })
 
-  test(`SIGTERM under load, ${stops} times: no request is cut off`, async () => {
-    for (let stop = 1; stop <= stops; stop++) await endedUnderLoad(() => start({ DEFAULT_PLAN: 'unlimited' }))
-  })
+  test(
+    `SIGTERM under load, ${stops} times: no request is cut off`,
+    async () => {
+      for (let stop = 1; stop <= stops; stop++)
+        await endedUnderLoad(() => start({ DEFAULT_PLAN: 'unlimited' }))
+    },
+    stops * stop_ms_max,
+  )
 })
 
 forEachDatabase('One process', (databases) => {
