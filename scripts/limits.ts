@@ -60,6 +60,7 @@ const areas: Record<string, string> = {
   secrets: 'Secrets',
   start: 'Starting',
   stop: 'Stopping',
+  workers: 'Processes of one service',
 }
 
 /** Loads every module that declares a limit. Those that only run are left out: they declare none. */

@@ -109,6 +109,20 @@ forEachDatabase('The operator’s command while the service runs', (databases) =
     return { tenant_id, name, created_at, addAgent, read }
   }
 
+  test('session-settings sets for the role what a pooler drops, and is for PostgreSQL', async () => {
+    const { code, stdout, stderr } = await run(['session-settings'], environment)
+    if (databases.engine === 'sqlite') {
+      expect({ code, stdout, stderr }).toEqual(refused('session-settings is for PostgreSQL'))
+      return
+    }
+    expect([code, stderr]).toEqual([0, ''])
+    const lines = stdout.trimEnd().split('\n')
+    expect(lines.filter((line) => !/^alter role \w+ in database \w+ set \w+ = '[^']+'$/.test(line))).toEqual(
+      [],
+    )
+    expect(stdout).toContain(" set lock_timeout = '2000'\n")
+  })
+
   test('tenants lists every tenant: id, plan, status, creation, name', async () => {
     const one = await newTenant('listed one')
     const other = await newTenant('listed other')

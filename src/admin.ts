@@ -8,6 +8,7 @@ import type { Db } from './db/db.ts'
 import { distribute } from './db/distributed.ts'
 import { requireCurrent } from './db/migrate.ts'
 import { openDb, sqlitePath } from './db/open.ts'
+import { setForRole } from './db/postgres-session.ts'
 import { recountEach } from './db/recount.ts'
 import { migrations, recounted_tables } from './features.ts'
 import * as tenants from './tenants/service.ts'
@@ -19,6 +20,7 @@ const usage = `Usage: npm run admin -- <command>
   set-storage <tenant> <bytes|default>
                              how much a tenant may store, whatever its plan says
   recount [tenant]           recomputes what a tenant stores, or every tenant
+  session-settings           PostgreSQL behind a pooler: sets for the role what the pooler does not pass on
   check                      looks through the whole SQLite file for damage
   distribute                 spreads the tables of a PostgreSQL database over the servers of Citus
   help                       this text
@@ -32,6 +34,7 @@ async function main([command = 'help', ...args]: string[]): Promise<void> {
   if (command === 'help' || command === '--help') return console.log(usage)
   try {
     const config = readConfig(process.env)
+    if (command === 'session-settings' && args.length === 0) return await setSession(config.database_url)
     const db = await open(config.database_url)
     try {
       if (command === 'tenants' && args.length === 0) await listTenants(db)
@@ -59,6 +62,11 @@ async function open(url: string): Promise<Db> {
   const db = await openDb(url, { clock: systemClock, onFatal: () => process.exit(1), exclusive: false })
   await requireCurrent(db, migrations)
   return db
+}
+
+async function setSession(url: string): Promise<void> {
+  if (sqlitePath(url) !== null) throw new Error('session-settings is for PostgreSQL')
+  for (const text of await setForRole(url)) console.log(text)
 }
 
 async function listTenants(db: Db): Promise<void> {

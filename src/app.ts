@@ -4,14 +4,15 @@ import { backgroundOf, workersOf } from './app/background.ts'
 import type { Nodes } from './app/nodes.ts'
 import { dependenciesOf, egressOf, type Facts, handlersOf, type State } from './app/parts.ts'
 import { type AppOptions, keptSecrets, naming, openDatabase, requireUsable } from './app/start.ts'
-import { stopInSteps } from './app/stop.ts'
+import { lingered, stopInSteps } from './app/stop.ts'
 import type { Clock } from './base/clock.ts'
 import { newId } from './base/ids.ts'
 import { Repeat } from './base/repeat.ts'
 import type { Config } from './config.ts'
 import type { Jobs } from './contract/dependencies.ts'
 import type { Db } from './db/db.ts'
-import { failure, type Log } from './http/answers.ts'
+import { failure } from './http/answers.ts'
+import { Drain } from './http/drain.ts'
 import { idle_timeout_seconds } from './http/exchange.ts'
 import type { RequestHandlers } from './http/handlers.ts'
 import type { KeptSecret } from './secrets/service.ts'
@@ -60,7 +61,7 @@ type Assembled = Pick<App, 'listen' | 'stop' | 'nodesTrouble'> & { nodes: Nodes 
 
 function assemble(config: Config, db: Db, options: AppOptions, facts: Facts): Assembled {
   const { log, background: in_background = true } = options
-  const state: State = { draining: false, public_url: config.public_url, listening: null }
+  const state: State = { drain: new Drain(), public_url: config.public_url, listening: null }
   const lookForJobs = () => in_background && timer.wake(db.clock.now())
   const given = { config, db, state, facts, options, lookForJobs }
   const { policy, sender } = egressOf(config, db, state)
@@ -76,14 +77,14 @@ function assemble(config: Config, db: Db, options: AppOptions, facts: Facts): As
   const { dependencies, calls, usage, notifier, nodes } = dependenciesOf(given, policy, jobs)
   const background = backgroundOf(config, db, log)
   const { worker, timer, maintenance } = workersOf(background, dependencies, sender)
-  const handlers = handlersOf(given, log, dependencies)
+  const handlers = handlersOf(given, options, dependencies)
   const counting = [calls, usage, new Repeat(maintain_every_ms, () => db.maintain())]
   let server: ReturnType<typeof Bun.serve> | undefined
   return {
     nodes,
     nodesTrouble: () => nodes?.trouble ?? null,
     listen() {
-      server = naming('HOST', () => serve(config, handlers, db.clock, log))
+      server = naming('HOST', () => serve(config, handlers, db.clock, options))
       state.public_url = config.public_url.replace(/:0(?=\/|$)/, `:${server.port}`)
       state.listening = { host: config.host, port: server.port! }
       if (in_background) {
@@ -94,10 +95,13 @@ function assemble(config: Config, db: Db, options: AppOptions, facts: Facts): As
       return server.url.href.replace(/\/$/, '')
     },
     async stop() {
-      state.draining = true
+      state.drain.begun = true
       notifier.drain()
       await stopInSteps({
         server,
+        linger: async () => {
+          if (options.lingers && server) await lingered(state.drain, server.port!)
+        },
         drains: [() => maintenance.stop(), () => worker.stop()],
         disconnect: () => sender.close(),
         counts: [
@@ -110,15 +114,21 @@ function assemble(config: Config, db: Db, options: AppOptions, facts: Facts): As
   }
 }
 
-function serve(config: Config, handlers: RequestHandlers, clock: Clock, log: Log) {
+function serve(
+  config: Config,
+  handlers: RequestHandlers,
+  clock: Clock,
+  { log, shares_port = false }: AppOptions,
+) {
   return Bun.serve({
     hostname: config.host,
     port: config.port,
     idleTimeout: idle_timeout_seconds,
     maxRequestBodySize: body_bytes_unlimited,
     development: false,
-    // Outside development Bun shares the port by default, and requests would go to either of two services.
-    reusePort: false,
+    // Outside development Bun shares the port by default, and requests would go to either of two services. The workers of
+    // one service share it; their supervisor sees to it that they are alone.
+    reusePort: shares_port,
     routes: handlers.routes as never,
     fetch: handlers.fetch as never,
     error: (error) => failure(error, newId('req', clock.now()), log, null),

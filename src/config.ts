@@ -10,6 +10,8 @@ import { bracketed, isLoopback, parseRanges, type Range, reachable, unbracketed 
 import { parsePlans } from './quotas/plans.ts'
 import {
   ConfigError,
+  connections_max,
+  connections_min,
   cron_secret_characters_min,
   type LogLevel,
   log_levels,
@@ -19,6 +21,7 @@ import {
   secret_key_characters_min,
   settings,
   wholeNumber,
+  workers_max,
 } from './settings.ts'
 
 export interface Config {
@@ -29,6 +32,10 @@ export interface Config {
   database_url: string
   /** Null on SQLite. */
   database_listen_url: string | null
+  /** PostgreSQL: connections of this process. */
+  database_connections: number
+  /** Processes that serve behind one port; 1: this one alone. */
+  workers: number
   /** Null: generated at first start and kept in data_dir. */
   cron_secret: string | null
   secret_key: string | null
@@ -67,14 +74,21 @@ export function readConfig(environment: Environment): Config {
   const loopback_only =
     isLoopback(host) && isLoopback(unbracketed(new URL(public_url).hostname)) && trusted_proxies.length === 0
   const data_dir = get('DATA_DIR') ?? settings.DATA_DIR.initial
-  const database_url = databaseUrl(get('DATABASE_URL') ?? defaultDatabase(data_dir))
   const table = plans(get('PLANS_FILE'))
+  const database_url = databaseUrl(get('DATABASE_URL') ?? defaultDatabase(data_dir))
   return Object.freeze({
     host,
     port,
     public_url,
     database_url,
     database_listen_url: listenUrl(get('DATABASE_LISTEN_URL'), database_url),
+    database_connections: wholeNumber(
+      'DATABASE_CONNECTIONS',
+      get('DATABASE_CONNECTIONS') ?? settings.DATABASE_CONNECTIONS.initial,
+      connections_min,
+      connections_max,
+    ),
+    workers: workers(get('WORKERS') ?? settings.WORKERS.initial, database_url),
     cron_secret: cronSecret(get('CRON_SECRET'), public_url),
     secret_key: secretKey(get('SECRET_KEY')),
     data_dir,
@@ -146,6 +160,17 @@ function databaseUrl(text: string): string {
   const known = /^sqlite:.+/.test(text) || isPostgresUrl(text)
   if (!known) throw new ConfigError('DATABASE_URL', 'must be sqlite:<file>, sqlite::memory: or postgres://…')
   return text
+}
+
+function workers(text: string, database_url: string): number {
+  const count = wholeNumber('WORKERS', text, 1, workers_max)
+  if (count > 1 && database_url.startsWith('sqlite:')) {
+    throw new ConfigError(
+      'WORKERS',
+      `${count} processes need PostgreSQL, and DATABASE_URL is SQLite, which one process serves`,
+    )
+  }
+  return count
 }
 
 function secretKey(text: string | undefined): string | null {

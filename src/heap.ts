@@ -12,11 +12,16 @@ const growth = '1.4'
 export function restartWithSlowHeap(): void {
   if (process.env[variable] !== undefined || process.execve === undefined || process.platform === 'win32')
     return
-  const [, script, ...args] = process.argv
-  // An executable made by `bun build --compile` is its own script.
-  const own = script?.startsWith('/$bunfs/') ? [] : [...process.execArgv, script!]
-  process.execve(process.execPath, [process.execPath, ...own, ...args], {
+  process.execve(process.execPath, ownCommand(), {
     ...(process.env as Record<string, string>),
     [variable]: growth,
   })
+}
+
+/** The command that started this process. */
+export function ownCommand(): string[] {
+  const [, script, ...args] = process.argv
+  // An executable made by `bun build --compile` is its own script.
+  const own = script?.startsWith('/$bunfs/') ? [] : [...process.execArgv, script!]
+  return [process.execPath, ...own, ...args]
 }

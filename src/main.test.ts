@@ -136,6 +136,11 @@ describe('Without serving', () => {
     [[], { PORT: 'http' }, 'PORT: "http" is not a whole number from 0 to 65535'],
     [[], { LOG_LEVEL: 'loud' }, 'LOG_LEVEL: "loud" is none of debug, info, warn, error, silent'],
     [[], { TICK: 'never' }, 'TICK: "never" is none of internal, external'],
+    [
+      [],
+      { WORKERS: '2' },
+      'WORKERS: 2 processes need PostgreSQL, and DATABASE_URL is SQLite, which one process serves',
+    ],
     [[], { PLANS_FILE: 'plans.json' }, 'PLANS_FILE: there is no file plans.json'],
   ] as [string[], Environment, string][])(
     'with %j and %j it stops with one line that names what is wrong',

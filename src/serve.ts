@@ -1,7 +1,8 @@
 // The service as a process: reads the environment, starts, listens, and stops on a signal.
 
 import { isAbsolute, resolve } from 'node:path'
-import pino from 'pino'
+import pino, { type Logger } from 'pino'
+import { naming, prepareDatabase } from './app/start.ts'
 import { openApp } from './app.ts'
 import { systemClock } from './base/clock.ts'
 import { limit } from './base/limit.ts'
@@ -11,6 +12,11 @@ import { sqlitePath } from './db/open.ts'
 import { planInWords } from './features.ts'
 import { ConfigError, cron_secret_characters_min, settingsHelp } from './settings.ts'
 import { version } from './version.ts'
+import { worker_variable } from './workers/messages.ts'
+import { claimPort } from './workers/port.ts'
+import { startOf } from './workers/processes.ts'
+import { Supervisor } from './workers/supervisor.ts'
+import { type Channel, SupervisedWorker } from './workers/worker.ts'
 
 const usage = `Waystation ${version}: the backend that software agents lack.
 
@@ -44,7 +50,11 @@ export async function main(args: string[]): Promise<void> {
 export async function serveFromEnvironment(): Promise<void> {
   process.umask(0o077) // no other user may read the database and the secrets
   try {
-    await serve(readConfig(process.env))
+    const config = readConfig(process.env)
+    const number = process.env[worker_variable]
+    if (number !== undefined) await serveAsWorker(config, Number(number))
+    else if (config.workers > 1) await supervise(config)
+    else await serve(config)
   } catch (error) {
     fail(error instanceof ConfigError ? error.message : `cannot start: ${(error as Error).message}`)
   }
@@ -61,36 +71,116 @@ function fail(line: string): never {
 }
 
 async function serve(config: Config): Promise<void> {
-  const log = pino({ level: config.log_level, base: null }, pino.destination({ dest: 2, sync: true }))
-  const crash = (error: unknown, message: string) => {
-    log.fatal({ error: error instanceof Error ? error.stack : String(error) }, message)
-    process.exit(1)
-  }
-  process.on('uncaughtException', (error) => crash(error, 'uncaught exception'))
-  process.on('unhandledRejection', (error) => crash(error, 'unhandled rejection'))
-
-  const app = await openApp(config, {
-    clock: systemClock,
-    log,
-    onFatal: (error) => crash(error, 'the disk failed under a write: nothing more can be trusted'),
-  })
-  let stopping = false
-  const stop = (signal: string) => {
-    if (stopping) process.exit(1)
-    stopping = true
+  const log = logOf(config)
+  const app = await openApp(config, { clock: systemClock, log, onFatal: fatal(log), lingers: true })
+  onSignals((signal, is_second) => {
+    if (is_second) process.exit(1)
     log.info({ signal }, 'draining')
-    app.stop().then(
-      () => process.exit(0),
-      (error) => crash(error, 'stopping failed'),
-    )
-  }
-  process.on('SIGTERM', () => stop('SIGTERM'))
-  process.on('SIGINT', () => stop('SIGINT'))
-
+    exitAfter(log, app.stop())
+  })
   const address = app.listen()
   const trouble = app.nodesTrouble()
   if (trouble !== null) log.warn({ reason: trouble }, polled_message)
   console.log(banner(config, address, [app.cron_secret.file, app.secret_key.file], trouble !== null))
+}
+
+/** `number`: of the worker, from 1. Its supervisor prints the banner. */
+async function serveAsWorker(config: Config, number: number): Promise<void> {
+  const log = logOf(config).child({ worker: number })
+  let stop: () => void = () => process.exit(0)
+  const worker = new SupervisedWorker(
+    channelOfProcess(),
+    () => systemClock.monotonic(),
+    () => stop(),
+  )
+  // A signal to all processes of the service at once, such as Ctrl-C, comes twice: from the terminal and by the supervisor.
+  onSignals(() => stop())
+  const app = await openApp(config, {
+    ...{ clock: systemClock, log, onFatal: fatal(log), lingers: true },
+    ...{ shares_port: true, limiters: worker.limiters },
+  })
+  let stopping = false
+  stop = () => {
+    if (stopping) return
+    stopping = true
+    exitAfter(log, app.stop())
+  }
+  const address = app.listen()
+  const trouble = app.nodesTrouble()
+  if (trouble !== null) log.warn({ reason: trouble }, polled_message)
+  worker.ready(address)
+}
+
+/** Secrets, schema and port first, so that a start that fails says so once. */
+async function supervise(config: Config): Promise<void> {
+  if (process.platform !== 'linux') {
+    throw new ConfigError('WORKERS', 'several processes share a port on Linux only; set WORKERS=1')
+  }
+  const log = logOf(config)
+  const { cron_secret, secret_key } = await prepareDatabase(config, {
+    clock: systemClock,
+    log,
+    onFatal: fatal(log),
+  })
+  const port = naming('HOST', () => claimPort(config.host, config.port))
+  const start = startOf(process.env, port.number)
+  const supervisor = new Supervisor({ workers: config.workers, start, clock: systemClock, log })
+  onSignals((signal, is_second) => {
+    if (is_second) {
+      supervisor.kill()
+      process.exit(1)
+    }
+    log.info({ signal }, 'draining')
+    const stopped = supervisor.stop().then((in_order) => {
+      if (!in_order) throw new Error('a worker did not stop in order')
+    })
+    exitAfter(log, stopped)
+  })
+  const address = await supervisor.start()
+  console.log(banner(config, address, [cron_secret.file, secret_key.file], false))
+}
+
+function logOf(config: Config): Logger {
+  const log = pino({ level: config.log_level, base: null }, pino.destination({ dest: 2, sync: true }))
+  process.on('uncaughtException', (error) => crash(log, error, 'uncaught exception'))
+  process.on('unhandledRejection', (error) => crash(log, error, 'unhandled rejection'))
+  return log
+}
+
+function crash(log: Logger, error: unknown, message: string): never {
+  log.fatal({ error: error instanceof Error ? error.stack : String(error) }, message)
+  process.exit(1)
+}
+
+function fatal(log: Logger): (error: unknown) => never {
+  return (error) => crash(log, error, 'the disk failed under a write: nothing more can be trusted')
+}
+
+function onSignals(listener: (signal: string, is_second: boolean) => void): void {
+  let is_second = false
+  for (const signal of ['SIGTERM', 'SIGINT']) {
+    process.on(signal, () => {
+      const repeated = is_second
+      is_second = true
+      listener(signal, repeated)
+    })
+  }
+}
+
+function exitAfter(log: Logger, stopped: Promise<void>): void {
+  stopped.then(
+    () => process.exit(0),
+    (error) => crash(log, error, 'stopping failed'),
+  )
+}
+
+/** The channel to the supervisor, which ends with it. */
+function channelOfProcess(): Channel {
+  return {
+    send: (message) => void (process.connected && process.send?.(message)),
+    onMessage: (listener) => void process.on('message', listener),
+    onClosed: (listener) => void process.on('disconnect', listener),
+  }
 }
 
 function banner(
@@ -107,6 +197,7 @@ function banner(
   const lines = [
     `Waystation ${version} is ready`,
     `  address     ${address}`,
+    ...(config.workers > 1 ? [`  workers     ${workersLine(config)}`] : []),
     `  data        ${data}${path === ':memory:' ? '  (gone when the process ends: nothing is durable)' : ''}`,
     `  secrets     ${kept.length > 0 ? `${kept.join(', ')}  (back them up)` : 'from the environment'}`,
     ...pagesLines(config, address),
@@ -127,6 +218,10 @@ function banner(
     lines.push(`  warning     CRON_SECRET has fewer than ${cron_secret_characters_min} characters`)
   }
   return lines.join('\n')
+}
+
+function workersLine({ workers, database_connections }: Config): string {
+  return `${workers} processes behind one port, with ${workers * database_connections} connections to PostgreSQL`
 }
 
 /** Where people begin, in a browser. */

@@ -2,6 +2,7 @@
 
 import { limit } from './base/limit.ts'
 import { memory_bytes_default, memory_bytes_min } from './base/memory.ts'
+import { connections_default } from './db/dialect.ts'
 
 export const log_levels = ['debug', 'info', 'warn', 'error', 'silent'] as const
 
@@ -20,6 +21,11 @@ export const settings = {
     initial: 'DATABASE_URL',
     help: 'PostgreSQL: where a node listens for the others; past a pooler, to the server itself',
   },
+  DATABASE_CONNECTIONS: {
+    initial: String(connections_default),
+    help: 'PostgreSQL: connections of each process to the database',
+  },
+  WORKERS: { initial: '1', help: 'PostgreSQL: processes that serve behind one port' },
   CRON_SECRET: { initial: 'generated', help: 'what POST /v1/tick asks for' },
   SECRET_KEY: {
     initial: 'generated',
@@ -88,6 +94,27 @@ export const cron_secret_characters_min = limit(
   16,
   'characters',
   'The shortest CRON_SECRET where the service is reachable from elsewhere. Below it the service does not start.',
+)
+
+export const connections_min = limit(
+  'settings.database_connections_min',
+  2,
+  'connections',
+  'The least DATABASE_CONNECTIONS, so that one slow transaction does not stop all others. Below it the service does not start.',
+)
+
+export const connections_max = limit(
+  'settings.database_connections_max',
+  1_000,
+  'connections',
+  'The most DATABASE_CONNECTIONS: each is a process of PostgreSQL. Past it the service does not start.',
+)
+
+export const workers_max = limit(
+  'settings.workers',
+  64,
+  'processes',
+  'The most WORKERS. Past it the service does not start.',
 )
 
 export function wholeNumber(name: SettingName, text: string, least: number, most: number): number {

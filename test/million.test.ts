@@ -15,6 +15,7 @@ import '../src/maintenance/purge.ts'
 import { TestClock } from './support/clock.ts'
 import { forEachDatabase } from './support/databases.ts'
 import { big, seeds } from './support/million.ts'
+import { rowsRead } from './support/plan-engines.ts'
 
 const now = new TestClock().now()
 const rows_max = 500
@@ -406,23 +407,4 @@ function postgresEngine(): Engine {
       for (const connection of [early, seeder, late]) await connection?.close()
     },
   }
-}
-
-/** A step of a plan as PostgreSQL tells it. */
-interface PlanNode {
-  'Node Type': string
-  'Relation Name'?: string
-  'Actual Rows': number
-  'Actual Loops': number
-  'Rows Removed by Filter'?: number
-  'Rows Removed by Index Recheck'?: number
-  Plans?: PlanNode[]
-}
-
-/** Rows of tables, those that a filter threw away included. */
-function rowsRead(node: PlanNode): number {
-  const thrown = (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0)
-  const of_table = node['Relation Name'] !== undefined && node['Node Type'] !== 'ModifyTable'
-  const own = of_table ? (node['Actual Rows'] + thrown) * node['Actual Loops'] : 0
-  return (node.Plans ?? []).reduce((sum, inner) => sum + rowsRead(inner), own)
 }

@@ -29,6 +29,7 @@ describe('imports', () => {
     ['site', 'config.ts'],
     ['app'],
     ['app.ts'],
+    ['workers'],
     ['serve.ts', 'admin.ts'],
     ['main.ts'],
   ]
@@ -262,6 +263,8 @@ describe('effects have their places', () => {
         'src/db/postgres-batches.ts': 'what arrives in one turn of the event loop shares a batch',
         'src/db/postgres-clock.ts': 'asks the time of the database now and then',
         'src/maintenance/sweep.ts': 'the pace of the sweep',
+        'src/workers/supervisor.ts': 'restarts wait, and a stop ends',
+        'src/workers/worker.ts': 'a supervisor that does not answer is not waited for',
         'src/jobs/coalesce.ts': 'how long a result waits for others',
         'src/jobs/worker.ts': 'a tick looks whether other nodes have ended',
         'src/jobs/timer.ts': 'the pace of due jobs',
@@ -286,6 +289,7 @@ describe('effects have their places', () => {
         'src/main.ts': 'the command',
         'src/serve.ts': 'the service',
         'src/heap.ts': 'starts the process once more',
+        'src/app/listener.ts': 'the name of the system',
         'src/admin.ts': "the operator's command",
       },
     ],
@@ -304,19 +308,28 @@ describe('effects have their places', () => {
         'src/callbacks/pool.ts': 'keeps connections for reuse',
         'src/callbacks/resolver.ts': 'asks for names',
         'src/callbacks/ranges.ts': 'tells an address from a name, opens nothing',
+        'src/workers/port.ts': 'holds the claim on a port, sends nothing',
       },
     ],
-    ['the server', /\bBun\.serve\(/, { 'src/app.ts': 'the one port' }],
+    [
+      'the server',
+      /\bBun\.serve\(/,
+      { 'src/app.ts': 'the one port', 'src/workers/port.ts': 'looks whether the port is free' },
+    ],
     [
       'other processes and threads',
       /child_process|\bBun\.(spawn|spawnSync|\$)|\bWorker\(/,
-      { 'src/db/sqlite-checkpoint.ts': 'copies the log into the file, beside the event loop' },
+      {
+        'src/db/sqlite-checkpoint.ts': 'copies the log into the file, beside the event loop',
+        'src/workers/processes.ts': 'the processes of one service',
+      },
     ],
     ['code from text', /\beval\(|\bnew Function\(/, {}],
     [
       'files',
       /['"](node:)?fs(\/promises)?['"]|\bBun\.(file|write)\b/,
       {
+        'src/app/listener.ts': 'which socket listens, by /proc',
         'src/admin.ts': 'tells a missing database from a new one',
         'src/base/folder.ts': 'makes folders, and flushes them',
         'src/callbacks/name-files.ts': '/etc/hosts and /etc/resolv.conf',
@@ -347,6 +360,7 @@ describe('effects have their places', () => {
         'src/db/postgres.ts': 'the driver',
         'src/db/postgres-clock.ts': 'its time',
         'src/db/postgres-listen.ts': 'what other nodes tell',
+        'src/db/postgres-session.ts': 'the settings of its role, before a pool can be opened',
       },
     ],
   ]

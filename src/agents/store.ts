@@ -19,11 +19,13 @@ const INSERT = sql(
    on conflict do nothing`,
 )
 
-const select = `select a.agent_id, a.description, a.callback_base_url, a.created_at, c.last_four
+// The key is asked for each agent: in a join PostgreSQL may read all keys of the tenant first.
+const select = `select a.agent_id, a.description, a.callback_base_url, a.created_at,
+          (select c.last_four from credentials c
+            where c.tenant_id = a.tenant_id and c.kind = 'agent' and c.subject = a.agent_id and c.expires_at is null
+            limit 1) as last_four
      from agents a
-    cross join credentials c
-    where c.tenant_id = a.tenant_id and c.kind = 'agent' and c.subject = a.agent_id and c.expires_at is null
-      and a.tenant_id = :tenant_id`
+    where a.tenant_id = :tenant_id`
 
 const FIND = sql<AgentRow>('agents.find', `${select} and a.agent_id = :agent_id`)
 

@@ -17,8 +17,8 @@ import { openapiOf } from '../contract/openapi.ts'
 import { keyCache } from '../credentials/cache.ts'
 import type { Db } from '../db/db.ts'
 import { counted_quotas, redrives, routes } from '../features.ts'
-import type { Log } from '../http/answers.ts'
 import { Deliveries } from '../http/deliveries.ts'
+import type { Drain } from '../http/drain.ts'
 import { type RequestHandlers, requestHandlers } from '../http/handlers.ts'
 import { KnownHosts } from '../http/host.ts'
 import * as quotas from '../quotas/service.ts'
@@ -27,7 +27,7 @@ import type { SignUpOffer } from '../site/console.ts'
 import { pagesOf } from '../site/pages.ts'
 import { usageCounts } from '../usage/service.ts'
 import { version } from '../version.ts'
-import { addressLimits } from './admission.ts'
+import { ownLimiters } from './admission.ts'
 import { type Nodes, nodesOf } from './nodes.ts'
 import { readinessOf } from './readiness.ts'
 import type { AppOptions } from './start.ts'
@@ -41,7 +41,7 @@ const tokens_max = limit(
 
 /** Facts that change while the service runs. */
 export interface State {
-  draining: boolean
+  readonly drain: Drain
   /** Known in full once the service listens. */
   public_url: string
   listening: Listening | null
@@ -119,7 +119,7 @@ export function dependenciesOf(
       default_plan: config.default_plan,
       plans_open: config.plans_open,
       plans_local: config.plans_local,
-      readiness: () => readinessOf(db, nodes, facts.schema_version, state.draining),
+      readiness: () => readinessOf(db, nodes, facts.schema_version, state.drain.begun),
       openapi_text: () => openapiText(state.public_url),
     },
   }
@@ -127,8 +127,8 @@ export function dependenciesOf(
 }
 
 export function handlersOf(
-  { config, db, facts }: { config: Config; db: Db; facts: Facts },
-  log: Log,
+  { config, db, state, facts }: { config: Config; db: Db; state: State; facts: Facts },
+  { log, limiters }: Pick<AppOptions, 'log' | 'limiters'>,
   dependencies: Dependencies,
 ): RequestHandlers {
   const { clock } = db
@@ -144,8 +144,9 @@ export function handlersOf(
       trusted_proxies: config.trusted_proxies,
       cors_origins: config.cors_origins,
       cron_secret: facts.cron_secret,
-      limits: config.loopback_only ? null : addressLimits(clock),
+      limits: config.loopback_only ? null : (limiters ?? ownLimiters(clock)),
       hosts: config.loopback_only ? new KnownHosts(config.public_url) : null,
+      drain: state.drain,
       deliveries: new Deliveries(shared.memory),
       heavy_reads: new HeavyReads(),
     },

@@ -9,6 +9,7 @@ import { openDb } from '../db/open.ts'
 import type { Sync } from '../db/sqlite-flush.ts'
 import { migrations } from '../features.ts'
 import type { Log } from '../http/answers.ts'
+import type { Limiters } from '../http/limits.ts'
 import { type KeptSecret, keptSecret, requireKey } from '../secrets/service.ts'
 import { ConfigError } from '../settings.ts'
 import * as tenants from '../tenants/service.ts'
@@ -29,6 +30,12 @@ export interface AppOptions {
   background?: boolean
   /** False: waiting requests look only when they are notified. For tests. Default true. */
   looks_again?: boolean
+  /** Beside other processes of this service, which listen on the same port. */
+  shares_port?: boolean
+  /** The limits per client address; counted in this process unless given. */
+  limiters?: Limiters
+  /** True: a stop waits until clients have noticed that their connections end. Default false. */
+  lingers?: boolean
 }
 
 export interface Secrets {
@@ -49,6 +56,7 @@ export async function openDatabase(config: Config, options: AppOptions): Promise
     return await openDb(config.database_url, {
       clock,
       database_time: clock === systemClock,
+      connections_max: config.database_connections,
       onFatal,
       onDamaged: (error) => log.error({ error: String(error) }, damaged_message),
       onDiskUnknown: (error) => log.error({ error: String(error) }, 'the room on the disk is not known'),
@@ -58,6 +66,18 @@ export async function openDatabase(config: Config, options: AppOptions): Promise
     })
   } catch (error) {
     throw new ConfigError('DATABASE_URL', (error as Error).message)
+  }
+}
+
+/** Does once what every process of a service would do at its start: makes the secrets, and migrates. */
+export async function prepareDatabase(config: Config, options: AppOptions): Promise<Secrets> {
+  const secrets = keptSecrets(config)
+  const db = await openDatabase(config, options)
+  try {
+    await requireUsable(db, config, secrets.secret_key)
+    return secrets
+  } finally {
+    await db.close()
   }
 }
 

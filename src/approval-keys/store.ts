@@ -18,10 +18,12 @@ const INSERT = sql(
    values (:tenant_id, :approval_key_id, :checkpoint_id, :label, :now)`,
 )
 
-const select = `select k.approval_key_id, k.checkpoint_id, k.label, k.created_at, c.last_four
+// The credential is asked for each key: in a join PostgreSQL may read all of the tenant first.
+const select = `select k.approval_key_id, k.checkpoint_id, k.label, k.created_at,
+          (select c.last_four from credentials c
+            where c.tenant_id = k.tenant_id and c.kind = 'approval' and c.subject = k.approval_key_id limit 1) as last_four
      from approval_keys k
-    cross join credentials c
-    where c.tenant_id = k.tenant_id and c.kind = 'approval' and c.subject = k.approval_key_id and k.tenant_id = :tenant_id`
+    where k.tenant_id = :tenant_id`
 
 const NEWEST = sql<ApprovalKeyRow>(
   'approval_keys.newest',

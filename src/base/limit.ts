@@ -12,6 +12,7 @@ export type LimitUnit =
   | 'attempts'
   | 'entries'
   | 'levels'
+  | 'processes'
   | 'percent'
 
 export interface Limit {

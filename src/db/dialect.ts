@@ -94,6 +94,14 @@ export const sqlite_pragmas = [
   'pragma temp_store = memory',
 ]
 
+export const connections_default = limit(
+  'postgres.connections',
+  12,
+  'connections',
+  'Connections of a process to PostgreSQL, requests that want one wait, in fair order between tenants.',
+  'DATABASE_CONNECTIONS',
+)
+
 /** The time that a caller waits for PostgreSQL. The server ends a statement a little earlier, and a wait for a lock before. */
 export const answer_ms_max = limit(
   'postgres.answer_ms',

@@ -12,6 +12,8 @@ export interface OpenOptions {
   clock: Clock
   /** PostgreSQL: true to take the time from the database. */
   database_time?: boolean
+  /** PostgreSQL: connections in the pool. */
+  connections_max?: number
   onFatal: (error: unknown) => void
   /** SQLite: see there. */
   onDamaged?: (error: unknown) => void

@@ -21,7 +21,7 @@ import {
   turnOfStatement,
   upkeep,
 } from './db.ts'
-import { answer_ms_max, olderThan, postgres_session, unsafePostgres } from './dialect.ts'
+import { answer_ms_max, connections_default, olderThan, postgres_session, unsafePostgres } from './dialect.ts'
 import { isDistributed } from './distributed.ts'
 import { DbError, isRetryable, translate } from './errors.ts'
 import { LateCount } from './late-count.ts'
@@ -39,6 +39,7 @@ import {
   silent,
   type Traffic,
 } from './postgres-queries.ts'
+import { lostSetting, pooled_session, refusesSettings } from './postgres-session.ts'
 import { StoredBytes } from './stored.ts'
 
 /** Bun.SQL before this mixed up prepared statements and transactions (oven-sh/bun 30494, 32004, 33985). */
@@ -48,12 +49,6 @@ const tries_max = limit(
   4,
   'attempts',
   'How often a transaction is tried that PostgreSQL refused for another one. Past it 503.',
-)
-const connections = limit(
-  'postgres.connections',
-  12,
-  'connections',
-  'Bounds the connections of a node to PostgreSQL; those that want one wait, in fair order between tenants.',
 )
 const waiting_max = limit(
   'postgres.waiting',
@@ -99,6 +94,8 @@ export interface PostgresOptions {
   connections_max?: number
   /** Writes of a line that do not share transactions while they are few. */
   passing_max?: number
+  /** Settings that are sent when a connection opens; `postgres_session` unless given. */
+  session?: Readonly<Record<string, string>>
 }
 
 /** Opens a pool. Throws on an unsafe set-up or when the server cannot be reached. */
@@ -108,14 +105,19 @@ export async function openPostgres(url: string, options: PostgresOptions): Promi
   }
   const db = new PostgresDb(url, options)
   try {
-    const unsafe = unsafePostgres(await db.durability())
-    if (unsafe) throw new Error(`refusing to serve from this PostgreSQL: ${unsafe}`)
-    await db.begin()
-    return db
+    return await usable(db)
   } catch (error) {
     await db.close()
-    throw error
+    if (!refusesSettings(error) || options.session) throw error
+    return openPostgres(url, { ...options, session: pooled_session })
   }
+}
+
+async function usable(db: PostgresDb): Promise<Db> {
+  const unsafe = unsafePostgres(await db.durability()) ?? (await db.lostSetting())
+  if (unsafe) throw new Error(`refusing to serve from this PostgreSQL: ${unsafe}`)
+  await db.begin()
+  return db
 }
 
 /** Lets the statements of a turn run as long as the turn may. */
@@ -150,9 +152,10 @@ class PostgresDb implements Db {
   constructor(url: string, options: PostgresOptions) {
     const {
       clock,
-      connections_max = connections,
+      connections_max = connections_default,
       database_time = false,
       passing_max = passing_default,
+      session = postgres_session,
     } = options
     this.#openPool = () =>
       new SQL({
@@ -160,7 +163,7 @@ class PostgresDb implements Db {
         max: connections_max,
         bigint: true,
         connectionTimeout: connect_timeout_seconds,
-        connection: postgres_session,
+        connection: session,
       })
     this.#pool = this.#openPool()
     this.#queries = new Queries(this.#pool, this.#traffic)
@@ -419,6 +422,11 @@ class PostgresDb implements Db {
 
   durability(): Promise<Record<string, string | number>> {
     return this.#guarded({ key: 'readiness', ms_max: readiness_ms_max }, () => this.#settings())
+  }
+
+  /** The reason that connections must not be used although they open; null when there is none. */
+  lostSetting(): Promise<string | null> {
+    return lostSetting(this.#pool)
   }
 
   async #settings(): Promise<Record<string, string | number>> {

@@ -9,6 +9,7 @@ import type { Db, Tx } from '../db/db.ts'
 import * as quotas from '../quotas/service.ts'
 import * as claims from './claims.ts'
 import * as store from './store.ts'
+import { expired_max } from './store.ts'
 import { sweep } from './sweep.ts'
 import { releaseExpired, sweepEnded } from './sweep-store.ts'
 
@@ -167,5 +168,26 @@ forEachDatabase('Dead letters', (databases) => {
       [false, 0],
       [false, 0],
     ])
+  })
+
+  test.each([
+    [expired_max, 'the oldest', 0],
+    [expired_max + 1, 'the oldest of those that ran out first', 1],
+  ])('of %p locks that have run out, the oldest item last, the claim gets %s', async (count, _, place) => {
+    const { tenant_id } = await agent()
+    const ids = Array.from({ length: count }, (_, i) => `dlq_${1_000_000 + i}`)
+    await write(async (tx) => {
+      const origin = { workflow_id: null, source: 'agent' as const, source_id: null, agent_id: 'agent-one' }
+      for (const [i, id] of ids.entries()) {
+        await store.insert(tx, tenant_id, { id, payload: '1', error: '', ...origin, lock_seconds: 300 })
+        const locked_until = tx.now + 2 * count - i
+        await store.claim(tx, tenant_id, id, { agent_id: 'agent-one', lock_token_hash: 'h', locked_until })
+      }
+    })
+    bench.clock.advance(2 * count)
+    const oldest = await write((tx) =>
+      store.claimOldest(tx, tenant_id, { agent_id: 'agent-one', lock_token_hash: 'h', locked_until: null }),
+    )
+    expect(oldest?.id).toBe(ids[place]!)
   })
 })

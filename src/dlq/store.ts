@@ -1,6 +1,7 @@
 // Statements on one dead letter. Those of lists are in list-store.ts, those of the sweep in sweep-store.ts.
 
 import type { Millis } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 import { causeOf } from './cause.ts'
 import type { DlqStatus, ItemRow } from './item.ts'
@@ -35,8 +36,26 @@ const lock = `status = 'claimed', locked_by = :agent_id, lock_token_hash = :lock
 const own_time = `update dlq_items set ${lock}, locked_until = :now + lock_seconds * 1000`
 const given_time = `update dlq_items set ${lock}, locked_until = :locked_until`
 
+export const expired_max = limit(
+  'dlq.expired_locks',
+  500,
+  'rows',
+  'Expired locks that the sweep has not released yet, the first to expire, among which the claim of the oldest looks for an item that is older than every failed one.',
+)
+
+/** The search for the oldest begins here: however many older items are locked, it does not walk past them. */
+const from_oldest = `(select min(id) from
+     (select id from (select id from dlq_items {by dlq_items_status}
+                       where (tenant_id, status, id) > (:tenant_id, 'failed', '')
+                         and (tenant_id, status, id) < (:tenant_id, 'failed', 'z')
+                       order by tenant_id, status, id limit 1) as first_failed
+      union all
+      select id from (select id from dlq_items {by dlq_items_tenant_locked}
+                       where status = 'claimed' and tenant_id >= :tenant_id and (tenant_id, locked_until) <= (:tenant_id, :now)
+                       order by tenant_id, locked_until limit ${expired_max}) as expired) as claimable_items)`
+
 const oldest = `tenant_id = :tenant_id and ${claimable}
-      and id = (select id from dlq_items where tenant_id = :tenant_id and ${claimable}
+      and id = (select id from dlq_items where tenant_id = :tenant_id and ${claimable} and id >= ${from_oldest}
                  order by id limit 1 {skip_locked})`
 
 const CLAIM = sql<ItemRow>(

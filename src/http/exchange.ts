@@ -14,9 +14,10 @@ import type { Db } from '../db/db.ts'
 import { clientAddress, clientKey, type Range } from './address.ts'
 import type { Log } from './answers.ts'
 import type { Deliveries } from './deliveries.ts'
+import type { Drain } from './drain.ts'
 import type { KnownHosts } from './host.ts'
 import type { IgnoredNames } from './ignored.ts'
-import type { AddressLimit } from './limits.ts'
+import type { Limiters } from './limits.ts'
 import { type RequestsUnderWay, requests_max, uncounted_max } from './under-way.ts'
 import { Upload } from './upload.ts'
 
@@ -31,9 +32,10 @@ export interface ServerOptions {
   cors_origins: readonly string[]
   cron_secret: string
   /** Null while everything is loopback. */
-  limits: { sign_ups: AddressLimit; failed_keys: AddressLimit } | null
+  limits: Limiters | null
   /** Null unless everything is loopback. */
   hosts: KnownHosts | null
+  drain: Drain
   deliveries: Deliveries
   heavy_reads: HeavyReads
 }

@@ -18,6 +18,7 @@ export interface Served extends Failing {
 
 export async function respond(served: Served, exchange: Exchange): Promise<Response> {
   const { options, request } = exchange
+  options.drain.requests += 1
   let response: Response
   try {
     exchange.requireRoom()
@@ -30,6 +31,7 @@ export async function respond(served: Served, exchange: Exchange): Promise<Respo
   exchange.settle()
   served.finish(exchange, response)
   if (options.cors_origins.length > 0) corsHeaders(options.cors_origins, request.headers, response.headers)
+  if (options.drain.begun) response.headers.set('connection', 'close')
   if (options.log_requests) logRequest(served, exchange, response)
   return response
 }

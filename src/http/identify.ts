@@ -15,16 +15,21 @@ type Asking = Pick<Route, 'group' | 'auth' | 'while_pending_deletion'>
 export function identify(exchange: Exchange, route: Asking, headers: Headers): Awaitable<void> {
   const found = authenticate(exchange.options, route.group, headers, exchange.now)
   if (found instanceof Promise) return found.then((caller) => admit(exchange, route, caller))
-  admit(exchange, route, found)
+  return admit(exchange, route, found)
 }
 
-function admit(exchange: Exchange, route: Asking, found: Caller | Refusal): void {
+function admit(exchange: Exchange, route: Asking, found: Caller | Refusal): Awaitable<void> {
   if (typeof found !== 'string') {
     exchange.caller = found
     requireAllowed(found, route)
     return
   }
   const { limits } = exchange.options
-  if (found === 'bad_key' && limits) requireLeft(limits.failed_keys, exchange.address)
+  return refuse(found === 'bad_key' && limits ? requireLeft(limits.failed_keys, exchange.address) : null)
+}
+
+/** Once the wrong key is counted. */
+function refuse(counted: Awaitable<unknown>): Awaitable<never> {
+  if (counted instanceof Promise) return counted.then(refuse)
   throw new ApiError('UNAUTHORIZED')
 }

@@ -1,8 +1,9 @@
-// The service's own limits per client: fixed windows in memory, one set per node.
+// The service's own limits per client: fixed windows in memory, one set per node, however many processes it has.
 
 import type { Clock } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
 import { limit } from '../base/limit.ts'
+import type { Awaitable } from '../db/db.ts'
 import { networksOf } from './address.ts'
 
 const windows_max = limit(
@@ -85,11 +86,34 @@ export class AddressLimit {
   }
 }
 
+/** A request that was counted; `release` counts one less. Or the whole seconds until the address may try again. */
+export type Admission = { release(): void } | { retry_after_seconds: number }
+
+/** A limit as requests ask it: of this process, or counted for several processes in one place. */
+export type Limiter = (address: string) => Awaitable<Admission>
+
+export interface Limiters {
+  sign_ups: Limiter
+  failed_keys: Limiter
+}
+
+export function limiterOf(limit: AddressLimit): Limiter {
+  return (address) => {
+    const counted = limit.acquire(address)
+    if (!counted) return { retry_after_seconds: limit.retryAfter(address) }
+    return { release: () => limit.release(counted) }
+  }
+}
+
 /** Counts one. Throws RATE_LIMITED when the address, or its network, has used up its number. */
-export function requireLeft(limit: AddressLimit, address: string): Counted {
-  const counted = limit.acquire(address)
-  if (counted) return counted
-  throw new ApiError('RATE_LIMITED', { retry_after_seconds: limit.retryAfter(address) })
+export function requireLeft(limiter: Limiter, address: string): Awaitable<() => void> {
+  const admission = limiter(address)
+  return admission instanceof Promise ? admission.then(released) : released(admission)
+}
+
+function released(admission: Admission): () => void {
+  if ('release' in admission) return admission.release
+  throw new ApiError('RATE_LIMITED', admission)
 }
 
 /** Windows of one length, in the order in which they end. */

@@ -4,6 +4,7 @@ import { TestClock } from '../../test/support/clock.ts'
 import { MemoryBudget, memory_bytes_default } from '../base/memory.ts'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
+import { Drain } from './drain.ts'
 import type { ServerOptions } from './exchange.ts'
 import { requestHandlers } from './handlers.ts'
 import type { Page } from './pages.ts'
@@ -63,7 +64,7 @@ const handlers = requestHandlers(
   [{ name: 'echo', route: echo }],
   {
     ...{ clock, dependencies: { shared: { memory }, urls: {} }, log, log_requests: false, limits: null },
-    ...{ trusted_proxies: [], cors_origins: [] },
+    ...{ trusted_proxies: [], cors_origins: [], drain: new Drain() },
   } as unknown as ServerOptions,
   pages,
 )

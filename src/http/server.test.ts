@@ -8,6 +8,7 @@ import { MemoryBudget, memory_bytes_default } from '../base/memory.ts'
 import { v1 } from '../contract/group.ts'
 import { Reply, type Route, route } from '../contract/route.ts'
 import { DbError, type DbErrorKind } from '../db/errors.ts'
+import { Drain } from './drain.ts'
 import type { ServerOptions } from './exchange.ts'
 import { requestHandlers } from './handlers.ts'
 import type { Page } from './pages.ts'
@@ -154,7 +155,9 @@ describe('A route', () => {
         return new Response('')
       },
     }
-    const options = { clock: new TestClock(), dependencies: {}, cors_origins: [] } as unknown as ServerOptions
+    const options = {
+      ...{ clock: new TestClock(), dependencies: {}, cors_origins: [], drain: new Drain() },
+    } as unknown as ServerOptions
     const { routes } = requestHandlers([{ name: 'wait', route: waiting }], options, [page])
     const seconds: number[] = []
     const timeout = (_: Request, set: number) => seconds.push(set)
@@ -178,6 +181,7 @@ describe('A route', () => {
       log: { debug: record('debug'), info: record('info'), error: record('error') },
       log_requests: false,
       trusted_proxies: [],
+      drain: new Drain(),
       cors_origins: [],
       limits: null,
     } as unknown as ServerOptions

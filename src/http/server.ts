@@ -112,7 +112,8 @@ async function create(prepared: Prepared, exchange: Exchange, asked: Asked): Pro
   const claim = claimIn(prepared, exchange, asked)
   const sign_up = route.sign_up ? SignUp.of(exchange) : null
   const effect = async (tx: Tx, found_out: unknown) => {
-    sign_up?.count()
+    const counted = sign_up?.count()
+    if (counted) await counted // by another process, and only on PostgreSQL, where no other transaction waits for this one
     const made = await route.create!(tx, context, input, found_out)
     const made_reply = made instanceof Reply ? made : new Reply(status, made)
     return {

@@ -2,8 +2,9 @@
 
 import { ApiError } from '../base/errors.ts'
 import type { ServiceFacts } from '../contract/dependencies.ts'
+import type { Awaitable } from '../db/db.ts'
 import type { Exchange } from './exchange.ts'
-import { type AddressLimit, type Counted, requireLeft } from './limits.ts'
+import { type Limiter, requireLeft } from './limits.ts'
 
 /** Throws FORBIDDEN while sign-up is closed. */
 export function requireOpenSignUp({ signup_open }: Pick<ServiceFacts, 'signup_open'>): void {
@@ -12,7 +13,7 @@ export function requireOpenSignUp({ signup_open }: Pick<ServiceFacts, 'signup_op
 
 /** One sign-up: counted once before its effect, however often the driver runs it, and not at all when it fails. */
 export class SignUp {
-  #counted: Counted | null = null
+  #release: (() => void) | null = null
 
   /** Null where addresses are not limited. */
   static of(exchange: Exchange): SignUp | null {
@@ -21,17 +22,25 @@ export class SignUp {
   }
 
   constructor(
-    private readonly limit: AddressLimit,
+    private readonly limiter: Limiter,
     private readonly address: string,
   ) {}
 
   /** Throws RATE_LIMITED past the sign-ups of this address. */
-  count(): void {
-    this.#counted ??= requireLeft(this.limit, this.address)
+  count(): Awaitable<void> {
+    if (this.#release) return
+    const counted = requireLeft(this.limiter, this.address)
+    if (!(counted instanceof Promise)) {
+      this.#release = counted
+      return
+    }
+    return counted.then((release) => {
+      this.#release = release
+    })
   }
 
   cancel(): void {
-    if (this.#counted) this.limit.release(this.#counted)
-    this.#counted = null
+    this.#release?.()
+    this.#release = null
   }
 }

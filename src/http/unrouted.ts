@@ -45,6 +45,8 @@ export function knownPaths(list: readonly Known[]): KnownPath[] {
 /** 404, 405 with Allow, or the 204 of OPTIONS. */
 export function unroutedHandler(options: ServerOptions, known: readonly KnownPath[]): Handler {
   return async ({ method, url, headers }) => {
+    const { drain } = options
+    drain.requests += 1
     const found = findPath(known, url)
     const request_id = requestId(headers, options.clock.now())
     let response: Response
@@ -58,6 +60,7 @@ export function unroutedHandler(options: ServerOptions, known: readonly KnownPat
     if (options.cors_origins.length > 0) {
       corsHeaders(options.cors_origins, headers, response.headers, found?.allow)
     }
+    if (drain.begun) response.headers.set('connection', 'close')
     return response
   }
 }

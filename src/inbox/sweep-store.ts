@@ -12,8 +12,8 @@ const COUNT_EXPIRED = sql<{ expired: number }>(
   'inbox.count_expired',
   `select count(*) as expired
      from (select id from inboxes {by inboxes_tenant_expiring}
-            where ${of_shard} counted = 1 and tenant_id >= :tenant_id and (tenant_id, expires_at) <= (:tenant_id, :now)
-            limit :rows_max) as expired_inboxes`,
+             where ${of_shard} counted = 1 and tenant_id >= :tenant_id and (tenant_id, expires_at) <= (:tenant_id, :now)
+             order by tenant_id, expires_at limit :rows_max) as expired_inboxes`,
 )
 
 const EXPIRE = sql(

@@ -208,13 +208,17 @@ function firstStatement(name: string, paused: 0 | 1) {
 
 // Up to a position in that order, and not a list of rows, which PostgreSQL may look up again for each row of the
 // tenant while it has no statistics.
-const CHANGE = { pause: changeStatement('pause', 0, 1), resume: changeStatement('resume', 1, 0) }
+const CHANGE = {
+  pause: changeStatement('pause', 'jobs_tenants', 0, 1),
+  resume: changeStatement('resume', 'jobs_paused', 1, 0),
+}
 
-function changeStatement(name: string, from: 0 | 1, to: 0 | 1) {
+// The tenant by an equal sign: between two bounds SQLite walks all jobs of the tenant, and compares the place of each.
+function changeStatement(name: string, index: string, from: 0 | 1, to: 0 | 1) {
   return sql(
     `jobs.${name}`,
-    `update jobs set paused = ${to}
-      where ${of_shard} paused = ${from} and tenant_id >= :tenant_id and tenant_id <= :tenant_id
+    `update jobs {by ${index}} set paused = ${to}
+      where paused = ${from} and tenant_id = :tenant_id
         and (next_at, kind, source_id) <= (:next_at, :kind, :source_id)`,
   )
 }

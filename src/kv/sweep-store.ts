@@ -18,7 +18,8 @@ const COUNT_EXPIRED = sql<{ expired: number }>(
   'kv.count_expired',
   `select count(*) as expired
      from (select key from kv_entries {by kv_entries_tenant_expiring}
-            where counted = 1 and expires_at is not null and ${ofTenantUntil(':now')} limit :rows_max) as expired_keys`,
+            where counted = 1 and expires_at is not null and ${ofTenantUntil(':now')}
+            order by tenant_id, expires_at limit :rows_max) as expired_keys`,
 )
 
 const TOMBSTONE_EXPIRED = sql<{ bytes: number }>(

@@ -65,6 +65,9 @@ const template = 'waystation_template'
 /** Where the run of several processes says which cluster they share. */
 export const postgres_variable = 'WAYSTATION_TEST_POSTGRES'
 
+/** Where a run through a pooler says how tests connect; they still make their databases at the server. */
+export const pooler_variable = 'WAYSTATION_TEST_POOLER'
+
 /** With the template that every new database is a copy of. */
 export async function startSharedCluster(): Promise<Cluster> {
   return withTemplate(await startCluster())
@@ -83,13 +86,15 @@ export async function newPostgresDatabase(): Promise<string> {
   const name = `test_${crypto.randomUUID().replaceAll('-', '')}`
   if (citus_workers.length > 0) return newDistributedDatabase(base_url, name)
   await administer(base_url, `create database ${name} template ${template}`)
-  return `${base_url}/${name}`
+  return `${process.env[pooler_variable] ?? base_url}/${name}`
 }
 
 export async function dropPostgresDatabase(url: string): Promise<void> {
   const at = url.lastIndexOf('/')
-  for (const server of [url.slice(0, at), ...citus_workers])
-    await administer(server, `drop database if exists ${url.slice(at + 1)} with (force)`)
+  const base_url = url.slice(0, at)
+  const server = base_url === process.env[pooler_variable] ? await baseUrl() : base_url
+  for (const each of [server, ...citus_workers])
+    await administer(each, `drop database if exists ${url.slice(at + 1)} with (force)`)
 }
 
 export async function stopPostgres(): Promise<void> {

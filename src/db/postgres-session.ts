@@ -1,0 +1,57 @@
+// The settings of a PostgreSQL connection where a pooler may stand in between, which does not pass them on: read back,
+// and set for the role instead.
+
+import { SQL } from 'bun'
+import { postgres_session } from './dialect.ts'
+import type { Runner } from './postgres-queries.ts'
+
+type Session = Readonly<Record<string, string>>
+
+/** Sent instead of `postgres_session` through a pooler that refuses it: PgBouncer keeps this one for each client. */
+export const pooled_session: Session = { application_name: postgres_session.application_name }
+
+/** Settings that the role has to bring along where the connection cannot. */
+const of_role: Session = Object.fromEntries(
+  Object.entries(postgres_session).filter(([name]) => !(name in pooled_session)),
+)
+
+/** True for the error of a pooler that does not take the settings of a connection. */
+export function refusesSettings(error: unknown): boolean {
+  return /unsupported startup parameter/i.test((error as Error).message)
+}
+
+const names = Object.keys(of_role).map((name) => `'${name}'`)
+
+const READ = `select name, setting from pg_settings where name in (${names.join(', ')})`
+
+const SET_FOR_ROLE = `
+  select format('alter role %I in database %I set %I = %L', current_user, current_database(), $1::text, $2::text) as text`
+
+/** The reason that a connection must not be used: a setting that it does not have. Null when it has all. */
+export async function lostSetting(connection: Runner): Promise<string | null> {
+  const rows = (await connection.unsafe(READ, [])) as { name: string; setting: string }[]
+  const lost = rows.find(({ name, setting }) => setting !== of_role[name])
+  if (!lost) return null
+  return [
+    `${lost.name} is ${lost.setting}, not ${of_role[lost.name]}: a pooler such as PgBouncer dropped the settings of the`,
+    'connection. Run npm run admin -- session-settings once, then RECONNECT in the pooler (docs/postgres.md)',
+  ].join(' ')
+}
+
+/** Sets them for the role of this URL in its database, for every connection that opens from now on. Returns what it ran. */
+export async function setForRole(url: string): Promise<string[]> {
+  const connection = new SQL({ url, max: 1, prepare: false })
+  try {
+    return await connection.begin(async (tx) => {
+      const texts: string[] = []
+      for (const [name, value] of Object.entries(of_role)) {
+        const [row] = (await tx.unsafe(SET_FOR_ROLE, [name, value])) as { text: string }[]
+        await tx.unsafe(row!.text)
+        texts.push(row!.text)
+      }
+      return texts
+    })
+  } finally {
+    await connection.close()
+  }
+}

@@ -1,0 +1,22 @@
+// The messages between a supervisor and its workers, over the channel that the system made between them.
+
+import type { AddressLimits } from '../app/admission.ts'
+
+export type LimitName = keyof AddressLimits
+
+export type FromWorker =
+  /** It listens. */
+  | { type: 'ready'; address: string }
+  /** Asks to count one of this address. `id` is the worker's own. */
+  | { type: 'count'; id: number; limit: LimitName; address: string }
+  /** The request that was counted under this id had no effect. */
+  | { type: 'release'; id: number; limit: LimitName }
+
+export type ToWorker =
+  /** Null when it was counted. */
+  | { type: 'counted'; id: number; retry_after_seconds: number | null }
+  /** Stop. */
+  | { type: 'drain' }
+
+/** The variable by which a process knows that it is a worker: its number, from 1. */
+export const worker_variable = 'WAYSTATION_WORKER'

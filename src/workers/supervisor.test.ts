@@ -1,0 +1,193 @@
+import { expect, test } from 'bun:test'
+import { TestClock } from '../../test/support/clock.ts'
+import { minute_ms } from '../base/clock.ts'
+import type { FromWorker, ToWorker } from './messages.ts'
+import { Supervisor } from './supervisor.ts'
+import { SupervisedWorker } from './worker.ts'
+
+interface Started {
+  number: number
+  received: ToWorker[]
+  says(message: FromWorker): void
+  ends(code: number): void
+}
+
+interface Behaviour {
+  /** True when the worker that is started as this one, from 1, says that it serves. */
+  serves?(nth: number): boolean
+  /** False: workers do not end when they are told to. */
+  drains?: boolean
+}
+
+function supervise(workers: number, { serves = () => true, drains = true }: Behaviour = {}) {
+  const clock = new TestClock()
+  const started: Started[] = []
+  const logged: object[] = []
+  const supervisor = new Supervisor({
+    workers,
+    clock,
+    log: { debug() {}, info() {}, error: (fields) => logged.push(fields) },
+    start(number, onMessage) {
+      const { promise: exited, resolve } = Promise.withResolvers<number>()
+      const received: ToWorker[] = []
+      started.push({ number, received, says: onMessage, ends: resolve })
+      if (serves(started.length))
+        queueMicrotask(() => onMessage({ type: 'ready', address: `http://worker-${number}` }))
+      return {
+        send(message) {
+          received.push(message)
+          if (message.type === 'drain' && drains) resolve(0)
+        },
+        kill: () => resolve(137),
+        exited,
+      }
+    },
+  })
+  const until = async (count: number) => {
+    while (started.length < count) await Bun.sleep(5)
+  }
+  return { supervisor, clock, started, logged, until }
+}
+
+const counted = (id: number) => ({ type: 'counted' as const, id, retry_after_seconds: null })
+
+test('all workers start, and the service is ready when each of them is', async () => {
+  const { supervisor, started } = supervise(3)
+  expect(await supervisor.start()).toBe('http://worker-1')
+  expect(started.map(({ number }) => number)).toEqual([1, 2, 3])
+  expect(await supervisor.stop()).toBe(true)
+  expect(started.map(({ received }) => received)).toEqual([
+    [{ type: 'drain' }],
+    [{ type: 'drain' }],
+    [{ type: 'drain' }],
+  ])
+})
+
+test('a worker that ends at its start ends the others, and is not started again', async () => {
+  const { supervisor, started } = supervise(2, { serves: () => false })
+  const starting = supervisor.start()
+  started[1]!.ends(1)
+  expect(starting).rejects.toThrow('worker 2 ended with 1 at its start')
+  await starting.catch(() => {})
+  expect(started).toHaveLength(2)
+  expect(started[0]!.received).toEqual([{ type: 'drain' }])
+})
+
+test('a worker that crashes is started again, later each time, and soon when it has served for a minute', async () => {
+  const { supervisor, clock, started, logged, until } = supervise(1)
+  await supervisor.start()
+  started[0]!.ends(139)
+  await until(2)
+  started[1]!.ends(1)
+  await until(3)
+  clock.advance(minute_ms)
+  started[2]!.ends(1)
+  await until(4)
+  expect(logged).toEqual([
+    { worker: 1, code: 139, restart_in_ms: 200 },
+    { worker: 1, code: 1, restart_in_ms: 400 },
+    { worker: 1, code: 1, restart_in_ms: 200 },
+  ])
+  expect(await supervisor.stop()).toBe(true)
+})
+
+test.each([
+  [true, false],
+  [false, true],
+])(
+  'a worker that a signal ends while it stops, and that served: %p, stops in order: %p',
+  async (serves, in_order) => {
+    const { supervisor, started, until } = supervise(1, { serves: (nth) => nth === 1, drains: false })
+    await supervisor.start()
+    started[0]!.ends(1)
+    await until(2)
+    const restarted = started[1]!
+    if (serves) restarted.says({ type: 'ready', address: '' })
+    const stopped = supervisor.stop()
+    restarted.ends(143)
+    expect(await stopped).toBe(in_order)
+  },
+)
+
+test('addresses are counted for all workers, also for one that was started again', async () => {
+  const { supervisor, clock, started, until } = supervise(2)
+  await supervisor.start()
+  const ask = (worker: Started, id: number) => {
+    worker.says({ type: 'count', id, limit: 'sign_ups', address: '192.0.2.1' })
+    return worker.received.at(-1)
+  }
+  for (let id = 1; id <= 15; id++) {
+    expect(ask(started[0]!, id)).toEqual(counted(id))
+    expect(ask(started[1]!, id)).toEqual(counted(id))
+  }
+  clock.advance(minute_ms)
+  const refused = { type: 'counted' as const, id: 16, retry_after_seconds: 59 * 60 }
+  expect(ask(started[0]!, 16)).toEqual(refused)
+  started[0]!.ends(1)
+  await until(3)
+  expect(ask(started[2]!, 16)).toEqual(refused)
+  started[1]!.says({ type: 'release', id: 15, limit: 'sign_ups' })
+  started[1]!.says({ type: 'release', id: 15, limit: 'sign_ups' })
+  expect(ask(started[2]!, 17)).toEqual(counted(17))
+  expect(ask(started[2]!, 18)).toEqual({ ...refused, id: 18 })
+  await supervisor.stop()
+})
+
+function worker() {
+  const sent: FromWorker[] = []
+  let answer: (message: ToWorker) => void = () => {}
+  let now_ms = 0
+  let drains = 0
+  const made = new SupervisedWorker(
+    { send: (message) => sent.push(message), onMessage: (listener) => (answer = listener), onClosed() {} },
+    () => now_ms,
+    () => {
+      drains += 1
+    },
+  )
+  return {
+    made,
+    sent,
+    answer: (message: ToWorker) => answer(message),
+    pass: (ms: number) => (now_ms += ms),
+    drains: () => drains,
+  }
+}
+
+test('a worker asks for each address, and takes back what had no effect', async () => {
+  const { made, sent, answer } = worker()
+  const admission = made.limiters.sign_ups('192.0.2.1')
+  answer(counted(1))
+  const taken = await admission
+  expect(taken).toHaveProperty('release')
+  if ('release' in taken) taken.release()
+  expect(sent).toEqual([
+    { type: 'count', id: 1, limit: 'sign_ups', address: '192.0.2.1' },
+    { type: 'release', id: 1, limit: 'sign_ups' },
+  ])
+})
+
+test('a worker does not ask again for an address that was refused, until its time is nearly over', async () => {
+  const { made, sent, answer, pass } = worker()
+  const refused = made.limiters.failed_keys('192.0.2.1')
+  answer({ type: 'counted', id: 1, retry_after_seconds: 30 })
+  expect(await refused).toEqual({ retry_after_seconds: 30 })
+  expect(await made.limiters.failed_keys('192.0.2.1')).toEqual({ retry_after_seconds: 29 })
+  pass(28_999)
+  expect(await made.limiters.failed_keys('192.0.2.1')).toEqual({ retry_after_seconds: 1 })
+  expect(sent).toHaveLength(1)
+  pass(1)
+  void made.limiters.failed_keys('192.0.2.1')
+  expect(sent).toHaveLength(2)
+})
+
+test('a supervisor that does not answer refuses nobody', async () => {
+  const { made } = worker()
+  expect(await made.limiters.sign_ups('192.0.2.1')).toHaveProperty('release')
+})
+
+test('a worker stops when it is told', () => {
+  const { answer, drains } = worker()
+  answer({ type: 'drain' })
+  expect(drains()).toBe(1)
+})

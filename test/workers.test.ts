@@ -1,0 +1,186 @@
+// A service of several processes behind one port, as its operator runs it.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { forEachDatabase, onPostgres } from './support/databases.ts'
+import { keepAliveLoad } from './support/keep-alive.ts'
+import { dropPostgresDatabase, newPostgresDatabase } from './support/postgres.ts'
+import { refusedStart, type ServerProcess, startServer } from './support/server-process.ts'
+
+/** How often a service under load is ended, and by how many workers it is served. */
+const stops = Number(process.env.WORKER_STOPS ?? 2)
+const workers = Number(process.env.WORKER_COUNT ?? 2)
+const clients = 32
+/** A guard against an endless wait, not a measure. */
+const stop_ms_max = 60_000
+const sign_ups_max = 30
+
+async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await holds())) await Bun.sleep(20)
+}
+
+/** Each on a connection of its own, so that the system chooses the worker. */
+function signUp(url: string): Promise<Response> {
+  return fetch(`${url}/v1/tenants`, {
+    method: 'POST',
+    headers: { connection: 'close' },
+    body: JSON.stringify({ name: `t-${crypto.randomUUID().slice(0, 13)}`, owner_email: 'o@example.com' }),
+  })
+}
+
+onPostgres('WORKERS=2', () => {
+  let database_url: string
+  let data_dir: string
+  beforeAll(async () => {
+    database_url = await newPostgresDatabase()
+    data_dir = mkdtempSync(join(tmpdir(), 'waystation-workers-'))
+  })
+  afterAll(async () => {
+    rmSync(data_dir, { recursive: true, force: true })
+    await dropPostgresDatabase(database_url)
+  })
+  const settings = () => ({ DATABASE_URL: database_url, DATA_DIR: data_dir, DATABASE_CONNECTIONS: '4' })
+  const start = (environment: Record<string, string> = {}) =>
+    startServer({ ...settings(), WORKERS: String(workers), ...environment })
+
+  /** The processes of a service beside the one that was started. */
+  function workersOf({ pid }: ServerProcess): number[] {
+    return readdirSync('/proc')
+      .map(Number)
+      .filter((other) => Number.isInteger(other) && parentOf(other) === pid)
+  }
+
+  function parentOf(pid: number): number | null {
+    try {
+      return Number(
+        readFileSync(`/proc/${pid}/stat`, 'utf8')
+          .replace(/^.*\) \S /s, '')
+          .split(' ')[0],
+      )
+    } catch {
+      return null // it has ended
+    }
+  }
+
+  describe('one after the other', () => {
+    let service: ServerProcess
+    beforeAll(async () => {
+      service = await start()
+    })
+
+    test('the banner says how many there are and what they take; each has its secrets from the same folder', async () => {
+      expect(service.banner).toContain(
+        `\n  workers     ${workers} processes behind one port, with ${workers * 4} connections to PostgreSQL\n`,
+      )
+      expect(workersOf(service)).toHaveLength(workers)
+      expect((await fetch(`${service.url}/readyz`)).status).toBe(200)
+      expect(readdirSync(data_dir).toSorted()).toEqual(['cron_secret', 'secret_key'])
+    })
+
+    test.each([{ WORKERS: '2' }, {}] as Record<string, string>[])(
+      'a second service on its port is refused with one line, with %j',
+      async (environment) => {
+        const { port } = new URL(service.url)
+        const refused = await refusedStart({ ...settings(), ...environment, PORT: port })
+        expect([refused.exit_code, refused.stdout]).toEqual([1, ''])
+        expect(refused.stderr).toMatch(new RegExp(`^waystation: PORT: .*\\b${port}\\b.*\\n$`))
+        expect((await fetch(`${service.url}/livez`)).status).toBe(200)
+      },
+    )
+
+    test('a worker that is killed is started again, and the others go on', async () => {
+      const [first, ...others] = workersOf(service)
+      process.kill(first!, 'SIGKILL')
+      await until(() => workersOf(service).filter((pid) => pid !== first).length === workers)
+      expect(workersOf(service)).toEqual(expect.arrayContaining(others))
+      expect((await fetch(`${service.url}/livez`)).status).toBe(200)
+    })
+
+    test('a signal to every process at once ends all of them in order', async () => {
+      for (const pid of workersOf(service)) process.kill(pid, 'SIGTERM')
+      expect(await service.stop()).toBe(0)
+    })
+  })
+
+  test('it is refused on the port of a service of one process', async () => {
+    const alone = await startServer(settings())
+    const { port } = new URL(alone.url)
+    const refused = await refusedStart({ ...settings(), WORKERS: '2', PORT: port })
+    expect(refused.stderr).toMatch(new RegExp(`^waystation: PORT: .*\\b${port}\\b.*\\n$`))
+    expect(await alone.stop()).toBe(0)
+  })
+
+  test('when the supervisor is killed, its workers end', async () => {
+    const service = await start()
+    const pids = workersOf(service)
+    await service.kill()
+    await until(() => pids.every((pid) => parentOf(pid) === null))
+  })
+
+  test('client addresses are counted for all together: of many sign-ups at once exactly 30 are made', async () => {
+    const service = await start({ TRUST_PROXY: '192.0.2.1' })
+    const answers = await Promise.all(Array.from({ length: 2 * sign_ups_max }, () => signUp(service.url)))
+    const statuses = answers.map(({ status }) => status)
+    expect(statuses.filter((status) => status === 201)).toHaveLength(sign_ups_max)
+    expect(statuses.filter((status) => status === 429)).toHaveLength(sign_ups_max)
+    expect(Number(answers.find(({ status }) => status === 429)!.headers.get('retry-after'))).toBeGreaterThan(
+      3_000,
+    )
+    expect(await service.stop()).toBe(0)
+  })
+
+  test('a sign-up that fails is not counted', async () => {
+    const service = await start({ TRUST_PROXY: '192.0.2.1' })
+    const body = JSON.stringify({ name: 'taken', owner_email: 'o@example.com' })
+    const again = () => fetch(`${service.url}/v1/tenants`, { method: 'POST', body })
+    const statuses = new Set<number>()
+    for (let i = 0; i < 2 * sign_ups_max; i++) statuses.add((await again()).status)
+    expect([...statuses]).toEqual([201, 409])
+    expect(await service.stop()).toBe(0)
+  })
+
+  test(
+    `SIGTERM under load, ${stops} times: no request is cut off`,
+    async () => {
+      for (let stop = 1; stop <= stops; stop++)
+        await endedUnderLoad(() => start({ DEFAULT_PLAN: 'unlimited' }))
+    },
+    stops * stop_ms_max,
+  )
+})
+
+forEachDatabase('One process', (databases) => {
+  test('SIGTERM under load: no request is cut off', async () => {
+    const data_dir = mkdtempSync(join(tmpdir(), 'waystation-workers-'))
+    const settings = { DATABASE_URL: await databases.newUrl(), DATA_DIR: data_dir, DEFAULT_PLAN: 'unlimited' }
+    await endedUnderLoad(() => startServer(settings))
+    rmSync(data_dir, { recursive: true, force: true })
+  })
+})
+
+/** Ends a service while clients send on connections that they keep. */
+async function endedUnderLoad(start: () => Promise<ServerProcess>): Promise<void> {
+  const service = await start()
+  const { host } = new URL(service.url)
+  const { admin_key } = (await (await signUp(service.url)).json()) as { admin_key: string }
+  const agent = await fetch(`${service.url}/v1/agents`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${admin_key}` },
+    body: JSON.stringify({ name: 'one' }),
+  })
+  const { api_key } = (await agent.json()) as { api_key: string }
+  const head = (method: string, path: string) =>
+    `${method} /v1/kv/load${path} HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${api_key}\r\n`
+  const load = keepAliveLoad(service.url, clients, (client) => {
+    if (client % 4 === 0) return `${head('GET', '')}\r\n`
+    return `${head('PUT', `/${client}`)}Content-Length: 11\r\n\r\n{"value":1}`
+  })
+  await until(() => load.answered > 50 * clients)
+  const { answered } = load
+  expect(await service.stop()).toBe(0)
+  await load.ended
+  expect([load.cut_off, [...load.refused]]).toEqual([[], []])
+  expect(load.answered).toBeGreaterThan(answered)
+}
