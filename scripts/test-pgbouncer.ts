@@ -4,7 +4,7 @@
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { postgres_session } from '../src/db/dialect.ts'
+import { postgres_session } from '../src/db/connection-settings.ts'
 import { freePort } from '../test/support/ports.ts'
 import {
   administer,

@@ -115,7 +115,12 @@ const taken: [name: SettingName, value: string, changes: Partial<Config>, others
     ['DATABASE_CONNECTIONS', '2', { database_connections: 2 }],
     ['DATABASE_CONNECTIONS', '1000', { database_connections: 1_000 }],
     ['WORKERS', '1', { workers: 1 }],
-    ['WORKERS', '64', { workers: 64, database_url: 'postgres://db/x' }, { DATABASE_URL: 'postgres://db/x' }],
+    [
+      'WORKERS',
+      '64',
+      { workers: 64, database_url: 'postgres://db/x', database_listen_url: 'postgres://db/x' },
+      { DATABASE_URL: 'postgres://db/x' },
+    ],
     ['MEMORY_BUDGET', '33554432', { memory_bytes_max: 33_554_432 }],
     ['MEMORY_BUDGET', '128MiB', { memory_bytes_max: 134_217_728 }],
     ['MEMORY_BUDGET', '128 mb', { memory_bytes_max: 128_000_000 }],

@@ -2,7 +2,7 @@
 
 import { limit } from './base/limit.ts'
 import { memory_bytes_default, memory_bytes_min } from './base/memory.ts'
-import { connections_default } from './db/dialect.ts'
+import { connections_default } from './db/connection-settings.ts'
 
 export const log_levels = ['debug', 'info', 'warn', 'error', 'silent'] as const
 
@@ -17,13 +17,13 @@ export const settings = {
     initial: 'sqlite:<DATA_DIR>/waystation.db',
     help: 'sqlite:<file>, sqlite::memory: or postgres://…',
   },
-  DATABASE_LISTEN_URL: {
-    initial: 'DATABASE_URL',
-    help: 'PostgreSQL: where a node listens for the others; past a pooler, to the server itself',
-  },
   DATABASE_CONNECTIONS: {
     initial: String(connections_default),
     help: 'PostgreSQL: connections of each process to the database',
+  },
+  DATABASE_LISTEN_URL: {
+    initial: 'DATABASE_URL',
+    help: 'PostgreSQL: where a node listens for the others; past a pooler, to the server itself',
   },
   WORKERS: { initial: '1', help: 'PostgreSQL: processes that serve behind one port' },
   CRON_SECRET: { initial: 'generated', help: 'what POST /v1/tick asks for' },

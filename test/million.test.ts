@@ -6,8 +6,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { SQL } from 'bun'
 import { day_ms } from '../src/base/clock.ts'
 import { limits } from '../src/base/limit.ts'
+import { postgres_session } from '../src/db/connection-settings.ts'
 import { bind, type Params, type Statement, statements } from '../src/db/db.ts'
-import { postgres_session, postgresText, sqliteText } from '../src/db/dialect.ts'
+import { postgresText, sqliteText } from '../src/db/dialect.ts'
 import { sqlitePath } from '../src/db/open.ts'
 import { lease_rows_max } from '../src/jobs/store.ts'
 import '../src/features.ts'
@@ -121,6 +122,7 @@ const walks: Record<string, string> = {
   'schedules.purge': 'INDEX sqlite_autoindex_schedules_1 (tenant_id=?)',
   'checkpoints.purge': 'INDEX sqlite_autoindex_checkpoints_1 (tenant_id=?)',
   'jobs.purge': 'PRIMARY KEY (tenant_id=?)',
+  'lookups.purge': 'INDEX tenant_lookups_tenant (tenant_id=?)',
   'jobs.purge_attempts': 'PRIMARY KEY (tenant_id=?)',
   'jobs.active': 'INDEX jobs_tenants (tenant_id>? AND tenant_id<?)',
   'jobs.paused': 'INDEX jobs_paused (tenant_id>? AND tenant_id<?)',
@@ -331,6 +333,7 @@ function sqliteEngine(): Engine {
 /** One row, or a range that a subquery has found. */
 function byKey(detail: string): boolean {
   return [
+    /^SEARCH tenant_lookups USING PRIMARY KEY \(value=\? AND kind=\?\)$/,
     /^SEARCH \w+ USING (PRIMARY KEY|(COVERING )?INDEX sqlite_autoindex_\w+_1) \(tenant_id=\? AND (\w+=\?( AND )?)+\)( LEFT-JOIN)?$/,
     /^SEARCH inbox_messages USING .*_1 \(tenant_id=\? AND inbox_id=\? AND seq>\? AND seq<\?\)$/,
     /^SEARCH same USING COVERING INDEX audit_entries_\w+ \(tenant_id=\? AND \w+=\? AND seq=\?\)$/,

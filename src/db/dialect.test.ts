@@ -2,13 +2,11 @@ import { describe, expect, test } from 'bun:test'
 import {
   olderThan,
   postgres_session,
-  render,
   sqlite_pragmas,
-  sqliteText,
-  tokens,
   unsafePostgres,
   unsafeSqlite,
-} from './dialect.ts'
+} from './connection-settings.ts'
+import { render, sqliteText, tokens } from './dialect.ts'
 import { DbError, isIoError, isRetryable, translate } from './errors.ts'
 
 type Settings = Record<string, string | number>

@@ -1,8 +1,8 @@
 // A database that Citus spreads over several PostgreSQL servers: every table by its tenant, so that what one request reads
 // and writes lies on one server. See docs/citus.md.
 
+import { postgres_session } from './connection-settings.ts'
 import { type Db, type Reader, type Turn, unnamed } from './db.ts'
-import { postgres_session } from './dialect.ts'
 
 /** Statements here are told to one engine alone, which has these tables and functions with the extension. */
 const EXTENSION = unnamed<{ found: number }>(

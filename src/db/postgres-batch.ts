@@ -4,6 +4,7 @@
 import type { ReservedSQL } from 'bun'
 import type { Clock, Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
+import { answer_ms_max } from './connection-settings.ts'
 import {
   type Awaitable,
   MustRunAlone,
@@ -13,7 +14,6 @@ import {
   type Turn,
   type Tx,
 } from './db.ts'
-import { answer_ms_max } from './dialect.ts'
 import { DbError, translate } from './errors.ts'
 import { LateCount } from './late-count.ts'
 import { abandoned, type Call, PostgresTx, Queries, type Runner, type Traffic } from './postgres-queries.ts'

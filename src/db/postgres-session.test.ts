@@ -4,7 +4,7 @@ import { SQL } from 'bun'
 import { TestClock } from '../../test/support/clock.ts'
 import { onPostgres } from '../../test/support/databases.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
-import { postgres_session } from './dialect.ts'
+import { postgres_session } from './connection-settings.ts'
 import { openPostgres } from './postgres.ts'
 import { pooled_session, setForRole } from './postgres-session.ts'
 

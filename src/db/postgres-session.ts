@@ -2,7 +2,7 @@
 // and set for the role instead.
 
 import { SQL } from 'bun'
-import { postgres_session } from './dialect.ts'
+import { postgres_session } from './connection-settings.ts'
 import type { Runner } from './postgres-queries.ts'
 
 type Session = Readonly<Record<string, string>>

@@ -6,6 +6,13 @@ import type { Clock } from '../base/clock.ts'
 import { FairQueue } from '../base/fair.ts'
 import { limit } from '../base/limit.ts'
 import {
+  answer_ms_max,
+  connections_default,
+  olderThan,
+  postgres_session,
+  unsafePostgres,
+} from './connection-settings.ts'
+import {
   type Awaitable,
   type Db,
   type Owner,
@@ -21,7 +28,6 @@ import {
   turnOfStatement,
   upkeep,
 } from './db.ts'
-import { answer_ms_max, connections_default, olderThan, postgres_session, unsafePostgres } from './dialect.ts'
 import { isDistributed } from './distributed.ts'
 import { DbError, isRetryable, translate } from './errors.ts'
 import { LateCount } from './late-count.ts'

@@ -2,7 +2,7 @@
 // up the event loop for as long as they take.
 
 import type { Clock } from '../base/clock.ts'
-import { log_pages, sqlite_pragmas } from './dialect.ts'
+import { log_pages, sqlite_pragmas } from './connection-settings.ts'
 import { stalled_ms_min } from './sqlite-flush.ts'
 
 /** Past this size commits wait for the copy that is under way. */

@@ -1,8 +1,9 @@
 // One connection to a SQLite file.
 
 import { constants, Database, type Statement as Prepared } from 'bun:sqlite'
+import { sqlite_pragmas } from './connection-settings.ts'
 import { type Awaitable, bind, type Params, type Reader, type Statement } from './db.ts'
-import { sqlite_pragmas, sqliteText } from './dialect.ts'
+import { sqliteText } from './dialect.ts'
 import { DbError, translate } from './errors.ts'
 
 /** Each statement is prepared once. */

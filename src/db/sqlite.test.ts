@@ -4,8 +4,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, w
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { TestClock } from '../../test/support/clock.ts'
+import { log_bytes, sqlite_pragmas } from './connection-settings.ts'
 import { type Db, type Tx, unnamed } from './db.ts'
-import { log_bytes, sqlite_pragmas } from './dialect.ts'
 import { DbError } from './errors.ts'
 import { openSqlite, type SqliteOptions } from './sqlite.ts'
 
@@ -388,7 +388,8 @@ describe('reads of one turn of the event loop', () => {
         return nOf(db) as Promise<number | undefined>
       })
     }
-    expect(statSync(`${path}-wal`).size).toBeLessThan(2 * log_bytes)
+    // From 33 MB on commits wait until it is copied; without that it would have all 60 MB.
+    expect(statSync(`${path}-wal`).size).toBeLessThan(2 * log_bytes + 2_000_000)
   })
 })
 

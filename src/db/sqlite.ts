@@ -1,6 +1,5 @@
 // SQLite driver with group commit: writes queue, and the queue runs as one transaction when the flush before has
-// returned. The callers are answered when the flush of the log that covers their commit has returned. Until then no
-// reader sees the commit. On a slow disk that flush runs off the event loop.
+// returned. Callers are answered, and readers see the commit, when the flush that covers it has returned.
 
 import type { Database } from 'bun:sqlite'
 import { existsSync, realpathSync, statfsSync } from 'node:fs'
@@ -8,6 +7,7 @@ import { dirname } from 'node:path'
 import { type Clock, type Millis, systemClock } from '../base/clock.ts'
 import { makeFolder } from '../base/folder.ts'
 import { limit } from '../base/limit.ts'
+import { log_bytes, unsafeSqlite } from './connection-settings.ts'
 import {
   type Awaitable,
   type Db,
@@ -21,7 +21,6 @@ import {
   type Tx,
   turnOf,
 } from './db.ts'
-import { log_bytes, unsafeSqlite } from './dialect.ts'
 import { Disk, type DiskOptions } from './disk.ts'
 import { DbError, isIoError, translate } from './errors.ts'
 import { explained, sizeOf, spaceOf } from './space.ts'

@@ -5,7 +5,6 @@ import { ApiError } from '../base/errors.ts'
 import { newSequencedId } from '../base/ids.ts'
 import type { KeyedSemaphore } from '../base/keyed-semaphore.ts'
 import { hashKey, looksLikeToken } from '../base/keys.ts'
-import { limit } from '../base/limit.ts'
 import type { Jobs, Plans, Shared } from '../contract/dependencies.ts'
 import type { RawRequest } from '../contract/route.ts'
 import type { Db, Tx } from '../db/db.ts'
@@ -13,11 +12,11 @@ import { row_bytes } from '../db/stored.ts'
 import * as lookups from '../lookups/service.ts'
 import * as quotas from '../quotas/service.ts'
 import { droppedUpTo, waitKey } from './inbox.ts'
-import { cancelForward, enqueueForward } from './jobs.ts'
+import { enqueueForward } from './jobs.ts'
 import { hops_max, type Incoming, incomingOf } from './message.ts'
 import * as messages from './message-store.ts'
+import { drop, makeRoom } from './room.ts'
 import * as store from './store.ts'
-import { deductMessages } from './sweep.ts'
 
 export interface ReceiveDependencies {
   plans: Plans
@@ -28,13 +27,6 @@ export interface ReceiveDependencies {
     tokens: Shared['tokens']
   }
 }
-
-const dropped_rows_max = limit(
-  'inbox.dropped_rows',
-  500,
-  'rows',
-  'Messages that one arriving message removes when its plan keeps fewer than there are.',
-)
 
 /** Resolves once the message is durable. Throws INBOX_NOT_FOUND, INBOX_EXPIRED. */
 export async function receive(
@@ -102,48 +94,6 @@ async function isOpen(tx: Tx, tenant_id: string, token_hash: string): Promise<bo
   return inbox !== null && inbox.expires_at > tx.now
 }
 
-const room_rows_max = limit(
-  'inbox.room_rows',
-  100,
-  'rows',
-  'Messages that are removed for one that arrives when the tenant has used up its storage_bytes.',
-)
-
-const room_bytes_max = limit(
-  'inbox.room_bytes',
-  4 * 1_048_576,
-  'bytes',
-  'Bytes of messages that are removed for one that arrives when the tenant has used up its storage_bytes.',
-)
-
-/**
- * Counts a message. Past the bytes that the tenant may store, the oldest messages of its inbox are removed for it, at
- * least as many bytes as it brings; when there are no more of them it is kept all the same. So an inbox of such a tenant
- * keeps at least one message, and a sender is never refused for it.
- */
-async function makeRoom(tx: Tx, plans: Plans, inbox: store.Received, bytes: number): Promise<void> {
-  const { tenant_id, plan, storage_bytes_max } = inbox
-  const tenant = { tenant_id, plan, storage_bytes_max }
-  // Without its writes, which would cost every message, the counter may hold what is on its way to it as well.
-  const at_most = { used: inbox.stored_bytes ?? 0, writes: 0 }
-  const may_be_over = quotas.overBy(tx, { ...tenant, stored: at_most }, plans, bytes) !== null
-  const over = may_be_over
-    ? quotas.overBy(tx, { ...tenant, stored: await quotas.storedCounter(tx, tenant_id) }, plans, bytes)
-    : null
-  tx.stores(tenant_id, bytes)
-  if (!over) return
-  let missing = Math.min(over.used + bytes - over.limit, Math.max(bytes, room_bytes_max))
-  const removed: number[] = []
-  for (const { seq, size } of await messages.oldestSizes(tx, inbox, inbox.seq, room_rows_max)) {
-    if (missing <= 0) break
-    missing -= row_bytes + size
-    removed.push(seq)
-  }
-  if (removed.length === 0) return
-  if (inbox.forward_url !== null) for (const seq of removed) await cancelForward(tx, inbox, seq)
-  deductMessages(tx, tenant_id, await messages.dropUpTo(tx, inbox, removed.at(-1)!, room_rows_max))
-}
-
 /** Returns the tenant of the inbox. Throws as `receive` does, and stores nothing. */
 export async function requireOpen(db: Db, token: string): Promise<string> {
   return (await openInbox(db, tokenHash(token))).tenant_id
@@ -179,16 +129,6 @@ function firstForward({ forward_url }: store.Received, { hops }: Incoming) {
   if (forward_url === null) return { forward_status: null, forward_error: null }
   const loops = hops >= hops_max
   return { forward_status: loops ? 'failed' : 'pending', forward_error: loops ? 'loop' : null } as const
-}
-
-/** Removes one message for each that arrives, more only after a change of the plan: dropped ones are never shown. */
-async function drop(tx: Tx, inbox: store.Received, dropped: number): Promise<void> {
-  // Messages beside this one in its transaction each remove their own.
-  const gone =
-    inbox.first_seq < dropped - tx.beside
-      ? await messages.dropUpTo(tx, inbox, dropped, dropped_rows_max)
-      : await messages.drop(tx, inbox, dropped)
-  deductMessages(tx, inbox.tenant_id, gone)
 }
 
 export function keptMax(plans: Plans, plan: string): number | null {

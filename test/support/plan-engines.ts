@@ -2,8 +2,9 @@
 
 import type { Database } from 'bun:sqlite'
 import { SQL } from 'bun'
+import { postgres_session } from '../../src/db/connection-settings.ts'
 import { bind, type Params, type Statement } from '../../src/db/db.ts'
-import { postgres_session, postgresText, sqliteText } from '../../src/db/dialect.ts'
+import { postgresText, sqliteText } from '../../src/db/dialect.ts'
 import { of_few_rows, reads, reads_max, type Scenario, whole_tables } from './plans.ts'
 
 /** A run of a statement: its faults in words, and its time. */

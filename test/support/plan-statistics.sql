@@ -75,7 +75,6 @@ select pg_restore_relation_stats('schemaname', 'public', 'relname', 'schedules_s
 select pg_restore_relation_stats('schemaname', 'public', 'relname', 'service_settings', 'reltuples', 0::real);
 select pg_restore_relation_stats('schemaname', 'public', 'relname', 'service_settings_pkey', 'reltuples', 0::real);
 select pg_restore_relation_stats('schemaname', 'public', 'relname', 'tenants', 'reltuples', 10002::real);
-select pg_restore_relation_stats('schemaname', 'public', 'relname', 'tenants_name', 'reltuples', 10002::real);
 select pg_restore_relation_stats('schemaname', 'public', 'relname', 'tenants_pause_pending', 'reltuples', 944::real);
 select pg_restore_relation_stats('schemaname', 'public', 'relname', 'tenants_pkey', 'reltuples', 10002::real);
 select pg_restore_relation_stats('schemaname', 'public', 'relname', 'tenants_purging', 'reltuples', 947::real);
@@ -284,7 +283,6 @@ select pg_restore_attribute_stats('schemaname', 'public', 'relname', 'schedules'
 select pg_restore_attribute_stats('schemaname', 'public', 'relname', 'tenants', 'attname', 'admin_key_rotated_at', 'inherited', false, 'null_frac', 1::real, 'avg_width', 8::integer, 'n_distinct', 0::real);
 select pg_restore_attribute_stats('schemaname', 'public', 'relname', 'tenants', 'attname', 'created_at', 'inherited', false, 'null_frac', 0::real, 'avg_width', 8::integer, 'n_distinct', 2::real, 'most_common_vals', '{1758585600000}'::text, 'most_common_freqs', '{0.9996667}'::real[], 'correlation', 0.9980007::real);
 select pg_restore_attribute_stats('schemaname', 'public', 'relname', 'tenants', 'attname', 'name', 'inherited', false, 'null_frac', 0::real, 'avg_width', 10::integer, 'n_distinct', -1::real, 'histogram_bounds', '{b,ten_100992,ten_101992,ten_102952,ten_104012,ten_105027,ten_106036,ten_107013,ten_107966,ten_108956,ten_big}'::text, 'correlation', 0.9980005::real);
-select pg_restore_attribute_stats('schemaname', 'public', 'relname', 'tenants', 'attname', 'name_key', 'inherited', false, 'null_frac', 0::real, 'avg_width', 10::integer, 'n_distinct', -1::real, 'histogram_bounds', '{b,ten_100992,ten_101992,ten_102952,ten_104012,ten_105027,ten_106036,ten_107013,ten_107966,ten_108956,ten_big}'::text, 'correlation', 0.9980005::real);
 select pg_restore_attribute_stats('schemaname', 'public', 'relname', 'tenants', 'attname', 'owner_email', 'inherited', false, 'null_frac', 0::real, 'avg_width', 2::integer, 'n_distinct', 1::real, 'most_common_vals', '{o}'::text, 'most_common_freqs', '{1}'::real[], 'correlation', 1::real);
 select pg_restore_attribute_stats('schemaname', 'public', 'relname', 'tenants', 'attname', 'pause_pending', 'inherited', false, 'null_frac', 0::real, 'avg_width', 8::integer, 'n_distinct', 2::real, 'most_common_vals', '{0,1}'::text, 'most_common_freqs', '{0.90566665,0.094333336}'::real[], 'correlation', 0.8220294::real);
 select pg_restore_attribute_stats('schemaname', 'public', 'relname', 'tenants', 'attname', 'plan', 'inherited', false, 'null_frac', 0::real, 'avg_width', 4::integer, 'n_distinct', 1::real, 'most_common_vals', '{pro}'::text, 'most_common_freqs', '{1}'::real[], 'correlation', 1::real);

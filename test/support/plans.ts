@@ -63,6 +63,7 @@ export function seeds(scale: Scale, now: number): string[] {
   const { others } = scale
   return [
     ...tenantSeeds(scale, now, fill),
+    fill('tenant_lookups', others, { value: id('h'), kind: `'key'`, tenant_id: tenant }),
     fill('agents', others, { tenant_id: tenant, agent_id: id('agt'), created_at: past }),
     fill('credentials', others, {
       ...{ tenant_id: tenant, kind: `'agent'`, subject: id('agt'), hash: id('h'), last_four: `'1234'` },
@@ -171,7 +172,7 @@ function tenantSeeds({ tenants, others }: Scale, now: number, fill: Fill): strin
   const tenant_id = `case when i = ${tenants} then '${big}' else 'ten_' || cast(100000 + i as text) end`
   return [
     fill('tenants', tenants + 1, {
-      ...{ tenant_id, name: tenant_id, name_key: tenant_id, owner_email: `'o'`, plan: `'pro'` },
+      ...{ tenant_id, name: tenant_id, owner_email: `'o'`, plan: `'pro'` },
       ...{ status: `case when i % 10 = 9 then 'pending_deletion' else 'active' end`, signing_secret: `'s'` },
       ...{ purge_at: `case when i % 10 = 9 then ${now - day_ms} + i end`, created_at: now - 100 * day_ms },
       pause_pending: `case when i % 10 = 9 then 1 else 0 end`,
@@ -180,7 +181,6 @@ function tenantSeeds({ tenants, others }: Scale, now: number, fill: Fill): strin
       ...{
         tenant_id: `'${bare}'`,
         name: `'b'`,
-        name_key: `'b'`,
         owner_email: `'o'`,
         plan: `'pro'`,
         created_at: 1,
@@ -365,7 +365,7 @@ function common(now: number): Params {
       to_hour: Math.floor(now / hour_ms) + 1,
       before_id: '~',
       limit: '10',
-      name_key: 'none',
+      value: 'none',
       name: 'none',
     },
   }
@@ -386,6 +386,7 @@ function own({ name, params }: Statement<unknown>, now: number): Params {
     ...(name === 'usage.list' ? { from_hour: Math.floor(now / hour_ms) - rows_max } : {}),
     ...(/^jobs\.(pause|resume)$/.test(name) ? { next_at: now - 1_000_000 + 100 } : {}),
     ...(name === 'inbox.add' ? { kind: 'text' } : {}),
+    ...(name.startsWith('lookups.') ? { kind: 'key' } : {}),
     ...(name === 'inbox.forwarded' ? { status: 'delivered' } : {}),
     ...(name === 'idempotency.keep' ? { status: 200 } : {}),
     ...(name === 'dlq.insert_operation' ? { status: 'succeeded' } : {}),
@@ -414,6 +415,7 @@ const of_tenants: Record<string, string> = {
     'quotas.start': big,
     'recount.make': big,
     'credentials.insert': big,
+    'lookups.claim': big,
   },
 }
 

@@ -1,7 +1,7 @@
 // The files of the repository, for tests that read its source.
 
 import { readdirSync, readFileSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { basename, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -55,4 +55,14 @@ function filesIn(folder: string): string[] {
     const path = join(folder, entry.name)
     return entry.isDirectory() ? filesIn(path) : [relative(root, path)]
   })
+}
+
+/** The folder inside src, or the file itself when it stands directly in it. */
+export function placeOf(file: string): string {
+  return file.split('/')[1]!
+}
+
+/** `store.ts`, or a part of it as in `sweep-store.ts`. */
+export function isStore(file: string): boolean {
+  return /^(\w+-)?store\.ts$/.test(basename(file))
 }

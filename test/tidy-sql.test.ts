@@ -1,0 +1,185 @@
+// The statements of the service read as text: where they stand, that both engines take them, and that each names its tenant.
+
+import { describe, expect, test } from 'bun:test'
+import { basename } from 'node:path'
+import '../src/app.ts'
+import { type Statement, statements } from '../src/db/db.ts'
+import { postgresText } from '../src/db/dialect.ts'
+import { migrations } from '../src/features.ts'
+import { codeOf, isStore, placeOf, source, textOf } from './support/source.ts'
+
+describe('SQL', () => {
+  const allowed: Record<string, string> = {
+    'src/db/db.ts': 'defines what a statement is',
+    'src/db/distributed.ts': 'distributes the tables of all features',
+    'src/db/migrate.ts': 'migrations',
+    'src/db/recount.ts': 'counts over the tables of all features',
+    'src/db/stored.ts': 'the drivers count what is stored with every commit',
+  }
+
+  test('stands in store files and in db', () => {
+    const defines = /\b(sql|unnamed)(<[^(]*>)?\(/
+    const found = source.filter((file) => !isStore(file) && defines.test(codeOf(file)))
+    expect(found.toSorted()).toEqual(Object.keys(allowed).toSorted())
+    const texts = /[`'"]\s*(select|insert into|update|delete from|create table|pragma|begin)\s+\w/i
+    const elsewhere = source.filter((file) => {
+      return texts.test(codeOf(file)) && !isStore(file) && !file.startsWith('src/db/')
+    })
+    expect(elsewhere).toEqual([])
+  })
+
+  const all: Statement<unknown>[] = [...statements.values()]
+
+  test('is named after its feature, each statement once', () => {
+    const named = source.flatMap((file) =>
+      [...textOf(file).matchAll(/\bsql(?:<[^(]*>)?\(\s*['`](\w+)\./g)].map(
+        (match) => [file, match[1]!] as const,
+      ),
+    )
+    expect(named.length).toBeGreaterThan(40)
+    const strange = named.filter(([file, noun]) => noun !== ownerOf(file))
+    expect(strange).toEqual([])
+    expect(all.filter(({ name }) => !/^[a-z_]+\.[a-z_]+$/.test(name))).toEqual([])
+    expect(new Set(all.map(({ name }) => name)).size).toBe(all.length)
+  })
+
+  const unportable: [what: string, pattern: RegExp][] = [
+    ['LIKE', /\bi?like\b|\bglob\b|\bsimilar to\b|~/i],
+    ['the clock', /\bnow\(|\bcurrent_|\bdatetime\(|\bstrftime\(|\bunixepoch\(|\blocaltime/i],
+    ['chance', /\brandom\w*\(|\bgen_random/i],
+    // Both know this one alike: elsewhere whole numbers are divided as whole numbers.
+    ['casts', /::|\bcast\((?!\w+ as double precision\))/i],
+    ['a parameter that may be null', /\$\d+\s+is\s+(not\s+)?null/i],
+    ['JSON', /->|\bjsonb?_|\bjsonb?\b|@>/i],
+    ['true and false', /\b(true|false)\b/i],
+    [
+      'a flag that is not compared',
+      /\b(and|or|where|when)\s+[\w.]+\s*(\)|$|\b(and|or|then|order|group|limit|returning)\b)/im,
+    ],
+    ['locks', /\bfor\s+(update|share)\b|\bskip locked\b|\bpg_/i],
+    [
+      "one engine's words",
+      /\binsert or\b|\breplace into\b|\bifnull\(|\bnvl\(|\bdistinct on\b|\browid\b|\bctid\b|\boffset\b/i,
+    ],
+    ['a number or text pasted in', /'\s*\+|\$\{/],
+  ]
+  test.each(unportable)('keeps to what both engines understand alike: no %s', (_, pattern) => {
+    expect(all.filter(({ text }) => pattern.test(text)).map(({ name }) => name)).toEqual([])
+  })
+
+  test('would be caught by these patterns', () => {
+    const caught: Record<string, string> = {
+      LIKE: `select a from b where c like 'x%'`,
+      'the clock': 'select now()',
+      chance: 'order by random()',
+      casts: 'select $1::bigint',
+      'a parameter that may be null': 'where ($1 is null or a = $1)',
+      JSON: "select a->>'b'",
+      'true and false': 'where a = true',
+      'a flag that is not compared': 'where tenant_id = $1 and counted',
+      locks: 'select a from b for update',
+      "one engine's words": 'insert or ignore into a',
+      'a number or text pasted in': "where a = '' + b",
+    }
+    for (const [what, pattern] of unportable)
+      expect([what, pattern.test(caught[what]!)]).toEqual([what, true])
+  })
+
+  test('names the tenant wherever a row belongs to one', () => {
+    const reasons: Record<string, string> = {
+      'dlq.ended_operations': 'finds the operations of a sweep',
+      'idempotency.any_expired': 'a sweep over all tenants',
+      'inbox.clearable': 'finds the inboxes of a sweep',
+      'inbox.deletable': 'finds the inboxes of a sweep',
+      'jobs.due_at_once': 'finds the due work of all tenants',
+      'jobs.due': 'finds the due work of all tenants',
+      'jobs.next_at': 'the next due time of all tenants',
+      'jobs.oldest_due': 'a tick waits for the work of all tenants',
+      'jobs.tenants': 'walks over all tenants',
+      'lookups.find': 'the look-up that finds the tenant, by the hash of a key or token',
+      'tenants.all': "the operator's list",
+      'tenants.purgeable': 'finds the tenants to purge',
+      'tenants.pause_pending': 'finds the tenants whose jobs are to be paused or resumed',
+      'tenants.plans': 'asked once, at the start',
+    }
+    const owned = migrations.flatMap(({ text }) =>
+      [...text.matchAll(/create table (\w+) \(([^;]*)\)/g)].flatMap(([, table, columns]) =>
+        /^\s*tenant_id /m.test(columns!) ? [table!] : [],
+      ),
+    )
+    expect(owned.length).toBeGreaterThan(6)
+    const tables = new RegExp(`\\b(from|update|into|join)\\s+(${owned.join('|')})\\b`, 'gi')
+    // A sweep removes a chunk of what has expired, of all tenants.
+    const isSweep = ({ name, text }: Statement<unknown>) =>
+      /^\w+\.sweep(_\w+)?$/.test(name) &&
+      /^delete from \w+\s+where \{rows_in [^}]*\}.*\{skip_locked\}/s.test(text)
+    // Before it, the tenants of that chunk are found: of their rows it reads no more than whose they are, and how many.
+    const findsTenants = ({ name, text }: Statement<unknown>) =>
+      /^\w+\.tenants_\w+$/.test(name) &&
+      /^select (distinct tenant_id|tenant_id, count\(\*\) as \w+) from\s+\(select tenant_id from \w+ \{by \w+\}\s+where [^()]*(\('\w+'(, '\w+')*\)[^()]*)? order by \w+ limit \$\d+\) as due(\s+group by tenant_id)?$/.test(
+        text,
+      )
+    expect(all.filter(findsTenants).length).toBeGreaterThan(4)
+    const unbound = all.filter((statement) => {
+      if (isSweep(statement) || findsTenants(statement)) return false
+      const { text } = statement
+      const uses = text.match(tables)?.length ?? 0
+      // The rows of a chunk are those that its own select, which is looked at as well, has chosen.
+      const bound =
+        text.match(
+          /\btenant_id\s*=|\(tenant_id, [\w, ]+\) <=? \(\$\d+|\binsert into \w+\s*\([^)]*\btenant_id\b|\{rows_in /gi,
+        )?.length ?? 0
+      return bound < uses
+    })
+    expect(unbound.map(({ name }) => name).toSorted()).toEqual(Object.keys(reasons).toSorted())
+  })
+
+  test('leads to the shard of its tenant on a distributed database, but for look-ups and work on all tenants', () => {
+    const reasons: Record<string, string> = {
+      'credentials.sweep': 'a sweep',
+      'dlq.ended_operations': 'finds the operations of a sweep',
+      'dlq.tenants_ended': 'finds the tenants of a sweep',
+      'dlq.tenants_expired': 'finds the tenants of a sweep',
+      'idempotency.any_expired': 'a sweep over all tenants',
+      'idempotency.sweep': 'a sweep',
+      'inbox.clearable': 'finds the inboxes of a sweep',
+      'inbox.deletable': 'finds the inboxes of a sweep',
+      'inbox.tenants_expired': 'finds the tenants of a sweep',
+      'jobs.due': 'finds the due work of all tenants',
+      'jobs.due_at_once': 'finds the due work of all tenants',
+      'jobs.next_at': 'the next due time of all tenants',
+      'jobs.oldest_due': 'a tick waits for the work of all tenants',
+      'jobs.tenants': 'walks over all tenants',
+      'kv.tenants_expired': 'finds the tenants of a sweep',
+      'kv.tenants_with_tombstones': 'finds the tenants of a sweep',
+      'lookups.find': 'leads to the tenant; its table lies by the hash',
+      'quotas.sweep_calls': 'a sweep',
+      'secrets.find_check': 'a table without tenants',
+      'secrets.insert_check': 'a table without tenants',
+      'tenants.all': "the operator's list",
+      'tenants.pause_pending': 'finds the tenants whose jobs are to be paused or resumed',
+      'tenants.plans': 'asked once, at the start',
+      'tenants.purgeable': 'finds the tenants to purge',
+      'usage.sweep': 'a sweep',
+    }
+    const told = all.map((statement) => {
+      const { text } = statement.distributed ?? statement
+      return { name: statement.name, text: postgresText(text, 'citus') }
+    })
+    const leads = /\btenant_id = \$\d+|^insert into \w+\s*\([^)]*\btenant_id\b/
+    const astray = told.filter(({ text }) => !leads.test(text))
+    expect(astray.map(({ name }) => name).toSorted()).toEqual(Object.keys(reasons).toSorted())
+    // Rows that are named by their places are those of one shard alone: other shards have the same places.
+    const by_place = /\bctid = any/
+    const on_shard = /\btenant_id = \$\d+ and\s+ctid = any/
+    const placed = told.filter(({ text }) => by_place.test(text))
+    expect(placed.length).toBeGreaterThan(20)
+    expect(placed.filter(({ text }) => !on_shard.test(text)).map(({ name }) => name)).toEqual([])
+  })
+})
+
+/** The first part of a statement's name: its folder, or the file when it is not a store. */
+function ownerOf(file: string): string {
+  const owner = isStore(file) ? placeOf(file) : basename(file, '.ts')
+  return owner.replaceAll('-', '_')
+}
