@@ -8,6 +8,16 @@ import { SQL } from 'bun'
 import { administer, type Cluster, startCluster } from '../test/support/postgres.ts'
 import { type HotPath, hotPath } from './hot-path.ts'
 import { connections, drive, keptBy, mustHaveKept, type Target, warm_up_seconds } from './load.ts'
+import { page_file, pageText } from './peers/page.ts'
+import { keptResult } from './peers/result.ts'
+import {
+  cpuOf,
+  inParts,
+  type PostgresResult,
+  type PostgresRow,
+  type PostgresTurn,
+  postgres_result_file,
+} from './postgres-page.ts'
 import {
   command,
   cores,
@@ -24,50 +34,34 @@ import { median, table } from './table.ts'
 const usage = `Usage: bun bench/postgres.ts [<git-rev>] [options]
 
   --path <name>      only this hot path; may be given several times (default: ${['kv-put', 'kv-put-new', 'audit-append', 'rate-check', 'rate-check-hot', 'hook'].join(', ')})
-  --distance <ms>    how long what is sent to the database is under way, each way (default: 0 and 2)
+  --distance <ms>    how long what is sent to the database is under way, each way (default: 0 and 1)
   --rounds <n>       each with new processes and databases (default: 2)
   --seconds <n>      length of a turn; each side has two in a round (default: 3)
-  --json <file>      also writes the figures there
+  --write            also writes the figures to docs/performance.md
   --help             this text`
 
 const root = join(import.meta.dir, '..')
 const paths_default = ['kv-put', 'kv-put-new', 'audit-append', 'rate-check', 'rate-check-hot', 'hook']
 const turns = ['before', 'now', 'now', 'before'] as const
 
-interface Turn {
-  requests_per_second: number
-  p50_ms: number
-  p99_ms: number
-  node_cpu_micros: number
-  database_cpu_micros: number
-}
-
-type Sides = Partial<Record<(typeof turns)[number], Turn[]>>
-
-interface Row {
-  path: string
-  distance_ms: number
-  round_trip_ms: number
-  before: Turn | null
-  now: Turn
-}
+type Sides = Partial<Record<(typeof turns)[number], PostgresTurn[]>>
 
 await command(async () => {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
     options: {
       path: { type: 'string', multiple: true, default: paths_default },
-      distance: { type: 'string', multiple: true, default: ['0', '2'] },
+      distance: { type: 'string', multiple: true, default: ['0', '1'] },
       rounds: { type: 'string', default: '2' },
       seconds: { type: 'string', default: '3' },
-      json: { type: 'string' },
+      write: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   })
   if (values.help) return console.log(usage)
   const before = positionals[0] === undefined ? null : checkOut(positionals[0])
   const cluster = await startCluster()
-  const rows: Row[] = []
+  const rows: PostgresRow[] = []
   try {
     for (const distance of values.distance.map(Number)) {
       for (const path of values.path.map(hotPath)) {
@@ -84,15 +78,20 @@ await command(async () => {
   } finally {
     await cluster.stop()
   }
-  console.log(
-    `commit ${textOf(['git', '-C', root, 'rev-parse', '--short', 'HEAD'])} · ${connections} connections`,
-  )
+  console.log(`commit ${revision('HEAD').slice(0, 7)} · ${connections} connections`)
   console.log(printed(rows))
-  if (values.json)
-    writeFileSync(
-      values.json,
-      `${JSON.stringify({ commit: textOf(['git', '-C', root, 'rev-parse', 'HEAD']), rows }, null, 2)}\n`,
-    )
+  if (!values.write) return
+  const result: PostgresResult = {
+    commit: revision('HEAD'),
+    before: positionals[0] === undefined ? '' : revision(positionals[0]),
+    date: new Date().toISOString().slice(0, 10),
+    rounds: Number(values.rounds),
+    seconds: Number(values.seconds),
+    rows,
+  }
+  writeFileSync(postgres_result_file, `${JSON.stringify(result, null, 2)}\n`)
+  const peers = keptResult()
+  if (peers) writeFileSync(page_file, pageText(peers))
 })
 
 interface Given {
@@ -105,7 +104,7 @@ async function measure(
   path: HotPath,
   distance_ms: number,
   [rounds, seconds]: number[],
-): Promise<Row> {
+): Promise<PostgresRow> {
   const sides: Sides = {}
   const round_trips: number[] = []
   for (let round = 1; round <= rounds!; round++) {
@@ -168,7 +167,7 @@ async function begin(checkout: string, path: HotPath, cluster: Cluster, base_url
   return { service, target, acknowledged: kept + (await drive(target, warm_up_seconds)).requests }
 }
 
-async function oneTurn(side: Side, cluster: Cluster, seconds: number): Promise<Turn> {
+async function oneTurn(side: Side, cluster: Cluster, seconds: number): Promise<PostgresTurn> {
   const [node, database] = [cpuMicros(side.service.pid), databaseMicros(cluster)]
   const load = await drive(side.target, seconds)
   side.acknowledged += load.requests
@@ -233,15 +232,15 @@ async function roundTrip(base_url: string): Promise<number> {
   return median(times)
 }
 
-function middle(of_turns: Turn[] | undefined): Turn | null {
+function middle(of_turns: PostgresTurn[] | undefined): PostgresTurn | null {
   if (!of_turns) return null
-  const names = Object.keys(of_turns[0]!) as (keyof Turn)[]
+  const names = Object.keys(of_turns[0]!) as (keyof PostgresTurn)[]
   return Object.fromEntries(
     names.map((name) => [name, median(of_turns.map((one) => one[name]))]),
-  ) as unknown as Turn
+  ) as unknown as PostgresTurn
 }
 
-function printed(rows: readonly Row[]): string {
+function printed(rows: readonly PostgresRow[]): string {
   const head = [
     'path',
     'ms away',
@@ -269,14 +268,6 @@ function printed(rows: readonly Row[]): string {
   return table(head, lines)
 }
 
-function cpuOf({ node_cpu_micros, database_cpu_micros }: Turn): number {
-  return node_cpu_micros + database_cpu_micros
-}
-
-function inParts({ node_cpu_micros, database_cpu_micros }: Turn): string {
-  return `${node_cpu_micros.toFixed(0)} + ${database_cpu_micros.toFixed(0)}`
-}
-
 /** The revision in a folder of its own, with the packages of this checkout. */
 function checkOut(revision: string): string {
   const { folder } = temporaryFolder()
@@ -294,4 +285,8 @@ function git(...args: string[]): void {
 
 function textOf(cmd: string[]): string {
   return Bun.spawnSync(cmd).stdout.toString().trim()
+}
+
+function revision(name: string): string {
+  return textOf(['git', '-C', root, 'rev-parse', name])
 }

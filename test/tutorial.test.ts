@@ -5,6 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { blocksOf, Checkout, masked, type Program } from './support/checkout.ts'
 import { root } from './support/cli.ts'
+import { until } from './support/patience.ts'
 
 const checkout = new Checkout()
 const tutorial = 'docs/tutorial.md'
@@ -161,6 +162,12 @@ describe('A recipe', () => {
     const sent = send!.replace(/(?<=^INBOX_URL=).*$/m, inbox_url)
     expect(await checkout.run(sent)).toBe('{"received":true}{"received":true}')
     expect(await program.stdout.until(taken!.split('\n')[1]!)).toContain(taken!)
+    // It remembers a message once it has been handled.
+    await until(async () => {
+      const headers = { authorization: `Bearer ${keys.AGENT_KEY}` }
+      const state = await fetch(`${checkout.url}/v1/kv/webhooks/orders`, { headers })
+      return ((await state.json()) as { version: number }).version === 3
+    })
     await program.interrupt()
 
     const again = checkout.start(command!, keys)

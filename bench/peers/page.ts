@@ -2,6 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { keptPostgresResult, postgresSection } from '../postgres-page.ts'
 import { median, spread } from '../table.ts'
 import { type Aim, bestQueue, type Judged, judge, own } from './aims.ts'
 import { shown } from './chart.ts'
@@ -16,6 +17,7 @@ export function pageText(result: Result, page = readFileSync(page_file, 'utf8'))
   const sections: Record<string, string> = {
     Figures: figuresSection(result),
     'Side by side': sideBySide(result),
+    'On PostgreSQL': postgresSection(keptPostgresResult()),
     'The machine': machineSection(result),
   }
   return Object.entries(sections)
