@@ -88,6 +88,16 @@ test('who stops waiting leaves nothing behind, and the others wait on', async ()
   expect(await isDone(second)).toBe(true)
 })
 
+test('a wait that is stopped again after its end leaves alone those that began since', async () => {
+  const notifier = new Notifier({ looks_again: false })
+  const ended = notifier.wait('a', 60_000)
+  notifier.notify('a')
+  const waiting = notifier.wait('a', 60_000)
+  ended.stop()
+  notifier.notify('a')
+  expect(await isDone(waiting)).toBe(true)
+})
+
 test('draining lets everybody go, now and from now on', async () => {
   const notifier = new Notifier()
   expect(notifier.draining).toBe(false)

@@ -108,8 +108,9 @@ export class Notifier {
     const topic = topicOf(key)
     const all = this.#waiting.get(topic) ?? new Set()
     const stop = () => {
+      // Once: afterwards others may wait for the topic, in a new set.
+      if (!all.delete(stop)) return
       clearTimeout(timer)
-      all.delete(stop)
       if (all.size === 0) this.#waiting.delete(topic)
       resolve()
     }

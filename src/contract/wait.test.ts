@@ -13,12 +13,16 @@ afterEach(() => {
 
 /** Something that changes, and a request of tenant `ten_a` that may wait for it. */
 class Watched {
-  readonly notifier = new Notifier()
+  readonly notifier: Notifier
   readonly held: number[] = []
   readonly clock = new TestClock()
   readonly asker = new AbortController()
   state = 'pending'
   looks = 0
+
+  constructor({ looks_again = true } = {}) {
+    this.notifier = new Notifier({ looks_again })
+  }
 
   waitFor(wait_ms: number, look = async () => this.state): Promise<string> {
     const context = {
@@ -85,6 +89,18 @@ test('a request waits until what it waits for is told, and leaves nothing behind
   expect(watched.free()).toBe(waiting_of_tenant_max - 1)
   watched.change('approved')
   expect(await stateOf(answer)).toBe('approved')
+  expect([watched.free(), jest.getTimerCount()]).toEqual([waiting_of_tenant_max, 0])
+})
+
+test('a change that ends no wait keeps none of several requests from the next one', async () => {
+  const watched = new Watched({ looks_again: false })
+  const answers = [watched.waitFor(55_000), watched.waitFor(55_000), watched.waitFor(55_000)]
+  await settle()
+  watched.change('pending')
+  expect(await Promise.all(answers.map(stateOf))).toEqual(['waiting', 'waiting', 'waiting'])
+  expect(watched.looks).toBe(6)
+  watched.change('approved')
+  expect(await Promise.all(answers.map(stateOf))).toEqual(['approved', 'approved', 'approved'])
   expect([watched.free(), jest.getTimerCount()]).toEqual([waiting_of_tenant_max, 0])
 })
 
