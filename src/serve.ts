@@ -137,6 +137,7 @@ async function supervise(config: Config): Promise<void> {
     exitAfter(log, stopped)
   })
   const address = await supervisor.start()
+  if (address === null) return // the signal ends the process
   console.log(banner(config, address, [cron_secret.file, secret_key.file], false))
 }
 

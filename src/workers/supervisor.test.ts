@@ -49,6 +49,11 @@ function supervise(workers: number, { serves = () => true, drains = true }: Beha
   return { supervisor, clock, started, logged, until }
 }
 
+/** Lets everything run that is ready. */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 5; turn++) await Promise.resolve()
+}
+
 const counted = (id: number) => ({ type: 'counted' as const, id, retry_after_seconds: null })
 
 test('all workers start, and the service is ready when each of them is', async () => {
@@ -71,6 +76,37 @@ test('a worker that ends at its start ends the others, and is not started again'
   await starting.catch(() => {})
   expect(started).toHaveLength(2)
   expect(started[0]!.received).toEqual([{ type: 'drain' }])
+})
+
+test('a worker that crashes before the others serve is started again, until it serves', async () => {
+  const { supervisor, started, logged, until } = supervise(2, { serves: (nth) => nth === 1 })
+  const starting = supervisor.start()
+  await settle()
+  started[0]!.ends(139)
+  await until(3)
+  started[2]!.ends(1)
+  await until(4)
+  expect(started.map(({ number }) => number)).toEqual([1, 2, 1, 1])
+  started[1]!.says({ type: 'ready', address: 'http://worker-2' })
+  expect(await starting).toBe('http://worker-1')
+  expect(logged).toEqual([
+    { worker: 1, code: 139, restart_in_ms: 200 },
+    { worker: 1, code: 1, restart_in_ms: 400 },
+  ])
+  await supervisor.stop()
+})
+
+test.each([
+  ['before any serves', () => false],
+  ['when one serves', (nth: number) => nth === 1],
+  ['when all serve', () => true],
+])('a stop during the start, %s, is not a start that failed', async (_, serves) => {
+  const { supervisor, started } = supervise(2, { serves })
+  const starting = supervisor.start()
+  const stopped = supervisor.stop()
+  expect(await starting).toBeNull()
+  expect(await stopped).toBe(true)
+  expect(started).toHaveLength(2)
 })
 
 test('a worker that crashes is started again, later each time, and soon when it has served for a minute', async () => {
@@ -167,7 +203,18 @@ test('a worker asks for each address, and takes back what had no effect', async 
   ])
 })
 
-test('a worker does not ask again for an address that was refused, until its time is nearly over', async () => {
+test('a worker asks for each sign-up, also after one that was refused', async () => {
+  const { made, sent, answer } = worker()
+  const refused = made.limiters.sign_ups('192.0.2.1')
+  answer({ type: 'counted', id: 1, retry_after_seconds: 3_600 })
+  expect(await refused).toEqual({ retry_after_seconds: 3_600 })
+  const admission = made.limiters.sign_ups('192.0.2.1')
+  expect(sent).toHaveLength(2)
+  answer(counted(2))
+  expect(await admission).toHaveProperty('release')
+})
+
+test('a worker does not ask again for an address that was refused for its wrong keys, until its time is nearly over', async () => {
   const { made, sent, answer, pass } = worker()
   const refused = made.limiters.failed_keys('192.0.2.1')
   answer({ type: 'counted', id: 1, retry_after_seconds: 30 })

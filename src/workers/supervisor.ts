@@ -69,20 +69,22 @@ export class Supervisor {
     failed_keys: new Map(),
   }
   #stopping = false
-  #serves = false
 
   constructor(private readonly options: SupervisorOptions) {
     this.#limits = addressLimits(options.clock)
   }
 
-  /** Resolves with the address when all serve. Throws when one ends before: its own line says why. */
-  async start(): Promise<string> {
+  /**
+   * Resolves with the address when all have served; null when it is stopped before. Throws when one ends before it
+   * serves: its own line says why.
+   */
+  async start(): Promise<string | null> {
     const numbers = Array.from({ length: this.options.workers }, (_, i) => i + 1)
     try {
       const [address] = await Promise.all(numbers.map((number) => this.#first(number)))
-      this.#serves = true
-      return address!
+      return this.#stopping ? null : address!
     } catch (error) {
+      if (this.#stopping) return null
       await this.stop()
       throw error
     }
@@ -110,7 +112,8 @@ export class Supervisor {
     this.#slots.set(number, slot)
     void child.exited.then((code) => {
       this.#slots.delete(number)
-      if (this.#stopping || !this.#serves) return
+      const is_start = crashes === 0 && !slot.serves
+      if (this.#stopping || is_start) return
       const served_ms = this.options.clock.monotonic() - began_ms
       void this.#restart(number, code, served_ms >= healthy_ms ? 0 : crashes)
     })
