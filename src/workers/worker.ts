@@ -14,7 +14,7 @@ const refused_max = limit(
   'workers.refused_addresses',
   10_000,
   'entries',
-  'Client addresses that a worker remembers as refused, so that it need not ask for them again.',
+  'Client addresses that a worker remembers as refused for their wrong keys, so that it need not ask for them again.',
 )
 
 /** The part of the process that a worker uses. */
@@ -42,7 +42,10 @@ export class SupervisedWorker {
     private readonly now_ms: () => number,
     onDrain: () => void,
   ) {
-    this.limiters = { sign_ups: this.#limiter('sign_ups'), failed_keys: this.#limiter('failed_keys') }
+    this.limiters = {
+      sign_ups: (address) => this.#ask('sign_ups', address),
+      failed_keys: this.#remembering('failed_keys'),
+    }
     channel.onMessage((message) => {
       if (message.type === 'drain') onDrain()
       else this.#counted(message)
@@ -54,8 +57,11 @@ export class SupervisedWorker {
     this.channel.send({ type: 'ready', address })
   }
 
-  /** Asks the supervisor, unless it refused this address a moment ago. */
-  #limiter(limit: LimitName): Limiter {
+  /**
+   * Asks the supervisor, unless it refused this address a moment ago. Wrong keys stay counted until their window ends;
+   * a sign-up that was counted may fail, and leaves room for another at once.
+   */
+  #remembering(limit: LimitName): Limiter {
     const refused = new Map<string, number>()
     return async (address) => {
       const until_ms = refused.get(address) ?? 0
