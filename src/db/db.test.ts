@@ -397,18 +397,21 @@ forEachDatabase('a database', (databases) => {
 })
 
 describe('definitions', () => {
-  test('a statement waits in the line of its tenant, or of the hash that it looks up, or of its name', () => {
-    const keyOf = (name: string, params: Params) => turnOfStatement(statements.get(name)!, params).key
-    expect(keyOf('credentials.find', { tenant_id: 'ten_a', hash: 'h1', now: 0 })).toBe('ten_a')
-    const lines = [
-      keyOf('lookups.find', { hash: 'h1', kind: 'key' }),
-      keyOf('lookups.find', { hash: 'h2', kind: 'key' }),
-      keyOf('inbox.by_token', { token_hash: 'h1', now: 0 }),
-      keyOf('inbox.by_token', { token_hash: 'h2', now: 0 }),
-      keyOf('tenants.all', {}),
+  test('a statement waits in the line of the hash that it looks up, else of its tenant, else of its name', () => {
+    const turn = (name: string, params: Params) => turnOfStatement(statements.get(name)!, params)
+    expect(turn('agents.find', { tenant_id: 'ten_a', agent_id: 'a' })).toEqual({ key: 'ten_a' })
+    expect(turn('tenants.all', {})).toEqual({ key: 'tenants.all' })
+    const lookups: [name: string, params: Params][] = [
+      ['lookups.find', { hash: 'h1', kind: 'key' }],
+      ['lookups.find', { hash: 'h2', kind: 'key' }],
+      ['credentials.find', { tenant_id: 'ten_a', hash: 'h1', now: 0 }],
+      ['credentials.find', { tenant_id: 'ten_a', hash: 'h2', now: 0 }],
+      ['inbox.by_token', { tenant_id: 'ten_a', token_hash: 'h1', now: 0 }],
+      ['inbox.by_token', { tenant_id: 'ten_a', token_hash: 'h2', now: 0 }],
     ]
-    expect(new Set(lines).size).toBe(5)
-    expect(lines[4]).toBe('tenants.all')
+    const lines = lookups.map(([name, params]) => turn(name, params).key)
+    expect(new Set([...lines, 'ten_a']).size).toBe(7)
+    expect(lookups.map(([name, params]) => turn(name, params).group)).toEqual(lookups.map(([name]) => name))
   })
 
   test('two statements cannot have one name', () => {

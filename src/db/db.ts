@@ -111,11 +111,14 @@ export function turnOf<W extends (tx: never) => unknown>(owner: Owner | W, work?
   return [typeof owner === 'string' ? { key: owner } : owner, work!]
 }
 
-/** A single statement is its tenant's. A look-up by hash, which finds the tenant, has a turn of its own for each hash. */
+/**
+ * A look-up by hash has a turn of its own for each hash, also where it names a tenant: strangers may send any number,
+ * and the requests of the tenant do not wait behind them. Any other single statement is its tenant's.
+ */
 export function turnOfStatement({ name }: Statement<unknown>, { tenant_id, hash, token_hash }: Params): Turn {
-  if (typeof tenant_id === 'string') return { key: tenant_id }
   const looked_up = hash ?? token_hash
-  return typeof looked_up === 'string' ? { key: `${name} ${looked_up}`, group: name } : { key: name }
+  if (typeof looked_up === 'string') return { key: `${name} ${looked_up}`, group: name }
+  return { key: typeof tenant_id === 'string' ? tenant_id : name }
 }
 
 /** A single `one` or `all` on the Db itself is a consistent read of its own. */
