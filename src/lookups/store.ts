@@ -21,17 +21,18 @@ const REMOVE = sql(
   'delete from tenant_lookups where value = :value and kind = :kind and tenant_id = :tenant_id',
 )
 
+/** But for its name, which stays taken until its own row goes. */
 const of_tenant = {
   table: 'tenant_lookups',
   key: 'value, kind',
   index: 'tenant_lookups_tenant',
   order: 'tenant_id, value, kind',
-  where: 'tenant_id = :tenant_id',
+  where: "tenant_id = :tenant_id and kind <> 'name'",
 }
 const PURGE = sql(
   'lookups.purge',
   `delete from tenant_lookups where ${amongFirst(of_tenant)}`,
-  `delete from tenant_lookups where tenant_id = :tenant_id and ${upToLastOf({ ...of_tenant, order: 'value' })}`,
+  `delete from tenant_lookups where ${of_tenant.where} and ${upToLastOf({ ...of_tenant, order: 'value' })}`,
 )
 
 /** False when the value leads to a tenant already. */
@@ -48,7 +49,7 @@ export function remove(tx: Tx, tenant_id: string, kind: LookupKind, value: strin
   return tx.run(REMOVE, { tenant_id, kind, value })
 }
 
-/** Removes rows of a tenant that is being purged; returns how many. */
+/** Removes rows of a tenant that is being purged, but not its name; returns how many. */
 export function purge(tx: Tx, tenant_id: string, rows_max: number) {
   return tx.run(PURGE, { tenant_id, rows_max })
 }

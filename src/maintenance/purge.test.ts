@@ -196,6 +196,20 @@ forEachService(
         expect(await rowsPerTable(tenant.tenant_id)).toEqual(nothing())
       })
 
+      test('leaves the name taken until the own row of the tenant is gone', async () => {
+        const tenant = await settled()
+        await fillAudit(tenant.tenant_id)
+        await remove(tenant)
+        service.clock.advance(grace_ms)
+        const body = { name: tenant.name.toUpperCase(), owner_email: 'owner@example.com' }
+        const signUp = async () => (await service.ask('POST', '/v1/tenants', { body })).status
+        expect(await step()).toEqual({ purged: [], more: true })
+        expect(await signUp()).toBe(409)
+        while ((await step()).more) expect(await signUp()).toBe(409)
+        expect(await rowsPerTable(tenant.tenant_id)).toEqual(nothing())
+        expect(await signUp()).toBe(201)
+      })
+
       test('that has begun cannot be taken back', async () => {
         const tenant = await settled()
         await fillAudit(tenant.tenant_id)

@@ -29,10 +29,15 @@ import {
 
 export { pauseOrResumeStep, pauseStragglers, read, requireOwnOrMe, signedCallback, signingSecrets }
 export const purgeable = store.purgeable
-export const finishPurge = store.remove
 export const lockPurgeable = store.lockPurgeable
 export const all = store.all
 export const plansInUse = store.plans
+
+/** Last of a purge. The name of the tenant is free with the commit. */
+export async function finishPurge(tx: Tx, tenant_id: string): Promise<void> {
+  const removed = await store.remove(tx, tenant_id)
+  if (removed) await lookups.remove(tx, tenant_id, 'name', nameKey(removed.name))
+}
 
 /** The facts of a tenant whose due work acts for it; null when it is gone. */
 export async function facts(tx: Tx, tenant_id: string): Promise<TenantFacts | null> {

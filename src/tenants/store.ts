@@ -77,7 +77,10 @@ const LOCK_PURGEABLE = sql(
     where tenant_id = :tenant_id and status = 'pending_deletion' and purge_at <= :now`,
 )
 
-const DELETE = sql('tenants.delete', 'delete from tenants where tenant_id = :tenant_id')
+const DELETE = sql<{ name: string }>(
+  'tenants.delete',
+  'delete from tenants where tenant_id = :tenant_id returning name',
+)
 
 export interface NewTenant {
   tenant_id: string
@@ -151,9 +154,9 @@ export async function lockPurgeable(tx: Tx, tenant_id: string): Promise<boolean>
   return (await tx.run(LOCK_PURGEABLE, { tenant_id, now: tx.now })) === 1
 }
 
-/** Last of a purge: nothing of the tenant is left to point here. */
+/** Nothing of the tenant is left to point here. Returns its name. */
 export function remove(tx: Tx, tenant_id: string) {
-  return tx.run(DELETE, { tenant_id })
+  return tx.one(DELETE, { tenant_id })
 }
 
 /** The plans in use. */
