@@ -82,24 +82,24 @@ export function rotateKey(
   agent_id: string,
   grace_seconds: number,
 ): Promise<credentials.Rotation & { agent: store.AgentRow }> {
-  return db.write(tenant_id, async (tx) => {
+  return credentials.endKeys(db, key_cache, tenant_id, async (tx, ending) => {
     const found = await store.markRotated(tx, tenant_id, agent_id)
     if (!found) throw new ApiError('AGENT_NOT_FOUND')
     const agent = (await store.find(tx, tenant_id, agent_id))!
     return {
       agent,
-      ...(await credentials.rotate(tx, key_cache, agentOf(tenant_id, agent_id), grace_seconds)),
+      ...(await credentials.rotate(tx, ending, agentOf(tenant_id, agent_id), grace_seconds)),
     }
   })
 }
 
 /** Its keys end with the commit; its records stay; its name may be used again. */
 export function remove(db: Db, key_cache: KeyCache, tenant_id: string, agent_id: string): Promise<void> {
-  return db.write(tenant_id, async (tx) => {
+  return credentials.endKeys(db, key_cache, tenant_id, async (tx, ending) => {
     const removed = await store.remove(tx, tenant_id, agent_id)
     if (!removed) throw new ApiError('AGENT_NOT_FOUND')
     tx.stores(tenant_id, -removed.bytes - row_bytes)
-    await credentials.revoke(tx, key_cache, agentOf(tenant_id, agent_id))
+    await credentials.revoke(tx, ending, agentOf(tenant_id, agent_id))
     await quotas.release(tx, tenant_id, 'agents', 1)
   })
 }

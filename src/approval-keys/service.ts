@@ -44,10 +44,10 @@ export function remove(
   tenant_id: string,
   approval_key_id: string,
 ): Promise<void> {
-  return db.write(tenant_id, async (tx) => {
+  return credentials.endKeys(db, key_cache, tenant_id, async (tx, ending) => {
     const removed = await store.remove(tx, tenant_id, approval_key_id)
     if (!removed) throw new ApiError('APPROVAL_KEY_NOT_FOUND')
     tx.stores(tenant_id, -removed.bytes - row_bytes)
-    await credentials.revoke(tx, key_cache, { tenant_id, kind: 'approval', subject: approval_key_id })
+    await credentials.revoke(tx, ending, { tenant_id, kind: 'approval', subject: approval_key_id })
   })
 }

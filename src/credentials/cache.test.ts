@@ -147,9 +147,9 @@ forEachService('Keys on several nodes', (service) => {
     expect(await status(api_key)).toBe(200)
     let new_key = ''
     await elsewhere((db) =>
-      db.write(async (tx) => {
+      credentials.endKeys(db, keyCache(service.clock), tenant_id, async (tx, ending) => {
         const subject = { tenant_id, kind: 'agent', subject: 'agent-one' } as const
-        new_key = (await credentials.rotate(tx, keyCache(service.clock), subject, 0)).key
+        new_key = (await credentials.rotate(tx, ending, subject, 0)).key
       }),
     )
     expect(await status(new_key)).toBe(200)

@@ -27,6 +27,35 @@ export async function issue(tx: Tx, subject: store.Subject): Promise<string> {
   return key
 }
 
+/** The keys that a transaction ends. */
+export interface Ending {
+  key_cache: KeyCache
+  hashes: string[]
+}
+
+/**
+ * A transaction of the tenant that ends keys. What leads to them is removed once it has committed, in a transaction of
+ * its own: on a distributed database that lies elsewhere, and an end of a key must not take two servers. What a crash or
+ * a failure leaves leads to no key, and is purged with the tenant.
+ */
+export async function endKeys<T>(
+  db: Db,
+  key_cache: KeyCache,
+  tenant_id: string,
+  work: (tx: Tx, ending: Ending) => Promise<T>,
+): Promise<T> {
+  const { result, hashes } = await db.write(tenant_id, async (tx) => {
+    const ending: Ending = { key_cache, hashes: [] }
+    return { result: await work(tx, ending), hashes: ending.hashes }
+  })
+  if (hashes.length > 0) await db.write(tenant_id, (tx) => forget(tx, tenant_id, hashes)).catch(() => {})
+  return result
+}
+
+async function forget(tx: Tx, tenant_id: string, hashes: readonly string[]): Promise<void> {
+  for (const hash of hashes) await lookups.remove(tx, tenant_id, 'key', hash)
+}
+
 export interface Rotation {
   key: string
   /** The time at which the previous key stops working; null when it already has. */
@@ -36,30 +65,28 @@ export interface Rotation {
 /** The old key ends with the commit, or after `grace_seconds`; an earlier grace ends either way. */
 export async function rotate(
   tx: Tx,
-  key_cache: KeyCache,
+  ending: Ending,
   subject: store.Subject,
   grace_seconds: number,
 ): Promise<Rotation> {
   const previous_key_expires_at = grace_seconds > 0 ? tx.now + grace_seconds * second_ms : null
-  if (previous_key_expires_at === null) {
-    await forget(tx, subject, await store.revoke(tx, subject))
-  } else {
-    await forget(tx, subject, await store.endGrace(tx, subject))
-    await store.beginGrace(tx, subject, previous_key_expires_at)
-  }
+  const ended = await (previous_key_expires_at === null
+    ? store.revoke(tx, subject)
+    : store.endGrace(tx, subject))
+  if (previous_key_expires_at !== null) await store.beginGrace(tx, subject, previous_key_expires_at)
   const key = await issue(tx, subject)
-  tx.afterCommit(() => key_cache.clear(subject.tenant_id))
+  end(tx, ending, subject, ended)
   return { key, previous_key_expires_at }
 }
 
 /** Every key of this subject ends with the commit. */
-export async function revoke(tx: Tx, key_cache: KeyCache, subject: store.Subject): Promise<void> {
-  await forget(tx, subject, await store.revoke(tx, subject))
-  tx.afterCommit(() => key_cache.clear(subject.tenant_id))
+export async function revoke(tx: Tx, ending: Ending, subject: store.Subject): Promise<void> {
+  end(tx, ending, subject, await store.revoke(tx, subject))
 }
 
-async function forget(tx: Tx, { tenant_id }: store.Subject, ended: { hash: string }[]): Promise<void> {
-  for (const { hash } of ended) await lookups.remove(tx, tenant_id, 'key', hash)
+function end(tx: Tx, ending: Ending, { tenant_id }: store.Subject, ended: { hash: string }[]): void {
+  ending.hashes.push(...ended.map(({ hash }) => hash))
+  tx.afterCommit(() => ending.key_cache.clear(tenant_id))
 }
 
 /** The caller behind a well-formed key, from the database; remembered for a moment. */

@@ -1,5 +1,5 @@
 // The tenants of names, keys and inbox tokens. They never change: a value is claimed once, with the row that it stands for,
-// and removed with it.
+// and removed with it or after it.
 
 import { limit } from '../base/limit.ts'
 import { Remembered } from '../base/remembered.ts'

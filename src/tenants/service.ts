@@ -144,10 +144,9 @@ export async function rotateKey(
 ): Promise<TenantView & credentials.Rotation> {
   requireOwn(caller, tenant_id)
   const counted = await inMemory(db, dependencies.counts.calls, caller.tenant_id, db.clock.now())
-  return db.write(tenant_id, async (tx) => {
+  return credentials.endKeys(db, dependencies.keys.cache, caller.tenant_id, async (tx, ending) => {
     await store.markRotated(tx, caller.tenant_id)
-    const { cache } = dependencies.keys
-    const rotation = await credentials.rotate(tx, cache, adminOf(caller.tenant_id), grace_seconds)
+    const rotation = await credentials.rotate(tx, ending, adminOf(caller.tenant_id), grace_seconds)
     return { ...(await view(tx, caller.tenant_id, dependencies, tx.now, counted)), ...rotation }
   })
 }
