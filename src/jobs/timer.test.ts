@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { forEachDatabase } from '../../test/support/databases.ts'
-import { type HeldTimer, withTimersHeld } from '../../test/support/held-results.ts'
 import { Bench, rowsOf, type TestNode } from '../../test/support/job-bench.ts'
 import { approve, checkpoint, hook, manySchedules, schedule } from '../../test/support/job-features.ts'
 import { becomes, until } from '../../test/support/patience.ts'
@@ -12,7 +11,6 @@ import * as receiving from '../inbox/receive.ts'
 import * as inboxes from '../inbox/service.ts'
 import * as schedules from '../schedules/service.ts'
 import * as tenants from '../tenants/service.ts'
-import { apart_ms_min, poll_ms } from './timer.ts'
 
 const cron_secret = 'the cron secret of the tests'
 
@@ -618,88 +616,6 @@ forEachDatabase('a tick', (databases) => {
       await bench.db.quiet()
       process.off('warning', heard)
       expect(warnings).toEqual([])
-    })
-
-    /** A timer of its own, whose searches for due jobs are counted and run when the test says so. */
-    async function withHeldTimer(
-      work: (timer: TestNode['timer'], timers: readonly HeldTimer[], looks: () => number) => Promise<void>,
-    ): Promise<void> {
-      let looks = 0
-      bench.db.onRead = (name) => {
-        if (name === 'jobs.due') looks += 1
-      }
-      const { timer } = bench.node({ internal: true })
-      const isHeld = (ms: number) => (ms > 0 && ms <= apart_ms_min) || ms === poll_ms
-      await withTimersHeld(isHeld, async (timers) => {
-        timer.start()
-        await becomes(() => times(timers), [poll_ms])
-        await work(timer, timers, () => looks)
-        await timer.stop()
-      })
-    }
-    const times = (timers: readonly HeldTimer[]) => timers.map(({ ms }) => ms)
-
-    test('looks once for all that woke it within 10 ms of a look, 10 ms after that', async () => {
-      await withHeldTimer(async (timer, timers, looks) => {
-        bench.clock.advance(4)
-        for (let woken = 0; woken < 3; woken++) timer.wake(bench.clock.now())
-        expect([looks(), times(timers)]).toEqual([1, [apart_ms_min - 4]])
-        bench.clock.advance(apart_ms_min - 4)
-        timers[0]!.run()
-        await becomes(() => [looks(), times(timers)], [2, [poll_ms]])
-      })
-    })
-
-    test('looks again when it is woken while it looks', async () => {
-      await withHeldTimer(async (timer, timers, looks) => {
-        bench.clock.advance(poll_ms)
-        bench.db.onRead = (name) => {
-          if (name !== 'jobs.due') return
-          bench.db.onRead = () => {}
-          timer.wake(bench.clock.now())
-        }
-        timers[0]!.run()
-        await becomes(() => times(timers), [apart_ms_min])
-        let again = 0
-        bench.db.onRead = (name) => {
-          if (name === 'jobs.due') again += 1
-        }
-        timers[0]!.run()
-        await becomes(() => again, 1)
-        expect(looks()).toBe(1)
-      })
-    })
-
-    test('sends what is enqueued after a look that found all, without the poll', async () => {
-      const caller = await bench.tenant()
-      await schedule(bench, caller, { callback_url: 'http://first.test/' })
-      await withHeldTimer(async (timer, timers) => {
-        await until(() => bench.network.sent.length === 1)
-        await schedule(bench, caller, { callback_url: 'http://second.test/' })
-        timer.wake(bench.woken.at(-1)!)
-        expect(times(timers)).toEqual([apart_ms_min])
-        timers[0]!.run()
-        await until(() => bench.network.sent.length === 2)
-        await becomes(() => times(timers), [poll_ms])
-      })
-    })
-
-    test("looks for what fell due after the time that the database's clock has gone back to", async () => {
-      await withHeldTimer(async (_, timers) => {
-        await schedule(bench, await bench.tenant(), { fire_at: bench.clock.now() + poll_ms })
-        bench.clock.advance(poll_ms)
-        bench.db.onRead = (name) => {
-          if (name !== 'jobs.due') return
-          bench.db.onRead = () => {}
-          bench.clock.jump(-5)
-        }
-        timers[0]!.run()
-        await becomes(() => times(timers), [apart_ms_min])
-        expect(bench.network.sent).toEqual([])
-        bench.clock.advance(apart_ms_min)
-        timers[0]!.run()
-        await until(() => bench.network.sent.length === 1)
-      })
     })
   })
 })

@@ -8,8 +8,8 @@ import type { JobWorker } from './worker.ts'
 
 /** Jobs of other nodes, and leases that ended, are found by looking this often. */
 export const poll_ms = 1_000
-/** The same while due jobs wait for room. */
-const backlog_poll_ms = 100
+/** The same while due jobs wait for room, or were left out by a lease. */
+export const backlog_poll_ms = 100
 /** Jobs that are enqueued meanwhile are looked at this much later. */
 const backlog_wake_ms = 20
 
