@@ -27,6 +27,17 @@ forEachDatabase('work that falls due one after the other', (databases) => {
   const statusOf = async ({ tenant_id }: AgentCaller, id: string) =>
     (await schedules.read(bench.db, tenant_id, id)).status
 
+  /** A schedule whose attempt is in flight, while more work is expected. */
+  async function inFlight({ attempts_before = 0, expected_in_ms = 10 } = {}) {
+    const caller = await bench.tenant()
+    const { id } = await schedule(bench, caller)
+    await bench.write('update jobs set attempts = :attempts_before', { attempts_before })
+    const worker = bench.worker()
+    await bench.dispatch(worker)
+    worker.expectDispatch(bench.clock.now() + expected_in_ms)
+    return { caller, id, worker }
+  }
+
   test('is not looked for at the end of an attempt, where the last look found all', async () => {
     const caller = await bench.tenant()
     await schedule(bench, caller)
@@ -49,11 +60,7 @@ forEachDatabase('work that falls due one after the other', (databases) => {
   const on_sqlite = databases.engine === 'sqlite'
   if (on_sqlite)
     test('is leased before the result of the work before it is settled, which waits for that', async () => {
-      const caller = await bench.tenant()
-      const { id } = await schedule(bench, caller)
-      const worker = bench.worker()
-      await bench.dispatch(worker)
-      worker.expectDispatch(bench.clock.now() + 10)
+      const { caller, id, worker } = await inFlight()
       const names = statements()
       await withoutPatience(async () => {
         await bench.settle(204)
@@ -65,35 +72,16 @@ forEachDatabase('work that falls due one after the other', (databases) => {
     })
 
   test('does not keep a result waiting when it is not expected', async () => {
-    const caller = await bench.tenant()
-    const { id } = await schedule(bench, caller)
-    const worker = bench.worker()
-    await bench.dispatch(worker)
-    worker.expectDispatch(bench.clock.now() + 25)
+    const { caller, id } = await inFlight({ expected_in_ms: 25 })
     await bench.settle(204)
     expect(await schedules.read(bench.db, caller.tenant_id, id)).toMatchObject({ status: 'fired' })
   })
 
   test('does not keep a result waiting for long when none comes after all', async () => {
-    const caller = await bench.tenant()
-    const { id } = await schedule(bench, caller)
-    const worker = bench.worker()
-    await bench.dispatch(worker)
-    worker.expectDispatch(bench.clock.now() + 10)
+    const { caller, id } = await inFlight()
     await bench.settle(204)
     await becomes(() => statusOf(caller, id), 'fired')
   })
-
-  /** A schedule whose attempt is in flight while more work is expected in 10 ms. */
-  async function inFlight(attempts_before: number) {
-    const caller = await bench.tenant()
-    const { id } = await schedule(bench, caller)
-    await bench.write('update jobs set attempts = :attempts_before', { attempts_before })
-    const worker = bench.worker()
-    await bench.dispatch(worker)
-    worker.expectDispatch(bench.clock.now() + 10)
-    return { caller, id, worker }
-  }
 
   test.each([
     ['the first of three attempts', 0, on_sqlite],
@@ -102,7 +90,7 @@ forEachDatabase('work that falls due one after the other', (databases) => {
   ])(
     'and the result of %s: it waits on SQLite, unless a crash would make a failure of it',
     async (_, attempts_before, waits) => {
-      const { caller, id } = await inFlight(attempts_before)
+      const { caller, id } = await inFlight({ attempts_before })
       await withoutPatience(async (timers) => {
         await bench.settle(204)
         expect(timers).toHaveLength(waits ? 1 : 0)
@@ -113,7 +101,7 @@ forEachDatabase('work that falls due one after the other', (databases) => {
   )
 
   test('does not keep a result waiting when a look finds none', async () => {
-    const { caller, id, worker } = await inFlight(0)
+    const { caller, id, worker } = await inFlight()
     await withoutPatience(async () => {
       await bench.settle(204)
       await worker.dispatchNew()
