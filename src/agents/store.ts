@@ -22,7 +22,7 @@ const INSERT = sql(
 // The key is asked for each agent: in a join PostgreSQL may read all keys of the tenant first.
 const select = `select a.agent_id, a.description, a.callback_base_url, a.created_at,
           (select c.last_four from credentials c
-            where c.tenant_id = a.tenant_id and c.kind = 'agent' and c.subject = a.agent_id and c.expires_at is null
+            where c.tenant_id = :tenant_id and c.kind = 'agent' and c.subject = a.agent_id and c.expires_at is null
             limit 1) as last_four
      from agents a
     where a.tenant_id = :tenant_id`

@@ -21,7 +21,7 @@ const INSERT = sql(
 // The credential is asked for each key: in a join PostgreSQL may read all of the tenant first.
 const select = `select k.approval_key_id, k.checkpoint_id, k.label, k.created_at,
           (select c.last_four from credentials c
-            where c.tenant_id = k.tenant_id and c.kind = 'approval' and c.subject = k.approval_key_id limit 1) as last_four
+            where c.tenant_id = :tenant_id and c.kind = 'approval' and c.subject = k.approval_key_id limit 1) as last_four
      from approval_keys k
     where k.tenant_id = :tenant_id`
 

@@ -6,8 +6,7 @@ import { limit } from '../base/limit.ts'
 import type { Purpose } from './lookups.ts'
 import { isListening, isOwnAddress, isOwnHost, isUnder, type Listening, ownOf } from './own-address.ts'
 import { type Address, type AllowRange, isAllowed, isPublic, parseAddress } from './ranges.ts'
-import { type ReadUrl, readUrl } from './read-url.ts'
-import { isDomainName } from './url-rules.ts'
+import { hostOf, isDomainName, nameRestriction, portOf, portRestriction, textRefusal } from './url-rules.ts'
 
 /** All A and AAAA answers as text. None, or a throw, when the name does not resolve; null when it was not looked up. */
 export type Resolver = (tenant_id: string, name: string, purpose: Purpose) => Promise<string[] | null>
@@ -34,10 +33,19 @@ type Refusal = 'blocked' | 'dns' | 'untried'
 /** The verdict before a look-up. */
 export type UrlJudged = { ok: false; message: string } | { ok: true; candidate: Candidate }
 
-interface Candidate extends ReadUrl {
+interface Candidate {
+  url: URL
+  host: string
+  port: number
+  /** When the host is an address; a name has to be looked up. */
+  address: Address | null
   hook_path: boolean
+  /** The path is under /hook/ at the address that the service listens on. */
+  direct_hook_path: boolean
   /** Exactly `<public_url>/hook/…`: any address that it resolves to is allowed. */
   own_hook: boolean
+  /** Why only addresses of `allow` may be reached, or null. */
+  restriction: string | null
 }
 
 const addresses_max = limit(
@@ -98,17 +106,33 @@ async function answersFor(
 
 /** Everything that needs no look-up: the whole verdict for an address literal, half of it for a name. */
 export function judgeUrl(policy: EgressPolicy, text: string): UrlJudged {
-  const url = readUrl(text)
-  if (typeof url === 'string') return { ok: false, message: url }
+  const malformed = textRefusal(text)
+  if (malformed !== null) return { ok: false, message: malformed }
+  const url = URL.parse(text)
+  if (!url) return { ok: false, message: 'is not a valid URL' }
+  if (url.port === '0') return { ok: false, message: 'must name a port from 1 to 65535' }
   const candidate = candidateOf(policy, url)
   const message = candidateRefusal(policy, candidate)
   return message === null ? { ok: true, candidate } : { ok: false, message }
 }
 
-function candidateOf(policy: EgressPolicy, read: ReadUrl): Candidate {
+function candidateOf(policy: EgressPolicy, url: URL): Candidate {
+  const host = hostOf(url)
+  const port = portOf(url)
   const own = ownOf(policy.public_url)
-  const hook_path = isUnder(own.hook_path, read.url)
-  return { ...read, hook_path, own_hook: hook_path && read.url.origin === own.origin }
+  const hook_path = isUnder(own.hook_path, url)
+  const address = parseAddress(host)
+  const restriction = (address ? null : nameRestriction(host)) ?? portRestriction(port)
+  return {
+    url,
+    host,
+    port,
+    address,
+    hook_path,
+    direct_hook_path: isUnder('/hook/', url),
+    own_hook: hook_path && url.origin === own.origin,
+    restriction,
+  }
 }
 
 function candidateRefusal(policy: EgressPolicy, candidate: Candidate): string | null {

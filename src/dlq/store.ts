@@ -2,7 +2,7 @@
 
 import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
-import { type Reader, sql, type Tx } from '../db/db.ts'
+import { of_shard, type Reader, sql, type Tx } from '../db/db.ts'
 import { causeOf } from './cause.ts'
 import type { DlqStatus, ItemRow } from './item.ts'
 
@@ -46,12 +46,13 @@ export const expired_max = limit(
 /** The search for the oldest begins here: however many older items are locked, it does not walk past them. */
 const from_oldest = `(select min(id) from
      (select id from (select id from dlq_items {by dlq_items_status}
-                       where (tenant_id, status, id) > (:tenant_id, 'failed', '')
+                       where ${of_shard} (tenant_id, status, id) > (:tenant_id, 'failed', '')
                          and (tenant_id, status, id) < (:tenant_id, 'failed', 'z')
                        order by tenant_id, status, id limit 1) as first_failed
       union all
       select id from (select id from dlq_items {by dlq_items_tenant_locked}
-                       where status = 'claimed' and tenant_id >= :tenant_id and (tenant_id, locked_until) <= (:tenant_id, :now)
+                       where ${of_shard} status = 'claimed' and tenant_id >= :tenant_id
+                         and (tenant_id, locked_until) <= (:tenant_id, :now)
                        order by tenant_id, locked_until limit ${expired_max}) as expired) as claimable_items)`
 
 const oldest = `tenant_id = :tenant_id and ${claimable}

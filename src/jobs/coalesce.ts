@@ -1,4 +1,4 @@
-// Results that are written together: while more attempts go out under leases that are there already, those that have
+// Results that are written together, on SQLite: while more attempts go out under leases that are there already, those that have
 // ended wait a moment for others, so that one commit holds them all.
 
 import { limit } from '../base/limit.ts'
@@ -7,7 +7,7 @@ export const wait_ms_max = limit(
   'jobs.coalescing',
   25,
   'milliseconds',
-  'How long a result waits for others that are written in the same commit.',
+  'How long a result waits for others that are written in the same commit, on SQLite.',
 )
 
 export class Coalescer {

@@ -58,6 +58,8 @@ export class JobQueue {
   #continues = false
   /** True when there may be due jobs behind the buffer. */
   #full = false
+  /** True when jobs that were taken from the buffer may still be due. */
+  #left_out = false
   #stragglers = new Set<string>()
   /** Reported once. */
   readonly #unknown_kinds = new Set<string>()
@@ -78,6 +80,11 @@ export class JobQueue {
   /** There may be due jobs that were not read: the buffer is read again, however fresh it is. */
   expire(): void {
     this.#read_at = Number.NEGATIVE_INFINITY
+  }
+
+  /** Some of the jobs that were taken were not leased: they are looked for again once the buffer is empty. */
+  leftOut(): void {
+    this.#left_out = true
   }
 
   /** There was no room for a look, which is made when there is some. */
@@ -102,8 +109,12 @@ export class JobQueue {
     return this.#read_at !== Number.NEGATIVE_INFINITY && !this.hasBacklog
   }
 
-  /** True when due jobs wait for room, or may wait behind the buffer. */
+  /** True when due jobs wait for room, may wait behind the buffer, or were left out by a lease. */
   get hasBacklog(): boolean {
+    return this.#left_out || this.#waitsForRoom
+  }
+
+  get #waitsForRoom(): boolean {
     return this.#full || this.#buffer.size > 0
   }
 
@@ -135,7 +146,7 @@ export class JobQueue {
     if (fresh) {
       const taken = this.#take(limiter, wanted)
       if (taken.length > 0) return batchesOf(taken)
-      if (this.hasBacklog && !this.#continues) return []
+      if (this.#waitsForRoom && !this.#continues) return []
     }
     await this.#refill(limiter, only_at_once)
     return batchesOf(this.#take(limiter, wanted))
@@ -172,6 +183,7 @@ export class JobQueue {
     const now = this.clock.now()
     this.#read_at = this.clock.monotonic()
     this.#continues = false
+    this.#left_out = false
     const read = only_at_once ? store.dueAtOnce : store.due
     const rows = await this.#orExpired(read(this.db, now, buffer_rows_max))
     const oldest = this.#queued(rows.filter(({ tenant_status }) => tenant_status === 'active'))

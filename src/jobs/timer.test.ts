@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { Bench, rowsOf, type TestNode } from '../../test/support/job-bench.ts'
 import { approve, checkpoint, hook, manySchedules, schedule } from '../../test/support/job-features.ts'
-import { becomes } from '../../test/support/patience.ts'
+import { becomes, until } from '../../test/support/patience.ts'
 import { type Received, type Receiver, startReceiver } from '../../test/support/receiver.ts'
 import { forEachService, TestService, type TestTenant } from '../../test/support/service.ts'
 import { day_ms, iso, minute_ms, second_ms } from '../base/clock.ts'
@@ -502,7 +502,7 @@ forEachDatabase('a tick', (databases) => {
       await fill(count)
       await schedule(bench, await bench.tenant())
       const ticking = tick()
-      while ((await left()) > 0 || bench.network.held.length === 0) await bench.db.quiet()
+      await until(async () => (await left()) === 0 && bench.network.held.length > 0)
       await bench.settle(204)
       const { expired, schedules: settled } = await ticking
       expect([expired.idempotency_keys, settled.fired]).toEqual([count, 1])
@@ -560,7 +560,7 @@ forEachDatabase('a tick', (databases) => {
       bench.rows('select source_id from jobs where tenant_id = :tenant_id and paused = 0 limit 1', {
         tenant_id: deleted.tenant_id,
       })
-    while ((await active()).length > 0) await bench.db.quiet()
+    await becomes(active, [])
     await node.stop()
     expect(bench.errors).toEqual([])
   })
@@ -584,11 +584,11 @@ forEachDatabase('a tick', (databases) => {
         if (name === 'jobs.due' && fail) throw new Error('the database is away')
       }
       const node = newNode(true)
-      while (bench.errors.length === 0) await bench.db.quiet()
+      await until(() => bench.errors.length > 0)
       fail = false
       await schedule(bench, await bench.tenant())
       node.timer.wake(bench.clock.now())
-      while (bench.network.held.length === 0) await bench.db.quiet()
+      await until(() => bench.network.held.length > 0)
       expect(bench.errors.map(String)).toContain('Error: the database is away')
     })
 
@@ -612,7 +612,7 @@ forEachDatabase('a tick', (databases) => {
         node.timer.wake(Date.UTC(9999, 0, 1))
       }
       const node = newNode(true)
-      while (looks === 0) await bench.db.quiet()
+      await until(() => looks > 0)
       await bench.db.quiet()
       process.off('warning', heard)
       expect(warnings).toEqual([])

@@ -7,18 +7,18 @@ import * as store from './store.ts'
 import type { JobWorker } from './worker.ts'
 
 /** Jobs of other nodes, and leases that ended, are found by looking this often. */
-const poll_ms = 1_000
-/** The same while due jobs wait for room. */
-const backlog_poll_ms = 100
+export const poll_ms = 1_000
+/** The same while due jobs wait for room, or were left out by a lease. */
+export const backlog_poll_ms = 100
 /** Jobs that are enqueued meanwhile are looked at this much later. */
 const backlog_wake_ms = 20
 
 /** Two dispatches are this far apart at least, so that jobs that fall due one after the other share a commit. */
-const apart_ms_min = limit(
+export const apart_ms_min = limit(
   'jobs.dispatches_apart',
   10,
   'milliseconds',
-  'How far two searches for due jobs are apart at least: jobs that fall due in between are leased together.',
+  'How far two searches for due jobs are apart at least: jobs that fall due in between are leased together. With TICK=external, and while jobs wait for permits, searches follow each other at once.',
 )
 
 export interface TimerOptions {
@@ -91,13 +91,14 @@ export class JobTimer {
     }
   }
 
-  /** `looked_at`: a job that fell due after it may not have been seen. */
+  /** `looked_at`: a job that fell due after it may not have been seen, nor one that is due later again because the clock
+   * has gone back since. */
   async #setNext(looked_at: Millis): Promise<void> {
     const { db, clock, worker, onError } = this.options
     const now = clock.now()
     let next_at = now + (worker.hasBacklog ? backlog_poll_ms : poll_ms)
     try {
-      next_at = Math.min(next_at, (await store.nextAt(db, looked_at)) ?? next_at)
+      next_at = Math.min(next_at, (await store.nextAt(db, Math.min(looked_at, now))) ?? next_at)
     } catch (error) {
       onError(error)
     }

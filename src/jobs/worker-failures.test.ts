@@ -2,6 +2,7 @@ import { afterEach, beforeAll, expect, spyOn, test } from 'bun:test'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { Bench, known_kinds } from '../../test/support/job-bench.ts'
 import { approve, checkpoint, manySchedules, schedule } from '../../test/support/job-features.ts'
+import { becomes, until } from '../../test/support/patience.ts'
 import type { AgentCaller } from '../contract/caller.ts'
 import * as schedules from '../schedules/service.ts'
 import * as tenants from '../tenants/service.ts'
@@ -73,7 +74,7 @@ forEachDatabase('a database that fails', (databases) => {
     bench.db.failing.clear()
     const left = (where: string) => bench.rows(`select source_id from jobs where ${where} limit 1`)
     while ((await left('next_at > 0')).length > 0) {
-      while ((await left('lease_until > 0')).length > 0) await bench.db.quiet()
+      await becomes(() => left('lease_until > 0'), [])
       bench.clock.advance(100)
       await bench.dispatch(worker)
     }
@@ -92,7 +93,7 @@ forEachDatabase('a database that fails', (databases) => {
     await bench.dispatch(bench.worker())
     expect(bench.network.sent).toEqual([])
     bench.db.failing.clear()
-    while (bench.network.held.length === 0) await bench.db.quiet()
+    await until(() => bench.network.held.length > 0)
     expect(bench.network.sent.map(({ headers }) => headers['x-waystation-attempt'])).toEqual(['1'])
   })
 

@@ -11,6 +11,7 @@ import {
   schedule,
   usedOf,
 } from '../../test/support/job-features.ts'
+import { until } from '../../test/support/patience.ts'
 import { signatureHeaders } from '../callbacks/sign.ts'
 import { timeout_job } from '../checkpoints/jobs.ts'
 import * as checkpoints from '../checkpoints/service.ts'
@@ -548,7 +549,7 @@ forEachDatabase('due work', (databases) => {
       // A refusal that lasts as long as the lease does. Before it the lease holds, or the job would be leased again.
       bench.db.onFailing = () => bench.clock.advance(lease_ms)
       await bench.settle(200)
-      while (bench.errors.length === 0) await bench.db.quiet()
+      await until(() => bench.errors.length > 0)
       expect(await read(caller, id)).toMatchObject({ status: 'pending' })
       bench.db.failing.clear()
       await bench.dispatch(worker)

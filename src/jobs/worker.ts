@@ -147,7 +147,10 @@ export class JobWorker {
       if (this.#stopped) return 'done'
       if (without_progress === no_progress_max) return 'no_progress'
       const outcome = await this.#startBatch()
-      if (outcome === 'nothing_to_start') return 'done'
+      if (outcome === 'nothing_to_start') {
+        this.#coalescer.end() // no lease follows whose commit could hold the results that wait
+        return 'done'
+      }
       if (outcome === 'started' && this.#queue.isDrained) return 'done'
       without_progress = outcome === 'started' ? 0 : without_progress + 1
     }
@@ -199,6 +202,8 @@ export class JobWorker {
       )
       const got = new Set(leased.map(({ source_id }) => source_id))
       for (const item of items) if (!got.has(item.source_id)) this.#limiter.release(item)
+      // Another transaction holds the row, say: the job may be due all the same.
+      if (got.size < items.length) this.#queue.leftOut()
       // The permit was acquired for the destination that was read; a PATCH may have given the job another since.
       const destinations = new Map(items.map(({ source_id, destination }) => [source_id, destination]))
       return leased.map((row) => ({
@@ -232,7 +237,7 @@ export class JobWorker {
     this.#count(kind.begun)
     const result = await this.#withPermit(job, () => this.#attempt(running))
     if (result === null) return
-    await this.#coalescer.wait(this.#commitFollows(job))
+    await this.#coalescer.wait(this.#commitFollows(job, kind))
     if (!this.#queue.isDrained) {
       this.#dispatchWaiting() // the jobs that follow are leased in the commit that settles this one
       await nextTurn() // so that the lease above joins the same commit
@@ -240,9 +245,14 @@ export class JobWorker {
     await this.#settle(running, result)
   }
 
-  /** True when more results are about to come, or more jobs to be leased, which can share a commit with this result. */
-  #commitFollows(job: LeasedJob): boolean {
-    if (this.#stopped) return false
+  /**
+   * True when more results are about to come, or more jobs to be leased, which can share a commit with this result. On
+   * PostgreSQL they have commits of their own. The last attempt is over when a node dies before it is written, so that
+   * its result does not wait.
+   */
+  #commitFollows(job: LeasedJob, kind: SendingKind): boolean {
+    if (this.#stopped || this.options.db.engine === 'postgres') return false
+    if (job.attempts >= kind.attempts_max) return false
     return this.#limiter.isPrefetching(job) || this.#expected_at - this.options.clock.now() < wait_ms_max
   }
 
@@ -373,7 +383,7 @@ export class JobWorker {
     }
   }
 
-  /** True when due jobs wait for room. */
+  /** True when due jobs wait for room, or were left out by a lease. */
   get hasBacklog(): boolean {
     return this.#queue.hasBacklog
   }

@@ -60,28 +60,11 @@ export async function requireKey(db: Db, secret_key: string): Promise<void> {
   }
 }
 
-/** Texts that stay opened, because one tenant's secret signs each of its callbacks. */
-const opened_max = limit(
-  'secrets.opened',
-  1_000,
-  'entries',
-  'Secrets that a node keeps opened in memory. Past it all are forgotten, and opened again when they are needed.',
-)
-
 export function secretsUnder(secret_key: string): Secrets {
   const key = deriveKey(secret_key, 'secrets')
-  const opened = new Map<string, string>()
   return {
     seal: (context, text) => seal(key, context, text),
-    open(context, sealed) {
-      const name = `${context} ${sealed}` // base64 holds no space
-      const known = opened.get(name)
-      if (known !== undefined) return known
-      const text = open(key, context, sealed)
-      if (opened.size >= opened_max) opened.clear()
-      opened.set(name, text)
-      return text
-    },
+    open: (context, sealed) => open(key, context, sealed),
   }
 }
 

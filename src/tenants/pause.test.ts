@@ -3,6 +3,7 @@ import { forEachDatabase } from '../../test/support/databases.ts'
 import { Bench, kindOf, known_kinds, type TestNode } from '../../test/support/job-bench.ts'
 import { checkpoint, manySchedules, schedule } from '../../test/support/job-features.ts'
 import { purgeStep } from '../../test/support/maintenance.ts'
+import { until } from '../../test/support/patience.ts'
 import { randomFrom } from '../../test/support/random.ts'
 import type { AgentCaller } from '../contract/caller.ts'
 import { lease_ms } from '../jobs/job.ts'
@@ -267,7 +268,7 @@ forEachDatabase('the jobs of a tenant that is pending deletion', (databases) => 
     await remove(caller)
     const node = newNode(internal)
     for (let told = 0; told < 5; told++) node.timer.pauseOrResume()
-    while ((await stateOf(caller)).pending === 1) await bench.db.quiet()
+    await until(async () => (await stateOf(caller)).pending === 0)
     expect(await stateOf(caller)).toEqual({ paused: 2 * step_rows_max, active: 0, pending: 0 })
     expect([bench.network.sent, bench.errors]).toEqual([[], []])
   })
@@ -283,7 +284,7 @@ forEachDatabase('the jobs of a tenant that is pending deletion', (databases) => 
     } finally {
       jest.useRealTimers()
     }
-    while ((await stateOf(caller)).pending === 1) await bench.db.quiet()
+    await until(async () => (await stateOf(caller)).pending === 0)
     expect(await stateOf(caller)).toEqual({ paused: 2 * step_rows_max, active: 0, pending: 0 })
     expect(bench.errors).toEqual([])
   })

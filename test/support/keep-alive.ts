@@ -7,7 +7,7 @@ export interface KeepAliveLoad {
   answered: number
   /** Answers other than 200, by status line. */
   refused: Map<string, number>
-  /** Requests that were sent on a connection that ended before the answer was there. */
+  /** Requests that were sent on a connection that ended before the answer was there, and connections that failed. */
   cut_off: string[]
   /** Connections that were opened after the first of each client. */
   reopened: number
@@ -33,7 +33,11 @@ export function keepAliveLoad(
   const run = async (client: number) => {
     for (;;) {
       const connection = await Connection.open(Number(port), hostname)
-      if (!connection) return
+      if (connection === null) return
+      if (typeof connection === 'string') {
+        load.cut_off.push(`client ${client}, a new connection: ${connection}`)
+        return
+      }
       load.reopened += 1
       await converse(connection, client)
       connection.end()
@@ -67,13 +71,12 @@ class Connection {
   #received = ''
   #waiting: ((answer: string | null) => void) | null = null
 
-  /** Null when the service does not listen any more. */
-  static open(port: number, hostname: string): Promise<Connection | null> {
-    return new Promise((resolve, reject) => {
+  /** Null when the service does not listen any more; the code of another error. */
+  static open(port: number, hostname: string): Promise<Connection | string | null> {
+    return new Promise((resolve) => {
       const socket = connect(port, hostname)
       const failed = (error: NodeJS.ErrnoException) => {
-        if (error.code === 'ECONNREFUSED') resolve(null)
-        else reject(error)
+        resolve(error.code === 'ECONNREFUSED' ? null : (error.code ?? error.message))
       }
       socket.once('error', failed)
       socket.once('connect', () => {

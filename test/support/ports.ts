@@ -9,7 +9,7 @@ let taken = Math.floor(Math.random() * ports_of_a_process)
 
 /** Nobody listens there just now. */
 export function freePort(): number {
-  for (;;) {
+  for (let tries = 0; tries < ports_of_a_process; tries++) {
     const port = first + (taken++ % ports_of_a_process)
     try {
       Bun.listen({ hostname: '127.0.0.1', port, socket: { data() {} } }).stop(true)
@@ -18,4 +18,5 @@ export function freePort(): number {
       // in use
     }
   }
+  throw new Error(`no port from ${first} to ${first + ports_of_a_process - 1} is free`)
 }

@@ -70,7 +70,13 @@ export const pooler_variable = 'WAYSTATION_TEST_POOLER'
 
 /** With the template that every new database is a copy of. */
 export async function startSharedCluster(): Promise<Cluster> {
-  return withTemplate(await startCluster())
+  const cluster = await startCluster()
+  try {
+    return await withTemplate(cluster)
+  } catch (error) {
+    await cluster.stop()
+    throw error
+  }
 }
 
 async function baseUrl(): Promise<string> {
