@@ -14,7 +14,7 @@ import {
   type Turn,
   type Tx,
 } from './db.ts'
-import { DbError, translate } from './errors.ts'
+import { DbError, mayBeCommitted, translate } from './errors.ts'
 import { LateCount } from './late-count.ts'
 import { abandoned, type Call, PostgresTx, Queries, type Runner, type Traffic } from './postgres-queries.ts'
 import { Changes, type StoredBytes } from './stored.ts'
@@ -181,11 +181,11 @@ export class Session {
       this.#committing = null
     } catch (error) {
       this.#committing = null
-      const known = translate('postgres', error)
-      const unknown = known instanceof DbError && known.kind === 'lost'
+      const unknown = !(error instanceof BatchFailed) && mayBeCommitted(this.around.traffic.dialect, error)
       count.rollBack()
       count.failed(unknown)
-      throw unknown ? new DbError('outcome_unknown', known.message, { cause: error }) : new BatchFailed([])
+      if (!unknown) throw new BatchFailed([])
+      throw new DbError('outcome_unknown', (error as Error).message, { cause: error })
     }
     count.committed()
   }
