@@ -437,7 +437,7 @@ onPostgres('writes on a distributed database', () => {
       `create function refuse() returns trigger language plpgsql as
          $$ begin raise exception 'refused at commit' using errcode = new.id; end $$`,
       `create constraint trigger refuses after insert on counters deferrable initially deferred
-         for each row when (length(new.id) = 5) execute function refuse()`,
+         for each row when (new.id !~ '[a-z]') execute function refuse()`,
     ])
       await db.write((tx) => tx.run(unnamed('test.create', text), {}))
     await db.write((tx) => tx.run(INSERT, { id: 'a', n: 0 }))
@@ -461,5 +461,34 @@ onPostgres('writes on a distributed database', () => {
     const kinds = await Promise.all(works.map((work) => kindOf(batched.write(turnOf('one'), work))))
     expect(kinds).toEqual([kind, kind === 'outcome_unknown' ? kind : 'done'])
     clock.advance(10 * second_ms)
+  })
+
+  test('a batch holds one tenant, and one after the other keep every write', async () => {
+    const tenants = [good_tenant, bad_tenant, 'tnt_b']
+    await batched.write((tx) => Promise.all(tenants.map((id) => tx.run(INSERT, { id, n: 0 }))))
+    for (let round = 1; round <= 5; round++) {
+      const added = await Promise.all(
+        many(30, async (i) => {
+          const tenant = tenants[i % 3]!
+          return { tenant, ...(await batched.write(turnOf(tenant), (tx) => add(tx, tenant))) }
+        }),
+      )
+      const batches = Object.values(Object.groupBy(added, ({ xid }) => xid))
+      expect(
+        batches.map((batch) => [batch!.length, new Set(batch!.map(({ tenant }) => tenant)).size]),
+      ).toEqual(many(3, () => [10, 1]))
+      expect(Math.max(...added.map(({ n }) => n))).toBe(10 * round)
+    }
+  })
+
+  test('every batch bounds its wait for a row on the workers', async () => {
+    const SETTING = unnamed<{ on_workers: string }>(
+      'test.setting',
+      `select current_setting('citus.propagate_set_commands') || ' ' || current_setting('lock_timeout') as on_workers`,
+    )
+    const seen = await Promise.all(
+      many(200, () => batched.write(turnOf('one'), async (tx) => (await tx.one(SETTING, {}))!.on_workers)),
+    )
+    expect(new Set(seen)).toEqual(new Set(['local 250ms']))
   })
 })
