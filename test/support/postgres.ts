@@ -97,6 +97,13 @@ export async function pretendDistributed(url: string): Promise<void> {
   await tell(`insert into pg_extension (oid, extname, extowner, extnamespace, extrelocatable, extversion)
     select 90001, 'citus', extowner, extnamespace, false, '13' from pg_extension limit 1`)
   await tell(`create table pg_dist_partition as select 'tenants'::regclass as logicalrelid`)
+  await tell(`create function create_distributed_table(name text, distribution_column text, colocate_with text) returns void
+    language plpgsql as $$ begin
+      if exists (select 1 from pg_dist_partition where logicalrelid = name::regclass) then
+        raise exception 'table % is already distributed', name;
+      end if;
+      insert into pg_dist_partition values (name::regclass);
+    end $$`)
 }
 
 export async function dropPostgresDatabase(url: string): Promise<void> {
