@@ -72,7 +72,9 @@ function distributeStatement(table: string) {
 }
 
 /** How every server is to plan: a worker does not see what the coordinator's connections began with. Time-outs are the coordinator's. */
-const planner_settings = Object.entries(postgres_session).filter(([name]) => name.startsWith('enable_'))
+const planner_settings = Object.entries(postgres_session).filter(
+  ([name]) => name.startsWith('enable_') || name === 'jit',
+)
 
 async function setPlanner(db: Db): Promise<void> {
   const { name } = (await db.one(DATABASE, {}))!
