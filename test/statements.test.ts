@@ -117,7 +117,13 @@ const budgets: Record<string, string[]> = {
   tick: [
     ...['tenants.pause_pending', 'jobs.due', 'jobs.oldest_due'],
     ...['kv.tenants_expired', 'kv.tenants_with_tombstones', 'dlq.tenants_expired', 'dlq.tenants_ended'],
-    ...['inbox.tenants_expired', 'inbox.clearable', 'inbox.deletable', 'quotas.sweep_calls', 'usage.sweep'],
+    ...[
+      'inbox.tenants_expired',
+      'inbox.clearable',
+      'inbox.deletable',
+      'quotas.tenants_old_calls',
+      'usage.tenants_old',
+    ],
     ...['idempotency.sweep', 'idempotency.any_expired', 'credentials.sweep', 'tenants.purgeable'],
   ],
   livez: [],

@@ -13,6 +13,7 @@ describe('SQL', () => {
     'src/db/db.ts': 'defines what a statement is',
     'src/db/distributed.ts': 'distributes the tables of all features',
     'src/db/migrate.ts': 'migrations',
+    'src/db/schema-lock.ts': 'the lock of PostgreSQL under which the schema changes',
     'src/db/recount.ts': 'counts over the tables of all features',
     'src/db/stored.ts': 'the drivers count what is stored with every commit',
   }
@@ -155,14 +156,14 @@ describe('SQL', () => {
       'kv.tenants_expired': 'finds the tenants of a sweep',
       'kv.tenants_with_tombstones': 'finds the tenants of a sweep',
       'lookups.find': 'leads to the tenant; its table lies by the hash',
-      'quotas.sweep_calls': 'a sweep',
+      'quotas.tenants_old_calls': 'finds the tenants of a sweep',
       'secrets.find_check': 'a table without tenants',
       'secrets.insert_check': 'a table without tenants',
       'tenants.all': "the operator's list",
       'tenants.pause_pending': 'finds the tenants whose jobs are to be paused or resumed',
       'tenants.plans': 'asked once, at the start',
       'tenants.purgeable': 'finds the tenants to purge',
-      'usage.sweep': 'a sweep',
+      'usage.tenants_old': 'finds the tenants of a sweep',
     }
     const told = all.map((statement) => {
       const { text } = statement.distributed ?? statement

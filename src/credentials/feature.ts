@@ -10,7 +10,7 @@ export const credentials: Feature = {
   sweep: {
     async run(db, _now, rows_max) {
       const removed = await db.write(upkeep, (tx) => sweep(tx, rows_max))
-      return { more: removed === rows_max }
+      return { more: removed >= rows_max }
     },
   },
   purge,

@@ -50,7 +50,8 @@ const lock_ms_max = limit(
 /**
  * Sent when a PostgreSQL connection opens. Times in milliseconds. Every statement is written to walk an index, in its
  * order, as far as its limit. Statistics that are absent, or older than a burst, must not lead it to read a table and
- * sort what it finds: off means that this is left for where there is no other way.
+ * sort what it finds: off means that this is left for where there is no other way. Such a plan is estimated so dear that
+ * it would be compiled first, which takes seconds.
  */
 export const postgres_session = {
   enable_seqscan: 'off',
@@ -59,6 +60,7 @@ export const postgres_session = {
   enable_incremental_sort: 'off',
   enable_hashjoin: 'off',
   enable_mergejoin: 'off',
+  jit: 'off',
   application_name: 'waystation',
   statement_timeout: String(statement_ms_max),
   lock_timeout: String(lock_ms_max),

@@ -2,7 +2,8 @@
 // and writes lies on one server. See docs/citus.md.
 
 import { postgres_session } from './connection-settings.ts'
-import { type Db, type Reader, type Turn, unnamed } from './db.ts'
+import { type Db, type Reader, type Tx, unnamed } from './db.ts'
+import { changeSchema } from './schema-lock.ts'
 
 /** Statements here are told to one engine alone, which has these tables and functions with the extension. */
 const EXTENSION = unnamed<{ found: number }>(
@@ -26,13 +27,14 @@ const DATABASE = unnamed<{ name: string }>('citus.database', 'select current_dat
 /** Rows of these are found by another column than their tenant. */
 const other_columns: Record<string, string> = { tenant_lookups: 'value' }
 
-/** Creating shards of a table that has rows copies them. */
-const turn: Turn = { key: 'distribute', ms_max: null }
-
 /** True when the tables of the service lie on several servers. */
 export async function isDistributed(db: Reader): Promise<boolean> {
   if ((await db.one(EXTENSION, {}))!.found === 0) return false
-  return (await db.all(DISTRIBUTED, {})).some(({ name }) => name === 'tenants')
+  return (await distributedTables(db)).has('tenants')
+}
+
+async function distributedTables(q: Reader): Promise<Set<string>> {
+  return new Set((await q.all(DISTRIBUTED, {})).map(({ name }) => name))
 }
 
 /**
@@ -43,15 +45,21 @@ export async function distribute(db: Db): Promise<string[]> {
   if (db.engine !== 'postgres') throw new Error('only a PostgreSQL database can be distributed')
   if ((await db.one(EXTENSION, {}))!.found === 0)
     throw new Error('the extension citus is missing: run `create extension citus` on every server')
-  const known = new Set((await db.all(DISTRIBUTED, {})).map(({ name }) => name))
+  const known = await distributedTables(db)
   const done: string[] = []
   for (const { name, has_tenant } of await db.all(TABLES, {})) {
     if (known.has(name) || !has_tenant) continue
-    await db.write(turn, (tx) => tx.all(distributeStatement(name), {}))
-    done.push(name)
+    if (await changeSchema(db, (tx) => distributeTable(tx, name))) done.push(name)
   }
   await setPlanner(db)
   return done
+}
+
+/** False when another node has distributed it meanwhile. */
+async function distributeTable(tx: Tx, name: string): Promise<boolean> {
+  if ((await distributedTables(tx)).has(name)) return false
+  await tx.all(distributeStatement(name), {})
+  return true
 }
 
 function distributeStatement(table: string) {
@@ -64,12 +72,14 @@ function distributeStatement(table: string) {
 }
 
 /** How every server is to plan: a worker does not see what the coordinator's connections began with. Time-outs are the coordinator's. */
-const planner_settings = Object.entries(postgres_session).filter(([name]) => name.startsWith('enable_'))
+const planner_settings = Object.entries(postgres_session).filter(
+  ([name]) => name.startsWith('enable_') || name === 'jit',
+)
 
 async function setPlanner(db: Db): Promise<void> {
   const { name } = (await db.one(DATABASE, {}))!
   for (const [setting, value] of planner_settings) {
     const text = `alter database "${name.replaceAll('"', '""')}" set ${setting} = '${value}'`
-    await db.write(turn, (tx) => tx.run(unnamed('citus.set', text), {}))
+    await changeSchema(db, (tx) => Promise.resolve(tx.run(unnamed('citus.set', text), {})))
   }
 }

@@ -1,6 +1,6 @@
 // Failures of the database: the engines' errors as those that callers distinguish.
 
-import type { Engine } from './dialect.ts'
+import type { Engine, PostgresDialect } from './dialect.ts'
 
 /**
  * unique: a unique index refused the row. busy: a lock or the queue could not be had in time. full: no disk space.
@@ -54,8 +54,24 @@ function postgresKind(error: Error & { code?: string; errno?: string }): DbError
   return null
 }
 
+/**
+ * True when a transaction may have been committed although this was the answer to its COMMIT. Citus commits on a worker
+ * before it commits here, and answers with an error of its own when the worker's answer is lost: only a violated
+ * constraint, a deadlock and a serialization failure are certain to come before that.
+ */
+export function mayBeCommitted(dialect: PostgresDialect, error: unknown): boolean {
+  const known = translate('postgres', error)
+  if (known instanceof DbError && known.kind === 'lost') return true
+  return dialect === 'citus' && !/^(23...|40001|40P01)$/.test(stateOf(known))
+}
+
+/** PostgreSQL's code of an error; empty when the server did not send one. */
+function stateOf(error: unknown): string {
+  const from_driver = error instanceof DbError ? error.cause : error
+  return String((from_driver as { errno?: string } | null)?.errno ?? '')
+}
+
 /** True for a deadlock or serialization failure: the whole transaction may be run again. */
 export function isRetryable(error: unknown): boolean {
-  const from_driver = error instanceof DbError ? error.cause : error
-  return ['40P01', '40001'].includes(String((from_driver as { errno?: string } | null)?.errno))
+  return ['40P01', '40001'].includes(stateOf(error))
 }

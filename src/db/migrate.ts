@@ -1,11 +1,10 @@
 // Brings the schema to that of this code: each migration once, in order, one transaction each.
 
 import { hashOf } from '../base/keys.ts'
-import { limit } from '../base/limit.ts'
-import { type Db, type Reader, type Turn, type Tx, unnamed } from './db.ts'
+import { type Db, type Reader, type Tx, unnamed } from './db.ts'
 import { render } from './dialect.ts'
 import { distribute, isDistributed } from './distributed.ts'
-import { DbError } from './errors.ts'
+import { changeSchema } from './schema-lock.ts'
 
 /** A step of the schema. A released one is never edited: a test holds its hash. */
 export interface Migration {
@@ -17,11 +16,6 @@ export interface Migration {
 /** Name to hash of what a database has. */
 type Applied = ReadonlyMap<string, string>
 
-// Differs because PostgreSQL may be shared by nodes that start at the same time; SQLite has one writer.
-const LOCK_POSTGRES = unnamed<{ locked: unknown }>(
-  'migrate.lock',
-  'select pg_advisory_xact_lock(8420) as locked',
-)
 // Differs because each engine lists its tables elsewhere.
 const TABLES = unnamed<{ name: string }>(
   'migrate.tables',
@@ -46,24 +40,13 @@ const KEEP = unnamed(
   'insert into applied_migrations (name, hash, applied_at) values (:name, :hash, :now)',
 )
 
-/** An index on a large table takes its time. */
-const migration_turn: Turn = { key: 'migration', ms_max: null }
-
-/** The times that a node tries again while another one migrates; each try waits for the lock's own time-out. */
-const tries_max = limit(
-  'db.migration_tries',
-  30,
-  'attempts',
-  'How often a node tries again while another one migrates. Past it the service does not start.',
-)
-
 /** Returns the schema version that now holds, the number of migrations. Throws when the database was made by other code. */
 export async function migrate(db: Db, list: readonly Migration[]): Promise<number> {
-  let applied = await withPatience(() => db.write(migration_turn, (tx) => prepare(db, tx)))
+  let applied = await changeSchema(db, (tx) => prepare(db, tx))
   requireKnown(applied, list)
   for (const migration of list) {
     if (applied.has(migration.name)) continue
-    applied = await withPatience(() => db.write(migration_turn, (tx) => apply(db, tx, migration)))
+    applied = await changeSchema(db, (tx) => apply(db, tx, migration))
     requireKnown(applied, list) // a newer release may have come in between
   }
   // Tables that a migration has created on a distributed database are distributed as well.
@@ -97,7 +80,6 @@ export async function requireCurrent(db: Db, list: readonly Migration[]): Promis
 }
 
 async function prepare(db: Db, tx: Tx): Promise<Applied> {
-  if (db.engine === 'postgres') await tx.one(LOCK_POSTGRES, {})
   if (await hasBookkeeping(db, tx)) return appliedOf(tx)
   await tx.run(unnamed('migrate.create', render(db.engine, CREATE)), {})
   return new Map()
@@ -129,15 +111,4 @@ async function apply(db: Db, tx: Tx, { name, text }: Migration): Promise<Applied
   const hash = hashOf(text)
   await tx.run(KEEP, { name, hash, now: tx.now })
   return new Map([...applied, [name, hash]])
-}
-
-async function withPatience<T>(action: () => Promise<T>): Promise<T> {
-  for (let tries = 1; ; tries++) {
-    try {
-      return await action()
-    } catch (error) {
-      const waiting = error instanceof DbError && error.kind === 'busy'
-      if (!waiting || tries === tries_max) throw error
-    }
-  }
 }

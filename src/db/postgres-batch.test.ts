@@ -3,7 +3,7 @@ import { SQL } from 'bun'
 import { TestClock } from '../../test/support/clock.ts'
 import { type Wire, wireTo } from '../../test/support/crash-postgres.ts'
 import { onPostgres } from '../../test/support/databases.ts'
-import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
+import { dropPostgresDatabase, newPostgresDatabase, pretendDistributed } from '../../test/support/postgres.ts'
 import { second_ms } from '../base/clock.ts'
 import { type Db, MustRunAlone, type Turn, type Tx, unnamed } from './db.ts'
 import { DbError } from './errors.ts'
@@ -420,4 +420,75 @@ onPostgres('a batch whose connection is cut', () => {
     expect(await counter()).toBe(before)
     expect(new Set(await writes())).toEqual(new Set(['done']))
   }, 30_000)
+})
+
+onPostgres('writes on a distributed database', () => {
+  let url: string
+  let db: Db
+  let batched: Db
+  const clock = new TestClock()
+  beforeAll(async () => {
+    url = await newPostgresDatabase()
+    await pretendDistributed(url)
+    db = await openPostgres(url, { clock })
+    batched = await openPostgres(url, { clock, passing_max: 0 })
+    for (const text of [
+      'create table counters (id text primary key, n bigint not null)',
+      `create function refuse() returns trigger language plpgsql as
+         $$ begin raise exception 'refused at commit' using errcode = new.id; end $$`,
+      `create constraint trigger refuses after insert on counters deferrable initially deferred
+         for each row when (new.id !~ '[a-z]') execute function refuse()`,
+    ])
+      await db.write((tx) => tx.run(unnamed('test.create', text), {}))
+    await db.write((tx) => tx.run(INSERT, { id: 'a', n: 0 }))
+  })
+  afterAll(async () => {
+    await db.close()
+    await batched.close()
+    await dropPostgresDatabase(url)
+  })
+
+  test.each([
+    ['XX000', 'outcome_unknown'],
+    ['57014', 'outcome_unknown'],
+    ['23503', 'PostgresError: refused at commit'],
+    ['40P01', 'busy'],
+    ['40001', 'busy'],
+  ])('an error %s at COMMIT is answered as %s', async (state, kind) => {
+    const insert = async (tx: Tx): Promise<unknown> => tx.run(INSERT, { id: state, n: 0 })
+    const works = [insert, (tx: Tx): Promise<unknown> => add(tx)]
+    expect(await kindOf(db.write('one', insert))).toBe(kind)
+    const kinds = await Promise.all(works.map((work) => kindOf(batched.write(turnOf('one'), work))))
+    expect(kinds).toEqual([kind, kind === 'outcome_unknown' ? kind : 'done'])
+    clock.advance(10 * second_ms)
+  })
+
+  test('a batch holds one tenant, and one after the other keep every write', async () => {
+    const tenants = [good_tenant, bad_tenant, 'tnt_b']
+    await batched.write((tx) => Promise.all(tenants.map((id) => tx.run(INSERT, { id, n: 0 }))))
+    for (let round = 1; round <= 5; round++) {
+      const added = await Promise.all(
+        many(30, async (i) => {
+          const tenant = tenants[i % 3]!
+          return { tenant, ...(await batched.write(turnOf(tenant), (tx) => add(tx, tenant))) }
+        }),
+      )
+      const batches = Object.values(Object.groupBy(added, ({ xid }) => xid))
+      expect(
+        batches.map((batch) => [batch!.length, new Set(batch!.map(({ tenant }) => tenant)).size]),
+      ).toEqual(many(3, () => [10, 1]))
+      expect(Math.max(...added.map(({ n }) => n))).toBe(10 * round)
+    }
+  })
+
+  test('every batch bounds its wait for a row on the workers', async () => {
+    const SETTING = unnamed<{ on_workers: string }>(
+      'test.setting',
+      `select current_setting('citus.propagate_set_commands') || ' ' || current_setting('lock_timeout') as on_workers`,
+    )
+    const seen = await Promise.all(
+      many(200, () => batched.write(turnOf('one'), async (tx) => (await tx.one(SETTING, {}))!.on_workers)),
+    )
+    expect(new Set(seen)).toEqual(new Set(['local 250ms']))
+  })
 })

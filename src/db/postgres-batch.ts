@@ -14,7 +14,7 @@ import {
   type Turn,
   type Tx,
 } from './db.ts'
-import { DbError, translate } from './errors.ts'
+import { DbError, mayBeCommitted, translate } from './errors.ts'
 import { LateCount } from './late-count.ts'
 import { abandoned, type Call, PostgresTx, Queries, type Runner, type Traffic } from './postgres-queries.ts'
 import { Changes, type StoredBytes } from './stored.ts'
@@ -81,9 +81,12 @@ const lock_class = 1_937_006_964
 
 /** The lock of a line, until the transaction ends. The only place that knows what is locked. */
 export const locks = {
-  wait: (line: number) =>
-    `select set_config('lock_timeout', '${line_lock_ms_max}', true), pg_advisory_xact_lock(${lock_class}, ${line}),
+  wait: (lock: number) =>
+    `select set_config('lock_timeout', '${line_lock_ms_max}', true), pg_advisory_xact_lock(${lock_class}, ${lock}),
             set_config('lock_timeout', '${row_lock_ms_max}', true)`,
+  /** The rows lie on a worker, which is told only what `set local` sets. */
+  wait_on_citus: (lock: number) =>
+    `${locks.wait(lock)}; set local citus.propagate_set_commands = 'local'; set local lock_timeout = ${row_lock_ms_max}`,
   /** False in `had` when another node has it, or waits for it. */
   attempt: `select set_config('lock_timeout', '${row_lock_ms_max}', true),
                    pg_try_advisory_xact_lock(${lock_class}, $1::int) as had`,
@@ -97,7 +100,8 @@ const simple_batches = 1
  *
  * Bun sends a statement that is not prepared yet after those that are, whatever their order was. So the first batches
  * begin with one simple query whose answer is awaited. Once BEGIN and COMMIT have been answered as prepared statements,
- * COMMIT, the next BEGIN and the first statements of its members are sent together.
+ * COMMIT, the next BEGIN and the first statements of its members are sent together. On Citus every batch begins as the
+ * first ones do.
  */
 export class Session {
   #batches = 0
@@ -111,7 +115,7 @@ export class Session {
 
   constructor(
     private readonly connection: ReservedSQL,
-    private readonly line: number,
+    private readonly lock: number,
     private readonly around: Surroundings,
   ) {}
 
@@ -143,9 +147,17 @@ export class Session {
     }
   }
 
+  get #mayTryLock(): boolean {
+    return !this.#is_contended && !this.#is_distributed
+  }
+
+  get #is_distributed(): boolean {
+    return this.around.traffic.dialect === 'citus'
+  }
+
   async #run(members: readonly Member[]): Promise<Ready> {
     this.#batches += 1
-    if (!this.#begun && this.#batches > simple_batches + 1 && !this.#is_contended) {
+    if (!this.#begun && this.#batches > simple_batches + 1 && this.#mayTryLock) {
       await this.#answered(this.connection`begin`)
       this.#is_prepared = true
       this.#begun = this.#tryLock()
@@ -181,24 +193,25 @@ export class Session {
       this.#committing = null
     } catch (error) {
       this.#committing = null
-      const known = translate('postgres', error)
-      const unknown = known instanceof DbError && known.kind === 'lost'
+      const unknown = !(error instanceof BatchFailed) && mayBeCommitted(this.around.traffic.dialect, error)
       count.rollBack()
       count.failed(unknown)
-      throw unknown ? new DbError('outcome_unknown', known.message, { cause: error }) : new BatchFailed([])
+      if (!unknown) throw new BatchFailed([])
+      throw new DbError('outcome_unknown', (error as Error).message, { cause: error })
     }
     count.committed()
   }
 
   #tryLock(): Promise<boolean | Error> {
-    const lock = this.connection.unsafe(locks.attempt, [this.line]).execute()
+    const lock = this.connection.unsafe(locks.attempt, [this.lock]).execute()
     return lock.then((rows: { had: boolean }[]) => rows[0]!.had, asError)
   }
 
   /** Waits for the lock. */
   async #begin(): Promise<void> {
+    const wait = this.#is_distributed ? locks.wait_on_citus : locks.wait
     try {
-      await this.#answered(this.connection.unsafe(`begin; ${locks.wait(this.line)}`))
+      await this.#answered(this.connection.unsafe(`begin; ${wait(this.lock)}`))
     } catch (error) {
       await this.#rollBack()
       const failure = failureOf(error)

@@ -12,7 +12,7 @@ import {
   Session,
   type Surroundings,
 } from './postgres-batch.ts'
-import { Line, lineOf, lines_count } from './postgres-lines.ts'
+import { Line, type LinePlace, placeOf } from './postgres-lines.ts'
 import { WriteRoom } from './sqlite-room.ts'
 
 const alone_ms = limit(
@@ -45,7 +45,8 @@ export interface Host {
 }
 
 export class Batches {
-  readonly #lines = Array.from({ length: lines_count }, () => new Line())
+  /** By name. */
+  readonly #lines = new Map<string, Line>()
   readonly #room: WriteRoom
   /** Tenants, and lines, with the time until which their writes run alone, the oldest first. */
   readonly #alone_until = new Map<string, number>()
@@ -60,10 +61,33 @@ export class Batches {
   /** Runs a write in a transaction of its own when it need not wait for a batch; null when it waits for one. */
   pass<T>({ batch }: Turn, run: () => Promise<T>): Promise<T> | null {
     if (batch === undefined) return run()
-    const number = lineOf(batch.line)
-    if (this.#isAlone(batch.line) || this.#isAlone(nameOf(number))) return run()
-    const line = this.#lines[number]!
-    return line.mayPass(this.limits.passing_max) ? line.pass(run) : null
+    const place = this.#placeOf(batch.line)
+    if (this.#isAlone(batch.line) || this.#isAlone(place.name)) return run()
+    const line = this.#lineAt(place)
+    return line.mayPass(this.limits.passing_max) ? this.#passIn(line, run) : null
+  }
+
+  #placeOf(tenant: string): LinePlace {
+    return placeOf(tenant, this.host.around.traffic.dialect)
+  }
+
+  #lineAt(place: LinePlace): Line {
+    const known = this.#lines.get(place.name)
+    if (known) return known
+    const line = new Line(place)
+    this.#lines.set(place.name, line)
+    return line
+  }
+
+  #passIn<T>(line: Line, run: () => Promise<T>): Promise<T> {
+    const passed = line.pass(run)
+    if (this.host.around.traffic.dialect === 'postgres') return passed
+    return passed.finally(() => this.#forgetIdle(line))
+  }
+
+  /** Tenants are many: a line that is a tenant's is kept while it is used. */
+  #forgetIdle(line: Line): void {
+    if (this.host.around.traffic.dialect === 'citus' && line.isIdle) this.#lines.delete(line.place.name)
   }
 
   #isAlone(key: string): boolean {
@@ -76,8 +100,8 @@ export class Batches {
   enter(member: Member): boolean {
     const { key, group, batch } = member.turn
     if (!this.#room.enter(key, group)) return false
-    const line = lineOf(batch!.line)
-    this.#lines[line]!.add(member)
+    const line = this.#lineAt(this.#placeOf(batch!.line))
+    line.add(member)
     this.#startSoon(line)
     return true
   }
@@ -85,28 +109,28 @@ export class Batches {
   /** Its caller waits no more. False when it is part of a batch already. */
   leave(member: Member): boolean {
     const { turn } = member
-    const waited = this.#lines[lineOf(turn.batch!.line)]!.remove(member)
+    const waited = this.#lines.get(this.#placeOf(turn.batch!.line).name)?.remove(member) ?? false
     if (waited) this.#room.leave({ key: turn.key, group: turn.group })
     return waited
   }
 
   /** Within this turn of the event loop, so that what arrives with it comes along. */
-  #startSoon(number: number): void {
-    const line = this.#lines[number]!
+  #startSoon(line: Line): void {
     if (line.busy) return
     line.busy = true
-    setImmediate(() => this.#run(number, line))
+    setImmediate(() => this.#run(line))
   }
 
-  async #run(number: number, line: Line): Promise<void> {
+  async #run(line: Line): Promise<void> {
     while (!line.isEmpty && !line.isQuiet(this.limits.passing_max)) {
       await this.host
-        .connected(nameOf(number), (connection) => this.#runOn(connection, number, line))
+        .connected(line.place.name, (connection) => this.#runOn(connection, line))
         .catch((error) => this.#refuse(line, error))
     }
     line.busy = false
     while (!line.isEmpty)
-      for (const member of this.#takeFrom(line)) void line.pass(() => this.#settleAlone(member))
+      for (const member of this.#takeFrom(line)) void this.#passIn(line, () => this.#settleAlone(member))
+    this.#forgetIdle(line)
   }
 
   /** No connection was to be had: those that wait are told so. */
@@ -121,8 +145,8 @@ export class Batches {
   }
 
   /** Batch after batch, until none waits or others wait for a connection. */
-  async #runOn(connection: ReservedSQL, number: number, line: Line): Promise<void> {
-    const session = new Session(connection, number, this.host.around)
+  async #runOn(connection: ReservedSQL, line: Line): Promise<void> {
+    const session = new Session(connection, line.place.lock, this.host.around)
     let answered = Promise.resolve()
     do {
       const members = this.#takeFrom(line)
@@ -131,11 +155,11 @@ export class Batches {
         const goes_on = session.overlaps && this.#goesOn(line)
         answered = session.commit(ready, goes_on).then(
           () => this.#settle(members, ready.ended),
-          (error) => this.#fail(members, number, error),
+          (error) => this.#fail(members, line, error),
         )
         if (!goes_on) await answered
       } catch (error) {
-        this.#fail(members, number, error)
+        this.#fail(members, line, error)
         if (!(error instanceof BatchFailed)) break
       }
     } while (this.#goesOn(line))
@@ -146,13 +170,13 @@ export class Batches {
     return !line.isEmpty && !line.isQuiet(this.limits.passing_max) && !this.host.hasWaiting()
   }
 
-  #fail(members: readonly Member[], number: number, error: unknown): void {
+  #fail(members: readonly Member[], line: Line, error: unknown): void {
     if (!(error instanceof BatchFailed)) {
       for (const member of members) member.reject(error)
       return
     }
     for (const key of error.culprits) this.#runAlone(key, alone_ms)
-    if (error instanceof LineLocked) this.#runAlone(nameOf(number), unlocked_ms)
+    if (error instanceof LineLocked) this.#runAlone(line.place.name, unlocked_ms)
     for (const member of members) void this.#settleAlone(member)
   }
 
@@ -184,9 +208,4 @@ export class Batches {
   #monotonic(): number {
     return this.host.around.clock.monotonic()
   }
-}
-
-/** The key of a line's turn. */
-function nameOf(line: number): string {
-  return `batch ${line}`
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import type { Batch } from './db.ts'
 import type { Member } from './postgres-batch.ts'
-import { Line, lineOf, lines_count } from './postgres-lines.ts'
+import { Line, lineOf, lines_count, placeOf } from './postgres-lines.ts'
 
 interface Written extends Partial<Omit<Batch, 'line'>> {
   row?: string
@@ -14,7 +14,7 @@ function member(key: string, { row, ...batch }: Written = {}): Member {
 }
 
 function lineWith(members: readonly Member[]): Line {
-  const line = new Line()
+  const line = new Line(placeOf('a', 'postgres'))
   for (const one of members) line.add(one)
   return line
 }
@@ -83,4 +83,29 @@ test('a write that waits can leave, and only once', () => {
 test('every node gives a tenant the same line', () => {
   expect(['tnt_a', 'tnt_b', 'tnt_c', 'tnt_d', 'tnt_e'].map(lineOf)).toEqual([3, 1, 3, 0, 2])
   expect(lines_count).toBe(4)
+})
+
+test('on a distributed database each tenant has a line and a lock of its own, the same on every node', () => {
+  expect(['tnt_a', 'tnt_c'].map((tenant) => placeOf(tenant, 'citus'))).toEqual([
+    { name: 'batch tnt_a', lock: 1_172_824_571 },
+    { name: 'batch tnt_c', lock: -1_410_760_489 },
+  ])
+  expect(placeOf('tnt_a', 'postgres')).toEqual(placeOf('tnt_c', 'postgres'))
+})
+
+test('a line is idle while no write waits or runs in it', async () => {
+  const [line, one] = [new Line(placeOf('a', 'citus')), member('a')]
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const seen = [line.isIdle]
+  line.add(one)
+  seen.push(line.isIdle)
+  line.take()
+  seen.push(line.isIdle)
+  const passed = line.pass(() => promise)
+  seen.push(line.isIdle)
+  resolve()
+  await passed
+  seen.push(line.isIdle)
+  line.busy = true
+  expect([...seen, line.isIdle]).toEqual([true, false, true, false, true, false])
 })

@@ -1,7 +1,9 @@
 // The lines in which writes wait for the next batch: few lines, each with one batch under way at most, so that what
-// arrives meanwhile is the next one.
+// arrives meanwhile is the next one. On a database that Citus distributes each tenant has a line of its own, so that a
+// batch is a transaction of one server.
 
 import { limit } from '../base/limit.ts'
+import type { PostgresDialect } from './dialect.ts'
 import type { Member } from './postgres-batch.ts'
 
 /** The same on every node: batches of one line have its lock one after the other. */
@@ -36,6 +38,18 @@ export function lineOf(name: string): number {
   return Bun.hash.crc32(name) % lines_count
 }
 
+/** A line's name, and the number of the lock that its batches have one after the other. */
+export interface LinePlace {
+  name: string
+  lock: number
+}
+
+export function placeOf(tenant: string, dialect: PostgresDialect): LinePlace {
+  if (dialect === 'citus') return { name: `batch ${tenant}`, lock: Bun.hash.crc32(tenant) | 0 }
+  const lock = lineOf(tenant)
+  return { name: `batch ${lock}`, lock }
+}
+
 export class Line {
   /** By the key of their turns; a key without any is absent. */
   readonly #waiting = new Map<string, Set<Member>>()
@@ -44,6 +58,8 @@ export class Line {
   #count = 0
   #passing = 0
   #last_size = 0
+
+  constructor(readonly place: LinePlace) {}
 
   /** While few are under way each has a transaction of its own: so none waits for another. */
   mayPass(passing_max: number): boolean {
@@ -85,6 +101,11 @@ export class Line {
 
   get isEmpty(): boolean {
     return this.#count === 0
+  }
+
+  /** True while no write waits or runs here. */
+  get isIdle(): boolean {
+    return !this.busy && this.#count === 0 && this.#passing === 0
   }
 
   /** The members of the next batch: one of each key in turn, those of a key in order. */

@@ -29,7 +29,7 @@ import {
   upkeep,
 } from './db.ts'
 import { isDistributed } from './distributed.ts'
-import { DbError, isRetryable, translate } from './errors.ts'
+import { DbError, isRetryable, mayBeCommitted, translate } from './errors.ts'
 import { LateCount } from './late-count.ts'
 import type { Member } from './postgres-batch.ts'
 import { Batches } from './postgres-batches.ts'
@@ -309,12 +309,9 @@ class PostgresDb implements Db {
       return value as T
     } catch (error) {
       // Lost while the work ran: the server rolls back. Lost after it: COMMIT may or may not have arrived.
-      const known = translate('postgres', error)
-      const unknown = call.committing && known instanceof DbError && known.kind === 'lost'
+      const unknown = call.committing && mayBeCommitted(this.#traffic.dialect, error)
       count.failed(unknown)
-      if (unknown) {
-        throw new DbError('outcome_unknown', (known as DbError).message, { cause: error })
-      }
+      if (unknown) throw new DbError('outcome_unknown', (error as Error).message, { cause: error })
       throw error
     }
   }

@@ -9,7 +9,7 @@ import * as audit from '../audit/service.ts'
 import { day_ms, iso } from '../base/clock.ts'
 import { Remembered } from '../base/remembered.ts'
 import * as checkpoints from '../checkpoints/service.ts'
-import { type Tx, unnamed } from '../db/db.ts'
+import { type Tx, unnamed, upkeep } from '../db/db.ts'
 import * as dlq from '../dlq/sweep-store.ts'
 import { default_plans, features } from '../features.ts'
 import * as inboxes from '../inbox/service.ts'
@@ -162,7 +162,7 @@ forEachService(
           `insert into audit_entries (tenant_id, seq, id, action, actor, request_id, created_at)
            values (:tenant_id, :seq, :id, 'x', 'admin', 'req', 0)`,
         )
-        await service.app.db.write(async (tx) => {
+        await service.app.db.write(upkeep, async (tx) => {
           for (let seq = 10; seq < 10 + rows; seq++)
             await tx.run(INSERT, { tenant_id, seq, id: `log_${seq}` })
         })

@@ -1,6 +1,5 @@
 import { day_ms } from '../base/clock.ts'
 import type { Feature } from '../contract/feature.ts'
-import { upkeep } from '../db/db.ts'
 import schema from './schema.sql' with { type: 'text' }
 import { purge, sweepCalls } from './service.ts'
 
@@ -21,9 +20,9 @@ export const quotas: Feature = {
   migrations: [{ name: 'quotas/0001', text: schema }],
   points_to: ['tenants'],
   sweep: {
-    async run(db, _now, rows_max) {
-      const removed = await db.write(upkeep, (tx) => sweepCalls(tx, tx.now - months_kept_ms, rows_max))
-      return { more: removed === rows_max }
+    async run(db, now, rows_max) {
+      const removed = await sweepCalls(db, now - months_kept_ms, rows_max)
+      return { more: removed >= rows_max }
     },
   },
   purge,

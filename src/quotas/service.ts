@@ -13,6 +13,7 @@ import type { Plans } from '../contract/dependencies.ts'
 import type { CountedQuota } from '../contract/feature.ts'
 import { type Db, dueWork, MustRunAlone, type Reader, type StoredCounter, type Tx } from '../db/db.ts'
 import { DbError } from '../db/errors.ts'
+import { sweepTenants } from '../db/sweep-tenants.ts'
 import { Calls } from './calls.ts'
 import { bytes_name, calls_name, exceeded, limitOf, monthOf } from './quota.ts'
 import * as store from './store.ts'
@@ -41,8 +42,12 @@ export function monthlyCalls(db: Db, clock: Clock): Calls {
 }
 
 /** Removes the counts of months before the one of `at`, at most `rows_max`; returns how many. */
-export function sweepCalls(tx: Tx, at: Millis, rows_max: number) {
-  return store.sweepCalls(tx, monthOf(at), rows_max)
+export async function sweepCalls(db: Db, at: Millis, rows_max: number): Promise<number> {
+  const month = monthOf(at)
+  const tenants = await store.tenantsWithOldCalls(db, month, rows_max)
+  return sweepTenants(db, tenants, rows_max, (tx, tenant_id, most) =>
+    store.sweepCalls(tx, tenant_id, month, most),
+  )
 }
 
 /**

@@ -1,7 +1,7 @@
 // Every statement on quota_usage and api_calls. A counter that is absent counts as 0.
 
-import { amongFirst, upToLastOf } from '../db/chunk.ts'
-import { type Reader, type StoredCounter, sql, type Tx } from '../db/db.ts'
+import { inChunk } from '../db/chunk.ts'
+import { of_shard, type Reader, type StoredCounter, sql, type Tx } from '../db/db.ts'
 
 // The driver counts stored bytes with every commit, for tenants that have this counter.
 const CREATE = sql(
@@ -121,15 +121,21 @@ const ADD_CALLS = sql<{ calls: number }>(
    returning calls`,
 )
 
-const old_calls = {
-  ...{ table: 'api_calls', key: 'tenant_id, month', index: 'api_calls_month', order: 'month' },
-  where: 'month < :month',
-  skip_locked: true,
-}
+const TENANTS_OLD_CALLS = sql<{ tenant_id: string }>(
+  'quotas.tenants_old_calls',
+  `select distinct tenant_id from
+     (select tenant_id from api_calls {by api_calls_month} where month < :month order by month limit :rows_max) as due`,
+)
+
+// The tenant is named as a range, and the order begins with it: so the primary key is walked, and not all months.
 const SWEEP_CALLS = sql(
   'quotas.sweep_calls',
-  `delete from api_calls where ${amongFirst(old_calls)}`,
-  `delete from api_calls where ${upToLastOf(old_calls)}`,
+  `delete from api_calls
+    where ${inChunk({
+      ...{ table: 'api_calls', key: 'tenant_id, month', index: null, order: 'tenant_id, month' },
+      where: `${of_shard} tenant_id >= :tenant_id and (tenant_id, month) < (:tenant_id, :month)`,
+      skip_locked: true,
+    })}`,
 )
 
 /** Calls of /api in this month, as far as they were written. */
@@ -142,9 +148,14 @@ export async function addCalls(tx: Tx, tenant_id: string, month: string, count: 
   return (await tx.one(ADD_CALLS, { tenant_id, month, count }))!.calls
 }
 
-/** Removes months before this one, at most `rows_max`; returns how many. */
-export function sweepCalls(tx: Tx, month: string, rows_max: number) {
-  return tx.run(SWEEP_CALLS, { month, rows_max })
+/** Tenants among the `rows_max` oldest months before this one. */
+export function tenantsWithOldCalls(q: Reader, month: string, rows_max: number) {
+  return q.all(TENANTS_OLD_CALLS, { month, rows_max })
+}
+
+/** Removes months of a tenant before this one, at most `rows_max`; returns how many. */
+export function sweepCalls(tx: Tx, tenant_id: string, month: string, rows_max: number) {
+  return tx.run(SWEEP_CALLS, { tenant_id, month, rows_max })
 }
 
 const PURGE_CALLS = sql('quotas.purge_calls', 'delete from api_calls where tenant_id = :tenant_id')

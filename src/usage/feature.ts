@@ -1,5 +1,4 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
-import { upkeep } from '../db/db.ts'
 import { usageRoutes } from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
 import { purge, sweep } from './service.ts'
@@ -12,9 +11,9 @@ export function usageFeature(groups: readonly string[]): Feature {
     usage: 'tenants',
     migrations: [{ name: 'usage/0001', text: schema }],
     sweep: {
-      async run(db, _now, rows_max) {
-        const removed = await db.write(upkeep, (tx) => sweep(tx, tx.now, rows_max))
-        return { more: removed === rows_max }
+      async run(db, now, rows_max) {
+        const removed = await sweep(db, now, rows_max)
+        return { more: removed >= rows_max }
       },
     },
     purge,

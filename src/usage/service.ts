@@ -2,8 +2,9 @@
 
 import type { Millis } from '../base/clock.ts'
 import type { UsageCounts } from '../contract/dependencies.ts'
-import type { Db, Tx } from '../db/db.ts'
+import type { Db } from '../db/db.ts'
 import { DbError } from '../db/errors.ts'
+import { sweepTenants } from '../db/sweep-tenants.ts'
 import { type Range, type Step, stepsOf, type UsageStep } from './steps.ts'
 import * as store from './store.ts'
 import { kept_ms, Usage } from './usage.ts'
@@ -44,6 +45,10 @@ export async function read(
 }
 
 /** Removes hours that are no longer kept at `now`, at most `rows_max`; returns how many. */
-export function sweep(tx: Tx, now: Millis, rows_max: number) {
-  return store.sweep(tx, now - kept_ms, rows_max)
+export async function sweep(db: Db, now: Millis, rows_max: number): Promise<number> {
+  const before = now - kept_ms
+  const tenants = await store.tenantsWithOld(db, before, rows_max)
+  return sweepTenants(db, tenants, rows_max, (tx, tenant_id, most) =>
+    store.sweep(tx, tenant_id, before, most),
+  )
 }

@@ -1,8 +1,8 @@
 // Every statement on usage_hours.
 
 import type { Millis } from '../base/clock.ts'
-import { amongFirst, inChunk, upToLastOf } from '../db/chunk.ts'
-import { type Reader, sql, type Tx } from '../db/db.ts'
+import { inChunk } from '../db/chunk.ts'
+import { of_shard, type Reader, sql, type Tx } from '../db/db.ts'
 import type { Count } from './usage.ts'
 
 // Of active tenants: a count that is on its way while a purge ends would outlive it.
@@ -24,11 +24,20 @@ const LIST = sql<Omit<Count, 'tenant_id'>>(
 
 const table = { table: 'usage_hours', key: 'tenant_id, hour, feature' }
 
-const old = { ...table, index: 'usage_hours_hour', order: 'hour', where: 'hour < :before', skip_locked: true }
+const TENANTS_OLD = sql<{ tenant_id: string }>(
+  'usage.tenants_old',
+  `select distinct tenant_id from
+     (select tenant_id from usage_hours {by usage_hours_hour} where hour < :before order by hour limit :rows_max) as due`,
+)
+
+// The tenant is named as a range, and the order begins with it: so the primary key is walked, and not all hours.
 const SWEEP = sql(
   'usage.sweep',
-  `delete from usage_hours where ${amongFirst(old)}`,
-  `delete from usage_hours where ${upToLastOf(old)}`,
+  `delete from usage_hours
+    where ${inChunk({
+      ...{ ...table, index: null, order: table.key, skip_locked: true },
+      where: `${of_shard} tenant_id >= :tenant_id and (tenant_id, hour) < (:tenant_id, :before)`,
+    })}`,
 )
 
 const PURGE = sql(
@@ -46,9 +55,14 @@ export function list(q: Reader, tenant_id: string, from: Millis, to: Millis) {
   return q.all(LIST, { tenant_id, from_hour: from, to_hour: to })
 }
 
-/** Removes hours before this instant, at most `rows_max`; returns how many. */
-export function sweep(tx: Tx, before: Millis, rows_max: number) {
-  return tx.run(SWEEP, { before, rows_max })
+/** Tenants among the `rows_max` oldest hours before this instant. */
+export function tenantsWithOld(q: Reader, before: Millis, rows_max: number) {
+  return q.all(TENANTS_OLD, { before, rows_max })
+}
+
+/** Removes hours of a tenant before this instant, at most `rows_max`; returns how many. */
+export function sweep(tx: Tx, tenant_id: string, before: Millis, rows_max: number) {
+  return tx.run(SWEEP, { tenant_id, before, rows_max })
 }
 
 /** Removes rows of a tenant that is being purged; returns how many. */

@@ -5,6 +5,7 @@ import { forEachService, TestService } from '../../test/support/service.ts'
 import { day_ms, hour_ms, iso } from '../base/clock.ts'
 import { unnamed } from '../db/db.ts'
 import { routes } from '../features.ts'
+import { sweep as sweepHours } from './service.ts'
 import { rangeOf, stepsOf } from './steps.ts'
 import { type Count, kept_ms, Usage } from './usage.ts'
 
@@ -273,6 +274,28 @@ forEachService('GET /v1/tenants/{id}/usage', (service) => {
     service.clock.advance(1)
     await sweep(service.app.db, service.clock)
     expect(await rows()).toEqual([])
+  })
+})
+
+forEachDatabase('a step of the sweep', (databases) => {
+  test('removes as many hours as it may, however many are of one time, and of all tenants in the end', async () => {
+    const { db } = await databases.open()
+    const INSERT = unnamed(
+      'test.insert',
+      'insert into usage_hours (tenant_id, hour, feature, calls, failures) values (:tenant_id, :hour, :feature, 1, 0)',
+    )
+    const hours = ['tnt_a', 'tnt_b', 'tnt_c'].flatMap((tenant_id) =>
+      ['kv', 'audit', 'dlq'].map((feature) => ({ tenant_id, feature })),
+    )
+    await db.write(async (tx) => {
+      for (const row of hours) await tx.run(INSERT, { ...row, hour: 0 })
+      await tx.run(INSERT, { tenant_id: 'tnt_a', feature: 'kv', hour: 1 })
+    })
+    const removed: number[] = []
+    for (let step = 0; step < 4; step++) removed.push(await sweepHours(db, kept_ms + 1, 4))
+    expect(removed).toEqual([4, 4, 1, 0])
+    const left = unnamed<{ hour: number }>('test.left', 'select hour from usage_hours')
+    expect(await db.all(left, {})).toEqual([{ hour: 1 }])
   })
 })
 

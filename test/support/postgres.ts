@@ -95,6 +95,23 @@ export async function newPostgresDatabase(): Promise<string> {
   return `${process.env[pooler_variable] ?? base_url}/${name}`
 }
 
+/** Makes a database say that Citus distributes it, so that it is told what Citus is told; on Citus it is so already. */
+export async function pretendDistributed(url: string): Promise<void> {
+  if (citus_workers.length > 0) return
+  const at = url.lastIndexOf('/')
+  const tell = (statement: string) => administer(url.slice(0, at), statement, url.slice(at + 1))
+  await tell(`insert into pg_extension (oid, extname, extowner, extnamespace, extrelocatable, extversion)
+    select 90001, 'citus', extowner, extnamespace, false, '13' from pg_extension limit 1`)
+  await tell(`create table pg_dist_partition as select 'tenants'::regclass as logicalrelid`)
+  await tell(`create function create_distributed_table(name text, distribution_column text, colocate_with text) returns void
+    language plpgsql as $$ begin
+      if exists (select 1 from pg_dist_partition where logicalrelid = name::regclass) then
+        raise exception 'table % is already distributed', name;
+      end if;
+      insert into pg_dist_partition values (name::regclass);
+    end $$`)
+}
+
 export async function dropPostgresDatabase(url: string): Promise<void> {
   const at = url.lastIndexOf('/')
   const base_url = url.slice(0, at)

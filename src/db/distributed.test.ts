@@ -1,0 +1,43 @@
+import { expect, test } from 'bun:test'
+import { TestClock } from '../../test/support/clock.ts'
+import { onPostgres } from '../../test/support/databases.ts'
+import { dropPostgresDatabase, newPostgresDatabase, pretendDistributed } from '../../test/support/postgres.ts'
+import { migrations } from '../features.ts'
+import { unnamed } from './db.ts'
+import { isDistributed } from './distributed.ts'
+import { migrate } from './migrate.ts'
+import { openPostgres } from './postgres.ts'
+
+onPostgres('a distributed database', () => {
+  test('nodes of a release with a new table that start together distribute it once, and all of them start', async () => {
+    const url = await newPostgresDatabase()
+    await pretendDistributed(url)
+    const dbs = await Promise.all(
+      Array.from({ length: 4 }, () => openPostgres(url, { clock: new TestClock(), connections_max: 2 })),
+    )
+    const [db] = dbs
+    expect(await isDistributed(db!)).toBe(true)
+    const TABLES = unnamed<{ name: string }>(
+      'test.tables',
+      'select c.relname as name from pg_dist_partition p join pg_class c on c.oid = p.logicalrelid',
+    )
+    const tablesOf = async () => (await db!.all(TABLES, {})).map(({ name }) => name)
+    const before = await tablesOf()
+    const distributed: string[] = []
+    for (const each of dbs)
+      each.onStatement((name) => {
+        if (name === 'citus.distribute') distributed.push(name)
+      })
+    const text = 'create table late_rows (tenant_id {text} not null primary key)'
+    const released = [...migrations, { name: 'late/0001', text }]
+    const versions = await Promise.all(dbs.map((each) => migrate(each, released)))
+    expect(new Set(versions)).toEqual(new Set([released.length]))
+    const tables = await tablesOf()
+    expect(tables).toContain('late_rows')
+    expect(new Set(tables).size).toBe(tables.length)
+    await migrate(db!, released)
+    expect(distributed.length).toBe(tables.length - before.length)
+    await Promise.all(dbs.map((each) => each.close()))
+    await dropPostgresDatabase(url)
+  })
+})

@@ -1,0 +1,37 @@
+// Changes of the schema, which nodes that start at the same time make one after the other.
+
+import { limit } from '../base/limit.ts'
+import { type Db, type Turn, type Tx, unnamed } from './db.ts'
+import { DbError } from './errors.ts'
+
+// Differs because PostgreSQL may be shared by nodes that start at the same time; SQLite has one writer.
+const LOCK_POSTGRES = unnamed<{ locked: unknown }>(
+  'migrate.lock',
+  'select pg_advisory_xact_lock(8420) as locked',
+)
+
+/** An index on a large table takes its time, and so do the shards of one that has rows. */
+const schema_turn: Turn = { key: 'migration', ms_max: null }
+
+/** The times that a node tries again while another one migrates; each try waits for the lock's own time-out. */
+const tries_max = limit(
+  'db.migration_tries',
+  30,
+  'attempts',
+  'How often a node tries again while another one migrates. Past it the service does not start.',
+)
+
+/** A transaction that no other node's change of the schema runs beside. What it decides by is read in it. */
+export async function changeSchema<T>(db: Db, change: (tx: Tx) => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await db.write(schema_turn, async (tx) => {
+        if (db.engine === 'postgres') await tx.one(LOCK_POSTGRES, {})
+        return change(tx)
+      })
+    } catch (error) {
+      const waiting = error instanceof DbError && error.kind === 'busy'
+      if (!waiting || tries === tries_max) throw error
+    }
+  }
+}
