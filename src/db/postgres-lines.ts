@@ -2,6 +2,7 @@
 // arrives meanwhile is the next one.
 
 import { limit } from '../base/limit.ts'
+import type { Batch } from './db.ts'
 import type { Member } from './postgres-batch.ts'
 
 /** The same on every node: batches of one line have its lock one after the other. */
@@ -122,8 +123,8 @@ class Picked {
   readonly members: Member[] = []
   readonly keys = new Set<string>()
   #bytes = 0
-  /** Rows of members by whether one of them is apart. */
-  readonly #rows = new Map<string, boolean>()
+  /** Rows of members: how many there are of each, and whether one is apart. */
+  readonly #rows = new Map<string, { count: number; apart: boolean }>()
   /** Rows of members that were passed over: those behind them wait as well. */
   readonly #passed = new Set<string>()
 
@@ -137,20 +138,21 @@ class Picked {
     const name = row === undefined ? null : `${key} ${row}`
     const bytes = batch!.bytes ?? 0
     const fits = this.members.length === 0 || this.#bytes + bytes <= bytes_max
-    if (!fits || (name !== null && !this.#mayShare(name, batch!.apart ?? false))) {
+    if (!fits || (name !== null && !this.#mayShare(name, batch!))) {
       if (name !== null) this.#passed.add(name)
       return false
     }
-    if (name !== null) this.#rows.set(name, batch!.apart ?? false)
+    if (name !== null)
+      this.#rows.set(name, { count: (this.#rows.get(name)?.count ?? 0) + 1, apart: batch!.apart ?? false })
     this.members.push(member)
     this.keys.add(key)
     this.#bytes += bytes
     return true
   }
 
-  #mayShare(name: string, apart: boolean): boolean {
+  #mayShare(name: string, { apart = false, row_max = members_max }: Batch): boolean {
     if (this.#passed.has(name)) return false
-    const taken_apart = this.#rows.get(name)
-    return taken_apart === undefined || !(apart || taken_apart)
+    const taken = this.#rows.get(name)
+    return taken === undefined || !(apart || taken.apart || taken.count >= row_max)
   }
 }
