@@ -29,7 +29,7 @@ const row_lock_ms_max = limit(
   'postgres.batch_row_lock_ms',
   250,
   'milliseconds',
-  'Bounds the wait of a batch for the lock of a row; past it its writes run alone. Below the time after which PostgreSQL looks for deadlocks, so that a batch is never part of one.',
+  'Bounds the wait of a batch for the lock of a row; past it its writes run alone. Below the second after which PostgreSQL looks for deadlocks (deadlock_timeout) unless it is set otherwise, so that a batch is never part of one.',
 )
 
 /** A write that waits for a batch, or is part of one. */
@@ -82,7 +82,8 @@ const lock_class = 1_937_006_964
 /** The lock of a line, until the transaction ends. The only place that knows what is locked. */
 export const locks = {
   wait: (line: number) =>
-    `select set_config('lock_timeout', '${line_lock_ms_max}', true), pg_advisory_xact_lock(${lock_class}, ${line}),
+    `select pg_try_advisory_xact_lock(${lock_class}, ${line}) as had;
+     select set_config('lock_timeout', '${line_lock_ms_max}', true), pg_advisory_xact_lock(${lock_class}, ${line}),
             set_config('lock_timeout', '${row_lock_ms_max}', true)`,
   /** False in `had` when another node has it, or waits for it. */
   attempt: `select set_config('lock_timeout', '${row_lock_ms_max}', true),
@@ -91,6 +92,9 @@ export const locks = {
 
 /** Batches of a session before BEGIN and COMMIT are sent as prepared statements. */
 const simple_batches = 1
+
+/** Batches that begin with a wait for the lock once another node had it, so that few are undone for it. */
+const contended_batches = 8
 
 /**
  * Batches of one line on one connection, one after the other.
@@ -106,8 +110,8 @@ export class Session {
   #is_prepared = false
   /** Of the batch whose commit was sent and not answered. */
   #committing: Changes | null = null
-  /** True when another node has batches of this line, so that its lock is waited for. */
-  #is_contended = false
+  /** Batches whose lock is waited for because another node has batches of this line. */
+  #contended = 0
 
   constructor(
     private readonly connection: ReservedSQL,
@@ -117,7 +121,7 @@ export class Session {
 
   /** True when the next batch may begin with the commit of this one. */
   get overlaps(): boolean {
-    return this.#is_prepared && !this.#is_contended
+    return this.#is_prepared && this.#contended === 0
   }
 
   /**
@@ -145,11 +149,6 @@ export class Session {
 
   async #run(members: readonly Member[]): Promise<Ready> {
     this.#batches += 1
-    if (!this.#begun && this.#batches > simple_batches + 1 && !this.#is_contended) {
-      await this.#answered(this.connection`begin`)
-      this.#is_prepared = true
-      this.#begun = this.#tryLock()
-    }
     const begun = this.#begun
     this.#begun = null
     if (begun) {
@@ -157,10 +156,31 @@ export class Session {
       if (had === true) return this.#checked(attempt)
       await this.#undo(attempt)
       if (had !== false) throw failureOf(had)
-      this.#is_contended = true
+      this.#contended = contended_batches
     }
-    await this.#begin()
+    const prepares = !begun && this.#batches > simple_batches + 1 && this.#contended === 0
+    if (!(prepares && (await this.#beginPrepared()))) await this.#begin()
     return this.#checked(await this.#attempt(members))
+  }
+
+  /**
+   * False when another node has the lock. Its answer is awaited: until it is prepared, statements that are sent later
+   * may overtake it.
+   */
+  async #beginPrepared(): Promise<boolean> {
+    try {
+      await this.#answered(this.connection`begin`)
+      const had = await this.#tryLock()
+      if (typeof had !== 'boolean') throw had
+      this.#is_prepared ||= had
+      if (had) return true
+    } catch (error) {
+      await this.#rollBack()
+      throw failureOf(error)
+    }
+    await this.#rollBack()
+    this.#contended = contended_batches
+    return false
   }
 
   async #commit({ members, count }: Ready, goes_on: boolean): Promise<void> {
@@ -198,7 +218,10 @@ export class Session {
   /** Waits for the lock. */
   async #begin(): Promise<void> {
     try {
-      await this.#answered(this.connection.unsafe(`begin; ${locks.wait(this.line)}`))
+      const answers = await this.connection.unsafe(`begin; ${locks.wait(this.line)}`)
+      this.around.traffic.answers += 1
+      const [{ had }] = answers[1] as [{ had: boolean }]
+      this.#contended = had ? Math.max(0, this.#contended - 1) : contended_batches
     } catch (error) {
       await this.#rollBack()
       const failure = failureOf(error)

@@ -84,6 +84,11 @@ export class Line {
     return true
   }
 
+  /** Batches until each key that waits has had a write in one. */
+  get batches_due(): number {
+    return Math.ceil(this.#waiting.size / members_max)
+  }
+
   get isEmpty(): boolean {
     return this.#count === 0
   }
