@@ -223,6 +223,7 @@ export class Session {
       const [{ had }] = answers[1] as [{ had: boolean }]
       this.#contended = had ? Math.max(0, this.#contended - 1) : contended_batches
     } catch (error) {
+      this.#contended = contended_batches
       await this.#rollBack()
       const failure = failureOf(error)
       throw failure instanceof BatchFailed ? new LineLocked() : failure
