@@ -7,9 +7,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { day_ms, second_ms } from '../src/base/clock.ts'
 import { sequenceOf } from '../src/base/ids.ts'
+import { KeyedSemaphore } from '../src/base/keyed-semaphore.ts'
+import { unnamed } from '../src/db/db.ts'
+import { openPostgres } from '../src/db/postgres.ts'
 import { recount } from '../src/db/recount.ts'
 import { default_plans, recounted_tables } from '../src/features.ts'
+import * as rate_limits from '../src/ratelimit/service.ts'
 import * as tenants from '../src/tenants/service.ts'
+import { TestClock } from './support/clock.ts'
+import { onPostgres } from './support/databases.ts'
+import { dropPostgresDatabase, newPostgresDatabase } from './support/postgres.ts'
 import { type Answer, cron_secret, forEachService, type TestTenant } from './support/service.ts'
 
 const keys_max = 10
@@ -22,6 +29,15 @@ const limits = { kv_keys: keys_max, api_calls_per_month: calls_max, inbox_messag
 writeFileSync(plans_file, JSON.stringify({ free: { ...free, ...limits }, pro }))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
+const TENANT = unnamed(
+  'test.tenant',
+  `insert into tenants (tenant_id, name, owner_email, plan, status, signing_secret, created_at)
+   values (:tenant_id, :tenant_id, 'owner@example.com', 'pro', 'active', '', 0)`,
+)
+const FORWARDS = unnamed<{ source_id: string }>(
+  'test.forwards',
+  "select source_id from jobs where tenant_id = :tenant_id and kind = 'forward'",
+)
 const times = <T>(count: number, make: (i: number) => T) =>
   Promise.all(Array.from({ length: count }, (_, i) => make(i)))
 const withStatus = (answers: Answer[], status: number) => answers.filter((answer) => answer.status === status)
@@ -110,7 +126,7 @@ forEachService(
       expect((await keysListed())[0].version).toBe(versions.at(-1))
     })
 
-    test('at the limit of stored bytes exactly as much is stored as fits, and what grows nothing is never refused', async () => {
+    test('at the limit of stored bytes as much is stored as fits, on PostgreSQL with what passes at the same moment, and what grows nothing is never refused', async () => {
       await put('known', { value: 'x'.repeat(1_000) })
       await service.app.db.maintain()
       const { used } = await quotaOf('storage_bytes')
@@ -171,14 +187,21 @@ forEachService(
     test('checks of one counter: as many are allowed as its limit says, and of a month as many as the plan has', async () => {
       const check = (key: string) =>
         ask('POST', '/api/rate-limit/check', { key, limit: 12, windowSeconds: 3_600 })
-      const answers = await times(calls_max + 20, (i) => check(i % 2 ? 'hot' : 'other'))
-      expect(withStatus(answers, 402).length).toBe(20)
-      const allowed = withStatus(answers, 200).map(({ body }) => body.data.count)
-      const blocked = withStatus(answers, 429).length
-      expect([allowed.length + blocked, Math.max(...allowed)]).toEqual([
-        calls_max,
-        Math.min(12, Math.max(...allowed)),
-      ])
+      const answers = await times(calls_max, (i) => check(i % 2 ? 'hot' : 'other'))
+      for (const key of [0, 1]) {
+        const allowed = withStatus(
+          answers.filter((_, i) => i % 2 === key),
+          200,
+        )
+        expect(sorted(allowed.map(({ body }) => body.data.count))).toEqual(upTo(12))
+      }
+      expect(withStatus(answers, 429).length).toBe(calls_max - 2 * 12)
+      expect((await quotaOf('kv_keys')).used).toBe(2)
+      await expectCounted()
+
+      tenant = await service.signUp('free')
+      const of_month = await times(calls_max + 20, (i) => check(i % 2 ? 'hot' : 'other'))
+      expect(withStatus(of_month, 402).length).toBe(20)
       expect((await quotaOf('kv_keys')).used).toBe(2)
       await expectCounted()
     })
@@ -194,7 +217,7 @@ forEachService(
       await expectCounted()
     })
 
-    test('a tenant whose writes are refused delays none of another’s, and loses none of its own', async () => {
+    test('a tenant whose writes are refused makes none of another’s fail, and loses none of its own', async () => {
       const other = await service.signUp('pro')
       await times(keys_max, (i) => put(`full-${i}`))
       const answers = await times(120, (i) =>
@@ -225,3 +248,56 @@ forEachService(
   },
   { PLANS_FILE: plans_file },
 )
+
+forEachService(
+  'messages at the same moment that are sent on',
+  (service) => {
+    test('no forward outlives its message, where the plan keeps fewer messages than a batch has writes', async () => {
+      const tenant = await service.signUp('free')
+      const forwardUrl = 'http://127.0.0.1:9/'
+      const { body } = await service.ask('POST', '/api/webhook', {
+        key: tenant.api_key,
+        body: { forwardUrl },
+      })
+      const { id, token } = body.data
+      const answers = await times(300, (i) => service.ask('POST', `/hook/${token}`, { body: `message ${i}` }))
+      expect(withStatus(answers, 200).length).toBe(300)
+      const sources = await service.app.db.all(FORWARDS, { tenant_id: tenant.tenant_id })
+      const kept = upTo(300).slice(-messages_max)
+      expect(sources.map(({ source_id }) => source_id).toSorted()).toEqual(
+        kept.map((seq) => `${id}/${seq}`).toSorted(),
+      )
+    })
+  },
+  { PLANS_FILE: plans_file },
+  { background: false },
+)
+
+onPostgres('counters that begin in one transaction', () => {
+  test('store no more bytes than their tenant may', async () => {
+    const url = await newPostgresDatabase()
+    const clock = new TestClock()
+    const db = await openPostgres(url, { clock, passing_max: 0 })
+    await db.write((tx) => tx.run(TENANT, { tenant_id: 'tnt_a' }))
+    const caller = { tenant_id: 'tnt_a', plan: 'pro', status: 'active' as const }
+    const asked = { limit: 5, cost: 1, window_ms: 60_000, algorithm: 'fixed_window' as const }
+    const dependencies = { plans: default_plans, shared: { semaphore: new KeyedSemaphore(clock) } }
+    const check = (i: number, storage_bytes_max: number) =>
+      rate_limits.check(db, { ...caller, storage_bytes_max, stored: { used: 0, writes: 0 } }, dependencies, {
+        ...asked,
+        key: `k${i + 100}`,
+      })
+    await check(0, 1_000_000)
+    const bytes = db.storedBytes(caller.tenant_id, { used: 0, writes: 0 })
+    const checks = await Promise.allSettled(upTo(60).map((i) => check(i, 19.5 * bytes)))
+    expect(checks.filter(({ status }) => status === 'fulfilled').length).toBe(18)
+    expect(db.storedBytes(caller.tenant_id, { used: 0, writes: 0 })).toBe(19 * bytes)
+    // Those that are there already begin their windows again.
+    clock.advance(61_000)
+    const again = await Promise.allSettled(upTo(18).map((i) => check(i, 19.5 * bytes)))
+    expect(again.filter(({ status }) => status === 'fulfilled').length).toBeLessThanOrEqual(18)
+    expect(db.storedBytes(caller.tenant_id, { used: 0, writes: 0 })).toBe(19 * bytes)
+    await db.close()
+    await dropPostgresDatabase(url)
+  })
+})

@@ -21,7 +21,7 @@ function bench(changes: Partial<typeof limits> = {}) {
     queue.leave(places.get(name)!)
     places.delete(name)
   }
-  return { enter, many, running, leave, places }
+  return { queue, enter, many, running, leave, places }
 }
 
 describe('a fair queue', () => {
@@ -39,6 +39,20 @@ describe('a fair queue', () => {
     expect(running().slice(8)).toEqual(['b0', 'c0'])
     many(1, 'd')
     expect(running()).toHaveLength(10)
+  })
+
+  test('has a place ready only when one waits that would get a permit: not for its row, nor past the reserve', () => {
+    const { queue, enter } = bench({ running_max: 4, reserve: 1, row_running_max: 1 })
+    for (const name of ['w0', 'w1']) enter(name, 'work', 'row')
+    expect(queue.hasReady).toBe(false)
+    enter('a0', 'a')
+    for (const name of ['b0', 'b1']) enter(name, 'b')
+    expect(queue.hasReady).toBe(true)
+    // With the reserve out, `b` gets none of what comes free, and a key without any does.
+    enter('c0', 'c')
+    expect(queue.hasReady).toBe(false)
+    enter('d0', 'd')
+    expect(queue.hasReady).toBe(true)
   })
 
   test('gives what comes free to the key that has fewest, until all who wait have the same', () => {

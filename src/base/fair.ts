@@ -68,9 +68,12 @@ export class FairQueue {
     return place
   }
 
-  /** True when some place waits. */
-  get hasWaiting(): boolean {
-    return this.#waiting > 0
+  /** True when a place waits that a permit would go to if one that is out were released. */
+  get hasReady(): boolean {
+    if (this.#waiting === 0) return false
+    for (const line of this.#lines.values())
+      if (line.ready.size > 0 && this.#mayStart(line, this.#running - 1)) return true
+    return false
   }
 
   /** Releases the permit, or ends the wait. Called once for each place. */
@@ -110,9 +113,9 @@ export class FairQueue {
     return { running: 0, waiting: 0, ready: new Set(), served: this.#served - 0.5 }
   }
 
-  #mayStart(line: Line): boolean {
+  #mayStart(line: Line, running = this.#running): boolean {
     const { running_max, reserve } = this.limits
-    return this.#running < (line.running === 0 ? running_max : running_max - reserve)
+    return running < (line.running === 0 ? running_max : running_max - reserve)
   }
 
   #start(line: Line, place: Held): void {

@@ -65,6 +65,8 @@ export interface Batch {
   line: string
   /** Never in a transaction with another write of the same `row`, of this turn's `key`. */
   apart?: boolean
+  /** Writes of the same `row`, of this turn's `key`, that share a transaction at most; absent: as many as it has. */
+  row_max?: number
   /** About how many bytes it sends. */
   bytes?: number
 }

@@ -412,6 +412,16 @@ onPostgres('a batch whose connection is cut', () => {
     }
   }, 60_000)
 
+  test('by a server that says nothing at COMMIT: every member is told that its outcome is unknown, and nothing is there twice', async () => {
+    const before = await counter()
+    wire.tap = (bytes) => (/commit\0/.test(bytes.toString('latin1')) ? 'swallow' : 'pass')
+    expect(new Set(await writes())).toEqual(new Set(['outcome_unknown']))
+    wire.tap = () => 'pass'
+    expect(await counter()).toBe(before)
+    expect(new Set(await writes())).toEqual(new Set(['done']))
+    expect(await counter()).toBe(before + 10)
+  }, 30_000)
+
   test('by a server that says nothing: every member is answered in time, and later ones go well', async () => {
     const before = await counter()
     wire.tap = () => 'swallow'

@@ -29,7 +29,7 @@ const row_lock_ms_max = limit(
   'postgres.batch_row_lock_ms',
   250,
   'milliseconds',
-  'Bounds the wait of a batch for the lock of a row; past it its writes run alone. Below the time after which PostgreSQL looks for deadlocks, so that a batch is never part of one.',
+  'Bounds the wait of a batch for the lock of a row; past it its writes run alone. Below the second after which PostgreSQL looks for deadlocks (deadlock_timeout) unless it is set otherwise, so that a batch is never part of one.',
 )
 
 /** A write that waits for a batch, or is part of one. */
@@ -82,7 +82,8 @@ const lock_class = 1_937_006_964
 /** The lock of a line, until the transaction ends. The only place that knows what is locked. */
 export const locks = {
   wait: (lock: number) =>
-    `select set_config('lock_timeout', '${line_lock_ms_max}', true), pg_advisory_xact_lock(${lock_class}, ${lock}),
+    `select pg_try_advisory_xact_lock(${lock_class}, ${lock}) as had;
+     select set_config('lock_timeout', '${line_lock_ms_max}', true), pg_advisory_xact_lock(${lock_class}, ${lock}),
             set_config('lock_timeout', '${row_lock_ms_max}', true)`,
   /** The rows lie on a worker, which is told only what `set local` sets. */
   wait_on_citus: (lock: number) =>
@@ -94,6 +95,9 @@ export const locks = {
 
 /** Batches of a session before BEGIN and COMMIT are sent as prepared statements. */
 const simple_batches = 1
+
+/** Batches that begin with a wait for the lock once another node had it, so that few are undone for it. */
+const contended_batches = 8
 
 /**
  * Batches of one line on one connection, one after the other.
@@ -110,8 +114,8 @@ export class Session {
   #is_prepared = false
   /** Of the batch whose commit was sent and not answered. */
   #committing: Changes | null = null
-  /** True when another node has batches of this line, so that its lock is waited for. */
-  #is_contended = false
+  /** Batches whose lock is waited for because another node has batches of this line. */
+  #contended = 0
 
   constructor(
     private readonly connection: ReservedSQL,
@@ -121,7 +125,7 @@ export class Session {
 
   /** True when the next batch may begin with the commit of this one. */
   get overlaps(): boolean {
-    return this.#is_prepared && !this.#is_contended
+    return this.#is_prepared && this.#contended === 0
   }
 
   /**
@@ -148,7 +152,7 @@ export class Session {
   }
 
   get #mayTryLock(): boolean {
-    return !this.#is_contended && !this.#is_distributed
+    return this.#contended === 0 && !this.#is_distributed
   }
 
   get #is_distributed(): boolean {
@@ -157,11 +161,6 @@ export class Session {
 
   async #run(members: readonly Member[]): Promise<Ready> {
     this.#batches += 1
-    if (!this.#begun && this.#batches > simple_batches + 1 && this.#mayTryLock) {
-      await this.#answered(this.connection`begin`)
-      this.#is_prepared = true
-      this.#begun = this.#tryLock()
-    }
     const begun = this.#begun
     this.#begun = null
     if (begun) {
@@ -169,10 +168,31 @@ export class Session {
       if (had === true) return this.#checked(attempt)
       await this.#undo(attempt)
       if (had !== false) throw failureOf(had)
-      this.#is_contended = true
+      this.#contended = contended_batches
     }
-    await this.#begin()
+    const prepares = !begun && this.#batches > simple_batches + 1 && this.#mayTryLock
+    if (!(prepares && (await this.#beginPrepared()))) await this.#begin()
     return this.#checked(await this.#attempt(members))
+  }
+
+  /**
+   * False when another node has the lock. Its answer is awaited: until it is prepared, statements that are sent later
+   * may overtake it.
+   */
+  async #beginPrepared(): Promise<boolean> {
+    try {
+      await this.#answered(this.connection`begin`)
+      const had = await this.#tryLock()
+      if (typeof had !== 'boolean') throw had
+      this.#is_prepared ||= had
+      if (had) return true
+    } catch (error) {
+      await this.#rollBack()
+      throw failureOf(error)
+    }
+    await this.#rollBack()
+    this.#contended = contended_batches
+    return false
   }
 
   async #commit({ members, count }: Ready, goes_on: boolean): Promise<void> {
@@ -211,8 +231,12 @@ export class Session {
   async #begin(): Promise<void> {
     const wait = this.#is_distributed ? locks.wait_on_citus : locks.wait
     try {
-      await this.#answered(this.connection.unsafe(`begin; ${wait(this.lock)}`))
+      const answers = await this.connection.unsafe(`begin; ${wait(this.lock)}`)
+      this.around.traffic.answers += 1
+      const [{ had }] = answers[1] as [{ had: boolean }]
+      this.#contended = had ? Math.max(0, this.#contended - 1) : contended_batches
     } catch (error) {
+      this.#contended = contended_batches
       await this.#rollBack()
       const failure = failureOf(error)
       throw failure instanceof BatchFailed ? new LineLocked() : failure

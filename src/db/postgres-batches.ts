@@ -19,7 +19,13 @@ const alone_ms = limit(
   'postgres.alone_after_failure',
   1_000,
   'milliseconds',
-  'How long the writes of a tenant have transactions of their own after one made its batch fail, so that it makes few of others’ fail.',
+  'How long the writes of a tenant have transactions of their own after one made its batch fail, so that it makes few of others’ fail. Twice as long each time that one does so again within as long after it.',
+)
+const alone_ms_max = limit(
+  'postgres.alone_after_failures',
+  60_000,
+  'milliseconds',
+  'The longest time for which the writes of a tenant have transactions of their own.',
 )
 const unlocked_ms = limit(
   'postgres.alone_after_lock',
@@ -38,8 +44,8 @@ export interface Host {
   readonly around: Surroundings
   /** Waits for a connection in fair order. */
   connected<T>(key: string, action: (connection: ReservedSQL) => Promise<T>): Promise<T>
-  /** True when others wait for a connection. */
-  hasWaiting(): boolean
+  /** True when others wait for a connection that would get one of a batch. */
+  hasReady(): boolean
   /** Runs a write in a transaction of its own. */
   alone(member: Member): Promise<unknown>
 }
@@ -48,8 +54,8 @@ export class Batches {
   /** By name. */
   readonly #lines = new Map<string, Line>()
   readonly #room: WriteRoom
-  /** Tenants, and lines, with the time until which their writes run alone, the oldest first. */
-  readonly #alone_until = new Map<string, number>()
+  /** Tenants, and lines, with the time until which their writes run alone and how long that is, the oldest first. */
+  readonly #alone = new Map<string, { until: number; ms: number }>()
 
   constructor(
     private readonly host: Host,
@@ -91,9 +97,9 @@ export class Batches {
   }
 
   #isAlone(key: string): boolean {
-    if (this.#alone_until.size === 0) return false
-    const until = this.#alone_until.get(key)
-    return until !== undefined && this.#monotonic() < until
+    if (this.#alone.size === 0) return false
+    const known = this.#alone.get(key)
+    return known !== undefined && this.#monotonic() < known.until
   }
 
   /** False when too many wait. */
@@ -144,15 +150,20 @@ export class Batches {
     return members
   }
 
-  /** Batch after batch, until none waits or others wait for a connection. */
+  /**
+   * Batch after batch, until none waits or others wait for a connection. As many as the keys that wait need go on in any
+   * case: in the queue for connections all of them weigh as one.
+   */
   async #runOn(connection: ReservedSQL, line: Line): Promise<void> {
     const session = new Session(connection, line.place.lock, this.host.around)
     let answered = Promise.resolve()
+    let due = line.batches_due
     do {
+      due -= 1
       const members = this.#takeFrom(line)
       try {
         const ready = await session.run(members)
-        const goes_on = session.overlaps && this.#goesOn(line)
+        const goes_on = session.overlaps && this.#goesOn(line, due)
         answered = session.commit(ready, goes_on).then(
           () => this.#settle(members, ready.ended),
           (error) => this.#fail(members, line, error),
@@ -162,12 +173,12 @@ export class Batches {
         this.#fail(members, line, error)
         if (!(error instanceof BatchFailed)) break
       }
-    } while (this.#goesOn(line))
+    } while (this.#goesOn(line, due))
     await answered
   }
 
-  #goesOn(line: Line): boolean {
-    return !line.isEmpty && !line.isQuiet(this.limits.passing_max) && !this.host.hasWaiting()
+  #goesOn(line: Line, due: number): boolean {
+    return !line.isEmpty && !line.isQuiet(this.limits.passing_max) && (due > 0 || !this.host.hasReady())
   }
 
   #fail(members: readonly Member[], line: Line, error: unknown): void {
@@ -175,7 +186,7 @@ export class Batches {
       for (const member of members) member.reject(error)
       return
     }
-    for (const key of error.culprits) this.#runAlone(key, alone_ms)
+    for (const key of error.culprits) this.#runAlone(key, this.#msAlone(key, 2))
     if (error instanceof LineLocked) this.#runAlone(line.place.name, unlocked_ms)
     for (const member of members) void this.#settleAlone(member)
   }
@@ -185,7 +196,8 @@ export class Batches {
     members.forEach((member, i) => {
       const end = ended[i]!
       if (end === 'alone') {
-        this.#runAlone(member.turn.batch!.line, alone_ms)
+        const { line } = member.turn.batch!
+        this.#runAlone(line, this.#msAlone(line, 1))
         void this.#settleAlone(member)
       } else if ('effects' in end) member.resolve(end.value)
       else member.reject(end.error)
@@ -198,11 +210,20 @@ export class Batches {
     await this.host.alone(member).then(member.resolve, member.reject)
   }
 
+  /** How long a tenant's writes run alone: `growth` times as long as the last time, unless that is longer ago than it was. */
+  #msAlone(key: string, growth: 1 | 2): number {
+    const known = this.#alone.get(key)
+    const now = this.#monotonic()
+    if (known === undefined || now >= known.until + known.ms) return alone_ms
+    // While it runs alone it was part of a batch already.
+    return now < known.until ? known.ms : Math.min(growth * known.ms, alone_ms_max)
+  }
+
   #runAlone(key: string, ms: number): void {
-    this.#alone_until.delete(key)
-    this.#alone_until.set(key, this.#monotonic() + ms)
-    if (this.#alone_until.size <= remembered_max) return
-    this.#alone_until.delete(this.#alone_until.keys().next().value!)
+    this.#alone.delete(key)
+    this.#alone.set(key, { until: this.#monotonic() + ms, ms })
+    if (this.#alone.size <= remembered_max) return
+    this.#alone.delete(this.#alone.keys().next().value!)
   }
 
   #monotonic(): number {

@@ -13,16 +13,19 @@ const round_trip_ms_max = limit(
   'A slower answer about the time of PostgreSQL is not believed.',
 )
 
+/** Runs a question once a connection is free for it. */
+type Connected = (question: (pool: SQL) => Promise<void>) => Promise<void>
+
 /** The server's clock, carried on between two questions by a clock that never jumps. */
 export class DatabaseClock implements Clock {
-  readonly #pool: () => SQL
+  readonly #connected: Connected
   readonly #local: Clock
   #server_ms = 0
   #asked_at = 0
   #timer: Timer | undefined
 
-  constructor(pool: () => SQL, local: Clock) {
-    this.#pool = pool
+  constructor(connected: Connected, local: Clock) {
+    this.#connected = connected
     this.#local = local
   }
 
@@ -40,17 +43,17 @@ export class DatabaseClock implements Clock {
   }
 
   /** Keeps an answer that came within this time: the server's clock was read somewhere in between. */
-  async #ask(within_ms: number): Promise<void> {
-    const before = this.#local.monotonic()
-    const [row] = (await this.#pool().unsafe(
-      'select extract(epoch from clock_timestamp())::float8 as now',
-    )) as {
-      now: number
-    }[]
-    const after = this.#local.monotonic()
-    if (after - before > within_ms) return
-    this.#server_ms = row!.now * 1_000
-    this.#asked_at = (before + after) / 2
+  #ask(within_ms: number): Promise<void> {
+    return this.#connected(async (pool) => {
+      const before = this.#local.monotonic()
+      const [row] = (await pool.unsafe('select extract(epoch from clock_timestamp())::float8 as now')) as {
+        now: number
+      }[]
+      const after = this.#local.monotonic()
+      if (after - before > within_ms) return
+      this.#server_ms = row!.now * 1_000
+      this.#asked_at = (before + after) / 2
+    })
   }
 
   stop(): void {

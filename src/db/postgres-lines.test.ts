@@ -59,6 +59,14 @@ test('a write that is apart shares no batch with others of its row, and those be
   expect(line.take()).toEqual([again!])
 })
 
+test('a row may have fewer writes in a batch, and those of others fill it', () => {
+  const [one, two, three, four] = Array.from({ length: 4 }, () => member('a', { row: 'k', row_max: 2 }))
+  const elsewhere = member('a', { row: 'l', row_max: 2 })
+  const line = lineWith([one!, two!, three!, four!, elsewhere])
+  expect(line.take()).toEqual([one!, two!, elsewhere])
+  expect(line.take()).toEqual([three!, four!])
+})
+
 test('a batch sends 4 MiB at most, and a larger write has one of its own', () => {
   const mib = 1_048_576
   const members = [

@@ -3,6 +3,7 @@
 // batch is a transaction of one server.
 
 import { limit } from '../base/limit.ts'
+import type { Batch } from './db.ts'
 import type { PostgresDialect } from './dialect.ts'
 import type { Member } from './postgres-batch.ts'
 
@@ -99,6 +100,11 @@ export class Line {
     return true
   }
 
+  /** Batches until each key that waits has had a write in one. */
+  get batches_due(): number {
+    return Math.ceil(this.#waiting.size / members_max)
+  }
+
   get isEmpty(): boolean {
     return this.#count === 0
   }
@@ -143,8 +149,8 @@ class Picked {
   readonly members: Member[] = []
   readonly keys = new Set<string>()
   #bytes = 0
-  /** Rows of members by whether one of them is apart. */
-  readonly #rows = new Map<string, boolean>()
+  /** Rows of members: how many there are of each, and whether one is apart. */
+  readonly #rows = new Map<string, { count: number; apart: boolean }>()
   /** Rows of members that were passed over: those behind them wait as well. */
   readonly #passed = new Set<string>()
 
@@ -158,20 +164,21 @@ class Picked {
     const name = row === undefined ? null : `${key} ${row}`
     const bytes = batch!.bytes ?? 0
     const fits = this.members.length === 0 || this.#bytes + bytes <= bytes_max
-    if (!fits || (name !== null && !this.#mayShare(name, batch!.apart ?? false))) {
+    if (!fits || (name !== null && !this.#mayShare(name, batch!))) {
       if (name !== null) this.#passed.add(name)
       return false
     }
-    if (name !== null) this.#rows.set(name, batch!.apart ?? false)
+    if (name !== null)
+      this.#rows.set(name, { count: (this.#rows.get(name)?.count ?? 0) + 1, apart: batch!.apart ?? false })
     this.members.push(member)
     this.keys.add(key)
     this.#bytes += bytes
     return true
   }
 
-  #mayShare(name: string, apart: boolean): boolean {
+  #mayShare(name: string, { apart = false, row_max = members_max }: Batch): boolean {
     if (this.#passed.has(name)) return false
-    const taken_apart = this.#rows.get(name)
-    return taken_apart === undefined || !(apart || taken_apart)
+    const taken = this.#rows.get(name)
+    return taken === undefined || !(apart || taken.apart || taken.count >= row_max)
   }
 }

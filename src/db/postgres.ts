@@ -179,7 +179,12 @@ class PostgresDb implements Db {
       row_running_max,
       waiting_max,
     })
-    this.#database_clock = database_time ? new DatabaseClock(() => this.#pool, clock) : null
+    this.#database_clock = database_time
+      ? new DatabaseClock(
+          (question) => this.#guarded({ key: 'clock', ms_max: answer_ms_max }, () => question(this.#pool)),
+          clock,
+        )
+      : null
     this.clock = this.#database_clock ?? clock
     this.#stored = new StoredBytes(clock)
     const around = { clock: this.clock, traffic: this.#traffic, stored: this.#stored }
@@ -187,7 +192,7 @@ class PostgresDb implements Db {
       {
         around,
         connected: (key, action) => this.#connected(key, action),
-        hasWaiting: () => this.#queue.hasWaiting,
+        hasReady: () => this.#queue.hasReady,
         alone: (member) => this.#alone(member),
       },
       { waiting_max, passing_max },

@@ -70,7 +70,9 @@ function keep(
   token_hash: string,
   incoming: Incoming,
 ): Promise<boolean> {
-  const batch = { line: tenant_id, bytes: incoming.size }
+  // In one transaction none removes another: its forward might be cancelled before it is enqueued.
+  const row_max = keptLeast(dependencies.plans)
+  const batch = { line: tenant_id, bytes: incoming.size, row_max }
   return db.write({ key: `hook ${inbox_id}`, row: inbox_id, group: 'hook', batch }, async (tx) => {
     if (tx.disk_full && (await isOpen(tx, tenant_id, token_hash))) quotas.requireDisk(tx)
     const inbox = await store.receive(tx, tenant_id, inbox_id)
@@ -133,4 +135,11 @@ function firstForward({ forward_url }: store.Received, { hops }: Incoming) {
 
 export function keptMax(plans: Plans, plan: string): number | null {
   return quotas.limitOf(plans, plan, 'inbox_messages')
+}
+
+/** The messages that an inbox of any plan keeps, one at least. */
+function keptLeast(plans: Plans): number {
+  let least = Number.POSITIVE_INFINITY
+  for (const plan in plans) least = Math.min(least, keptMax(plans, plan) ?? least)
+  return Math.max(1, least)
 }

@@ -84,20 +84,32 @@ async function begin(
 ): Promise<Decision | null> {
   const fixed = asked.algorithm === 'fixed_window'
   const expires_at = expiryOf(asked.algorithm, asked.window_ms, tx.now)
-  await requireRoom(tx, caller, plans, row, asked.key)
+  const reserved = await reserveRoom(tx, caller, plans, row, asked.key)
   const made = await store.start(tx, caller.tenant_id, row, asked, expires_at)
+  tx.stores(caller.tenant_id, (made?.grew ?? 0) - reserved)
   if (!made) return null
-  tx.stores(caller.tenant_id, made.grew)
   if (made.version === made.created_version) await kv.reserve(tx, caller, plans, made.version > 1)
   const counted = { hits: asked.cost, previous: 0, taken: asked.cost, expires_at }
   return fixed ? decideFixed(asked, counted) : decideSliding(asked, counted, tx.now)
 }
 
-/** Past the limit of stored bytes only a counter that was there before may begin a window. */
-async function requireRoom(tx: Tx, caller: TenantFacts, plans: Plans, row: Row, key: string): Promise<void> {
+/**
+ * Past the limit of stored bytes only a counter that was there before may begin a window. Returns the bytes reserved:
+ * until it is known by how much the row grows, checks beside this one find all of its bytes taken.
+ */
+async function reserveRoom(
+  tx: Tx,
+  caller: TenantFacts,
+  plans: Plans,
+  row: Row,
+  key: string,
+): Promise<number> {
   const bytes = store.counterBytes(row)
   const fits = !tx.disk_full && !quotas.overBy(tx, caller, plans, bytes)
   if (!fits && !(await store.find(tx, caller.tenant_id, key))) quotas.requireRoom(tx, caller, plans, bytes)
+  const reserved = tx.beside > 0 ? bytes : 0
+  tx.stores(caller.tenant_id, reserved)
+  return reserved
 }
 
 /** Where the counter stands; an absent counter is answered as an expired one. */

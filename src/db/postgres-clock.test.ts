@@ -1,0 +1,17 @@
+import { expect, test } from 'bun:test'
+import type { SQL } from 'bun'
+import { TestClock } from '../../test/support/clock.ts'
+import { DatabaseClock } from './postgres-clock.ts'
+
+test('the time that a question waits for a connection is no part of its round trip', async () => {
+  const local = new TestClock()
+  const pool = { unsafe: async () => [{ now: 1_000 }] } as unknown as SQL
+  const clock = new DatabaseClock(async (question) => {
+    local.advance(10_000)
+    await question(pool)
+    local.advance(5_000)
+  }, local)
+  await clock.begin()
+  clock.stop()
+  expect(clock.now()).toBe(1_005_000)
+})
