@@ -337,6 +337,7 @@ describe('effects have their places', () => {
         'src/db/space.ts': 'the room on that disk',
         'src/db/sqlite.ts': 'where the database is, and what kind of disk it lies on',
         'src/db/sqlite-flush.ts': 'the flush of the log',
+        'src/db/sqlite-lock.ts': 'the file, and its own name',
         'src/secrets/service.ts': 'generated secrets in DATA_DIR',
         'src/site/assets.ts': 'the API reference, also out of a compiled executable',
         'src/site/beside.ts': 'images of the documentation, likewise',

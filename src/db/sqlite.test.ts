@@ -337,6 +337,15 @@ describe('one server per file', () => {
     expect(() => open(alias)).toThrow('another process has this database open')
   })
 
+  test('also when the other name is a link that led to nothing when the first server started', async () => {
+    const alias = join(folder, 'alias.db')
+    symlinkSync(path, alias)
+    await counters(alias)
+    for (const name of [path, alias])
+      expect(() => open(name)).toThrow(`another process has this database open (${path}.lock)`)
+    expect(existsSync(`${path}-wal`)).toBe(true)
+  })
+
   test('another process is refused, and the lock of a process that is killed dies with it', async () => {
     const script = childScript(`globalThis.kept = open(); console.log('held'); setInterval(() => {}, 1000)`)
     const holder = Bun.spawn([process.execPath, '-e', script], { stdout: 'pipe' })
