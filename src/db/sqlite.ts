@@ -26,7 +26,7 @@ import { DbError, isIoError, translate } from './errors.ts'
 import { explained, sizeOf, spaceOf } from './space.ts'
 import { runTogether } from './sqlite-batch.ts'
 import { quickFault, requireWritable } from './sqlite-check.ts'
-import { Checkpoints } from './sqlite-checkpoint.ts'
+import { Checkpoints, UnsafeThread } from './sqlite-checkpoint.ts'
 import { Connection, SnapshotConnection } from './sqlite-connection.ts'
 import { LogFlush, type Sync } from './sqlite-flush.ts'
 import { type Job, type Outcome, settle } from './sqlite-job.ts'
@@ -174,7 +174,7 @@ class SqliteDb implements Db {
       release: () => this.#releaseSnapshots(),
       clock: this.#disk_clock,
       onError: (error) => {
-        if (isIoError(error)) this.#onFatal(error)
+        if (isIoError(error) || error instanceof UnsafeThread) this.#onFatal(error)
         else if ((translate('sqlite', error) as DbError).kind === 'damaged') this.#foundDamaged(error)
       },
     })
