@@ -12,6 +12,11 @@ const looked_at_every = 4
 /** A log that could not be begun again, because another process reads from it, is tried again after it grew by this. */
 const again_pages = log_pages / 4
 
+/** How often the log is copied beside commits while they make it grow by `again_pages` in the meantime. */
+const rounds_max = 4
+/** How long commits wait for reads that keep the log from being begun again. Reads of one turn take none of it. */
+const reads_ms_max = 250
+
 // As text, so that it is part of the executable too. The connection's synchronous is FULL: SQLite flushes the log before
 // it copies from it, and the file before the log may be begun again. The first write to a log that is begun again flushes
 // its header, so the thread makes that write: it sets user_version to the value that it has.
@@ -60,8 +65,8 @@ export interface CheckpointOptions {
   copy(): void
   /** Resolves when every commit is on the disk. */
   idle(): Promise<void>
-  /** Ends the snapshots that no read is in the middle of. */
-  release(): void
+  /** Ends the snapshots that no read is in the middle of; the others it waits for, for so long. */
+  settle(ms_max: number): Promise<void>
   onError(error: unknown): void
 }
 
@@ -124,23 +129,35 @@ export class Checkpoints {
 
   /**
    * Copies the log into the file, beside reads and writes. SQLite begins the log again once all of it is copied and no
-   * reader keeps any of it, so commits wait for a moment while the last of it is copied.
+   * reader keeps any of it, so commits wait for a moment while the last of it is copied. A read that began before all was
+   * copied keeps some of it, and those that begin later do not.
    */
   async #run(): Promise<void> {
-    const { idle, release, logPages, onError } = this.options
+    const { clock, idle, settle, logPages, onError } = this.options
     try {
-      await this.#copy()
+      await this.#copyBesideCommits()
       this.#holdCommits()
       await idle()
+      await settle(reads_ms_max)
+      this.#hold!.since = clock.monotonic()
       const by_thread = await this.#copy()
       this.#copied_pages = logPages()
-      release()
+      await settle(reads_ms_max)
       if (by_thread) await this.#beginAgain()
     } catch (error) {
       onError(error)
     } finally {
       this.#hold?.resolve()
       this.#hold = null
+    }
+  }
+
+  /** Until little is left, for which commits wait. */
+  async #copyBesideCommits(): Promise<void> {
+    for (let round = 0; round < rounds_max && !this.#hold; round++) {
+      const before = this.options.logPages()
+      await this.#copy()
+      if (this.options.logPages() - before < again_pages) return
     }
   }
 

@@ -273,6 +273,58 @@ describe('the thread that copies the log', () => {
     expect([await count(), fatal]).toEqual([200, []])
   })
 
+  test('copies beside commits until little is left, then while they wait; 5 s are counted for each copy of those', async () => {
+    let asked = false
+    const free: boolean[] = []
+    const written: Promise<unknown>[] = []
+    const last = Promise.withResolvers<() => void>()
+    onPost(async (_, deliver, { copy }) => {
+      asked = true
+      if (!copy || free.at(-1) === false) return deliver()
+      let done = false
+      const writes = Array.from({ length: free.length === 0 ? 10 : 1 }, () => insert(text))
+      written.push(...writes)
+      void Promise.all(writes).then(() => (done = true))
+      for (let n = 0; n < 20 && !done; n++) await someTurns()
+      free.push(done)
+      if (done) deliver()
+      else last.resolve(deliver)
+    })
+    for (let n = 0; n < 100 && !asked; n++) await insert(text)
+    const deliver = await last.promise
+    clock.advance(4_999)
+    const before = db.trouble()
+    clock.advance(1)
+    const after = db.trouble()
+    deliver()
+    expect([free, before, after?.kind]).toEqual([[true, true, false], null, 'stalled'])
+    await Promise.all(written)
+    expect([db.trouble(), fatal]).toEqual([null, []])
+  })
+
+  test('begins the log again beside reads of several turns, of which there is always one', async () => {
+    let reading = true
+    const readOn = async () => {
+      while (reading) {
+        await db.read(async (q) => {
+          const before = (await q.one(COUNT, {}))!.n
+          await someTurns()
+          expect((await q.one(COUNT, {}))!.n).toBe(before)
+        })
+      }
+    }
+    const readers: Promise<void>[] = []
+    for (let n = 0; n < 3; n++) {
+      readers.push(readOn())
+      for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve))
+    }
+    await fill()
+    reading = false
+    await Promise.all(readers)
+    expect(logBytes()).toBeLessThan(log_bytes_max)
+    expect([await count(), fatal]).toEqual([200, []])
+  })
+
   test('is not asked again at each commit while another process reads from the log', async () => {
     let copies = 0
     onPost((_, deliver, message) => {

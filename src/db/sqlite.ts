@@ -171,7 +171,9 @@ class SqliteDb implements Db {
       logPages: () => (this.#writer.in_transaction ? 0 : this.#writer.logPages()),
       copy: () => this.#writer.checkpoint(),
       idle: () => flush.idle(),
-      release: () => this.#releaseSnapshots(),
+      settle: async (ms_max) => {
+        if (!this.#flush?.pending) await this.#snapshots!.settle(ms_max)
+      },
       clock: this.#disk_clock,
       onError: (error) => {
         if (isIoError(error) || error instanceof UnsafeThread) this.#onFatal(error)
