@@ -242,6 +242,8 @@ describe('effects have their places', () => {
         'src/app/stop.ts': 'the end of the patience of a drain',
         'src/db/db.ts': 'an effect after commit that throws must not take other callers along',
         'src/db/sqlite.ts': 'one commit per turn of the event loop',
+        'src/db/sqlite-flush.ts': 'an error that is a bug ends the process',
+        'src/db/sqlite-snapshots.ts': 'commits wait for reads, for a time',
         'src/db/sqlite-queue.ts': 'a batch that grows waits for another turn',
         'src/http/delivery.ts': 'an answer waits for room in memory',
         'src/http/body-stream.ts': 'a sender has 30 seconds, whatever the clock says',

@@ -2,6 +2,7 @@
 // up the event loop for as long as they take.
 
 import type { Clock } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
 import { log_pages, sqlite_pragmas, unsafeSqlite } from './connection-settings.ts'
 import { stalled_ms_min } from './sqlite-flush.ts'
 
@@ -13,9 +14,13 @@ const looked_at_every = 4
 const again_pages = log_pages / 4
 
 /** How often the log is copied beside commits while they make it grow by `again_pages` in the meantime. */
-const rounds_max = 4
-/** How long commits wait for reads that keep the log from being begun again. Reads of one turn take none of it. */
-const reads_ms_max = 250
+const copies_beside_commits = 4
+const reads_ms_max = limit(
+  'sqlite.reads_ms',
+  250,
+  'milliseconds',
+  'Bounds how long commits wait, before and after the last of the log is copied, for reads of several statements that keep it from being begun again.',
+)
 
 // As text, so that it is part of the executable too. The connection's synchronous is FULL: SQLite flushes the log before
 // it copies from it, and the file before the log may be begun again. The first write to a log that is begun again flushes
@@ -154,7 +159,7 @@ export class Checkpoints {
 
   /** Until little is left, for which commits wait. */
   async #copyBesideCommits(): Promise<void> {
-    for (let round = 0; round < rounds_max && !this.#hold; round++) {
+    for (let round = 0; round < copies_beside_commits && !this.#hold; round++) {
       const before = this.options.logPages()
       await this.#copy()
       if (this.options.logPages() - before < again_pages) return
