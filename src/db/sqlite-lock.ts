@@ -1,7 +1,7 @@
 // The lock of a SQLite file: one server at a time has it open.
 
 import { Database } from 'bun:sqlite'
-import { closeSync, existsSync, openSync, realpathSync } from 'node:fs'
+import { closeSync, constants, existsSync, openSync, realpathSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { flushFolder } from '../base/folder.ts'
 import { type DiskOptions, releaseReserve } from './disk.ts'
@@ -13,7 +13,7 @@ import { isForWantOfRoom } from './space.ts'
  */
 export function fileAt(path: string): string {
   const found = existsSync(path)
-  if (!found) closeSync(openSync(path, 'a', 0o644))
+  if (!found) closeSync(openSync(path, constants.O_RDWR | constants.O_CREAT, 0o644))
   const file = realpathSync(path)
   if (!found) flushFolder(dirname(file))
   return file
