@@ -8,6 +8,9 @@ import { fatal, type Job, type Outcome } from './sqlite-job.ts'
 import { SqliteTx } from './sqlite-tx.ts'
 import { add, Changes, type StoredBytes } from './stored.ts'
 
+/** Jobs that come after so much in their commit wait for the next: each megabyte delays the event loop. */
+const batch_bytes = 4_096_000
+
 export interface Batch {
   writer: Connection
   now: Millis
@@ -17,12 +20,13 @@ export interface Batch {
 }
 
 export interface Ran {
+  /** Of the first of the jobs; those without one were not begun. */
   outcomes: Outcome[]
   /** Bytes by which all tenants together store more. */
   grown: number
 }
 
-/** Runs all jobs in one transaction. Throws when nothing of it is kept, or that is unknown. */
+/** Runs the jobs in one transaction, from the first, until it is large. Throws when nothing of it is kept, or that is unknown. */
 export async function runTogether(jobs: Job[], batch: Batch): Promise<Ran> {
   return (await attempt(jobs, batch, false)) ?? (await attempt(jobs, batch, true))!
 }
@@ -37,6 +41,7 @@ async function attempt(jobs: Job[], batch: Batch, savepoints: boolean): Promise<
   const outcomes: Outcome[] = []
   const changes = new Changes()
   let wrote = false
+  let bytes = 0
   try {
     for (const { work } of jobs) {
       if (savepoints) writer.exec('savepoint job')
@@ -57,8 +62,10 @@ async function attempt(jobs: Job[], batch: Batch, savepoints: boolean): Promise<
       } finally {
         tx.finished = true
         wrote ||= tx.wrote || tx.changed_tables
+        bytes += tx.bytes
       }
       if (savepoints) writer.exec('release job')
+      if (bytes >= batch_bytes) break
     }
     const counters = await count(writer, changes)
     commit(wrote || counters.size > 0)

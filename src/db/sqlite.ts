@@ -314,16 +314,18 @@ class SqliteDb implements Db {
     })
   }
 
-  async #commitTogether(jobs: Job[]): Promise<void> {
+  async #commitTogether(taken: Job[]): Promise<void> {
     const now = this.clock.now()
-    this.#checkpoints?.count(jobs.length)
+    this.#checkpoints?.count(taken.length)
     let outcomes: Outcome[]
     try {
-      outcomes = await this.#attemptWithReserve(jobs, now)
+      outcomes = await this.#attemptWithReserve(taken, now)
     } catch (error) {
-      this.#abandon(jobs, error)
+      this.#abandon(taken, error)
       return
     }
+    const jobs = taken.splice(0, outcomes.length)
+    if (taken.length > 0) this.#queue.putBack(taken)
     // Also what failed, or wrote nothing: it may have seen a commit that is not on the disk yet.
     if (this.#flush?.pending) this.#unanswered.push({ commit: this.#flush.written, jobs, outcomes })
     else this.#answer(jobs, outcomes)
