@@ -128,7 +128,10 @@ export interface Db extends Reader {
   readonly engine: 'sqlite' | 'postgres'
   /** The time that every node of this database takes for now. */
   readonly clock: Clock
-  /** Several statements that see one state of the database. */
+  /**
+   * Several statements that see one state of the database. The work awaits nothing but `q`: on SQLite a longer read keeps
+   * the log from being begun again, and every checkpoint makes writes wait for it for a time.
+   */
   read<T>(work: (q: Reader) => Awaitable<T>): Promise<T>
   read<T>(owner: Owner, work: (q: Reader) => Awaitable<T>): Promise<T>
   /**

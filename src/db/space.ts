@@ -40,7 +40,7 @@ export function sizeOf(file: string): number {
 export function explained(error: unknown, path: string): unknown {
   const code = String((error as { code?: string }).code ?? '')
   const message = (error as Error).message
-  if (/^SQLITE_(READONLY|CANTOPEN|PERM)|^E(ACCES|ROFS|PERM)$/.test(code))
+  if (/^SQLITE_(READONLY|CANTOPEN|PERM)|^E(ACCES|ROFS|PERM|ISDIR|NOENT|LOOP)$/.test(code))
     return new Error(`cannot write to ${path}: ${message}`)
   if (code === 'SQLITE_NOTADB')
     return new Error(`${path} is not a SQLite database, or its first page is damaged`)

@@ -2,7 +2,8 @@
 // up the event loop for as long as they take.
 
 import type { Clock } from '../base/clock.ts'
-import { log_pages, sqlite_pragmas } from './connection-settings.ts'
+import { limit } from '../base/limit.ts'
+import { log_pages, sqlite_pragmas, unsafeSqlite } from './connection-settings.ts'
 import { stalled_ms_min } from './sqlite-flush.ts'
 
 /** Past this size commits wait for the copy that is under way. */
@@ -11,6 +12,15 @@ const held_pages = 2 * log_pages
 const looked_at_every = 4
 /** A log that could not be begun again, because another process reads from it, is tried again after it grew by this. */
 const again_pages = log_pages / 4
+
+/** How often the log is copied beside commits while they make it grow by `again_pages` in the meantime. */
+const copies_beside_commits = 4
+const reads_ms_max = limit(
+  'sqlite.reads_ms',
+  250,
+  'milliseconds',
+  'Bounds how long commits wait, before and after the last of the log is copied, for reads of several statements that keep it from being begun again.',
+)
 
 // As text, so that it is part of the executable too. The connection's synchronous is FULL: SQLite flushes the log before
 // it copies from it, and the file before the log may be begun again. The first write to a log that is begun again flushes
@@ -27,20 +37,26 @@ function beginAgain() {
     if (db.inTransaction) db.run('rollback')
   }
 }
-self.onmessage = ({ data: { path, pragmas, begin_again, close } }) => {
+function open(path, pragmas) {
+  db?.close()
+  db = new Database(path)
+  for (const pragma of pragmas) db.run(pragma)
+  const value = (text) => db.query(text).values()[0][0]
+  return {
+    sqlite_version: value('select sqlite_version()'),
+    journal_mode: value('pragma journal_mode'),
+    synchronous: value('pragma synchronous'),
+    foreign_keys: value('pragma foreign_keys'),
+  }
+}
+self.onmessage = ({ data: { path, pragmas, copy, begin_again, close } }) => {
   try {
-    if (close || begin_again) {
-      if (close) db?.close()
-      else beginAgain()
-      postMessage({})
-      return
-    }
-    if (!db) {
-      db = new Database(path)
-      for (const pragma of pragmas) db.run(pragma)
-    }
-    const [busy, log, copied] = db.query('pragma wal_checkpoint(passive)').values()[0]
-    postMessage({ copied })
+    let settings
+    if (path) settings = open(path, pragmas)
+    if (copy) db.query('pragma wal_checkpoint(passive)').values()
+    if (begin_again) beginAgain()
+    if (close) db?.close()
+    postMessage({ settings })
   } catch (error) {
     postMessage({ failure: { message: error.message, code: error.code, errno: error.errno } })
   }
@@ -54,8 +70,8 @@ export interface CheckpointOptions {
   copy(): void
   /** Resolves when every commit is on the disk. */
   idle(): Promise<void>
-  /** Ends the snapshots that no read is in the middle of. */
-  release(): void
+  /** Ends the snapshots that no read is in the middle of; the others it waits for, for so long. */
+  settle(ms_max: number): Promise<void>
   onError(error: unknown): void
 }
 
@@ -118,23 +134,35 @@ export class Checkpoints {
 
   /**
    * Copies the log into the file, beside reads and writes. SQLite begins the log again once all of it is copied and no
-   * reader keeps any of it, so commits wait for a moment while the last of it is copied.
+   * reader keeps any of it, so commits wait for a moment while the last of it is copied. A read that began before all was
+   * copied keeps some of it, and those that begin later do not.
    */
   async #run(): Promise<void> {
-    const { idle, release, logPages, onError } = this.options
+    const { clock, idle, settle, logPages, onError } = this.options
     try {
-      await this.#copy()
+      await this.#copyBesideCommits()
       this.#holdCommits()
       await idle()
+      await settle(reads_ms_max)
+      this.#hold!.since = clock.monotonic()
       const by_thread = await this.#copy()
       this.#copied_pages = logPages()
-      release()
+      await settle(reads_ms_max)
       if (by_thread) await this.#beginAgain()
     } catch (error) {
       onError(error)
     } finally {
       this.#hold?.resolve()
       this.#hold = null
+    }
+  }
+
+  /** Until little is left, for which commits wait. */
+  async #copyBesideCommits(): Promise<void> {
+    for (let round = 0; round < copies_beside_commits && !this.#hold; round++) {
+      const before = this.options.logPages()
+      await this.#copy()
+      if (this.options.logPages() - before < again_pages) return
     }
   }
 
@@ -169,23 +197,41 @@ export class Checkpoints {
   }
 }
 
+type Settings = Parameters<typeof unsafeSqlite>[0]
+
+/** The thread's connection could lose what it copies. */
+export class UnsafeThread extends Error {}
+
 /** The thread could not be started, or has ended. */
 class ThreadError extends Error {}
 
 class CheckpointThread {
   #worker: Worker | null = null
-  #answer: PromiseWithResolvers<void> | null = null
+  #answer: PromiseWithResolvers<Settings | undefined> | null = null
+  /** The connection of the worker is open, and was found to be safe. */
+  #is_open = false
 
   constructor(private readonly path: string) {}
 
-  /** Copies what no reader keeps. One at a time. Throws what SQLite throws, or a ThreadError; then the next starts a new thread. */
-  copy(): Promise<void> {
-    return this.#ask({ path: this.path, pragmas: sqlite_pragmas })
+  /**
+   * Copies what no reader keeps. One at a time. Throws what SQLite throws, an UnsafeThread, or a ThreadError; then the next
+   * starts a new thread.
+   */
+  async copy(): Promise<void> {
+    if (!this.#is_open) await this.#open()
+    await this.#ask({ copy: true })
+  }
+
+  /** The settings are read back, and judged before anything is copied. */
+  async #open(): Promise<void> {
+    const unsafe = unsafeSqlite((await this.#ask({ path: this.path, pragmas: sqlite_pragmas }))!)
+    if (unsafe) throw new UnsafeThread(`refusing to copy the log of ${this.path}: ${unsafe}`)
+    this.#is_open = true
   }
 
   /** After a copy, while nothing else writes: the first write to the log after all of it was copied, flushed when this resolves. */
-  beginAgain(): Promise<void> {
-    return this.#ask({ begin_again: true })
+  async beginAgain(): Promise<void> {
+    await this.#ask({ begin_again: true })
   }
 
   async close(): Promise<void> {
@@ -195,8 +241,8 @@ class CheckpointThread {
     this.#worker = null
   }
 
-  #ask(message: object): Promise<void> {
-    const answer = Promise.withResolvers<void>()
+  #ask(message: object): Promise<Settings | undefined> {
+    const answer = Promise.withResolvers<Settings | undefined>()
     this.#answer = answer
     try {
       this.#worker ??= this.#started()
@@ -213,7 +259,7 @@ class CheckpointThread {
     worker.unref()
     worker.onmessage = ({ data }) => {
       if (data.failure) this.#answer?.reject(Object.assign(new Error(data.failure.message), data.failure))
-      else this.#answer?.resolve()
+      else this.#answer?.resolve(data.settings)
     }
     worker.onerror = ({ message }) => this.#ended(message)
     worker.addEventListener('close', () => {
@@ -225,6 +271,7 @@ class CheckpointThread {
 
   #ended(message: string): void {
     this.#worker = null
+    this.#is_open = false
     this.#answer?.reject(new ThreadError(message))
   }
 }

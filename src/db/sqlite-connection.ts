@@ -123,10 +123,12 @@ const reader_cache = 'pragma cache_size = -4096'
 export class SnapshotConnection extends Connection {
   #reading = false
   #kept = false
+  /** SQLite takes its snapshot at the first read, not at `begin`. */
+  #pinned = false
   /** Reads of several statements that are under way. */
   #held = 0
   #stopped: Error | null = null
-  #onIdle: (() => void) | null = null
+  #idle: PromiseWithResolvers<void> | null = null
 
   /** `atEndOfTurn` calls its argument once this turn of the event loop is over. */
   constructor(
@@ -152,32 +154,38 @@ export class SnapshotConnection extends Connection {
     return this.#held > 0
   }
 
-  /** Several statements that see one state. */
+  /**
+   * Several statements that see one state: the one that holds now, however late the first of them is. A later one could
+   * be a commit that is not on the disk.
+   */
   async hold<T>(work: (q: Reader) => Awaitable<T>): Promise<T> {
     this.#held += 1
     try {
+      if (!this.#reading) this.#beginTurn()
+      this.#pin()
       return await work(this)
     } finally {
       this.#held -= 1
       if (!this.#kept) this.#end()
-      if (this.#held === 0) this.#onIdle?.()
+      if (this.#held === 0) {
+        this.#idle?.resolve()
+        this.#idle = null
+      }
     }
   }
 
   /** Resolves when no read of several statements is under way. */
   idle(): Promise<void> {
     if (this.#held === 0) return Promise.resolve()
-    return new Promise((resolve) => {
-      this.#onIdle = resolve
-    })
+    this.#idle ??= Promise.withResolvers()
+    return this.#idle.promise
   }
 
   /** From now until `release` every read sees the state that holds now, or that the reads of this turn have begun to see. */
   keep(): void {
     if (!this.#reading) this.#begin()
     try {
-      // SQLite takes its snapshot at the first read, not at `begin`; the first read of this turn may have failed.
-      this.exec('pragma user_version')
+      this.#pin()
       this.#kept = true
     } catch (error) {
       this.#end()
@@ -203,6 +211,13 @@ export class SnapshotConnection extends Connection {
     })
   }
 
+  /** Not left to the first read of this turn: it may have failed, or be still to come. */
+  #pin(): void {
+    if (this.#pinned) return
+    this.exec('pragma user_version')
+    this.#pinned = true
+  }
+
   #begin(): void {
     if (this.#stopped) throw this.#stopped
     this.exec('begin')
@@ -212,6 +227,7 @@ export class SnapshotConnection extends Connection {
   #end(): void {
     if (!this.#reading || this.#held > 0) return
     this.#reading = false
+    this.#pinned = false
     this.rollback()
   }
 }

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { TestClock } from '../../test/support/clock.ts'
 import { HeldFlush } from '../../test/support/held-flush.ts'
+import { sqlite_pragmas } from './connection-settings.ts'
 import { type Db, unnamed } from './db.ts'
 import { openSqlite } from './sqlite.ts'
 
@@ -161,10 +162,10 @@ describe('a flush that fails', () => {
 
 describe('the thread that copies the log', () => {
   /** Changes what becomes of messages to the thread. */
-  function onPost(change: (worker: Worker, deliver: () => void, message: { path?: string }) => void): void {
+  function onPost(change: (worker: Worker, deliver: () => void, message: { copy?: true }) => void): void {
     const spy = spyOn(Worker.prototype, 'postMessage').mockImplementation(function (
       this: Worker,
-      message: { path?: string },
+      message: { copy?: true },
     ) {
       change(this, () => post.call(this, message as never), message)
     } as typeof post)
@@ -200,6 +201,19 @@ describe('the thread that copies the log', () => {
       headers.size - 1,
     )
     expect([await count(), fatal, db.trouble()]).toEqual([200, [], null])
+  })
+
+  test('is not used when its connection could lose what it copies: nothing is copied, and the service ends', async () => {
+    const asked: object[] = []
+    onPost((_, deliver, message) => {
+      asked.push(message)
+      deliver()
+    })
+    sqlite_pragmas.push('pragma synchronous = normal')
+    spies.push({ mockRestore: () => sqlite_pragmas.pop() })
+    for (let n = 0; n < 200 && fatal.length === 0; n++) await insert(text)
+    expect(fatal[0]).toEqual(new Error(`refusing to copy the log of ${path}: synchronous is 1, not 2 (full)`))
+    expect(asked.filter((message) => 'copy' in message || 'begin_again' in message)).toEqual([])
   })
 
   test('may end in the midst of it: the log is copied all the same, and the next is copied by a new one', async () => {
@@ -259,10 +273,62 @@ describe('the thread that copies the log', () => {
     expect([await count(), fatal]).toEqual([200, []])
   })
 
+  test('copies beside commits until little is left, then while they wait; 5 s are counted for each copy of those', async () => {
+    let asked = false
+    const free: boolean[] = []
+    const written: Promise<unknown>[] = []
+    const last = Promise.withResolvers<() => void>()
+    onPost(async (_, deliver, { copy }) => {
+      asked = true
+      if (!copy || free.at(-1) === false) return deliver()
+      let done = false
+      const writes = Array.from({ length: free.length === 0 ? 10 : 1 }, () => insert(text))
+      written.push(...writes)
+      void Promise.all(writes).then(() => (done = true))
+      for (let n = 0; n < 20 && !done; n++) await someTurns()
+      free.push(done)
+      if (done) deliver()
+      else last.resolve(deliver)
+    })
+    for (let n = 0; n < 100 && !asked; n++) await insert(text)
+    const deliver = await last.promise
+    clock.advance(4_999)
+    const before = db.trouble()
+    clock.advance(1)
+    const after = db.trouble()
+    deliver()
+    expect([free, before, after?.kind]).toEqual([[true, true, false], null, 'stalled'])
+    await Promise.all(written)
+    expect([db.trouble(), fatal]).toEqual([null, []])
+  })
+
+  test('begins the log again beside reads of several turns, of which there is always one', async () => {
+    let reading = true
+    const readOn = async () => {
+      while (reading) {
+        await db.read(async (q) => {
+          const before = (await q.one(COUNT, {}))!.n
+          await someTurns()
+          expect((await q.one(COUNT, {}))!.n).toBe(before)
+        })
+      }
+    }
+    const readers: Promise<void>[] = []
+    for (let n = 0; n < 3; n++) {
+      readers.push(readOn())
+      for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve))
+    }
+    await fill()
+    reading = false
+    await Promise.all(readers)
+    expect(logBytes()).toBeLessThan(log_bytes_max)
+    expect([await count(), fatal]).toEqual([200, []])
+  })
+
   test('is not asked again at each commit while another process reads from the log', async () => {
     let copies = 0
     onPost((_, deliver, message) => {
-      if (message.path) copies += 1
+      if (message.copy) copies += 1
       deliver()
     })
     const other = openSqlite(path, { clock, exclusive: false, onFatal: (error) => fatal.push(error) })

@@ -217,6 +217,25 @@ describe('a disk that changes its pace', () => {
     expect([disk.runs, await shown()]).toEqual(['ioii', 44])
   })
 
+  test('shows a read of several statements the state of its beginning, however late its first statement is', async () => {
+    const { disk, add, db, shown } = await opened()
+    const go_on = Promise.withResolvers<void>()
+    const read = db.read(async (q) => {
+      await go_on.promise
+      return (await q.one(FIND, {}))!.n
+    })
+    await someTurns()
+    disk.ms = 20
+    await add()
+    disk.held = true
+    const write = add()
+    await someTurns()
+    go_on.resolve()
+    expect([await read, await shown(), disk.runs]).toEqual([40, 41, 'io'])
+    disk.end()
+    expect(await write).toBe(42)
+  })
+
   test('is not tried again before its pause is over', async () => {
     const { disk, add, subject } = await opened()
     disk.ms = 20

@@ -209,6 +209,31 @@ describe('a disk that fails under a flush', () => {
   })
 })
 
+describe('an error of what a flush calls', () => {
+  test.each(['inLoop', 'offLoop'])(
+    'is no failure of the disk: it ends the process under its own name, %s',
+    (where) => {
+      for (const name of ['onBegin', 'onDurable']) {
+        if (where === 'inLoop' && name === 'onBegin') continue // a flush in the loop has no other beginning
+        const script = `
+        import { LogFlush } from ${JSON.stringify(join(import.meta.dir, 'sqlite-flush.ts'))}
+        process.on('uncaughtException', (error) => console.log('uncaught', error.message))
+        const bug = () => { throw new Error('a bug') }
+        const flush = new LogFlush(${JSON.stringify(join(folder, 'test.db-wal'))}, {
+          clock: { now: () => 0, monotonic: () => 0 },
+          sync: { ${where}() {} },
+          onBegin() {}, onDurable() {}, onFailure: () => console.log('the disk failed'),
+          ${name}: bug,
+        })
+        flush.wrote()
+        await flush.idle()`
+        const { stdout, stderr } = Bun.spawnSync([process.execPath, '-e', script])
+        expect([stdout.toString(), stderr.toString()]).toEqual(['uncaught a bug\n', ''])
+      }
+    },
+  )
+})
+
 describe('a disk that does not answer', () => {
   test('refuses writes after 5 s, says so, goes on with reads, and recovers when it answers', async () => {
     const write = add(1)

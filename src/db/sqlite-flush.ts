@@ -24,7 +24,7 @@ export interface Sync {
   offLoop?(fd: number): Promise<void>
 }
 
-/** fdatasync(2) */
+/** fdatasync(2). Off the loop in Bun's thread pool, which nobody else may fill: a flush would wait behind what fills it. */
 const sync_of_system: Sync = { inLoop: fdatasyncSync, offLoop: promisify(fdatasync) }
 
 export interface FlushOptions {
@@ -66,7 +66,7 @@ export class LogFlush {
   wrote(): void {
     this.#written += 1
     if (this.#is_running || this.#failed) return
-    if (this.#runs_in_loop) this.#runInLoop()
+    if (this.#runs_in_loop) this.#flushInLoop()
     else this.#ended = this.#runOffLoop()
   }
 
@@ -99,25 +99,16 @@ export class LogFlush {
     return this.#sync.offLoop === undefined || (this.#pace.is_quick && this.#sync.inLoop !== undefined)
   }
 
-  #runInLoop(): void {
-    try {
-      this.#flushInLoop()
-    } catch (error) {
-      this.#fail(error)
-    }
-  }
-
   /** Until all is on the disk, or the disk has proved to be quick and nothing is left to wait for. */
   async #runOffLoop(): Promise<void> {
     this.#is_running = true
     try {
-      while (this.pending) {
-        this.options.onBegin()
+      while (this.pending && !this.#failed) {
+        this.#call(() => this.options.onBegin())
+        if (this.#failed) return
         if (this.#runs_in_loop) this.#flushInLoop()
         else await this.#flushOffLoop()
       }
-    } catch (error) {
-      this.#fail(error)
     } finally {
       this.#is_running = false
     }
@@ -126,11 +117,16 @@ export class LogFlush {
   #flushInLoop(): void {
     const { clock, onDurable } = this.options
     const began_at = clock.monotonic()
-    this.#sync.inLoop!(this.#log)
+    try {
+      this.#sync.inLoop!(this.#log)
+    } catch (error) {
+      this.#fail(error)
+      return
+    }
     const now = clock.monotonic()
     this.#pace.tookInLoop(now - began_at, now)
     this.#durable = this.#written
-    onDurable(this.#durable)
+    this.#call(() => onDurable(this.#durable))
   }
 
   async #flushOffLoop(): Promise<void> {
@@ -138,12 +134,29 @@ export class LogFlush {
     const covered = this.#written
     const began_at = clock.monotonic()
     this.#began_at = began_at
-    await this.#sync.offLoop!(this.#log)
+    try {
+      await this.#sync.offLoop!(this.#log)
+    } catch (error) {
+      this.#fail(error)
+      return
+    }
     this.#began_at = null
     const now = clock.monotonic()
     this.#pace.tookOffLoop(now - began_at, now)
     this.#durable = covered
-    onDurable(covered)
+    this.#call(() => onDurable(covered))
+  }
+
+  /** An error of these is a bug and no failure of the disk. It ends the process under its own name; nothing more is flushed. */
+  #call(report: () => void): void {
+    try {
+      report()
+    } catch (error) {
+      this.#failed = true
+      queueMicrotask(() => {
+        throw error
+      })
+    }
   }
 
   #fail(error: unknown): void {

@@ -1,8 +1,23 @@
 // The lock of a SQLite file: one server at a time has it open.
 
 import { Database } from 'bun:sqlite'
+import { closeSync, constants, existsSync, openSync, realpathSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { flushFolder } from '../base/folder.ts'
 import { type DiskOptions, releaseReserve } from './disk.ts'
 import { isForWantOfRoom } from './space.ts'
+
+/**
+ * Makes the file unless it is there, also where the path is a link that leads to nothing yet. Returns the file's own name:
+ * its lock, its log and its reserve lie beside it, whatever name it is opened by.
+ */
+export function fileAt(path: string): string {
+  const found = existsSync(path)
+  if (!found) closeSync(openSync(path, constants.O_RDWR | constants.O_CREAT, 0o644))
+  const file = realpathSync(path)
+  if (!found) flushFolder(dirname(file))
+  return file
+}
 
 /** On a full disk the reserve makes the room that even the lock needs. A lock that is held needs none. */
 export function lockInRoom(file: string, space: DiskOptions['space']): Database {

@@ -40,6 +40,12 @@ export class WriteQueue {
     this.#expected = this.#last_batch + this.#jobs.length
   }
 
+  /** Those of the last that were not begun: they come first again. */
+  putBack(jobs: Job[]): void {
+    this.#jobs = jobs.concat(this.#jobs)
+    this.#last_batch -= jobs.length
+  }
+
   /** All of them, in their order. */
   take(): Job[] {
     const jobs = this.#jobs

@@ -68,6 +68,14 @@ export class Snapshots {
     this.#current.release()
   }
 
+  /** As `release`; then waits for the reads that are under way, for a time. Those that begin meanwhile see the last commit. */
+  async settle(ms_max: number): Promise<void> {
+    this.release()
+    if (this.#current.held) this.show(false)
+    const held = this.#all.filter((connection) => connection.held)
+    if (held.length > 0) await Promise.race([Promise.all(held.map((each) => each.idle())), Bun.sleep(ms_max)])
+  }
+
   /** Once the reads that are under way have ended. */
   async close(): Promise<void> {
     for (const connection of this.#all) {

@@ -18,6 +18,8 @@ export class SqliteTx implements Tx {
   /** A statement was run that writes and changes no rows, such as one that creates a table. */
   changed_tables = false
   finished = false
+  /** About how many bytes its statements write: the characters of their texts. */
+  bytes = 0
   /** Made when it is needed: most writes of a busy service change no length. */
   changes: Changes | null = null
 
@@ -36,21 +38,21 @@ export class SqliteTx implements Tx {
   }
 
   one<Row>(statement: Statement<Row>, params: Params): Row | null {
-    this.#requireOpen(statement)
+    this.#begin(statement, params)
     const row = this.connection.one(statement, params)
     if (statement.writes && row !== null) this.wrote = true
     return row
   }
 
   all<Row>(statement: Statement<Row>, params: Params): Row[] {
-    this.#requireOpen(statement)
+    this.#begin(statement, params)
     const rows = this.connection.all(statement, params)
     if (statement.writes && rows.length > 0) this.wrote = true
     return rows
   }
 
   run(statement: Statement, params: Params): number {
-    this.#requireOpen(statement)
+    this.#begin(statement, params)
     const changed = this.connection.run(statement, params)
     if (changed > 0) this.wrote = true
     else if (!changes_rows.test(statement.text)) this.changed_tables = true
@@ -72,7 +74,15 @@ export class SqliteTx implements Tx {
     return this.known.of(tenant_id, counted) + this.before.of(tenant_id) + (this.changes?.of(tenant_id) ?? 0)
   }
 
-  #requireOpen(statement: Statement<unknown>): void {
+  #begin(statement: Statement<unknown>, params: Params): void {
     if (this.finished) throw new Error(`${statement.name} on a finished transaction`)
+    if (statement.writes) this.#countBytes(statement, params)
+  }
+
+  #countBytes({ params: names }: Statement<unknown>, params: Params): void {
+    for (let i = 0; i < names.length; i++) {
+      const value = params[names[i]!]
+      if (typeof value === 'string') this.bytes += value.length
+    }
   }
 }

@@ -101,6 +101,25 @@ describe('group commit', () => {
     expect(answers).toEqual(many(500, (i) => i + 1))
   })
 
+  test('writes of large texts are spread over transactions of about 4 MB, in their order', async () => {
+    const db = await counters()
+    const before = commitsInWal()
+    const answers: number[] = []
+    const writes = many(40, (i) =>
+      db
+        .write(async (tx) => {
+          if (i === 3) throw new Error('no')
+          await tx.run(INSERT, { id: `${i}`.padEnd(250_000), n: i })
+          return (await tx.one(COUNT, {}))!.n
+        })
+        .then((n) => answers.push(n)),
+    )
+    const results = await Promise.allSettled(writes)
+    expect(kindsOf(results).filter((kind) => kind !== 'done')).toEqual(['Error: no'])
+    expect(answers).toEqual(many(39, (i) => i + 2))
+    expect(commitsInWal() - before).toBe(3)
+  })
+
   test('20 writes that wait for each other are 20 transactions', async () => {
     const db = await counters()
     const before = commitsInWal()
@@ -335,6 +354,15 @@ describe('one server per file', () => {
     const alias = join(folder, 'alias.db')
     symlinkSync(path, alias)
     expect(() => open(alias)).toThrow('another process has this database open')
+  })
+
+  test('also when the other name is a link that led to nothing when the first server started', async () => {
+    const alias = join(folder, 'alias.db')
+    symlinkSync(path, alias)
+    await counters(alias)
+    for (const name of [path, alias])
+      expect(() => open(name)).toThrow(`another process has this database open (${path}.lock)`)
+    expect(existsSync(`${path}-wal`)).toBe(true)
   })
 
   test('another process is refused, and the lock of a process that is killed dies with it', async () => {

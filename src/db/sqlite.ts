@@ -2,10 +2,10 @@
 // returned. Callers are answered, and readers see the commit, when the flush that covers it has returned.
 
 import type { Database } from 'bun:sqlite'
-import { existsSync, realpathSync, statfsSync } from 'node:fs'
+import { statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { type Clock, type Millis, systemClock } from '../base/clock.ts'
-import { makeFolder } from '../base/folder.ts'
+import { flushFolder, makeFolder } from '../base/folder.ts'
 import { limit } from '../base/limit.ts'
 import { log_bytes, unsafeSqlite } from './connection-settings.ts'
 import {
@@ -24,17 +24,17 @@ import {
 import { Disk, type DiskOptions } from './disk.ts'
 import { DbError, isIoError, translate } from './errors.ts'
 import { explained, sizeOf, spaceOf } from './space.ts'
+import { runTogether } from './sqlite-batch.ts'
 import { quickFault, requireWritable } from './sqlite-check.ts'
-import { Checkpoints } from './sqlite-checkpoint.ts'
+import { Checkpoints, UnsafeThread } from './sqlite-checkpoint.ts'
 import { Connection, SnapshotConnection } from './sqlite-connection.ts'
 import { LogFlush, type Sync } from './sqlite-flush.ts'
-import { fatal, type Job, type Outcome, settle } from './sqlite-job.ts'
-import { lockInRoom } from './sqlite-lock.ts'
+import { type Job, type Outcome, settle } from './sqlite-job.ts'
+import { fileAt, lockInRoom } from './sqlite-lock.ts'
 import { WriteQueue } from './sqlite-queue.ts'
 import { WriteRoom } from './sqlite-room.ts'
 import { Snapshots } from './sqlite-snapshots.ts'
-import { SqliteTx } from './sqlite-tx.ts'
-import { add, Changes, StoredBytes } from './stored.ts'
+import { StoredBytes } from './stored.ts'
 
 const faults_listed_max = limit(
   'db.faults_listed',
@@ -64,13 +64,13 @@ export function openSqlite(path: string, options: SqliteOptions): Db {
   let lock: Database | null = null
   try {
     makeFolder(dirname(path))
-    const file = existsSync(path) ? realpathSync(path) : path
-    if (!options.exclusive) return new SqliteDb(path, null, null, options)
+    const file = fileAt(path)
+    if (!options.exclusive) return new SqliteDb(file, null, null, options)
     const disk_options = { reserve_bytes: null, space: spaceOf, ...options.disk }
     lock = lockInRoom(file, disk_options.space)
     // Not before: the reserve may be that of a service that runs.
     const disk = new Disk(file, disk_options)
-    return new SqliteDb(path, lock, disk, options)
+    return new SqliteDb(file, lock, disk, options)
   } catch (error) {
     lock?.close()
     throw explained(error, path)
@@ -152,7 +152,8 @@ class SqliteDb implements Db {
 
   /** From now on a commit returns before it is on the disk, and the flush follows. */
   #flushOfLog(sync: Sync | undefined): LogFlush {
-    const flush = new LogFlush(`${realpathSync(this.#path)}-wal`, {
+    flushFolder(dirname(this.#path)) // the log may have been made by a process that was killed before it flushed its name
+    const flush = new LogFlush(`${this.#path}-wal`, {
       clock: this.#disk_clock,
       sync,
       onBegin: () => this.#snapshots!.take(),
@@ -170,10 +171,12 @@ class SqliteDb implements Db {
       logPages: () => (this.#writer.in_transaction ? 0 : this.#writer.logPages()),
       copy: () => this.#writer.checkpoint(),
       idle: () => flush.idle(),
-      release: () => this.#releaseSnapshots(),
+      settle: async (ms_max) => {
+        if (!this.#flush?.pending) await this.#snapshots!.settle(ms_max)
+      },
       clock: this.#disk_clock,
       onError: (error) => {
-        if (isIoError(error)) this.#onFatal(error)
+        if (isIoError(error) || error instanceof UnsafeThread) this.#onFatal(error)
         else if ((translate('sqlite', error) as DbError).kind === 'damaged') this.#foundDamaged(error)
       },
     })
@@ -311,16 +314,18 @@ class SqliteDb implements Db {
     })
   }
 
-  async #commitTogether(jobs: Job[]): Promise<void> {
+  async #commitTogether(taken: Job[]): Promise<void> {
     const now = this.clock.now()
-    this.#checkpoints?.count(jobs.length)
+    this.#checkpoints?.count(taken.length)
     let outcomes: Outcome[]
     try {
-      outcomes = await this.#attemptWithReserve(jobs, now)
+      outcomes = await this.#attemptWithReserve(taken, now)
     } catch (error) {
-      this.#abandon(jobs, error)
+      this.#abandon(taken, error)
       return
     }
+    const jobs = taken.splice(0, outcomes.length)
+    if (taken.length > 0) this.#queue.putBack(taken)
     // Also what failed, or wrote nothing: it may have seen a commit that is not on the disk yet.
     if (this.#flush?.pending) this.#unanswered.push({ commit: this.#flush.written, jobs, outcomes })
     else this.#answer(jobs, outcomes)
@@ -373,52 +378,16 @@ class SqliteDb implements Db {
   }
 
   async #attemptAll(jobs: Job[], now: Millis): Promise<Outcome[]> {
-    return (await this.#attempt(jobs, now, false)) ?? (await this.#attempt(jobs, now, true))!
-  }
-
-  /**
-   * Runs all jobs in one transaction. Without savepoints a job that fails after it has written spoils the whole
-   * transaction: then nothing is kept and the answer is null, and the jobs run again with a savepoint each.
-   */
-  async #attempt(jobs: Job[], now: Millis, savepoints: boolean): Promise<Outcome[] | null> {
-    const writer = this.#writer
-    writer.exec('begin immediate')
-    const outcomes: Outcome[] = []
-    const changes = new Changes()
-    const disk_full = this.#disk?.full ?? false
-    let wrote = false
-    try {
-      for (const { work } of jobs) {
-        if (savepoints) writer.exec('savepoint job')
-        const tx = new SqliteTx(writer, now, disk_full, this.#stored, changes)
-        try {
-          const result = work(tx)
-          const value = result instanceof Promise ? await result : result
-          outcomes.push({ ok: true, value, effects: tx.effects })
-          if (tx.changes) changes.addAll(tx.changes)
-        } catch (error) {
-          if (fatal(error)) throw error
-          if (savepoints) writer.exec('rollback to job')
-          else if (tx.wrote) {
-            writer.exec('rollback')
-            return null
-          }
-          outcomes.push({ ok: false, error: translate('sqlite', error) })
-        } finally {
-          tx.finished = true
-          wrote ||= tx.wrote || tx.changed_tables
-        }
-        if (savepoints) writer.exec('release job')
-      }
-      const counters = await this.#count(changes)
-      this.#commit(wrote || counters.size > 0)
-      for (const [tenant_id, counter] of counters) this.#stored.know(tenant_id, counter)
-      this.#disk?.grew(changes.grown)
-      return outcomes
-    } catch (error) {
-      writer.rollback()
-      throw error
+    const batch = {
+      writer: this.#writer,
+      now,
+      disk_full: this.#disk?.full ?? false,
+      stored: this.#stored,
+      commit: (wrote: boolean) => this.#commit(wrote),
     }
+    const { outcomes, grown } = await runTogether(jobs, batch)
+    this.#disk?.grew(grown)
+    return outcomes
   }
 
   /** With a flush off the loop that follows, what is shown stays as it is until then. */
@@ -436,15 +405,6 @@ class SqliteDb implements Db {
     }
     flush?.wrote()
     if (this.#failed) throw new DbError('outcome_unknown', 'the disk failed while writing')
-  }
-
-  /** One statement for each tenant, however many of its writes share the commit. Returns the counters. */
-  async #count(changes: Changes): Promise<Map<string, StoredCounter | null>> {
-    const counters = new Map<string, StoredCounter | null>()
-    for (const [tenant_id, bytes] of changes.all()) {
-      if (bytes !== 0) counters.set(tenant_id, await add(this.#writer, tenant_id, bytes))
-    }
-    return counters
   }
 
   /** Nothing of this batch was kept, or that is unknown. */

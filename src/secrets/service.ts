@@ -2,7 +2,7 @@
 
 import { existsSync, linkSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { flushFolder, makeFolder } from '../base/folder.ts'
+import { flushFolder, flushFound, makeFolder } from '../base/folder.ts'
 import { limit } from '../base/limit.ts'
 import { deriveKey, mac, newServiceSecret, open, seal } from '../base/seal.ts'
 import type { Secrets } from '../contract/dependencies.ts'
@@ -24,12 +24,18 @@ const kept_characters_min = limit(
 
 /**
  * The given value, else the one in this file, else a new one that is written there (mode 0600) and is on the disk
- * before it is used. Throws when the file holds less than a secret.
+ * before it is used, also when a process that was killed has written it. Throws when the file holds less than a secret.
  */
-export function keptSecret(given: string | null, data_dir: string, file_name: string): KeptSecret {
+export function keptSecret(
+  given: string | null,
+  data_dir: string,
+  file_name: string,
+  flush: (folder: string) => void = flushFolder,
+): KeptSecret {
   if (given !== null) return { value: given, file: null }
   const file = join(data_dir, file_name)
-  if (!existsSync(file)) writeNew(data_dir, file, newServiceSecret())
+  if (existsSync(file)) flushFound(data_dir, flush)
+  else writeNew(data_dir, file, flush)
   const value = readFileSync(file, 'utf8').trim()
   if (value.length < kept_characters_min)
     throw new Error(`${file} is empty or damaged; restore it from a backup`)
@@ -37,10 +43,10 @@ export function keptSecret(given: string | null, data_dir: string, file_name: st
 }
 
 /** Writes all of it or nothing; of two nodes that start at once, the first one's stays. */
-function writeNew(data_dir: string, file: string, value: string): void {
+function writeNew(data_dir: string, file: string, flush: (folder: string) => void): void {
   makeFolder(data_dir, 0o700)
   const draft = `${file}.${newServiceSecret().slice(0, 8)}`
-  writeFileSync(draft, `${value}\n`, { mode: 0o600, flag: 'wx', flush: true })
+  writeFileSync(draft, `${newServiceSecret()}\n`, { mode: 0o600, flag: 'wx', flush: true })
   try {
     linkSync(draft, file)
   } catch (error) {
@@ -48,7 +54,7 @@ function writeNew(data_dir: string, file: string, value: string): void {
   } finally {
     unlinkSync(draft)
   }
-  flushFolder(data_dir)
+  flush(data_dir)
 }
 
 /** The database remembers a check value of the key that seals it. Throws when this node has another key. */

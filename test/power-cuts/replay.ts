@@ -175,10 +175,17 @@ export function logsBegun({ steps }: Recorded): number {
 
 /** Flushes that the event loop waited for, between the first answers and the last. */
 export function flushesInLoop({ steps, claimed, pid }: Recorded): number {
+  return flushesWhileClaimed({ steps, claimed }).filter(({ thread }) => thread === pid).length
+}
+
+/** Flushes of the log, in the event loop and off it. */
+export function flushesOfLog(recorded: Recorded): number {
+  return flushesWhileClaimed(recorded).filter(({ path }) => path.endsWith('-wal')).length
+}
+
+function flushesWhileClaimed({ steps, claimed }: Pick<Recorded, 'steps' | 'claimed'>) {
   const [from, to] = [claimed[Math.min(50, claimed.length - 1)]!.line, claimed.at(-1)!.line]
-  return steps.filter(
-    ({ kind, thread, began, ended }) => kind === 'sync' && thread === pid && began > from && ended < to,
-  ).length
+  return steps.filter((step) => step.kind === 'sync').filter(({ began, ended }) => began > from && ended < to)
 }
 
 export interface CutResult {

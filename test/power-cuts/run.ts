@@ -7,6 +7,7 @@ import {
   type CutResult,
   cut,
   flushesInLoop,
+  flushesOfLog,
   logsBegun,
   type Recorded,
   type RecordOptions,
@@ -42,6 +43,8 @@ const faults: Record<string, string> = {
 const answers_least = 2_000
 const callbacks_least = 50
 const logs_least = 3
+/** Of the log's flushes on a fast disk. */
+const in_loop_share_least = 1 / 2
 
 const { values } = parseArgs({
   options: {
@@ -87,6 +90,13 @@ async function cutHonest(name: string, count: number, disk: string[], killed = f
   const in_loop = flushesInLoop(recorded)
   if (disk === slow_disk && !killed)
     report(`${name}: ${in_loop} flushes in the event loop`, in_loop > 0 ? ['some did'] : [])
+  if (disk !== slow_disk) {
+    const of_log = flushesOfLog(recorded)
+    report(
+      `${name}: ${in_loop} of ${of_log} flushes of the log in the event loop`,
+      in_loop < of_log * in_loop_share_least ? ['too few: the flush in the loop was hardly tested'] : [],
+    )
+  }
   if (logsBegun(recorded) < logs_least) failures.push(`${name}: the log began again too seldom`)
   if (recorded.exit_code !== 0) failures.push(`${name}: the service ended with ${recorded.exit_code}`)
 }

@@ -1,0 +1,87 @@
+// The jobs that share one transaction of SQLite.
+
+import type { Millis } from '../base/clock.ts'
+import type { StoredCounter } from './db.ts'
+import { translate } from './errors.ts'
+import type { Connection } from './sqlite-connection.ts'
+import { fatal, type Job, type Outcome } from './sqlite-job.ts'
+import { SqliteTx } from './sqlite-tx.ts'
+import { add, Changes, type StoredBytes } from './stored.ts'
+
+/** Jobs that come after so much in their commit wait for the next: each megabyte delays the event loop. */
+const batch_bytes = 4_096_000
+
+export interface Batch {
+  writer: Connection
+  now: Millis
+  disk_full: boolean
+  stored: StoredBytes
+  commit(wrote: boolean): void
+}
+
+export interface Ran {
+  /** Of the first of the jobs; those without one were not begun. */
+  outcomes: Outcome[]
+  /** Bytes by which all tenants together store more. */
+  grown: number
+}
+
+/** Runs the jobs in one transaction, from the first, until it is large. Throws when nothing of it is kept, or that is unknown. */
+export async function runTogether(jobs: Job[], batch: Batch): Promise<Ran> {
+  return (await attempt(jobs, batch, false)) ?? (await attempt(jobs, batch, true))!
+}
+
+/**
+ * Without savepoints a job that fails after it has written spoils the whole transaction: then nothing is kept and the
+ * answer is null, and the jobs run again with a savepoint each.
+ */
+async function attempt(jobs: Job[], batch: Batch, savepoints: boolean): Promise<Ran | null> {
+  const { writer, now, disk_full, stored, commit } = batch
+  writer.exec('begin immediate')
+  const outcomes: Outcome[] = []
+  const changes = new Changes()
+  let wrote = false
+  let bytes = 0
+  try {
+    for (const { work } of jobs) {
+      if (savepoints) writer.exec('savepoint job')
+      const tx = new SqliteTx(writer, now, disk_full, stored, changes)
+      try {
+        const result = work(tx)
+        const value = result instanceof Promise ? await result : result
+        outcomes.push({ ok: true, value, effects: tx.effects })
+        if (tx.changes) changes.addAll(tx.changes)
+      } catch (error) {
+        if (fatal(error)) throw error
+        if (savepoints) writer.exec('rollback to job')
+        else if (tx.wrote) {
+          writer.exec('rollback')
+          return null
+        }
+        outcomes.push({ ok: false, error: translate('sqlite', error) })
+      } finally {
+        tx.finished = true
+        wrote ||= tx.wrote || tx.changed_tables
+        bytes += tx.bytes
+      }
+      if (savepoints) writer.exec('release job')
+      if (bytes >= batch_bytes) break
+    }
+    const counters = await count(writer, changes)
+    commit(wrote || counters.size > 0)
+    for (const [tenant_id, counter] of counters) stored.know(tenant_id, counter)
+    return { outcomes, grown: changes.grown }
+  } catch (error) {
+    writer.rollback()
+    throw error
+  }
+}
+
+/** One statement for each tenant, however many of its writes share the commit. Returns the counters. */
+async function count(writer: Connection, changes: Changes): Promise<Map<string, StoredCounter | null>> {
+  const counters = new Map<string, StoredCounter | null>()
+  for (const [tenant_id, bytes] of changes.all()) {
+    if (bytes !== 0) counters.set(tenant_id, await add(writer, tenant_id, bytes))
+  }
+  return counters
+}
