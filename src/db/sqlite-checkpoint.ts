@@ -51,12 +51,12 @@ function open(path, pragmas) {
 }
 self.onmessage = ({ data: { path, pragmas, copy, begin_again, close } }) => {
   try {
-    let settings
-    if (path) settings = open(path, pragmas)
-    if (copy) db.query('pragma wal_checkpoint(passive)').values()
+    let settings, copied
+    if (pragmas) settings = open(path, pragmas)
+    if (copy) copied = db.query('pragma wal_checkpoint(passive)').values()[0][2]
     if (begin_again) beginAgain()
     if (close) db?.close()
-    postMessage({ settings })
+    postMessage({ settings, copied })
   } catch (error) {
     postMessage({ failure: { message: error.message, code: error.code, errno: error.errno } })
   }
@@ -219,7 +219,7 @@ class CheckpointThread {
    */
   async copy(): Promise<void> {
     if (!this.#is_open) await this.#open()
-    await this.#ask({ copy: true })
+    await this.#ask({ path: this.path, copy: true })
   }
 
   /** The settings are read back, and judged before anything is copied. */

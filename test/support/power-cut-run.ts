@@ -75,9 +75,9 @@ function watchCheckpoints(disk: Disk): { mockRestore(): void } {
   const watched = new WeakSet<Worker>()
   return spyOn(Worker.prototype, 'postMessage').mockImplementation(function (
     this: Worker,
-    message: { path?: string },
+    message: { path?: string; copy?: true },
   ) {
-    if (message.path === disk.path) disk.checkpointing = true
+    if (message.path === disk.path && message.copy) disk.checkpointing = true
     if (message.path === disk.path && !watched.has(this)) {
       watched.add(this)
       this.addEventListener('message', ({ data }) => {
