@@ -17,7 +17,7 @@ import {
   useRealTime,
   useService,
 } from './support/console.ts'
-import { becomes } from './support/patience.ts'
+import { becomes, until } from './support/patience.ts'
 import { type Receiver, startReceiver } from './support/receiver.ts'
 import { cron_secret, type TestTenant } from './support/service.ts'
 
@@ -153,15 +153,19 @@ describe('The operator', () => {
           await page.getByRole('checkbox', { name: 'Select all 41 that are shown' }).check()
           await page.getByText('All 41').or(page.getByText('41 selected')).waitFor()
           await rows(page).last().getByRole('checkbox').uncheck()
+          const unchecked = await rows(page).last().getByRole('link').first().getAttribute('href')
           await page.getByText('40 selected').waitFor()
           await press(page, 'Discard…')
           await page.getByRole('dialog', { name: 'Discard 40 dead letters?' }).waitFor()
-          await agentOf(tenant).dlq.claim(many[40]!.id)
+          await agentOf(tenant).dlq.claim(many.find(({ id }) => !unchecked!.includes(id))!.id)
           await press(page, 'Yes, discard 40')
           await detail(page).getByText('Discard of 40 dead letters').waitFor()
           await page.waitForURL('**/console/dlq/dop_*')
-          await tick()
-          await detail(page).getByText('39 discarded, 1 skipped.').first().waitFor()
+          // What a step leaves is due after the tick began.
+          await until(async () => {
+            await tick()
+            return detail(page).getByText('39 discarded, 1 skipped.').first().isVisible()
+          })
           await page.reload()
           await detail(page).getByText('39 discarded, 1 skipped.').waitFor()
           await detail(page).getByText('an agent had claimed it').waitFor()
@@ -171,7 +175,7 @@ describe('The operator', () => {
       )
       const statuses = await Promise.all(many.map(async ({ id }) => (await letter(tenant, id)).status))
       expect(statuses.filter((status) => status === 'archived')).toHaveLength(39)
-      expect(statuses[40]).toBe('claimed')
+      expect(statuses.filter((status) => status === 'claimed')).toHaveLength(1)
       expect(
         (await schedules(tenant, '?status=fired'))
           .map((one: { retry_of: string }) => one.retry_of)
