@@ -16,7 +16,8 @@ export interface Batch {
   now: Millis
   disk_full: boolean
   stored: StoredBytes
-  commit(wrote: boolean): void
+  /** With the number of the jobs, and about how many bytes of text they have written. */
+  commit(wrote: boolean, jobs: number, bytes: number): void
 }
 
 export interface Ran {
@@ -68,7 +69,7 @@ async function attempt(jobs: Job[], batch: Batch, savepoints: boolean): Promise<
       if (bytes >= batch_bytes) break
     }
     const counters = await count(writer, changes)
-    commit(wrote || counters.size > 0)
+    commit(wrote || counters.size > 0, outcomes.length, bytes)
     for (const [tenant_id, counter] of counters) stored.know(tenant_id, counter)
     return { outcomes, grown: changes.grown }
   } catch (error) {

@@ -8,8 +8,9 @@ import { stalled_ms_min } from './sqlite-flush.ts'
 
 /** Past this size commits wait for the copy that is under way. */
 const held_pages = 2 * log_pages
-/** The size of the log is looked at after so many writes: a look costs as much as a small write. */
+/** The size of the log is looked at after so many writes, or so many bytes: a look costs as much as a small write. */
 const looked_at_every = 4
+const looked_at_bytes = 262_144
 /** A log that could not be begun again, because another process reads from it, is tried again after it grew by this. */
 const again_pages = log_pages / 4
 
@@ -79,8 +80,9 @@ export class Checkpoints {
   readonly #thread: CheckpointThread
   #running: Promise<void> | null = null
   #hold: (PromiseWithResolvers<void> & { since: number }) | null = null
-  /** Writes since the size of the log was looked at. */
+  /** Writes since the size of the log was looked at, and their bytes. */
   #unlooked = 0
+  #unlooked_bytes = 0
   /** The size of the log when it was last copied; 0 once it has begun again. */
   #copied_pages = 0
 
@@ -102,13 +104,14 @@ export class Checkpoints {
   }
 
   /** Counts writes that are about to be committed. */
-  count(writes: number): void {
+  count(writes: number, bytes: number): void {
     this.#unlooked += writes
+    this.#unlooked_bytes += bytes
   }
 
   runWhenDue(): void {
-    if (this.#unlooked < looked_at_every) return
-    this.#unlooked = 0
+    if (this.#unlooked < looked_at_every && this.#unlooked_bytes < looked_at_bytes) return
+    this.#unlooked = this.#unlooked_bytes = 0
     try {
       this.#beginWhenDue(this.options.logPages())
     } catch (error) {

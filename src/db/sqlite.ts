@@ -316,7 +316,6 @@ class SqliteDb implements Db {
 
   async #commitTogether(taken: Job[]): Promise<void> {
     const now = this.clock.now()
-    this.#checkpoints?.count(taken.length)
     let outcomes: Outcome[]
     try {
       outcomes = await this.#attemptWithReserve(taken, now)
@@ -383,7 +382,10 @@ class SqliteDb implements Db {
       now,
       disk_full: this.#disk?.full ?? false,
       stored: this.#stored,
-      commit: (wrote: boolean) => this.#commit(wrote),
+      commit: (wrote: boolean, jobs: number, bytes: number) => {
+        this.#checkpoints?.count(jobs, bytes)
+        this.#commit(wrote)
+      },
     }
     const { outcomes, grown } = await runTogether(jobs, batch)
     this.#disk?.grew(grown)
