@@ -2,6 +2,7 @@
 
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { markdownTable } from './table.ts'
 
 export interface PostgresTurn {
   requests_per_second: number
@@ -62,14 +63,14 @@ export function postgresSection(result: PostgresResult | null): string {
   const { commit, before, date, rounds, seconds, rows } = result
   return [
     `Writes of one tenant over 64 connections, with the database on the same two cores; a delaying proxy stands in for distance. Measured on ${date} at commit ${commit.slice(0, 7)} beside ${before.slice(0, 7)}, in turns of ${seconds} s, ${rounds} rounds.`,
-    table(
+    markdownTable(
       ['Figure', 'Measured', 'Aim', ''],
       [
         ...cpu_paths.map((path) => cpuRow(path, rows)),
         ...Object.keys(away_least).map((path) => awayRow(path, rows)),
       ],
     ),
-    table(
+    markdownTable(
       ['', 'Round trip ms', 'Requests/s', 'before', 'p50 ms', 'p99 ms', 'CPU µs: node + database', 'before'],
       rows.map((row) => [
         titles[row.path]!,
@@ -112,9 +113,4 @@ export function inParts({ node_cpu_micros, database_cpu_micros }: PostgresTurn):
 
 function whole(count: number): string {
   return Math.round(count).toLocaleString('en-US')
-}
-
-function table(head: string[], rows: string[][]): string {
-  const line = (cells: string[]) => `| ${cells.join(' | ')} |`
-  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')
 }

@@ -1,11 +1,12 @@
 // `bun bench/postgres.ts [<git-rev>]`: what a write costs on PostgreSQL, in CPU of the node and of the database together,
 // and how many a second one tenant gets from a database at a distance. With a revision, beside that revision in turns.
 
-import { readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { SQL } from 'bun'
 import { administer, type Cluster, startCluster } from '../test/support/postgres.ts'
+import { checkOut, root } from './checkout.ts'
 import { type HotPath, hotPath } from './hot-path.ts'
 import { connections, drive, keptBy, mustHaveKept, type Target, warm_up_seconds } from './load.ts'
 import { page_file, pageText } from './peers/page.ts'
@@ -18,16 +19,8 @@ import {
   type PostgresTurn,
   postgres_result_file,
 } from './postgres-page.ts'
-import {
-  command,
-  cores,
-  cpuMicros,
-  end,
-  start,
-  temporaryFolder,
-  undoLater,
-  wholeNumber,
-} from './processes.ts'
+import { postgresMicros, postmasterOf } from './postgres-processes.ts'
+import { command, cores, cpuMicros, end, start, wholeNumber } from './processes.ts'
 import { Client, type Service, startService } from './service.ts'
 import { median, table } from './table.ts'
 
@@ -40,7 +33,6 @@ const usage = `Usage: bun bench/postgres.ts [<git-rev>] [options]
   --write            also writes the figures to docs/performance.md
   --help             this text`
 
-const root = join(import.meta.dir, '..')
 const paths_default = ['kv-put', 'kv-put-new', 'audit-append', 'rate-check', 'rate-check-hot', 'hook']
 const turns = ['before', 'now', 'now', 'before'] as const
 
@@ -59,7 +51,7 @@ await command(async () => {
     },
   })
   if (values.help) return console.log(usage)
-  const before = positionals[0] === undefined ? null : checkOut(positionals[0])
+  const before = positionals[0] === undefined ? null : checkOut(positionals[0]).folder
   const cluster = await startCluster()
   const rows: PostgresRow[] = []
   try {
@@ -168,7 +160,7 @@ async function begin(checkout: string, path: HotPath, cluster: Cluster, base_url
 }
 
 async function oneTurn(side: Side, cluster: Cluster, seconds: number): Promise<PostgresTurn> {
-  const [node, database] = [cpuMicros(side.service.pid), databaseMicros(cluster)]
+  const [node, database] = [cpuMicros(side.service.pid), postgresMicros(postmasterOf(cluster.data_dir))]
   const load = await drive(side.target, seconds)
   side.acknowledged += load.requests
   return {
@@ -176,35 +168,8 @@ async function oneTurn(side: Side, cluster: Cluster, seconds: number): Promise<P
     p50_ms: load.p50_ms,
     p99_ms: load.p99_ms,
     node_cpu_micros: (cpuMicros(side.service.pid) - node) / load.requests,
-    database_cpu_micros: (databaseMicros(cluster) - database) / load.requests,
+    database_cpu_micros: (postgresMicros(postmasterOf(cluster.data_dir)) - database) / load.requests,
   }
-}
-
-/** CPU time of the server's processes: the first and its children, which stay as long as their connections. */
-function databaseMicros({ data_dir }: Cluster): number {
-  const first = Number(readFileSync(join(data_dir, 'postmaster.pid'), 'utf8').split('\n')[0])
-  let micros = cpuMicros(first)
-  for (const pid of childrenOf(first)) {
-    try {
-      micros += cpuMicros(pid)
-    } catch {
-      // It has ended.
-    }
-  }
-  return micros
-}
-
-function childrenOf(parent: number): number[] {
-  return readdirSync('/proc')
-    .map(Number)
-    .filter((pid) => {
-      try {
-        const stat = pid > 0 ? readFileSync(`/proc/${pid}/stat`, 'utf8') : ''
-        return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]) === parent
-      } catch {
-        return false
-      }
-    })
 }
 
 /** A server URL by way of the proxy; at no distance the one that was given. */
@@ -266,21 +231,6 @@ function printed(rows: readonly PostgresRow[]): string {
     before ? (cpuOf(now) / cpuOf(before)).toFixed(2) : '',
   ])
   return table(head, lines)
-}
-
-/** The revision in a folder of its own, with the packages of this checkout. */
-function checkOut(revision: string): string {
-  const { folder } = temporaryFolder()
-  const checkout = join(folder, 'before')
-  git('worktree', 'add', '--detach', checkout, revision)
-  undoLater(() => git('worktree', 'remove', '--force', checkout))
-  symlinkSync(join(root, 'node_modules'), join(checkout, 'node_modules'), 'dir')
-  return checkout
-}
-
-function git(...args: string[]): void {
-  const { exitCode, stderr } = Bun.spawnSync(['git', '-C', root, ...args])
-  if (exitCode !== 0) throw new Error(`git ${args[0]}: ${stderr.toString().trim()}`)
 }
 
 function textOf(cmd: string[]): string {

@@ -139,7 +139,7 @@ export async function output(cmd: string[], core: number): Promise<string> {
   return printed
 }
 
-const ticks_per_second = Number(Bun.spawnSync(['getconf', 'CLK_TCK']).stdout.toString()) || 100
+export const ticks_per_second = Number(Bun.spawnSync(['getconf', 'CLK_TCK']).stdout.toString()) || 100
 
 /** User and system time of all threads so far, microseconds: proc(5), /proc/[pid]/stat, utime and stime. */
 export function cpuMicros(pid: number): number {

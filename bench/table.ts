@@ -24,3 +24,9 @@ export function table(head: string[], rows: string[][]): string {
   const rule = widths.map((width, i) => (i === 0 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`))
   return [line(head), line(rule), ...rows.map(line)].join('\n')
 }
+
+/** The same for a page that is rendered. */
+export function markdownTable(head: string[], rows: string[][]): string {
+  const line = (cells: string[]) => `| ${cells.join(' | ')} |`
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')
+}

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { forEachDatabase, onPostgres } from './support/databases.ts'
 import { keepAliveLoad } from './support/keep-alive.ts'
+import { until } from './support/patience.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from './support/postgres.ts'
 import { refusedStart, type ServerProcess, startServer } from './support/server-process.ts'
 
@@ -16,10 +17,6 @@ const clients = 32
 /** A guard against an endless wait, not a measure. */
 const stop_ms_max = 60_000
 const sign_ups_max = 30
-
-async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await holds())) await Bun.sleep(20)
-}
 
 /** Each on a connection of its own, so that the system chooses the worker. */
 function signUp(url: string): Promise<Response> {

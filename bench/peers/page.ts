@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { keptPostgresResult, postgresSection } from '../postgres-page.ts'
-import { median, spread } from '../table.ts'
+import { markdownTable, median, spread } from '../table.ts'
 import { type Aim, bestQueue, type Judged, judge, own } from './aims.ts'
 import { shown } from './chart.ts'
 import { notes } from './notes.ts'
@@ -200,9 +200,4 @@ function othersText(parts: Result['parts']): string {
 
 function runText({ commit, date, rounds, seconds }: Part): string {
   return `on ${date} at commit ${commit}, ${rounds} round${rounds === 1 ? '' : 's'} of ${seconds} s`
-}
-
-function markdownTable(head: string[], rows: string[][]): string {
-  const line = (cells: string[]) => `| ${cells.join(' | ')} |`
-  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')
 }

@@ -1,9 +1,10 @@
 // PostgreSQL servers of this machine's own installation, with Citus or without, for as long as they are needed.
 
-import { chownSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { chownSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { SQL } from 'bun'
+import { postgresMicros, postmasterOf } from '../../bench/postgres-processes.ts'
 import { freePort } from '../../test/support/ports.ts'
 
 /** Few, because every test file has a database of its own with as many shards of each table. */
@@ -56,8 +57,11 @@ export async function withServers<T>(
       const log = join(folder, `${name}.log`)
       asPostgres([join(bin, 'pg_ctl'), '-D', data, '-s', '-w', '-l', log, '-o', settings.join(' '), 'start'])
       data_folders.push(data)
-      const pid = Number(readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n')[0])
-      servers.push({ base_url: `postgres://postgres@127.0.0.1:${port}`, cpuSeconds: () => cpuSecondsOf(pid) })
+      const pid = postmasterOf(data)
+      servers.push({
+        base_url: `postgres://postgres@127.0.0.1:${port}`,
+        cpuSeconds: () => postgresMicros(pid) / 1e6,
+      })
     }
     return await work(servers)
   } finally {
@@ -86,29 +90,6 @@ export async function newCitusDatabase(
   await tell(url, `select citus_set_coordinator_host(${of(coordinator)})`)
   for (const worker of workers) await tell(url, `select citus_add_node(${of(worker)})`)
   return url
-}
-
-const ticks_per_second = Number(Bun.spawnSync(['getconf', 'CLK_TCK']).stdout.toString()) || 100
-
-/** proc(5), /proc/[pid]/stat: utime, stime, cutime and cstime of the postmaster, utime and stime of its children. */
-function cpuSecondsOf(postmaster: number): number {
-  const children = run(['pgrep', '-P', String(postmaster)])
-    .split('\n')
-    .map(Number)
-  const fieldsOf = (pid: number) => {
-    try {
-      const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-      return stat
-        .slice(stat.lastIndexOf(')') + 2)
-        .split(' ')
-        .map(Number)
-    } catch {
-      return []
-    }
-  }
-  const own = (pid: number) => (fieldsOf(pid)[11] ?? 0) + (fieldsOf(pid)[12] ?? 0)
-  const ended = (fieldsOf(postmaster)[13] ?? 0) + (fieldsOf(postmaster)[14] ?? 0)
-  return [postmaster, ...children].reduce((sum, pid) => sum + own(pid), ended) / ticks_per_second
 }
 
 export async function tell(url: string, statement: string): Promise<void> {

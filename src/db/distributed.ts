@@ -14,7 +14,7 @@ const DISTRIBUTED = unnamed<{ name: string }>(
   'citus.distributed',
   'select c.relname as name from pg_dist_partition p join pg_class c on c.oid = p.logicalrelid',
 )
-const TABLES = unnamed<{ name: string; has_tenant: boolean; rows_first: number }>(
+const TABLES = unnamed<{ name: string; has_tenant: boolean }>(
   'citus.tables',
   `select c.relname as name, exists (select 1 from pg_attribute a where a.attrelid = c.oid and a.attname = 'tenant_id') as has_tenant
      from pg_class c join pg_namespace n on n.oid = c.relnamespace

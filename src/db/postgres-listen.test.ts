@@ -3,13 +3,13 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { SQL } from 'bun'
 import { startCrashCluster } from '../../test/support/crash-postgres.ts'
 import { onPostgres } from '../../test/support/databases.ts'
+import { until } from '../../test/support/patience.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
 import { systemClock } from '../base/clock.ts'
 import { unnamed } from './db.ts'
 import { openPostgres } from './postgres.ts'
 import { channel, PostgresListener } from './postgres-listen.ts'
 
-const look_ms = 5
 const prove_every_ms = 20
 
 /** A listener, what it hears, and the connection on which its node sends. */
@@ -60,10 +60,6 @@ const SLEEP = unnamed<{ slept: string }>(
 )
 
 const closing: (() => Promise<void>)[] = []
-
-async function until(holds: () => Promise<boolean> | boolean): Promise<void> {
-  while (!(await holds())) await Bun.sleep(look_ms)
-}
 
 onPostgres('The connection that listens', () => {
   let url: string
