@@ -1,4 +1,5 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
+import expiredLocks from './0002.sql' with { type: 'text' }
 import * as claims from './claim-routes.ts'
 import { errors } from './errors.ts'
 import { operation_job } from './jobs.ts'
@@ -16,7 +17,10 @@ export const dlq: Feature = {
   errors,
   usage: 'dlq',
   quotas: [{ name: 'dlq_items', defaults: { free: 500, builder: 5_000, pro: 50_000, enterprise: null } }],
-  migrations: [{ name: 'dlq/0001', text: schema }],
+  migrations: [
+    { name: 'dlq/0001', text: schema },
+    { name: 'dlq/0002', text: expiredLocks },
+  ],
   stored: [
     { table: 'dlq_items', key: [['id', '']], texts: ['payload', 'error', 'workflow_id'] },
     { table: 'dlq_operations', key: [['id', '']], texts: ['settings'] },

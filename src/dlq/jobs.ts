@@ -141,7 +141,9 @@ async function discard(
   const items: OperationItem[] = []
   for (const { id } of turn) {
     const discarded = await store.discard(tx, tenant_id, id)
-    items.push(discarded ? { ...skippedAs(id, null), outcome: 'done' } : await skipped(tx, tenant_id, id))
+    items.push(
+      discarded !== null ? { ...skippedAs(id, null), outcome: 'done' } : await skipped(tx, tenant_id, id),
+    )
   }
   const done = countOf(items, 'done')
   if (done > 0) await quotas.release(tx, tenant_id, 'dlq_items', done)

@@ -95,11 +95,18 @@ export function remove(
   requireOwn(caller, tenant_id)
   return db.write(tenant_id, async (tx) => {
     const tenant = await store.markDeleted(tx, caller.tenant_id, tx.now + purge_grace_ms)
-    if (!tenant) throw new ApiError('UNAUTHORIZED')
+    if (!tenant) return deletedBefore(tx, caller.tenant_id)
     await beginPause(tx, dependencies, tenant)
     tx.afterCommit(() => dependencies.keys.cache.clear(caller.tenant_id))
     return tenant
   })
+}
+
+/** A second deletion changes nothing: the purge comes when the first said. */
+async function deletedBefore(tx: Tx, tenant_id: string): Promise<TenantRow> {
+  const tenant = await store.find(tx, tenant_id)
+  if (!tenant) throw new ApiError('UNAUTHORIZED')
+  return tenant
 }
 
 interface ChangeDependencies extends ViewDependencies {
@@ -168,14 +175,14 @@ export async function rotateSigningSecret(
   })
 }
 
-/** For the operator. False when there is no such tenant. */
+/** For the operator. False when it is on this plan already, or there is no such tenant. */
 export async function setPlan(db: Db, tenant_id: string, plan: string): Promise<boolean> {
   const set = await db.write((tx) => store.setPlan(tx, tenant_id, plan))
   await signalChange(db, tenant_id)
   return set
 }
 
-/** For the operator: the bytes that the tenant may store; null: those of its plan. False when there is no such tenant. */
+/** For the operator: the bytes that the tenant may store; null: those of its plan. False when that changes nothing. */
 export async function setStorage(
   db: Db,
   tenant_id: string,
