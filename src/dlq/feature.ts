@@ -1,7 +1,8 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
-import expiredLocks from './0002.sql' with { type: 'text' }
+import expired_locks from './0002.sql' with { type: 'text' }
 import * as claims from './claim-routes.ts'
 import { errors } from './errors.ts'
+import { events } from './events.ts'
 import { operation_job } from './jobs.ts'
 import * as operations from './operation-routes.ts'
 import { purge as purgeOperations } from './operation-store.ts'
@@ -14,12 +15,13 @@ import { purge } from './sweep-store.ts'
 export const dlq: Feature = {
   name: 'dlq',
   routes: routesOf({ ...routes, ...claims, ...redrives, ...operations }),
+  events,
   errors,
   usage: 'dlq',
   quotas: [{ name: 'dlq_items', defaults: { free: 500, builder: 5_000, pro: 50_000, enterprise: null } }],
   migrations: [
     { name: 'dlq/0001', text: schema },
-    { name: 'dlq/0002', text: expiredLocks },
+    { name: 'dlq/0002', text: expired_locks },
   ],
   stored: [
     { table: 'dlq_items', key: [['id', '']], texts: ['payload', 'error', 'workflow_id'] },

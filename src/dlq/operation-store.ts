@@ -88,13 +88,13 @@ const LIST = sql<OperationRow & { bytes: number }>(
 )
 
 // An update of the item alone: its payload is not read.
-const DISCARD = sql<{ workflow_id: string | null; expired_lock_of: string | null }>(
+const DISCARD = sql<{ id: string; workflow_id: string | null; lock_expired_at: Millis | null }>(
   'dlq.discard',
   `update dlq_items
       set ${expired_lock}, status = 'archived', locked_by = null, locked_until = null, lock_token_hash = null,
           updated_at = :now
     where ${here} and ${claimable}
-   returning workflow_id, expired_lock_of`,
+   returning id, workflow_id, lock_expired_at`,
 )
 
 const LOCK = sql<Pick<ItemRow, 'source'>>('dlq.lock', `select source from dlq_items where ${here} {locked}`)

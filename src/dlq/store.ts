@@ -32,14 +32,14 @@ const FIND_LOCKED = sql<ItemRow>(
   `select ${listed}, payload from dlq_items where ${here} {locked}`,
 )
 
-/** A claimed item, and the agent whose expired lock the claim has ended; null when there was none. */
-interface Claimed extends ItemRow {
-  expired_lock_of: string | null
+/** A claimed item, and the end of an expired lock that the claim replaced; null when there was none. */
+export interface Claimed extends ItemRow {
+  lock_expired_at: Millis | null
 }
 
-/** The agent whose lock has expired on an item that is still stored as claimed; read from the row before the update. */
-export const expired_lock = `expired_lock_of = case when status = 'claimed' then locked_by else null end`
-const claimed = `${listed}, payload, expired_lock_of`
+/** The end of a lock that has expired while the item is still stored as claimed, from the row before the update. */
+export const expired_lock = `lock_expired_at = case when status = 'claimed' then locked_until else null end`
+const claimed = `${listed}, payload, lock_expired_at`
 const lock = `${expired_lock}, status = 'claimed', locked_by = :agent_id, lock_token_hash = :lock_token_hash, claims = claims + 1, updated_at = :now`
 const own_time = `update dlq_items set ${lock}, locked_until = :now + lock_seconds * 1000`
 const given_time = `update dlq_items set ${lock}, locked_until = :locked_until`
@@ -120,10 +120,10 @@ const REOPEN = sql<ItemRow>(
 /** The texts that a row counts (db/stored.ts). */
 export const bytes = `octet_length(payload) + octet_length(error) + coalesce(octet_length(workflow_id), 0) as bytes`
 
-type Removed = Pick<ItemRow, 'status' | 'locked_by' | 'locked_until' | 'workflow_id'> & { bytes: number }
+type Removed = Pick<ItemRow, 'id' | 'status' | 'locked_until' | 'workflow_id'> & { bytes: number }
 const DELETE = sql<Removed>(
   'dlq.delete',
-  `delete from dlq_items where ${here} returning status, locked_by, locked_until, workflow_id, ${bytes}`,
+  `delete from dlq_items where ${here} returning id, status, locked_until, workflow_id, ${bytes}`,
 )
 
 export const table = { table: 'dlq_items', key: 'tenant_id, id', texts: ['payload', 'error'] }

@@ -9,6 +9,7 @@ import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/po
 import type { ApiError } from '../base/errors.ts'
 import { callback_job } from '../checkpoints/jobs.ts'
 import type { AgentCaller } from '../contract/caller.ts'
+import { service_cause } from '../contract/event.ts'
 import type { Tx } from '../db/db.ts'
 import { openDb } from '../db/open.ts'
 import { redrive } from '../dlq/redrive.ts'
@@ -168,7 +169,7 @@ onPostgres('On PostgreSQL no deadlock comes of', () => {
         paused.resolve()
         return lockWaited(bench)
       })
-      return redrive(pausing, caller, bench.dependencies, letter)
+      return redrive(pausing, caller, bench.dependencies, { id: letter, cause: service_cause })
     })
     await paused.promise
     const retrying = bench.db.write((tx) => retry(tx, caller, bench.dependencies, id))

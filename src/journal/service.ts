@@ -22,6 +22,8 @@ interface Happened<D> {
   workflow_id?: string | null
   /** The agent whose private namespace it is about. */
   private_to?: string | null
+  /** Where a change does not change the failures of its workflow as its type says. */
+  failing?: -1 | 0 | 1
   data: D
 }
 
@@ -29,7 +31,7 @@ interface Happened<D> {
 export function emit<T extends EventType>(
   tx: Tx,
   type: T,
-  { tenant_id, cause, subject_id, workflow_id, private_to = null, data }: Happened<EventData<T>>,
+  { tenant_id, cause, subject_id, workflow_id, private_to = null, failing, data }: Happened<EventData<T>>,
 ): Awaitable<unknown> {
   tx.changed(eventsKey(tenant_id))
   return store.insert(tx, tenant_id, {
@@ -37,14 +39,14 @@ export function emit<T extends EventType>(
     type: type.name,
     subject_kind: type.subject,
     subject_id,
-    workflow_id: workflow_id ?? cause.workflow_id,
+    workflow_id: (workflow_id ?? cause.workflow_id) || null,
     private_to,
     agent_id: cause.agent_id,
     actor: cause.actor,
     request_id: cause.request_id,
     at: tx.now,
     waiting: type.waiting,
-    failing: type.failing,
+    failing: failing ?? type.failing,
     data: dataText(type, data as Record<string, unknown>),
   })
 }

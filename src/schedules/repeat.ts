@@ -2,7 +2,8 @@
 
 import { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
-import type { TenantFacts } from '../contract/caller.ts'
+import type { AdminCaller, AgentCaller, TenantFacts } from '../contract/caller.ts'
+import { causeOf } from '../contract/event.ts'
 import type { Redrive } from '../contract/redrive.ts'
 import type { Tx } from '../db/db.ts'
 import * as dlq from '../dlq/service.ts'
@@ -28,19 +29,19 @@ export const schedule_redrive: Redrive = {
  */
 export async function retry(
   tx: Tx,
-  tenant: TenantFacts,
+  caller: AdminCaller | AgentCaller,
   dependencies: ScheduleDependencies,
   id: string,
 ): Promise<ScheduleRow> {
-  const { tenant_id } = tenant
+  const { tenant_id } = caller
   const seen = await read(tx, tenant_id, id)
   // The dead letter before its schedule, as a redrive does: otherwise the two could deadlock.
   const left = await dlq.lockLeft(tx, tenant_id, seen.dead_letter_id)
   const old = seen.dead_letter_id === null ? seen : await read(tx, tenant_id, id)
   if (!isRepeatable(old)) throw notRepeatable(old)
-  const retried_as = await repeat(tx, tenant, dependencies, old, left?.id ?? null)
+  const retried_as = await repeat(tx, caller, dependencies, old, left?.id ?? null)
   if (retried_as === null) throw notRepeatable(await read(tx, tenant_id, id))
-  if (left) await dlq.resolveLeft(tx, tenant_id, left, retried_as)
+  if (left) await dlq.resolveLeft(tx, tenant_id, left, { redriven_as: retried_as, cause: causeOf(caller) })
   return read(tx, tenant_id, retried_as)
 }
 

@@ -1,5 +1,6 @@
 import { type CountedQuota, type Feature, routesOf } from '../contract/feature.ts'
 import { errors } from './errors.ts'
+import { events } from './events.ts'
 import { tenantRoutes } from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
 import { finishPurge, lockPurgeable, purgeable } from './service.ts'
@@ -9,6 +10,7 @@ export function tenantsFeature(quotas: readonly CountedQuota[]): Feature {
   return {
     name: 'tenants',
     routes: routesOf(tenantRoutes(quotas)),
+    events,
     errors,
     usage: 'tenants',
     migrations: [{ name: 'tenants/0001', text: schema }],

@@ -443,13 +443,14 @@ export class Bench {
     for (const kept of [this.network.sent, this.errors, this.woken]) kept.length = 0
   }
 
-  /** A new active tenant, as one of its agents. */
+  /** A new active tenant with an empty journal, as one of its agents. */
   async tenant(plan = 'enterprise'): Promise<AgentCaller> {
     const name = `t-${crypto.randomUUID().slice(0, 13)}`
     const { tenant } = await this.db.write((tx) =>
       tenants.create(tx, this.dependencies, { name, owner_email: 'owner@example.com', plan }),
     )
     const { tenant_id } = tenant
+    await this.write('delete from events where tenant_id = :tenant_id', { tenant_id })
     return { kind: 'agent', tenant_id, plan, status: 'active', agent_id: 'agent-one', ...requested }
   }
 
