@@ -36,6 +36,8 @@ export interface KeyCache {
   clear(tenant_id: string): void
   /** Forgets the keys of a tenant, or of all, on this node. */
   forget(tenant_id: string | null): void
+  /** Calls the listener whenever keys of the tenant are forgotten, until the function that it returns is called. */
+  onForgotten(tenant_id: string, listener: () => void): () => void
 }
 
 /** Calls of /api in the calendar month. */
