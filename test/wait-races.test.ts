@@ -72,7 +72,9 @@ forEachDatabase('A wait and the event that it waits for', (databases) => {
       expect(missed).toEqual([])
       late_ms.sort((one, other) => one - other)
       const at = (part: number) => Math.max(0, late_ms[Math.floor((late_ms.length - 1) * part)]!).toFixed(1)
-      console.log(`${databases.engine}: after the event's own answer, ms: p50 ${at(0.5)}, p99 ${at(0.99)}, most ${at(1)}`)
+      console.log(
+        `${databases.engine}: after the event's own answer, ms: p50 ${at(0.5)}, p99 ${at(0.99)}, most ${at(1)}`,
+      )
       expect(late_ms.at(-1)!).toBeLessThan(late_ms_max)
     },
     120_000 + races_count * 60,

@@ -51,7 +51,12 @@ const any_of: readonly CommandOption[] = [
   { flag: '--type <types>', about: 'one of these types, with commas; schedule.* for all of a noun' },
   { flag: '--subject <ids>', about: 'about one of these things, with commas' },
   { flag: '--workflow <ids>', about: 'of one of these workflows, with commas' },
-  { sets: 'after', flag: '--after <seq>', about: 'begin behind this number instead of now', reads: 'whole_number' },
+  {
+    sets: 'after',
+    flag: '--after <seq>',
+    about: 'begin behind this number instead of now',
+    reads: 'whole_number',
+  },
   { flag: '--for <duration>', about: 'how long to wait at most; default until one comes', reads: 'duration' },
 ]
 
@@ -66,7 +71,13 @@ export const wait: Override = {
 /** Every combination of what was named. */
 function anyOf({ type, subject, workflow }: Given): object[] {
   const lists = Object.entries({ type, subject, workflow_id: workflow }).flatMap(([name, text]) =>
-    text === undefined ? [] : [String(text).split(',').map((value) => ({ [name]: value.trim() }))],
+    text === undefined
+      ? []
+      : [
+          String(text)
+            .split(',')
+            .map((value) => ({ [name]: value.trim() })),
+        ],
   )
   if (lists.length === 0) throw usageError('What to wait for is missing: --type, --subject or --workflow.')
   return lists.reduce<object[]>(
@@ -78,7 +89,8 @@ function anyOf({ type, subject, workflow }: Given): object[] {
 async function first(cli: Cli, any: object[], { after, for: wait_seconds }: Given): Promise<JournalEvent> {
   const over = new Error('the time to wait is over')
   const controller = new AbortController()
-  const timer = wait_seconds === undefined ? undefined : setTimeout(() => controller.abort(over), timerMs(wait_seconds))
+  const timer =
+    wait_seconds === undefined ? undefined : setTimeout(() => controller.abort(over), timerMs(wait_seconds))
   try {
     return await cli.client().wait({ any, after, ...cli.retries, signal: controller.signal })
   } catch (error) {

@@ -155,7 +155,6 @@ export class EventWait implements PromiseLike<JournalEvent>, AsyncIterable<Journ
   }
 
   // biome-ignore lint/suspicious/noThenProperty: it is awaited
-  // biome-ignore lint/nursery: the same
   then<A = JournalEvent, B = never>(
     fulfilled?: ((event: JournalEvent) => A | PromiseLike<A>) | null,
     rejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
@@ -177,6 +176,7 @@ function pauseAfter({ platform }: Transport, signal: AbortSignal | undefined): (
   const { now, sleep, random } = platform
   const asked_at = now()
   return async () => {
-    if (now() - asked_at < look_again_ms) await sleep(look_again_ms + Math.floor(random() * look_again_ms), signal)
+    if (now() - asked_at < look_again_ms)
+      await sleep(look_again_ms + Math.floor(random() * look_again_ms), signal)
   }
 }

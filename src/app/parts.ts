@@ -12,8 +12,9 @@ import { Lookups } from '../callbacks/lookups.ts'
 import type { Listening } from '../callbacks/own-address.ts'
 import { SystemResolver } from '../callbacks/resolver.ts'
 import type { Config } from '../config.ts'
-import type { Dependencies, Jobs } from '../contract/dependencies.ts'
+import type { Dependencies, Jobs, Journal } from '../contract/dependencies.ts'
 import { openapiOf } from '../contract/openapi.ts'
+import { Tails } from '../contract/tails.ts'
 import { keyCache } from '../credentials/cache.ts'
 import type { Db } from '../db/db.ts'
 import { counted_quotas, redrives, routes } from '../features.ts'
@@ -21,6 +22,7 @@ import { Deliveries } from '../http/deliveries.ts'
 import type { Drain } from '../http/drain.ts'
 import { type RequestHandlers, requestHandlers } from '../http/handlers.ts'
 import { KnownHosts } from '../http/host.ts'
+import { journalReader } from '../journal/service.ts'
 import * as quotas from '../quotas/service.ts'
 import { cursorKeyUnder, secretsUnder } from '../secrets/service.ts'
 import type { SignUpOffer } from '../site/console.ts'
@@ -85,6 +87,7 @@ export function dependenciesOf(
   { config, db, state, facts, options, lookForJobs }: Given,
   policy: EgressPolicy,
   jobs: Jobs,
+  journal: Journal,
 ) {
   const { clock } = db
   const openapiText = openapiTexts()
@@ -108,11 +111,13 @@ export function dependenciesOf(
     },
     shared: {
       notifier,
+      tails: new Tails(journalReader(db, journal), notifier),
       semaphore: new KeyedSemaphore(clock),
       memory: new MemoryBudget(clock, config.memory_bytes_max),
       tokens: new Remembered(tokens_max),
     },
     jobs,
+    journal,
     redrives,
     service: {
       signup_open: config.signup_open,

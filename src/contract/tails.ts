@@ -1,8 +1,8 @@
 // The tail of a tenant's journal on this node: while requests wait for events, each new one is numbered and read once,
 // and handed to all of them in memory.
 
-import type { Notifier } from '../base/notifier.ts'
 import { limit } from '../base/limit.ts'
+import type { Notifier } from '../base/notifier.ts'
 import type { Awaitable } from '../db/db.ts'
 import { type EventRow, eventsKey } from './event.ts'
 import { isWanted, marksOf, type Wants } from './wanted.ts'

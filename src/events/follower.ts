@@ -1,8 +1,8 @@
 // A caller on its way through the journal of its tenant: it reads what is there and then waits for what comes.
 
-import type { Notifier } from '../base/notifier.ts'
 import { Turns } from '../base/event-loop.ts'
 import { limit } from '../base/limit.ts'
+import type { Notifier } from '../base/notifier.ts'
 import type { EventRow } from '../contract/event.ts'
 import type { Tail, Tails } from '../contract/tails.ts'
 import { isWanted, type Wants } from '../contract/wanted.ts'

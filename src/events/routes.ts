@@ -107,7 +107,10 @@ function listEventsOf({ type, subject, workflow_id }: WantedFields) {
     },
     auth: ['agent', 'admin'],
     query: Type.Object({
-      after: Type.Optional({ ...After, description: 'The number of the last event seen; default 0, the oldest.' }),
+      after: Type.Optional({
+        ...After,
+        description: 'The number of the last event seen; default 0, the oldest.',
+      }),
       workflow_id: Type.Optional(workflow_id),
       subject: Type.Optional(subject),
       type: Type.Optional(type),
@@ -185,7 +188,10 @@ function waitForEventOf({ type, subject, workflow_id }: WantedFields) {
           description: 'Alternatives: an event that has all members of one of them is waited for.',
         },
       ),
-      after: Type.Optional({ ...After, description: 'The number of the last event seen; default: begins now.' }),
+      after: Type.Optional({
+        ...After,
+        description: 'The number of the last event seen; default: begins now.',
+      }),
       wait_seconds: Type.Optional(
         Type.Integer({
           minimum: 0,

@@ -78,11 +78,7 @@ export function followerOf(
   return Follower.begin({ db, tails, notifier, tenant_id, wants: wantsOf(context, any), after })
 }
 
-async function readNow(
-  context: EventsContext,
-  { any, rows_max }: Asked,
-  after: number,
-): Promise<Found> {
+async function readNow(context: EventsContext, { any, rows_max }: Asked, after: number): Promise<Found> {
   const { db, dependencies, caller } = context
   await numberIfPossible(dependencies.journal, caller.tenant_id)
   const { events, reached } = await pageOf(db, caller.tenant_id, wantsOf(context, any), { after, rows_max })

@@ -76,7 +76,8 @@ export class EventTexts implements AsyncIterator<string> {
       if (!(await this.#isAllowed(events.length > 0))) break
       if (events.length === 0 && this.#silent_ms < heartbeat_ms_max) continue
       this.#silent_ms = 0
-      const value = events.length > 0 ? events.map(textOf).join('') : `: no news\n${idOf(follower.position)}\n`
+      const value =
+        events.length > 0 ? events.map(textOf).join('') : `: no news\n${idOf(follower.position)}\n`
       return { done: false, value }
     }
     this.#end()

@@ -51,7 +51,10 @@ const DELETE_WORKFLOWS = sql(
   'delete from workflows where tenant_id = :tenant_id and last_seq <= :seq',
 )
 
-const DELETE = sql('journal.delete', 'delete from events {by events_seq} where tenant_id = :tenant_id and seq <= :seq')
+const DELETE = sql(
+  'journal.delete',
+  'delete from events {by events_seq} where tenant_id = :tenant_id and seq <= :seq',
+)
 
 /** Removes the events up to this number; a workflow goes with its last one. Returns how many events there were. */
 export async function removeUpTo(tx: Tx, tenant_id: string, seq: number): Promise<number> {

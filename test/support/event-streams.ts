@@ -32,7 +32,7 @@ export function happen({ app }: TestService, tenant_id: string, ...happenings: H
 export type Block = Record<string, string>
 
 export class EventReader {
-  readonly #reader: ReadableStreamDefaultReader<Uint8Array>
+  readonly #pieces: AsyncIterator<Uint8Array>
   readonly #decoder = new TextDecoder()
   #text = ''
 
@@ -40,7 +40,7 @@ export class EventReader {
     readonly response: Response,
     readonly close: () => void,
   ) {
-    this.#reader = response.body!.getReader()
+    this.#pieces = response.body![Symbol.asyncIterator]()
   }
 
   /** The next block; null at the end of the stream. */
@@ -52,7 +52,7 @@ export class EventReader {
         this.#text = this.#text.slice(at + 2)
         return Object.fromEntries(block.split('\n').map((line) => fieldOf(line)))
       }
-      const { done, value } = await inTime(this.#reader.read())
+      const { done, value } = await inTime(this.#pieces.next())
       if (done) return null
       this.#text += this.#decoder.decode(value, { stream: true })
     }
@@ -89,4 +89,32 @@ export async function follow(
   })
   if (response.status !== 200) throw new Error(`${response.status} ${await response.text()}`)
   return new EventReader(response, () => controller.abort())
+}
+
+/** Opens so many streams at once, more than fetch does, and resolves when each has begun; returns what closes them. */
+export async function followOften({ url }: TestService, key: string, count: number): Promise<() => void> {
+  const { hostname, port } = new URL(url)
+  const request = `GET /v1/events HTTP/1.1\r\nHost: ${hostname}:${port}\r\nAuthorization: Bearer ${key}\r\nAccept: text/event-stream\r\n\r\n`
+  const open = async () => {
+    const begun = Promise.withResolvers<void>()
+    const socket = await Bun.connect({
+      hostname,
+      port: Number(port),
+      socket: {
+        open: (opened) => void opened.write(request),
+        data(_, bytes) {
+          const text = new TextDecoder().decode(bytes)
+          if (text.includes('retry: ')) begun.resolve()
+          else if (!text.startsWith('HTTP/1.1 200')) begun.reject(new Error(text))
+        },
+        error: (_, error) => begun.reject(error),
+      },
+    })
+    await inTime(begun.promise)
+    return socket
+  }
+  const sockets = await Promise.all(Array.from({ length: count }, open))
+  return () => {
+    for (const socket of sockets) socket.terminate()
+  }
 }

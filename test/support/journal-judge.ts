@@ -55,7 +55,8 @@ function unmatched({ changes, kept, journal }: Race): string[] {
   }
   const marks = new Map([...kept].map(([type, subjects]) => [type, new Set(subjects.values())]))
   for (const { mark, type, acknowledged_at } of changes)
-    if (acknowledged_at !== null && !marks.get(type)?.has(mark)) faults.push(`${type} ${mark} was acknowledged and is lost`)
+    if (acknowledged_at !== null && !marks.get(type)?.has(mark))
+      faults.push(`${type} ${mark} was acknowledged and is lost`)
   return faults
 }
 

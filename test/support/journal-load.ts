@@ -27,7 +27,11 @@ type Get = (path: string) => Promise<Json>
 type Json = any
 
 /** Of every page of a list. */
-async function each(get: Get, path: string, entryOf: (item: Json) => Awaited<[string, string] | null>): Promise<Map<string, string>> {
+async function each(
+  get: Get,
+  path: string,
+  entryOf: (item: Json) => Awaited<[string, string] | null>,
+): Promise<Map<string, string>> {
   const found = new Map<string, string>()
   for (let cursor = ''; ; ) {
     const page = await get(`${path}&limit=200${cursor}`)

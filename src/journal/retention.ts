@@ -75,7 +75,16 @@ async function removeOldOf(
   const first_seq = oldest[0]?.seq ?? 0
   const removed = seq >= first_seq && seq > 0 ? await store.removeUpTo(tx, tenant_id, seq) : 0
   const more = is_full && seq === old_seq
-  if (!more) await store.lookAgain(tx, tenant_id, nextLook(tx.now, kept_ms, oldest.find((event) => event.seq > seq)))
+  if (!more)
+    await store.lookAgain(
+      tx,
+      tenant_id,
+      nextLook(
+        tx.now,
+        kept_ms,
+        oldest.find((event) => event.seq > seq),
+      ),
+    )
   return { removed, more }
 }
 
