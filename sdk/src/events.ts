@@ -52,7 +52,7 @@ export class Events {
     this.#transport = transport
   }
 
-  /** What happened, oldest first, as far as it has happened. */
+  /** The events so far, oldest first. */
   list(options: EventsOptions = {}): EventList {
     const [{ after, ...query }, call] = split(options)
     const read = (from: number | undefined) =>
@@ -143,7 +143,7 @@ export class EventWait implements PromiseLike<JournalEvent>, AsyncIterable<Journ
     let from = after
     for (;;) {
       const pause = pauseAfter(this.#transport, call.signal)
-      // Where it begins is found out first: a first request that is lost must not begin anew.
+      // The beginning is found out first: a first request that is lost must not begin later when it is sent again.
       const wait = from === undefined ? 0 : seconds
       const body = { any, wait_seconds: wait, ...(from === undefined ? {} : { after: from }) }
       const answer = await this.#transport.call('waitForEvent', { body, held_ms: wait * 1_000 }, call)

@@ -642,7 +642,7 @@ export interface JournalEvent {
   id: string
   /** Its number: starts at 1, rises by 1, without gaps, per tenant. */
   seq: number
-  /** What happened: schedule.fired. */
+  /** Such as schedule.fired. */
   type: string
   subject: { kind: string; id: string }
   workflow_id: string | null
@@ -653,7 +653,7 @@ export interface JournalEvent {
   request_id: string | null
   /** When it happened. */
   at: string
-  /** What the type says about it; never a payload. */
+  /** Members by type; never a payload. */
   data: Record<string, unknown>
 }
 

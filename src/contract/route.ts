@@ -70,7 +70,7 @@ export interface Declared {
   headers?: Readonly<Record<string, TSchema>>
   /** Default: what the status means. */
   description?: string
-  /** What a caller gets that asks for text/event-stream: one line for the document. */
+  /** One line for the document: the answer to a caller that asks for text/event-stream. */
   event_stream?: string
 }
 

@@ -67,7 +67,7 @@ export function isWanted(event: EventRow, { filters, viewer }: Wants): boolean {
   return isVisible(event, viewer) && filters.some((filter) => filter.takes(event))
 }
 
-/** What happened in a private namespace is seen by its agent and by admins. */
+/** An event of a private namespace is seen by its agent and by admins. */
 export function isVisible({ private_to }: EventRow, viewer: string | null): boolean {
   return viewer === null || private_to === null || private_to === viewer
 }

@@ -3,7 +3,8 @@ import { follow, followOften, happen } from '../../test/support/event-streams.ts
 import { inTime } from '../../test/support/patience.ts'
 import { type Answer, forEachService, type TestTenant } from '../../test/support/service.ts'
 import { waiting_of_tenant_max } from '../base/notifier.ts'
-import { any_max, wait_seconds_max } from './routes.ts'
+import { wait_seconds_max } from './shapes.ts'
+import { any_max } from './wait-routes.ts'
 
 interface Item {
   seq: number

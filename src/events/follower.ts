@@ -4,7 +4,8 @@ import { Turns } from '../base/event-loop.ts'
 import { limit } from '../base/limit.ts'
 import type { Notifier } from '../base/notifier.ts'
 import type { EventRow } from '../contract/event.ts'
-import type { Tail, Tails } from '../contract/tails.ts'
+import type { Tail } from '../contract/tail.ts'
+import type { Tails } from '../contract/tails.ts'
 import { isWanted, type Wants } from '../contract/wanted.ts'
 import type { Reader } from '../db/db.ts'
 import { pageOf } from './pages.ts'
@@ -88,7 +89,7 @@ export class Follower {
     }
   }
 
-  /** What lies behind the position, from memory when it is still there. */
+  /** Events behind the position, from memory when they are still there. */
   async #read(rows_max: number): Promise<EventRow[]> {
     const { db, tenant_id, wants } = this.followed
     const recent = this.tail.since(this.position)

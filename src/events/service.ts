@@ -25,7 +25,7 @@ export interface Asked {
   wait_ms: number
 }
 
-export function wantsOf({ caller }: EventsContext, any: readonly Wanted[]): Wants {
+function wantsOf({ caller }: EventsContext, any: readonly Wanted[]): Wants {
   const viewer = caller.kind === 'agent' ? caller.agent_id : null
   return { filters: any.map((wanted) => new Filter(wanted)), viewer }
 }

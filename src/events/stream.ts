@@ -7,7 +7,7 @@ import { type EventRow, eventOf } from '../contract/event.ts'
 import type { Follower } from './follower.ts'
 
 /** A silent stream says this often that it is there. */
-export const heartbeat_ms_max = limit(
+const heartbeat_ms_max = limit(
   'events.heartbeat',
   15_000,
   'milliseconds',

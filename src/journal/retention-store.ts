@@ -19,7 +19,7 @@ const LOCK_DUE = sql<{ seq: number; plan: string }>(
   'journal.lock_due',
   `update event_heads set look_at = event_heads.look_at
     where tenant_id = :tenant_id and look_at is not null and look_at <= :now
-   returning seq, (select plan from tenants where tenants.tenant_id = event_heads.tenant_id) as plan`,
+   returning seq, (select plan from tenants where tenants.tenant_id = :tenant_id) as plan`,
 )
 
 /** Null when another node has looked meanwhile. */

@@ -94,7 +94,7 @@ function nextLook(now: Millis, kept_ms: number, oldest: { at: Millis } | undefin
   return Math.max(now + look_ms_min, Math.min(oldest.at + kept_ms, now + look_ms_max))
 }
 
-/** What follows the journal may still need later ones. */
+/** Features that follow the journal may still need later ones. */
 async function usedUpTo(tx: Tx, follows: readonly Follows[], tenant_id: string): Promise<number> {
   let seq = Number.MAX_SAFE_INTEGER
   for (const follow of follows) seq = Math.min(seq, (await follow.usedUpTo?.(tx, tenant_id)) ?? seq)
