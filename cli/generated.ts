@@ -75,6 +75,10 @@ export const groups: Readonly<Record<string, Group>> = {
       'waystation rate status openai',
     ],
   },
+  events: {
+    about: 'What happened: every change, in order',
+    examples: ['waystation events list --workflow night-17'],
+  },
 }
 
 /** Codes to the commands that list what there is. */
@@ -1021,6 +1025,18 @@ export const generated: readonly GeneratedCommand[] = [
     call: ({ inboxes }, { id, ...sent }) => inboxes.search(id, sent),
   },
   {
+    operation: 'waitForEvent',
+    usage: 'wait',
+    about: 'Wait for whichever of several events comes first',
+    examples: [
+      'waystation wait --type checkpoint.approved --type checkpoint.rejected',
+      'waystation wait --subject sch_01m7yjrz37hxnv52px0106nehd --for 10m',
+    ],
+    path: [],
+    options: [],
+    call: (client, sent) => client.wait(sent),
+  },
+  {
     operation: 'tick',
     usage: 'tick',
     about: 'Do all that is due, with the cron secret as key',
@@ -1101,6 +1117,35 @@ export const generated: readonly GeneratedCommand[] = [
     pages: 'offset',
     columns: ['key', 'count', 'limit', 'remaining', 'resetAt', 'algorithm'],
     call: ({ rateLimit }, sent) => rateLimit.list(sent),
+  },
+  {
+    operation: 'listEvents',
+    usage: 'events list',
+    about: 'List what happened, oldest first',
+    examples: [
+      'waystation events list --workflow night-17',
+      'waystation events list --type schedule.failed --all --json | jq -r .subject.id',
+    ],
+    path: [],
+    options: [
+      {
+        sets: 'after',
+        flag: '--after <seq>',
+        about: 'only what came after this number',
+        reads: 'whole_number',
+      },
+      { sets: 'workflow_id', flag: '--workflow <id>', about: 'only of this workflow' },
+      { sets: 'subject', flag: '--subject <id>', about: 'only about this thing' },
+      {
+        sets: 'type',
+        flag: '--type <type>',
+        about: 'only this type, or all of a noun: schedule.*',
+        choices: ['audit.appended', 'dlq.created', 'audit.*', 'dlq.*'],
+      },
+    ],
+    pages: 'whole',
+    columns: ['seq', 'at', 'type', 'subject', 'workflow_id', 'actor', 'data'],
+    call: ({ events }, sent) => events.list(sent),
   },
   {
     operation: 'readyz',

@@ -8,6 +8,7 @@ import type { Cli, GlobalOptions } from './cli.ts'
 import { checkpointCreate, checkpointWait } from './commands/checkpoint.ts'
 import { completion } from './commands/completion.ts'
 import { dlqClaim, dlqDiscardMany, dlqRedriveMany } from './commands/dlq.ts'
+import { eventsList, eventsTail, wait } from './commands/events.ts'
 import { inboxMessages, inboxSearch, inboxTail } from './commands/inbox.ts'
 import { kvGet, namespaceGet } from './commands/kv.ts'
 import { login, logout, profiles, profilesUse } from './commands/login.ts'
@@ -34,6 +35,8 @@ const overrides: Readonly<Record<string, Override>> = {
   redriveItems: dlqRedriveMany,
   discardItems: dlqDiscardMany,
   listMessages: inboxMessages,
+  listEvents: eventsList,
+  waitForEvent: wait,
   searchMessages: inboxSearch,
   checkRateLimit: rateCheck,
   readyz: health,
@@ -43,7 +46,7 @@ const overrides: Readonly<Record<string, Override>> = {
 const commands = [
   ...[serve, login, logout, profiles, profilesUse],
   ...generated.map((spec) => runnable(spec, overrides[spec.operation])),
-  ...[checkpointWait, inboxTail, mcp, mcpConfig, completion],
+  ...[checkpointWait, inboxTail, eventsTail, mcp, mcpConfig, completion],
 ]
 
 const after = `

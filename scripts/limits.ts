@@ -42,6 +42,8 @@ const areas: Record<string, string> = {
   tenants: 'Tenants',
   agents: 'Agents',
   kv: 'Key-value store',
+  journal: 'Journal',
+  events: 'Events',
   audit: 'Audit log',
   dlq: 'Dead letters',
   schedules: 'Schedules',

@@ -76,6 +76,7 @@ export const retries: { readonly [K in keyof Operations]?: Retry } = {
     why: 'an id is used once; a deleted inbox stays deleted',
     done: { code: 'INBOX_NOT_FOUND', answer: { deleted: true } },
   },
+  waitForEvent: { safe: true, why: 'it changes nothing' },
   tick: { safe: true, why: 'a second tick does nothing twice; its counts leave out what the first did' },
   checkRateLimit: { safe: false, why: 'a repeat would count twice' },
   resetRateLimit: {

@@ -139,6 +139,7 @@ export interface UsageStep {
       | 'checkpoints'
       | 'inboxes'
       | 'rate_limits'
+      | 'events'
     /** Calls with a key of the tenant. */
     calls: number
     /** Those that were answered 4xx or 5xx. */
@@ -634,6 +635,32 @@ export interface RateLimitCounter {
   resetAt: string
   /** Length of the window. */
   windowSeconds: number
+}
+
+export interface JournalEvent {
+  /** evt_… */
+  id: string
+  /** Its number: starts at 1, rises by 1, without gaps, per tenant. */
+  seq: number
+  /** Such as schedule.fired. */
+  type: string
+  subject: { kind: string; id: string }
+  workflow_id: string | null
+  workflow_seq: number | null
+  agent_id: string | null
+  /** admin, the id of an agent, approval_key:…, anonymous, operator, or service for the clock. */
+  actor: string
+  request_id: string | null
+  /** When it happened. */
+  at: string
+  /** Members by type; never a payload. */
+  data: Record<string, unknown>
+}
+
+export interface Awaited {
+  event: JournalEvent | null
+  /** Give it as after to go on. */
+  after: number
 }
 
 export interface TickSummary {
@@ -1595,6 +1622,46 @@ export interface Operations {
       total: number
     }
   }
+  listEvents: {
+    params: object
+    query: {
+      /** The number of the last event seen; default 0, the oldest. */
+      after?: number | undefined
+      /** Events of this workflow. */
+      workflow_id?: string | undefined
+      /** Events of this thing: its id, or kind:id. */
+      subject?: string | undefined
+      /** This type, or all types of a noun: schedule.*. */
+      type?: 'audit.appended' | 'dlq.created' | 'audit.*' | 'dlq.*' | undefined
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+      /** Seconds to hold the request while there is no event. */
+      wait?: number | undefined
+    }
+    body: undefined
+    answer: {
+      items: JournalEvent[]
+      /** Give it as after to go on. */
+      next_after: number
+    }
+  }
+  waitForEvent: {
+    params: object
+    query: object
+    body: {
+      /** Alternatives: an event that has all members of one of them is waited for. */
+      any: Array<{
+        type?: 'audit.appended' | 'dlq.created' | 'audit.*' | 'dlq.*' | null | undefined
+        subject?: string | null | undefined
+        workflow_id?: string | null | undefined
+      }>
+      /** The number of the last event seen; default: begins now. */
+      after?: number | undefined
+      /** Seconds to hold the request while no event has come; default 0. */
+      wait_seconds?: number | undefined
+    }
+    answer: Awaited
+  }
   tick: {
     params: object
     query: object
@@ -1711,6 +1778,8 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   getRateLimitNamedReset: { method: 'GET', path: '/api/rate-limit/reset', wrapped: true },
   resetRateLimit: { method: 'POST', path: '/api/rate-limit/reset', wrapped: true },
   listRateLimits: { method: 'GET', path: '/api/rate-limit', wrapped: true },
+  listEvents: { method: 'GET', path: '/v1/events' },
+  waitForEvent: { method: 'POST', path: '/v1/wait' },
   tick: { method: 'POST', path: '/v1/tick' },
   livez: { method: 'GET', path: '/livez' },
   openapi: { method: 'GET', path: '/openapi.json' },

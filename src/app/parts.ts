@@ -14,6 +14,7 @@ import { SystemResolver } from '../callbacks/resolver.ts'
 import type { Config } from '../config.ts'
 import type { Dependencies, Jobs, Journal } from '../contract/dependencies.ts'
 import { openapiOf } from '../contract/openapi.ts'
+import { Tails } from '../contract/tails.ts'
 import { keyCache } from '../credentials/cache.ts'
 import type { Db } from '../db/db.ts'
 import { counted_quotas, redrives, routes } from '../features.ts'
@@ -21,6 +22,7 @@ import { Deliveries } from '../http/deliveries.ts'
 import type { Drain } from '../http/drain.ts'
 import { type RequestHandlers, requestHandlers } from '../http/handlers.ts'
 import { KnownHosts } from '../http/host.ts'
+import { journalReader } from '../journal/service.ts'
 import * as quotas from '../quotas/service.ts'
 import { cursorKeyUnder, secretsUnder } from '../secrets/service.ts'
 import type { SignUpOffer } from '../site/console.ts'
@@ -109,6 +111,7 @@ export function dependenciesOf(
     },
     shared: {
       notifier,
+      tails: new Tails(journalReader(db, journal), notifier),
       semaphore: new KeyedSemaphore(clock),
       memory: new MemoryBudget(clock, config.memory_bytes_max),
       tokens: new Remembered(tokens_max),

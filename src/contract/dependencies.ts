@@ -8,6 +8,7 @@ import type { Remembered } from '../base/remembered.ts'
 import type { Awaitable } from '../db/db.ts'
 import type { KeyHolder, TenantFacts } from './caller.ts'
 import type { CountedQuota } from './feature.ts'
+import type { Tails } from './tails.ts'
 
 /** A number per limit that features declare; null is unlimited. Durations in seconds. */
 export type Plan = Readonly<Record<string, number | null>>
@@ -36,6 +37,8 @@ export interface KeyCache {
   clear(tenant_id: string): void
   /** Forgets the keys of a tenant, or of all, on this node. */
   forget(tenant_id: string | null): void
+  /** Calls the listener whenever keys of the tenant are forgotten, until the function that it returns is called. */
+  onForgotten(tenant_id: string, listener: () => void): () => void
 }
 
 /** Calls of /api in the calendar month. */
@@ -90,6 +93,8 @@ export interface Urls {
 /** Shared by all requests of a node. */
 export interface Shared {
   notifier: Notifier
+  /** The new events of tenants for which requests wait. */
+  tails: Tails
   /** Before a write that all callers of one key make to the same row. */
   semaphore: KeyedSemaphore
   /** Of request bodies and answers. */

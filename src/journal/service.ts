@@ -2,10 +2,12 @@
 
 import { newId } from '../base/ids.ts'
 import { limit } from '../base/limit.ts'
-import type { Dependencies } from '../contract/dependencies.ts'
+import type { Dependencies, Journal } from '../contract/dependencies.ts'
 import { type Cause, dataText, type EventData, type EventType, eventsKey } from '../contract/event.ts'
 import type { Follows } from '../contract/feature.ts'
+import type { JournalReader } from '../contract/tail.ts'
 import type { Awaitable, Db, Reader, Tx } from '../db/db.ts'
+import { DbError } from '../db/errors.ts'
 import * as store from './store.ts'
 
 export const find = store.find
@@ -96,4 +98,22 @@ export async function unnumberedTenants(q: Reader): Promise<string[]> {
     tenant_id = await store.nextUnnumberedTenant(q, tenant_id)
   }
   return found
+}
+
+/** The journal as those who wait for events read it. */
+export function journalReader(db: Db, journal: Journal): JournalReader {
+  return {
+    number: (tenant_id) => numberIfPossible(journal, tenant_id),
+    lastSeq: (tenant_id) => store.lastSeq(db, tenant_id),
+    after: (tenant_id, after, rows_max) => store.page(db, tenant_id, {}, { after, rows_max }),
+  }
+}
+
+/** A database that takes no writes now still shows the events that have numbers; the others get theirs later. */
+export async function numberIfPossible(journal: Journal, tenant_id: string): Promise<void> {
+  try {
+    await journal.number(tenant_id)
+  } catch (error) {
+    if (!(error instanceof DbError)) throw error
+  }
 }

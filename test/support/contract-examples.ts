@@ -136,6 +136,7 @@ function candidate(name: string, schema: Schema): unknown {
   if (schema.type === 'integer' || schema.type === 'number') return schema.minimum ?? 1
   if (schema.type === 'string') return textOf(name, schema, undefined)
   if (schema.type === 'object') return schema.examples?.[0]
+  if (schema.type === 'array' && schema.items) return [candidate(name, schema.items)]
   return undefined
 }
 
