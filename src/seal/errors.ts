@@ -20,7 +20,7 @@ export const errors = declareErrors({
   SEAL_BROKEN: {
     status: 500,
     message: 'The stored journal and its tree do not fit together.',
-    when: 'An event is missing before it was sealed, or hashes of the tree are: rows were changed by something else than the service. `details.reason` says what is missing. The log of the service has it too.',
+    when: 'An event is missing before it was sealed, or hashes of the tree are: rows were changed by something else than the service. `details.reason` says what is missing.',
     next: 'Ask who runs the service to compare the database with a backup.',
     exit: 'unexpected',
   },

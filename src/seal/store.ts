@@ -9,9 +9,14 @@ export interface HeadRow {
   size: number
   /** Hashes as text. */
   edge: string
+  /** When the next checkpoint is kept; null while nothing has happened since the last. */
+  checkpoint_at: Millis | null
 }
 
-const FIND_HEAD = sql<HeadRow>('seal.head', 'select size, edge from seal_heads where tenant_id = :tenant_id')
+const FIND_HEAD = sql<HeadRow>(
+  'seal.head',
+  'select size, edge, checkpoint_at from seal_heads where tenant_id = :tenant_id',
+)
 
 // Takes the lock of the row also where something is pending: so a step that clears it sees what was numbered before.
 const MARK_PENDING = sql(
@@ -61,7 +66,7 @@ export async function grow(
   tx: Tx,
   tenant_id: string,
   old_size: number,
-  { size, edge, has_news, checkpoint_at }: HeadRow & { has_news: boolean; checkpoint_at: Millis },
+  { size, edge, has_news, checkpoint_at }: HeadRow & { has_news: boolean },
 ): Promise<boolean> {
   const values = { tenant_id, old_size, size, edge, has_news: has_news ? 1 : 0, checkpoint_at }
   return (await tx.run(GROW, values)) > 0
@@ -166,6 +171,16 @@ export function keys(q: Reader, rows_max: number) {
 /** False when another node has made the key of this number. */
 export async function addKey(tx: Tx, { number, public_key, private_key }: Omit<KeyRow, 'created_at'>) {
   return (await tx.run(ADD_KEY, { number, public_key, private_key, now: tx.now })) > 0
+}
+
+const WORKFLOW_EVENTS = sql<{ events: number }>(
+  'seal.workflow_events',
+  'select events from workflows where tenant_id = :tenant_id and workflow_id = :workflow_id',
+)
+
+/** How many events of a workflow have numbers, private ones apart; null when it has none. */
+export async function workflowEvents(q: Reader, tenant_id: string, workflow_id: string) {
+  return (await q.one(WORKFLOW_EVENTS, { tenant_id, workflow_id }))?.events ?? null
 }
 
 const PURGE_TILES = sql(
