@@ -6,6 +6,7 @@ import type { Dependencies } from '../contract/dependencies.ts'
 import { canonicalText, type EventRow } from '../contract/event.ts'
 import type { Db } from '../db/db.ts'
 import * as journal from '../journal/service.ts'
+import { broken } from './grow-service.ts'
 import type { Hash } from './merkle.ts'
 import { latest, noted, orBroken, rootOf, sizeUnknown, storedTree } from './service.ts'
 import { hashText, type TiledTree } from './tiles.ts'
@@ -51,11 +52,13 @@ export async function bundle(
   const tree = storedTree(db, tenant_id)
   const [root, edge, proof] = await orBroken(
     Promise.all([
-      size === head.size ? rootOf(head) : tree.root(size),
+      tree.root(size),
       workflow_id === null ? tree.edge(begins) : null,
       from === null ? null : tree.consistencyProof(from, size),
     ]),
   )
+  if (size === head.size && hashText(root) !== hashText(rootOf(head)))
+    throw broken('the stored hashes do not come to the root of the tree')
   const { origin, note, keys } = await noted(db, dependencies, tenant_id, { size, root }, workflow_id)
   const opening = {
     ...{ format, origin, size, root: hashText(root), note, keys, workflow_id, after: begins },
