@@ -62,7 +62,7 @@ export function hashIn(text: unknown): Buffer {
 }
 
 function workflowIn(line: string): [string, number][] {
-  const [, id, count] = /^workflow (".*") (0|[1-9]\d*)$/.exec(line) ?? []
+  const [, id, count] = /^workflow (".*") (0|[1-9]\d*)$/s.exec(line) ?? []
   if (id === undefined) return []
   try {
     return [[JSON.parse(id) as string, Number(count)]]

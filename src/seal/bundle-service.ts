@@ -50,13 +50,11 @@ export async function bundle(
   const size = workflow_id === null ? Math.min(begins + events_max, head.size) : head.size
   if (from !== null && from > size) throw sizeUnknown(size)
   const tree = storedTree(db, tenant_id)
-  const [root, edge, proof] = await orBroken(
-    Promise.all([
-      tree.root(size),
-      workflow_id === null ? tree.edge(begins) : null,
-      from === null ? null : tree.consistencyProof(from, size),
-    ]),
-  )
+  const { root, edge, proof } = await orBroken(async () => ({
+    root: await tree.root(size),
+    edge: workflow_id === null ? await tree.edge(begins) : null,
+    proof: from === null ? null : await tree.consistencyProof(from, size),
+  }))
   if (size === head.size && hashText(root) !== hashText(rootOf(head)))
     throw broken('the stored hashes do not come to the root of the tree')
   const { origin, note, keys } = await noted(db, dependencies, tenant_id, { size, root }, workflow_id)

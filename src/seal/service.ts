@@ -89,9 +89,9 @@ export function storedTree(q: Reader, tenant_id: string): TiledTree {
 }
 
 /** Throws SEAL_BROKEN where stored hashes are missing. */
-export async function orBroken<T>(work: Promise<T>): Promise<T> {
+export async function orBroken<T>(work: () => Promise<T>): Promise<T> {
   try {
-    return await work
+    return await work()
   } catch (error) {
     throw error instanceof MissingHash ? broken(error.message) : error
   }
@@ -113,14 +113,15 @@ export async function inclusion(
   if (seq === undefined || seq === 0 || seq > size) throw new ApiError('SEAL_EVENT_NOT_FOUND')
   const [row] = await journal.page(db, tenant_id, {}, { after: seq - 1, rows_max: 1 })
   const tree = storedTree(db, tenant_id)
-  const [leaf, root, [proof]] = await orBroken(
-    Promise.all([tree.leaf(seq - 1), tree.root(size), tree.inclusionProofs([seq - 1], size)]),
-  )
+  const { root, ...proven } = await orBroken(async () => ({
+    leaf_hash: await tree.leaf(seq - 1),
+    proof: (await tree.inclusionProofs([seq - 1], size))[0]!.map(hashText),
+    root: await tree.root(size),
+  }))
   return {
     event: row?.seq === seq ? eventOf(row) : null,
     seq,
-    leaf_hash: leaf,
-    proof: proof!.map(hashText),
+    ...proven,
     ...(await noted(db, dependencies, tenant_id, { size, root }, null)),
   }
 }
@@ -136,13 +137,14 @@ export async function consistency(
   const to = sizeWithin(head, asked_to)
   if (from > to) throw sizeUnknown(to)
   const tree = storedTree(db, tenant_id)
-  const [from_root, root, proof] = await orBroken(
-    Promise.all([tree.root(from), tree.root(to), tree.consistencyProof(from, to)]),
-  )
+  const { root, ...proven } = await orBroken(async () => ({
+    from_root: hashText(await tree.root(from)),
+    proof: (await tree.consistencyProof(from, to)).map(hashText),
+    root: await tree.root(to),
+  }))
   return {
     from,
-    from_root: hashText(from_root),
-    proof: proof.map(hashText),
+    ...proven,
     ...(await noted(db, dependencies, tenant_id, { size: to, root }, null)),
   }
 }

@@ -69,7 +69,7 @@ export class MissingHash extends Error {
   override name = 'MissingHash'
 }
 
-/** The tree as the stored tiles have it. A tile is read once. */
+/** The tree as the stored tiles have it. One question is asked at a time; a tile that was read lately is not read again. */
 export class TiledTree {
   readonly #tiles = new Map<string, { first: number; text: string }>()
 
@@ -119,13 +119,15 @@ export class TiledTree {
     const missing = new Map(ids.map((id) => [keyOf(id), id]))
     for (const key of this.#tiles.keys()) missing.delete(key)
     if (missing.size === 0) return
+    const loaded = new Map<string, { first: number; text: string }>()
     for (const { level, start, hashes } of await this.read([...missing.values()])) {
       const id = tileOf(level, start)
-      const known = this.#tiles.get(keyOf(id)) ?? { first: id.tile * tile_width, text: '' }
-      if (known.first + countIn(known.text) !== start)
+      const { first, text } = loaded.get(keyOf(id)) ?? { first: id.tile * tile_width, text: '' }
+      if (first + countIn(text) !== start)
         throw new MissingHash(`the hashes of level ${level} do not follow each other at ${start}`)
-      this.#tiles.set(keyOf(id), { first: known.first, text: known.text + hashes })
+      loaded.set(keyOf(id), { first, text: text + hashes })
     }
+    for (const [key, tile] of loaded) this.#tiles.set(key, tile)
   }
 
   #hashOf({ height, index }: Subtree): Hash {

@@ -37,6 +37,10 @@ export async function changedRound(db: Db, n: number, seed: number, verifiers: R
   await journal.grow(before)
   const known = await kept(journal, before)
   await journal.grow(since)
+  for await (const check of checksOf(journal, known)) {
+    const reason = await verifier(check)
+    if (reason !== null) return [`round ${n} of seed ${seed}: refused before anything was changed: ${reason}`]
+  }
   await manipulations[name]!(journal, before, before + since)
   const missing = new Set(Object.keys(verifiers))
   for await (const check of checksOf(journal, known)) {
