@@ -75,6 +75,13 @@ export const groups: Readonly<Record<string, Group>> = {
       'waystation rate status openai',
     ],
   },
+  seal: {
+    about: 'The seal of the journal: checkpoints, proofs and bundles to check offline',
+    examples: [
+      'waystation seal bundle --workflow order-17 --json > order-17.json',
+      'waystation seal consistency --from 120',
+    ],
+  },
 }
 
 /** Codes to the commands that list what there is. */
@@ -1101,6 +1108,79 @@ export const generated: readonly GeneratedCommand[] = [
     pages: 'offset',
     columns: ['key', 'count', 'limit', 'remaining', 'resetAt', 'algorithm'],
     call: ({ rateLimit }, sent) => rateLimit.list(sent),
+  },
+  {
+    operation: 'getBundle',
+    usage: 'seal bundle',
+    about: 'Print everything to check a workflow, or the journal, offline; use it with --json',
+    examples: [
+      'waystation seal bundle --workflow order-17 --json > order-17.json',
+      'waystation seal bundle --from 120 --json | waystation verify - --checkpoint kept.json',
+    ],
+    path: [],
+    options: [
+      { sets: 'workflow_id', flag: '--workflow <id>', about: 'the events of this workflow; default all' },
+      {
+        sets: 'from',
+        flag: '--from <n>',
+        about: 'the size of a checkpoint that was kept',
+        reads: 'whole_number',
+      },
+      { sets: 'after', flag: '--after <seq>', about: 'only events behind this one', reads: 'whole_number' },
+    ],
+    call: ({ seal }, sent) => seal.bundle(sent),
+  },
+  {
+    operation: 'getConsistencyProof',
+    usage: 'seal consistency',
+    about: 'Prove that the journal goes on from an earlier checkpoint',
+    examples: ['waystation seal consistency --from 120'],
+    path: [],
+    options: [
+      {
+        sets: 'from',
+        flag: '--from <n>',
+        about: 'the size of the earlier checkpoint',
+        is_required: true,
+        reads: 'whole_number',
+      },
+      {
+        sets: 'to',
+        flag: '--to <n>',
+        about: 'the size of the later one; default all',
+        reads: 'whole_number',
+      },
+    ],
+    call: ({ seal }, sent) => seal.consistency(sent),
+  },
+  {
+    operation: 'getInclusionProof',
+    usage: 'seal proof',
+    about: 'Prove that an event is in the journal',
+    examples: ['waystation seal proof --event 17', 'waystation seal proof --event 17 --size 120'],
+    path: [],
+    options: [
+      { sets: 'event', flag: '--event <id>', about: 'the event, by its id or its number', is_required: true },
+      {
+        sets: 'size',
+        flag: '--size <n>',
+        about: 'in the tree of so many events; default all',
+        reads: 'whole_number',
+      },
+    ],
+    call: ({ seal }, sent) => seal.proof(sent),
+  },
+  {
+    operation: 'getSeal',
+    usage: 'seal get',
+    about: 'Seal the journal and print its checkpoint, to be kept elsewhere',
+    examples: ['waystation seal get --json > kept.json', 'waystation seal get --workflow order-17'],
+    path: [],
+    options: [
+      { sets: 'workflow_id', flag: '--workflow <id>', about: 'also state how many events this workflow has' },
+    ],
+    shows: 'note',
+    call: ({ seal }, sent) => seal.get(sent),
   },
   {
     operation: 'readyz',
