@@ -614,8 +614,8 @@ export class Seal extends Resource {
   }
 
   /**
-   * Seal the journal and answer its checkpoint, a signed note. Keep `note` somewhere else: whoever has
-   * it finds later changes of the events before it. With `workflow_id` the note also states how many
+   * Seal the journal and answer its checkpoint, a signed note. Keep `note` somewhere else: with it,
+   * later changes of the events before it are found. With `workflow_id` the note also states how many
    * events that workflow has. Throws SEAL_BROKEN, STORAGE_FULL.
    */
   get(given: Query<'getSeal'> = {}): Promise<SealCheckpoint> {

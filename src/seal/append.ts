@@ -1,4 +1,4 @@
-// What appending to a tree changes in what is stored of it.
+// Appending to a tree: its new edge, and the hashes that are to be stored.
 
 import { Edge, type Hash } from './merkle.ts'
 import { countIn, type Hashes, hashesIn, hashText, levelOf, tile_width } from './tiles.ts'

@@ -6,7 +6,7 @@ import { declareEvents } from '../contract/event.ts'
 export const events = declareEvents({
   'seal.checkpoint': {
     about:
-      'A checkpoint of the journal was kept. Whoever keeps its note elsewhere finds later changes of what was before it.',
+      'The checkpoint of the hour was kept. Keep its note elsewhere, and later changes of what was before it are found.',
     subject: 'seal',
     data: {
       size: Type.Integer({ description: 'How many events the tree has.' }),

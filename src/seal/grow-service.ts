@@ -12,6 +12,7 @@ import { type Appended, appended, endsTile, isWholeTile, type StoredHead } from 
 import { events } from './events.ts'
 import { leafHash } from './merkle.ts'
 import * as store from './store.ts'
+import * as tiles from './tile-store.ts'
 import { countIn, type Hashes, tile_width, tileOf } from './tiles.ts'
 
 const rows_max = limit(
@@ -76,11 +77,11 @@ async function keep(tx: Tx, tenant_id: string, old_size: number, next: Appended,
 async function keepPiece(tx: Tx, tenant_id: string, piece: Hashes): Promise<void> {
   const { level, start, hashes } = piece
   if (isWholeTile(piece) || !endsTile(piece)) {
-    await store.addPiece(tx, tenant_id, piece)
+    await tiles.addPiece(tx, tenant_id, piece)
     return
   }
   const id = tileOf(level, start)
-  const parts = await store.pieces(tx, tenant_id, id)
+  const parts = await tiles.pieces(tx, tenant_id, id)
   const whole = {
     level,
     start: start + countIn(hashes) - tile_width,
@@ -88,11 +89,11 @@ async function keepPiece(tx: Tx, tenant_id: string, piece: Hashes): Promise<void
   }
   // Parts that something else has changed stay as they are: then proofs do not hold, and that is found.
   if (!isWholeTile(whole)) {
-    await store.addPiece(tx, tenant_id, piece)
+    await tiles.addPiece(tx, tenant_id, piece)
     return
   }
-  await store.removePieces(tx, tenant_id, id)
-  await store.addPiece(tx, tenant_id, whole)
+  await tiles.removePieces(tx, tenant_id, id)
+  await tiles.addPiece(tx, tenant_id, whole)
 }
 
 /** Throws SEAL_BROKEN when the event that is the next leaf is not there although it had its number. */

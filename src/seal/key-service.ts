@@ -4,8 +4,8 @@
 import { limit } from '../base/limit.ts'
 import type { Secrets } from '../contract/dependencies.ts'
 import type { Db } from '../db/db.ts'
+import * as store from './key-store.ts'
 import { newKeyPair, type Signer, signerOf, verifierKey } from './note.ts'
-import * as store from './store.ts'
 
 const keys_max = limit(
   'seal.keys',

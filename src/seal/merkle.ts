@@ -3,7 +3,7 @@
 
 export type Hash = Uint8Array
 
-export const hash_bytes = 32
+const hash_bytes = 32
 const leaf_prefix = Uint8Array.of(0)
 
 /** A complete subtree: the leaves from `index · 2^height` on, 2^height of them. */

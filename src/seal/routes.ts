@@ -3,37 +3,11 @@
 import { Type } from 'typebox'
 import { v1 } from '../contract/group.ts'
 import { route, Streamed } from '../contract/route.ts'
-import { label_characters_max, Nullable, Shape, Text } from '../contract/schemas.ts'
+import { Nullable, Shape, Text } from '../contract/schemas.ts'
 import { bundle } from './bundle-service.ts'
+import { checkpoint } from './checkpoint-service.ts'
 import * as seal from './service.ts'
-
-const tag = 'Seal'
-
-const Size = (description: string) =>
-  Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description })
-const Proof = Type.Array(Type.String(), { description: 'Hashes, base64, in the order of RFC 6962.' })
-const Workflow = Type.Optional(Text(label_characters_max, 'A workflow, by its id.', { minLength: 1 }))
-
-const checkpoint_fields = {
-  origin: Type.String({
-    description: 'The name of the journal, and of the key that signs: waystation/ten_….',
-  }),
-  size: Type.Integer({ description: 'How many events the tree has: the number, seq, of its last.' }),
-  root: Type.String({ description: 'The root of the tree, base64.' }),
-  note: Type.String({ description: 'The checkpoint as a signed note, c2sp.org/tlog-checkpoint.' }),
-  keys: Type.Array(Type.String(), {
-    description: 'Public keys, name+hash+key; the one that signs comes first, those before it follow.',
-  }),
-}
-
-const Event = Shape('SealedEvent', {
-  ...{ id: Type.String(), seq: Type.Integer(), type: Type.String() },
-  subject: Type.Object({ kind: Type.String(), id: Type.String() }),
-  ...{ workflow_id: Nullable(Type.String()), workflow_seq: Nullable(Type.Integer()) },
-  ...{ agent_id: Nullable(Type.String()), actor: Type.String(), request_id: Nullable(Type.String()) },
-  at: Type.String(),
-  data: Type.Unsafe<unknown>({ type: 'object' }),
-})
+import { checkpoint_fields, Event, Proof, Size, tag, Workflow } from './shapes.ts'
 
 export const getSeal = route({
   group: v1,
@@ -42,7 +16,7 @@ export const getSeal = route({
   tag,
   summary: 'Seal the journal and answer its checkpoint, a signed note',
   description:
-    'Keep `note` somewhere else: whoever has it finds later changes of the events before it. With `workflow_id` the note also states how many events that workflow has.',
+    'Keep `note` somewhere else: with it, later changes of the events before it are found. With `workflow_id` the note also states how many events that workflow has.',
   sdk: { name: 'seal.get' },
   cli: {
     usage: 'seal get',
@@ -57,7 +31,7 @@ export const getSeal = route({
   replies: { 200: { body: Shape('SealCheckpoint', checkpoint_fields) } },
   errors: ['SEAL_BROKEN', 'STORAGE_FULL'],
   handle: ({ db, caller, dependencies }, { query }) =>
-    seal.checkpoint(db, dependencies, caller.tenant_id, query.workflow_id ?? null),
+    checkpoint(db, dependencies, caller.tenant_id, query.workflow_id ?? null),
 })
 
 export const getInclusionProof = route({

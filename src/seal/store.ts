@@ -1,9 +1,9 @@
-// Every statement on seal_heads, seal_tiles, seal_checkpoints and seal_keys.
+// Statements on seal_heads and seal_checkpoints.
 
 import type { Millis } from '../base/clock.ts'
 import { inChunk } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
-import { type Hashes, type TileId, tile_width } from './tiles.ts'
+import * as tiles from './tile-store.ts'
 
 export interface HeadRow {
   size: number
@@ -32,11 +32,6 @@ const GROW = sql(
   `update seal_heads set size = :size, edge = :edge, pending_at = null,
           checkpoint_at = case when checkpoint_at is null and :has_news = 1 then :checkpoint_at else checkpoint_at end
     where tenant_id = :tenant_id and size = :old_size`,
-)
-
-const CLEAR_PENDING = sql(
-  'seal.clear_pending',
-  'update seal_heads set pending_at = null where tenant_id = :tenant_id and size = :size',
 )
 
 const TENANTS_PENDING = sql<{ tenant_id: string }>(
@@ -72,51 +67,12 @@ export async function grow(
   return (await tx.run(GROW, values)) > 0
 }
 
-export function clearPending(tx: Tx, tenant_id: string, size: number) {
-  return tx.run(CLEAR_PENDING, { tenant_id, size })
-}
-
 export function tenantsPending(q: Reader, now: Millis, rows_max: number) {
   return q.all(TENANTS_PENDING, { now, rows_max })
 }
 
 export function tenantsWithCheckpoint(q: Reader, now: Millis, rows_max: number) {
   return q.all(TENANTS_CHECKPOINT, { now, rows_max })
-}
-
-const PIECES = sql<Hashes>(
-  'seal.pieces',
-  `select level, start, hashes from seal_tiles
-    where tenant_id = :tenant_id and level = :level and start >= :first and start < :past order by start`,
-)
-
-const ADD_PIECE = sql(
-  'seal.add_piece',
-  `insert into seal_tiles (tenant_id, level, start, hashes) values (:tenant_id, :level, :start, :hashes)
-   on conflict (tenant_id, level, start) do update set hashes = excluded.hashes`,
-)
-
-const REMOVE_PIECES = sql(
-  'seal.remove_pieces',
-  `delete from seal_tiles
-    where tenant_id = :tenant_id and level = :level and start >= :first and start < :past`,
-)
-
-/** The hashes of a tile as they are stored, in their order. */
-export function pieces(q: Reader, tenant_id: string, { level, tile }: TileId) {
-  return q.all(PIECES, { tenant_id, level, ...startsOf(tile) })
-}
-
-export function addPiece(tx: Tx, tenant_id: string, { level, start, hashes }: Hashes) {
-  return tx.run(ADD_PIECE, { tenant_id, level, start, hashes })
-}
-
-export function removePieces(tx: Tx, tenant_id: string, { level, tile }: TileId) {
-  return tx.run(REMOVE_PIECES, { tenant_id, level, ...startsOf(tile) })
-}
-
-function startsOf(tile: number) {
-  return { first: tile * tile_width, past: (tile + 1) * tile_width }
 }
 
 export interface CheckpointRow {
@@ -144,35 +100,6 @@ export async function keepCheckpoint(tx: Tx, tenant_id: string, row: CheckpointR
   return true
 }
 
-export interface KeyRow {
-  number: number
-  public_key: string
-  /** Sealed. */
-  private_key: string
-  created_at: Millis
-}
-
-const LIST_KEYS = sql<KeyRow>(
-  'seal.keys',
-  'select number, public_key, private_key, created_at from seal_keys order by number desc limit :rows_max',
-)
-
-const ADD_KEY = sql(
-  'seal.add_key',
-  `insert into seal_keys (number, public_key, private_key, created_at)
-   values (:number, :public_key, :private_key, :now) on conflict do nothing`,
-)
-
-/** The newest first. */
-export function keys(q: Reader, rows_max: number) {
-  return q.all(LIST_KEYS, { rows_max })
-}
-
-/** False when another node has made the key of this number. */
-export async function addKey(tx: Tx, { number, public_key, private_key }: Omit<KeyRow, 'created_at'>) {
-  return (await tx.run(ADD_KEY, { number, public_key, private_key, now: tx.now })) > 0
-}
-
 const WORKFLOW_EVENTS = sql<{ events: number }>(
   'seal.workflow_events',
   'select events from workflows where tenant_id = :tenant_id and workflow_id = :workflow_id',
@@ -183,14 +110,6 @@ export async function workflowEvents(q: Reader, tenant_id: string, workflow_id: 
   return (await q.one(WORKFLOW_EVENTS, { tenant_id, workflow_id }))?.events ?? null
 }
 
-const PURGE_TILES = sql(
-  'seal.purge_tiles',
-  `delete from seal_tiles where ${inChunk({
-    ...{ table: 'seal_tiles', key: 'tenant_id, level, start', index: null, order: 'tenant_id, level, start' },
-    texts: ['hashes'],
-    where: 'tenant_id = :tenant_id',
-  })}`,
-)
 const PURGE_CHECKPOINTS = sql(
   'seal.purge_checkpoints',
   `delete from seal_checkpoints where ${inChunk({
@@ -203,7 +122,7 @@ const PURGE_HEAD = sql('seal.purge_head', 'delete from seal_heads where tenant_i
 /** Removes rows of a tenant that is being purged; returns how many. */
 export async function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number): Promise<number> {
   return (
-    (await tx.run(PURGE_TILES, { tenant_id, rows_max, bytes_max })) +
+    (await tiles.purge(tx, tenant_id, rows_max, bytes_max)) +
     (await tx.run(PURGE_CHECKPOINTS, { tenant_id, rows_max })) +
     (await tx.run(PURGE_HEAD, { tenant_id }))
   )

@@ -38,7 +38,7 @@ export function hashText(hash: Hash): string {
   return Buffer.from(hash.buffer, hash.byteOffset, hash.length).toString('base64')
 }
 
-export function hashOfText(text: string): Hash {
+function hashOfText(text: string): Hash {
   return Buffer.from(text, 'base64')
 }
 

@@ -7,7 +7,7 @@ import { type Db, unnamed } from '../../src/db/db.ts'
 import { follows } from '../../src/features.ts'
 import * as journal from '../../src/journal/service.ts'
 import { bundle } from '../../src/seal/bundle-service.ts'
-import * as seal from '../../src/seal/service.ts'
+import { checkpoint } from '../../src/seal/checkpoint-service.ts'
 import { secretsUnder } from '../../src/secrets/service.ts'
 
 type Random = (below: number) => number
@@ -86,7 +86,7 @@ export class Journal {
   }
 
   async checkpoint(workflow_id: string | null = null): Promise<string> {
-    return (await seal.checkpoint(this.db, this.dependencies, this.tenant_id, workflow_id)).note
+    return (await checkpoint(this.db, this.dependencies, this.tenant_id, workflow_id)).note
   }
 
   /** The answer of the route, or of its refusal. */
