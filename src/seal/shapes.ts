@@ -1,7 +1,7 @@
 // Parameters and answers that several routes share.
 
 import { Type } from 'typebox'
-import { label_characters_max, Nullable, Shape, Text } from '../contract/schemas.ts'
+import { Json, label_characters_max, Nullable, Shape, Text } from '../contract/schemas.ts'
 
 export const tag = 'Seal'
 
@@ -28,5 +28,5 @@ export const Event = Shape('SealedEvent', {
   ...{ workflow_id: Nullable(Type.String()), workflow_seq: Nullable(Type.Integer()) },
   ...{ agent_id: Nullable(Type.String()), actor: Type.String(), request_id: Nullable(Type.String()) },
   at: Type.String(),
-  data: Type.Unsafe<unknown>({ type: 'object' }),
+  data: Json('By the type of the event.'),
 })
