@@ -677,7 +677,8 @@ export interface SealedEvent {
   actor: string
   request_id: string | null
   at: string
-  data: Record<string, unknown>
+  /** By the type of the event. */
+  data: unknown
 }
 
 export interface SealConsistency {

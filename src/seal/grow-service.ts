@@ -47,8 +47,7 @@ export async function grow(
 ): Promise<{ head: StoredHead; more: boolean }> {
   const known = await store.head(db, tenant_id)
   const head = known ?? nothing
-  const rows = await journal.page(db, tenant_id, {}, { after: head.size, rows_max })
-  await requireNext(db, tenant_id, head.size, rows)
+  const rows = await nextRows(db, tenant_id, head.size)
   if (rows.length === 0) return { head, more: false }
   const next = appended(
     head,
@@ -96,20 +95,26 @@ async function keepPiece(tx: Tx, tenant_id: string, piece: Hashes): Promise<void
   await tiles.addPiece(tx, tenant_id, whole)
 }
 
-/** Throws SEAL_BROKEN when the event that is the next leaf is not there although it had its number. */
-async function requireNext(
-  db: Db,
-  tenant_id: string,
-  size: number,
-  rows: readonly EventRow[],
-): Promise<void> {
-  const gap = rows.findIndex(({ seq }, i) => seq !== size + 1 + i)
-  if (gap !== -1) throw broken(`event ${size + 1 + gap} is missing`)
+/**
+ * The events that are the next leaves. Throws SEAL_BROKEN when one is not there although it had its number, unless another
+ * node has sealed it meanwhile, and retention has removed it since.
+ */
+async function nextRows(db: Db, tenant_id: string, size: number): Promise<EventRow[]> {
+  const look = { after: size, rows_max }
+  let rows = await journal.page(db, tenant_id, {}, look)
   if (rows.length === 0 && (await journal.lastSeq(db, tenant_id)) > size) {
-    // Another step may have sealed it meanwhile, and retention may have removed it since.
-    const now_sealed = (await store.head(db, tenant_id))?.size ?? 0
-    if (now_sealed === size) throw broken(`event ${size + 1} is missing`)
+    // Those that got numbers between the two looks are seen by now.
+    rows = await journal.page(db, tenant_id, {}, look)
+    if (rows.length === 0) await requireSealed(db, tenant_id, size)
   }
+  const gap = rows.findIndex(({ seq }, i) => seq !== size + 1 + i)
+  if (gap !== -1) await requireSealed(db, tenant_id, size + gap)
+  return gap === -1 ? rows : []
+}
+
+async function requireSealed(db: Db, tenant_id: string, size: number): Promise<void> {
+  const sealed = (await store.head(db, tenant_id))?.size ?? 0
+  if (sealed <= size) throw broken(`event ${size + 1} is missing`)
 }
 
 export function broken(reason: string): ApiError {

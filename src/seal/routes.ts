@@ -52,7 +52,7 @@ export const getInclusionProof = route({
   auth: ['admin'],
   query: Type.Object({
     event: Text(64, 'The event, by its id, evt_…, or its number, seq.', { minLength: 1, examples: ['1'] }),
-    size: Type.Optional(Size('The proof is for the tree of so many events; default all.')),
+    size: Type.Optional(Size('The proof is for the tree of so many events; default all.', 1)),
   }),
   replies: {
     200: {

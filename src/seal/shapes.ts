@@ -5,8 +5,8 @@ import { Json, label_characters_max, Nullable, Shape, Text } from '../contract/s
 
 export const tag = 'Seal'
 
-export const Size = (description: string) =>
-  Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description })
+export const Size = (description: string, minimum = 0) =>
+  Type.Integer({ minimum, maximum: Number.MAX_SAFE_INTEGER, description })
 export const Proof = Type.Array(Type.String(), { description: 'Hashes, base64, in the order of RFC 6962.' })
 export const Workflow = Type.Optional(Text(label_characters_max, 'A workflow, by its id.', { minLength: 1 }))
 

@@ -67,6 +67,12 @@ export class Journal {
 
   /** Events that are committed, numbered and sealed. */
   async grow(count: number): Promise<void> {
+    await this.leave(count)
+    await this.checkpoint()
+  }
+
+  /** Events that are committed. */
+  async leave(count: number): Promise<void> {
     const { db, random, tenant_id } = this
     const drawn = Array.from({ length: count }, () => ({
       type: types[random(types.length)]!,
@@ -82,7 +88,6 @@ export class Journal {
         await journal.emit(tx, type, { tenant_id, cause, ...event, data: { count, note } })
       }
     })
-    await this.checkpoint()
   }
 
   async checkpoint(workflow_id: string | null = null): Promise<string> {
