@@ -17,6 +17,7 @@ import { rateCheck } from './commands/rate.ts'
 import { serve } from './commands/serve.ts'
 import { health, openapi } from './commands/service.ts'
 import { tenantDelete, tenantRotateKey, tenantUsage } from './commands/tenant.ts'
+import { verify } from './commands/verify.ts'
 import { usageError } from './failures.ts'
 import { generated, groups } from './generated.ts'
 import { timeoutSeconds, wholeNumber } from './input.ts'
@@ -46,7 +47,7 @@ const overrides: Readonly<Record<string, Override>> = {
 const commands = [
   ...[serve, login, logout, profiles, profilesUse],
   ...generated.map((spec) => runnable(spec, overrides[spec.operation])),
-  ...[checkpointWait, inboxTail, eventsTail, mcp, mcpConfig, completion],
+  ...[checkpointWait, inboxTail, eventsTail, verify, mcp, mcpConfig, completion],
 ]
 
 const after = `

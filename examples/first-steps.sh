@@ -28,6 +28,7 @@ main() {
   inboxes
   rate_limits
   tick
+  seal
   deletion
   echo "All answers were as expected. $tenant_id stays scheduled for deletion."
 }
@@ -399,6 +400,18 @@ tick() {
     call 'whether the schedule that was due has been tried' 200 GET "/v1/schedules/$due_schedule/attempts" \
       "${agent[@]}"
   fi
+}
+
+seal() {
+  echo 'The seal of the journal'
+  call 'a checkpoint to keep elsewhere' 200 GET /v1/seal "${admin[@]}"
+  has "\"origin\":\"waystation/$tenant_id\""
+  call 'proof of an event that is not there' 404 GET /v1/seal/proof?event=evt_00000000000000000000000000 "${admin[@]}"
+  has SEAL_EVENT_NOT_FOUND
+  call 'proof that it goes on from an earlier one' 200 GET '/v1/seal/consistency?from=0' "${admin[@]}"
+  has '"from":0,'
+  call 'everything to check it offline' 200 GET /v1/seal/bundle "${admin[@]}"
+  has '"format":"waystation-seal-bundle/1"'
 }
 
 deletion() {

@@ -125,6 +125,7 @@ const without_operation: Record<string, string> = {
   'mcp config': 'prints what that client needs',
   'checkpoint wait': 'asks as get does, until it is decided',
   'inbox tail': 'asks as messages does, without end',
+  verify: 'checks offline',
 }
 
 const places = commandsOf(programOf(new Cli({ ...({} as Cli['io']), env: {}, home: '', platform: 'linux' })))

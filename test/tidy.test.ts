@@ -151,6 +151,7 @@ describe('a feature is named', () => {
 
   test('by imports of its own folder, of other features and of the list alone', () => {
     const reasons: Record<string, string> = {
+      'src/admin.ts -> src/seal/service.ts': "the operator's command rotates the key of the seal",
       'src/admin.ts -> src/tenants/service.ts': "the operator's command lists and changes tenants",
       'src/app/background.ts -> src/tenants/service.ts': 'jobs are paused and resumed with their tenant',
       'src/app/parts.ts -> src/usage/service.ts': 'the composition counts calls',
@@ -291,6 +292,8 @@ describe('effects have their places', () => {
         'src/base/seal.ts': 'every cipher and derivation',
         'src/callbacks/sign.ts': 'signatures of callbacks',
         'src/idempotency/service.ts': 'fingerprints of bodies and of Idempotency-Keys',
+        'src/seal/merkle.ts': 'the hashes of the tree',
+        'src/seal/note.ts': 'signatures of checkpoints',
       },
     ],
     [

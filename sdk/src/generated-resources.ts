@@ -40,6 +40,10 @@ import type {
   RotatedAgent,
   RotatedTenant,
   Schedule,
+  SealBundle,
+  SealCheckpoint,
+  SealConsistency,
+  SealProof,
   Tenant,
   TenantWithSecret,
   TickSummary,
@@ -579,6 +583,47 @@ export class RateLimit extends Resource {
   }
 }
 
+export class Seal extends Resource {
+  /**
+   * Everything to check a workflow, or the journal, offline. With `workflow_id` the events of that
+   * workflow, each with its proof; without it all events, from which the root is computed again. Check
+   * it with `waystation verify` or `examples/verify_bundle.py`. Throws SEAL_SIZE_UNKNOWN, SEAL_BROKEN,
+   * STORAGE_FULL.
+   */
+  bundle(given: Query<'getBundle'> = {}): Promise<SealBundle> {
+    const [query, options] = split(given)
+    return this.transport.call('getBundle', { query }, options)
+  }
+
+  /**
+   * Prove that the journal goes on from an earlier checkpoint. Throws SEAL_SIZE_UNKNOWN, SEAL_BROKEN,
+   * STORAGE_FULL.
+   */
+  consistency(given: Query<'getConsistencyProof'>): Promise<SealConsistency> {
+    const [query, options] = split(given)
+    return this.transport.call('getConsistencyProof', { query }, options)
+  }
+
+  /**
+   * Prove that an event is in the journal. Throws SEAL_EVENT_NOT_FOUND, SEAL_SIZE_UNKNOWN, SEAL_BROKEN,
+   * STORAGE_FULL.
+   */
+  proof(given: Query<'getInclusionProof'>): Promise<SealProof> {
+    const [query, options] = split(given)
+    return this.transport.call('getInclusionProof', { query }, options)
+  }
+
+  /**
+   * Seal the journal and answer its checkpoint, a signed note. Keep `note` somewhere else: with it,
+   * later changes of the events before it are found. With `workflow_id` the note also states how many
+   * events that workflow has. Throws SEAL_BROKEN, STORAGE_FULL.
+   */
+  get(given: Query<'getSeal'> = {}): Promise<SealCheckpoint> {
+    const [query, options] = split(given)
+    return this.transport.call('getSeal', { query }, options)
+  }
+}
+
 export class Health extends Resource {
   /** Check that the process answers, and nothing else. */
   live(options: CallOptions = {}): Promise<Liveness> {
@@ -612,6 +657,7 @@ export class Resources {
   readonly approvals: Approvals
   readonly inboxes: Inboxes
   readonly rateLimit: RateLimit
+  readonly seal: Seal
   readonly health: Health
 
   readonly #transport: Transport
@@ -631,6 +677,7 @@ export class Resources {
     this.approvals = new Approvals(transport)
     this.inboxes = new Inboxes(transport)
     this.rateLimit = new RateLimit(transport)
+    this.seal = new Seal(transport)
     this.health = new Health(transport)
   }
 
