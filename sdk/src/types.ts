@@ -21,6 +21,8 @@ export type ErrorCode =
   | 'OPERATION_NOT_FOUND'
   | 'ROUTE_NOT_FOUND'
   | 'SCHEDULE_NOT_FOUND'
+  | 'SEAL_EVENT_NOT_FOUND'
+  | 'SEAL_SIZE_UNKNOWN'
   | 'METHOD_NOT_ALLOWED'
   | 'REQUEST_TIMEOUT'
   | 'AGENT_ID_TAKEN'
@@ -38,6 +40,7 @@ export type ErrorCode =
   | 'IDEMPOTENCY_KEY_REUSED'
   | 'RATE_LIMITED'
   | 'INTERNAL'
+  | 'SEAL_BROKEN'
   | 'OUTCOME_UNKNOWN'
   | 'UNAVAILABLE'
   | 'STORAGE_FULL'
@@ -139,6 +142,7 @@ export interface UsageStep {
       | 'checkpoints'
       | 'inboxes'
       | 'rate_limits'
+      | 'seal'
       | 'events'
     /** Calls with a key of the tenant. */
     calls: number
@@ -635,6 +639,98 @@ export interface RateLimitCounter {
   resetAt: string
   /** Length of the window. */
   windowSeconds: number
+}
+
+export interface SealBundle {
+  /** waystation-seal-bundle/1 */
+  format: string
+  /** The name of the journal, and of the key that signs: waystation/ten_…. */
+  origin: string
+  /** How many events the tree has: the number, seq, of its last. */
+  size: number
+  /** The root of the tree, base64. */
+  root: string
+  /** The checkpoint as a signed note, c2sp.org/tlog-checkpoint. */
+  note: string
+  /** Public keys, name+hash+key; the one that signs comes first, those before it follow. */
+  keys: string[]
+  workflow_id: string | null
+  /** The events of the bundle are those behind this one. */
+  after: number
+  edge: string[] | null
+  consistency: {
+    from: number
+    /** Hashes, base64, in the order of RFC 6962. */
+    proof: string[]
+  } | null
+  next_after: number | null
+  events: Array<{ event: SealedEvent; proof: string[] | null }>
+}
+
+export interface SealedEvent {
+  id: string
+  seq: number
+  type: string
+  subject: { kind: string; id: string }
+  workflow_id: string | null
+  workflow_seq: number | null
+  agent_id: string | null
+  actor: string
+  request_id: string | null
+  at: string
+  /** By the type of the event. */
+  data: unknown
+}
+
+export interface SealConsistency {
+  from: number
+  /** The root of the tree of `from` events, base64. */
+  from_root: string
+  /** Hashes, base64, in the order of RFC 6962. */
+  proof: string[]
+  /** The name of the journal, and of the key that signs: waystation/ten_…. */
+  origin: string
+  /** How many events the tree has: the number, seq, of its last. */
+  size: number
+  /** The root of the tree, base64. */
+  root: string
+  /** The checkpoint as a signed note, c2sp.org/tlog-checkpoint. */
+  note: string
+  /** Public keys, name+hash+key; the one that signs comes first, those before it follow. */
+  keys: string[]
+}
+
+export interface SealProof {
+  event: SealedEvent | null
+  /** Its number; its place among the leaves is one less. */
+  seq: number
+  /** The hash that is sealed, base64; also of an event that retention has removed. */
+  leaf_hash: string
+  /** Hashes, base64, in the order of RFC 6962. */
+  proof: string[]
+  /** The name of the journal, and of the key that signs: waystation/ten_…. */
+  origin: string
+  /** How many events the tree has: the number, seq, of its last. */
+  size: number
+  /** The root of the tree, base64. */
+  root: string
+  /** The checkpoint as a signed note, c2sp.org/tlog-checkpoint. */
+  note: string
+  /** Public keys, name+hash+key; the one that signs comes first, those before it follow. */
+  keys: string[]
+}
+
+export interface SealCheckpoint {
+  /** The name of the journal, and of the key that signs: waystation/ten_…. */
+  origin: string
+  /** How many events the tree has: the number, seq, of its last. */
+  size: number
+  /** The root of the tree, base64. */
+  root: string
+  /** The checkpoint as a signed note, c2sp.org/tlog-checkpoint. */
+  note: string
+  /** Public keys, name+hash+key; the one that signs comes first, those before it follow. */
+  keys: string[]
 }
 
 export interface JournalEvent {
@@ -1622,6 +1718,50 @@ export interface Operations {
       total: number
     }
   }
+  getBundle: {
+    params: object
+    query: {
+      /** A workflow, by its id. */
+      workflow_id?: string | undefined
+      /** The size of a checkpoint that was kept: the bundle proves that it goes on from it. */
+      from?: number | undefined
+      /** Only events behind this number; default 0. Where retention has removed more, the bundle begins behind those. */
+      after?: number | undefined
+    }
+    body: undefined
+    answer: SealBundle
+  }
+  getConsistencyProof: {
+    params: object
+    query: {
+      /** The size of the earlier checkpoint. */
+      from: number
+      /** The size of the later one; default all. */
+      to?: number | undefined
+    }
+    body: undefined
+    answer: SealConsistency
+  }
+  getInclusionProof: {
+    params: object
+    query: {
+      /** The event, by its id, evt_…, or its number, seq. */
+      event: string
+      /** The proof is for the tree of so many events; default all. */
+      size?: number | undefined
+    }
+    body: undefined
+    answer: SealProof
+  }
+  getSeal: {
+    params: object
+    query: {
+      /** A workflow, by its id. */
+      workflow_id?: string | undefined
+    }
+    body: undefined
+    answer: SealCheckpoint
+  }
   listEvents: {
     params: object
     query: {
@@ -1632,7 +1772,41 @@ export interface Operations {
       /** Events of this thing: its id, or kind:id. */
       subject?: string | undefined
       /** This type, or all types of a noun: schedule.*. */
-      type?: 'audit.appended' | 'dlq.created' | 'audit.*' | 'dlq.*' | undefined
+      type?:
+        | 'audit.appended'
+        | 'dlq.created'
+        | 'tenant.created'
+        | 'tenant.key_rotated'
+        | 'tenant.signing_secret_rotated'
+        | 'tenant.plan_changed'
+        | 'tenant.storage_changed'
+        | 'tenant.deleted'
+        | 'tenant.restored'
+        | 'agent.created'
+        | 'agent.key_rotated'
+        | 'agent.deleted'
+        | 'approval_key.created'
+        | 'approval_key.revoked'
+        | 'dlq.claimed'
+        | 'dlq.extended'
+        | 'dlq.released'
+        | 'dlq.lock_expired'
+        | 'dlq.archived'
+        | 'dlq.reopened'
+        | 'dlq.resolved'
+        | 'dlq.deleted'
+        | 'dlq_operation.created'
+        | 'dlq_operation.succeeded'
+        | 'dlq_operation.cancelled'
+        | 'seal.checkpoint'
+        | 'audit.*'
+        | 'dlq.*'
+        | 'tenant.*'
+        | 'agent.*'
+        | 'approval_key.*'
+        | 'dlq_operation.*'
+        | 'seal.*'
+        | undefined
       /** Items a page, default 50; above 200 counts as 200. */
       limit?: number | undefined
       /** Seconds to hold the request while there is no event. */
@@ -1651,7 +1825,42 @@ export interface Operations {
     body: {
       /** Alternatives: an event that has all members of one of them is waited for. */
       any: Array<{
-        type?: 'audit.appended' | 'dlq.created' | 'audit.*' | 'dlq.*' | null | undefined
+        type?:
+          | 'audit.appended'
+          | 'dlq.created'
+          | 'tenant.created'
+          | 'tenant.key_rotated'
+          | 'tenant.signing_secret_rotated'
+          | 'tenant.plan_changed'
+          | 'tenant.storage_changed'
+          | 'tenant.deleted'
+          | 'tenant.restored'
+          | 'agent.created'
+          | 'agent.key_rotated'
+          | 'agent.deleted'
+          | 'approval_key.created'
+          | 'approval_key.revoked'
+          | 'dlq.claimed'
+          | 'dlq.extended'
+          | 'dlq.released'
+          | 'dlq.lock_expired'
+          | 'dlq.archived'
+          | 'dlq.reopened'
+          | 'dlq.resolved'
+          | 'dlq.deleted'
+          | 'dlq_operation.created'
+          | 'dlq_operation.succeeded'
+          | 'dlq_operation.cancelled'
+          | 'seal.checkpoint'
+          | 'audit.*'
+          | 'dlq.*'
+          | 'tenant.*'
+          | 'agent.*'
+          | 'approval_key.*'
+          | 'dlq_operation.*'
+          | 'seal.*'
+          | null
+          | undefined
         subject?: string | null | undefined
         workflow_id?: string | null | undefined
       }>
@@ -1778,6 +1987,10 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   getRateLimitNamedReset: { method: 'GET', path: '/api/rate-limit/reset', wrapped: true },
   resetRateLimit: { method: 'POST', path: '/api/rate-limit/reset', wrapped: true },
   listRateLimits: { method: 'GET', path: '/api/rate-limit', wrapped: true },
+  getBundle: { method: 'GET', path: '/v1/seal/bundle' },
+  getConsistencyProof: { method: 'GET', path: '/v1/seal/consistency' },
+  getInclusionProof: { method: 'GET', path: '/v1/seal/proof' },
+  getSeal: { method: 'GET', path: '/v1/seal' },
   listEvents: { method: 'GET', path: '/v1/events' },
   waitForEvent: { method: 'POST', path: '/v1/wait' },
   tick: { method: 'POST', path: '/v1/tick' },
@@ -1837,6 +2050,14 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     exit: 'not_found',
   },
   SCHEDULE_NOT_FOUND: { next: 'List the schedules to find the right id.', exit: 'not_found' },
+  SEAL_EVENT_NOT_FOUND: {
+    next: 'Give the number of the event, seq, or leave out the size.',
+    exit: 'not_found',
+  },
+  SEAL_SIZE_UNKNOWN: {
+    next: 'Compare the size with details.size. If you have a checkpoint of that size, events are gone.',
+    exit: 'not_found',
+  },
   METHOD_NOT_ALLOWED: {
     next: 'Use a method that the Allow header lists, and check that the service is as new as the client.',
     exit: 'unexpected',
@@ -1879,6 +2100,10 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
   RATE_LIMITED: { next: 'Wait for Retry-After seconds, then send the request again.', exit: 'limited' },
   INTERNAL: {
     next: 'Repeat it once, a creation with the same Idempotency-Key. If it fails again, report the request id to the operator.',
+    exit: 'unexpected',
+  },
+  SEAL_BROKEN: {
+    next: 'Ask who runs the service to compare the database with a backup.',
     exit: 'unexpected',
   },
   OUTCOME_UNKNOWN: {
