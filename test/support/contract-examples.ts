@@ -135,7 +135,7 @@ function candidate(name: string, schema: Schema): unknown {
   if (schema.type === 'boolean') return true
   if (schema.type === 'integer' || schema.type === 'number') return schema.minimum ?? 1
   if (schema.type === 'string') return textOf(name, schema, undefined)
-  if (schema.type === 'object') return schema.examples?.[0]
+  if (schema.type === 'object' || schema.type === 'array') return schema.examples?.[0]
   return undefined
 }
 
@@ -162,7 +162,7 @@ function isPlainString({ type, enum: values, pattern, format }: Schema): boolean
 function textOf(name: string, schema: Schema, length: number | undefined): string {
   if (schema.format === 'date-time') return new Date(Date.UTC(2026, 5, 1) + made).toISOString()
   if (schema.format === 'email') return emailOf(length ?? 24)
-  const head = /(_u|U)rl$/.test(name) ? `http://127.0.0.1:9/${made}` : `example-${made}`
+  const head = /(^u|_u|U)rl$/.test(name) ? `http://127.0.0.1:9/${made}` : `example-${made}`
   if (length === undefined) return head.slice(-(schema.maxLength ?? head.length))
   return head.length > length ? head.slice(-length) : head.padEnd(length, 'x')
 }
