@@ -27,6 +27,7 @@ main() {
   checkpoints
   inboxes
   rate_limits
+  subscriptions
   tick
   seal
   deletion
@@ -385,6 +386,35 @@ rate_limits() {
   has '"count":5,"remaining":0,'
   call 'a counter may be called reset: there is none' 200 GET /api/rate-limit/reset "${agent[@]}"
   has '"windowExpired":true,'
+}
+
+subscriptions() {
+  echo 'Subscriptions'
+  local subscription
+  json "{\"url\": \"$callback_url\", \"types\": [\"subscription.*\"], \"name\": \"watch\"}"
+  call 'deliver events to a URL' 201 POST /v1/subscriptions "${admin[@]}" "${sent[@]}" -H 'idempotency-key: watch-1'
+  subscription=$(field id)
+  has '"status":"active"'
+  call 'the same request again creates nothing' 201 POST /v1/subscriptions "${admin[@]}" "${sent[@]}" \
+    -H 'idempotency-key: watch-1'
+  has "$subscription"
+  call 'list them' 200 GET /v1/subscriptions "${admin[@]}"
+  has "$subscription"
+  json '{"paused": true}'
+  call 'pause it' 200 PATCH "/v1/subscriptions/$subscription" "${admin[@]}" "${sent[@]}"
+  has '"paused_reason":"requested"'
+  json '{"after": 0}'
+  call 'deliver all again once it is resumed' 200 POST "/v1/subscriptions/$subscription/replay" "${admin[@]}" "${sent[@]}"
+  has '"after":0'
+  call 'read how far it is' 200 GET "/v1/subscriptions/$subscription" "${admin[@]}"
+  call 'what was tried' 200 GET "/v1/subscriptions/$subscription/attempts" "${admin[@]}"
+  json '{"token": "of-no-mail"}'
+  call 'a link that no mail has' 404 POST /v1/mail/confirm "${sent[@]}"
+  has LINK_NOT_FOUND
+  call 'nor this one' 404 POST /v1/mail/unsubscribe "${sent[@]}"
+  call 'delete it' 204 DELETE "/v1/subscriptions/$subscription" "${admin[@]}"
+  call 'it is gone' 404 GET "/v1/subscriptions/$subscription" "${admin[@]}"
+  has SUBSCRIPTION_NOT_FOUND
 }
 
 tick() {

@@ -198,6 +198,7 @@ describe('a feature is named', () => {
       'src/journal/store.ts events': 'the table of that name is its own',
       'src/serve.ts /v1/tenants': 'the banner shows a first call',
       'src/quotas/feature.ts tenants': 'counters point to their tenant',
+      'src/site/mail.ts /v1/mail': 'the pages of the links in mails call it',
       'src/site/reference-page.ts /openapi.json': 'the reference links to what it shows',
     }
     const names = new Set(
@@ -267,6 +268,7 @@ describe('effects have their places', () => {
         'src/callbacks/attempt.ts': 'an attempt has 10 seconds, whatever the clock says',
         'src/callbacks/dial.ts': 'a silent address leaves time for the next',
         'src/callbacks/lookup-queue.ts': 'an attempt waits 5 seconds for a permit',
+        'src/callbacks/mail.ts': 'an SMTP server has 10 seconds, whatever the clock says',
         'src/callbacks/resolver.ts': 'a look-up ends, whatever the DNS server does',
         'src/db/postgres.ts': 'a database that is silent is given up',
         'src/db/postgres-listen.ts': 'a connection that hears nothing is given up',

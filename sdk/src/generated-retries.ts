@@ -83,4 +83,11 @@ export const retries: { readonly [K in keyof Operations]?: Retry } = {
     safe: true,
     why: 'a window that has ended stays ended; `reset` then describes the repeat',
   },
+  updateSubscription: { safe: true, why: 'the same fields are set again' },
+  deleteSubscription: {
+    safe: true,
+    why: 'an id is used once; a deleted subscription stays deleted',
+    done: { code: 'SUBSCRIPTION_NOT_FOUND' },
+  },
+  replaySubscription: { safe: true, why: 'deliveries begin behind the same event again' },
 }

@@ -14,6 +14,7 @@ import { type ResolveDependencies, resolve, timeout_job } from './jobs.ts'
 import * as store from './store.ts'
 
 export const purge = store.purge
+export const find = store.find
 
 interface CreateDependencies extends ResolveDependencies {
   plans: Plans

@@ -7,6 +7,7 @@ import type { Notifier } from '../base/notifier.ts'
 import type { Remembered } from '../base/remembered.ts'
 import type { Awaitable } from '../db/db.ts'
 import type { KeyHolder, TenantFacts } from './caller.ts'
+import type { EventType } from './event.ts'
 import type { CountedQuota } from './feature.ts'
 import type { Tails } from './tails.ts'
 
@@ -19,6 +20,8 @@ export type Plans = Readonly<Record<string, Plan>>
 export interface Secrets {
   seal(context: string, text: string): string
   open(context: string, sealed: string): string
+  /** By which a text is found again without being there: the same for the same text in the same context. */
+  fingerprint(context: string, text: string): string
 }
 
 /** When a key was asked for, and which changes were known then. */
@@ -132,6 +135,8 @@ export interface ServiceFacts {
   plans_open: readonly string[]
   /** Those of them that a request may not name that was forwarded. */
   plans_local: readonly string[]
+  /** SMTP_URL is set. */
+  sends_mail: boolean
   readiness(): Promise<Readiness>
   openapi_text(): string
 }
@@ -145,5 +150,7 @@ export interface Dependencies {
   shared: Shared
   jobs: Jobs
   journal: Journal
+  /** The types of events, by name. */
+  event_types: ReadonlyMap<string, EventType>
   service: ServiceFacts
 }

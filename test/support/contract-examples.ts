@@ -138,7 +138,7 @@ function candidate(name: string, schema: Schema): unknown {
   if (name === 'event') return '1'
   if (schema.type === 'string') return textOf(name, schema, undefined)
   if (schema.type === 'object') return schema.examples?.[0]
-  if (schema.type === 'array' && schema.items) return [candidate(name, schema.items)]
+  if (schema.type === 'array' && schema.items) return schema.examples?.[0] ?? [candidate(name, schema.items)]
   return undefined
 }
 
@@ -165,7 +165,7 @@ function isPlainString({ type, enum: values, pattern, format }: Schema): boolean
 function textOf(name: string, schema: Schema, length: number | undefined): string {
   if (schema.format === 'date-time') return new Date(Date.UTC(2026, 5, 1) + made).toISOString()
   if (schema.format === 'email') return emailOf(length ?? 24)
-  const head = /(_u|U)rl$/.test(name) ? `http://127.0.0.1:9/${made}` : `example-${made}`
+  const head = /(^u|_u|U)rl$/.test(name) ? `http://127.0.0.1:9/${made}` : `example-${made}`
   if (length === undefined) return head.slice(-(schema.maxLength ?? head.length))
   return head.length > length ? head.slice(-length) : head.padEnd(length, 'x')
 }

@@ -5,14 +5,15 @@ import { expect } from 'bun:test'
 import { Value } from 'typebox/value'
 import { type ErrorCode, errors } from '../../src/base/errors.ts'
 import { newId } from '../../src/base/ids.ts'
+import { hashOf } from '../../src/base/keys.ts'
 import type { CallerKind } from '../../src/contract/caller.ts'
-import { declareEvents } from '../../src/contract/event.ts'
 import type { NamedRoute } from '../../src/contract/feature.ts'
 import type { Group } from '../../src/contract/group.ts'
 import { errorCodesOf } from '../../src/contract/responses.ts'
 import { type Route, successStatus } from '../../src/contract/route.ts'
+import { rowBytes } from '../../src/db/stored.ts'
 import { routes } from '../../src/features.ts'
-import * as journal from '../../src/journal/service.ts'
+import * as addresses from '../../src/subscriptions/address-store.ts'
 import * as tenants from '../../src/tenants/service.ts'
 import {
   exampleBody,
@@ -324,27 +325,7 @@ async function mustSucceed(service: TestService, named: NamedRoute, made: Ready)
 /** Where no verb leads to a state that allows the route, but what the service does by itself. */
 const steps_by_hand: Readonly<
   Record<string, (service: TestService, route: Route, made: Ready) => Promise<Ready>>
-> = {
-  retrySchedule: fired,
-  replayMessage: forwarded,
-  ...Object.fromEntries(
-    ['getSeal', 'getInclusionProof', 'getConsistencyProof', 'getBundle'].map((name) => [name, recorded]),
-  ),
-}
-
-/** The journal of the tenant has an event. */
-async function recorded(service: TestService, _: Route, made: Ready): Promise<Ready> {
-  const cause = { actor: 'admin', agent_id: null, request_id: null, workflow_id: null }
-  await service.app.db.write(async (tx) => {
-    const { tenant_id } = made.keyring
-    await journal.emit(tx, recorded_type, { tenant_id, cause, subject_id: 'thing-1', data: {} })
-  })
-  return made
-}
-
-const recorded_type = declareEvents({ 'test.recorded': { about: '', subject: 'thing', data: {} } })[
-  'test.recorded'
-]
+> = { retrySchedule: fired, replayMessage: forwarded, confirmMail: linked, unsubscribeMail: linked }
 
 /** The schedule calls an inbox. */
 async function fired(service: TestService, _: Route, made: Ready): Promise<Ready> {
@@ -368,6 +349,21 @@ async function forwarded(service: TestService, route: Route, { keyring, ...made 
   expect((await service.ask('POST', '/v1/tick', { key: cron_secret })).status).toBe(200)
   const params = { id: inbox.id, message_id }
   return { ...made, keyring, params, path: pathWith(route, params) }
+}
+
+/** An address that was asked, without a mail. */
+async function linked(service: TestService, _: Route, made: Ready): Promise<Ready> {
+  const { tenant_id } = made.keyring
+  const token = `${tenant_id}.${crypto.randomUUID()}`
+  const address = {
+    ...{ address_hash: crypto.randomUUID(), token_hash: hashOf(token), token: '', asked_by: '' },
+    expires_at: Number.MAX_SAFE_INTEGER,
+  }
+  await service.app.db.write(async (tx) => {
+    await addresses.insert(tx, tenant_id, address)
+    tx.stores(tenant_id, rowBytes(''))
+  })
+  return { ...made, body: { token } }
 }
 
 /** The id of a message that an inbox gets. */

@@ -24,7 +24,15 @@ import {
   upkeep,
   type Value,
 } from '../../src/db/db.ts'
-import { counted_quotas, default_plans, features, follows, job_kinds, redrives } from '../../src/features.ts'
+import {
+  counted_quotas,
+  default_plans,
+  event_types,
+  features,
+  follows,
+  job_kinds,
+  redrives,
+} from '../../src/features.ts'
 import { type JobKind, kindsOf } from '../../src/jobs/kind.ts'
 import * as store from '../../src/jobs/store.ts'
 import { JobTimer } from '../../src/jobs/timer.ts'
@@ -340,6 +348,7 @@ export class Bench {
         tokens: new Remembered(10),
       },
       journal,
+      event_types,
       jobs: {
         wake: (due_at) => bench.woken.push(due_at),
         pauseOrResume: () => {
@@ -353,6 +362,7 @@ export class Bench {
         default_plan: 'free',
         plans_open: ['free'],
         plans_local: [],
+        sends_mail: false,
         readiness: async () => ({
           reason: null,
           version: '',
@@ -372,7 +382,7 @@ export class Bench {
     const { db, clock, dependencies } = this
     const worker = new JobWorker({
       ...{ db, clock, dependencies, internal, kinds: job_kinds },
-      send: (_, request) => this.network.send(request),
+      send: (_, request) => this.network.send(request as Outgoing),
       onStragglers: (tenant_ids) => tenants.pauseStragglers(db, dependencies, tenant_ids),
       onError: (error) => this.errors.push(error),
     })
