@@ -52,7 +52,6 @@ const areas: Record<string, string> = {
   rate_limit: 'Rate limiter',
   mcp: 'MCP',
   usage: 'Usage',
-  journal: 'Journal',
   jobs: 'Jobs',
   callbacks: 'Callbacks',
   mail: 'Mail',

@@ -44,6 +44,8 @@ import type {
   SealCheckpoint,
   SealConsistency,
   SealProof,
+  Subscription,
+  SubscriptionAttempt,
   Tenant,
   TenantWithSecret,
   TickSummary,
@@ -583,6 +585,57 @@ export class RateLimit extends Resource {
   }
 }
 
+export class Subscriptions extends Resource {
+  /**
+   * Deliver events to a URL or an address, from now on. Signed as callbacks are, at least once, in
+   * order, over about three days of retries. An address is asked first, by one mail. The URL or address
+   * is shown masked from now on. Throws QUOTA_EXCEEDED.
+   */
+  create(body: Body<'createSubscription'>, options: CreateOptions = {}): Promise<Subscription> {
+    return this.transport.call('createSubscription', { body }, options)
+  }
+
+  /** List subscriptions, newest first. */
+  list(query: Query<'listSubscriptions'> = {}): Pages<Subscription> {
+    return listOf(this.transport, 'listSubscriptions', {}, query)
+  }
+
+  /**
+   * Read a subscription: how far it is, and what its last attempt came to. Throws
+   * SUBSCRIPTION_NOT_FOUND.
+   */
+  get(id: string, options: CallOptions = {}): Promise<Subscription> {
+    return this.transport.call('getSubscription', { params: { id } }, options)
+  }
+
+  /**
+   * Change, pause or resume a subscription; the event that failed is tried again at once. Throws
+   * SUBSCRIPTION_NOT_FOUND, INVALID_STATE, QUOTA_EXCEEDED.
+   */
+  update(id: string, body: Body<'updateSubscription'>, options: CallOptions = {}): Promise<Subscription> {
+    return this.transport.call('updateSubscription', { params: { id }, body }, options)
+  }
+
+  /** Delete a subscription. Throws SUBSCRIPTION_NOT_FOUND. */
+  delete(id: string, options: CallOptions = {}): Promise<undefined> {
+    return this.transport.call('deleteSubscription', { params: { id } }, options)
+  }
+
+  /** List the last attempts to deliver, newest first. Throws SUBSCRIPTION_NOT_FOUND. */
+  attempts(id: string, query: Query<'listSubscriptionAttempts'> = {}): Pages<SubscriptionAttempt> {
+    return listOf(this.transport, 'listSubscriptionAttempts', { id }, query)
+  }
+
+  /** Deliver again what comes after a number, or skip what lies before it. Throws SUBSCRIPTION_NOT_FOUND. */
+  replay(
+    id: string,
+    after: Body<'replaySubscription'>['after'],
+    options: CallOptions = {},
+  ): Promise<Subscription> {
+    return this.transport.call('replaySubscription', { params: { id }, body: { after } }, options)
+  }
+}
+
 export class Seal extends Resource {
   /**
    * Everything to check a workflow, or the journal, offline. With `workflow_id` the events of that
@@ -657,6 +710,7 @@ export class Resources {
   readonly approvals: Approvals
   readonly inboxes: Inboxes
   readonly rateLimit: RateLimit
+  readonly subscriptions: Subscriptions
   readonly seal: Seal
   readonly health: Health
 
@@ -677,6 +731,7 @@ export class Resources {
     this.approvals = new Approvals(transport)
     this.inboxes = new Inboxes(transport)
     this.rateLimit = new RateLimit(transport)
+    this.subscriptions = new Subscriptions(transport)
     this.seal = new Seal(transport)
     this.health = new Health(transport)
   }

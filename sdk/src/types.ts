@@ -17,12 +17,14 @@ export type ErrorCode =
   | 'DLQ_NOT_FOUND'
   | 'INBOX_NOT_FOUND'
   | 'KEY_NOT_FOUND'
+  | 'LINK_NOT_FOUND'
   | 'MESSAGE_NOT_FOUND'
   | 'OPERATION_NOT_FOUND'
   | 'ROUTE_NOT_FOUND'
   | 'SCHEDULE_NOT_FOUND'
   | 'SEAL_EVENT_NOT_FOUND'
   | 'SEAL_SIZE_UNKNOWN'
+  | 'SUBSCRIPTION_NOT_FOUND'
   | 'METHOD_NOT_ALLOWED'
   | 'REQUEST_TIMEOUT'
   | 'AGENT_ID_TAKEN'
@@ -67,6 +69,7 @@ export interface Quota {
   dlq_items: Usage
   active_schedules: Usage
   inboxes: Usage
+  subscriptions: Usage
   api_calls_per_month: Usage
   storage_bytes: Usage
 }
@@ -142,6 +145,7 @@ export interface UsageStep {
       | 'checkpoints'
       | 'inboxes'
       | 'rate_limits'
+      | 'subscriptions'
       | 'seal'
       | 'events'
     /** Calls with a key of the tenant. */
@@ -639,6 +643,51 @@ export interface RateLimitCounter {
   resetAt: string
   /** Length of the window. */
   windowSeconds: number
+}
+
+export interface Subscription {
+  id: string
+  /** unconfirmed: the holder of the address has to press the button of the mail first. */
+  status: 'unconfirmed' | 'active' | 'paused'
+  paused_reason: 'requested' | 'gone' | 'failing' | 'unsubscribed' | null
+  name: string | null
+  format: 'standard' | 'slack' | 'mail'
+  url: string | null
+  to: string | null
+  types: string[]
+  workflow_id: string | null
+  /** The number of the last event that was taken, or passed over. */
+  after: number
+  /** Events that have happened since, of all types; 0 when all that it takes were delivered. */
+  behind: number
+  /** Attempts made so far to deliver the next event. */
+  attempts: number
+  next_attempt_at: string | null
+  last_error: string | null
+  last_status_code: number | null
+  last_attempt_at: string | null
+  delivered_at: string | null
+  /** When it was created. */
+  created_at: string
+  /** When it was last changed. */
+  updated_at: string
+}
+
+export interface SubscriptionAttempt {
+  /** The number of this attempt of all of the subscription, from 0. */
+  number: number
+  event_id: string
+  event_seq: number
+  event_type: string
+  /** The number of this attempt to deliver the event, from 1. */
+  attempt: number
+  /** The webhook-id header, the same on every retry. */
+  webhook_id: string
+  /** When it began. */
+  started_at: string
+  duration_ms: number
+  status_code: number | null
+  error: string | null
 }
 
 export interface SealBundle {
@@ -1718,6 +1767,119 @@ export interface Operations {
       total: number
     }
   }
+  createSubscription: {
+    params: object
+    query: object
+    body: {
+      /** An http or https URL. One of url and to is needed. */
+      url?: string | undefined
+      /** An address of mail, where the service has an SMTP server. */
+      to?: string | undefined
+      /** Types of events, exact or all of a noun: `schedule.failed`, `checkpoint.*`. */
+      types: string[]
+      /** Only events of this workflow. */
+      workflow_id?: string | undefined
+      /** standard, the default: the event as GET /v1/events shows it. slack: a message for people. */
+      format?: 'standard' | 'slack' | undefined
+      /** A name for people, shown in lists; empty for none. */
+      name?: string | undefined
+      /** True: nothing is delivered until it is false again. */
+      paused?: boolean | undefined
+    }
+    answer: Subscription
+  }
+  listSubscriptions: {
+    params: object
+    query: {
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+      /** next_cursor of the page before. */
+      cursor?: string | undefined
+    }
+    body: undefined
+    answer: { items: Subscription[]; next_cursor: string | null }
+  }
+  deleteSubscription: {
+    params: {
+      /** The subscription, sub_…. */
+      id: string
+    }
+    query: object
+    body: undefined
+    answer: undefined
+  }
+  getSubscription: {
+    params: {
+      /** The subscription, sub_…. */
+      id: string
+    }
+    query: object
+    body: undefined
+    answer: Subscription
+  }
+  updateSubscription: {
+    params: {
+      /** The subscription, sub_…. */
+      id: string
+    }
+    query: object
+    body: {
+      /** An http or https URL; not for one that sends mails. */
+      url?: string | undefined
+      /** Types of events, exact or all of a noun: `schedule.failed`, `checkpoint.*`. */
+      types?: string[] | undefined
+      workflow_id?: string | null | undefined
+      /** A name for people, shown in lists; empty for none. */
+      name?: string | undefined
+      /** True: nothing is delivered until it is false again. */
+      paused?: boolean | undefined
+    }
+    answer: Subscription
+  }
+  listSubscriptionAttempts: {
+    params: {
+      /** The subscription, sub_…. */
+      id: string
+    }
+    query: {
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+      /** next_cursor of the page before. */
+      cursor?: string | undefined
+    }
+    body: undefined
+    answer: { items: SubscriptionAttempt[]; next_cursor: string | null }
+  }
+  replaySubscription: {
+    params: {
+      /** The subscription, sub_…. */
+      id: string
+    }
+    query: object
+    body: {
+      /** The number of an event: what comes behind it is delivered, with the same webhook-ids. 0: all that are kept. */
+      after: number
+    }
+    answer: Subscription
+  }
+  confirmMail: {
+    params: object
+    query: object
+    body: {
+      /** The last part of the link. */
+      token: string
+    }
+    answer: { confirmed: boolean }
+  }
+  unsubscribeMail: {
+    params: object
+    query: object
+    body: {
+      /** The last part of the link. */
+      token: string
+    }
+    answer: { unsubscribed: boolean }
+  }
   getBundle: {
     params: object
     query: {
@@ -1798,6 +1960,13 @@ export interface Operations {
         | 'dlq_operation.created'
         | 'dlq_operation.succeeded'
         | 'dlq_operation.cancelled'
+        | 'subscription.created'
+        | 'subscription.confirmed'
+        | 'subscription.updated'
+        | 'subscription.paused'
+        | 'subscription.resumed'
+        | 'subscription.replayed'
+        | 'subscription.deleted'
         | 'seal.checkpoint'
         | 'audit.*'
         | 'dlq.*'
@@ -1805,6 +1974,7 @@ export interface Operations {
         | 'agent.*'
         | 'approval_key.*'
         | 'dlq_operation.*'
+        | 'subscription.*'
         | 'seal.*'
         | undefined
       /** Items a page, default 50; above 200 counts as 200. */
@@ -1851,6 +2021,13 @@ export interface Operations {
           | 'dlq_operation.created'
           | 'dlq_operation.succeeded'
           | 'dlq_operation.cancelled'
+          | 'subscription.created'
+          | 'subscription.confirmed'
+          | 'subscription.updated'
+          | 'subscription.paused'
+          | 'subscription.resumed'
+          | 'subscription.replayed'
+          | 'subscription.deleted'
           | 'seal.checkpoint'
           | 'audit.*'
           | 'dlq.*'
@@ -1858,6 +2035,7 @@ export interface Operations {
           | 'agent.*'
           | 'approval_key.*'
           | 'dlq_operation.*'
+          | 'subscription.*'
           | 'seal.*'
           | null
           | undefined
@@ -1987,6 +2165,15 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   getRateLimitNamedReset: { method: 'GET', path: '/api/rate-limit/reset', wrapped: true },
   resetRateLimit: { method: 'POST', path: '/api/rate-limit/reset', wrapped: true },
   listRateLimits: { method: 'GET', path: '/api/rate-limit', wrapped: true },
+  createSubscription: { method: 'POST', path: '/v1/subscriptions', creates: true },
+  listSubscriptions: { method: 'GET', path: '/v1/subscriptions' },
+  deleteSubscription: { method: 'DELETE', path: '/v1/subscriptions/{id}' },
+  getSubscription: { method: 'GET', path: '/v1/subscriptions/{id}' },
+  updateSubscription: { method: 'PATCH', path: '/v1/subscriptions/{id}' },
+  listSubscriptionAttempts: { method: 'GET', path: '/v1/subscriptions/{id}/attempts' },
+  replaySubscription: { method: 'POST', path: '/v1/subscriptions/{id}/replay' },
+  confirmMail: { method: 'POST', path: '/v1/mail/confirm' },
+  unsubscribeMail: { method: 'POST', path: '/v1/mail/unsubscribe' },
   getBundle: { method: 'GET', path: '/v1/seal/bundle' },
   getConsistencyProof: { method: 'GET', path: '/v1/seal/consistency' },
   getInclusionProof: { method: 'GET', path: '/v1/seal/proof' },
@@ -2043,6 +2230,7 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     next: 'Treat the key as absent, put a first value, or list the keys that exist.',
     exit: 'not_found',
   },
+  LINK_NOT_FOUND: { next: 'Ask for a new subscription; its mail has a new link.', exit: 'not_found' },
   MESSAGE_NOT_FOUND: { next: 'List the messages of the inbox to find the right id.', exit: 'not_found' },
   OPERATION_NOT_FOUND: { next: 'List the operations to find the right id.', exit: 'not_found' },
   ROUTE_NOT_FOUND: {
@@ -2058,6 +2246,7 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     next: 'Compare the size with details.size. If you have a checkpoint of that size, events are gone.',
     exit: 'not_found',
   },
+  SUBSCRIPTION_NOT_FOUND: { next: 'List the subscriptions to find the right id.', exit: 'not_found' },
   METHOD_NOT_ALLOWED: {
     next: 'Use a method that the Allow header lists, and check that the service is as new as the client.',
     exit: 'unexpected',
