@@ -3,6 +3,7 @@
 
 import { ApiError } from '../base/errors.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
+import { service_cause } from '../contract/event.ts'
 import type { Tx } from '../db/db.ts'
 import { textBytes } from '../db/stored.ts'
 import type { LocalKind } from '../jobs/kind.ts'
@@ -108,7 +109,7 @@ async function redrive(
   if (sources.size > 1 && sources.has('schedule')) await quotas.lock(tx, tenant_id, 'active_schedules')
   for (const { id } of turn) {
     try {
-      const { redriven_as } = await redriveOne(tx, tenant, dependencies, id)
+      const { redriven_as } = await redriveOne(tx, tenant, dependencies, { id, cause: service_cause })
       items.push({ id, outcome: 'done', code: null, redriven_as })
     } catch (error) {
       if (!(error instanceof ApiError)) throw error

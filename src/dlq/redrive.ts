@@ -2,6 +2,7 @@
 
 import type { TenantFacts } from '../contract/caller.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
+import type { Cause } from '../contract/event.ts'
 import type { Tx } from '../db/db.ts'
 import * as quotas from '../quotas/service.ts'
 import { type ItemRow, isOpen, redriveRefusal, seenAt } from './item.ts'
@@ -15,7 +16,7 @@ export async function redrive(
   tx: Tx,
   tenant: TenantFacts,
   dependencies: Dependencies,
-  id: string,
+  { id, cause }: { id: string; cause: Cause },
 ): Promise<ItemRow> {
   const { tenant_id } = tenant
   const found = await store.findLocked(tx, tenant_id, id)
@@ -23,7 +24,7 @@ export async function redrive(
   if (!item || item.status === 'claimed' || item.status === 'resolved') throw redriveRefusal(item)
   if (item.source === 'agent') return reopened(tx, tenant, dependencies, item)
   const source = dependencies.redrives.get(item.source)
-  const letter = { id, source_id: item.source_id! }
+  const letter = { id, source_id: item.source_id!, cause }
   const redriven_as = (await source?.redrive(tx, tenant, dependencies, letter)) ?? null
   if (redriven_as === null) throw redriveRefusal(item)
   return resolved(tx, tenant_id, item, redriven_as)

@@ -228,6 +228,7 @@ forEachDatabase('A forward as work', (databases) => {
 
   const request = {
     ...{ method: 'POST', headers: new Headers(), bytes: Buffer.from('x'), url: 'http://x/hook/t' },
+    request_id: 'req_of_a_test',
     address: '192.0.2.1',
   }
 

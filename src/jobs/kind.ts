@@ -36,6 +36,8 @@ export interface SendingKind extends KindBase {
   /** The request of an attempt. Null: nothing is left to send. `paused`: the tenant's jobs are paused. */
   message(context: MessageContext, job: LeasedJob): Promise<Outgoing | 'paused' | null>
   settle(tx: Tx, dependencies: Dependencies, job: LeasedJob, result: AttemptResult): Promise<Counter>
+  /** Leaves the event of an attempt that is logged and not settled: its lease was lost, or its node died. */
+  uncounted?(tx: Tx, job: LeasedJob, result: AttemptResult): Promise<void>
 }
 
 /**

@@ -18,7 +18,10 @@ interface Happened<D> {
   tenant_id: string
   cause: Cause
   subject_id: string
-  /** That of the thing itself; null or absent: that of the cause. */
+  /**
+   * That of the thing itself. Null, empty or absent: that of the cause, which does not wait for it, since what ends it may come
+   * from another request.
+   */
   workflow_id?: string | null
   /** The agent whose private namespace it is about. */
   private_to?: string | null
@@ -37,14 +40,14 @@ export function emit<T extends EventType>(
     type: type.name,
     subject_kind: type.subject,
     subject_id,
-    workflow_id: workflow_id ?? cause.workflow_id,
+    workflow_id: workflow_id || cause.workflow_id,
     private_to,
     agent_id: cause.agent_id,
     actor: cause.actor,
     request_id: cause.request_id,
     at: tx.now,
-    waiting: type.waiting,
-    failing: type.failing,
+    waiting: workflow_id ? type.waiting : 0,
+    failing: workflow_id ? type.failing : 0,
     data: dataText(type, data as Record<string, unknown>),
   })
 }
