@@ -56,6 +56,8 @@ Keys come from a profile (waystation login) or the environment, never from the c
   WAYSTATION_URL       the address, and no profile
   WAYSTATION_KEY       the key that goes with it
 
+WAYSTATION_WORKFLOW is the workflow that every call belongs to.
+
 Exit codes:
   0 done  1 unexpected  2 wrong usage or refused input  3 no permission  4 not found  5 conflict
   6 over a limit, or blocked  7 no answer in time  8 not approved  130 Ctrl-C

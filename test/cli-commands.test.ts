@@ -313,7 +313,9 @@ describe('Wrong usage', () => {
     for (const WAYSTATION_KEY of [' ', 'svc_agt_a\nsvc_agt_b', 'svc_agt_…']) {
       const told = await runInside(['audit', 'list'], { env: { WAYSTATION_KEY } })
       expect([told.code, told.stdout, told.asked]).toEqual([2, '', []])
-      expect(told.stderr).toStartWith('waystation: USAGE: The address or the key cannot be used: key must be')
+      expect(told.stderr).toStartWith(
+        'waystation: USAGE: The address, the key or the workflow cannot be used: key must be',
+      )
       expect(told.stderr).not.toContain('svc_')
     }
   })

@@ -421,6 +421,7 @@ export interface Schedule {
   id: string
   status: 'pending' | 'fired' | 'cancelled' | 'failed'
   name: string | null
+  workflow_id: string | null
   callback_url: string
   /** The exact text that was sent. */
   callback_payload: unknown
@@ -461,6 +462,8 @@ export interface Checkpoint {
   status: 'pending' | 'approved' | 'rejected' | 'expired' | 'cancelled'
   title: string
   prompt: string | null
+  /** A page for a person to decide it, who needs an approval key: this address has none. */
+  approval_url: string
   callback_url: string | null
   /** The exact text that was sent, or null. */
   callback_payload: unknown
@@ -468,6 +471,7 @@ export interface Checkpoint {
   /** When the timeout is due. */
   expires_at: string
   agent_id: string
+  workflow_id: string | null
   reason: string | null
   resolved_by: string | null
   resolved_at: string | null
@@ -515,6 +519,7 @@ export interface CreatedInbox {
   url: string
   /** Empty when none was given. */
   label: string
+  workflowId: string | null
   /** From then on it takes no messages. */
   expiresAt: string
 }
@@ -527,6 +532,7 @@ export interface ListedInbox {
   url: string
   /** Empty when none was given. */
   label: string
+  workflowId: string | null
   /** Messages that are kept. */
   messageCount: number
   /** From then on it takes no messages. */
@@ -547,6 +553,7 @@ export interface Inbox {
   /** Empty when none was given. */
   label: string
   forwardUrl: string | null
+  workflowId: string | null
   /** Messages that are kept. */
   messageCount: number
   /** When it was created. */
@@ -1442,6 +1449,8 @@ export interface Operations {
       dlq_on_failure?: boolean | undefined
       /** A name for people, shown in lists and not sent; empty for none. */
       name?: string | undefined
+      /** Ties together what belongs to one piece of work; default that of X-Workflow-Id; empty for none. */
+      workflow_id?: string | undefined
     }
     answer: Schedule
   }
@@ -1459,6 +1468,8 @@ export interface Operations {
       dlq_on_failure?: boolean | undefined
       /** A name for people, shown in lists and not sent; empty for none. */
       name?: string | undefined
+      /** Ties together what belongs to one piece of work; default that of X-Workflow-Id; empty for none. */
+      workflow_id?: string | undefined
     }
     answer: Schedule
   }
@@ -1470,6 +1481,8 @@ export interface Operations {
       /** next_cursor of the page before. */
       cursor?: string | undefined
       status?: 'pending' | 'fired' | 'cancelled' | 'failed' | undefined
+      /** Only of this workflow. */
+      workflow_id?: string | undefined
     }
     body: undefined
     answer: { items: Schedule[]; next_cursor: string | null }
@@ -1546,6 +1559,8 @@ export interface Operations {
       timeout_seconds?: number | undefined
       /** With timeout_seconds, the earlier of both; without either, 24 hours from now. */
       expires_at?: string | undefined
+      /** Ties together what belongs to one piece of work; default that of X-Workflow-Id; empty for none. */
+      workflow_id?: string | undefined
     }
     answer: Checkpoint
   }
@@ -1557,6 +1572,8 @@ export interface Operations {
       /** next_cursor of the page before. */
       cursor?: string | undefined
       status?: 'pending' | 'approved' | 'rejected' | 'expired' | 'cancelled' | undefined
+      /** Only of this workflow. */
+      workflow_id?: string | undefined
     }
     body: undefined
     answer: { items: Checkpoint[]; next_cursor: string | null }
@@ -1609,6 +1626,8 @@ export interface Operations {
       forwardUrl?: string | undefined
       /** Seconds; default 86400, at most what the plan allows. */
       ttl?: number | undefined
+      /** Ties together what belongs to one piece of work; default that of X-Workflow-Id; empty for none. */
+      workflowId?: string | undefined
     }
     answer: CreatedInbox
   }
@@ -1619,11 +1638,13 @@ export interface Operations {
       limit?: number | undefined
       /** Items to skip. */
       offset?: number | undefined
+      /** Only of this workflow. */
+      workflowId?: string | undefined
     }
     body: undefined
     answer: {
       items: ListedInbox[]
-      /** The number of all of them. */
+      /** The number of all of them; of a workflow 10,000 at most are counted. */
       total: number
     }
   }

@@ -60,6 +60,8 @@ export interface RawRequest {
   url: string
   /** Where it comes from, behind trusted proxies. */
   address: string
+  /** The X-Request-Id of its answer. */
+  request_id: string
 }
 
 /** An answer, as a route declares it. */

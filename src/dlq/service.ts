@@ -50,15 +50,13 @@ export async function deadLetter(
     source: 'schedule' | 'checkpoint'
     source_id: string
     agent_id: string
-    workflow_id?: string | null
+    workflow_id: string | null
   },
 ): Promise<string> {
-  const workflow_id = failure.workflow_id ?? null
-  const item = { ...failure, workflow_id }
-  const id = await insert(tx, tenant_id, { ...item, lock_seconds: null })
-  tx.stores(tenant_id, itemBytes(item))
+  const id = await insert(tx, tenant_id, { ...failure, lock_seconds: null })
+  tx.stores(tenant_id, itemBytes(failure))
   await quotas.add(tx, tenant_id, 'dlq_items', 1)
-  await wasCreated(tx, tenant_id, { ...service_cause, agent_id: failure.agent_id }, { ...item, id })
+  await wasCreated(tx, tenant_id, { ...service_cause, agent_id: failure.agent_id }, { ...failure, id })
   return id
 }
 

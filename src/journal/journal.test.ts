@@ -33,6 +33,7 @@ async function benchOf(databases: TestDatabases) {
   ) =>
     journal.emit(tx, types['thing.made'], {
       ...{ tenant_id, cause: causeOf({ ...caller, ...of }), subject_id, private_to },
+      workflow_id: of.workflow_id ?? null,
       data: { size: 1, by: 'x' },
     })
   const number = () => bench.dependencies.journal.number(tenant_id)

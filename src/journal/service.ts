@@ -20,7 +20,10 @@ interface Happened<D> {
   tenant_id: string
   cause: Cause
   subject_id: string
-  /** That of the thing itself; null or absent: that of the cause. */
+  /**
+   * That of the thing itself. Null, empty or absent: that of the cause, which does not wait for it, since what ends it may come
+   * from another request.
+   */
   workflow_id?: string | null
   /** The agent whose private namespace it is about. */
   private_to?: string | null
@@ -41,14 +44,15 @@ export function emit<T extends EventType>(
     type: type.name,
     subject_kind: type.subject,
     subject_id,
-    workflow_id: (workflow_id ?? cause.workflow_id) || null,
+    workflow_id: workflow_id || cause.workflow_id,
     private_to,
     agent_id: cause.agent_id,
     actor: cause.actor,
     request_id: cause.request_id,
     at: tx.now,
-    waiting: type.waiting,
-    failing: failing ?? type.failing,
+    // Only of a thing that belongs to the workflow: the event that takes it back is in the workflow of the thing as well.
+    waiting: workflow_id ? type.waiting : 0,
+    failing: workflow_id ? (failing ?? type.failing) : 0,
     data: dataText(type, data as Record<string, unknown>),
   })
 }
