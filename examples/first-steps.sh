@@ -27,6 +27,7 @@ main() {
   checkpoints
   inboxes
   rate_limits
+  events
   tick
   deletion
   echo "All answers were as expected. $tenant_id stays scheduled for deletion."
@@ -384,6 +385,15 @@ rate_limits() {
   has '"count":5,"remaining":0,'
   call 'a counter may be called reset: there is none' 200 GET /api/rate-limit/reset "${agent[@]}"
   has '"windowExpired":true,'
+}
+
+events() {
+  echo 'What happened'
+  call 'list it, oldest first' 200 GET '/v1/events?limit=10' "${admin[@]}"
+  has '"next_after":'
+  json '{"any": [{"workflow_id": "night-17"}, {"type": "dlq.*"}], "after": 0, "wait_seconds": 0}'
+  call 'wait for whichever comes first' 200 POST /v1/wait "${agent[@]}" "${sent[@]}"
+  has '"after":'
 }
 
 tick() {
