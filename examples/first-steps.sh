@@ -28,6 +28,7 @@ main() {
   inboxes
   rate_limits
   subscriptions
+  events
   tick
   seal
   deletion
@@ -415,6 +416,13 @@ subscriptions() {
   call 'delete it' 204 DELETE "/v1/subscriptions/$subscription" "${admin[@]}"
   call 'it is gone' 404 GET "/v1/subscriptions/$subscription" "${admin[@]}"
   has SUBSCRIPTION_NOT_FOUND
+events() {
+  echo 'What happened'
+  call 'list it, oldest first' 200 GET '/v1/events?limit=10' "${admin[@]}"
+  has '"next_after":'
+  json '{"any": [{"workflow_id": "night-17"}, {"type": "dlq.*"}], "after": 0, "wait_seconds": 0}'
+  call 'wait for whichever comes first' 200 POST /v1/wait "${agent[@]}" "${sent[@]}"
+  has '"after":'
 }
 
 tick() {

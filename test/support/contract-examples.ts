@@ -100,7 +100,9 @@ export function wrongValues(name: string, schema: Schema): unknown[] {
   if (maximum !== undefined) values.push(maximum + 1)
   // The members of an object are named in the issues one by one: they are the matter of its feature's tests.
   const is_object = (value: unknown) => schema.type === 'object' && String(value) === '[object Object]'
-  return values.filter((value) => !accepts(schema, value) && !is_object(value))
+  // So are the items of a list.
+  const has_items = (value: unknown) => schema.type === 'array' && Array.isArray(value) && value.length > 0
+  return values.filter((value) => !accepts(schema, value) && !is_object(value) && !has_items(value))
 }
 
 /** `a` and `"b": 1` as JSON text with the members of `body` before it. */
