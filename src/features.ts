@@ -6,7 +6,7 @@ import { audit } from './audit/feature.ts'
 import { checkpoints } from './checkpoints/feature.ts'
 import type { Plan } from './contract/dependencies.ts'
 import type { NamedRoute } from './contract/feature.ts'
-import { countersOf, type Feature, inOrder } from './contract/feature.ts'
+import { countersOf, eventTypesOf, type Feature, inOrder } from './contract/feature.ts'
 import { redrivesOf } from './contract/redrive.ts'
 import { credentials } from './credentials/feature.ts'
 import { recounted } from './db/recount.ts'
@@ -16,6 +16,7 @@ import { idempotency } from './idempotency/feature.ts'
 import { inbox } from './inbox/feature.ts'
 import { jobs } from './jobs/feature.ts'
 import type { JobKind } from './jobs/kind.ts'
+import { journalFeature } from './journal/feature.ts'
 import { kv } from './kv/feature.ts'
 import { lookups } from './lookups/feature.ts'
 import { maintenanceFeature } from './maintenance/feature.ts'
@@ -35,8 +36,9 @@ const nouns: readonly Feature[] = [
 export const counted_quotas = nouns.flatMap((feature) => feature.quotas ?? [])
 const tenants = tenantsFeature(counted_quotas)
 
+const journal = journalFeature(tenants)
 const usage = usageFeature(usageGroups([tenants, ...nouns]))
-const before_maintenance = [secrets, lookups, tenants, credentials, quotas, usage, ...nouns]
+const before_maintenance = [secrets, lookups, tenants, credentials, quotas, journal, usage, ...nouns]
 const after_maintenance = [health, idempotency, jobs]
 
 /** Those whose rows are pointed to come first: tables are made in this order, and purged in the opposite one. */
@@ -49,6 +51,9 @@ export const features = inOrder([
 export const routes: readonly NamedRoute[] = features.flatMap(({ routes = [], usage }) =>
   usage === undefined ? routes : routes.map((named) => ({ ...named, usage })),
 )
+/** The types of all events, by name. */
+export const event_types = eventTypesOf(features)
+export const follows = features.flatMap((feature) => feature.follows ?? [])
 export const job_kinds: readonly JobKind[] = features.flatMap((feature) => feature.jobs ?? [])
 /** How the sources of dead letters are sent again. */
 export const redrives = redrivesOf(features.flatMap((feature) => feature.redrives ?? []))

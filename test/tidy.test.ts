@@ -50,6 +50,8 @@ describe('imports', () => {
 
   test("take another feature's service.ts and nothing else of it", () => {
     const reasons: Record<string, string> = {
+      'src/app.ts -> src/journal/keeper.ts': 'the composition runs it',
+      'src/app/background.ts -> src/journal/keeper.ts': 'the composition runs it',
       'src/app/parts.ts -> src/credentials/cache.ts': 'the composition makes the cache',
       'src/config.ts -> src/quotas/plans.ts': 'the configuration reads the table of plans',
       'src/features.ts -> src/quotas/plans.ts': 'the defaults of plans are those of the features',
@@ -106,6 +108,7 @@ describe('imports', () => {
       'src/jobs/round-robin.ts': 'reads which tenants have due jobs',
       'src/jobs/timer.ts': 'looks when the next job falls due',
       'src/jobs/worker.ts': 'leases due jobs and writes how they ended',
+      'src/journal/keeper.ts': 'numbers events beside requests',
       'src/kv/lists.ts': 'the verbs that list',
       'src/schedules/repeat.ts': 'the verb that sends again',
       'src/tenants/pause.ts': 'the steps that pause jobs',

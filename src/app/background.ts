@@ -9,6 +9,7 @@ import { features, job_kinds } from '../features.ts'
 import type { Log } from '../http/answers.ts'
 import { JobTimer } from '../jobs/timer.ts'
 import { JobWorker } from '../jobs/worker.ts'
+import type { JournalKeeper } from '../journal/keeper.ts'
 import { Maintenance } from '../maintenance/tick.ts'
 import * as tenants from '../tenants/service.ts'
 
@@ -34,7 +35,11 @@ export function backgroundOf(config: Config, db: Db, log: Log): Background {
   }
 }
 
-export function workersOf({ log, ...given }: Background, dependencies: Dependencies, sender: Sender) {
+export function workersOf(
+  { log, ...given }: Background & { journal: Pick<JournalKeeper, 'tick'> },
+  dependencies: Dependencies,
+  sender: Sender,
+) {
   const { db } = given
   const background = { ...given, clock: db.clock }
   const worker = new JobWorker({

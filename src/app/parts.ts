@@ -12,7 +12,7 @@ import { Lookups } from '../callbacks/lookups.ts'
 import type { Listening } from '../callbacks/own-address.ts'
 import { SystemResolver } from '../callbacks/resolver.ts'
 import type { Config } from '../config.ts'
-import type { Dependencies, Jobs } from '../contract/dependencies.ts'
+import type { Dependencies, Jobs, Journal } from '../contract/dependencies.ts'
 import { openapiOf } from '../contract/openapi.ts'
 import { keyCache } from '../credentials/cache.ts'
 import type { Db } from '../db/db.ts'
@@ -85,6 +85,7 @@ export function dependenciesOf(
   { config, db, state, facts, options, lookForJobs }: Given,
   policy: EgressPolicy,
   jobs: Jobs,
+  journal: Journal,
 ) {
   const { clock } = db
   const openapiText = openapiTexts()
@@ -113,6 +114,7 @@ export function dependenciesOf(
       tokens: new Remembered(tokens_max),
     },
     jobs,
+    journal,
     redrives,
     service: {
       signup_open: config.signup_open,

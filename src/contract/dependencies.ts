@@ -6,7 +6,7 @@ import type { MemoryBudget } from '../base/memory.ts'
 import type { Notifier } from '../base/notifier.ts'
 import type { Remembered } from '../base/remembered.ts'
 import type { Awaitable } from '../db/db.ts'
-import type { Caller, TenantFacts } from './caller.ts'
+import type { KeyHolder, TenantFacts } from './caller.ts'
 import type { CountedQuota } from './feature.ts'
 
 /** A number per limit that features declare; null is unlimited. Durations in seconds. */
@@ -28,10 +28,10 @@ export interface KeyAsked {
 
 /** Bounded memory of keys that were valid less than a second ago. */
 export interface KeyCache {
-  get(key: string): { caller: Caller; expires_at: number | null } | null
+  get(key: string): { caller: KeyHolder; expires_at: number | null } | null
   /** Called before the look-up and passed to `put`, so that a rotation in between wins. */
   ask(): KeyAsked
-  put(key: string, asked: KeyAsked, caller: Caller, expires_at: number | null): void
+  put(key: string, asked: KeyAsked, caller: KeyHolder, expires_at: number | null): void
   /** Called after a commit that ended a key of the tenant or changed the tenant. Forgets its keys on every node. */
   clear(tenant_id: string): void
   /** Forgets the keys of a tenant, or of all, on this node. */
@@ -107,6 +107,11 @@ export interface Jobs {
   tick(): Promise<TickReport>
 }
 
+export interface Journal {
+  /** Gives numbers to the tenant's events that are committed and have none. Not within a transaction. */
+  number(tenant_id: string): Promise<void>
+}
+
 export interface TickReport {
   /** By `group.name`. */
   counts: Readonly<Record<string, number>>
@@ -134,5 +139,6 @@ export interface Dependencies {
   urls: Urls
   shared: Shared
   jobs: Jobs
+  journal: Journal
   service: ServiceFacts
 }

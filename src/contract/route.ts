@@ -109,6 +109,8 @@ interface Common<A extends readonly CallerKind[], P extends Params, Q extends TO
   /** By status. The lowest is what a plain result gets, unless `status` says another. */
   replies: Readonly<Record<number, Declared>>
   status?: number
+  /** Types of the events that a call may leave; an empty list when its change leaves none. A GET has no list. */
+  emits?: readonly string[]
   /** Codes that this route itself answers, beside those that every route of its kind may. */
   errors: readonly ErrorCode[]
   /** An admin key may call it even while its tenant waits for deletion. */

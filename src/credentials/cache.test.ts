@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { TestClock } from '../../test/support/clock.ts'
+import { requested } from '../../test/support/requested.ts'
 import { forEachService } from '../../test/support/service.ts'
 import { day_ms } from '../base/clock.ts'
 import type { AdminCaller } from '../contract/caller.ts'
@@ -14,6 +15,7 @@ const callerOf = (tenant_id: string): AdminCaller => ({
   tenant_id,
   plan: 'free',
   status: 'active',
+  ...requested,
 })
 const caller = callerOf('ten_1')
 
@@ -169,7 +171,7 @@ forEachService('Keys on several nodes', (service) => {
   test('a tenant that was deleted elsewhere is refused here within a second', async () => {
     const { tenant_id, api_key } = await service.signUp()
     expect(await status(api_key)).toBe(200)
-    const admin: AdminCaller = { kind: 'admin', tenant_id, plan: 'free', status: 'active' }
+    const admin: AdminCaller = { kind: 'admin', tenant_id, plan: 'free', status: 'active', ...requested }
     await elsewhere((db) =>
       tenants.remove(
         db,

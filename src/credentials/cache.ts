@@ -2,7 +2,7 @@
 
 import type { Clock } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
-import type { Caller } from '../contract/caller.ts'
+import type { KeyHolder } from '../contract/caller.ts'
 import type { KeyCache } from '../contract/dependencies.ts'
 
 /**
@@ -18,7 +18,7 @@ const entries_max = limit(
 )
 
 interface Entry {
-  caller: Caller
+  caller: KeyHolder
   expires_at: number | null
   until: number
 }

@@ -2,7 +2,7 @@
 
 import { type Millis, second_ms } from '../base/clock.ts'
 import { hashKey, lastFour, newKey } from '../base/keys.ts'
-import type { Caller } from '../contract/caller.ts'
+import type { KeyHolder } from '../contract/caller.ts'
 import type { KeyCache } from '../contract/dependencies.ts'
 import type { Db, Tx } from '../db/db.ts'
 import * as lookups from '../lookups/service.ts'
@@ -95,7 +95,7 @@ export async function identify(
   key_cache: KeyCache,
   key: string,
   now: Millis,
-): Promise<Caller | null> {
+): Promise<KeyHolder | null> {
   const asked = key_cache.ask()
   const hash = hashKey(key)
   const tenant_id = await lookups.tenantOf(db, 'key', hash)
@@ -107,7 +107,7 @@ export async function identify(
   return caller
 }
 
-function callerOf(row: store.FoundRow): Caller {
+function callerOf(row: store.FoundRow): KeyHolder {
   const { tenant_id, plan, status, storage_bytes_max, kind, subject, checkpoint_id } = row
   const stored = { used: row.stored_bytes ?? 0, writes: row.stored_writes ?? 0 }
   const facts = { tenant_id, plan, status, storage_bytes_max, stored }

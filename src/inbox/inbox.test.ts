@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { TestClock } from '../../test/support/clock.ts'
 import { rowsOf } from '../../test/support/job-bench.ts'
+import { requested } from '../../test/support/requested.ts'
 import { type Answer, forEachService, type TestService, type TestTenant } from '../../test/support/service.ts'
 import { day_ms, hour_ms, iso, second_ms } from '../base/clock.ts'
 import { type ErrorCode, errors } from '../base/errors.ts'
@@ -446,7 +447,13 @@ forEachService('Inboxes', (service) => {
 
     test('a purge removes its inboxes and their messages', async () => {
       const tenant = await service.signUp('pro')
-      const admin: AdminCaller = { kind: 'admin', tenant_id: tenant.tenant_id, plan: 'pro', status: 'active' }
+      const admin: AdminCaller = {
+        kind: 'admin',
+        tenant_id: tenant.tenant_id,
+        plan: 'pro',
+        status: 'active',
+        ...requested,
+      }
       for (let i = 0; i < 3; i++) {
         const inbox = await create(service, tenant, { ttl: 30 * 86_400 })
         for (let n = 0; n < 2; n++) await post(service, inbox)

@@ -47,6 +47,7 @@ function pausedAfter(tx: Tx, name: string | null, wait: () => Promise<unknown>):
     all: (statement, params) => paused(statement, tx.all(statement, params)),
     run: (statement, params) => paused(statement, tx.run(statement, params)),
     afterCommit: (effect) => tx.afterCommit(effect),
+    changed: (key) => tx.changed(key),
     stores: (tenant_id, bytes) => tx.stores(tenant_id, bytes),
     stored: (tenant_id, counted) => tx.stored(tenant_id, counted),
     disk_full: tx.disk_full,

@@ -30,6 +30,7 @@ export interface MaintenanceOptions {
   clock: Clock
   worker: JobWorker
   timer: JobTimer
+  journal: { tick(): Promise<void> }
   /** TICK=internal: the sweep runs by itself, otherwise at ticks only. */
   internal: boolean
   onError: (error: unknown) => void
@@ -93,12 +94,13 @@ export class Maintenance {
 
   /** Does all that is due now and a share of the sweep; returns the counts since the last answer. */
   async tick(): Promise<TickReport> {
-    const { worker, timer, clock } = this.options
+    const { worker, timer, journal, clock } = this.options
     const began = clock.monotonic()
     // First, so that what fell due while a restored tenant was pending deletion is due now.
     await timer.pauseOrResumeUntil(began + tick_sweep_ms_max)
     const waits_ms_max = began + tick_ms_max - clock.monotonic()
     await Promise.all([worker.tick(waits_ms_max), this.#sweepShare()])
+    await journal.tick() // with what these have left
     const counts = this.#takeCounts()
     const tenants_purged = this.#tenants_purged
     this.#tenants_purged = 0

@@ -23,11 +23,12 @@ import {
   upkeep,
   type Value,
 } from '../../src/db/db.ts'
-import { counted_quotas, default_plans, features, job_kinds, redrives } from '../../src/features.ts'
+import { counted_quotas, default_plans, features, follows, job_kinds, redrives } from '../../src/features.ts'
 import { type JobKind, kindsOf } from '../../src/jobs/kind.ts'
 import * as store from '../../src/jobs/store.ts'
 import { JobTimer } from '../../src/jobs/timer.ts'
 import { JobWorker } from '../../src/jobs/worker.ts'
+import { JournalKeeper } from '../../src/journal/keeper.ts'
 import { Maintenance } from '../../src/maintenance/tick.ts'
 import * as quotas from '../../src/quotas/service.ts'
 import { cursorKeyUnder, secretsUnder } from '../../src/secrets/service.ts'
@@ -35,6 +36,7 @@ import * as tenants from '../../src/tenants/service.ts'
 import { usageCounts } from '../../src/usage/service.ts'
 import { TestClock } from './clock.ts'
 import type { TestDatabases } from './databases.ts'
+import { requested } from './requested.ts'
 
 const secret_key = 'the key of every node in tests'
 
@@ -78,6 +80,10 @@ export class QuietDb implements Db {
 
   storedBytes(tenant_id: string, counter: StoredCounter): number {
     return this.db.storedBytes(tenant_id, counter)
+  }
+
+  onChange(listener: (key: string) => void): void {
+    this.db.onChange(listener)
   }
 
   notify(text: string): Promise<void> {
@@ -165,6 +171,10 @@ class FailingTx implements Tx {
 
   afterCommit(effect: () => void): void {
     this.tx.afterCommit(effect)
+  }
+
+  changed(key: string): void {
+    this.tx.changed(key)
   }
 
   stores(tenant_id: string, bytes: number): void {
@@ -299,6 +309,12 @@ export class Bench {
 
   static async open(databases: TestDatabases): Promise<Bench> {
     const { db, clock } = await databases.open(new TestClock())
+    const journal = new JournalKeeper({
+      db,
+      follows,
+      internal: false,
+      onError: (error) => bench.errors.push(error),
+    })
     const bench: Bench = new Bench(new QuietDb(db), clock, {
       clock,
       plans: default_plans,
@@ -319,6 +335,7 @@ export class Bench {
         memory: new MemoryBudget(clock, memory_bytes_default),
         tokens: new Remembered(10),
       },
+      journal,
       jobs: {
         wake: (due_at) => bench.woken.push(due_at),
         pauseOrResume: () => {
@@ -342,6 +359,7 @@ export class Bench {
         openapi_text: () => '',
       },
     })
+    journal.connect(bench.dependencies)
     return bench
   }
 
@@ -370,6 +388,7 @@ export class Bench {
       clock,
       worker,
       timer,
+      journal: { tick: async () => {} },
       internal,
       onError,
       features,
@@ -430,7 +449,8 @@ export class Bench {
     const { tenant } = await this.db.write((tx) =>
       tenants.create(tx, this.dependencies, { name, owner_email: 'owner@example.com', plan }),
     )
-    return { kind: 'agent', tenant_id: tenant.tenant_id, plan, status: 'active', agent_id: 'agent-one' }
+    const { tenant_id } = tenant
+    return { kind: 'agent', tenant_id, plan, status: 'active', agent_id: 'agent-one', ...requested }
   }
 
   async jobs(tenant_id: string): Promise<JobRow[]> {

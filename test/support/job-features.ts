@@ -7,6 +7,7 @@ import { upkeep } from '../../src/db/db.ts'
 import type { ScheduleRow } from '../../src/schedules/schedule.ts'
 import * as schedules from '../../src/schedules/service.ts'
 import type { Bench } from './job-bench.ts'
+import { requested } from './requested.ts'
 
 export const hook = 'http://hook.test'
 
@@ -67,7 +68,7 @@ export function approve(
 ): Promise<CheckpointRow> {
   return checkpoints.decide(
     db,
-    { kind: 'admin', tenant_id, plan, status },
+    { kind: 'admin', tenant_id, plan, status, ...requested },
     dependencies,
     id,
     'approved',

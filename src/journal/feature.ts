@@ -1,0 +1,13 @@
+import type { Feature } from '../contract/feature.ts'
+import schema from './schema.sql' with { type: 'text' }
+import { purge } from './service.ts'
+
+/** `tenants`: the feature of those whose events these are. */
+export function journalFeature(tenants: Feature): Feature {
+  return {
+    name: 'journal',
+    migrations: [{ name: 'journal/0001', text: schema }],
+    points_to: [tenants.name],
+    purge,
+  }
+}
