@@ -75,6 +75,10 @@ export const groups: Readonly<Record<string, Group>> = {
       'waystation rate status openai',
     ],
   },
+  workflow: {
+    about: 'Workflows: everything that carries one workflow_id',
+    examples: ['waystation workflow show night-17', 'waystation workflow list --status waiting'],
+  },
 }
 
 /** Codes to the commands that list what there is. */
@@ -89,6 +93,7 @@ export const lists: Readonly<Record<string, string>> = {
   SCHEDULE_NOT_FOUND: 'schedule list',
   INBOX_NOT_FOUND: 'inbox list',
   MESSAGE_NOT_FOUND: 'inbox messages <id>',
+  WORKFLOW_NOT_FOUND: 'workflow list',
 }
 
 export const generated: readonly GeneratedCommand[] = [
@@ -1101,6 +1106,45 @@ export const generated: readonly GeneratedCommand[] = [
     pages: 'offset',
     columns: ['key', 'count', 'limit', 'remaining', 'resetAt', 'algorithm'],
     call: ({ rateLimit }, sent) => rateLimit.list(sent),
+  },
+  {
+    operation: 'getWorkflow',
+    usage: 'workflow show <workflow_id>',
+    about: 'Print the timeline of a workflow',
+    examples: ['waystation workflow show night-17', 'waystation workflow show night-17 --json'],
+    path: ['workflow_id'],
+    options: [
+      {
+        sets: 'after',
+        flag: '--after <seq>',
+        about: 'only what came after this number',
+        reads: 'whole_number',
+      },
+    ],
+    pages: 'whole',
+    call: ({ workflows }, { workflow_id, ...sent }) => workflows.get(workflow_id, sent),
+  },
+  {
+    operation: 'listWorkflows',
+    usage: 'workflow list',
+    about: 'List workflows, the latest activity first',
+    examples: [
+      'waystation workflow list --status waiting',
+      'waystation workflow list --prefix invoice- --all',
+    ],
+    path: [],
+    options: [
+      { sets: 'prefix', flag: '--prefix <text>', about: 'only ids that begin so' },
+      {
+        sets: 'status',
+        flag: '--status <status>',
+        about: 'waiting, failed or idle',
+        choices: ['waiting', 'failed', 'idle'],
+      },
+    ],
+    pages: 'cursor',
+    columns: ['workflow_id', 'waiting', 'failing', 'events', 'last_type', 'last_at'],
+    call: ({ workflows }, sent) => workflows.list(sent),
   },
   {
     operation: 'readyz',

@@ -2,7 +2,7 @@
 // each comes from openapi.json (contract.ts).
 
 /** Every tool costs the model attention, whether it is called or not: past this a new one takes the place of another. */
-export const tools_max = 26
+export const tools_max = 28
 
 /** Bytes of the answer to tools/list, for the same reason. */
 export const list_bytes_max = 30_000
@@ -107,6 +107,14 @@ export const tools: readonly Tool[] = [
     description:
       'Read what was done, newest first: by whom, when, in which workflow. Use it to find out how far an earlier run came. Filter by workflow_id, action, actor, from and to; go on with next_cursor as cursor until it is null: a page may be short, or empty, before the end.',
     operation: 'listEntries',
+    ...reads,
+  },
+  {
+    name: 'workflow_timeline',
+    title: 'Read what happened in a workflow',
+    description:
+      'Read everything that carries one workflow_id, oldest first: what was asked, decided, called and failed, and how many things wait or failed. Use it to continue the work of an earlier run or of another agent. While more is true give next_after as after.',
+    operation: 'getWorkflow',
     ...reads,
   },
   {

@@ -27,10 +27,11 @@ import { schedules } from './schedules/feature.ts'
 import { secrets } from './secrets/feature.ts'
 import { tenantsFeature } from './tenants/feature.ts'
 import { usageFeature } from './usage/feature.ts'
+import { workflows } from './workflows/feature.ts'
 
 /** In the order in which the document, plans, quotas and usage show them. */
 const nouns: readonly Feature[] = [
-  ...[agents, approvalKeys, kv, audit, dlq, schedules, checkpoints, inbox, ratelimit],
+  ...[agents, approvalKeys, kv, audit, dlq, schedules, checkpoints, inbox, ratelimit, workflows],
 ]
 /** Counted in the database, and limited by plans. */
 export const counted_quotas = nouns.flatMap((feature) => feature.quotas ?? [])

@@ -188,6 +188,7 @@ describe('a feature is named', () => {
       'src/credentials/store.ts tenants': 'the look-up of a key answers its tenant',
       'src/db/distributed.ts tenants': 'the shards of all other tables lie beside those of this one',
       'src/db/postgres.ts /readyz': 'a limit says whose answer it bounds',
+      'src/journal/store.ts workflows': 'numbering keeps the sums that the feature of this name shows',
       'src/jobs/store.ts tenants': 'the jobs of tenants that wait for deletion are left out',
       'src/serve.ts /v1/tenants': 'the banner shows a first call',
       'src/quotas/feature.ts tenants': 'counters point to their tenant',

@@ -43,6 +43,8 @@ import type {
   Tenant,
   TenantWithSecret,
   TickSummary,
+  Workflow,
+  WorkflowTimeline,
 } from './types.ts'
 
 class Resource {
@@ -579,6 +581,22 @@ export class RateLimit extends Resource {
   }
 }
 
+export class Workflows extends Resource {
+  /**
+   * Read a workflow: what happened, oldest first, and what is open. A page may be short, or empty,
+   * before the end: go on with `next_after` while `more` is true. Throws WORKFLOW_NOT_FOUND.
+   */
+  get(workflow_id: string, given: Query<'getWorkflow'> = {}): Promise<WorkflowTimeline> {
+    const [query, options] = split(given)
+    return this.transport.call('getWorkflow', { params: { workflow_id }, query }, options)
+  }
+
+  /** List workflows, the latest activity first. With `prefix` they come in the order of their ids. */
+  list(query: Query<'listWorkflows'> = {}): Pages<Workflow> {
+    return listOf(this.transport, 'listWorkflows', {}, query)
+  }
+}
+
 export class Health extends Resource {
   /** Check that the process answers, and nothing else. */
   live(options: CallOptions = {}): Promise<Liveness> {
@@ -612,6 +630,7 @@ export class Resources {
   readonly approvals: Approvals
   readonly inboxes: Inboxes
   readonly rateLimit: RateLimit
+  readonly workflows: Workflows
   readonly health: Health
 
   readonly #transport: Transport
@@ -631,6 +650,7 @@ export class Resources {
     this.approvals = new Approvals(transport)
     this.inboxes = new Inboxes(transport)
     this.rateLimit = new RateLimit(transport)
+    this.workflows = new Workflows(transport)
     this.health = new Health(transport)
   }
 

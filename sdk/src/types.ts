@@ -21,6 +21,7 @@ export type ErrorCode =
   | 'OPERATION_NOT_FOUND'
   | 'ROUTE_NOT_FOUND'
   | 'SCHEDULE_NOT_FOUND'
+  | 'WORKFLOW_NOT_FOUND'
   | 'METHOD_NOT_ALLOWED'
   | 'REQUEST_TIMEOUT'
   | 'AGENT_ID_TAKEN'
@@ -139,6 +140,7 @@ export interface UsageStep {
       | 'checkpoints'
       | 'inboxes'
       | 'rate_limits'
+      | 'workflows'
     /** Calls with a key of the tenant. */
     calls: number
     /** Those that were answered 4xx or 5xx. */
@@ -634,6 +636,67 @@ export interface RateLimitCounter {
   resetAt: string
   /** Length of the window. */
   windowSeconds: number
+}
+
+export interface WorkflowTimeline {
+  workflow_id: string
+  /** Its events, those that were removed since included. */
+  events: number
+  /** How many things it waits for now. */
+  waiting: number
+  /** How many failures nobody has dealt with. */
+  failing: number
+  /** The first event. */
+  first_at: string
+  /** The latest event. */
+  last_at: string
+  /** The number of the latest event. */
+  last_seq: number
+  /** What happened last: schedule.fired. */
+  last_type: string
+  items: JournalEvent[]
+  /** Give it as after to go on. */
+  next_after: number
+  /** Further events follow. */
+  more: boolean
+}
+
+export interface JournalEvent {
+  /** evt_… */
+  id: string
+  /** Its number: starts at 1, rises by 1, without gaps, per tenant. */
+  seq: number
+  /** What happened: schedule.fired. */
+  type: string
+  subject: { kind: string; id: string }
+  workflow_id: string | null
+  workflow_seq: number | null
+  agent_id: string | null
+  /** admin, the id of an agent, approval_key:…, anonymous, operator, or service for the clock. */
+  actor: string
+  request_id: string | null
+  /** When it happened. */
+  at: string
+  /** What the type says about it; never a payload. */
+  data: Record<string, unknown>
+}
+
+export interface Workflow {
+  workflow_id: string
+  /** Its events, those that were removed since included. */
+  events: number
+  /** How many things it waits for now. */
+  waiting: number
+  /** How many failures nobody has dealt with. */
+  failing: number
+  /** The first event. */
+  first_at: string
+  /** The latest event. */
+  last_at: string
+  /** The number of the latest event. */
+  last_seq: number
+  /** What happened last: schedule.fired. */
+  last_type: string
 }
 
 export interface TickSummary {
@@ -1595,6 +1658,35 @@ export interface Operations {
       total: number
     }
   }
+  getWorkflow: {
+    params: {
+      /** The workflow_id that its events carry, percent-encoded once. */
+      workflow_id: string
+    }
+    query: {
+      /** Events with a higher number; default 0, from the oldest. */
+      after?: number | undefined
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+    }
+    body: undefined
+    answer: WorkflowTimeline
+  }
+  listWorkflows: {
+    params: object
+    query: {
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+      /** next_cursor of the page before. */
+      cursor?: string | undefined
+      /** Ids that begin with this text. */
+      prefix?: string | undefined
+      /** waiting: something in it waits. failed: a failure in it is open. idle: neither. */
+      status?: 'waiting' | 'failed' | 'idle' | undefined
+    }
+    body: undefined
+    answer: { items: Workflow[]; next_cursor: string | null }
+  }
   tick: {
     params: object
     query: object
@@ -1711,6 +1803,8 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   getRateLimitNamedReset: { method: 'GET', path: '/api/rate-limit/reset', wrapped: true },
   resetRateLimit: { method: 'POST', path: '/api/rate-limit/reset', wrapped: true },
   listRateLimits: { method: 'GET', path: '/api/rate-limit', wrapped: true },
+  getWorkflow: { method: 'GET', path: '/v1/workflows/{workflow_id}' },
+  listWorkflows: { method: 'GET', path: '/v1/workflows' },
   tick: { method: 'POST', path: '/v1/tick' },
   livez: { method: 'GET', path: '/livez' },
   openapi: { method: 'GET', path: '/openapi.json' },
@@ -1768,6 +1862,10 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     exit: 'not_found',
   },
   SCHEDULE_NOT_FOUND: { next: 'List the schedules to find the right id.', exit: 'not_found' },
+  WORKFLOW_NOT_FOUND: {
+    next: 'List the workflows by the beginning of the id. A workflow begins with its first event.',
+    exit: 'not_found',
+  },
   METHOD_NOT_ALLOWED: {
     next: 'Use a method that the Allow header lists, and check that the service is as new as the client.',
     exit: 'unexpected',
