@@ -115,6 +115,8 @@ export const tools: readonly Tool[] = [
     description:
       'Read everything that carries one workflow_id, oldest first: what was asked, decided, called and failed, and how many things wait or failed. Use it to continue the work of an earlier run or of another agent. While more is true give next_after as after.',
     operation: 'getWorkflow',
+    // The events say themselves what they are.
+    shows: ['waiting', 'failing', 'next_after', 'more'],
     ...reads,
   },
   {

@@ -167,7 +167,7 @@ function Sent({ method, path, contentType, bodyBase64 }: Message) {
   )
 }
 
-/** What the event itself says: the outcome of an attempt, or its data. */
+/** An event that says everything itself: the outcome of an attempt, or its data. */
 function Plain({ event, with: merged }: Moment) {
   const { type, data } = event
   if (type === 'schedule.attempted' || type === 'schedule.fired' || type === 'schedule.failed') {

@@ -23,7 +23,7 @@ export interface Moment {
 export interface Gap {
   ms: number
   text: string
-  /** What the workflow waited for in this time; null when nothing in particular. */
+  /** The cause of the wait; null when nothing in particular was waited for. */
   waited: Wait | null
 }
 
@@ -105,7 +105,7 @@ function beginOf(wait: Wait, event: JournalEvent, events: readonly JournalEvent[
   return wait === 'mend' && found.type !== 'dlq.created' ? null : found
 }
 
-/** What is open at the end of the line. */
+/** A thing that is open at the end of the line. */
 export interface Open {
   kind: 'checkpoint' | 'schedule' | 'callback' | 'dlq'
   id: string

@@ -652,7 +652,7 @@ export interface WorkflowTimeline {
   last_at: string
   /** The number of the latest event. */
   last_seq: number
-  /** What happened last: schedule.fired. */
+  /** The type of the latest event. */
   last_type: string
   items: JournalEvent[]
   /** Give it as after to go on. */
@@ -666,7 +666,7 @@ export interface JournalEvent {
   id: string
   /** Its number: starts at 1, rises by 1, without gaps, per tenant. */
   seq: number
-  /** What happened: schedule.fired. */
+  /** Such as schedule.fired. */
   type: string
   subject: { kind: string; id: string }
   workflow_id: string | null
@@ -677,7 +677,7 @@ export interface JournalEvent {
   request_id: string | null
   /** When it happened. */
   at: string
-  /** What the type says about it; never a payload. */
+  /** Members by type; never a payload. */
   data: Record<string, unknown>
 }
 
@@ -695,7 +695,7 @@ export interface Workflow {
   last_at: string
   /** The number of the latest event. */
   last_seq: number
-  /** What happened last: schedule.fired. */
+  /** The type of the latest event. */
   last_type: string
 }
 

@@ -89,7 +89,7 @@ export interface EventRow {
 export const JournalEvent = Shape('JournalEvent', {
   id: Type.String({ description: 'evt_…' }),
   seq: Type.Integer({ description: 'Its number: starts at 1, rises by 1, without gaps, per tenant.' }),
-  type: Type.String({ description: 'What happened: schedule.fired.' }),
+  type: Type.String({ description: 'Such as schedule.fired.' }),
   subject: Shape({ kind: Type.String(), id: Type.String() }),
   workflow_id: Nullable(Type.String()),
   workflow_seq: Nullable(Type.Integer({ description: 'Its number in the workflow; null outside of one.' })),
@@ -99,7 +99,7 @@ export const JournalEvent = Shape('JournalEvent', {
   }),
   request_id: Nullable(Type.String()),
   at: Time('When it happened.'),
-  data: Type.Unsafe<object>({ type: 'object', description: 'What the type says about it; never a payload.' }),
+  data: Type.Unsafe<object>({ type: 'object', description: 'Members by type; never a payload.' }),
 })
 
 /** An event as the API shows it. */

@@ -30,7 +30,7 @@ const summary = {
   first_at: Time('The first event.'),
   last_at: Time('The latest event.'),
   last_seq: Type.Integer({ description: 'The number of the latest event.' }),
-  last_type: Type.String({ description: 'What happened last: schedule.fired.' }),
+  last_type: Type.String({ description: 'The type of the latest event.' }),
 }
 
 export const listWorkflows = route({
