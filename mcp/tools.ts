@@ -5,7 +5,7 @@
 export const tools_max = 28
 
 /** Bytes of the answer to tools/list, for the same reason. */
-export const list_bytes_max = 30_000
+export const list_bytes_max = 32_700
 
 export interface Tool {
   name: string
