@@ -18,6 +18,7 @@ import { serve } from './commands/serve.ts'
 import { health, openapi } from './commands/service.ts'
 import { tenantDelete, tenantRotateKey, tenantUsage } from './commands/tenant.ts'
 import { verify } from './commands/verify.ts'
+import { workflowShow } from './commands/workflow.ts'
 import { usageError } from './failures.ts'
 import { generated, groups } from './generated.ts'
 import { timeoutSeconds, wholeNumber } from './input.ts'
@@ -33,6 +34,7 @@ const overrides: Readonly<Record<string, Override>> = {
   getValue: kvGet,
   getNamespaceKey: namespaceGet,
   claimItem: dlqClaim,
+  getWorkflow: workflowShow,
   redriveItems: dlqRedriveMany,
   discardItems: dlqDiscardMany,
   listMessages: inboxMessages,

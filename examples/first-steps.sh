@@ -194,6 +194,8 @@ audit() {
   call 'actions to filter by' 200 GET '/v1/audit/suggestions/action?prefix=import.' "${agent[@]}"
   has '{"value":"import.reviewed"}'
   call 'there is no such entry' 404 GET /v1/audit/log_none "${agent[@]}"
+  call 'the workflows that begin with night' 200 GET '/v1/workflows?prefix=night' "${agent[@]}"
+  call 'there is no such workflow' 404 GET /v1/workflows/day-17 "${agent[@]}"
   has AUDIT_ENTRY_NOT_FOUND
 }
 

@@ -5,7 +5,7 @@
 export const tools_max = 28
 
 /** Bytes of the answer to tools/list, for the same reason. */
-export const list_bytes_max = 30_000
+export const list_bytes_max = 32_700
 
 export interface Tool {
   name: string
@@ -107,6 +107,16 @@ export const tools: readonly Tool[] = [
     description:
       'Read what was done, newest first: by whom, when, in which workflow. Use it to find out how far an earlier run came. Filter by workflow_id, action, actor, from and to; go on with next_cursor as cursor until it is null: a page may be short, or empty, before the end.',
     operation: 'listEntries',
+    ...reads,
+  },
+  {
+    name: 'workflow_timeline',
+    title: 'Read what happened in a workflow',
+    description:
+      'Read everything that carries one workflow_id, oldest first: what was asked, decided, called and failed, and how many things wait or failed. Use it to continue the work of an earlier run or of another agent. While more is true give next_after as after.',
+    operation: 'getWorkflow',
+    // The events say themselves what they are.
+    shows: ['waiting', 'failing', 'next_after', 'more'],
     ...reads,
   },
   {

@@ -30,10 +30,12 @@ import { secrets } from './secrets/feature.ts'
 import { subscriptions } from './subscriptions/feature.ts'
 import { tenantsFeature } from './tenants/feature.ts'
 import { usageFeature } from './usage/feature.ts'
+import { workflows } from './workflows/feature.ts'
 
 /** In the order in which the document, plans, quotas and usage show them. */
 const nouns: readonly Feature[] = [
-  ...[agents, approvalKeys, kv, audit, dlq, schedules, checkpoints, inbox, ratelimit, subscriptions, seal],
+  ...[agents, approvalKeys, kv, audit, dlq, schedules, checkpoints, inbox, ratelimit],
+  ...[workflows, subscriptions, seal],
 ]
 /** Counted in the database, and limited by plans. */
 export const counted_quotas = nouns.flatMap((feature) => feature.quotas ?? [])

@@ -355,6 +355,7 @@ describe('The next step', () => {
       KEY_NOT_FOUND: 'waystation kv list <namespace>',
       OPERATION_NOT_FOUND: 'waystation operation list',
       SCHEDULE_NOT_FOUND: 'waystation schedule list',
+      WORKFLOW_NOT_FOUND: 'waystation workflow list',
     })
   })
 })

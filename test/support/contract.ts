@@ -23,6 +23,7 @@ import {
   type Json,
   type Schema,
 } from './contract-examples.ts'
+import { happened } from './happened.ts'
 import { type Answer, type Ask, cron_secret, type TestService } from './service.ts'
 
 export const caller_kinds: readonly CallerKind[] = ['admin', 'agent', 'approval']
@@ -325,7 +326,10 @@ async function mustSucceed(service: TestService, named: NamedRoute, made: Ready)
 /** Where no verb leads to a state that allows the route, but what the service does by itself. */
 const steps_by_hand: Readonly<
   Record<string, (service: TestService, route: Route, made: Ready) => Promise<Ready>>
-> = { retrySchedule: fired, replayMessage: forwarded, confirmMail: linked, unsubscribeMail: linked }
+> = {
+  ...{ retrySchedule: fired, replayMessage: forwarded, confirmMail: linked, unsubscribeMail: linked },
+  getWorkflow: begun,
+}
 
 /** The schedule calls an inbox. */
 async function fired(service: TestService, _: Route, made: Ready): Promise<Ready> {
@@ -337,6 +341,12 @@ async function fired(service: TestService, _: Route, made: Ready): Promise<Ready
   expect((await service.ask('POST', '/v1/tick', { key: cron_secret })).status).toBe(200)
   const called = await service.ask('GET', `/v1/schedules/${params.id}`, { key })
   expect(called.body.status).toBe('fired')
+  return made
+}
+
+/** A workflow begins with its first event. */
+async function begun(service: TestService, _: Route, made: Ready): Promise<Ready> {
+  await happened(service, made.keyring.tenant_id, made.params.workflow_id!)
   return made
 }
 
