@@ -258,7 +258,9 @@ describe('The sweeper', () => {
     jest.useFakeTimers()
     const { db, steps } = refusing()
     const failures: string[] = []
-    const swept_features = features.filter(({ sweep }) => sweep).length
+    const swept_features = features.flatMap(({ expiries, sweep }) =>
+      [expiries ?? [], sweep ?? []].flat(),
+    ).length
     const sweeper = startSweeper(
       () => sweep(db, new TestClock()),
       (error) => failures.push(String(error)),

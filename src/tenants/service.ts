@@ -31,6 +31,8 @@ export { pauseOrResumeStep, pauseStragglers, read, requireOwnOrMe, signedCallbac
 export const purgeable = store.purgeable
 export const lockPurgeable = store.lockPurgeable
 export const all = store.all
+export const addEventNamespace = store.addEventNamespace
+export const removeEventNamespace = store.removeEventNamespace
 export const plansInUse = store.plans
 
 /** Last of a purge. The name of the tenant is free with the commit. */
