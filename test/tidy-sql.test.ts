@@ -13,6 +13,7 @@ describe('SQL', () => {
     'src/db/db.ts': 'defines what a statement is',
     'src/db/distributed.ts': 'distributes the tables of all features',
     'src/db/migrate.ts': 'migrations',
+    'src/db/newest.ts': 'makes the lists of two features that are filtered alike',
     'src/db/schema-lock.ts': 'the lock of PostgreSQL under which the schema changes',
     'src/db/recount.ts': 'counts over the tables of all features',
     'src/db/stored.ts': 'the drivers count what is stored with every commit',

@@ -415,6 +415,7 @@ export interface Schedule {
   id: string
   status: 'pending' | 'fired' | 'cancelled' | 'failed'
   name: string | null
+  workflow_id: string | null
   callback_url: string
   /** The exact text that was sent. */
   callback_payload: unknown
@@ -455,6 +456,8 @@ export interface Checkpoint {
   status: 'pending' | 'approved' | 'rejected' | 'expired' | 'cancelled'
   title: string
   prompt: string | null
+  /** A page for a person to decide it, who needs an approval key: this address has none. */
+  approval_url: string
   callback_url: string | null
   /** The exact text that was sent, or null. */
   callback_payload: unknown
@@ -462,6 +465,7 @@ export interface Checkpoint {
   /** When the timeout is due. */
   expires_at: string
   agent_id: string
+  workflow_id: string | null
   reason: string | null
   resolved_by: string | null
   resolved_at: string | null
@@ -509,6 +513,7 @@ export interface CreatedInbox {
   url: string
   /** Empty when none was given. */
   label: string
+  workflowId: string | null
   /** From then on it takes no messages. */
   expiresAt: string
 }
@@ -521,6 +526,7 @@ export interface ListedInbox {
   url: string
   /** Empty when none was given. */
   label: string
+  workflowId: string | null
   /** Messages that are kept. */
   messageCount: number
   /** From then on it takes no messages. */
@@ -541,6 +547,7 @@ export interface Inbox {
   /** Empty when none was given. */
   label: string
   forwardUrl: string | null
+  workflowId: string | null
   /** Messages that are kept. */
   messageCount: number
   /** When it was created. */
@@ -1294,6 +1301,8 @@ export interface Operations {
       dlq_on_failure?: boolean | undefined
       /** A name for people, shown in lists and not sent; empty for none. */
       name?: string | undefined
+      /** Ties together what belongs to one piece of work; default that of X-Workflow-Id; empty for none. */
+      workflow_id?: string | undefined
     }
     answer: Schedule
   }
@@ -1311,6 +1320,8 @@ export interface Operations {
       dlq_on_failure?: boolean | undefined
       /** A name for people, shown in lists and not sent; empty for none. */
       name?: string | undefined
+      /** Ties together what belongs to one piece of work; default that of X-Workflow-Id; empty for none. */
+      workflow_id?: string | undefined
     }
     answer: Schedule
   }
@@ -1322,6 +1333,8 @@ export interface Operations {
       /** next_cursor of the page before. */
       cursor?: string | undefined
       status?: 'pending' | 'fired' | 'cancelled' | 'failed' | undefined
+      /** Only of this workflow. */
+      workflow_id?: string | undefined
     }
     body: undefined
     answer: { items: Schedule[]; next_cursor: string | null }
@@ -1398,6 +1411,8 @@ export interface Operations {
       timeout_seconds?: number | undefined
       /** With timeout_seconds, the earlier of both; without either, 24 hours from now. */
       expires_at?: string | undefined
+      /** Ties together what belongs to one piece of work; default that of X-Workflow-Id; empty for none. */
+      workflow_id?: string | undefined
     }
     answer: Checkpoint
   }
@@ -1409,6 +1424,8 @@ export interface Operations {
       /** next_cursor of the page before. */
       cursor?: string | undefined
       status?: 'pending' | 'approved' | 'rejected' | 'expired' | 'cancelled' | undefined
+      /** Only of this workflow. */
+      workflow_id?: string | undefined
     }
     body: undefined
     answer: { items: Checkpoint[]; next_cursor: string | null }
@@ -1461,6 +1478,8 @@ export interface Operations {
       forwardUrl?: string | undefined
       /** Seconds; default 86400, at most what the plan allows. */
       ttl?: number | undefined
+      /** Ties together what belongs to one piece of work; default that of X-Workflow-Id; empty for none. */
+      workflowId?: string | undefined
     }
     answer: CreatedInbox
   }
@@ -1471,11 +1490,13 @@ export interface Operations {
       limit?: number | undefined
       /** Items to skip. */
       offset?: number | undefined
+      /** Only of this workflow. */
+      workflowId?: string | undefined
     }
     body: undefined
     answer: {
       items: ListedInbox[]
-      /** The number of all of them. */
+      /** The number of all of them; of a workflow 10,000 at most are counted. */
       total: number
     }
   }

@@ -3,6 +3,7 @@
 import { Type } from 'typebox'
 import { iso } from '../base/clock.ts'
 import { maskedKey } from '../base/keys.ts'
+import { approvalUrl } from '../checkpoints/service.ts'
 import { v1 } from '../contract/group.ts'
 import { pageOf, pageRequest } from '../contract/page.ts'
 import { route } from '../contract/route.ts'
@@ -79,7 +80,7 @@ export const createApprovalKey = route({
       label: body.label ?? null,
     })
     const approval_url =
-      row.checkpoint_id === null ? null : approvalUrl(dependencies.urls.public_url(), row.checkpoint_id, key)
+      row.checkpoint_id === null ? null : keyedUrl(dependencies.urls.public_url(), row.checkpoint_id, key)
     return { ...approvalKeyOf({ ...row, created_at: tx.now }, key), approval_url }
   },
 })
@@ -131,8 +132,8 @@ export const deleteApprovalKey = route({
 })
 
 /** A browser keeps the fragment to itself: the key is in no request line, log or referrer. */
-function approvalUrl(public_url: string, checkpoint_id: string, key: string): string {
-  return `${public_url}/approve/${checkpoint_id}#${key}`
+function keyedUrl(public_url: string, checkpoint_id: string, key: string): string {
+  return `${approvalUrl(public_url, checkpoint_id)}#${key}`
 }
 
 function masked(row: store.ApprovalKeyRow) {

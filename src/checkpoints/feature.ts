@@ -1,4 +1,5 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
+import workflows from './0002.sql' with { type: 'text' }
 import * as decisions from './decision-routes.ts'
 import { errors } from './errors.ts'
 import { callback_job, checkpoint_redrive, timeout_job } from './jobs.ts'
@@ -12,12 +13,15 @@ export const checkpoints: Feature = {
   routes: routesOf({ ...routes, ...decisions, ...lists }),
   errors,
   usage: 'checkpoints',
-  migrations: [{ name: 'checkpoints/0001', text: schema }],
+  migrations: [
+    { name: 'checkpoints/0001', text: schema },
+    { name: 'checkpoints/0002', text: workflows },
+  ],
   stored: [
     {
       table: 'checkpoints',
       key: [['id', '']],
-      texts: ['title', 'prompt', 'callback_url', 'callback_payload', 'reason'],
+      texts: ['title', 'prompt', 'callback_url', 'callback_payload', 'reason', 'workflow_id'],
     },
   ],
   purge,

@@ -122,7 +122,8 @@ function decisionCallbackOf(checkpoint: CheckpointRow) {
     resolved_at,
     callback_payload: rawOrNull(checkpoint.callback_payload),
   }
-  return { url: checkpoint.callback_url, event: type, body: encode({ type, timestamp: resolved_at, data }) }
+  const { callback_url: url, workflow_id } = checkpoint
+  return { url, event: type, body: encode({ type, timestamp: resolved_at, data }), workflow_id }
 }
 
 export interface ResolveDependencies {
@@ -168,6 +169,7 @@ function deadLetter(tx: Tx, tenant_id: string, checkpoint: CheckpointRow, error:
     source: 'checkpoint',
     source_id: checkpoint.id,
     agent_id: checkpoint.agent_id,
+    workflow_id: checkpoint.workflow_id,
   })
 }
 

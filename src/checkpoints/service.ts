@@ -9,11 +9,12 @@ import type { Db, Reader, Tx } from '../db/db.ts'
 import { rowBytes } from '../db/stored.ts'
 import * as jobs from '../jobs/service.ts'
 import * as quotas from '../quotas/service.ts'
-import { type CheckpointRow, resolverOf, waitKey } from './checkpoint.ts'
+import { approvalUrl, type CheckpointRow, resolverOf, waitKey } from './checkpoint.ts'
 import { type ResolveDependencies, resolve, timeout_job } from './jobs.ts'
 import * as store from './store.ts'
 
 export const purge = store.purge
+export { approvalUrl }
 
 interface CreateDependencies extends ResolveDependencies {
   plans: Plans
@@ -27,8 +28,9 @@ export async function create(
   input: Omit<store.NewCheckpoint, 'id' | 'agent_id'>,
 ): Promise<CheckpointRow> {
   const { tenant_id, agent_id } = caller
-  const { title, prompt, callback_url, callback_payload } = input
-  quotas.reserveBytes(tx, caller, dependencies.plans, rowBytes(title, prompt, callback_url, callback_payload))
+  const { title, prompt, callback_url, callback_payload, workflow_id } = input
+  const bytes = rowBytes(title, prompt, callback_url, callback_payload, workflow_id)
+  quotas.reserveBytes(tx, caller, dependencies.plans, bytes)
   const checkpoint = await store.insert(tx, tenant_id, { ...input, id: newId('chk', tx.now), agent_id })
   await jobs.enqueue(tx, dependencies.jobs, {
     tenant_id,

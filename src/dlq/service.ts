@@ -44,10 +44,11 @@ export async function deadLetter(
     source: 'schedule' | 'checkpoint'
     source_id: string
     agent_id: string
+    workflow_id: string | null
   },
 ): Promise<string> {
-  const id = await insert(tx, tenant_id, { ...failure, workflow_id: null, lock_seconds: null })
-  tx.stores(tenant_id, itemBytes({ ...failure, workflow_id: null }))
+  const id = await insert(tx, tenant_id, { ...failure, lock_seconds: null })
+  tx.stores(tenant_id, itemBytes(failure))
   await quotas.add(tx, tenant_id, 'dlq_items', 1)
   return id
 }

@@ -1,5 +1,6 @@
 import { day_ms, second_ms } from '../base/clock.ts'
 import { type Feature, routesOf } from '../contract/feature.ts'
+import workflows from './0002.sql' with { type: 'text' }
 import { errors } from './errors.ts'
 import * as hook from './hook-routes.ts'
 import { forward_job } from './jobs.ts'
@@ -29,9 +30,12 @@ export const inbox: Feature = {
       },
     },
   ],
-  migrations: [{ name: 'inbox/0001', text: schema }],
+  migrations: [
+    { name: 'inbox/0001', text: schema },
+    { name: 'inbox/0002', text: workflows },
+  ],
   stored: [
-    { table: 'inboxes', key: [['id', '']], texts: ['label', 'forward_url'] },
+    { table: 'inboxes', key: [['id', '']], texts: ['label', 'forward_url', 'workflow_id'] },
     {
       table: 'inbox_messages',
       key: [

@@ -93,6 +93,7 @@ forEachService('Inboxes', (service) => {
         token: expect.stringMatching(/^[0-9A-Za-z]{32}$/),
         url: `${service.url}/hook/${token}`,
         label: 'GitHub',
+        workflowId: null,
         expiresAt: iso(now + day_ms),
       })
       const { id } = answer.body.data
@@ -100,7 +101,7 @@ forEachService('Inboxes', (service) => {
         expect(expectData(await service.ask('GET', `/api/webhook/${id}`, { key }))).toEqual({
           inbox: {
             ...{ id, token, url: `${service.url}/hook/${token}`, label: 'GitHub', forwardUrl: null },
-            ...{ messageCount: 0, createdAt: iso(now), expiresAt: iso(now + day_ms) },
+            ...{ workflowId: null, messageCount: 0, createdAt: iso(now), expiresAt: iso(now + day_ms) },
           },
           messages: [],
         })
@@ -482,7 +483,7 @@ describe('an inbox', () => {
   })
 
   const row = (last_seq: number, first_seq: number | null): InboxRow => ({
-    ...{ id: '', token: '', label: '', forward_url: null, expires_at: 0, created_at: 0 },
+    ...{ id: '', token: '', label: '', forward_url: null, workflow_id: null, expires_at: 0, created_at: 0 },
     ...{ last_seq, first_seq },
   })
   test.each([

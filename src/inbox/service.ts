@@ -48,24 +48,24 @@ export async function create(
   tx: Tx,
   caller: InboxCaller,
   { plans, keys, shared }: InboxDependencies,
-  input: { label: string; forward_url: string | null; ttl_seconds: number },
+  input: { label: string; forward_url: string | null; workflow_id: string | null; ttl_seconds: number },
 ): Promise<Inbox> {
   const { tenant_id } = caller
-  const { label, forward_url, ttl_seconds } = input
+  const { label, forward_url, workflow_id, ttl_seconds } = input
   const expires_at = expiryOf(tx.now, ttl_seconds, quotas.limitOf(plans, caller.plan, 'inbox_ttl_seconds'))
-  quotas.reserveBytes(tx, caller, plans, rowBytes(label, forward_url))
+  quotas.reserveBytes(tx, caller, plans, rowBytes(label, forward_url, workflow_id))
   const id = newId('inb', tx.now)
   const token = newToken()
   const sealed = keys.secrets.seal(tokenContext(tenant_id, id), token)
   const ends = { expires_at, clear_at: expires_at + readable_ms, delete_at: expires_at + expired_shown_ms }
   const token_hash = hashKey(token)
-  const row = { id, token_hash, token: sealed, label, forward_url, ...ends }
+  const row = { id, token_hash, token: sealed, label, forward_url, workflow_id, ...ends }
   await store.insert(tx, tenant_id, row)
   await lookups.claim(tx, tenant_id, 'inbox', row.token_hash)
   await quotas.reserve(tx, caller, plans, 'inboxes', () => expire(tx, tenant_id))
   tx.afterCommit(() => shared.tokens.put(token_hash, { tenant_id, id }))
   const empty = { last_seq: 0, first_seq: null, message_count: 0 }
-  return { id, token, label, forward_url, ...empty, expires_at, created_at: tx.now }
+  return { id, token, label, forward_url, workflow_id, ...empty, expires_at, created_at: tx.now }
 }
 
 /** Newest first, those that have not expired, and how many there are in all. */
@@ -74,15 +74,20 @@ export function list(
   caller: InboxCaller,
   dependencies: InboxDependencies,
   now: Millis,
-  skipped: number,
-  rows_max: number,
+  listed: store.Listed,
 ): Promise<{ items: Inbox[]; total: number }> {
-  return db.read(caller.tenant_id, async (q) => {
-    const rows = await store.list(q, caller.tenant_id, now, skipped, rows_max)
+  const { tenant_id } = caller
+  return db.read(tenant_id, async (q) => {
+    const rows = await store.list(q, tenant_id, now, listed)
     const items = rows.map((row) => inboxOf(caller, dependencies, row))
-    const counted = await quotas.usedOf(q, caller.tenant_id, 'inboxes')
-    return { items, total: counted - (await countExpired(q, caller.tenant_id, now)) }
+    return { items, total: await total(q, tenant_id, now, listed.workflow_id) }
   })
+}
+
+async function total(q: Reader, tenant_id: string, now: Millis, workflow_id?: string): Promise<number> {
+  if (workflow_id !== undefined) return store.countWorkflow(q, tenant_id, now, workflow_id)
+  const counted = await quotas.usedOf(q, tenant_id, 'inboxes')
+  return counted - (await countExpired(q, tenant_id, now))
 }
 
 /** An inbox with its newest messages, newest first; in parts when they are large. Throws INBOX_NOT_FOUND. */

@@ -4,20 +4,23 @@
 // a week after it expired (delete_at). A deleted one is gone at once, and the sweep removes its rows.
 
 import type { Millis } from '../base/clock.ts'
+import { newestFirst, past_all_ids } from '../base/ids.ts'
+import { newestWith } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
-import { type InboxRow, readable_ms } from './inbox.ts'
+import { type InboxRow, readable_ms, total_max } from './inbox.ts'
 
 const here = 'tenant_id = :tenant_id and id = :id'
 const INSERT = sql(
   'inbox.insert',
   `insert into inboxes
-     (tenant_id, id, token_hash, token, label, forward_url, last_seq, counted, deleted, expires_at, clear_at, delete_at,
+     (tenant_id, id, token_hash, token, label, forward_url, workflow_id, last_seq, counted, deleted, expires_at, clear_at, delete_at,
       created_at)
    values
-     (:tenant_id, :id, :token_hash, :token, :label, :forward_url, 0, 1, 0, :expires_at, :clear_at, :delete_at, :now)`,
+     (:tenant_id, :id, :token_hash, :token, :label, :forward_url, :workflow_id, 0, 1, 0, :expires_at, :clear_at,
+      :delete_at, :now)`,
 )
 
-const columns = `id, token, label, forward_url, last_seq, expires_at, created_at,
+const columns = `id, token, label, forward_url, workflow_id, last_seq, expires_at, created_at,
        (select min(seq) from inbox_messages m where m.tenant_id = :tenant_id and m.inbox_id = shown.id) as first_seq`
 
 const FIND = sql<InboxRow>(
@@ -31,16 +34,34 @@ const LOCK = sql<Pick<InboxRow, 'forward_url' | 'last_seq'>>(
   `select forward_url, last_seq from inboxes where ${here} and deleted = 0 and expires_at > :expired_after {locked}`,
 )
 
-const LIST = sql<InboxRow>(
-  'inbox.list',
-  `select ${columns}
-     from (select tenant_id, id, token, label, forward_url, last_seq, expires_at, created_at,
-                  row_number() over (order by id desc) as place
-             from (select * from inboxes {by inboxes_live}
-                    where tenant_id = :tenant_id and counted = 1 and deleted = 0 and expires_at > :now
-                    order by id desc limit :last_place) as live_inboxes) as shown
-    where place > :skipped`,
+const live = 'counted = 1 and deleted = 0 and expires_at > :now'
+const LIST = listStatement('list', {
+  ...{ index: 'inboxes_live', where: `tenant_id = :tenant_id and ${live}`, order: 'id desc' },
+})
+
+const in_workflow = newestWith('inboxes_workflow', ['workflow_id'], `${live} and workflow_id is not null`)
+const LIST_WORKFLOW = listStatement('list_workflow', in_workflow)
+const COUNT_WORKFLOW = sql<{ total: number }>(
+  'inbox.count_workflow',
+  `select count(*) as total
+     from (select id from inboxes {by inboxes_workflow} where ${in_workflow.where}
+            order by ${in_workflow.order} limit :total_max) as live_inboxes`,
 )
+
+function listStatement(
+  name: string,
+  { index, where, order }: { index: string; where: string; order: string },
+) {
+  return sql<InboxRow>(
+    `inbox.${name}`,
+    `select ${columns}
+     from (select tenant_id, id, token, label, forward_url, workflow_id, last_seq, expires_at, created_at,
+                  row_number() over (order by id desc) as place
+             from (select * from inboxes {by ${index}} where ${where}
+                    order by ${order} limit :last_place) as live_inboxes) as shown
+    where place > :skipped`,
+  )
+}
 
 const UNCOUNT = sql(
   'inbox.uncount',
@@ -60,7 +81,7 @@ const RECEIVE = sql<Received>(
   `update inboxes set last_seq = last_seq + 1
     where ${here} and deleted = 0 and expires_at > :now
       and exists (select 1 from tenants where tenants.tenant_id = :tenant_id and tenants.status = 'active')
-   returning tenant_id, id, last_seq as seq, forward_url,
+   returning tenant_id, id, last_seq as seq, forward_url, workflow_id,
      (select plan from tenants where tenants.tenant_id = :tenant_id) as plan,
      (select storage_bytes_max from tenants where tenants.tenant_id = :tenant_id) as storage_bytes_max,
      (select used from quota_usage
@@ -83,9 +104,17 @@ export interface Received {
   /** The oldest message that is kept, 0 when none is. */
   first_seq: number
   forward_url: string | null
+  workflow_id: string | null
   plan: string
   stored_bytes: number | null
   storage_bytes_max: number | null
+}
+
+/** The part of a list that is asked for. */
+export interface Listed {
+  workflow_id?: string
+  skipped: number
+  rows_max: number
 }
 
 export interface NewInbox {
@@ -95,6 +124,7 @@ export interface NewInbox {
   token: string
   label: string
   forward_url: string | null
+  workflow_id: string | null
   expires_at: Millis
   clear_at: Millis
   delete_at: Millis
@@ -115,9 +145,29 @@ export function lock(tx: Tx, tenant_id: string, id: string) {
 }
 
 /** Newest first, expired ones left out. */
-export async function list(q: Reader, tenant_id: string, now: Millis, skipped: number, rows_max: number) {
-  const rows = await q.all(LIST, { tenant_id, now, skipped, last_place: skipped + rows_max })
-  return rows.sort((one, other) => (one.id < other.id ? 1 : -1))
+export async function list(
+  q: Reader,
+  tenant_id: string,
+  now: Millis,
+  { workflow_id, skipped, rows_max }: Listed,
+) {
+  const place = { tenant_id, now, skipped, last_place: skipped + rows_max }
+  const rows =
+    workflow_id === undefined
+      ? await q.all(LIST, place)
+      : await q.all(LIST_WORKFLOW, { ...place, workflow_id, before_id: past_all_ids })
+  return rows.sort(newestFirst)
+}
+
+/** Those of a workflow that have not expired, `total_max` at most. */
+export async function countWorkflow(
+  q: Reader,
+  tenant_id: string,
+  now: Millis,
+  workflow_id: string,
+): Promise<number> {
+  const params = { tenant_id, now, workflow_id, before_id: past_all_ids, total_max }
+  return (await q.one(COUNT_WORKFLOW, params))!.total
 }
 
 /** False when it was not in the tenant's quota any more, or is gone. */

@@ -60,7 +60,8 @@ const DELETABLE = sql<InboxKey>(
 const DELETE_ROW = sql<Sized & { token_hash: string }>(
   'inbox.delete_row',
   `delete from inboxes where tenant_id = :tenant_id and id = :inbox_id
-   returning token_hash, octet_length(label) + coalesce(octet_length(forward_url), 0) as bytes`,
+   returning token_hash, octet_length(label) + coalesce(octet_length(forward_url), 0)
+          + coalesce(octet_length(workflow_id), 0) as bytes`,
 )
 
 const ANY_MESSAGE = sql<{ inbox_id: string }>(

@@ -70,7 +70,12 @@ forEachDatabase('A job that follows another of the same source', (databases) => 
 
   test.each([true, false])('is not ended by a late report of a forward (ok: %p)', async (ok) => {
     const caller = await bench.tenant()
-    const settings = { label: '', forward_url: 'http://receiver.test/', ttl_seconds: 86_400 }
+    const settings = {
+      label: '',
+      forward_url: 'http://receiver.test/',
+      workflow_id: null,
+      ttl_seconds: 86_400,
+    }
     const { id, token } = await bench.db.write((tx) =>
       inboxes.create(tx, caller, bench.dependencies, settings),
     )

@@ -81,7 +81,12 @@ onPostgres('On PostgreSQL no deadlock comes of', () => {
   /** A full inbox, all of whose messages wait to be sent on. */
   async function fullInbox() {
     const caller = await bench.tenant('free')
-    const settings = { label: '', forward_url: 'http://receiver.test/', ttl_seconds: 86_400 }
+    const settings = {
+      label: '',
+      forward_url: 'http://receiver.test/',
+      workflow_id: null,
+      ttl_seconds: 86_400,
+    }
     const { token } = await bench.db.write((tx) => inboxes.create(tx, caller, bench.dependencies, settings))
     const bytes = Buffer.from('x')
     const request = { method: 'POST', headers: new Headers(), bytes, url: '/hook/t', address: '192.0.2.1' }

@@ -436,7 +436,7 @@ forEachDatabase('a tick', (databases) => {
     test("keeps no other tenant's forward or callback behind 1,100 forwards to a dead receiver", async () => {
       const forwarding = async (url: string, count: number) => {
         const caller = await bench.tenant()
-        const settings = { label: '', forward_url: url, ttl_seconds: 86_400 }
+        const settings = { label: '', forward_url: url, workflow_id: null, ttl_seconds: 86_400 }
         const { token } = await bench.db.write((tx) =>
           inboxes.create(tx, caller, bench.dependencies, settings),
         )

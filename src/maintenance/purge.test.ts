@@ -310,7 +310,7 @@ async function fillEdge({ app, url }: TestService, { tenant_id }: TestTenant): P
   const caller = { kind: 'admin', tenant_id, plan: 'pro', status: 'active', ...requested } as const
   const keys = { secrets: secretsUnder('a key of the test') }
   const dependencies = { plans: default_plans, keys, shared: { tokens: new Remembered<never>(1) } }
-  const input = { label: '', forward_url: null, ttl_seconds: day_ms / 1_000 }
+  const input = { label: '', forward_url: null, workflow_id: null, ttl_seconds: day_ms / 1_000 }
   const { token } = await app.db.write((tx) => inboxes.create(tx, caller, dependencies, input))
   for (let n = 0; n < 2; n++)
     expect((await fetch(`${url}/hook/${token}`, { method: 'POST' })).status).toBe(200)

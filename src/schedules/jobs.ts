@@ -22,7 +22,9 @@ export const schedule_job: SendingKind = {
   message: (context, job) =>
     tenants.signedCallback(context, job, async () => {
       const found = await store.deliverable(context.db, job)
-      return found && { url: found.callback_url, event: 'schedule.fired', body: found.callback_payload }
+      if (!found) return null
+      const { callback_url: url, callback_payload: body, workflow_id } = found
+      return { url, event: 'schedule.fired', body, workflow_id: workflow_id || null }
     }),
   async settle(tx, dependencies, job, result) {
     const { tenant_id, source_id: id } = job
@@ -74,6 +76,7 @@ async function leaveDeadLetter(
     source: 'schedule',
     source_id: id,
     agent_id: failed.agent_id,
+    workflow_id: failed.workflow_id || null,
   })
   await store.leftDeadLetter(tx, tenant_id, id, dead_letter_id)
 }

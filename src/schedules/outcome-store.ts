@@ -20,17 +20,18 @@ export interface Failed {
   callback_url: string
   callback_payload: string
   agent_id: string
+  workflow_id: string
 }
 
 const FAILED = sql<Failed>(
   'schedules.failed',
   `update schedules set status = 'failed', ${tried}
-   returning id, dlq_on_failure, callback_url, callback_payload, agent_id`,
+   returning id, dlq_on_failure, callback_url, callback_payload, agent_id, workflow_id`,
 )
 
-const DELIVERABLE = sql<{ callback_url: string; callback_payload: string }>(
+const DELIVERABLE = sql<{ callback_url: string; callback_payload: string; workflow_id: string }>(
   'schedules.deliverable',
-  `select s.callback_url, s.callback_payload
+  `select s.callback_url, s.callback_payload, s.workflow_id
      from jobs j join schedules s on s.tenant_id = j.tenant_id and s.id = j.source_id
     where j.tenant_id = :tenant_id and j.kind = 'schedule' and j.source_id = :id and j.fence = :fence`,
 )
