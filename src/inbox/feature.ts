@@ -2,6 +2,7 @@ import { day_ms, second_ms } from '../base/clock.ts'
 import { type Feature, routesOf } from '../contract/feature.ts'
 import workflows from './0002.sql' with { type: 'text' }
 import { errors } from './errors.ts'
+import { events } from './events.ts'
 import * as hook from './hook-routes.ts'
 import { forward_job } from './jobs.ts'
 import * as messages from './message-routes.ts'
@@ -16,6 +17,7 @@ export const inbox: Feature = {
   name: 'inbox',
   routes: [...routesOf({ ...routes, ...messages }), ...routesOf(hook)],
   errors,
+  events,
   usage: 'inboxes',
   quotas: [{ name: 'inboxes', defaults: { free: 3, builder: 10, pro: 50, enterprise: null }, countExpired }],
   plan_limits: [

@@ -16,14 +16,14 @@ const COUNT_EXPIRED = sql<{ expired: number }>(
              order by tenant_id, expires_at limit :rows_max) as expired_inboxes`,
 )
 
-const EXPIRE = sql<{ id: string }>(
+const EXPIRE = sql<{ id: string; workflow_id: string | null }>(
   'inbox.expire',
   `update inboxes set counted = 0
     where ${inChunk({
       ...{ ...table, index: 'inboxes_tenant_expiring', order: 'tenant_id, expires_at', skip_locked: true },
       where: `${of_shard} counted = 1 and tenant_id >= :tenant_id and (tenant_id, expires_at) <= (:tenant_id, :now)`,
     })}
-   returning id`,
+   returning id, workflow_id`,
 )
 
 const TENANTS_EXPIRED = sql<{ tenant_id: string }>(

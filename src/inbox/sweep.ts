@@ -2,10 +2,13 @@
 
 import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
+import { service_cause } from '../contract/event.ts'
 import { type Db, type Tx, upkeep } from '../db/db.ts'
 import { bytesOf, row_bytes } from '../db/stored.ts'
+import * as journal from '../journal/service.ts'
 import * as lookups from '../lookups/service.ts'
 import * as quotas from '../quotas/service.ts'
+import { events } from './events.ts'
 import type { InboxKey } from './message-store.ts'
 import * as store from './sweep-store.ts'
 
@@ -63,6 +66,12 @@ export async function expire(tx: Tx, tenant_id: string): Promise<number> {
   await quotas.lock(tx, tenant_id, 'inboxes')
   const expired = await store.expire(tx, tenant_id, expired_rows_max)
   if (expired.length > 0) await quotas.release(tx, tenant_id, 'inboxes', expired.length)
+  for (const { id, workflow_id } of expired) {
+    await journal.emit(tx, events['inbox.deleted'], {
+      ...{ tenant_id, cause: service_cause, subject_id: id, workflow_id },
+      data: { expired: true },
+    })
+  }
   return expired.length
 }
 

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { TestClock } from '../../test/support/clock.ts'
 import { onPostgres } from '../../test/support/databases.ts'
+import { until } from '../../test/support/patience.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/postgres.ts'
 import { randomFrom } from '../../test/support/random.ts'
 import {
@@ -409,6 +410,23 @@ forEachService('A namespace that leaves events', (service) => {
     return { version, is_live }
   }
 })
+
+forEachService(
+  'A service that ticks by itself',
+  (service) => {
+    test('leaves the event of a key whose time is over without being asked', async () => {
+      const tenant = await service.signUp()
+      const { set, put } = callsOf(service, tenant)
+      await set('state', true)
+      await put('state/k', { ttl_seconds: 1 })
+      service.clock.advance(second_ms)
+      const changes = ['events_enabled state', 'put state/k 1', 'expired state/k 1']
+      await until(async () => (await changesOf(service, tenant)).length === changes.length)
+      expect(await changesOf(service, tenant)).toEqual(changes)
+    })
+  },
+  { TICK: 'internal' },
+)
 
 /** Runs as the machine's does: keys are remembered for a real second. */
 class RealClock extends TestClock {
