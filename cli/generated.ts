@@ -24,10 +24,7 @@ export const groups: Readonly<Record<string, Group>> = {
   },
   namespace: {
     about: 'Namespaces; keys and values of all agents with the admin key',
-    examples: [
-      'waystation namespace get state last-run',
-      'waystation namespace keys state --prefix user/ --all',
-    ],
+    examples: ['waystation namespace update state --events', 'waystation namespace show state'],
   },
   audit: {
     about: 'The audit log: append and read',
@@ -379,6 +376,32 @@ export const generated: readonly GeneratedCommand[] = [
     call: ({ kv }, { namespace, ...sent }) => kv.list(namespace, sent),
   },
   {
+    operation: 'getNamespace',
+    usage: 'namespace show <namespace>',
+    about: 'Read the settings of a namespace',
+    examples: ['waystation namespace show state'],
+    path: ['namespace'],
+    options: [],
+    call: ({ namespaces }, { namespace }) => namespaces.settings(namespace),
+  },
+  {
+    operation: 'updateNamespace',
+    usage: 'namespace update <namespace>',
+    about: 'Let every change of a key in a namespace leave an event',
+    examples: ['waystation namespace update state --events', 'waystation namespace update state --no-events'],
+    path: ['namespace'],
+    options: [
+      {
+        sets: 'events',
+        flag: '--events',
+        about: 'changes of its keys leave events',
+        is_required: true,
+        or: { flag: '--no-events', about: 'they leave none', value: false },
+      },
+    ],
+    call: ({ namespaces }, { namespace, ...sent }) => namespaces.update(namespace, sent),
+  },
+  {
     operation: 'getNamespaceKey',
     usage: 'namespace get <namespace> <key>',
     about: 'Print a value: the exact JSON text that was put',
@@ -404,12 +427,12 @@ export const generated: readonly GeneratedCommand[] = [
   {
     operation: 'listNamespaces',
     usage: 'namespace list',
-    about: 'List the namespaces that hold a key',
+    about: 'List the namespaces that hold a key or leave events',
     examples: ['waystation namespace list --all'],
     path: [],
     options: [],
     pages: 'cursor',
-    columns: ['namespace', 'agent_id'],
+    columns: ['namespace', 'agent_id', 'events'],
     call: ({ namespaces }, sent) => namespaces.list(sent),
   },
   {

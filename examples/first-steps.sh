@@ -151,7 +151,10 @@ kv() {
   call 'the page after it' 200 GET "/v1/kv/state?limit=1&cursor=$cursor" "${agent[@]}"
   has '"key":"lease"'
   call 'the admin key sees which namespaces there are' 200 GET /v1/namespaces "${admin[@]}"
-  has '{"namespace":"state","agent_id":null}'
+  has '{"namespace":"state","agent_id":null,"events":false}'
+  call 'from now on each change of a key in it leaves an event' 200 PUT /v1/namespaces/state "${admin[@]}" --json '{"events": true}'
+  call 'and it says so' 200 GET /v1/namespaces/state "${agent[@]}"
+  has '"events":true'
   call 'an agent sees those that it may read' 200 GET /v1/namespaces "${agent[@]}"
   call 'the admin key sees their keys' 200 GET /v1/namespaces/state/keys "${admin[@]}"
   has '"key":"lease"'

@@ -46,6 +46,8 @@ const commands: Record<string, string[]> = {
   deleteValue: ['kv', 'delete', 'state', 'k'],
   listKeys: ['kv', 'list', 'state'],
   listNamespaces: ['namespace', 'list'],
+  getNamespace: ['namespace', 'show', 'state'],
+  updateNamespace: ['namespace', 'update', 'state', '--events'],
   listNamespaceKeys: ['namespace', 'keys', 'state'],
   getNamespaceKey: ['namespace', 'get', 'state', 'k', '--json'],
   appendEntry: ['audit', 'append', 'done'],

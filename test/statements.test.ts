@@ -68,6 +68,13 @@ const budgets: Record<string, string[]> = {
   deleteValue: ['kv.delete', 'quotas.release'],
   listKeys: ['kv.scan_from'],
   listNamespaces: [a_name_each],
+  getNamespace: ['kv.find_namespace'],
+  updateNamespace: [
+    'kv.find_namespace',
+    'kv.insert_namespace',
+    'tenants.add_event_namespace',
+    'journal.insert',
+  ],
   listNamespaceKeys: ['kv.scan_from'],
   getNamespaceKey: ['kv.find'],
   appendEntry: ['audit.next', 'audit.insert', 'journal.insert'],
@@ -116,7 +123,13 @@ const budgets: Record<string, string[]> = {
   getRateLimit: ['ratelimit.find'],
   tick: [
     ...['tenants.pause_pending', 'jobs.due', 'jobs.oldest_due'],
-    ...['kv.tenants_expired', 'kv.tenants_with_tombstones', 'dlq.tenants_expired', 'dlq.tenants_ended'],
+    ...[
+      'kv.tenants_asking',
+      'kv.tenants_expired',
+      'kv.tenants_with_tombstones',
+      'dlq.tenants_expired',
+      'dlq.tenants_ended',
+    ],
     ...[
       'inbox.tenants_expired',
       'inbox.clearable',
@@ -214,6 +227,44 @@ forEachService(
       // A tick sweeps while it waits, so the two come in no order.
       const ordered = (list: string[]) => (named.name === 'tick' ? list.toSorted() : list)
       expect(ordered(ofTheRequest(names))).toEqual(ordered(budgets[named.name]!))
+    })
+
+    test('a change of a key looks if it leaves an event where a namespace of the tenant does, and then leaves it', async () => {
+      const { admin_key, api_key } = await service.signUp()
+      const set = { key: admin_key, body: { events: true } }
+      await service.ask('PUT', '/v1/namespaces/watched', set)
+      for (const name of ['state', 'watched'])
+        await service.ask('PUT', `/v1/kv/${name}/first`, { key: api_key, body: { value: 1 } })
+      const put = (path: string, body: object = {}) =>
+        counted(() =>
+          service.ask('PUT', `/v1/kv/${path}`, { key: api_key, body: { value: 1, ...body } }),
+        ).then((names) => names.filter((name) => name !== 'quotas.reserve'))
+      const remove = (path: string) =>
+        counted(() => service.ask('DELETE', `/v1/kv/${path}`, { key: api_key }))
+      const look = 'kv.find_namespace'
+      expect(await put('state/k')).toEqual([look, 'kv.put'])
+      expect(await put('watched/k')).toEqual([look, 'kv.put_live', 'journal.insert'])
+      expect(await put('watched/k', { cas_version: 1 })).toEqual([
+        ...[look, 'kv.find', 'kv.put_if_version', 'journal.insert'],
+      ])
+      expect(await put('watched/n', { cas_version: 0, ttl_seconds: 1 })).toEqual([
+        ...[look, 'kv.find', 'kv.put_if_tombstone', 'journal.insert'],
+      ])
+      service.clock.advance(second_ms)
+      await service.ask('GET', '/v1/kv/state', { key: api_key })
+      expect(await put('watched/n')).toEqual([
+        ...[
+          look,
+          'kv.put_live',
+          'kv.expire',
+          'quotas.release',
+          'journal.insert',
+          'kv.put_live',
+          'journal.insert',
+        ],
+      ])
+      expect(await remove('watched/n')).toEqual(['kv.delete', 'quotas.release', look, 'journal.insert'])
+      expect(await remove('state/k')).toEqual(['kv.delete', 'quotas.release', look])
     })
 
     test('the hot paths keep to theirs: kv get 1, kv put 2 and over an existing key 1, audit append 3', async () => {

@@ -252,6 +252,7 @@ describe('effects have their places', () => {
       /\bsetTimeout\b|\bsetInterval\b|\bsetImmediate\b|\bqueueMicrotask\b|\bnextTick\b|\bBun\.sleep/,
       {
         'src/app/stop.ts': 'the end of the patience of a drain',
+        'src/credentials/cache.ts': 'a setting holds once no node remembers how it was',
         'src/db/db.ts': 'an effect after commit that throws must not take other callers along',
         'src/db/sqlite.ts': 'one commit per turn of the event loop',
         'src/db/sqlite-flush.ts': 'an error that is a bug ends the process',

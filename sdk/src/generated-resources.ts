@@ -217,6 +217,23 @@ export class Kv extends Resource {
 
 export class Namespaces extends Resource {
   /**
+   * Read the settings of a namespace. Also of one that holds no key. An agent may ask about those that
+   * it may read. Throws NAMESPACE_FORBIDDEN.
+   */
+  settings(namespace: string, options: CallOptions = {}): Promise<Namespace> {
+    return this.transport.call('getNamespace', { params: { namespace } }, options)
+  }
+
+  /**
+   * Let every change of a key in a namespace leave an event, or none. Answers once every node goes by
+   * it: after a second where nodes share a PostgreSQL. 100 namespaces of a tenant at most. Throws
+   * NAMESPACE_FORBIDDEN, TOO_MANY_NAMESPACES, QUOTA_EXCEEDED.
+   */
+  update(namespace: string, body: Body<'updateNamespace'>, options: CallOptions = {}): Promise<Namespace> {
+    return this.transport.call('updateNamespace', { params: { namespace }, body }, options)
+  }
+
+  /**
    * Read a value and its version in any namespace. Throws KEY_NOT_FOUND, VERSION_MISMATCH,
    * NAMESPACE_FORBIDDEN.
    */
@@ -238,8 +255,8 @@ export class Namespaces extends Resource {
   }
 
   /**
-   * List the namespaces that hold a key, in bytewise order. An agent sees those that it may read; the
-   * admin key the private ones of all agents, too.
+   * List the namespaces that hold a key or leave events, in bytewise order. An agent sees those that it
+   * may read; the admin key the private ones of all agents, too.
    */
   list(query: Query<'listNamespaces'> = {}): Pages<Namespace> {
     return listOf(this.transport, 'listNamespaces', {}, query)

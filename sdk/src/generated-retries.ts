@@ -24,6 +24,7 @@ export const retries: { readonly [K in keyof Operations]?: Retry } = {
     why: 'without a condition; absent is absent',
     done: { code: 'KEY_NOT_FOUND' },
   },
+  updateNamespace: { safe: true, why: 'the same settings are set again' },
   cancelOperation: { safe: true, why: 'one that has ended answers the same' },
   claimItem: { safe: false, why: 'the token of the lock would be lost; it expires by itself' },
   claimOldestItem: {

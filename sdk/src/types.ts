@@ -34,6 +34,7 @@ export type ErrorCode =
   | 'INVALID_STATE'
   | 'LOCK_NOT_HELD'
   | 'TENANT_NAME_TAKEN'
+  | 'TOO_MANY_NAMESPACES'
   | 'TOO_MANY_OPERATIONS'
   | 'VERSION_MISMATCH'
   | 'INBOX_EXPIRED'
@@ -221,6 +222,13 @@ export interface PutResult {
   expires_at: string | null
 }
 
+export interface Namespace {
+  namespace: string
+  agent_id: string | null
+  /** True when each change of a key in it leaves an event. */
+  events: boolean
+}
+
 export interface ListedKey {
   key: string
   /** Starts at 1, rises by 1, never repeats for a key. */
@@ -228,11 +236,6 @@ export interface ListedKey {
   expires_at: string | null
   /** When this version was written. */
   updated_at: string
-}
-
-export interface Namespace {
-  namespace: string
-  agent_id: string | null
 }
 
 export interface AuditEntry {
@@ -1046,6 +1049,27 @@ export interface Operations {
       cas_version?: number | undefined
     }
     answer: PutResult
+  }
+  getNamespace: {
+    params: {
+      /** __… is reserved, save your own __agent.<agent_id>. */
+      namespace: string
+    }
+    query: object
+    body: undefined
+    answer: Namespace
+  }
+  updateNamespace: {
+    params: {
+      /** __… is reserved, save your own __agent.<agent_id>. */
+      namespace: string
+    }
+    query: object
+    body: {
+      /** True: each put, delete and expiry of a key leaves an event. */
+      events: boolean
+    }
+    answer: Namespace
   }
   getNamespaceKey: {
     params: {
@@ -2127,6 +2151,8 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   deleteValue: { method: 'DELETE', path: '/v1/kv/{namespace}/{key}' },
   getValue: { method: 'GET', path: '/v1/kv/{namespace}/{key}' },
   putValue: { method: 'PUT', path: '/v1/kv/{namespace}/{key}' },
+  getNamespace: { method: 'GET', path: '/v1/namespaces/{namespace}' },
+  updateNamespace: { method: 'PUT', path: '/v1/namespaces/{namespace}' },
   getNamespaceKey: { method: 'GET', path: '/v1/namespaces/{namespace}/keys/{key}' },
   listKeys: { method: 'GET', path: '/v1/kv/{namespace}' },
   listNamespaceKeys: { method: 'GET', path: '/v1/namespaces/{namespace}/keys' },
@@ -2292,6 +2318,7 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     exit: 'conflict',
   },
   TENANT_NAME_TAKEN: { next: 'Choose another name.', exit: 'conflict' },
+  TOO_MANY_NAMESPACES: { next: 'Turn the events of another namespace off.', exit: 'conflict' },
   TOO_MANY_OPERATIONS: { next: 'Wait until one has ended, or cancel one.', exit: 'conflict' },
   VERSION_MISMATCH: {
     next: 'Read the value again, decide by what it says now, and write with the version that you read.',

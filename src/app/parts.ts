@@ -97,7 +97,10 @@ export function dependenciesOf(
   const calls = quotas.monthlyCalls(db, clock)
   const usage = usageCounts(db)
   const notifier = new Notifier({ looks_again: options.looks_again ?? true })
-  const cache = keyCache(clock, (tenant_id) => nodes?.signals.tenantChanged(tenant_id))
+  const cache = keyCache(clock, {
+    onCleared: (tenant_id) => nodes?.signals.tenantChanged(tenant_id),
+    exist: () => nodes !== null,
+  })
   const nodes: Nodes | null = nodesOf(config, db, options.log, { notifier, cache, lookForJobs })
   const dependencies: Dependencies = {
     clock,

@@ -38,6 +38,8 @@ export interface KeyCache {
   put(key: string, asked: KeyAsked, caller: KeyHolder, expires_at: number | null): void
   /** Called after a commit that ended a key of the tenant or changed the tenant. Forgets its keys on every node. */
   clear(tenant_id: string): void
+  /** Resolves when no node takes a caller any more for what it was before this call. */
+  forgottenEverywhere(): Promise<void>
   /** Forgets the keys of a tenant, or of all, on this node. */
   forget(tenant_id: string | null): void
   /** Calls the listener whenever keys of the tenant are forgotten, until the function that it returns is called. */

@@ -23,8 +23,17 @@ interface Entry {
   until: number
 }
 
-/** `onCleared` hears of tenants whose keys, plan or status changed on this node. */
-export function keyCache(clock: Clock, onCleared: (tenant_id: string) => void = () => {}): KeyCache {
+/** A little longer than an entry is used. */
+const forgotten_ms = 1_000
+
+interface Others {
+  /** Hears of tenants whose keys, plan, status or settings changed on this node. */
+  onCleared?(tenant_id: string): void
+  /** True where other nodes may remember keys, too. */
+  exist?(): boolean
+}
+
+export function keyCache(clock: Clock, others: Others = {}): KeyCache {
   const entries = new Map<string, Entry>()
   /** The keys of each tenant in `entries`. */
   const of_tenants = new Map<string, Set<string>>()
@@ -82,7 +91,11 @@ export function keyCache(clock: Clock, onCleared: (tenant_id: string) => void = 
     },
     clear(tenant_id) {
       forget(tenant_id)
-      onCleared(tenant_id)
+      others.onCleared?.(tenant_id)
+    },
+    // A signal may be lost, so it is the time that makes it certain.
+    forgottenEverywhere: async () => {
+      if (others.exist?.()) await Bun.sleep(forgotten_ms)
     },
   }
 }

@@ -9,7 +9,7 @@ import { purge as purgeOperations } from './operation-store.ts'
 import * as redrives from './redrive-routes.ts'
 import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
-import { sweep } from './sweep.ts'
+import { expire, sweep } from './sweep.ts'
 import { purge } from './sweep-store.ts'
 
 export const dlq: Feature = {
@@ -36,10 +36,11 @@ export const dlq: Feature = {
     },
   ],
   jobs: [operation_job],
-  sweep: {
+  sweep: { run: sweep },
+  expiries: {
     counters: { dlq: ['locks_released'] },
     async run(db, now) {
-      const { locks_released, more } = await sweep(db, now)
+      const { locks_released, more } = await expire(db, now)
       return { counts: { 'dlq.locks_released': locks_released }, more }
     },
   },

@@ -114,7 +114,7 @@ forEachDatabase('Dead letters', (databases) => {
     [
       'locks that have run out',
       "update dlq_items set status = 'claimed', locked_until = 5 where tenant_id = :tenant_id",
-      (tx, ...of) => releaseExpired(tx, ...of),
+      async (tx, ...of) => (await releaseExpired(tx, ...of)).length,
       "status = 'claimed'",
     ],
     [
