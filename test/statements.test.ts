@@ -299,7 +299,14 @@ forEachService(
 
     const sent_again = [
       ...['dlq.find_locked', 'schedules.find', 'quotas.reserve', 'schedules.repeat', 'schedules.insert'],
-      ...['jobs.enqueue', 'journal.insert', 'journal.insert', 'dlq.redrive', 'quotas.release', 'journal.insert'],
+      ...[
+        'jobs.enqueue',
+        'journal.insert',
+        'journal.insert',
+        'dlq.redrive',
+        'quotas.release',
+        'journal.insert',
+      ],
     ]
 
     test(`a redrive of the dead letter of a schedule: ${sent_again.length}`, async () => {

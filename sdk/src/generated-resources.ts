@@ -49,6 +49,8 @@ import type {
   Tenant,
   TenantWithSecret,
   TickSummary,
+  Workflow,
+  WorkflowTimeline,
 } from './types.ts'
 
 class Resource {
@@ -602,6 +604,22 @@ export class RateLimit extends Resource {
   }
 }
 
+export class Workflows extends Resource {
+  /**
+   * Read a workflow: what happened, oldest first, and what is open. A page may be short, or empty,
+   * before the end: go on with `next_after` while `more` is true. Throws WORKFLOW_NOT_FOUND.
+   */
+  get(workflow_id: string, given: Query<'getWorkflow'> = {}): Promise<WorkflowTimeline> {
+    const [query, options] = split(given)
+    return this.transport.call('getWorkflow', { params: { workflow_id }, query }, options)
+  }
+
+  /** List workflows, the latest activity first. With `prefix` they come in the order of their ids. */
+  list(query: Query<'listWorkflows'> = {}): Pages<Workflow> {
+    return listOf(this.transport, 'listWorkflows', {}, query)
+  }
+}
+
 export class Subscriptions extends Resource {
   /**
    * Deliver events to a URL or an address, from now on. Signed as callbacks are, at least once, in
@@ -727,6 +745,7 @@ export class Resources {
   readonly approvals: Approvals
   readonly inboxes: Inboxes
   readonly rateLimit: RateLimit
+  readonly workflows: Workflows
   readonly subscriptions: Subscriptions
   readonly seal: Seal
   readonly health: Health
@@ -748,6 +767,7 @@ export class Resources {
     this.approvals = new Approvals(transport)
     this.inboxes = new Inboxes(transport)
     this.rateLimit = new RateLimit(transport)
+    this.workflows = new Workflows(transport)
     this.subscriptions = new Subscriptions(transport)
     this.seal = new Seal(transport)
     this.health = new Health(transport)

@@ -25,6 +25,7 @@ export type ErrorCode =
   | 'SEAL_EVENT_NOT_FOUND'
   | 'SEAL_SIZE_UNKNOWN'
   | 'SUBSCRIPTION_NOT_FOUND'
+  | 'WORKFLOW_NOT_FOUND'
   | 'METHOD_NOT_ALLOWED'
   | 'REQUEST_TIMEOUT'
   | 'AGENT_ID_TAKEN'
@@ -146,6 +147,7 @@ export interface UsageStep {
       | 'checkpoints'
       | 'inboxes'
       | 'rate_limits'
+      | 'workflows'
       | 'subscriptions'
       | 'seal'
       | 'events'
@@ -655,6 +657,67 @@ export interface RateLimitCounter {
   windowSeconds: number
 }
 
+export interface WorkflowTimeline {
+  workflow_id: string
+  /** Its events, those that were removed since included. */
+  events: number
+  /** How many things it waits for now. */
+  waiting: number
+  /** How many failures nobody has dealt with. */
+  failing: number
+  /** The first event. */
+  first_at: string
+  /** The latest event. */
+  last_at: string
+  /** The number of the latest event. */
+  last_seq: number
+  /** The type of the latest event. */
+  last_type: string
+  items: JournalEvent[]
+  /** Give it as after to go on. */
+  next_after: number
+  /** Further events follow. */
+  more: boolean
+}
+
+export interface JournalEvent {
+  /** evt_… */
+  id: string
+  /** Its number: starts at 1, rises by 1, without gaps, per tenant. */
+  seq: number
+  /** Such as schedule.fired. */
+  type: string
+  subject: { kind: string; id: string }
+  workflow_id: string | null
+  workflow_seq: number | null
+  agent_id: string | null
+  /** admin, the id of an agent, approval_key:…, anonymous, operator, or service for the clock. */
+  actor: string
+  request_id: string | null
+  /** When it happened. */
+  at: string
+  /** Members by type; never a payload. */
+  data: Record<string, unknown>
+}
+
+export interface Workflow {
+  workflow_id: string
+  /** Its events, those that were removed since included. */
+  events: number
+  /** How many things it waits for now. */
+  waiting: number
+  /** How many failures nobody has dealt with. */
+  failing: number
+  /** The first event. */
+  first_at: string
+  /** The latest event. */
+  last_at: string
+  /** The number of the latest event. */
+  last_seq: number
+  /** The type of the latest event. */
+  last_type: string
+}
+
 export interface Subscription {
   id: string
   /** unconfirmed: the holder of the address has to press the button of the mail first. */
@@ -790,26 +853,6 @@ export interface SealCheckpoint {
   note: string
   /** Public keys, name+hash+key; the one that signs comes first, those before it follow. */
   keys: string[]
-}
-
-export interface JournalEvent {
-  /** evt_… */
-  id: string
-  /** Its number: starts at 1, rises by 1, without gaps, per tenant. */
-  seq: number
-  /** Such as schedule.fired. */
-  type: string
-  subject: { kind: string; id: string }
-  workflow_id: string | null
-  workflow_seq: number | null
-  agent_id: string | null
-  /** admin, the id of an agent, approval_key:…, anonymous, operator, or service for the clock. */
-  actor: string
-  request_id: string | null
-  /** When it happened. */
-  at: string
-  /** Members by type; never a payload. */
-  data: Record<string, unknown>
 }
 
 export interface Awaited {
@@ -1812,6 +1855,35 @@ export interface Operations {
       total: number
     }
   }
+  getWorkflow: {
+    params: {
+      /** The workflow_id that its events carry, percent-encoded once. */
+      workflow_id: string
+    }
+    query: {
+      /** Events with a higher number; default 0, from the oldest. */
+      after?: number | undefined
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+    }
+    body: undefined
+    answer: WorkflowTimeline
+  }
+  listWorkflows: {
+    params: object
+    query: {
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+      /** next_cursor of the page before. */
+      cursor?: string | undefined
+      /** Ids that begin with this text. */
+      prefix?: string | undefined
+      /** waiting: something in it waits. failed: a failure in it is open. idle: neither. */
+      status?: 'waiting' | 'failed' | 'idle' | undefined
+    }
+    body: undefined
+    answer: { items: Workflow[]; next_cursor: string | null }
+  }
   createSubscription: {
     params: object
     query: object
@@ -1994,6 +2066,11 @@ export interface Operations {
         | 'agent.deleted'
         | 'approval_key.created'
         | 'approval_key.revoked'
+        | 'kv.put'
+        | 'kv.deleted'
+        | 'kv.expired'
+        | 'kv.events_enabled'
+        | 'kv.events_disabled'
         | 'dlq.claimed'
         | 'dlq.extended'
         | 'dlq.released'
@@ -2005,6 +2082,31 @@ export interface Operations {
         | 'dlq_operation.created'
         | 'dlq_operation.succeeded'
         | 'dlq_operation.cancelled'
+        | 'schedule.created'
+        | 'schedule.updated'
+        | 'schedule.workflow_left'
+        | 'schedule.workflow_joined'
+        | 'schedule.cancelled'
+        | 'schedule.attempted'
+        | 'schedule.fired'
+        | 'schedule.failed'
+        | 'schedule.retried'
+        | 'checkpoint.created'
+        | 'checkpoint.approved'
+        | 'checkpoint.rejected'
+        | 'checkpoint.expired'
+        | 'checkpoint.cancelled'
+        | 'callback.attempted'
+        | 'callback.delivered'
+        | 'callback.failed'
+        | 'callback.redriven'
+        | 'approval_key.used'
+        | 'inbox.created'
+        | 'inbox.deleted'
+        | 'message.received'
+        | 'message.forwarded'
+        | 'message.forward_failed'
+        | 'message.replayed'
         | 'subscription.created'
         | 'subscription.confirmed'
         | 'subscription.updated'
@@ -2018,7 +2120,13 @@ export interface Operations {
         | 'tenant.*'
         | 'agent.*'
         | 'approval_key.*'
+        | 'kv.*'
         | 'dlq_operation.*'
+        | 'schedule.*'
+        | 'checkpoint.*'
+        | 'callback.*'
+        | 'inbox.*'
+        | 'message.*'
         | 'subscription.*'
         | 'seal.*'
         | undefined
@@ -2055,6 +2163,11 @@ export interface Operations {
           | 'agent.deleted'
           | 'approval_key.created'
           | 'approval_key.revoked'
+          | 'kv.put'
+          | 'kv.deleted'
+          | 'kv.expired'
+          | 'kv.events_enabled'
+          | 'kv.events_disabled'
           | 'dlq.claimed'
           | 'dlq.extended'
           | 'dlq.released'
@@ -2066,6 +2179,31 @@ export interface Operations {
           | 'dlq_operation.created'
           | 'dlq_operation.succeeded'
           | 'dlq_operation.cancelled'
+          | 'schedule.created'
+          | 'schedule.updated'
+          | 'schedule.workflow_left'
+          | 'schedule.workflow_joined'
+          | 'schedule.cancelled'
+          | 'schedule.attempted'
+          | 'schedule.fired'
+          | 'schedule.failed'
+          | 'schedule.retried'
+          | 'checkpoint.created'
+          | 'checkpoint.approved'
+          | 'checkpoint.rejected'
+          | 'checkpoint.expired'
+          | 'checkpoint.cancelled'
+          | 'callback.attempted'
+          | 'callback.delivered'
+          | 'callback.failed'
+          | 'callback.redriven'
+          | 'approval_key.used'
+          | 'inbox.created'
+          | 'inbox.deleted'
+          | 'message.received'
+          | 'message.forwarded'
+          | 'message.forward_failed'
+          | 'message.replayed'
           | 'subscription.created'
           | 'subscription.confirmed'
           | 'subscription.updated'
@@ -2079,7 +2217,13 @@ export interface Operations {
           | 'tenant.*'
           | 'agent.*'
           | 'approval_key.*'
+          | 'kv.*'
           | 'dlq_operation.*'
+          | 'schedule.*'
+          | 'checkpoint.*'
+          | 'callback.*'
+          | 'inbox.*'
+          | 'message.*'
           | 'subscription.*'
           | 'seal.*'
           | null
@@ -2212,6 +2356,8 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   getRateLimitNamedReset: { method: 'GET', path: '/api/rate-limit/reset', wrapped: true },
   resetRateLimit: { method: 'POST', path: '/api/rate-limit/reset', wrapped: true },
   listRateLimits: { method: 'GET', path: '/api/rate-limit', wrapped: true },
+  getWorkflow: { method: 'GET', path: '/v1/workflows/{workflow_id}' },
+  listWorkflows: { method: 'GET', path: '/v1/workflows' },
   createSubscription: { method: 'POST', path: '/v1/subscriptions', creates: true },
   listSubscriptions: { method: 'GET', path: '/v1/subscriptions' },
   deleteSubscription: { method: 'DELETE', path: '/v1/subscriptions/{id}' },
@@ -2294,6 +2440,10 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     exit: 'not_found',
   },
   SUBSCRIPTION_NOT_FOUND: { next: 'List the subscriptions to find the right id.', exit: 'not_found' },
+  WORKFLOW_NOT_FOUND: {
+    next: 'List the workflows by the beginning of the id. A workflow begins with its first event.',
+    exit: 'not_found',
+  },
   METHOD_NOT_ALLOWED: {
     next: 'Use a method that the Allow header lists, and check that the service is as new as the client.',
     exit: 'unexpected',
