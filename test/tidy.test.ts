@@ -193,6 +193,7 @@ describe('a feature is named', () => {
       'src/db/distributed.ts tenants': 'the shards of all other tables lie beside those of this one',
       'src/db/postgres.ts /readyz': 'a limit says whose answer it bounds',
       'src/journal/store.ts workflows': 'numbering keeps the sums that the feature of this name shows',
+      'src/journal/retention-store.ts workflows': 'the sums go with the last event of a workflow',
       'src/jobs/store.ts tenants': 'the jobs of tenants that wait for deletion are left out',
       'src/journal/retention-store.ts events': 'the table of that name is its own',
       'src/journal/retention-store.ts tenants': 'the plan says how long events live',

@@ -9,7 +9,7 @@ import { type DlqStatus, type ItemRow, isOpen } from './item.ts'
 
 type Named = Pick<ItemRow, 'id' | 'workflow_id'>
 
-/** What every event of an item says. */
+/** The part that is the same in every event of an item. */
 export function aboutOf(tenant_id: string, cause: Cause, { id, workflow_id }: Named) {
   return { tenant_id, cause, subject_id: id, workflow_id }
 }

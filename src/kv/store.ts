@@ -77,7 +77,7 @@ const RAISE_VERSION = sql(
   `update kv_entries set version = :version, created_version = :version where ${here} and version = 1`,
 )
 
-/** What a delete removed, and by how many bytes the row grew, which is negative. */
+/** The version that a delete removed, and by how many bytes the row grew, which is negative. */
 export interface Removed {
   version: number
   bytes: number
@@ -125,12 +125,12 @@ export function putIfAbsent(tx: Tx, tenant_id: string, write: Write) {
   return tx.one(PUT_IF_ABSENT, { tenant_id, ...write, now: tx.now })
 }
 
-/** As put, but null when the key has expired and is no tombstone yet. */
+/** As put, but null when the key has expired and is not a tombstone yet. */
 export function putLive(tx: Tx, tenant_id: string, write: Write) {
   return tx.one(PUT_LIVE, { tenant_id, ...write, now: tx.now })
 }
 
-/** As putIfAbsent, but null as well when the key has expired and is no tombstone yet. */
+/** As putIfAbsent, but null as well when the key has expired and is not a tombstone yet. */
 export function putIfTombstone(tx: Tx, tenant_id: string, write: Write) {
   return tx.one(PUT_IF_TOMBSTONE, { tenant_id, ...write, now: tx.now })
 }
