@@ -9,5 +9,6 @@ export function journalFeature(tenants: Feature): Feature {
     migrations: [{ name: 'journal/0001', text: schema }],
     points_to: [tenants.name],
     purge,
+    docs: { file: 'events.md', load: () => import('../../docs/events.md', { with: { type: 'text' } }) },
   }
 }
