@@ -5,6 +5,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { errorsText } from '../scripts/errors.ts'
+import { eventsText } from '../scripts/events.ts'
 import { type ErrorCode, errors } from '../src/base/errors.ts'
 import { migrations, routes } from '../src/features.ts'
 import { settings, settingsHelp } from '../src/settings.ts'
@@ -45,6 +46,16 @@ describe('docs/errors.md', () => {
     )
     expect(named.length).toBeGreaterThan(20)
     expect(named.filter(([, name]) => !known.has(name))).toEqual([])
+  })
+})
+
+describe('docs/events.md', () => {
+  test('in git has the types as they are declared; after a change run: npm run events', () => {
+    expect(textOf('docs/events.md')).toBe(eventsText())
+  })
+
+  test('needs its place for the tables', () => {
+    expect(() => eventsText('# Events')).toThrow('docs/events.md has no place for the tables')
   })
 })
 

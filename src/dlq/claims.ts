@@ -4,11 +4,9 @@ import { iso, type Millis, second_ms } from '../base/clock.ts'
 import { newId } from '../base/ids.ts'
 import { hashKey } from '../base/keys.ts'
 import type { AgentCaller } from '../contract/caller.ts'
-import { causeOf } from '../contract/event.ts'
 import type { Db, Tx } from '../db/db.ts'
-import * as journal from '../journal/service.ts'
 import * as quotas from '../quotas/service.ts'
-import { aboutOf, failingOf, lockExpired, storedLockExpired } from './event-service.ts'
+import { changed, lockExpired, storedLockExpired } from './event-service.ts'
 import { events } from './events.ts'
 import { claimRefusal, type HeldItem, type ItemRow, isOpen, moveRefusal, seenAt } from './item.ts'
 import * as store from './store.ts'
@@ -56,7 +54,7 @@ async function held(
   const { tenant_id } = caller
   await lockExpired(tx, tenant_id, item, lock_expired_at)
   const data = { locked_until: iso(item.locked_until!) }
-  await journal.emit(tx, events['dlq.claimed'], { ...aboutOf(tenant_id, causeOf(caller), item), data })
+  await changed(tx, caller, events['dlq.claimed'], { item, data })
   return { ...item, lock_token }
 }
 
@@ -98,10 +96,7 @@ export function extend(
       const extended = await store.extend(tx, tenant_id, id, hold, lockEnd(tx, lock_seconds))
       if (!extended) continue // it changed since it was read
       const data = { locked_until: iso(extended.locked_until!) }
-      await journal.emit(tx, events['dlq.extended'], {
-        ...aboutOf(tenant_id, causeOf(caller), extended),
-        data,
-      })
+      await changed(tx, caller, events['dlq.extended'], { item: extended, data })
       return { ...extended, lock_token: lock_token ?? null }
     }
   })
@@ -116,10 +111,7 @@ export function release(
 ): Promise<ItemRow> {
   return db.write(caller.tenant_id, async (tx) => {
     const item = await unlock(tx, caller, id, lock_token, 'release')
-    await journal.emit(tx, events['dlq.released'], {
-      ...aboutOf(caller.tenant_id, causeOf(caller), item),
-      data: {},
-    })
+    await changed(tx, caller, events['dlq.released'], { item, data: {} })
     return item
   })
 }
@@ -134,10 +126,7 @@ export function fail(
   return db.write(caller.tenant_id, async (tx) => {
     const item = await unlock(tx, caller, id, lock_token, 'fail')
     await quotas.release(tx, caller.tenant_id, 'dlq_items', 1)
-    await journal.emit(tx, events['dlq.archived'], {
-      ...aboutOf(caller.tenant_id, causeOf(caller), item),
-      data: { operation_id: null },
-    })
+    await changed(tx, caller, events['dlq.archived'], { item, data: { operation_id: null } })
     return item
   })
 }
@@ -179,11 +168,8 @@ export function resolve(
       if (!resolved) continue
       if (isOpen(item.status)) await quotas.release(tx, caller.tenant_id, 'dlq_items', 1)
       await storedLockExpired(tx, caller.tenant_id, found)
-      await journal.emit(tx, events['dlq.resolved'], {
-        ...aboutOf(caller.tenant_id, causeOf(caller), item),
-        failing: failingOf(item.status),
-        data: { redriven_as: null },
-      })
+      const { status } = item
+      await changed(tx, caller, events['dlq.resolved'], { item, data: { redriven_as: null }, status })
       return resolved
     }
   })

@@ -11,7 +11,7 @@ import * as jobs from '../jobs/service.ts'
 import * as journal from '../journal/service.ts'
 import * as quotas from '../quotas/service.ts'
 import * as tenants from '../tenants/service.ts'
-import { aboutOf, lockExpired } from './event-service.ts'
+import { aboutOf, lockExpired, succeeded } from './event-service.ts'
 import { events } from './events.ts'
 import {
   causeOfSteps,
@@ -87,15 +87,6 @@ async function take(
   })
   if (ended && advanced) await succeeded(tx, { tenant_id, cause, subject_id: operation.id }, advanced)
   return { ended, waiting_for: taken.waiting_for }
-}
-
-/** Of an operation that has taken all its items. */
-export function succeeded(
-  tx: Tx,
-  about: { tenant_id: string; cause: Cause; subject_id: string },
-  { done, failed, skipped }: Pick<OperationRow, 'done' | 'failed' | 'skipped'>,
-) {
-  return journal.emit(tx, events['dlq_operation.succeeded'], { ...about, data: { done, failed, skipped } })
 }
 
 /** The items of one step, with the cause of what becomes of them. */

@@ -12,9 +12,10 @@ import { rowBytes } from '../db/stored.ts'
 import * as jobs from '../jobs/service.ts'
 import * as journal from '../journal/service.ts'
 import * as quotas from '../quotas/service.ts'
+import { succeeded } from './event-service.ts'
 import { events } from './events.ts'
 import type { Filter } from './filter.ts'
-import { operation_job, succeeded } from './jobs.ts'
+import { operation_job } from './jobs.ts'
 import * as matches from './match-store.ts'
 import {
   type OperationItem,

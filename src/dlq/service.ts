@@ -13,7 +13,7 @@ import * as journal from '../journal/service.ts'
 import * as quotas from '../quotas/service.ts'
 import { causeOf as causeIn } from './cause.ts'
 import * as causeStore from './cause-store.ts'
-import { aboutOf, failingOf, storedLockExpired } from './event-service.ts'
+import { aboutOf, changed, storedLockExpired } from './event-service.ts'
 import { events } from './events.ts'
 import { type DlqStatus, type ItemRow, isOpen, lock_seconds_default, seenAt } from './item.ts'
 import * as redrives from './redrive.ts'
@@ -126,10 +126,7 @@ export function remove(db: Db, caller: AgentCaller, id: string): Promise<void> {
     tx.stores(caller.tenant_id, -removed.bytes - row_bytes)
     if (isOpen(removed.status)) await quotas.release(tx, caller.tenant_id, 'dlq_items', 1)
     await storedLockExpired(tx, caller.tenant_id, removed)
-    await journal.emit(tx, events['dlq.deleted'], {
-      ...aboutOf(caller.tenant_id, causeOf(caller), removed),
-      failing: failingOf(removed.status),
-      data: {},
-    })
+    const { status } = removed
+    await changed(tx, caller, events['dlq.deleted'], { item: removed, data: {}, status })
   })
 }

@@ -14,5 +14,6 @@ export function journalFeature(tenants: Feature): Feature {
     ],
     points_to: [tenants.name],
     purge,
+    docs: { file: 'events.md', load: () => import('../../docs/events.md', { with: { type: 'text' } }) },
   }
 }

@@ -10,6 +10,7 @@ import { readConfig } from '../../src/config.ts'
 import type { Sync } from '../../src/db/sqlite-flush.ts'
 import { TestClock } from './clock.ts'
 import { forEachDatabase } from './databases.ts'
+import { expectSoundJournal } from './journal.ts'
 import { listenUrlOf } from './postgres.ts'
 
 export const cron_secret = 'a-cron-secret-of-the-tests'
@@ -61,6 +62,7 @@ export class TestService {
   app!: App
   database_url = ''
   #folder = ''
+  #stopped: App | undefined
 
   constructor(private readonly environment: Record<string, string> = {}) {}
 
@@ -96,9 +98,18 @@ export class TestService {
     return this
   }
 
+  /** Each event that the tests have left on SQLite keeps to its declaration. */
   async stop(): Promise<void> {
-    await this.app?.stop()
-    if (this.#folder) rmSync(this.#folder, { recursive: true, force: true })
+    const { app, sync } = this
+    const reads =
+      app !== undefined && app !== this.#stopped && this.database_url.startsWith('sqlite:') && !sync
+    this.#stopped = app
+    try {
+      if (reads) await expectSoundJournal(app.db)
+    } finally {
+      await app?.stop()
+      if (this.#folder) rmSync(this.#folder, { recursive: true, force: true })
+    }
   }
 
   async ask(method: string, path: string, { key, headers = {}, body }: Ask = {}): Promise<Answer> {
