@@ -46,6 +46,8 @@ const commands: Record<string, string[]> = {
   deleteValue: ['kv', 'delete', 'state', 'k'],
   listKeys: ['kv', 'list', 'state'],
   listNamespaces: ['namespace', 'list'],
+  getNamespace: ['namespace', 'show', 'state'],
+  updateNamespace: ['namespace', 'update', 'state', '--events'],
   listNamespaceKeys: ['namespace', 'keys', 'state'],
   getNamespaceKey: ['namespace', 'get', 'state', 'k', '--json'],
   appendEntry: ['audit', 'append', 'done'],
@@ -125,6 +127,7 @@ const without_operation: Record<string, string> = {
   'mcp config': 'prints what that client needs',
   'checkpoint wait': 'asks as get does, until it is decided',
   'inbox tail': 'asks as messages does, without end',
+  verify: 'checks offline',
 }
 
 const places = commandsOf(programOf(new Cli({ ...({} as Cli['io']), env: {}, home: '', platform: 'linux' })))
@@ -354,6 +357,7 @@ describe('The next step', () => {
       KEY_NOT_FOUND: 'waystation kv list <namespace>',
       OPERATION_NOT_FOUND: 'waystation operation list',
       SCHEDULE_NOT_FOUND: 'waystation schedule list',
+      WORKFLOW_NOT_FOUND: 'waystation workflow list',
     })
   })
 })

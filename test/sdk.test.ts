@@ -42,6 +42,8 @@ const methods: Record<string, (client: Waystation) => unknown> = {
   deleteApprovalKey: (c) => c.approvalKeys.delete('k'),
   getApproval: (c) => c.approvals.get('c', { wait: 1 }),
   listNamespaces: (c) => c.namespaces.list().page(),
+  getNamespace: (c) => c.namespaces.settings('n'),
+  updateNamespace: (c) => c.namespaces.update('n', { events: true }),
   listNamespaceKeys: (c) => c.namespaces.keys('n').page(),
   getNamespaceKey: (c) => c.namespaces.get('n', 'k'),
   getValue: (c) => c.kv.get('n', 'k'),
@@ -351,8 +353,8 @@ forEachService('The SDK', (service) => {
     await agent.kv.put('state', 'a', new RawJson('1e400'))
     await agent.kv.put('__agent.agent-one', 'b', { mine: true })
     expect(await all(admin.namespaces.list({ limit: 1 }))).toEqual([
-      { namespace: '__agent.agent-one', agent_id: 'agent-one' },
-      { namespace: 'state', agent_id: null },
+      { namespace: '__agent.agent-one', agent_id: 'agent-one', events: false },
+      { namespace: 'state', agent_id: null, events: false },
     ])
     expect(await all(admin.namespaces.keys('state', { prefix: 'a' }))).toMatchObject([
       { key: 'a', version: 1 },

@@ -2,6 +2,7 @@
 
 import { Checkpoints } from './checkpoints.ts'
 import { Dlq } from './dlq.ts'
+import { Events, EventWait, type WaitOptions } from './events.ts'
 import { Resources } from './generated-resources.ts'
 import { Inboxes } from './inboxes.ts'
 import { Kv, Namespaces } from './kv.ts'
@@ -40,6 +41,8 @@ export class Waystation extends Resources {
   override readonly checkpoints: Checkpoints
   override readonly inboxes: Inboxes
   override readonly rateLimit: RateLimit
+  readonly events: Events
+  readonly #transport: Transport
   readonly #options: WaystationOptions
 
   constructor(options: WaystationOptions) {
@@ -62,6 +65,16 @@ export class Waystation extends Resources {
     this.checkpoints = new Checkpoints(transport)
     this.inboxes = new Inboxes(transport)
     this.rateLimit = new RateLimit(transport)
+    this.events = new Events(transport)
+    this.#transport = transport
+  }
+
+  /**
+   * Waits for whichever of several events comes first, however long that takes; `signal` ends the wait. `await` it for
+   * the first event, or iterate for one after the other. It begins at once, or behind `after`.
+   */
+  wait(options: WaitOptions): EventWait {
+    return new EventWait(this.#transport, options)
   }
 
   /** The same client, whose calls belong to this workflow: what they create has it, unless they name another. */

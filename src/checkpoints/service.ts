@@ -19,6 +19,7 @@ import * as store from './store.ts'
 
 export const purge = store.purge
 export { approvalUrl }
+export const find = store.find
 
 interface CreateDependencies extends ResolveDependencies {
   plans: Plans

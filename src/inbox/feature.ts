@@ -8,7 +8,7 @@ import { forward_job } from './jobs.ts'
 import * as messages from './message-routes.ts'
 import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
-import { purge, sweep } from './sweep.ts'
+import { expireDue, purge, sweep } from './sweep.ts'
 import { countExpired } from './sweep-store.ts'
 
 const day_seconds = day_ms / second_ms
@@ -48,10 +48,11 @@ export const inbox: Feature = {
       size: 'size',
     },
   ],
-  sweep: {
+  sweep: { run: sweep },
+  expiries: {
     counters: { expired: ['inboxes'] },
     async run(db, now) {
-      const { expired, more } = await sweep(db, now)
+      const { expired, more } = await expireDue(db, now)
       return { counts: { 'expired.inboxes': expired }, more }
     },
   },

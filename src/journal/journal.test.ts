@@ -151,7 +151,7 @@ forEachDatabase('The journal', (databases) => {
     const at = bench.clock.now()
     expect(await bench.rows(`select * from workflows where tenant_id = '${tenant_id}'`)).toEqual([
       {
-        ...{ tenant_id, workflow_id: 'w', events: 3, waiting: 1, failing: 1 },
+        ...{ tenant_id, workflow_id: 'w', events: 3, gone: 0, waiting: 1, failing: 1 },
         ...{ first_at: at, last_at: at, last_seq: 4, last_type: 'thing.broken' },
       },
     ])

@@ -322,7 +322,12 @@ async function fillEdge({ app, url }: TestService, { tenant_id }: TestTenant): P
     'test.usage',
     `insert into usage_hours (tenant_id, hour, feature, calls, failures) values (:tenant_id, :hour, 'test', 1, 0)`,
   )
+  const NAMESPACE = unnamed(
+    'test.namespace',
+    `insert into kv_namespaces (tenant_id, namespace, created_at) values (:tenant_id, 'state', 0)`,
+  )
   await app.db.write(async (tx) => {
+    await tx.run(NAMESPACE, { tenant_id })
     await tx.run(CALLS, { tenant_id })
     await tx.run(HOUR, { tenant_id, hour: tx.now })
   })

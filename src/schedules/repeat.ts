@@ -45,7 +45,7 @@ export async function retry(
   const of = { old, redrive_of: left?.id ?? null, cause: causeOf(caller) }
   const retried_as = await repeat(tx, caller, dependencies, of)
   if (retried_as === null) throw notRepeatable(await read(tx, tenant_id, id))
-  if (left) await dlq.resolveLeft(tx, tenant_id, left, retried_as)
+  if (left) await dlq.resolveLeft(tx, tenant_id, left, { redriven_as: retried_as, cause: causeOf(caller) })
   return read(tx, tenant_id, retried_as)
 }
 
