@@ -341,7 +341,7 @@ async function sourceIpOf(service: TestService): Promise<string> {
 forEachService(
   'The statements of a message',
   (service) => {
-    test('costs 2 statements while nothing is dropped, 3 from then on, and 1 where it is refused', async () => {
+    test('costs 3 statements while nothing is dropped, 4 from then on, and 1 where it is refused', async () => {
       const free = await service.signUp('free')
       const inbox = await inboxOf(service, free)
       const counted = async (path: string) => {
@@ -353,8 +353,10 @@ forEachService(
         return names
       }
       for (let n = 1; n < 100; n++) await service.ask('POST', `/hook/${inbox.token}`)
-      expect(await counted(`/hook/${inbox.token}`)).toEqual(['inbox.receive', 'inbox.add'])
-      expect(await counted(`/hook/${inbox.token}`)).toEqual(['inbox.receive', 'inbox.add', 'inbox.drop'])
+      expect(await counted(`/hook/${inbox.token}`)).toEqual(['inbox.receive', 'inbox.add', 'journal.insert'])
+      expect(await counted(`/hook/${inbox.token}`)).toEqual([
+        ...['inbox.receive', 'inbox.add', 'journal.insert', 'inbox.drop'],
+      ])
       expect(await counted(`/hook/${'0'.repeat(32)}`)).toEqual(['lookups.find'])
       expect(await counted('/hook/0')).toEqual([])
     })

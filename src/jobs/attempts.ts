@@ -26,7 +26,7 @@ export const AttemptPage = Page(
   }),
 )
 
-/** The data of the event of an attempt. */
+/** Members of the event of an attempt. */
 export const attempted_data = {
   attempt: Type.Integer({ description: '1, 2 or 3.' }),
   status_code: Nullable(Type.Integer({ description: 'Of the answer; null when none came.' })),

@@ -1,4 +1,4 @@
-// Changes of a pending schedule: the rows that they look at first, and the events that they leave.
+// A change of a pending schedule: whether there is room for it, and the events that it leaves.
 
 import type { AgentCaller } from '../contract/caller.ts'
 import type { Plans } from '../contract/dependencies.ts'
@@ -56,7 +56,7 @@ export async function moved(
   }
 }
 
-/** The part that is the same in every event of a schedule that a caller causes. */
+/** The members that all events of a schedule share that a caller causes. */
 export function aboutOf(caller: AgentCaller, { id, workflow_id }: Pick<ScheduleRow, 'id' | 'workflow_id'>) {
   const { tenant_id } = caller
   return { tenant_id, cause: causeOf(caller), subject_id: id, workflow_id: workflow_id || null }

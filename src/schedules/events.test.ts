@@ -30,6 +30,18 @@ forEachService('Events of schedules', (service) => {
     return answer
   }
 
+  /** A schedule of a new tenant that has failed and left a dead letter. */
+  async function failed() {
+    const tenant = await service.signUp()
+    const receiver = await receiverOf(410)
+    const body = { callback_url: receiver.url, fire_at: long_ago, dlq_on_failure: true }
+    const id: string = (await create(tenant, body)).body.id
+    await tick(service)
+    const { dead_letter_id } = (await ask(tenant, 'GET', `/${id}`)).body
+    service.clock.advance(1)
+    return { tenant, id, dead_letter_id }
+  }
+
   const left = (tenant: TestTenant) => eventsOf(service, tenant.tenant_id, 'schedule')
   const typesOf = async (tenant: TestTenant) => (await left(tenant)).map(({ type }) => type)
 
@@ -82,13 +94,7 @@ forEachService('Events of schedules', (service) => {
   })
 
   test('a failure names its dead letter, and the retry both schedules', async () => {
-    const tenant = await service.signUp()
-    const receiver = await receiverOf(410)
-    const body = { callback_url: receiver.url, fire_at: long_ago, dlq_on_failure: true }
-    const { id } = (await create(tenant, body)).body
-    await tick(service)
-    const { dead_letter_id } = (await ask(tenant, 'GET', `/${id}`)).body
-    service.clock.advance(1)
+    const { tenant, id, dead_letter_id } = await failed()
     const retried = (await ask(tenant, 'POST', `/${id}/retry`)).body
     const about = { subject: `schedule ${id}`, workflow_id: 'flow' }
     expect((await left(tenant)).slice(2)).toMatchObject([
@@ -106,13 +112,7 @@ forEachService('Events of schedules', (service) => {
   })
 
   test('a redrive of its dead letter leaves the same, by the admin who asked for it', async () => {
-    const tenant = await service.signUp()
-    const receiver = await receiverOf(410)
-    const body = { callback_url: receiver.url, fire_at: long_ago, dlq_on_failure: true }
-    const { id } = (await create(tenant, body)).body
-    await tick(service)
-    const { dead_letter_id } = (await ask(tenant, 'GET', `/${id}`)).body
-    service.clock.advance(1)
+    const { tenant, id, dead_letter_id } = await failed()
     const redriven = await service.ask('POST', `/v1/dlq/${dead_letter_id}/redrive`, { key: tenant.admin_key })
     const { redriven_as } = redriven.body
     const by = { actor: 'admin', agent_id: null, request_id: redriven.headers.get('x-request-id') }
