@@ -75,9 +75,11 @@ export async function requireKey(db: Db, secret_key: string): Promise<void> {
 
 export function secretsUnder(secret_key: string): Secrets {
   const key = deriveKey(secret_key, 'secrets')
+  const fingerprint_key = deriveKey(secret_key, 'fingerprints')
   return {
     seal: (context, text) => seal(key, context, text),
     open: (context, sealed) => open(key, context, sealed),
+    fingerprint: (context, text) => mac(fingerprint_key, `${context} ${text}`).toString('hex'),
   }
 }
 
