@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks a bundle of the seal offline: python3 verify_bundle.py bundle.json [--checkpoint kept.txt] [--key VKEY]
+"""Checks a bundle of the seal offline: python3 verify_bundle.py bundle.json [--checkpoint kept.txt] [--public-key KEY]
 
 Needs Python 3.10 or newer and nothing else. It shares no code with the service or with `waystation verify`. A bundle is
 the answer of GET /v1/seal/bundle; the checkpoint is a note that you kept earlier, or JSON with one in its member "note".
@@ -340,7 +340,7 @@ def main():
     parser = argparse.ArgumentParser(description="Check a bundle of the seal offline.")
     parser.add_argument("bundle", help="a file with the answer of GET /v1/seal/bundle")
     parser.add_argument("--checkpoint", help="a file with a checkpoint that you kept")
-    parser.add_argument("--key", help="the key that you trust, name+hash+key")
+    parser.add_argument("--public-key", help="the key that you trust, name+hash+key")
     parser.add_argument("--after", type=int, default=0, help="the bundle may begin behind this event")
     given = parser.parse_args()
     try:
@@ -350,7 +350,7 @@ def main():
         if given.checkpoint:
             with open(given.checkpoint, encoding="utf-8", newline="") as file:
                 kept = file.read()
-        print("\n".join(verify(bundle, kept, given.key, given.after)))
+        print("\n".join(verify(bundle, kept, given.public_key, given.after)))
     except (Refused, KeyError, TypeError, AttributeError, ValueError, RecursionError, OSError) as error:
         reason = error if isinstance(error, (Refused, OSError)) else f"it is not a bundle: {error!r}"
         sys.exit(f"not valid: {reason}")

@@ -131,7 +131,8 @@ const generated = operationsOf(openapi).filter(({ sdk, id }) => sdk && !(id in m
 for (const operation of generated) {
   const { id, path_fields, sdk } = operation
   const texts = [...path_fields, ...(sdk!.arguments ?? [])].map(() => 'x')
-  const rest = hasBodyArgument(operation) ? [{}] : []
+  const needs_query = operation.query_fields.some(({ required }) => required)
+  const rest = hasBodyArgument(operation) || needs_query ? [{}] : []
   methods[id] = async (client) => {
     const owner = (resourceOf(operation) ? client[resourceOf(operation) as 'kv'] : client) as object
     const method = Reflect.get(owner, methodOf(operation)) as (...given: unknown[]) => object

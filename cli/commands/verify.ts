@@ -18,14 +18,17 @@ export const verify: OwnCommand = {
   ],
   options: [
     { flag: '--checkpoint <path>', about: 'a checkpoint that you kept: the bundle must go on from it' },
-    { flag: '--key <key>', about: 'the key that you trust, name+hash+key; default those in the bundle' },
+    {
+      flag: '--public-key <key>',
+      about: 'the key that you trust, name+hash+key; default those in the bundle',
+    },
     {
       flag: '--after <seq>',
       about: 'the bundle may begin behind this event: those before were checked, or removed by retention',
       reads: 'whole_number',
     },
   ],
-  async run(cli, { bundle, checkpoint, key, after }) {
+  async run(cli, { bundle, checkpoint, publicKey: key, after }) {
     const text =
       bundle === '-' ? await stdinText(cli, 'There is no bundle on standard input.') : fileText(bundle)
     const kept = checkpoint === undefined ? undefined : fileText(checkpoint)

@@ -7,7 +7,7 @@ import { type Hashes, type TileId, tile_width } from './tiles.ts'
 const PIECES = sql<Hashes>(
   'seal.pieces',
   `select level, start, hashes from seal_tiles
-    where tenant_id = :tenant_id and level = :level and start >= :first and start < :past order by start`,
+    where tenant_id = :tenant_id and level = :level and start >= :start_from and start < :start_before order by start`,
 )
 
 const ADD_PIECE = sql(
@@ -19,7 +19,7 @@ const ADD_PIECE = sql(
 const REMOVE_PIECES = sql(
   'seal.remove_pieces',
   `delete from seal_tiles
-    where tenant_id = :tenant_id and level = :level and start >= :first and start < :past`,
+    where tenant_id = :tenant_id and level = :level and start >= :start_from and start < :start_before`,
 )
 
 /** The hashes of a tile as they are stored, in their order. */
@@ -36,7 +36,7 @@ export function removePieces(tx: Tx, tenant_id: string, { level, tile }: TileId)
 }
 
 function startsOf(tile: number) {
-  return { first: tile * tile_width, past: (tile + 1) * tile_width }
+  return { start_from: tile * tile_width, start_before: (tile + 1) * tile_width }
 }
 
 const PURGE_TILES = sql(

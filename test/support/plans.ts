@@ -159,6 +159,15 @@ export function seeds(scale: Scale, now: number): string[] {
       ...{ method: `'POST'`, kind: `'text'`, encoding: `'text'`, source_ip: `''`, content_type: `''` },
       ...{ created_at: past, path: `''`, query: `''`, headers: `'{}'`, body: `'x'` },
     }),
+    fill('seal_tiles', others, {
+      tenant_id: `'${big}'`,
+      level: 'i % 2',
+      start: '(i / 2) * 64',
+      hashes: `'x'`,
+    }),
+    fill('seal_checkpoints', others, {
+      ...{ tenant_id: tenant, size: 'i', root: `'r'`, note: `'n'`, created_at: past },
+    }),
     fill('idempotency_keys', scale.idempotency_keys, {
       ...{ tenant_id: tenant, key_hash: id('h'), fingerprint: `'f'`, status: 200, answer: `'a'` },
       expires_at: `case when i % 10 < 3 then ${past} else ${future} end`,
@@ -193,6 +202,11 @@ function tenantSeeds({ tenants, others }: Scale, now: number, fill: Fill): strin
     ),
     fill('kv_namespaces', tenants, { tenant_id, namespace: `'ns0'`, created_at: 1 }),
     fill('audit_heads', tenants + 1, { tenant_id, seq: 100_000_000, last_at: now - day_ms }),
+    fill('seal_heads', tenants + 1, {
+      ...{ tenant_id, size: 100_000, edge: `''` },
+      pending_at: `case when i % 10 = 0 then ${now - day_ms} + i end`,
+      checkpoint_at: `case when i % 10 < 5 then ${now - day_ms} + i end`,
+    }),
     ...['2020-01', '2020-02'].map((month) =>
       fill('api_calls', Math.max(tenants, others / 10), {
         tenant_id: `'ten_' || cast(100000 + i as text)`,
@@ -434,6 +448,7 @@ export const reads: Record<string, { rows: number; reason: string }> = {
 
 /** Statements that read a whole table, and why. */
 export const whole_tables: Record<string, string> = {
+  'seal.keys': 'a row for each rotation of the key of the service, and 100 at most are read',
   'tenants.all': "the operator's list of tenants",
   'tenants.plans': 'once at each start: every plan that is in use must be in the table of plans',
 }
