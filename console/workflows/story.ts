@@ -33,7 +33,8 @@ export type Wait = 'decision' | 'call' | 'mend'
 /** A shorter time is not worth a word. */
 const gap_ms_min = 2 * second_ms
 
-export function momentsOf(events: readonly JournalEvent[]): Moment[] {
+export function momentsOf(numbered: readonly JournalEvent[]): Moment[] {
+  const events = causesFirst(numbered)
   const moments: Moment[] = []
   const linked = new Set<string>()
   for (const [i, event] of events.entries()) {
@@ -52,6 +53,21 @@ export function momentsOf(events: readonly JournalEvent[]): Moment[] {
     if (page) linked.add(page[0])
   }
   return moments
+}
+
+/** Of one transaction the failure is read before the dead letter that it left, whichever was written first. */
+function causesFirst(events: readonly JournalEvent[]): JournalEvent[] {
+  const ordered = [...events]
+  for (let i = ordered.length - 2; i >= 0; i -= 1) {
+    const letter = ordered[i]!
+    if (letter.type !== 'dlq.created') continue
+    let cause = i
+    for (let j = i + 1; j < ordered.length && ordered[j]!.at === letter.at; j += 1) {
+      if (ordered[j]!.subject.id === letter.data.source_id) cause = j
+    }
+    if (cause > i) ordered.splice(cause, 0, ...ordered.splice(i, 1))
+  }
+  return ordered
 }
 
 const endings: Record<string, readonly string[]> = {
@@ -134,7 +150,10 @@ const closes = new Set([
   ...['dlq.resolved', 'dlq.archived', 'dlq.deleted'],
 ])
 
-/** The things that are open, in the order in which they came. */
+/** People come first. */
+const urgency: readonly Open['kind'][] = ['checkpoint', 'dlq', 'callback', 'schedule']
+
+/** The things that are open: of one kind in the order in which they came. */
 export function openOf(events: readonly JournalEvent[]): Open[] {
   const open = new Map<string, Open>()
   for (const event of events) {
@@ -143,7 +162,7 @@ export function openOf(events: readonly JournalEvent[]): Open[] {
     if (kind) open.set(id, { kind, id, since: event.at, event })
     else if (closes.has(event.type)) open.delete(id)
   }
-  return [...open.values()]
+  return [...open.values()].toSorted((one, other) => urgency.indexOf(one.kind) - urgency.indexOf(other.kind))
 }
 
 /** The time in which a request of this workflow waited for a person: overlapping waits count once. */

@@ -84,7 +84,7 @@ async function hire(service: TestService, receiver: Receiver, admin: Waystation)
     },
     in: (ms) => new Date(clock.now() + ms).toISOString(),
     async forInvoice(path, body) {
-      const headers = { 'x-workflow-id': 'invoice-2026-1042' }
+      const headers = { 'x-workflow-id': 'refund-2026-1042' }
       const { body: made } = await service.ask('POST', path, { key: keys.billing!, headers, body })
       return made.id
     },
