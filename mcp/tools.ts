@@ -323,6 +323,19 @@ export const tools: readonly Tool[] = [
     open_world: true,
   },
   {
+    name: 'wait_for',
+    title: 'Wait for what comes first',
+    description:
+      'Wait, 50 seconds at most, for the first of several events: an approval, a message, a schedule, a changed key. any lists alternatives; an event that has all members of one counts. Find names with type, such as "checkpoint.*", subject (the id of the thing) or workflow_id. Keep after and give it next time, so that nothing is missed. next_step says how to go on.',
+    operation: 'waitForEvent',
+    shows: ['event', 'after'],
+    defaults: { wait_seconds: wait_seconds_max },
+    next: afterEvent,
+    destructive: false,
+    idempotent: true,
+    open_world: false,
+  },
+  {
     name: 'rate_limit_check',
     title: 'Check a rate limit',
     description:
@@ -339,6 +352,12 @@ function afterCheckpoint({ id, status }: { id: string; status: string }): string
   if (status === 'pending') return `Not decided yet. Call checkpoint_wait again with id "${id}".`
   if (status === 'approved') return 'Approved: go on with what was asked.'
   return `Settled as ${status}: do not do what was asked.`
+}
+
+function afterEvent({ event, after }: { event: { type: string } | null; after: number }): string {
+  return event === null
+    ? `Nothing has come. Call wait_for again with after ${after}.`
+    : `${event.type} has come: go on with your work. To wait for the next, call wait_for with after ${after}.`
 }
 
 function afterMessages({ items, nextAfter }: { items: unknown[]; nextAfter: string | null }): string {
