@@ -3,15 +3,27 @@
 import { useSignal } from '@preact/signals'
 import { useLayoutEffect } from 'preact/hooks'
 import type { Checkpoint } from '../../sdk/src/types.ts'
-import { pathOf } from '../api/address.ts'
+import { base, pathOf } from '../api/address.ts'
 import type { Result } from '../api/client.ts'
 import { useGet, useMember } from '../api/load.ts'
 import { ask } from '../api/session.ts'
 import { to } from '../router.ts'
 import { agentCurl } from '../text/curl.ts'
-import { Badge, Code, Commands, Countdown, ExternalLink, Facts, Text, Time } from '../ui/basics.tsx'
+import {
+  Badge,
+  Code,
+  Commands,
+  CopiedCode,
+  Countdown,
+  ExternalLink,
+  Facts,
+  Text,
+  Time,
+} from '../ui/basics.tsx'
 import { Detail, DetailTitle, type OpenProps } from '../ui/list.tsx'
+import { Part } from '../ui/page.tsx'
 import { announce } from '../ui/toast.tsx'
+import { workflowOf } from '../ui/workflow-link.tsx'
 import { Content, Decide, Outcome, type Verb } from './request.tsx'
 
 const every_ms = 3_000
@@ -35,6 +47,7 @@ export function ApprovalDetail({ id, onChange }: OpenProps) {
           <Content heading="h4" prompt={checkpoint.prompt} {...{ payload }} />
           {checkpoint.status === 'pending' && (
             <>
+              <HandOn {...{ checkpoint }} />
               <Decide title={checkpoint.title} agent={checkpoint.agent_id} {...{ decide, onEnd }} />
               <Commands
                 title="Withdraw the request"
@@ -48,6 +61,21 @@ export function ApprovalDetail({ id, onChange }: OpenProps) {
         </>
       )}
     </Detail>
+  )
+}
+
+/** The link without a key, which an agent may also hand on. */
+function HandOn({ checkpoint }: { checkpoint: Checkpoint }) {
+  const { approval_url } = checkpoint as { approval_url?: string }
+  const url = approval_url ?? `${location.origin}${base}${pathOf('/approve', checkpoint.id)}`
+  return (
+    <Part title="Link to hand on">
+      <CopiedCode text={url} what="the link" />
+      <p class="muted small">
+        Whoever opens it needs an <a href={to('/console/keys/approval-keys')}>approval key</a> to read the
+        request and to decide.
+      </p>
+    </Part>
   )
 }
 
@@ -80,6 +108,7 @@ function CheckpointFacts({ checkpoint }: { checkpoint: Checkpoint }) {
     <Facts
       facts={{
         Agent: <Code>{agent_id}</Code>,
+        Workflow: workflowOf(checkpoint),
         Asked: <Time at={created_at} />,
         'Time left': status === 'pending' && <Countdown until={expires_at} over="time is up" />,
         'If nobody decides': timeout_action === 'dlq' ? 'expires, leaves a dead letter' : 'is rejected',

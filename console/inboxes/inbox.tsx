@@ -28,6 +28,7 @@ import { Crumbs, ListView, Split } from '../ui/list.tsx'
 import { Empty, LoadedView, Page } from '../ui/page.tsx'
 import { type Column, Table, timeColumn } from '../ui/table.tsx'
 import { announce } from '../ui/toast.tsx'
+import { workflowOf } from '../ui/workflow-link.tsx'
 import { type FollowedInbox, messages_max, useInbox } from './follow.ts'
 import { useFound } from './found.ts'
 import { MessageView } from './message.tsx'
@@ -65,7 +66,8 @@ export function InboxName({ id, label }: Pick<Inbox, 'id' | 'label'>) {
   return label === '' ? <Code>{id}</Code> : <Text>{label}</Text>
 }
 
-function InboxFacts({ url, expiresAt, createdAt, forwardUrl, messageCount }: Inbox) {
+function InboxFacts(inbox: Inbox) {
+  const { url, expiresAt, createdAt, forwardUrl, messageCount } = inbox
   return (
     <div class="inbox-facts stack">
       <p class="label">Anybody who has this URL can send to it</p>
@@ -78,6 +80,7 @@ function InboxFacts({ url, expiresAt, createdAt, forwardUrl, messageCount }: Inb
           'Messages kept': <span class="digits">{count(messageCount)}</span>,
           'Expires in': <Countdown until={expiresAt} over="expired" />,
           Created: <Time at={createdAt} />,
+          Workflow: workflowOf(inbox),
           'Sends on to': forwardUrl !== null && <ExternalLink url={forwardUrl} />,
         }}
       />

@@ -15,6 +15,7 @@ import { Detail, DetailTitle, History, type Moment, type OpenProps } from '../ui
 import { LoadedView, Part, Skeleton } from '../ui/page.tsx'
 import { More } from '../ui/table.tsx'
 import { Tree } from '../ui/tree.tsx'
+import { workflowOf } from '../ui/workflow-link.tsx'
 import { LeftLetter } from './left-letter.tsx'
 import { Mend } from './mend.tsx'
 
@@ -73,6 +74,7 @@ function ScheduleFacts({ schedule, event }: { schedule: Schedule; event: string 
     <Facts
       facts={{
         Agent: <Code>{agent_id}</Code>,
+        Workflow: workflowOf(schedule),
         Due: <Time at={fire_at} />,
         'Next attempt': next_attempt_at && <Countdown until={next_attempt_at} over="now" />,
         Fired: fired_at && <Time at={fired_at} />,

@@ -170,7 +170,7 @@ function Sent({ method, path, contentType, bodyBase64 }: Message) {
 /** An event that says everything itself: the outcome of an attempt, or its data. */
 function Plain({ event, with: merged }: Moment) {
   const { type, data } = event
-  if (type === 'schedule.attempted' || type === 'schedule.fired' || type === 'schedule.failed') {
+  if (type.endsWith('.attempted') || type === 'schedule.fired' || type === 'schedule.failed') {
     return <Attempted event={merged[0] ?? event} />
   }
   const said = Object.entries(data).filter(([name, value]) => value !== null && !known_data.has(name))

@@ -94,7 +94,7 @@ const links: Record<Open['kind'], [path: string, text: string]> = {
   checkpoint: ['/console/approvals', 'Decide'],
   schedule: ['/console/schedules', 'Open the schedule'],
   callback: ['/console/approvals', 'Open the request'],
-  dlq: ['/console/dlq', 'Redrive or discard'],
+  dlq: ['/console/dlq', 'Open the dead letter'],
 }
 
 function untilOf(kind: Open['kind'], value: unknown): string | null {
@@ -116,7 +116,7 @@ function nameOf(kind: Open['kind'], value: unknown): string {
 
 function Row({ sign, children }: { sign: 'open' | 'bad' | 'end'; children: ComponentChildren }) {
   return (
-    <li class="moment-row">
+    <li class="moment-row" data-sign={sign}>
       <span class="moment-when" />
       <span class="moment-sign" data-sign={sign} />
       <div class="moment-body">{children}</div>

@@ -25,7 +25,7 @@ function signOf({ type }: JournalEvent): string {
   if (type === 'checkpoint.created') return 'question'
   if (type === 'schedule.fired' || type === 'callback.delivered' || type === 'message.forwarded')
     return 'send'
-  if (/failed$/.test(type) || type === 'schedule.attempted' || type === 'dlq.created') return 'failed'
+  if (/failed$/.test(type) || type.endsWith('.attempted') || type === 'dlq.created') return 'failed'
   const [noun] = type.split('.')
   return (
     {

@@ -33,19 +33,18 @@ export type Wait = 'decision' | 'call' | 'mend'
 /** A shorter time is not worth a word. */
 const gap_ms_min = 2 * second_ms
 
-export function momentsOf(events: readonly JournalEvent[]): Moment[] {
+export function momentsOf(numbered: readonly JournalEvent[]): Moment[] {
+  const events = causesFirst(numbered)
   const moments: Moment[] = []
   const linked = new Set<string>()
   for (const [i, event] of events.entries()) {
-    // The last attempt and the end of its call are one moment.
-    const next = events[i + 1]
-    if (event.type === 'schedule.attempted' && next && endsAttempt(next, event)) continue
-    const before = events[i - 1]
-    const merged = before && endsAttempt(event, before) ? [before] : []
+    const [before, next] = [events[i - 1], events[i + 1]]
+    if (isPartOf(event, next) || isPartOf(event, before)) continue
     const earlier = moments.at(-1)?.event
     const page = pageOf(event)
     moments.push({
-      ...{ id: event.id, event, with: merged },
+      ...{ id: event.id, event },
+      with: before && isPartOf(before, event) ? [before] : [],
       title: titleOf(event),
       tone: toneOf(event),
       gap: earlier ? gapOf(earlier, event, events) : null,
@@ -56,12 +55,34 @@ export function momentsOf(events: readonly JournalEvent[]): Moment[] {
   return moments
 }
 
-function endsAttempt({ type, subject }: JournalEvent, before: JournalEvent): boolean {
-  return (
-    (type === 'schedule.fired' || type === 'schedule.failed') &&
-    before.type === 'schedule.attempted' &&
-    before.subject.id === subject.id
-  )
+/** Of one transaction the failure is read before the dead letter that it left, whichever was written first. */
+function causesFirst(events: readonly JournalEvent[]): JournalEvent[] {
+  const ordered = [...events]
+  for (let i = ordered.length - 2; i >= 0; i -= 1) {
+    const letter = ordered[i]!
+    if (letter.type !== 'dlq.created') continue
+    let cause = i
+    for (let j = i + 1; j < ordered.length && ordered[j]!.at === letter.at; j += 1) {
+      if (ordered[j]!.subject.id === letter.data.source_id) cause = j
+    }
+    if (cause > i) ordered.splice(cause, 0, ...ordered.splice(i, 1))
+  }
+  return ordered
+}
+
+const endings: Record<string, readonly string[]> = {
+  'schedule.attempted': ['schedule.fired', 'schedule.failed'],
+  'callback.attempted': ['callback.delivered', 'callback.failed'],
+}
+
+/** The last attempt and the end of its call are one moment, and so are a decision and the use of the key that made it. */
+function isPartOf(event: JournalEvent, other: JournalEvent | undefined): boolean {
+  if (!other) return false
+  if (event.type === 'approval_key.used') {
+    return decisions.has(other.type) && other.subject.id === event.data.checkpoint_id
+  }
+  const ends = Object.hasOwn(endings, event.type) ? endings[event.type]! : []
+  return ends.includes(other.type) && other.subject.id === event.subject.id && other.seq > event.seq
 }
 
 function gapOf(before: JournalEvent, event: JournalEvent, events: readonly JournalEvent[]): Gap | null {
@@ -96,9 +117,8 @@ function endOfWait({ type }: JournalEvent): Wait | null {
 /** The event with which a wait began: the latest of its subject before this one. */
 function beginOf(wait: Wait, event: JournalEvent, events: readonly JournalEvent[]): JournalEvent | null {
   const at = events.indexOf(event)
-  const isMergedAttempt = (one: JournalEvent, i: number) => i === at - 1 && endsAttempt(event, one)
   const i = events.findLastIndex(
-    (one, place) => place < at && one.subject.id === event.subject.id && !isMergedAttempt(one, place),
+    (one, place) => place < at && one.subject.id === event.subject.id && !isPartOf(one, event),
   )
   const found = events[i]
   if (!found) return null
@@ -116,16 +136,24 @@ export interface Open {
 
 const opens: Record<string, Open['kind']> = {
   'checkpoint.created': 'checkpoint',
+  'callback.attempted': 'callback',
+  'callback.redriven': 'callback',
   'schedule.created': 'schedule',
+  'schedule.workflow_joined': 'schedule',
   'dlq.created': 'dlq',
+  'dlq.reopened': 'dlq',
 }
 const closes = new Set([
   ...decisions,
-  ...['checkpoint.cancelled', 'schedule.fired', 'schedule.failed', 'schedule.cancelled'],
+  ...['checkpoint.cancelled', 'callback.delivered', 'callback.failed'],
+  ...['schedule.fired', 'schedule.failed', 'schedule.cancelled', 'schedule.workflow_left'],
   ...['dlq.resolved', 'dlq.archived', 'dlq.deleted'],
 ])
 
-/** The things that are open, in the order in which they came. */
+/** People come first. */
+const urgency: readonly Open['kind'][] = ['checkpoint', 'dlq', 'callback', 'schedule']
+
+/** The things that are open: of one kind in the order in which they came. */
 export function openOf(events: readonly JournalEvent[]): Open[] {
   const open = new Map<string, Open>()
   for (const event of events) {
@@ -134,7 +162,7 @@ export function openOf(events: readonly JournalEvent[]): Open[] {
     if (kind) open.set(id, { kind, id, since: event.at, event })
     else if (closes.has(event.type)) open.delete(id)
   }
-  return [...open.values()]
+  return [...open.values()].toSorted((one, other) => urgency.indexOf(one.kind) - urgency.indexOf(other.kind))
 }
 
 /** The time in which a request of this workflow waited for a person: overlapping waits count once. */
@@ -162,7 +190,7 @@ export function waitedForPeople(events: readonly JournalEvent[], now_ms: number)
 /** `2 requests wait for a decision, 1 call is due later`; null when nothing is open. */
 export function openInWords(open: readonly Open[]): string | null {
   const of = (kind: Open['kind']) => open.filter((one) => one.kind === kind).length
-  const [requests, calls_due, letters] = [of('checkpoint'), of('schedule'), of('dlq')]
+  const [requests, calls_due, letters] = [of('checkpoint'), of('schedule') + of('callback'), of('dlq')]
   const parts = [
     requests > 0 && `${counted(requests, 'request')} ${requests === 1 ? 'waits' : 'wait'} for a decision`,
     calls_due > 0 && `${counted(calls_due, 'call')} to come`,

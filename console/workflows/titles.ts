@@ -25,6 +25,14 @@ const words: Record<string, Words> = {
   },
   'checkpoint.expired': { title: 'Expired: nobody decided in time', tone: 'warn' },
   'checkpoint.cancelled': { title: 'Withdrawn' },
+  'callback.attempted': {
+    title: ({ data }) =>
+      data.error
+        ? `Delivery attempt ${data.attempt} failed`
+        : `The decision was taken at attempt ${data.attempt}`,
+    tone: 'warn',
+  },
+  'callback.redriven': { title: 'The decision is sent again', tone: 'accent' },
   'callback.delivered': { title: (event) => `The decision was delivered${tries(event)}`, tone: 'good' },
   'callback.failed': { title: (event) => `The decision was not delivered${tries(event)}`, tone: 'bad' },
   'schedule.created': { title: 'A call was scheduled', tone: 'accent' },
@@ -37,7 +45,12 @@ const words: Record<string, Words> = {
   },
   'schedule.fired': { title: (event) => `The call was delivered${tries(event)}`, tone: 'good' },
   'schedule.failed': { title: (event) => `The call failed${tries(event)}`, tone: 'bad' },
+  'schedule.retried': { title: 'The call was scheduled again', tone: 'accent' },
+  'schedule.workflow_left': { title: 'The call was moved to another workflow' },
+  'schedule.workflow_joined': { title: 'The call was moved here from another workflow', tone: 'accent' },
   'dlq.created': { title: 'Left a dead letter', tone: 'bad' },
+  'dlq.reopened': { title: 'The dead letter is open again', tone: 'bad' },
+  'dlq.extended': { title: 'The claim was extended' },
   'dlq.claimed': { title: 'The dead letter was claimed', tone: 'accent' },
   'dlq.released': { title: 'The dead letter was released' },
   'dlq.lock_expired': { title: 'The lock of the dead letter ended', tone: 'warn' },
@@ -51,6 +64,7 @@ const words: Record<string, Words> = {
   'inbox.created': { title: 'An inbox was created' },
   'inbox.deleted': { title: ({ data }) => (data.expired ? 'The inbox expired' : 'The inbox was deleted') },
   'message.received': { title: 'A message arrived', tone: 'accent' },
+  'message.replayed': { title: 'The message is forwarded again', tone: 'accent' },
   'message.forwarded': { title: 'The message was forwarded', tone: 'good' },
   'message.forward_failed': { title: 'The message could not be forwarded', tone: 'bad' },
   'kv.put': { title: (event) => `Wrote ${keyOf(event)}` },
@@ -72,7 +86,7 @@ export function titleOf(event: JournalEvent): string {
 }
 
 export function toneOf({ type, data }: JournalEvent): Tone {
-  if (type === 'schedule.attempted' && !data.error) return 'good'
+  if (type.endsWith('.attempted') && !data.error) return 'good'
   return words[type]?.tone ?? 'neutral'
 }
 

@@ -30,6 +30,8 @@ interface Staff {
   pass(ms: number): Promise<void>
   /** An instant so far from now. */
   in(ms: number): string
+  /** A call of the billing agent for the workflow of one invoice. Answers the id of what was made. */
+  forInvoice(path: string, body: object): Promise<string>
 }
 
 /** When it is over the service has the real time, and nothing of it asks for the receiver any more. */
@@ -63,8 +65,10 @@ export async function liveAnHour(
 
 async function hire(service: TestService, receiver: Receiver, admin: Waystation): Promise<Staff> {
   const { url, clock } = service
+  const keys: Record<string, string> = {}
   const agentOf = async (name: string, description: string) => {
     const { agent_id, api_key } = await admin.agents.create({ name, description })
+    keys[name] = api_key
     return new Waystation({ url, key: api_key, agent_id })
   }
   const cron = new Waystation({ url, key: cron_secret })
@@ -79,6 +83,11 @@ async function hire(service: TestService, receiver: Receiver, admin: Waystation)
       await cron.tick()
     },
     in: (ms) => new Date(clock.now() + ms).toISOString(),
+    async forInvoice(path, body) {
+      const headers = { 'x-workflow-id': 'refund-2026-1042' }
+      const { body: made } = await service.ask('POST', path, { key: keys.billing!, headers, body })
+      return made.id
+    },
   }
 }
 
@@ -130,6 +139,34 @@ async function workAnHour(staff: Staff): Promise<void> {
   await staff.pass(2 * minute_ms)
   await runSchedules(staff)
   await keepTheLog(staff)
+  await payBack(staff)
+}
+
+/** One workflow from the message to the refund, with a decision, and a call that was sent again. */
+async function payBack({ admin, forInvoice, receiver, pass, in: inMs }: Staff): Promise<void> {
+  await forInvoice('/v1/audit', {
+    action: 'charge.found-twice',
+    metadata: { invoice: '2026-1042', charges: ['ch_3Q1a', 'ch_3Q1b'] },
+  })
+  const question = await forInvoice('/v1/checkpoints', {
+    title: 'Pay back 1,250.00 EUR to Löwe & Söhne?',
+    prompt: 'The customer was charged **twice** for invoice 2026-1042. The second charge is to be paid back.',
+    callback_url: `${receiver.url}/ok/decided`,
+    callback_payload: { invoice: '2026-1042', amount: { value: '1250.00', currency: 'EUR' } },
+    timeout_seconds: 3 * 3_600,
+  })
+  await pass(12 * minute_ms)
+  await admin.checkpoints.approve(question, { reason: 'Checked with the bank. Pay it back today.' })
+  await pass(second_ms)
+  await forInvoice('/v1/schedules', {
+    ...{ name: 'Refund to the card', callback_url: `${receiver.url}/down/refunds`, dlq_on_failure: true },
+    ...{ callback_payload: { charge: 'ch_3Q1b', amount: '1250.00' }, fire_at: inMs(minute_ms) },
+  })
+  for (const wait_ms of [minute_ms, 40 * second_ms, 130 * second_ms]) await pass(wait_ms)
+  await forInvoice('/v1/checkpoints', {
+    title: 'Send the apology to the customer?',
+    ...{ prompt: 'The refund is not through yet.', callback_url: null, timeout_seconds: 2 * 3_600 },
+  })
 }
 
 /** Requests that nobody decided yet, schedules of the days to come, and one that is tried again soon. */

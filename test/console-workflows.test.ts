@@ -1,0 +1,123 @@
+// The story of a workflow, as people see it: an agent asks, a person decides on a telephone, and the line in the console
+// goes on by itself.
+
+import { expect, test } from 'bun:test'
+import type { Page } from 'playwright-core'
+import { useChromium } from './support/chromium.ts'
+import { accessibilityFaults, narrow, overflow, refusals, signIn, useService } from './support/console.ts'
+import { startReceiver } from './support/receiver.ts'
+import { cron_secret, type TestTenant } from './support/service.ts'
+
+const chromium = useChromium()
+const service = useService()
+const minute_ms = 60_000
+
+const tick = () => service.ask('POST', '/v1/tick', { key: cron_secret })
+
+/** A call of the agent, for this workflow. */
+async function made(tenant: TestTenant, workflow_id: string, path: string, body: object): Promise<string> {
+  const headers = { 'x-workflow-id': workflow_id }
+  const answer = await service.ask('POST', path, { key: tenant.api_key, headers, body })
+  expect(answer.status).toBe(201)
+  return answer.body.id
+}
+
+/** The moments of the line, each in one text. */
+async function moments(page: Page): Promise<string[]> {
+  const texts = await page.locator('.line > li .moment-title').allInnerTexts()
+  return texts
+}
+
+test('A workflow is one line, live: the question, the decision made on a telephone, the callback and the consequence', async () => {
+  const receiver = await startReceiver()
+  const tenant = await service.signUp()
+  const workflow_id = 'invoice 7/b'
+  service.clock.advance(-12 * minute_ms)
+  const question = await made(tenant, workflow_id, '/v1/checkpoints', {
+    ...{ title: 'Pay invoice 7?', prompt: 'Hosting, **420 EUR**.', callback_url: `${receiver.url}/decided` },
+    callback_payload: { invoice: 7, amount: { value: '420.00', currency: 'EUR' } },
+  })
+  await made(tenant, 'other', '/v1/audit', { action: 'other.done' })
+  service.clock.advance(12 * minute_ms)
+  const { body } = await service.ask('POST', '/v1/approval-keys', { key: tenant.admin_key, body: {} })
+  await chromium.visit(service.url, async (page) => {
+    await signIn(page, tenant, '/console/workflows')
+    await page.getByLabel('Id begins with').fill('invoice')
+    await page.getByRole('link', { name: 'other' }).waitFor({ state: 'detached' })
+    await page.getByRole('link', { name: workflow_id }).click()
+    const ending = page.getByRole('region', { name: 'What is open now' })
+    await ending.getByText('Waits for a decision').waitFor()
+    expect(await moments(page)).toEqual(['Asked for a decision'])
+    expect(await page.locator('.moment-pairs > div').allInnerTexts()).toEqual([
+      'invoice\n7',
+      'amount.value\n420.00',
+      'amount.currency\nEUR',
+    ])
+    expect(await ending.innerText()).toMatch(/\d+ (h|min) .* left/)
+    expect(await accessibilityFaults(page)).toEqual([])
+    await ending.getByText('Live:').waitFor()
+    await page.evaluate('window.loaded_once = true')
+
+    await chromium.visit(
+      service.url,
+      async (phone) => {
+        await phone.goto(`/approve/${question}`)
+        await phone.getByLabel('Approval key').fill(body.approval_key)
+        await phone.getByRole('button', { name: 'Show the request' }).click()
+        await phone.getByLabel('Reason').fill('Within policy.')
+        await phone.getByRole('button', { name: 'Approve…' }).click()
+        expect(await overflow(phone)).toBe(0)
+        await phone.getByRole('button', { name: 'Yes, approve' }).click()
+        await phone.getByText('You approved this').waitFor()
+      },
+      narrow,
+    )
+    await page.locator('.moment-quote').getByText('Within policy.').waitFor()
+    expect(await page.locator('.gap-text').innerText()).toMatch(/^waited 12 min (\d\d s )?for a decision$/)
+    await ending.getByText('Nothing is open').waitFor()
+    await tick()
+    await page.getByText('The decision was delivered', { exact: true }).waitFor()
+    const call = await made(tenant, workflow_id, '/v1/schedules', {
+      ...{ callback_url: `${receiver.url}/pay`, name: 'Pay it', callback_payload: { invoice: 7 } },
+      fire_at: new Date(service.clock.now()).toISOString(),
+    })
+    await tick()
+    await page.getByText('The call was delivered', { exact: true }).waitFor()
+    await ending.getByText('Nothing is open').waitFor()
+    expect(await moments(page)).toEqual([
+      ...['Asked for a decision', 'Approved', 'The decision was delivered'],
+      ...['A call was scheduled', 'The call was delivered'],
+    ])
+    expect(await page.evaluate('window.loaded_once')).toBe(true)
+    expect([await accessibilityFaults(page), await overflow(page)]).toEqual([[], 0])
+
+    await page.setViewportSize(narrow.viewport)
+    expect(await overflow(page)).toBe(0)
+    await page.setViewportSize({ width: 1_280, height: 800 })
+    // From each noun to its line.
+    for (const path of [
+      `/console/approvals/${question}?status=approved`,
+      `/console/schedules/${call}?status=fired`,
+    ]) {
+      await page.goto(path)
+      await page.locator('.split-detail').getByRole('link', { name: workflow_id }).click()
+      await page.getByRole('heading', { level: 1, name: workflow_id }).waitFor()
+    }
+  })
+  expect(receiver.requests.map(({ target }) => target)).toEqual(['/decided', '/pay'])
+  await receiver.stop()
+})
+
+test('A workflow that does not exist says so, and one that is not reached is tried again', async () => {
+  const tenant = await service.signUp()
+  await chromium.visit(
+    service.url,
+    async (page) => {
+      await signIn(page, tenant, '/console/workflows/nothing')
+      await page.getByText('Nothing has happened under this id').waitFor()
+      await page.goto('/console/workflows')
+      await page.getByText('No workflows yet').waitFor()
+    },
+    { expected: refusals(404) },
+  )
+})
