@@ -51,6 +51,7 @@ const areas: Record<string, string> = {
   mcp: 'MCP',
   usage: 'Usage',
   jobs: 'Jobs',
+  journal: 'Journal',
   callbacks: 'Callbacks',
   dns: 'Look-up of names',
   tick: 'Tick',
