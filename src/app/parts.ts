@@ -97,10 +97,8 @@ export function dependenciesOf(
   const calls = quotas.monthlyCalls(db, clock)
   const usage = usageCounts(db)
   const notifier = new Notifier({ looks_again: options.looks_again ?? true })
-  const cache = keyCache(clock, {
-    onCleared: (tenant_id) => nodes?.signals.tenantChanged(tenant_id),
-    exist: () => nodes !== null,
-  })
+  const onCleared = (tenant_id: string) => nodes?.signals.tenantChanged(tenant_id)
+  const cache = keyCache(clock, { onCleared, exist: () => nodes !== null })
   const nodes: Nodes | null = nodesOf(config, db, options.log, { notifier, cache, lookForJobs })
   const dependencies: Dependencies = {
     clock,

@@ -12,17 +12,23 @@ import {
   type EntryRow,
   expiryOf,
   ifMatchHolds,
-  ifNoneMatchNames,
   isForbiddenNamespace,
   isReservedKey,
   type KeyRef,
   prefixEnd,
   tombstone_ms,
 } from './entry.ts'
-import { emitDeleted, emitExpired, emitPut } from './event-service.ts'
+import { emitDeleted, emitPut } from './event-service.ts'
 import * as namespaces from './namespace-store.ts'
 import * as store from './store.ts'
 import { reserve } from './sweep.ts'
+import {
+  type PutInput,
+  preconditionFailed,
+  requirePrecondition,
+  writeEntry,
+  writeWithEvents,
+} from './write-service.ts'
 
 export { prefixEnd, reserve, tombstone_ms }
 
@@ -39,15 +45,6 @@ export async function read(
   if (!entry) throw new ApiError('KEY_NOT_FOUND')
   if (if_match !== null && !ifMatchHolds(if_match, entry.version)) throw preconditionFailed(entry)
   return entry
-}
-
-export interface PutInput {
-  /** JSON text. */
-  value: string
-  ttl_seconds: number | undefined
-  cas_version: number | undefined
-  if_match: string | null
-  if_none_match: string | null
 }
 
 export interface Put {
@@ -89,8 +86,6 @@ export function put(db: Db, caller: AgentCaller, plans: Plans, ref: KeyRef, inpu
   })
 }
 
-type Write = Parameters<typeof store.put>[2]
-
 /** Puts of a key may share a transaction: each is one statement, or is guarded by the version that it has read. */
 function turnOf({ tenant_id }: AgentCaller, { namespace, key }: KeyRef, batch: Batch): Turn {
   return { key: tenant_id, row: `${namespace} ${key}`, batch }
@@ -99,72 +94,6 @@ function turnOf({ tenant_id }: AgentCaller, { namespace, key }: KeyRef, batch: B
 /** Only a tenant that has such namespaces looks. */
 async function leavesEvents(tx: Tx, { tenant_id, kv_events }: AgentCaller, { namespace }: KeyRef) {
   return kv_events === true && (await namespaces.leavesEvents(tx, tenant_id, namespace))
-}
-
-/** `input`: the precondition, null for none. Starts again when another writer came between. */
-async function writeEntry(
-  tx: Tx,
-  tenant_id: string,
-  write: Write,
-  input: PutInput | null,
-): Promise<store.Written> {
-  if (input === null) return (await store.put(tx, tenant_id, write))!
-  for (;;) {
-    const written = await putIf(tx, tenant_id, write, input, store.putIfAbsent)
-    if (written) return written
-  }
-}
-
-/** The same where events are left: a key that has expired becomes a tombstone first, with an event of its own. */
-async function writeWithEvents(
-  tx: Tx,
-  tenant_id: string,
-  write: Write,
-  input: PutInput | null,
-): Promise<store.Written> {
-  for (;;) {
-    const written = input
-      ? await putIf(tx, tenant_id, write, input, store.putIfTombstone)
-      : await store.putLive(tx, tenant_id, write)
-    if (written) return written
-    await expire(tx, tenant_id, write)
-  }
-}
-
-/** Reads, checks, and writes only over the version it has read; null when another writer came between. */
-async function putIf(
-  tx: Tx,
-  tenant_id: string,
-  write: Write,
-  input: PutInput,
-  putNew: typeof store.putIfAbsent,
-): Promise<store.Written | null> {
-  const current = await store.find(tx, tenant_id, write, tx.now)
-  const expected = requirePrecondition(current, input)
-  return current ? store.putIfVersion(tx, tenant_id, write, expected) : putNew(tx, tenant_id, write)
-}
-
-async function expire(tx: Tx, tenant_id: string, { namespace, key }: KeyRef): Promise<void> {
-  const expired = await store.expire(tx, tenant_id, { namespace, key })
-  if (!expired) return
-  const { version, expires_at, bytes } = expired
-  tx.stores(tenant_id, bytes)
-  await quotas.release(tx, tenant_id, 'kv_keys', 1, 1)
-  await emitExpired(tx, tenant_id, { namespace, key, version, expires_at })
-}
-
-/** Returns the version to write over, 0 for none. Throws VERSION_MISMATCH. */
-function requirePrecondition(
-  current: EntryRow | null,
-  { cas_version, if_match, if_none_match }: PutInput,
-): number {
-  if (if_match !== null && !(current && ifMatchHolds(if_match, current.version)))
-    throw preconditionFailed(current)
-  if (if_none_match !== null && current && ifNoneMatchNames(if_none_match, current.version))
-    throw preconditionFailed(current)
-  const expected = cas_version ?? current?.version ?? 0
-  if (expected !== (current?.version ?? 0)) throw casFailed(current)
-  return expected
 }
 
 /**
@@ -216,15 +145,4 @@ async function removeIf(tx: Tx, tenant_id: string, ref: KeyRef, if_match: string
 /** Called before anything is looked up, so that the answer for a reserved name reveals nothing. Throws NAMESPACE_FORBIDDEN. */
 export function requireAllowed(caller: AgentCaller | AdminCaller, { namespace, key }: KeyRef): void {
   if (isForbiddenNamespace(namespace, caller) || isReservedKey(key)) throw new ApiError('NAMESPACE_FORBIDDEN')
-}
-
-function casFailed(current: EntryRow | null): ApiError {
-  return new ApiError('VERSION_MISMATCH', { details: { current_version: current?.version ?? null } })
-}
-
-function preconditionFailed(current: EntryRow | null): ApiError {
-  return new ApiError('VERSION_MISMATCH', {
-    precondition: true,
-    details: { current_version: current?.version ?? null },
-  })
 }

@@ -9,7 +9,7 @@ import { of_shard, type Reader, type Statement, sql, type Tx } from '../db/db.ts
 import { rowBytes, textBytes } from '../db/stored.ts'
 import { boundOf, type EntryRow, type KeyRef, type Place } from './entry.ts'
 
-const here = 'tenant_id = :tenant_id and namespace = :namespace and key = :key'
+export const here = 'tenant_id = :tenant_id and namespace = :namespace and key = :key'
 export const table = { table: 'kv_entries', key: 'tenant_id, namespace, key' }
 export const tombstone = 'value = null, counted = 0, grew = 0 - octet_length(value)'
 const live = 'value is not null and (expires_at is null or expires_at > :now)'
@@ -19,7 +19,7 @@ const FIND = sql<EntryRow>(
   `select value, version, expires_at, updated_at from kv_entries where ${here} and ${live}`,
 )
 
-const upsert = `insert into kv_entries
+export const upsert = `insert into kv_entries
      (tenant_id, namespace, key, value, version, created_version, counted, grew, expires_at, updated_at)
    values (:tenant_id, :namespace, :key, :value, 1, 1, 1, :bytes, :expires_at, :now)
    on conflict (tenant_id, namespace, key) do update
@@ -53,25 +53,6 @@ const PUT_IF_VERSION = sql<Written>(
    returning version, created_version, grew`,
 )
 
-// In a namespace that leaves events a key that has expired becomes a tombstone first, which is an event of its own.
-const PUT_LIVE = sql<Written>(
-  'kv.put_live',
-  `${upsert}
-    where kv_entries.value is null or kv_entries.expires_at is null or kv_entries.expires_at > :now
-   returning version, created_version, grew`,
-)
-
-const PUT_IF_TOMBSTONE = sql<Written>(
-  'kv.put_if_tombstone',
-  `${upsert} where kv_entries.value is null returning version, created_version, grew`,
-)
-
-const EXPIRE = sql<{ version: number; expires_at: Millis; bytes: number }>(
-  'kv.expire',
-  `update kv_entries set ${tombstone} where ${here} and counted = 1 and expires_at <= :now
-   returning version, expires_at, grew as bytes`,
-)
-
 const RAISE_VERSION = sql(
   'kv.raise_version',
   `update kv_entries set version = :version, created_version = :version where ${here} and version = 1`,
@@ -101,7 +82,7 @@ const VALUE_BYTES = sql<{ bytes: number }>(
   `select coalesce(octet_length(value), 0) as bytes from kv_entries where ${here}`,
 )
 
-interface Write extends KeyRef {
+export interface Write extends KeyRef {
   value: string
   expires_at: Millis | null
   bytes: number
@@ -123,21 +104,6 @@ export function put(tx: Tx, tenant_id: string, { namespace, key, value, expires_
 /** Null when the key is there. */
 export function putIfAbsent(tx: Tx, tenant_id: string, write: Write) {
   return tx.one(PUT_IF_ABSENT, { tenant_id, ...write, now: tx.now })
-}
-
-/** As put, but null when the key has expired and is not a tombstone yet. */
-export function putLive(tx: Tx, tenant_id: string, write: Write) {
-  return tx.one(PUT_LIVE, { tenant_id, ...write, now: tx.now })
-}
-
-/** As putIfAbsent, but null as well when the key has expired and is not a tombstone yet. */
-export function putIfTombstone(tx: Tx, tenant_id: string, write: Write) {
-  return tx.one(PUT_IF_TOMBSTONE, { tenant_id, ...write, now: tx.now })
-}
-
-/** Makes a key that has expired a tombstone; null when it has not, or is one. `bytes`: as of `remove`. */
-export function expire(tx: Tx, tenant_id: string, { namespace, key }: KeyRef) {
-  return tx.one(EXPIRE, { tenant_id, namespace, key, now: tx.now })
 }
 
 /** Null when the key is absent or has another version. */

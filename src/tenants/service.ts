@@ -36,8 +36,7 @@ export const purgeable = store.purgeable
 export const lockPurgeable = store.lockPurgeable
 export const all = store.all
 export const find = store.find
-export const addEventNamespace = store.addEventNamespace
-export const removeEventNamespace = store.removeEventNamespace
+export { addEventNamespace, removeEventNamespace } from './setting-store.ts'
 export const plansInUse = store.plans
 
 /** Last of a purge. The name of the tenant is free with the commit. */

@@ -56,16 +56,6 @@ const SET_STORAGE = sql(
     where tenant_id = :tenant_id and storage_bytes_max is distinct from :storage_bytes_max`,
 )
 
-const ADD_EVENT_NAMESPACE = sql(
-  'tenants.add_event_namespace',
-  `update tenants set kv_events = kv_events + 1 where tenant_id = :tenant_id and kv_events < :namespaces_max`,
-)
-
-const REMOVE_EVENT_NAMESPACE = sql(
-  'tenants.remove_event_namespace',
-  'update tenants set kv_events = kv_events - 1 where tenant_id = :tenant_id and kv_events > 0',
-)
-
 const PLANS = sql<{ plan: string }>('tenants.plans', 'select distinct plan from tenants')
 
 const SIGNING_SECRETS = sql<{
@@ -153,15 +143,6 @@ export async function setStorage(
   storage_bytes_max: number | null,
 ): Promise<boolean> {
   return (await tx.run(SET_STORAGE, { tenant_id, storage_bytes_max })) === 1
-}
-
-/** Counts a namespace that leaves events; false when the tenant has as many as it may. */
-export async function addEventNamespace(tx: Tx, tenant_id: string, namespaces_max: number): Promise<boolean> {
-  return (await tx.run(ADD_EVENT_NAMESPACE, { tenant_id, namespaces_max })) === 1
-}
-
-export function removeEventNamespace(tx: Tx, tenant_id: string) {
-  return tx.run(REMOVE_EVENT_NAMESPACE, { tenant_id })
 }
 
 export function signingSecrets(q: Reader, tenant_id: string) {

@@ -1,0 +1,22 @@
+// Statements on what a tenant has turned on.
+
+import { sql, type Tx } from '../db/db.ts'
+
+const ADD_EVENT_NAMESPACE = sql(
+  'tenants.add_event_namespace',
+  `update tenants set kv_events = kv_events + 1 where tenant_id = :tenant_id and kv_events < :namespaces_max`,
+)
+
+const REMOVE_EVENT_NAMESPACE = sql(
+  'tenants.remove_event_namespace',
+  'update tenants set kv_events = kv_events - 1 where tenant_id = :tenant_id and kv_events > 0',
+)
+
+/** Counts a namespace that leaves events; false when the tenant has as many as it may. */
+export async function addEventNamespace(tx: Tx, tenant_id: string, namespaces_max: number): Promise<boolean> {
+  return (await tx.run(ADD_EVENT_NAMESPACE, { tenant_id, namespaces_max })) === 1
+}
+
+export function removeEventNamespace(tx: Tx, tenant_id: string) {
+  return tx.run(REMOVE_EVENT_NAMESPACE, { tenant_id })
+}
