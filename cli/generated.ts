@@ -79,7 +79,7 @@ export const groups: Readonly<Record<string, Group>> = {
   subscription: {
     about: 'Events delivered to a URL, to Slack, or by mail',
     examples: [
-      'waystation subscription create --url https://example.com/events --types "schedule.failed,dlq.*"',
+      'waystation subscription create --endpoint https://example.com/events --types "schedule.failed,dlq.*"',
       'waystation subscription list',
     ],
   },
@@ -1237,13 +1237,13 @@ export const generated: readonly GeneratedCommand[] = [
     usage: 'subscription create',
     about: 'Deliver events to a URL, to Slack, or by mail',
     examples: [
-      'waystation subscription create --url https://example.com/events --types "schedule.failed,dlq.*"',
-      'waystation subscription create --url https://hooks.slack.com/services/T0/B0/x --format slack --types checkpoint.created',
+      'waystation subscription create --endpoint https://example.com/events --types "schedule.failed,dlq.*"',
+      'waystation subscription create --endpoint https://hooks.slack.com/services/T0/B0/x --format slack --types checkpoint.created',
     ],
     path: [],
     options: [
-      { sets: 'url', flag: '--url <url>', about: 'where events are sent' },
-      { sets: 'to', flag: '--to <address>', about: 'or: the address that gets a mail for each event' },
+      { sets: 'url', flag: '--endpoint <url>', about: 'where events are sent' },
+      { sets: 'to', flag: '--mail <address>', about: 'or: the address that gets a mail for each event' },
       {
         sets: 'types',
         flag: '--types <list>',
@@ -1291,7 +1291,7 @@ export const generated: readonly GeneratedCommand[] = [
     examples: ['waystation subscription update sub_01m7yjrz37hxnv52px0106nehd --paused'],
     path: ['id'],
     options: [
-      { sets: 'url', flag: '--url <url>', about: 'where events are sent' },
+      { sets: 'url', flag: '--endpoint <url>', about: 'where events are sent' },
       { sets: 'types', flag: '--types <list>', about: 'types of events, with commas', reads: 'list' },
       { sets: 'workflow_id', flag: '--workflow <id>', about: '' },
       { sets: 'name', flag: '--name <text>', about: 'how lists show it' },
@@ -1350,7 +1350,7 @@ export const generated: readonly GeneratedCommand[] = [
         reads: 'whole_number',
       },
     ],
-    call: ({ subscriptions }, { id, after }) => subscriptions.replay(id, after),
+    call: ({ subscriptions }, { id, ...sent }) => subscriptions.replay(id, sent),
   },
   {
     operation: 'getBundle',

@@ -108,6 +108,8 @@ function wordsOf(example: string): string[] {
 const hook = 'anybody may send to an inbox, with any client'
 const without_command: Record<string, string> = {
   checkRateLimitByQuery: 'the same check; a GET that counts would be repeated by anything on its way',
+  confirmMail: 'a button on the page of a link in a mail',
+  unsubscribeMail: 'likewise',
   ...Object.fromEntries(
     ['Delete', 'Get', 'Patch', 'Post', 'Put'].flatMap((verb) => [
       [`receive${verb}`, hook],
@@ -357,6 +359,7 @@ describe('The next step', () => {
       KEY_NOT_FOUND: 'waystation kv list <namespace>',
       OPERATION_NOT_FOUND: 'waystation operation list',
       SCHEDULE_NOT_FOUND: 'waystation schedule list',
+      SUBSCRIPTION_NOT_FOUND: 'waystation subscription list',
       WORKFLOW_NOT_FOUND: 'waystation workflow list',
     })
   })

@@ -105,6 +105,7 @@ forEachService('a cursor', (service) => {
   const filled_by_us = [
     '/v1/schedules/:id/attempts',
     '/v1/checkpoints/:id/attempts',
+    '/v1/subscriptions/:id/attempts',
     '/v1/audit/suggestions/:field',
     '/v1/dlq/operations/:id/items',
   ]

@@ -662,12 +662,8 @@ export class Subscriptions extends Resource {
   }
 
   /** Deliver again what comes after a number, or skip what lies before it. Throws SUBSCRIPTION_NOT_FOUND. */
-  replay(
-    id: string,
-    after: Body<'replaySubscription'>['after'],
-    options: CallOptions = {},
-  ): Promise<Subscription> {
-    return this.transport.call('replaySubscription', { params: { id }, body: { after } }, options)
+  replay(id: string, body: Body<'replaySubscription'>, options: CallOptions = {}): Promise<Subscription> {
+    return this.transport.call('replaySubscription', { params: { id }, body }, options)
   }
 }
 

@@ -17,6 +17,8 @@ import * as inboxes from '../inbox/service.ts'
 import * as kv from '../kv/sweep-store.ts'
 import * as schedules from '../schedules/service.ts'
 import { secretsUnder } from '../secrets/service.ts'
+import * as addresses from '../subscriptions/address-store.ts'
+import * as delivered from '../subscriptions/attempt-store.ts'
 
 const cron_secret = 'the cron secret of the tests'
 const grace_ms = 30 * day_ms
@@ -296,6 +298,12 @@ async function fill(service: TestService, receiver: Receiver, tenant: TestTenant
       { title: 'x', callback_url, expires_at: soon, timeout_action: 'dlq' },
     ],
     ['POST', '/v1/checkpoints', api_key, { title: 'x', callback_url, expires_at: later }],
+    [
+      'POST',
+      '/v1/subscriptions',
+      admin_key,
+      { url: callback_url, types: ['subscription.paused'], workflow_id: 'w' },
+    ],
   ]
   for (const [method, path, key, body] of requests) {
     const headers = { 'idempotency-key': crypto.randomUUID() }
@@ -330,7 +338,18 @@ async function fillEdge({ app, url }: TestService, { tenant_id }: TestTenant): P
     await tx.run(NAMESPACE, { tenant_id })
     await tx.run(CALLS, { tenant_id })
     await tx.run(HOUR, { tenant_id, hour: tx.now })
+    await fillSubscriptions(tx, tenant_id)
   })
+}
+
+/** A delivery and a mail, without a receiver. */
+async function fillSubscriptions(tx: Tx, tenant_id: string): Promise<void> {
+  const event = { event_id: 'evt_x', event_seq: 1, event_type: 'x.y' }
+  const outcome = { attempt: 1, started_at: 0, duration_ms: 0, status_code: 204, error: null }
+  await delivered.put(tx, tenant_id, 'sub_x', { number: 0, ...event, ...outcome })
+  const address = { address_hash: 'x', token_hash: tenant_id, token: '', asked_by: 'sub_x', expires_at: 0 }
+  await addresses.insert(tx, tenant_id, address)
+  await addresses.countMail(tx, tenant_id)
 }
 
 forEachDatabase('A chunk of a purge', (databases) => {

@@ -36,7 +36,7 @@ export const updateSubscription = route({
     about: 'Change, pause or resume a subscription',
     examples: [`waystation subscription update ${example} --paused`],
     options: {
-      url: ['--url <url>', 'where events are sent'],
+      url: ['--endpoint <url>', 'where events are sent'],
       types: ['--types <list>', 'types of events, with commas'],
       name: ['--name <text>', 'how lists show it'],
       paused: ['--paused', 'deliver nothing for now'],
@@ -78,7 +78,6 @@ export const replaySubscription = route({
   summary: 'Deliver again what comes after a number, or skip what lies before it',
   sdk: {
     name: 'subscriptions.replay',
-    arguments: ['after'],
     retry: { safe: true, why: 'deliveries begin behind the same event again' },
   },
   cli: {

@@ -121,7 +121,7 @@ async function emitChange(
   })
 }
 
-/** Delivers again what comes after this number, as far as it is kept. Throws SUBSCRIPTION_NOT_FOUND, VALIDATION_FAILED. */
+/** Delivers again what comes after this number, as far as it is kept. A number that no event has yet is like the last one. Throws SUBSCRIPTION_NOT_FOUND. */
 export function replay(
   db: Db,
   caller: AdminCaller,
@@ -138,11 +138,10 @@ export function replay(
       next_at: tx.now,
     }
     if (!(await jobs.reschedule(tx, dependencies.jobs, job))) throw new ApiError('SUBSCRIPTION_NOT_FOUND')
-    if (after > (await journal.lastSeq(tx, tenant_id)))
-      throw invalid({ path: '/after', message: 'is the number of no event yet' })
-    await store.replay(tx, tenant_id, id, after)
+    const position = Math.min(after, await journal.lastSeq(tx, tenant_id))
+    await store.replay(tx, tenant_id, id, position)
     await journal.emit(tx, events['subscription.replayed'], {
-      ...{ tenant_id, cause: causeOf(caller), subject_id: id, data: { after } },
+      ...{ tenant_id, cause: causeOf(caller), subject_id: id, data: { after: position } },
     })
     return read(tx, tenant_id, id)
   })

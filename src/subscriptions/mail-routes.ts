@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import { limit } from '../base/limit.ts'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
-import { Shape, Text } from '../contract/schemas.ts'
+import { Shape } from '../contract/schemas.ts'
 import { confirm, unsubscribe } from './mail-service.ts'
 import { tag } from './shapes.ts'
 
@@ -15,7 +15,10 @@ const token_characters_max = limit(
   'The token of a link in a mail. Past it 400.',
 )
 const body = Type.Object({
-  token: Text(token_characters_max, 'The last part of the link.', { minLength: 1 }),
+  token: Type.String({
+    pattern: `^[A-Za-z0-9._-]{1,${token_characters_max}}$`,
+    description: 'The last part of the link.',
+  }),
 })
 
 export const confirmMail = route({

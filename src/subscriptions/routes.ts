@@ -36,12 +36,12 @@ export const createSubscription = route({
     about: 'Deliver events to a URL, to Slack, or by mail',
     group: 'Events delivered to a URL, to Slack, or by mail',
     examples: [
-      'waystation subscription create --url https://example.com/events --types "schedule.failed,dlq.*"',
-      'waystation subscription create --url https://hooks.slack.com/services/T0/B0/x --format slack --types checkpoint.created',
+      'waystation subscription create --endpoint https://example.com/events --types "schedule.failed,dlq.*"',
+      'waystation subscription create --endpoint https://hooks.slack.com/services/T0/B0/x --format slack --types checkpoint.created',
     ],
     options: {
-      url: ['--url <url>', 'where events are sent'],
-      to: ['--to <address>', 'or: the address that gets a mail for each event'],
+      url: ['--endpoint <url>', 'where events are sent'],
+      to: ['--mail <address>', 'or: the address that gets a mail for each event'],
       types: ['--types <list>', 'types of events, with commas: schedule.failed,checkpoint.*'],
       format: ['--format <name>', 'standard, or slack for receivers in the form of Slack'],
       name: ['--name <text>', 'how lists show it'],
@@ -54,7 +54,7 @@ export const createSubscription = route({
       url: Type.Optional(Url('An http or https URL. One of url and to is needed.')),
       to: Type.Optional(
         Text(email_characters_max, 'An address of mail, where the service has an SMTP server.', {
-          examples: ['on-call@example.com'],
+          format: 'email',
         }),
       ),
       types: Types,

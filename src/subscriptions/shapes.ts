@@ -25,7 +25,7 @@ export const Types = Type.Array(Type.String({ maxLength: type_characters_max, pa
   minItems: 1,
   maxItems: types_max,
   description: 'Types of events, exact or all of a noun: `schedule.failed`, `checkpoint.*`.',
-  examples: [['subscription.*']],
+  examples: [['subscription.paused']],
 })
 export const Name = Text(label_characters_max, 'A name for people, shown in lists; empty for none.')
 export const WorkflowId = Text(label_characters_max, 'Only events of this workflow.', { minLength: 1 })

@@ -53,7 +53,10 @@ export function withField(route: Route, body: Json, name: string, value: unknown
   const others = names.includes(name) ? names.filter((other) => other !== name) : []
   const left = Object.entries(body).filter(([other]) => !others.includes(other))
   const known = names.map((other) => body[other]).find((given) => given !== undefined)
-  const stand_ins = value === null ? others.slice(0, 1).map((other) => [other, known]) : []
+  const properties = (route.body as Schema).properties!
+  const stand_in = (other: string) =>
+    accepts(properties[other]!, known) ? known : example(route, other, properties[other]!)
+  const stand_ins = value === null ? others.slice(0, 1).map((other) => [other, stand_in(other)]) : []
   return Object.fromEntries([...left, ...stand_ins, [name, value]])
 }
 
@@ -98,11 +101,10 @@ export function wrongValues(name: string, schema: Schema): unknown[] {
   if (maxLength !== undefined) values.push(textOf(name, schema, maxLength + 1))
   if (minimum !== undefined) values.push(minimum - 1, minimum + 0.5)
   if (maximum !== undefined) values.push(maximum + 1)
-  // The members of an object are named in the issues one by one: they are the matter of its feature's tests.
+  // The members of an object or a list are named in the issues one by one: they are the matter of its feature's tests.
   const is_object = (value: unknown) => schema.type === 'object' && String(value) === '[object Object]'
-  // So are the items of a list.
-  const has_items = (value: unknown) => schema.type === 'array' && Array.isArray(value) && value.length > 0
-  return values.filter((value) => !accepts(schema, value) && !is_object(value) && !has_items(value))
+  const is_list = (value: unknown) => schema.type === 'array' && Array.isArray(value) && value.length > 0
+  return values.filter((value) => !accepts(schema, value) && !is_object(value) && !is_list(value))
 }
 
 /** `a` and `"b": 1` as JSON text with the members of `body` before it. */
