@@ -110,6 +110,7 @@ const verbs = [
   'checkpoints.waitFor',
   'dlq.waitForOperation',
   'dlq.work',
+  'inWorkflow',
   'kv.find',
   'kv.getIfChanged',
   'kv.getText',
