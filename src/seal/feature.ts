@@ -3,7 +3,7 @@ import { errors } from './errors.ts'
 import { events } from './events.ts'
 import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
-import { markPending, purge, step } from './service.ts'
+import { markPending, purge, sealedUpTo, step } from './service.ts'
 import { sweep } from './sweep.ts'
 
 export const seal: Feature = {
@@ -19,6 +19,8 @@ export const seal: Feature = {
       await markPending(tx, tenant_id, tx.now)
     },
     step,
+    // Only the hash of a removed event is left, so it is sealed first.
+    usedUpTo: sealedUpTo,
   },
   sweep: { run: sweep },
   purge,

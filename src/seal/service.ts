@@ -37,6 +37,11 @@ export async function step(
   }
 }
 
+/** The number of the last event that is sealed. */
+export async function sealedUpTo(q: Reader, tenant_id: string): Promise<number> {
+  return (await store.head(q, tenant_id))?.size ?? 0
+}
+
 /** The tree as its tiles are stored. */
 export function storedTree(q: Reader, tenant_id: string): TiledTree {
   return new TiledTree(async (ids) =>
