@@ -221,6 +221,8 @@ export class JournalLoad {
       ...(body ? { body: JSON.stringify(body) } : {}),
       signal: AbortSignal.timeout(patience_ms),
     })
+    // Another program may have got the port of a node that was killed.
+    if (!response.headers.has('x-request-id')) throw new Error('not the service')
     return { status: response.status, text: await response.text() }
   }
 }
