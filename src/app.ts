@@ -11,10 +11,12 @@ import { Repeat } from './base/repeat.ts'
 import type { Config } from './config.ts'
 import type { Jobs } from './contract/dependencies.ts'
 import type { Db } from './db/db.ts'
+import { follows } from './features.ts'
 import { failure } from './http/answers.ts'
 import { Drain } from './http/drain.ts'
 import { idle_timeout_seconds } from './http/exchange.ts'
 import type { RequestHandlers } from './http/handlers.ts'
+import { JournalKeeper } from './journal/keeper.ts'
 import type { KeptSecret } from './secrets/service.ts'
 
 /** Above the service's own limit, so that its 413 answers, with envelope and request id; Bun's would have neither. */
@@ -64,7 +66,7 @@ function assemble(config: Config, db: Db, options: AppOptions, facts: Facts): As
   const state: State = { drain: new Drain(), public_url: config.public_url, listening: null }
   const lookForJobs = () => in_background && timer.wake(db.clock.now())
   const given = { config, db, state, facts, options, lookForJobs }
-  const { policy, sender } = egressOf(config, db, state)
+  const { policy, ...senders } = egressOf(config, db, state)
   const jobs: Jobs = {
     wake(due_at) {
       if (!in_background) return
@@ -74,9 +76,15 @@ function assemble(config: Config, db: Db, options: AppOptions, facts: Facts): As
     pauseOrResume: () => in_background && timer.pauseOrResume(),
     tick: () => maintenance.tick(),
   }
-  const { dependencies, calls, usage, notifier, nodes } = dependenciesOf(given, policy, jobs)
   const background = backgroundOf(config, db, log)
-  const { worker, timer, maintenance } = workersOf(background, dependencies, sender)
+  const journal = new JournalKeeper({ ...background, follows })
+  const { dependencies, calls, usage, notifier, nodes } = dependenciesOf(given, policy, jobs, journal)
+  journal.connect(dependencies)
+  db.onChange((key) => {
+    notifier.notify(key)
+    journal.changed(key)
+  })
+  const { worker, timer, maintenance } = workersOf({ ...background, journal }, dependencies, senders)
   const handlers = handlersOf(given, options, dependencies)
   const counting = [calls, usage, new Repeat(maintain_every_ms, () => db.maintain())]
   let server: ReturnType<typeof Bun.serve> | undefined
@@ -89,6 +97,7 @@ function assemble(config: Config, db: Db, options: AppOptions, facts: Facts): As
       state.listening = { host: config.host, port: server.port! }
       if (in_background) {
         maintenance.start()
+        journal.start()
         for (const counts of counting) counts.start(background.onError)
       }
       void handlers.warmUp()
@@ -102,8 +111,8 @@ function assemble(config: Config, db: Db, options: AppOptions, facts: Facts): As
         linger: async () => {
           if (options.lingers && server) await lingered(state.drain, server.port!)
         },
-        drains: [() => maintenance.stop(), () => worker.stop()],
-        disconnect: () => sender.close(),
+        drains: [() => maintenance.stop(), () => worker.stop(), () => journal.stop()],
+        disconnect: () => senders.sender.close(),
         counts: [
           ...counting.map((counts) => () => counts.stop().catch(background.onError)),
           async () => nodes?.flush(),

@@ -15,6 +15,7 @@ import { type Tap, type Wire, wireTo } from './support/crash-postgres.ts'
 import { onPostgres } from './support/databases.ts'
 import { sweep } from './support/maintenance.ts'
 import { dropPostgresDatabase, newPostgresDatabase } from './support/postgres.ts'
+import { requested } from './support/requested.ts'
 import { type Answer, type Ask, forEachService, TestService, type TestTenant } from './support/service.ts'
 
 const agents_max = 25
@@ -432,14 +433,21 @@ forEachService(
     describe('the audit log', () => {
       test('numbers 200 entries that come at once without a gap, failed ones among them', async () => {
         const { api_key, agent_id, tenant_id } = await service.signUp('pro')
-        const caller = { kind: 'agent', tenant_id, agent_id, plan: 'pro', status: 'active' } as const
+        const caller = {
+          kind: 'agent',
+          tenant_id,
+          agent_id,
+          plan: 'pro',
+          status: 'active',
+          ...requested,
+        } as const
         const input = { action: 'undone', workflow_id: null, actor: null, metadata: null }
         const undo = new Error('undone')
         const [answers] = await Promise.all([
           times(200, (i) => ask(i, 'POST', '/v1/audit', { key: api_key, body: { action: `entry-${i}` } })),
           times(50, async (i) => {
             const undone = nodes[i % nodes.length]!.app.db.write(async (tx) => {
-              await audit.append(tx, caller, default_plans, 'req_undone', input)
+              await audit.append(tx, caller, default_plans, input)
               throw undo
             })
             expect(await undone.catch((error) => error)).toBe(undo)

@@ -10,24 +10,39 @@ export interface TenantFacts {
   stored?: StoredCounter
   /** The operator's limit for this tenant alone. Null or absent: the plan's. */
   storage_bytes_max?: number | null
+  /** True when a namespace of the tenant leaves events. Absent: not known, for work that puts no keys. */
+  kv_events?: boolean
 }
 
-export interface AdminCaller extends TenantFacts {
+/** The request that a caller makes, for the events that it leaves. */
+export interface Requested {
+  request_id: string
+  /** The header X-Workflow-Id: its events belong to this workflow, unless the thing itself belongs to another. */
+  workflow_id: string | null
+}
+
+interface AdminHolder extends TenantFacts {
   kind: 'admin'
 }
 
-export interface AgentCaller extends TenantFacts {
+interface AgentHolder extends TenantFacts {
   kind: 'agent'
   agent_id: string
 }
 
-export interface ApprovalCaller extends TenantFacts {
+interface ApprovalHolder extends TenantFacts {
   kind: 'approval'
   approval_key_id: string
   /** The one checkpoint it may decide; null for all of the tenant. */
   checkpoint_id: string | null
 }
 
+/** The holder of a key, whatever it is used for. */
+export type KeyHolder = AdminHolder | AgentHolder | ApprovalHolder
+
+export type AdminCaller = AdminHolder & Requested
+export type AgentCaller = AgentHolder & Requested
+export type ApprovalCaller = ApprovalHolder & Requested
 export type Caller = AdminCaller | AgentCaller | ApprovalCaller
 export type CallerKind = Caller['kind']
 

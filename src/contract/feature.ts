@@ -6,6 +6,8 @@ import type { ErrorRow } from '../base/error-rows.ts'
 import type { Awaitable, Db, Reader, Tx } from '../db/db.ts'
 import type { Migration } from '../db/migrate.ts'
 import type { StoredTable } from '../db/recount.ts'
+import type { Dependencies } from './dependencies.ts'
+import type { EventRow, EventType } from './event.ts'
 import type { Route } from './route.ts'
 
 /** Plans that the service comes with; a PLANS_FILE may have others. */
@@ -60,6 +62,20 @@ export interface Purgeable {
   remove(tx: Tx, tenant_id: string): Awaitable<unknown>
 }
 
+export interface Follows {
+  /** In the transaction that gives events of a tenant their numbers, oldest first. */
+  numbered?(
+    tx: Tx,
+    dependencies: Dependencies,
+    tenant_id: string,
+    events: readonly EventRow[],
+  ): Awaitable<void>
+  /** The number up to which it needs events no more. Absent: it has what it needs in `numbered`. */
+  usedUpTo?(tx: Tx, tenant_id: string): Awaitable<number>
+  /** A bounded step within about a second of new events of a tenant, beside requests. */
+  step?(db: Db, dependencies: Dependencies, tenant_id: string): Promise<{ more: boolean }>
+}
+
 export interface DocsPage {
   /** `kv.md`, in docs/. */
   file: string
@@ -71,6 +87,10 @@ export interface Feature {
   /** The folder in src/. */
   name: string
   routes?: readonly NamedRoute[]
+  /** The types of its events, which its events.ts declares. */
+  events?: Readonly<Record<string, EventType>>
+  /** Hears of events that have got their numbers. */
+  follows?: Follows
   /** The rows of its error codes, which its errors.ts declares. */
   errors?: Readonly<Record<string, ErrorRow>>
   /** The name under which its calls are counted in the usage of a tenant; without it they are not counted. */
@@ -83,6 +103,8 @@ export interface Feature {
   /** Features whose rows its own point to: they are migrated before it and purged after it. */
   points_to?: readonly string[]
   sweep?: Sweep
+  /** One bounded step that ends what has expired and must leave its event within a second. It runs twice a second. */
+  expiries?: Sweep
   purge?: Purge
   purgeable?: Purgeable
   /** Numbers that its jobs raise; the kinds of jobs are added to this type by `jobs/kind.ts`. */
@@ -125,9 +147,19 @@ export function inOrder(features: readonly Feature[]): Feature[] {
   return ordered
 }
 
+/** The types of all events, by name. Throws when two features declare the same. */
+export function eventTypesOf(list: readonly Feature[]): ReadonlyMap<string, EventType> {
+  const types = list.flatMap(({ events = {} }) => Object.values(events))
+  const by_name = new Map(types.map((type) => [type.name, type]))
+  if (by_name.size < types.length) throw new Error('two types of events have the same name')
+  return by_name
+}
+
 /** The numbers that a tick reports: those of jobs first, then those of sweeps by the name of their group. */
 export function countersOf(list: readonly Feature[]): Counters {
-  const swept = list.flatMap(({ sweep }) => Object.entries(sweep?.counters ?? {}))
+  const swept = list.flatMap(({ sweep, expiries }) =>
+    [sweep, expiries].flatMap((steps) => Object.entries(steps?.counters ?? {})),
+  )
   const counters: Record<string, string[]> = {}
   for (const [group, names] of [
     ...list.flatMap((feature) => Object.entries(feature.counters ?? {})),

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { TestClock } from '../../test/support/clock.ts'
+import { requested } from '../../test/support/requested.ts'
 import { forEachService } from '../../test/support/service.ts'
 import { day_ms } from '../base/clock.ts'
 import type { AdminCaller } from '../contract/caller.ts'
@@ -14,6 +15,7 @@ const callerOf = (tenant_id: string): AdminCaller => ({
   tenant_id,
   plan: 'free',
   status: 'active',
+  ...requested,
 })
 const caller = callerOf('ten_1')
 
@@ -69,7 +71,7 @@ describe('A key that was valid', () => {
 
   test('is forgotten with all others of its tenant when any of them ends, and those of other tenants are not', () => {
     const cleared: string[] = []
-    const cache = keyCache(new TestClock(), (tenant_id) => cleared.push(tenant_id))
+    const cache = keyCache(new TestClock(), { onCleared: (tenant_id) => cleared.push(tenant_id) })
     put(cache, 'one')
     put(cache, 'other')
     put(cache, 'foreign', null, callerOf('ten_2'))
@@ -81,7 +83,7 @@ describe('A key that was valid', () => {
 
   test('is forgotten when another node ended it, without a word to other nodes', () => {
     const cleared: string[] = []
-    const cache = keyCache(new TestClock(), (tenant_id) => cleared.push(tenant_id))
+    const cache = keyCache(new TestClock(), { onCleared: (tenant_id) => cleared.push(tenant_id) })
     for (const forgotten of ['ten_1', null]) {
       put(cache, 'one')
       cache.forget(forgotten)
@@ -169,7 +171,7 @@ forEachService('Keys on several nodes', (service) => {
   test('a tenant that was deleted elsewhere is refused here within a second', async () => {
     const { tenant_id, api_key } = await service.signUp()
     expect(await status(api_key)).toBe(200)
-    const admin: AdminCaller = { kind: 'admin', tenant_id, plan: 'free', status: 'active' }
+    const admin: AdminCaller = { kind: 'admin', tenant_id, plan: 'free', status: 'active', ...requested }
     await elsewhere((db) =>
       tenants.remove(
         db,

@@ -2,7 +2,7 @@
 
 import { type Millis, second_ms } from '../base/clock.ts'
 import { hashKey, lastFour, newKey } from '../base/keys.ts'
-import type { Caller } from '../contract/caller.ts'
+import type { KeyHolder } from '../contract/caller.ts'
 import type { KeyCache } from '../contract/dependencies.ts'
 import type { Db, Tx } from '../db/db.ts'
 import * as lookups from '../lookups/service.ts'
@@ -95,7 +95,7 @@ export async function identify(
   key_cache: KeyCache,
   key: string,
   now: Millis,
-): Promise<Caller | null> {
+): Promise<KeyHolder | null> {
   const asked = key_cache.ask()
   const hash = hashKey(key)
   const tenant_id = await lookups.tenantOf(db, 'key', hash)
@@ -107,10 +107,10 @@ export async function identify(
   return caller
 }
 
-function callerOf(row: store.FoundRow): Caller {
+function callerOf(row: store.FoundRow): KeyHolder {
   const { tenant_id, plan, status, storage_bytes_max, kind, subject, checkpoint_id } = row
   const stored = { used: row.stored_bytes ?? 0, writes: row.stored_writes ?? 0 }
-  const facts = { tenant_id, plan, status, storage_bytes_max, stored }
+  const facts = { tenant_id, plan, status, storage_bytes_max, kv_events: row.kv_events > 0, stored }
   if (kind === 'admin') return { kind, ...facts }
   if (kind === 'agent') return { kind, ...facts, agent_id: subject }
   return { kind, ...facts, approval_key_id: subject, checkpoint_id }

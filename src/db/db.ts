@@ -41,6 +41,8 @@ export interface Tx extends Reader {
   run(statement: Statement, params: Params): Awaitable<number>
   /** Runs once the transaction is durable, and not at all when it fails. */
   afterCommit(effect: () => void): void
+  /** Once the transaction is durable, the listener of `Db.onChange` is called with this key. */
+  changed(key: string): void
   /** Adds to the tenant's count of stored bytes; negative when it stores fewer (stored.ts). */
   stores(tenant_id: string, bytes: number): void
   /** The bytes that the tenant stores, this transaction included. `counted`: its counter, read at most a second ago. */
@@ -152,6 +154,8 @@ export interface Db extends Reader {
   faults(): Promise<string[]>
   /** Called with the name of every statement as it runs. For tests and timings. */
   onStatement(listener: ((name: string) => void) | null): void
+  /** Called with the keys that transactions of this process have changed, once they are durable. */
+  onChange(listener: (key: string) => void): void
   /** Sends a text to all nodes that listen, this one included (postgres-listen.ts). On SQLite there are no others. */
   notify(text: string): Promise<void>
   /** Finishes what is queued, checkpoints and closes. */
@@ -211,6 +215,11 @@ export function bind(statement: Statement<unknown>, params: Params): Value[] {
     values[i] = value
   }
   return values
+}
+
+/** The listener of `Db.onChange`, as transactions reach it. */
+export interface ChangeListener {
+  changed(key: string): void
 }
 
 /** Runs the effects that `afterCommit` collected. An effect that throws is a bug, and must not leave other callers unanswered. */

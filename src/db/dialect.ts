@@ -8,11 +8,26 @@ type Dialect = Engine | PostgresDialect
 
 /** Tokens of migration files. */
 export const tokens: Record<Engine, Record<string, string>> = {
-  sqlite: { integer: 'integer', text: 'text', keyed: 'strict, without rowid', heap: 'strict' },
-  postgres: { integer: 'bigint', text: 'text collate "C"', keyed: '', heap: '' },
+  sqlite: {
+    integer: 'integer',
+    text: 'text',
+    keyed: 'strict, without rowid',
+    heap: 'strict',
+    ascending: 'integer primary key',
+  },
+  postgres: {
+    integer: 'bigint',
+    text: 'text collate "C"',
+    keyed: '',
+    heap: '',
+    ascending: 'bigint generated always as identity',
+  },
 }
 
-/** A migration file in this engine's words: `{integer}`, `{text}`, and after a table `{keyed}` or `{heap}`. */
+/**
+ * A migration file in this engine's words: `{integer}`, `{text}`, `{ascending}` for a number that the engine makes, higher
+ * for every further row, and after a table `{keyed}` or `{heap}`.
+ */
 export function render(engine: Engine, text: string): string {
   return text.replace(/\{(\w+)\}/g, (token, name: string) => {
     const words = tokens[engine][name]

@@ -2,7 +2,15 @@
 
 import type { Millis } from '../base/clock.ts'
 import type { Place } from '../base/fair-rows.ts'
-import { bind, type Params, type Reader, type Statement, type StoredCounter, type Tx } from './db.ts'
+import {
+  bind,
+  type ChangeListener,
+  type Params,
+  type Reader,
+  type Statement,
+  type StoredCounter,
+  type Tx,
+} from './db.ts'
 import { type PostgresDialect, postgresText } from './dialect.ts'
 import { DbError, translate } from './errors.ts'
 import type { Changes, StoredBytes } from './stored.ts'
@@ -13,7 +21,7 @@ export interface Runner {
 }
 
 /** The listener that every statement calls with its name, and the count of the server's answers. */
-export interface Traffic {
+export interface Traffic extends ChangeListener {
   listener: ((name: string) => void) | null
   /** How statements are worded for this database. */
   dialect: PostgresDialect
@@ -40,7 +48,7 @@ export function abandoned(): DbError {
 export class Queries implements Reader {
   constructor(
     private readonly runner: Runner,
-    private readonly traffic: Traffic,
+    protected readonly traffic: Traffic,
   ) {}
 
   async one<Row>(statement: Statement<Row>, params: Params): Promise<Row | null> {
@@ -114,6 +122,10 @@ export class PostgresTx extends Queries implements Tx {
 
   afterCommit(effect: () => void): void {
     this.effects.push(effect)
+  }
+
+  changed(key: string): void {
+    this.afterCommit(() => this.traffic.changed(key))
   }
 
   stores(tenant_id: string, bytes: number): void {

@@ -141,7 +141,10 @@ class PostgresDb implements Db {
   #pool: SQL
   readonly clock: Clock
   readonly #database_clock: DatabaseClock | null
-  readonly #traffic: Traffic = { listener: null, answers: 0, dialect: 'postgres' }
+  readonly #traffic: Traffic = {
+    ...{ listener: null, answers: 0, dialect: 'postgres' as const },
+    changed() {},
+  }
   #queries: Queries
   readonly #stored: StoredBytes
   readonly #queue: FairQueue
@@ -451,6 +454,10 @@ class PostgresDb implements Db {
     return this.#guarded({ key: 'signals', ms_max: answer_ms_max }, async () => {
       await this.#pool.unsafe('select pg_notify($1, $2)', [channel, text])
     })
+  }
+
+  onChange(listener: (key: string) => void): void {
+    this.#traffic.changed = listener
   }
 
   onStatement(listener: ((name: string) => void) | null): void {

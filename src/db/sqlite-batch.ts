@@ -1,7 +1,7 @@
 // The jobs that share one transaction of SQLite.
 
 import type { Millis } from '../base/clock.ts'
-import type { StoredCounter } from './db.ts'
+import type { ChangeListener, StoredCounter } from './db.ts'
 import { translate } from './errors.ts'
 import type { Connection } from './sqlite-connection.ts'
 import { fatal, type Job, type Outcome } from './sqlite-job.ts'
@@ -16,6 +16,7 @@ export interface Batch {
   now: Millis
   disk_full: boolean
   stored: StoredBytes
+  listener: ChangeListener
   /** With the number of the jobs, and about how many bytes of text they have written. */
   commit(wrote: boolean, jobs: number, bytes: number): void
 }
@@ -37,7 +38,7 @@ export async function runTogether(jobs: Job[], batch: Batch): Promise<Ran> {
  * answer is null, and the jobs run again with a savepoint each.
  */
 async function attempt(jobs: Job[], batch: Batch, savepoints: boolean): Promise<Ran | null> {
-  const { writer, now, disk_full, stored, commit } = batch
+  const { writer, now, disk_full, stored, listener, commit } = batch
   writer.exec('begin immediate')
   const outcomes: Outcome[] = []
   const changes = new Changes()
@@ -46,7 +47,7 @@ async function attempt(jobs: Job[], batch: Batch, savepoints: boolean): Promise<
   try {
     for (const { work } of jobs) {
       if (savepoints) writer.exec('savepoint job')
-      const tx = new SqliteTx(writer, now, disk_full, stored, changes)
+      const tx = new SqliteTx(writer, now, disk_full, stored, changes, listener)
       try {
         const result = work(tx)
         const value = result instanceof Promise ? await result : result

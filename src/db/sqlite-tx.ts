@@ -1,7 +1,7 @@
 // The transaction that one write of a SQLite commit works with.
 
 import type { Millis } from '../base/clock.ts'
-import type { Params, Statement, StoredCounter, Tx } from './db.ts'
+import type { ChangeListener, Params, Statement, StoredCounter, Tx } from './db.ts'
 import { Changes, type StoredBytes } from './stored.ts'
 
 const changes_rows = /^\s*(insert|update|delete)\b/i
@@ -30,6 +30,7 @@ export class SqliteTx implements Tx {
     readonly disk_full: boolean,
     private readonly known: StoredBytes,
     private readonly before: Changes,
+    private readonly listener: ChangeListener,
   ) {}
 
   /** Jobs of a commit run one after the other. */
@@ -62,6 +63,10 @@ export class SqliteTx implements Tx {
   afterCommit(effect: () => void): void {
     this.effects ??= []
     this.effects.push(effect)
+  }
+
+  changed(key: string): void {
+    this.afterCommit(() => this.listener.changed(key))
   }
 
   stores(tenant_id: string, bytes: number): void {

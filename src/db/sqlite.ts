@@ -10,6 +10,7 @@ import { limit } from '../base/limit.ts'
 import { log_bytes, unsafeSqlite } from './connection-settings.ts'
 import {
   type Awaitable,
+  type ChangeListener,
   type Db,
   type Owner,
   type Params,
@@ -107,6 +108,7 @@ class SqliteDb implements Db {
   #closed = false
   #failed = false
   #listener: ((name: string) => void) | null = null
+  readonly #changes: ChangeListener = { changed() {} }
 
   constructor(path: string, lock: Database | null, disk: Disk | null, options: SqliteOptions) {
     const { clock, onFatal, onDamaged = () => {}, onDiskUnknown = () => {} } = options
@@ -382,6 +384,7 @@ class SqliteDb implements Db {
       now,
       disk_full: this.#disk?.full ?? false,
       stored: this.#stored,
+      listener: this.#changes,
       commit: (wrote: boolean, jobs: number, bytes: number) => {
         this.#checkpoints?.count(jobs, bytes)
         this.#commit(wrote)
@@ -435,6 +438,10 @@ class SqliteDb implements Db {
   }
 
   async notify(): Promise<void> {}
+
+  onChange(listener: (key: string) => void): void {
+    this.#changes.changed = listener
+  }
 
   onStatement(listener: ((name: string) => void) | null): void {
     this.#listener = listener

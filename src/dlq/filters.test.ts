@@ -35,7 +35,7 @@ forEachService('Lists of dead letters', (service) => {
     at[name] = iso(service.clock.now())
     await service.app.db.write((tx) =>
       dlq.deadLetter(tx, tenant.tenant_id, {
-        ...{ payload: '1', error, source, source_id, agent_id: 'agent-one' },
+        ...{ payload: '1', error, source, source_id, agent_id: 'agent-one', workflow_id: null },
       }),
     )
     const { items } = (await ask('GET', '/v1/dlq?limit=1')).body

@@ -5,7 +5,7 @@ import type { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import { hashKey } from '../base/keys.ts'
 import type { AgentCaller } from '../contract/caller.ts'
-import type { Db, Tx } from '../db/db.ts'
+import { type Db, type Tx, upkeep } from '../db/db.ts'
 import * as quotas from '../quotas/service.ts'
 import * as claims from './claims.ts'
 import * as store from './store.ts'
@@ -61,6 +61,7 @@ forEachDatabase('Dead letters', (databases) => {
     run: tx.run.bind(tx),
     all: tx.all.bind(tx),
     afterCommit: tx.afterCommit.bind(tx),
+    changed: tx.changed.bind(tx),
   })
 
   const claim = (tx: Tx, tenant_id: string, id: string, agent_id: string, lock_token: string) =>
@@ -113,7 +114,7 @@ forEachDatabase('Dead letters', (databases) => {
     [
       'locks that have run out',
       "update dlq_items set status = 'claimed', locked_until = 5 where tenant_id = :tenant_id",
-      (tx, ...of) => releaseExpired(tx, ...of),
+      async (tx, ...of) => (await releaseExpired(tx, ...of)).length,
       "status = 'claimed'",
     ],
     [
@@ -176,7 +177,7 @@ forEachDatabase('Dead letters', (databases) => {
   ])('of %p locks that have run out, the oldest item last, the claim gets %s', async (count, _, place) => {
     const { tenant_id } = await agent()
     const ids = Array.from({ length: count }, (_, i) => `dlq_${1_000_000 + i}`)
-    await write(async (tx) => {
+    await bench.db.write(upkeep, async (tx) => {
       const origin = { workflow_id: null, source: 'agent' as const, source_id: null, agent_id: 'agent-one' }
       for (const [i, id] of ids.entries()) {
         await store.insert(tx, tenant_id, { id, payload: '1', error: '', ...origin, lock_seconds: 300 })

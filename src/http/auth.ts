@@ -4,7 +4,7 @@ import type { Millis } from '../base/clock.ts'
 import { ApiError, invalid } from '../base/errors.ts'
 import { hashKey, keyKind, looksLikeKey, prefixes } from '../base/keys.ts'
 import { equalBytes } from '../base/seal.ts'
-import type { Caller, CallerKind } from '../contract/caller.ts'
+import type { CallerKind, KeyHolder } from '../contract/caller.ts'
 import type { KeyCache } from '../contract/dependencies.ts'
 import type { Group } from '../contract/group.ts'
 import * as credentials from '../credentials/service.ts'
@@ -29,7 +29,7 @@ export function authenticate(
   group: Group,
   headers: Headers,
   now: Millis,
-): Awaitable<Caller | Refusal> {
+): Awaitable<KeyHolder | Refusal> {
   const presented = presentedKey(headers, group)
   if (typeof presented === 'string') return presented
   const { key, takes } = presented
@@ -40,7 +40,7 @@ export function authenticate(
   return lookUp(db, dependencies.keys.cache, key, now).then((found) => agreed(found, headers, id_needed))
 }
 
-function agreed(caller: Caller | null, headers: Headers, id_needed: boolean): Caller | 'bad_key' {
+function agreed(caller: KeyHolder | null, headers: Headers, id_needed: boolean): KeyHolder | 'bad_key' {
   if (!caller) return 'bad_key'
   return caller.kind !== 'agent' || agentIdAgrees(headers, caller.agent_id, id_needed) ? caller : 'bad_key'
 }
@@ -63,12 +63,12 @@ function presentedKey(headers: Headers, { key_headers }: Group): Presented | Ref
   }
 }
 
-function cached(key_cache: KeyCache, key: string, now: Millis): Caller | null {
+function cached(key_cache: KeyCache, key: string, now: Millis): KeyHolder | null {
   const entry = key_cache.get(key)
   return entry && (entry.expires_at === null || entry.expires_at > now) ? entry.caller : null
 }
 
-async function lookUp(db: Db, key_cache: KeyCache, key: string, now: Millis): Promise<Caller | null> {
+async function lookUp(db: Db, key_cache: KeyCache, key: string, now: Millis): Promise<KeyHolder | null> {
   return keyKind(key) ? credentials.identify(db, key_cache, key, now) : null
 }
 
@@ -91,7 +91,7 @@ function digestOf(text: string): Uint8Array {
 
 /** Throws FORBIDDEN for a key of another kind, TENANT_PENDING_DELETION for nearly everything of such a tenant. */
 export function requireAllowed(
-  caller: Caller,
+  caller: KeyHolder,
   route: { auth: readonly CallerKind[]; while_pending_deletion?: boolean },
 ): void {
   const right_kind = route.auth.includes(caller.kind)

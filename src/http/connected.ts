@@ -83,6 +83,10 @@ export class ConnectedDb implements Db {
     return this.db.notify(text)
   }
 
+  onChange(listener: (key: string) => void): void {
+    this.db.onChange(listener)
+  }
+
   onStatement(listener: ((name: string) => void) | null): void {
     this.db.onStatement(listener)
   }

@@ -1,12 +1,13 @@
 // The caller of a request, and how often an address may send a wrong key.
 
 import { ApiError } from '../base/errors.ts'
-import type { Caller } from '../contract/caller.ts'
+import type { KeyHolder } from '../contract/caller.ts'
 import type { Route } from '../contract/route.ts'
 import type { Awaitable } from '../db/db.ts'
 import { authenticate, type Refusal, requireAllowed } from './auth.ts'
 import type { Exchange } from './exchange.ts'
 import { requireLeft } from './limits.ts'
+import { workflowOf } from './workflow.ts'
 
 /** A route, or a page, that requires a key. */
 type Asking = Pick<Route, 'group' | 'auth' | 'while_pending_deletion'>
@@ -18,9 +19,10 @@ export function identify(exchange: Exchange, route: Asking, headers: Headers): A
   return admit(exchange, route, found)
 }
 
-function admit(exchange: Exchange, route: Asking, found: Caller | Refusal): Awaitable<void> {
+function admit(exchange: Exchange, route: Asking, found: KeyHolder | Refusal): Awaitable<void> {
   if (typeof found !== 'string') {
-    exchange.caller = found
+    const { request_id } = exchange
+    exchange.caller = { ...found, request_id, workflow_id: workflowOf(exchange.request.headers) }
     requireAllowed(found, route)
     return
   }

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { SQL } from 'bun'
 import { onPostgres } from '../../test/support/databases.ts'
 import { dropPostgresDatabase, newPostgresDatabase, on_citus } from '../../test/support/postgres.ts'
+import { requested } from '../../test/support/requested.ts'
 import { type Answer, forEachService, TestService } from '../../test/support/service.ts'
 import { day_ms } from '../base/clock.ts'
 import { deriveKey, open } from '../base/seal.ts'
@@ -27,7 +28,7 @@ const ROWS = unnamed<Row>(
   'select * from idempotency_keys where tenant_id = :tenant_id order by expires_at',
 )
 
-const facts = { tenant_id: 'ten_1', plan: 'free', status: 'active' } as const
+const facts = { tenant_id: 'ten_1', plan: 'free', status: 'active', ...requested } as const
 const admin: AdminCaller = { kind: 'admin', ...facts }
 const agent: AgentCaller = { kind: 'agent', agent_id: 'one', ...facts }
 const no_body = new Uint8Array(0)

@@ -6,7 +6,7 @@ import { day_ms, type Millis } from '../base/clock.ts'
 import { ApiError, invalid } from '../base/errors.ts'
 import { limit } from '../base/limit.ts'
 import { deriveKey, open, seal } from '../base/seal.ts'
-import type { Caller } from '../contract/caller.ts'
+import type { KeyHolder } from '../contract/caller.ts'
 import type { Db, Reader, Tx } from '../db/db.ts'
 import { DbError, isRetryable } from '../db/errors.ts'
 import { row_bytes, textBytes } from '../db/stored.ts'
@@ -42,7 +42,7 @@ const key_form = /^[\x21-\x7e]{1,255}$/
 interface Asked {
   key: string
   /** The address of the client on the public route. */
-  caller: Caller | string
+  caller: KeyHolder | string
   /** Method and path. */
   route: string
   body: Uint8Array
@@ -69,7 +69,7 @@ export function claimOf({ key, caller, route, body }: Asked): Claim {
 }
 
 /** The holder of the key, not the key: a repeat after a rotation is still a repeat. */
-function principalOf(caller: Caller): string {
+function principalOf(caller: KeyHolder): string {
   if (caller.kind === 'agent') return `agent ${caller.agent_id}`
   return caller.kind === 'admin' ? 'admin' : `approval ${caller.approval_key_id}`
 }

@@ -4,6 +4,7 @@ import { forEachDatabase } from '../../test/support/databases.ts'
 import { Bench, rowsOf } from '../../test/support/job-bench.ts'
 import { purgeStep } from '../../test/support/maintenance.ts'
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts'
+import { requested } from '../../test/support/requested.ts'
 import { type Answer, forEachService, type TestService, type TestTenant } from '../../test/support/service.ts'
 import * as audit from '../audit/service.ts'
 import { day_ms, iso } from '../base/clock.ts'
@@ -306,10 +307,10 @@ async function fill(service: TestService, receiver: Receiver, tenant: TestTenant
 
 /** Not through /api, whose calls are counted, and written when their second is over. */
 async function fillEdge({ app, url }: TestService, { tenant_id }: TestTenant): Promise<void> {
-  const caller = { kind: 'admin', tenant_id, plan: 'pro', status: 'active' } as const
+  const caller = { kind: 'admin', tenant_id, plan: 'pro', status: 'active', ...requested } as const
   const keys = { secrets: secretsUnder('a key of the test') }
   const dependencies = { plans: default_plans, keys, shared: { tokens: new Remembered<never>(1) } }
-  const input = { label: '', forward_url: null, ttl_seconds: day_ms / 1_000 }
+  const input = { label: '', forward_url: null, workflow_id: null, ttl_seconds: day_ms / 1_000 }
   const { token } = await app.db.write((tx) => inboxes.create(tx, caller, dependencies, input))
   for (let n = 0; n < 2; n++)
     expect((await fetch(`${url}/hook/${token}`, { method: 'POST' })).status).toBe(200)
@@ -321,7 +322,12 @@ async function fillEdge({ app, url }: TestService, { tenant_id }: TestTenant): P
     'test.usage',
     `insert into usage_hours (tenant_id, hour, feature, calls, failures) values (:tenant_id, :hour, 'test', 1, 0)`,
   )
+  const NAMESPACE = unnamed(
+    'test.namespace',
+    `insert into kv_namespaces (tenant_id, namespace, created_at) values (:tenant_id, 'state', 0)`,
+  )
   await app.db.write(async (tx) => {
+    await tx.run(NAMESPACE, { tenant_id })
     await tx.run(CALLS, { tenant_id })
     await tx.run(HOUR, { tenant_id, hour: tx.now })
   })

@@ -33,7 +33,7 @@ function nodeOf(sweeps: Record<string, () => Swept>, raised: [counter: string, b
   const timer: Pick<JobTimer, 'pauseOrResumeUntil'> = { pauseOrResumeUntil: async () => {} }
   const maintenance = new Maintenance({
     ...{ db: {} as Db, clock, features: list, internal: false },
-    ...{ worker: worker as JobWorker, timer: timer as JobTimer },
+    ...{ worker: worker as JobWorker, timer: timer as JobTimer, journal: { tick: async () => {} } },
     onError: () => {},
     onPurged: () => {},
     onUndeclared: (counter) => undeclared.push(counter),

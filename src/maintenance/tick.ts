@@ -8,7 +8,7 @@ import type { Db } from '../db/db.ts'
 import type { JobTimer } from '../jobs/timer.ts'
 import type { JobWorker } from '../jobs/worker.ts'
 import { purgeStep } from './purge.ts'
-import { eachStep, type Sweeper, startSweeper, sweep } from './sweep.ts'
+import { eachStep, expire, expiry_idle_ms, type Sweeper, startSweeper, sweep } from './sweep.ts'
 
 /** The time that POST /v1/tick may take. */
 export const tick_ms_max = limit(
@@ -30,6 +30,7 @@ export interface MaintenanceOptions {
   clock: Clock
   worker: JobWorker
   timer: JobTimer
+  journal: { tick(): Promise<void> }
   /** TICK=internal: the sweep runs by itself, otherwise at ticks only. */
   internal: boolean
   onError: (error: unknown) => void
@@ -42,6 +43,7 @@ export interface MaintenanceOptions {
 export class Maintenance {
   #stopped = false
   #sweeper: Sweeper | undefined
+  #expirer: Sweeper | undefined
   #counts = new Map<string, number>()
   #tenants_purged = 0
 
@@ -60,12 +62,17 @@ export class Maintenance {
       timer.pauseOrResume() // where another node, or this one before it was started again, was interrupted
       return this.#sweepStep()
     }, onError)
+    this.#expirer = startSweeper(() => this.#expiryStep(), onError, expiry_idle_ms)
   }
 
   #sweepStep(): Promise<{ more: boolean }> {
     const { db, clock, features } = this.options
-    const count = (counter: string, by: number) => this.#count(counter, by)
-    return eachStep([() => sweep(db, clock, features, count), () => this.#purgeStep()])
+    return eachStep([() => sweep(db, clock, features, this.#count), () => this.#purgeStep()])
+  }
+
+  #expiryStep(): Promise<{ more: boolean }> {
+    const { db, clock, features } = this.options
+    return expire(db, clock, features, this.#count)
   }
 
   async #purgeStep(): Promise<{ more: boolean }> {
@@ -76,7 +83,7 @@ export class Maintenance {
     return { more }
   }
 
-  #count(counter: string, by: number): void {
+  readonly #count = (counter: string, by: number): void => {
     if (this.#declared.has(counter)) this.#counts.set(counter, (this.#counts.get(counter) ?? 0) + by)
     else this.options.onUndeclared(counter)
   }
@@ -93,12 +100,13 @@ export class Maintenance {
 
   /** Does all that is due now and a share of the sweep; returns the counts since the last answer. */
   async tick(): Promise<TickReport> {
-    const { worker, timer, clock } = this.options
+    const { worker, timer, journal, clock } = this.options
     const began = clock.monotonic()
     // First, so that what fell due while a restored tenant was pending deletion is due now.
     await timer.pauseOrResumeUntil(began + tick_sweep_ms_max)
     const waits_ms_max = began + tick_ms_max - clock.monotonic()
     await Promise.all([worker.tick(waits_ms_max), this.#sweepShare()])
+    await journal.tick() // with what these have left
     const counts = this.#takeCounts()
     const tenants_purged = this.#tenants_purged
     this.#tenants_purged = 0
@@ -116,6 +124,7 @@ export class Maintenance {
   async stop(): Promise<void> {
     this.#stopped = true
     await this.options.timer.stop()
+    await this.#expirer?.stop()
     await this.#sweeper?.stop()
   }
 }

@@ -1,6 +1,6 @@
 // Clients that write as fast as they are answered, and remember what they were told.
 
-import type { Caller } from '../../src/contract/caller.ts'
+import type { KeyHolder } from '../../src/contract/caller.ts'
 import { claimOf } from '../../src/idempotency/service.ts'
 import type { CreateCall, Creation, History, KvCall, Outcome } from './crash-history.ts'
 
@@ -150,7 +150,7 @@ const bodies: Record<Creation, (name: string) => object> = {
 
 function hashOf(key: string, what: Creation, tenant: LoadTenant, path: string, body: string): string {
   const facts = { tenant_id: tenant.tenant_id, plan: 'pro', status: 'active' } as const
-  const callers: Record<Creation, Caller | null> = {
+  const callers: Record<Creation, KeyHolder | null> = {
     tenants: null,
     agents: { kind: 'admin', ...facts },
     'approval-keys': { kind: 'admin', ...facts },

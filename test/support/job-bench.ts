@@ -8,6 +8,7 @@ import { Remembered } from '../../src/base/remembered.ts'
 import type { Failure, Outcome, Outgoing } from '../../src/callbacks/attempt.ts'
 import type { AgentCaller } from '../../src/contract/caller.ts'
 import type { Dependencies } from '../../src/contract/dependencies.ts'
+import { Tails } from '../../src/contract/tails.ts'
 import { keyCache } from '../../src/credentials/cache.ts'
 import {
   type Awaitable,
@@ -23,11 +24,21 @@ import {
   upkeep,
   type Value,
 } from '../../src/db/db.ts'
-import { counted_quotas, default_plans, features, job_kinds, redrives } from '../../src/features.ts'
+import {
+  counted_quotas,
+  default_plans,
+  event_types,
+  features,
+  follows,
+  job_kinds,
+  redrives,
+} from '../../src/features.ts'
 import { type JobKind, kindsOf } from '../../src/jobs/kind.ts'
 import * as store from '../../src/jobs/store.ts'
 import { JobTimer } from '../../src/jobs/timer.ts'
 import { JobWorker } from '../../src/jobs/worker.ts'
+import { JournalKeeper } from '../../src/journal/keeper.ts'
+import { journalReader } from '../../src/journal/service.ts'
 import { Maintenance } from '../../src/maintenance/tick.ts'
 import * as quotas from '../../src/quotas/service.ts'
 import { cursorKeyUnder, secretsUnder } from '../../src/secrets/service.ts'
@@ -35,6 +46,7 @@ import * as tenants from '../../src/tenants/service.ts'
 import { usageCounts } from '../../src/usage/service.ts'
 import { TestClock } from './clock.ts'
 import type { TestDatabases } from './databases.ts'
+import { requested } from './requested.ts'
 
 const secret_key = 'the key of every node in tests'
 
@@ -78,6 +90,10 @@ export class QuietDb implements Db {
 
   storedBytes(tenant_id: string, counter: StoredCounter): number {
     return this.db.storedBytes(tenant_id, counter)
+  }
+
+  onChange(listener: (key: string) => void): void {
+    this.db.onChange(listener)
   }
 
   notify(text: string): Promise<void> {
@@ -165,6 +181,10 @@ class FailingTx implements Tx {
 
   afterCommit(effect: () => void): void {
     this.tx.afterCommit(effect)
+  }
+
+  changed(key: string): void {
+    this.tx.changed(key)
   }
 
   stores(tenant_id: string, bytes: number): void {
@@ -299,6 +319,13 @@ export class Bench {
 
   static async open(databases: TestDatabases): Promise<Bench> {
     const { db, clock } = await databases.open(new TestClock())
+    const journal = new JournalKeeper({
+      db,
+      follows,
+      internal: false,
+      onError: (error) => bench.errors.push(error),
+    })
+    const notifier = new Notifier()
     const bench: Bench = new Bench(new QuietDb(db), clock, {
       clock,
       plans: default_plans,
@@ -314,11 +341,14 @@ export class Bench {
       },
       urls: { public_url: () => 'http://127.0.0.1:8420', callbackRefusal: async () => null },
       shared: {
-        notifier: new Notifier(),
+        notifier,
+        tails: new Tails(journalReader(db, journal), notifier),
         semaphore: new KeyedSemaphore(clock),
         memory: new MemoryBudget(clock, memory_bytes_default),
         tokens: new Remembered(10),
       },
+      journal,
+      event_types,
       jobs: {
         wake: (due_at) => bench.woken.push(due_at),
         pauseOrResume: () => {
@@ -332,6 +362,7 @@ export class Bench {
         default_plan: 'free',
         plans_open: ['free'],
         plans_local: [],
+        sends_mail: false,
         readiness: async () => ({
           reason: null,
           version: '',
@@ -342,6 +373,7 @@ export class Bench {
         openapi_text: () => '',
       },
     })
+    journal.connect(bench.dependencies)
     return bench
   }
 
@@ -350,7 +382,7 @@ export class Bench {
     const { db, clock, dependencies } = this
     const worker = new JobWorker({
       ...{ db, clock, dependencies, internal, kinds: job_kinds },
-      send: (_, request) => this.network.send(request),
+      send: (_, request) => this.network.send(request as Outgoing),
       onStragglers: (tenant_ids) => tenants.pauseStragglers(db, dependencies, tenant_ids),
       onError: (error) => this.errors.push(error),
     })
@@ -370,6 +402,7 @@ export class Bench {
       clock,
       worker,
       timer,
+      journal: { tick: async () => {} },
       internal,
       onError,
       features,
@@ -424,13 +457,15 @@ export class Bench {
     for (const kept of [this.network.sent, this.errors, this.woken]) kept.length = 0
   }
 
-  /** A new active tenant, as one of its agents. */
+  /** A new active tenant with an empty journal, as one of its agents. */
   async tenant(plan = 'enterprise'): Promise<AgentCaller> {
     const name = `t-${crypto.randomUUID().slice(0, 13)}`
     const { tenant } = await this.db.write((tx) =>
       tenants.create(tx, this.dependencies, { name, owner_email: 'owner@example.com', plan }),
     )
-    return { kind: 'agent', tenant_id: tenant.tenant_id, plan, status: 'active', agent_id: 'agent-one' }
+    const { tenant_id } = tenant
+    await this.write('delete from events where tenant_id = :tenant_id', { tenant_id })
+    return { kind: 'agent', tenant_id, plan, status: 'active', agent_id: 'agent-one', ...requested }
   }
 
   async jobs(tenant_id: string): Promise<JobRow[]> {

@@ -7,6 +7,7 @@ import { upkeep } from '../../src/db/db.ts'
 import type { ScheduleRow } from '../../src/schedules/schedule.ts'
 import * as schedules from '../../src/schedules/service.ts'
 import type { Bench } from './job-bench.ts'
+import { requested } from './requested.ts'
 
 export const hook = 'http://hook.test'
 
@@ -54,7 +55,7 @@ export function checkpoint(
 ): Promise<CheckpointRow> {
   const input = {
     ...{ title: 'May I?', prompt: null, callback_url: `${hook}/decided`, callback_payload: null },
-    ...{ timeout_action: 'auto_reject' as const, expires_at: clock.now() + 3_600_000 },
+    ...{ workflow_id: null, timeout_action: 'auto_reject' as const, expires_at: clock.now() + 3_600_000 },
     ...over,
   }
   return db.write((tx) => checkpoints.create(tx, caller, dependencies, input))
@@ -67,7 +68,7 @@ export function approve(
 ): Promise<CheckpointRow> {
   return checkpoints.decide(
     db,
-    { kind: 'admin', tenant_id, plan, status },
+    { kind: 'admin', tenant_id, plan, status, ...requested },
     dependencies,
     id,
     'approved',

@@ -1,0 +1,141 @@
+// The journal of a node beside its requests: within about half a second of a change its event has a number, and what
+// follows the journal goes on.
+
+import { limit } from '../base/limit.ts'
+import { Repeat } from '../base/repeat.ts'
+import type { Dependencies, Journal } from '../contract/dependencies.ts'
+import { tenantOfEvents } from '../contract/event.ts'
+import type { Follows } from '../contract/feature.ts'
+import type { Db } from '../db/db.ts'
+import { removeOld } from './retention.ts'
+import * as journal from './service.ts'
+
+const every_ms = limit(
+  'journal.interval',
+  500,
+  'milliseconds',
+  'How often events get their numbers when nobody reads them or waits for them.',
+)
+/** Rounds between two looks for what another node has left. */
+const rounds_a_look = 10
+const tenants_at_once_max = limit(
+  'journal.tenants_at_once',
+  4,
+  'entries',
+  'Tenants whose events one node numbers at the same time beside its requests.',
+)
+
+const old_steps_a_tick_max = limit(
+  'journal.old_steps_a_tick',
+  20,
+  'entries',
+  'Steps in which one tick removes old events. The next tick continues.',
+)
+
+interface Run {
+  now: Promise<void>
+  /** For those who came while `now` was under way, which may not have seen their events. */
+  next: Promise<void> | null
+}
+
+export interface KeeperOptions {
+  db: Db
+  follows: readonly Follows[]
+  /** TICK=internal: runs by itself. Otherwise at ticks, and when somebody reads. */
+  internal: boolean
+  onError: (error: unknown) => void
+}
+
+export class JournalKeeper implements Journal {
+  readonly #runs = new Map<string, Run>()
+  /** Tenants with news since their last round. */
+  #changed = new Set<string>()
+  readonly #repeat = new Repeat(every_ms, () => this.#runRound(this.#rounds++ % rounds_a_look === 0))
+  #rounds = 0
+  /** There are more old events than the last step could remove. */
+  #has_old = false
+  #dependencies: Dependencies | null = null
+
+  constructor(private readonly options: KeeperOptions) {}
+
+  /** Before the first event. */
+  connect(dependencies: Dependencies): void {
+    this.#dependencies = dependencies
+  }
+
+  /** A transaction of this process has changed this key. */
+  changed(key: string): void {
+    const tenant_id = tenantOfEvents(key)
+    if (tenant_id !== null) this.#changed.add(tenant_id)
+  }
+
+  number(tenant_id: string): Promise<void> {
+    const run = this.#runs.get(tenant_id)
+    if (!run) return this.#begin(tenant_id)
+    run.next ??= run.now.catch(() => {}).then(() => this.#begin(tenant_id))
+    return run.next
+  }
+
+  #begin(tenant_id: string): Promise<void> {
+    const { db, follows } = this.options
+    const now = journal.number(db, this.#dependencies!, follows, tenant_id)
+    const run: Run = { now, next: null }
+    this.#runs.set(tenant_id, run)
+    const end = () => {
+      if (this.#runs.get(tenant_id) === run && !run.next) this.#runs.delete(tenant_id)
+    }
+    now.then(end, end)
+    return now
+  }
+
+  start(): void {
+    if (this.options.internal) this.#repeat.start(this.options.onError)
+  }
+
+  /** Numbers what is there and does one step of what follows. For ticks. */
+  async tick(): Promise<void> {
+    await this.#runRound(true)
+    for (let step = 1; this.#has_old && step < old_steps_a_tick_max; step++) await this.#removeOld()
+  }
+
+  async #runRound(looks: boolean): Promise<void> {
+    const { db } = this.options
+    const tenants = new Set([...this.#changed, ...(looks ? await journal.unnumberedTenants(db) : [])])
+    this.#changed = new Set()
+    const waiting = [...tenants]
+    const work = async () => {
+      for (let tenant_id = waiting.shift(); tenant_id !== undefined; tenant_id = waiting.shift())
+        await this.#keep(tenant_id)
+    }
+    await Promise.all(Array.from({ length: tenants_at_once_max }, work))
+    if (looks || this.#has_old) await this.#removeOld()
+  }
+
+  async #removeOld(): Promise<void> {
+    const { db, follows, onError } = this.options
+    this.#has_old = false
+    try {
+      this.#has_old = (await removeOld(db, this.#dependencies!.plans, follows)).more
+    } catch (error) {
+      onError(error)
+    }
+  }
+
+  async #keep(tenant_id: string): Promise<void> {
+    const { db, follows, onError } = this.options
+    try {
+      await this.number(tenant_id)
+      for (const { step } of follows)
+        if ((await step?.(db, this.#dependencies!, tenant_id))?.more) this.#changed.add(tenant_id)
+    } catch (error) {
+      this.#changed.add(tenant_id)
+      onError(error)
+    }
+  }
+
+  /** Numbers a last time what this node has left; resolves when nothing is under way. */
+  async stop(): Promise<void> {
+    if (this.options.internal) await this.#repeat.stop().catch(this.options.onError)
+    await Promise.all([...this.#runs.values()].map(({ now, next }) => (next ?? now).catch(() => {})))
+  }
+}

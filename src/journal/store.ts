@@ -1,0 +1,211 @@
+// Statements on events, event_heads and workflows.
+
+import type { Millis } from '../base/clock.ts'
+import type { EventRow } from '../contract/event.ts'
+import { inChunk } from '../db/chunk.ts'
+import { type Reader, sql, type Tx } from '../db/db.ts'
+import { firstLook } from './retention.ts'
+
+export const columns =
+  'seq, workflow_seq, id, type, subject_kind, subject_id, workflow_id, private_to, agent_id, actor, request_id, at, data'
+
+const INSERT = sql(
+  'journal.insert',
+  `insert into events
+     (tenant_id, id, type, subject_kind, subject_id, workflow_id, private_to, agent_id, actor, request_id, at, waiting, failing, data)
+   values
+     (:tenant_id, :id, :type, :subject_kind, :subject_id, :workflow_id, :private_to, :agent_id, :actor, :request_id, :at, :waiting, :failing, :data)`,
+)
+
+/** A new event: without numbers, and with what it changes of its workflow. */
+export interface NewEvent extends Omit<EventRow, 'seq' | 'workflow_seq'> {
+  waiting: number
+  failing: number
+}
+
+export function insert(tx: Tx, tenant_id: string, event: NewEvent) {
+  return tx.run(INSERT, { tenant_id, ...event })
+}
+
+const unnumbered = 'tenant_id = :tenant_id and seq is null'
+
+const ANY_UNNUMBERED = sql<{ found: number }>(
+  'journal.any_unnumbered',
+  `select 1 as found from events {by events_unnumbered} where ${unnumbered} limit 1`,
+)
+
+/** True when a committed event has no number yet. */
+export async function anyUnnumbered(q: Reader, tenant_id: string): Promise<boolean> {
+  return (await q.one(ANY_UNNUMBERED, { tenant_id })) !== null
+}
+
+// Changes nothing: on PostgreSQL the next statement then sees all that was committed before the lock was had.
+const LOCK = sql<{ seq: number }>(
+  'journal.lock',
+  `insert into event_heads (tenant_id, seq) values (:tenant_id, 0)
+   on conflict (tenant_id) do update set seq = event_heads.seq
+   returning seq`,
+)
+
+const NUMBER = sql<EventRow>(
+  'journal.number',
+  `update events set seq = given_seq, workflow_seq = given_workflow_seq
+     from (select next_rows.position as given_position,
+                  :seq + row_number() over (order by next_rows.position) as given_seq,
+                  case when next_rows.is_public = 1 then coalesce(workflows.events, 0)
+                    + row_number() over (partition by next_rows.workflow_id, next_rows.is_public order by next_rows.position) end
+                    as given_workflow_seq
+             from (select position, workflow_id,
+                          case when workflow_id is not null and private_to is null then 1 else 0 end as is_public
+                     from events {by events_unnumbered}
+                    where ${unnumbered} order by position limit :rows_max) as next_rows
+             left join workflows on workflows.tenant_id = :tenant_id and workflows.workflow_id = next_rows.workflow_id
+          ) as numbered
+    where ${unnumbered} and position = given_position
+   returning ${columns}`,
+)
+
+const ADVANCE = sql(
+  'journal.advance',
+  'update event_heads set seq = :seq, look_at = coalesce(look_at, :look_at) where tenant_id = :tenant_id',
+)
+
+/** A workflow whose row went with its last old event waits for nothing that began before. */
+const notBelowZero = (sum: string) =>
+  `case when known.workflow_id is null and ${sum} < 0 then 0 else ${sum} end`
+
+const COUNT = sql(
+  'journal.count',
+  `insert into workflows
+     (tenant_id, workflow_id, events, waiting, failing, first_at, last_at, last_seq, last_type)
+   select numbered.tenant_id, numbered.workflow_id, count, ${notBelowZero('waits')}, ${notBelowZero('fails')},
+          begun_at, ended_at, newest, newest_event.type
+     from (select tenant_id, workflow_id, count(*) as count, sum(waiting) as waits, sum(failing) as fails,
+                  min(at) as begun_at, max(at) as ended_at, max(seq) as newest
+             from events {by events_seq}
+            where tenant_id = :tenant_id and seq > :seq and workflow_id is not null and private_to is null
+            group by tenant_id, workflow_id) as numbered
+     join events as newest_event on newest_event.tenant_id = :tenant_id and newest_event.seq = newest
+     left join workflows as known on known.tenant_id = :tenant_id and known.workflow_id = numbered.workflow_id
+    where count > 0
+   on conflict (tenant_id, workflow_id) do update
+      set events = workflows.events + excluded.events, waiting = workflows.waiting + excluded.waiting,
+          failing = workflows.failing + excluded.failing, last_at = excluded.last_at, last_seq = excluded.last_seq,
+          last_type = excluded.last_type`,
+)
+
+/** Gives numbers to what is committed and has none, in the order of their positions, `rows_max` at most; returns these, oldest first. */
+export async function number(tx: Tx, tenant_id: string, rows_max: number): Promise<EventRow[]> {
+  const { seq } = (await tx.one(LOCK, { tenant_id }))!
+  const rows = await tx.all(NUMBER, { tenant_id, seq, rows_max })
+  if (rows.length === 0) return rows
+  rows.sort((a, b) => a.seq - b.seq)
+  await tx.run(ADVANCE, { tenant_id, seq: rows.at(-1)!.seq, look_at: firstLook(tx.now) })
+  if (rows.some(({ workflow_seq }) => workflow_seq !== null)) await tx.run(COUNT, { tenant_id, seq })
+  return rows
+}
+
+const HEAD = sql<{ seq: number }>('journal.head', 'select seq from event_heads where tenant_id = :tenant_id')
+
+/** The last number that was given; 0 when none was. */
+export async function lastSeq(q: Reader, tenant_id: string): Promise<number> {
+  return (await q.one(HEAD, { tenant_id }))?.seq ?? 0
+}
+
+const NEXT_TENANT = sql<{ tenant_id: string | null }>(
+  'journal.next_unnumbered_tenant',
+  'select min(tenant_id) as tenant_id from events {by events_unnumbered} where seq is null and tenant_id > :after',
+)
+
+/** The first tenant after this one that has events without a number; null when there is none. */
+export async function nextUnnumberedTenant(q: Reader, after: string): Promise<string | null> {
+  return (await q.one(NEXT_TENANT, { after }))?.tenant_id ?? null
+}
+
+const PURGE = sql(
+  'journal.purge',
+  `delete from events where ${inChunk({
+    ...{ table: 'events', key: 'position', index: 'events_seq', order: 'tenant_id, seq' },
+    where: 'tenant_id = :tenant_id and seq is not null',
+  })}`,
+)
+const PURGE_UNNUMBERED = sql(
+  'journal.purge_unnumbered',
+  `delete from events where ${inChunk({
+    ...{ table: 'events', key: 'position', index: 'events_unnumbered', order: 'tenant_id, position' },
+    where: unnumbered,
+  })}`,
+)
+const PURGE_WORKFLOWS = sql(
+  'journal.purge_workflows',
+  `delete from workflows where ${inChunk({
+    ...{ table: 'workflows', key: 'tenant_id, workflow_id', index: null, order: 'tenant_id, workflow_id' },
+    where: 'tenant_id = :tenant_id',
+  })}`,
+)
+const PURGE_HEAD = sql('journal.purge_head', 'delete from event_heads where tenant_id = :tenant_id')
+
+/** Removes rows of a tenant that is being purged; returns how many. */
+export async function purge(tx: Tx, tenant_id: string, rows_max: number): Promise<number> {
+  const removed =
+    (await tx.run(PURGE, { tenant_id, rows_max })) +
+    (await tx.run(PURGE_UNNUMBERED, { tenant_id, rows_max })) +
+    (await tx.run(PURGE_WORKFLOWS, { tenant_id, rows_max }))
+  return removed + (await tx.run(PURGE_HEAD, { tenant_id }))
+}
+
+/** Where a look at numbered events begins, and how many it takes. */
+export interface Look {
+  /** Only events with a higher number. */
+  after: number
+  rows_max: number
+}
+
+const PAGES = {
+  log: pageStatement('events_seq', ''),
+  workflow: pageStatement('events_workflow', 'and workflow_id = :workflow_id'),
+  subject: pageStatement('events_subject', 'and subject_id = :subject_id'),
+  type: pageStatement('events_type', 'and type = :type'),
+}
+
+function pageStatement(index: string, condition: string) {
+  return sql<EventRow>(
+    `journal.page_${index.slice('events_'.length)}`,
+    `select ${columns} from events {by ${index}}
+      where tenant_id = :tenant_id ${condition} and seq > :after order by seq limit :rows_max`,
+  )
+}
+
+/** Numbered events, oldest first: all, or those that one of the filters names. */
+export function page(
+  q: Reader,
+  tenant_id: string,
+  filter: { workflow_id?: string; subject_id?: string; type?: string },
+  { after, rows_max }: Look,
+) {
+  const look = { tenant_id, after, rows_max }
+  const { workflow_id, subject_id, type } = filter
+  if (workflow_id !== undefined) return q.all(PAGES.workflow, { ...look, workflow_id })
+  if (subject_id !== undefined) return q.all(PAGES.subject, { ...look, subject_id })
+  if (type !== undefined) return q.all(PAGES.type, { ...look, type })
+  return q.all(PAGES.log, look)
+}
+
+const OLDEST = sql<{ seq: number; at: Millis }>(
+  'journal.oldest',
+  'select seq, at from events {by events_seq} where tenant_id = :tenant_id and seq is not null order by seq limit 1',
+)
+
+/** The oldest numbered event that is kept. */
+export function oldest(q: Reader, tenant_id: string) {
+  return q.one(OLDEST, { tenant_id })
+}
+
+const FIND = sql<EventRow>(
+  'journal.find',
+  `select ${columns} from events {by events_id} where tenant_id = :tenant_id and id = :id and seq is not null`,
+)
+
+export function find(q: Reader, tenant_id: string, id: string) {
+  return q.one(FIND, { tenant_id, id })
+}
