@@ -266,7 +266,8 @@ describe.concurrent('three nodes on one PostgreSQL, all ticking', () => {
       expect(counts).toEqual({ made: 120, again: 120, repeated: 120, fired: 120 })
       const open = await cluster.rows(
         `select id from dlq_items d where status <> 'resolved' or not exists
-           (select 1 from schedules s where s.id = d.redriven_as and s.redrive_of = d.id)`,
+           (select 1 from schedules s
+             where s.tenant_id = d.tenant_id and s.id = d.redriven_as and s.redrive_of = d.id)`,
       )
       expect(open).toEqual([])
       const quotas = await cluster.rows<{ used: number }>(

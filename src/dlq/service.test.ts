@@ -5,7 +5,7 @@ import type { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import { hashKey } from '../base/keys.ts'
 import type { AgentCaller } from '../contract/caller.ts'
-import type { Db, Tx } from '../db/db.ts'
+import { type Db, type Tx, upkeep } from '../db/db.ts'
 import * as quotas from '../quotas/service.ts'
 import * as claims from './claims.ts'
 import * as store from './store.ts'
@@ -177,7 +177,7 @@ forEachDatabase('Dead letters', (databases) => {
   ])('of %p locks that have run out, the oldest item last, the claim gets %s', async (count, _, place) => {
     const { tenant_id } = await agent()
     const ids = Array.from({ length: count }, (_, i) => `dlq_${1_000_000 + i}`)
-    await write(async (tx) => {
+    await bench.db.write(upkeep, async (tx) => {
       const origin = { workflow_id: null, source: 'agent' as const, source_id: null, agent_id: 'agent-one' }
       for (const [i, id] of ids.entries()) {
         await store.insert(tx, tenant_id, { id, payload: '1', error: '', ...origin, lock_seconds: 300 })

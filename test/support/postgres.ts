@@ -90,7 +90,7 @@ async function baseUrl(): Promise<string> {
 export async function newPostgresDatabase(): Promise<string> {
   const base_url = await baseUrl()
   const name = `test_${crypto.randomUUID().replaceAll('-', '')}`
-  if (citus_workers.length > 0) return newDistributedDatabase(base_url, name)
+  if (on_citus) return newDistributedDatabase(base_url, name)
   await administer(base_url, `create database ${name} template ${template}`)
   return `${process.env[pooler_variable] ?? base_url}/${name}`
 }
@@ -104,7 +104,7 @@ export function listenUrlOf(database_url: string): string | undefined {
 
 /** Makes a database say that Citus distributes it, so that it is told what Citus is told; on Citus it is so already. */
 export async function pretendDistributed(url: string): Promise<void> {
-  if (citus_workers.length > 0) return
+  if (on_citus) return
   const at = url.lastIndexOf('/')
   const tell = (statement: string) => administer(url.slice(0, at), statement, url.slice(at + 1))
   await tell(`insert into pg_extension (oid, extname, extowner, extnamespace, extrelocatable, extversion)
@@ -134,6 +134,7 @@ export async function stopPostgres(): Promise<void> {
 
 /** The servers beside the first one, when the tests run on a database that Citus distributes (scripts/citus.ts). */
 const citus_workers = (process.env.WAYSTATION_TEST_CITUS ?? '').split(',').filter((url) => url !== '')
+export const on_citus = citus_workers.length > 0
 
 /** What every new database on Citus is a copy of, on each server; the coordinator comes first. */
 export async function makeDistributedTemplate(servers: readonly string[]): Promise<void> {
