@@ -198,6 +198,8 @@ audit() {
   has '{"value":"import.reviewed"}'
   call 'there is no such entry' 404 GET /v1/audit/log_none "${agent[@]}"
   call 'the workflows that begin with night' 200 GET '/v1/workflows?prefix=night' "${agent[@]}"
+  call 'what happened in one of them' 200 GET /v1/workflows/night-17 "${agent[@]}"
+  has '"type":"audit.appended"'
   call 'there is no such workflow' 404 GET /v1/workflows/day-17 "${agent[@]}"
   has AUDIT_ENTRY_NOT_FOUND
 }

@@ -3,7 +3,7 @@
 import { useSignal } from '@preact/signals'
 import { useLayoutEffect } from 'preact/hooks'
 import type { Checkpoint } from '../../sdk/src/types.ts'
-import { base, pathOf } from '../api/address.ts'
+import { pathOf } from '../api/address.ts'
 import type { Result } from '../api/client.ts'
 import { useGet, useMember } from '../api/load.ts'
 import { ask } from '../api/session.ts'
@@ -47,7 +47,7 @@ export function ApprovalDetail({ id, onChange }: OpenProps) {
           <Content heading="h4" prompt={checkpoint.prompt} {...{ payload }} />
           {checkpoint.status === 'pending' && (
             <>
-              <HandOn {...{ checkpoint }} />
+              <HandOn {...checkpoint} />
               <Decide title={checkpoint.title} agent={checkpoint.agent_id} {...{ decide, onEnd }} />
               <Commands
                 title="Withdraw the request"
@@ -65,12 +65,10 @@ export function ApprovalDetail({ id, onChange }: OpenProps) {
 }
 
 /** The link without a key, which an agent may also hand on. */
-function HandOn({ checkpoint }: { checkpoint: Checkpoint }) {
-  const { approval_url } = checkpoint as { approval_url?: string }
-  const url = approval_url ?? `${location.origin}${base}${pathOf('/approve', checkpoint.id)}`
+function HandOn({ approval_url }: Checkpoint) {
   return (
     <Part title="Link to hand on">
-      <CopiedCode text={url} what="the link" />
+      <CopiedCode text={approval_url} what="the link" />
       <p class="muted small">
         Whoever opens it needs an <a href={to('/console/keys/approval-keys')}>approval key</a> to read the
         request and to decide.
@@ -108,7 +106,7 @@ function CheckpointFacts({ checkpoint }: { checkpoint: Checkpoint }) {
     <Facts
       facts={{
         Agent: <Code>{agent_id}</Code>,
-        Workflow: workflowOf(checkpoint),
+        Workflow: workflowOf(checkpoint.workflow_id),
         Asked: <Time at={created_at} />,
         'Time left': status === 'pending' && <Countdown until={expires_at} over="time is up" />,
         'If nobody decides': timeout_action === 'dlq' ? 'expires, leaves a dead letter' : 'is rejected',

@@ -80,7 +80,7 @@ function InboxFacts(inbox: Inbox) {
           'Messages kept': <span class="digits">{count(messageCount)}</span>,
           'Expires in': <Countdown until={expiresAt} over="expired" />,
           Created: <Time at={createdAt} />,
-          Workflow: workflowOf(inbox),
+          Workflow: workflowOf(inbox.workflowId),
           'Sends on to': forwardUrl !== null && <ExternalLink url={forwardUrl} />,
         }}
       />

@@ -74,7 +74,7 @@ function ScheduleFacts({ schedule, event }: { schedule: Schedule; event: string 
     <Facts
       facts={{
         Agent: <Code>{agent_id}</Code>,
-        Workflow: workflowOf(schedule),
+        Workflow: workflowOf(schedule.workflow_id),
         Due: <Time at={fire_at} />,
         'Next attempt': next_attempt_at && <Countdown until={next_attempt_at} over="now" />,
         Fired: fired_at && <Time at={fired_at} />,

@@ -17,9 +17,6 @@ export function WorkflowLink({ id }: { id: string }) {
 }
 
 /** For the facts of a record: null when it belongs to no workflow. */
-export function workflowOf(record: object) {
-  // /api spells it in its own way.
-  const { workflow_id, workflowId } = record as { workflow_id?: string | null; workflowId?: string | null }
-  const id = workflow_id ?? workflowId
-  return id ? <WorkflowLink id={id} /> : null
+export function workflowOf(id: string | null) {
+  return id === null ? null : <WorkflowLink id={id} />
 }

@@ -3,13 +3,13 @@
 import { Type } from 'typebox'
 import { second_ms } from '../base/clock.ts'
 import { ApiError, invalid } from '../base/errors.ts'
-import { eventOf } from '../contract/event.ts'
+import { eventOf, JournalEvent } from '../contract/event.ts'
 import { v1 } from '../contract/group.ts'
 import { EventStream, route } from '../contract/route.ts'
 import { PageQuery, page_limit_default, page_limit_max, Shape } from '../contract/schemas.ts'
 import type { Wanted } from '../contract/wanted.ts'
 import { type EventsContext, followerOf, placeOf, read } from './service.ts'
-import { After, Event, tag, type WantedFields, wait_seconds_max } from './shapes.ts'
+import { After, tag, type WantedFields, wait_seconds_max } from './shapes.ts'
 import { EventTexts } from './stream.ts'
 
 export function listEventsOf({ type, subject, workflow_id }: WantedFields) {
@@ -60,7 +60,7 @@ export function listEventsOf({ type, subject, workflow_id }: WantedFields) {
     replies: {
       200: {
         body: Shape({
-          items: Type.Array(Event),
+          items: Type.Array(JournalEvent),
           next_after: Type.Integer({ description: 'Give it as after to go on.' }),
         }),
         event_stream: 'Each event with its `seq` as id, its type as event, and the event itself as data.',

@@ -2,7 +2,7 @@
 
 import { Type } from 'typebox'
 import { limit } from '../base/limit.ts'
-import { label_characters_max, Nullable, Shape, Text, Time } from '../contract/schemas.ts'
+import { label_characters_max, Text } from '../contract/schemas.ts'
 
 export const tag = 'Events'
 
@@ -19,22 +19,6 @@ const subject_characters_max = limit(
   'characters',
   'A `subject` that events are asked for by. Past it 400.',
 )
-
-export const Event = Shape('JournalEvent', {
-  id: Type.String({ description: 'evt_…' }),
-  seq: Type.Integer({ description: 'Its number: starts at 1, rises by 1, without gaps, per tenant.' }),
-  type: Type.String({ description: 'Such as schedule.fired.' }),
-  subject: Shape({ kind: Type.String(), id: Type.String() }),
-  workflow_id: Nullable(Type.String()),
-  workflow_seq: Nullable(Type.Integer({ description: 'Its number in the workflow; null outside of one.' })),
-  agent_id: Nullable(Type.String({ description: 'The agent whose call caused it.' })),
-  actor: Type.String({
-    description: 'admin, the id of an agent, approval_key:…, anonymous, operator, or service for the clock.',
-  }),
-  request_id: Nullable(Type.String()),
-  at: Time('When it happened.'),
-  data: Type.Unsafe<object>({ type: 'object', description: 'Members by type; never a payload.' }),
-})
 
 export const After = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 

@@ -3,13 +3,13 @@
 import { Type } from 'typebox'
 import { second_ms } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
-import { eventOf } from '../contract/event.ts'
+import { eventOf, JournalEvent } from '../contract/event.ts'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
 import { Nullable, OrNull, Shape } from '../contract/schemas.ts'
 import type { Wanted } from '../contract/wanted.ts'
 import { read } from './service.ts'
-import { After, Event, tag, type WantedFields, wait_seconds_max } from './shapes.ts'
+import { After, tag, type WantedFields, wait_seconds_max } from './shapes.ts'
 
 export const any_max = limit(
   'events.any',
@@ -70,7 +70,7 @@ export function waitForEventOf({ type, subject, workflow_id }: WantedFields) {
     replies: {
       200: {
         body: Shape('Awaited', {
-          event: Nullable(Event),
+          event: Nullable(JournalEvent),
           after: Type.Integer({ description: 'Give it as after to go on.' }),
         }),
       },

@@ -8,6 +8,7 @@ forEachService('Workflows', (service) => {
   const names = async (tenant: TestTenant, query = '') =>
     (await reads(tenant, query)).body.items.map((row: { workflow_id: string }) => row.workflow_id)
 
+  /** The sign-up has left two events before theirs. */
   async function three(of: TestService): Promise<TestTenant> {
     const tenant = await of.signUp()
     const begin = (workflow_id: string, ...types: Parameters<typeof happened>[3][]) =>
@@ -31,15 +32,15 @@ forEachService('Workflows', (service) => {
         items: [
           {
             ...{ workflow_id: 'ticket 9/ä', events: 2, waiting: 1, failing: 1 },
-            ...{ first_at: at, last_at: at, last_seq: 5, last_type: 'dlq.created' },
+            ...{ first_at: at, last_at: at, last_seq: 7, last_type: 'dlq.created' },
           },
           {
             ...{ workflow_id: 'order-2', events: 1, waiting: 1, failing: 0 },
-            ...{ first_at: at, last_at: at, last_seq: 3, last_type: 'checkpoint.created' },
+            ...{ first_at: at, last_at: at, last_seq: 5, last_type: 'checkpoint.created' },
           },
           {
             ...{ workflow_id: 'order-1', events: 2, waiting: 0, failing: 0 },
-            ...{ first_at: at, last_at: at, last_seq: 2, last_type: 'checkpoint.approved' },
+            ...{ first_at: at, last_at: at, last_seq: 4, last_type: 'checkpoint.approved' },
           },
         ],
         next_cursor: null,
@@ -93,25 +94,25 @@ forEachService('Workflows', (service) => {
     expect([status, body]).toMatchObject([
       200,
       {
-        ...{ workflow_id: 'ticket 9/ä', events: 2, waiting: 1, failing: 1, last_seq: 5 },
+        ...{ workflow_id: 'ticket 9/ä', events: 2, waiting: 1, failing: 1, last_seq: 7 },
         items: [
           {
-            seq: 4,
+            seq: 6,
             workflow_seq: 1,
             type: 'checkpoint.created',
             subject: { kind: 'checkpoint', id: 'thing_1' },
           },
-          { seq: 5, workflow_seq: 2, type: 'dlq.created', actor: 'service' },
+          { seq: 7, workflow_seq: 2, type: 'dlq.created', actor: 'service' },
         ],
-        ...{ next_after: 5, more: false },
+        ...{ next_after: 7, more: false },
       },
     ])
     const first = (await reads(tenant, `${path}?limit=1`)).body
-    expect([first.items.length, first.next_after, first.more]).toEqual([1, 4, true])
-    const second = (await reads(tenant, `${path}?limit=1&after=4`)).body
-    expect([second.items[0].seq, second.next_after, second.more]).toEqual([5, 5, false])
-    const end = (await reads(tenant, `${path}?after=5`)).body
-    expect([end.items, end.next_after, end.more]).toEqual([[], 5, false])
+    expect([first.items.length, first.next_after, first.more]).toEqual([1, 6, true])
+    const second = (await reads(tenant, `${path}?limit=1&after=6`)).body
+    expect([second.items[0].seq, second.next_after, second.more]).toEqual([7, 7, false])
+    const end = (await reads(tenant, `${path}?after=7`)).body
+    expect([end.items, end.next_after, end.more]).toEqual([[], 7, false])
   })
 
   test('show nothing of another agent’s private namespace, neither in events nor in counts', async () => {
@@ -123,11 +124,11 @@ forEachService('Workflows', (service) => {
       const { status, body } = await reads(tenant, path, key)
       return [status, body.failing, body.items?.map((event: { seq: number }) => event.seq)]
     }
-    expect(await seen('/order-2', other.api_key)).toEqual([200, 0, [3]])
-    expect(await seen('/order-2', tenant.api_key)).toEqual([200, 0, [3, 6]])
-    expect(await seen('/order-2', tenant.admin_key)).toEqual([200, 0, [3, 6]])
+    expect(await seen('/order-2', other.api_key)).toEqual([200, 0, [5]])
+    expect(await seen('/order-2', tenant.api_key)).toEqual([200, 0, [5, 9]])
+    expect(await seen('/order-2', tenant.admin_key)).toEqual([200, 0, [5, 9]])
     expect(await seen('/hidden', other.api_key)).toEqual([404, undefined, undefined])
-    expect(await seen('/hidden', tenant.api_key)).toEqual([200, 0, [7]])
+    expect(await seen('/hidden', tenant.api_key)).toEqual([200, 0, [10]])
     const unknown = await reads(tenant, '/unknown', other.api_key)
     const hidden = await reads(tenant, '/hidden', other.api_key)
     expect({ ...hidden.body.error, request_id: '' }).toEqual({ ...unknown.body.error, request_id: '' })
