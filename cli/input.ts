@@ -92,6 +92,11 @@ export function wholeNumber(text: string): number {
   throw new InvalidArgumentError('It is a whole number.')
 }
 
+/** `a,b` or `a, b`. */
+export function listOf(text: string): string[] {
+  return text.split(',').map((part) => part.trim())
+}
+
 /** As a header may carry it. */
 export function idempotencyKey(text: string): string {
   if (/^[\x21-\x7e]{1,255}$/.test(text)) return text

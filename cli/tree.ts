@@ -3,7 +3,15 @@
 import { type Command, Option } from 'commander'
 import type { Cli } from './cli.ts'
 import { usageError } from './failures.ts'
-import { fileText, idempotencyKey, positiveNumber, seconds, timeFromNow, wholeNumber } from './input.ts'
+import {
+  fileText,
+  idempotencyKey,
+  listOf,
+  positiveNumber,
+  seconds,
+  timeFromNow,
+  wholeNumber,
+} from './input.ts'
 import type { CommandOption, Given, Group, OwnCommand } from './spec.ts'
 
 /** Adds a command, and the group it is the first of. */
@@ -46,6 +54,7 @@ const readers = {
   duration: seconds,
   whole_number: wholeNumber,
   number: positiveNumber,
+  list: listOf,
   idempotency_key: idempotencyKey,
 }
 

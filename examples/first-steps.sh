@@ -27,7 +27,10 @@ main() {
   checkpoints
   inboxes
   rate_limits
+  subscriptions
+  events
   tick
+  seal
   deletion
   echo "All answers were as expected. $tenant_id stays scheduled for deletion."
 }
@@ -194,6 +197,8 @@ audit() {
   call 'actions to filter by' 200 GET '/v1/audit/suggestions/action?prefix=import.' "${agent[@]}"
   has '{"value":"import.reviewed"}'
   call 'there is no such entry' 404 GET /v1/audit/log_none "${agent[@]}"
+  call 'the workflows that begin with night' 200 GET '/v1/workflows?prefix=night' "${agent[@]}"
+  call 'there is no such workflow' 404 GET /v1/workflows/day-17 "${agent[@]}"
   has AUDIT_ENTRY_NOT_FOUND
 }
 
@@ -389,6 +394,42 @@ rate_limits() {
   has '"windowExpired":true,'
 }
 
+subscriptions() {
+  echo 'Subscriptions'
+  local subscription
+  json "{\"url\": \"$callback_url\", \"types\": [\"subscription.*\"], \"name\": \"watch\"}"
+  call 'deliver events to a URL' 201 POST /v1/subscriptions "${admin[@]}" "${sent[@]}" -H 'idempotency-key: watch-1'
+  subscription=$(field id)
+  has '"status":"active"'
+  call 'the same request again creates nothing' 201 POST /v1/subscriptions "${admin[@]}" "${sent[@]}" \
+    -H 'idempotency-key: watch-1'
+  has "$subscription"
+  call 'list them' 200 GET /v1/subscriptions "${admin[@]}"
+  has "$subscription"
+  json '{"paused": true}'
+  call 'pause it' 200 PATCH "/v1/subscriptions/$subscription" "${admin[@]}" "${sent[@]}"
+  has '"paused_reason":"requested"'
+  json '{"after": 0}'
+  call 'deliver all again once it is resumed' 200 POST "/v1/subscriptions/$subscription/replay" "${admin[@]}" "${sent[@]}"
+  has '"after":0'
+  call 'read how far it is' 200 GET "/v1/subscriptions/$subscription" "${admin[@]}"
+  call 'what was tried' 200 GET "/v1/subscriptions/$subscription/attempts" "${admin[@]}"
+  json '{"token": "of-no-mail"}'
+  call 'a link that no mail has' 404 POST /v1/mail/confirm "${sent[@]}"
+  has LINK_NOT_FOUND
+  call 'nor this one' 404 POST /v1/mail/unsubscribe "${sent[@]}"
+  call 'delete it' 204 DELETE "/v1/subscriptions/$subscription" "${admin[@]}"
+  call 'it is gone' 404 GET "/v1/subscriptions/$subscription" "${admin[@]}"
+  has SUBSCRIPTION_NOT_FOUND
+events() {
+  echo 'What happened'
+  call 'list it, oldest first' 200 GET '/v1/events?limit=10' "${admin[@]}"
+  has '"next_after":'
+  json '{"any": [{"workflow_id": "night-17"}, {"type": "dlq.*"}], "after": 0, "wait_seconds": 0}'
+  call 'wait for whichever comes first' 200 POST /v1/wait "${agent[@]}" "${sent[@]}"
+  has '"after":'
+}
+
 tick() {
   echo 'The tick'
   call 'without the cron secret' 401 POST /v1/tick "${admin[@]}"
@@ -402,6 +443,18 @@ tick() {
     call 'whether the schedule that was due has been tried' 200 GET "/v1/schedules/$due_schedule/attempts" \
       "${agent[@]}"
   fi
+}
+
+seal() {
+  echo 'The seal of the journal'
+  call 'a checkpoint to keep elsewhere' 200 GET /v1/seal "${admin[@]}"
+  has "\"origin\":\"waystation/$tenant_id\""
+  call 'proof of an event that is not there' 404 GET /v1/seal/proof?event=evt_00000000000000000000000000 "${admin[@]}"
+  has SEAL_EVENT_NOT_FOUND
+  call 'proof that it goes on from an earlier one' 200 GET '/v1/seal/consistency?from=0' "${admin[@]}"
+  has '"from":0,'
+  call 'everything to check it offline' 200 GET /v1/seal/bundle "${admin[@]}"
+  has '"format":"waystation-seal-bundle/1"'
 }
 
 deletion() {

@@ -66,7 +66,7 @@ function assemble(config: Config, db: Db, options: AppOptions, facts: Facts): As
   const state: State = { drain: new Drain(), public_url: config.public_url, listening: null }
   const lookForJobs = () => in_background && timer.wake(db.clock.now())
   const given = { config, db, state, facts, options, lookForJobs }
-  const { policy, sender } = egressOf(config, db, state)
+  const { policy, ...senders } = egressOf(config, db, state)
   const jobs: Jobs = {
     wake(due_at) {
       if (!in_background) return
@@ -84,7 +84,7 @@ function assemble(config: Config, db: Db, options: AppOptions, facts: Facts): As
     notifier.notify(key)
     journal.changed(key)
   })
-  const { worker, timer, maintenance } = workersOf({ ...background, journal }, dependencies, sender)
+  const { worker, timer, maintenance } = workersOf({ ...background, journal }, dependencies, senders)
   const handlers = handlersOf(given, options, dependencies)
   const counting = [calls, usage, new Repeat(maintain_every_ms, () => db.maintain())]
   let server: ReturnType<typeof Bun.serve> | undefined
@@ -112,7 +112,7 @@ function assemble(config: Config, db: Db, options: AppOptions, facts: Facts): As
           if (options.lingers && server) await lingered(state.drain, server.port!)
         },
         drains: [() => maintenance.stop(), () => worker.stop(), () => journal.stop()],
-        disconnect: () => sender.close(),
+        disconnect: () => senders.sender.close(),
         counts: [
           ...counting.map((counts) => () => counts.stop().catch(background.onError)),
           async () => nodes?.flush(),

@@ -22,6 +22,8 @@ const defaults: Config = {
   signup_open: true,
   callback_allow: parseAllow('127.0.0.0/8, ::1/128'),
   callback_https_only: false,
+  smtp_url: null,
+  mail_from: null,
   cors_origins: [],
   trusted_proxies: [],
   plans: default_plans,
@@ -106,6 +108,18 @@ const taken: [name: SettingName, value: string, changes: Partial<Config>, others
     ['CALLBACK_ALLOW', '10.0.0.0/8:8080', { callback_allow: parseAllow('10.0.0.0/8:8080') }],
     ['CALLBACK_HTTPS_ONLY', 'false', {}],
     ['CALLBACK_HTTPS_ONLY', 'true', { callback_https_only: true }],
+    [
+      'SMTP_URL',
+      'smtps://user:secret@mail.example.com',
+      { smtp_url: 'smtps://user:secret@mail.example.com', mail_from: 'a@example.com' },
+      { MAIL_FROM: 'a@example.com' },
+    ],
+    [
+      'MAIL_FROM',
+      'Waystation <a@example.com>',
+      { smtp_url: 'smtp://127.0.0.1:25', mail_from: 'Waystation <a@example.com>' },
+      { SMTP_URL: 'smtp://127.0.0.1:25' },
+    ],
     ['CORS_ORIGINS', '*', { cors_origins: ['*'] }],
     [
       'CORS_ORIGINS',
@@ -177,6 +191,19 @@ const refused: [name: SettingName, value: string, line: string, others?: Record<
   ['SECRET_KEY', 's'.repeat(15), 'SECRET_KEY: must have at least 16 characters'],
   ['TICK', 'Internal', 'TICK: "Internal" is none of internal, external'],
   ['SIGNUP', 'yes', 'SIGNUP: "yes" is none of open, closed'],
+  ...['mail.example.com', 'https://user:secret@mail.example.com', 'smtp://'].map(
+    (value): [SettingName, string, string] => ['SMTP_URL', value, 'SMTP_URL: must be smtp://… or smtps://…'],
+  ),
+  ['MAIL_FROM', '', 'MAIL_FROM: is needed with SMTP_URL: the sender of mails', { SMTP_URL: 'smtp://mail' }],
+  ['MAIL_FROM', 'a@example.com', 'MAIL_FROM: needs SMTP_URL'],
+  ...['nobody', 'a@b, c@d', 'A <a@b> <c@d>'].map(
+    (value): [SettingName, string, string, Record<string, string>] => [
+      'MAIL_FROM',
+      value,
+      `MAIL_FROM: "${value}" is not an address such as waystation@example.com`,
+      { SMTP_URL: 'smtp://mail' },
+    ],
+  ),
   ['CALLBACK_HTTPS_ONLY', '1', 'CALLBACK_HTTPS_ONLY: "1" is none of true, false'],
   ...['example.com', 'https://a.example/', 'https://a.example/x', 'null', 'https://A.example', '**'].map(
     (value): [SettingName, string, string] => [

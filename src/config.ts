@@ -44,6 +44,10 @@ export interface Config {
   signup_open: boolean
   callback_allow: readonly AllowRange[]
   callback_https_only: boolean
+  /** Where mails are handed over; null: none are sent. */
+  smtp_url: string | null
+  /** Their sender; null without `smtp_url`. */
+  mail_from: string | null
   cors_origins: readonly string[]
   trusted_proxies: readonly Range[]
   plans: Plans
@@ -97,6 +101,7 @@ export function readConfig(environment: Environment): Config {
     callback_allow: allowRanges(get('CALLBACK_ALLOW'), loopback_only),
     callback_https_only:
       oneOf('CALLBACK_HTTPS_ONLY', get('CALLBACK_HTTPS_ONLY') ?? 'false', ['true', 'false']) === 'true',
+    ...mail(get('SMTP_URL'), get('MAIL_FROM')),
     cors_origins: origins(get('CORS_ORIGINS')),
     trusted_proxies,
     plans: table,
@@ -189,6 +194,23 @@ function cronSecret(text: string | undefined, public_url: string): string | null
     )
   }
   return text ?? null
+}
+
+/** The URL is never shown: it holds a password. */
+function mail(url: string | undefined, from: string | undefined): Pick<Config, 'smtp_url' | 'mail_from'> {
+  if (url === undefined) {
+    if (from !== undefined) throw new ConfigError('MAIL_FROM', 'needs SMTP_URL')
+    return { smtp_url: null, mail_from: null }
+  }
+  const parsed = URL.parse(url)
+  if (!parsed || !/^smtps?:$/.test(parsed.protocol) || parsed.hostname === '') {
+    throw new ConfigError('SMTP_URL', 'must be smtp://… or smtps://…')
+  }
+  if (from === undefined) throw new ConfigError('MAIL_FROM', 'is needed with SMTP_URL: the sender of mails')
+  if (!/^([^<>@\r\n]*<[^<>@\s]+@[^<>@\s]+>|[^<>@\s]+@[^<>@\s]+)$/.test(from)) {
+    throw new ConfigError('MAIL_FROM', `"${from}" is not an address such as waystation@example.com`)
+  }
+  return { smtp_url: url, mail_from: from }
 }
 
 function origins(text: string | undefined): string[] {

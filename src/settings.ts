@@ -47,6 +47,11 @@ export const settings = {
     help: 'comma list of CIDR[:port] that callbacks may reach although not public',
   },
   CALLBACK_HTTPS_ONLY: { initial: 'false', help: 'true: callback URLs must be https' },
+  SMTP_URL: {
+    initial: 'none',
+    help: 'smtp://user:password@host:587 or smtps://…: where mails to subscribers are handed over; none: no mail',
+  },
+  MAIL_FROM: { initial: 'none', help: 'the sender of these mails, an address; needed with SMTP_URL' },
   CORS_ORIGINS: { initial: 'none', help: 'comma list of origins whose pages may call the API, or *' },
   TRUST_PROXY: {
     initial: 'none',

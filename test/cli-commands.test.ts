@@ -127,6 +127,7 @@ const without_operation: Record<string, string> = {
   'mcp config': 'prints what that client needs',
   'checkpoint wait': 'asks as get does, until it is decided',
   'inbox tail': 'asks as messages does, without end',
+  verify: 'checks offline',
 }
 
 const places = commandsOf(programOf(new Cli({ ...({} as Cli['io']), env: {}, home: '', platform: 'linux' })))
@@ -314,7 +315,9 @@ describe('Wrong usage', () => {
     for (const WAYSTATION_KEY of [' ', 'svc_agt_a\nsvc_agt_b', 'svc_agt_…']) {
       const told = await runInside(['audit', 'list'], { env: { WAYSTATION_KEY } })
       expect([told.code, told.stdout, told.asked]).toEqual([2, '', []])
-      expect(told.stderr).toStartWith('waystation: USAGE: The address or the key cannot be used: key must be')
+      expect(told.stderr).toStartWith(
+        'waystation: USAGE: The address, the key or the workflow cannot be used: key must be',
+      )
       expect(told.stderr).not.toContain('svc_')
     }
   })
@@ -354,6 +357,7 @@ describe('The next step', () => {
       KEY_NOT_FOUND: 'waystation kv list <namespace>',
       OPERATION_NOT_FOUND: 'waystation operation list',
       SCHEDULE_NOT_FOUND: 'waystation schedule list',
+      WORKFLOW_NOT_FOUND: 'waystation workflow list',
     })
   })
 })

@@ -108,7 +108,10 @@ describe('imports', () => {
       'src/jobs/round-robin.ts': 'reads which tenants have due jobs',
       'src/jobs/timer.ts': 'looks when the next job falls due',
       'src/jobs/worker.ts': 'leases due jobs and writes how they ended',
+      'src/events/follower.ts': 'reads on and waits',
+      'src/events/pages.ts': 'reads pages',
       'src/journal/keeper.ts': 'numbers events beside requests',
+      'src/journal/retention.ts': 'removes old events',
       'src/kv/lists.ts': 'the verbs that list',
       'src/schedules/repeat.ts': 'the verb that sends again',
       'src/tenants/pause.ts': 'the steps that pause jobs',
@@ -148,6 +151,7 @@ describe('a feature is named', () => {
 
   test('by imports of its own folder, of other features and of the list alone', () => {
     const reasons: Record<string, string> = {
+      'src/admin.ts -> src/seal/service.ts': "the operator's command rotates the key of the seal",
       'src/admin.ts -> src/tenants/service.ts': "the operator's command lists and changes tenants",
       'src/app/background.ts -> src/tenants/service.ts': 'jobs are paused and resumed with their tenant',
       'src/app/parts.ts -> src/usage/service.ts': 'the composition counts calls',
@@ -188,9 +192,14 @@ describe('a feature is named', () => {
       'src/credentials/store.ts tenants': 'the look-up of a key answers its tenant',
       'src/db/distributed.ts tenants': 'the shards of all other tables lie beside those of this one',
       'src/db/postgres.ts /readyz': 'a limit says whose answer it bounds',
+      'src/journal/store.ts workflows': 'numbering keeps the sums that the feature of this name shows',
       'src/jobs/store.ts tenants': 'the jobs of tenants that wait for deletion are left out',
+      'src/journal/retention-store.ts events': 'the table of that name is its own',
+      'src/journal/retention-store.ts tenants': 'the plan says how long events live',
+      'src/journal/store.ts events': 'the table of that name is its own',
       'src/serve.ts /v1/tenants': 'the banner shows a first call',
       'src/quotas/feature.ts tenants': 'counters point to their tenant',
+      'src/site/mail.ts /v1/mail': 'the pages of the links in mails call it',
       'src/site/reference-page.ts /openapi.json': 'the reference links to what it shows',
     }
     const names = new Set(
@@ -261,6 +270,7 @@ describe('effects have their places', () => {
         'src/callbacks/attempt.ts': 'an attempt has 10 seconds, whatever the clock says',
         'src/callbacks/dial.ts': 'a silent address leaves time for the next',
         'src/callbacks/lookup-queue.ts': 'an attempt waits 5 seconds for a permit',
+        'src/callbacks/mail.ts': 'an SMTP server has 10 seconds, whatever the clock says',
         'src/callbacks/resolver.ts': 'a look-up ends, whatever the DNS server does',
         'src/db/postgres.ts': 'a database that is silent is given up',
         'src/db/postgres-listen.ts': 'a connection that hears nothing is given up',
@@ -271,6 +281,7 @@ describe('effects have their places', () => {
         'src/workers/supervisor.ts': 'restarts wait, and a stop ends',
         'src/workers/worker.ts': 'a supervisor that does not answer is not waited for',
         'src/jobs/coalesce.ts': 'how long a result waits for others',
+        'src/events/follower.ts': 'the end of a wait for events',
         'src/jobs/worker.ts': 'a tick looks whether other nodes have ended',
         'src/jobs/timer.ts': 'the pace of due jobs',
       },
@@ -285,6 +296,8 @@ describe('effects have their places', () => {
         'src/base/seal.ts': 'every cipher and derivation',
         'src/callbacks/sign.ts': 'signatures of callbacks',
         'src/idempotency/service.ts': 'fingerprints of bodies and of Idempotency-Keys',
+        'src/seal/merkle.ts': 'the hashes of the tree',
+        'src/seal/note.ts': 'signatures of checkpoints',
       },
     ],
     [

@@ -1,26 +1,17 @@
 // The workflow of a schedule, a checkpoint and an inbox: a field with its limits, a filter of their lists, and what it is
 // passed on to.
 
-import { afterAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { tick } from './support/inbox.ts'
-import { type Received, type Receiver, startReceiver } from './support/receiver.ts'
+import type { Received, Receiver } from './support/receiver.ts'
+import { receiversOfFile } from './support/receivers.ts'
 import { forEachService, type TestTenant } from './support/service.ts'
 
 const long_ago = '2020-01-01T00:00:00Z'
 const never = '9999-12-31T23:59:59.999Z'
 const closed = 'http://127.0.0.1:9/'
 
-const receivers: Receiver[] = []
-afterAll(async () => {
-  for (const receiver of receivers) await receiver.stop()
-})
-
-async function receiverOf(status = 204): Promise<Receiver> {
-  const receiver = await startReceiver()
-  receivers.push(receiver)
-  receiver.answer = () => ({ status })
-  return receiver
-}
+const receiverOf = receiversOfFile()
 
 interface Noun {
   name: string
@@ -101,6 +92,36 @@ forEachService('The workflow', (service) => {
     })
   })
 
+  describe.each(nouns)('of X-Workflow-Id: a $name', ({ path, body, field }) => {
+    const create = async (tenant: TestTenant, header: string, given: object = {}) => {
+      const headers = { 'x-workflow-id': header }
+      return service.ask('POST', path, { key: tenant.api_key, headers, body: { ...body, ...given } })
+    }
+
+    test('belongs to it, unless its body names another, or none', async () => {
+      const tenant = await service.signUp('pro')
+      for (const [given, workflow_id] of [
+        [{}, 'of-the-header'],
+        [{ [field]: 'of-the-body' }, 'of-the-body'],
+        [{ [field]: '' }, null],
+      ] as const) {
+        const answer = await create(tenant, 'of-the-header', given)
+        expect([answer.status, (answer.body.data ?? answer.body)[field]]).toEqual([201, workflow_id])
+      }
+      expect(await idsOf(tenant, `${path}?${field}=of-the-header`)).toHaveLength(1)
+    })
+
+    test('has at most 256 characters', async () => {
+      const tenant = await service.signUp('pro')
+      const made = await create(tenant, 'x'.repeat(256))
+      expect([made.status, (made.body.data ?? made.body)[field]]).toEqual([201, 'x'.repeat(256)])
+      const refused = await create(tenant, 'x'.repeat(257))
+      const [issue] = refused.body.error.details.issues
+      expect([refused.status, issue.path]).toEqual([400, 'header.X-Workflow-Id'])
+      expect(await idsOf(tenant, path)).toEqual([(made.body.data ?? made.body).id])
+    })
+  })
+
   test.each(nouns.slice(0, 2))('and the status filter the list of ${name}s page by page', async (noun) => {
     const { path } = noun
     const tenant = await service.signUp('pro')
@@ -148,7 +169,7 @@ forEachService('The workflow', (service) => {
       ['a\r\nx-evil: 1', 'a%0D%0Ax-evil:%201'],
     ])('as a header of the callback of a schedule: %j', async (workflow_id, header) => {
       const tenant = await service.signUp()
-      const receiver = await receiverOf()
+      const receiver = await receiverOf(204)
       const body = { callback_url: receiver.url, callback_payload: 1, fire_at: long_ago }
       await make(tenant, { ...nouns[0]!, body }, workflow_id)
       await tick(service)
@@ -158,7 +179,7 @@ forEachService('The workflow', (service) => {
 
     test('as a header of the callback of a decision, and not without one', async () => {
       const tenant = await service.signUp()
-      const receiver = await receiverOf()
+      const receiver = await receiverOf(204)
       const asks = { ...nouns[1]!, body: { title: 'Ship it?', callback_url: receiver.url } }
       for (const [count, workflow_id] of [
         [1, 'flow'],
@@ -174,7 +195,7 @@ forEachService('The workflow', (service) => {
 
     test('as a header of a forward, in place of the one that was sent', async () => {
       const tenant = await service.signUp('pro')
-      const receiver = await receiverOf()
+      const receiver = await receiverOf(204)
       const headers = { 'x-waystation-workflow': 'of-the-sender' }
       for (const [count, workflow_id] of [
         [1, 'flow'],

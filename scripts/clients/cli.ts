@@ -219,6 +219,7 @@ function aboutOf(name: string, { description }: Field['schema'], is_filter: bool
 
 function readerOf(flag: string, { type }: Field['schema']): CommandOption['reads'] {
   if (flag.endsWith('<duration>')) return 'duration'
+  if (type === 'array') return 'list'
   if (!flag.includes('<')) return undefined
   return type === 'integer' ? 'whole_number' : type === 'number' ? 'number' : undefined
 }

@@ -40,9 +40,17 @@ import type {
   RotatedAgent,
   RotatedTenant,
   Schedule,
+  SealBundle,
+  SealCheckpoint,
+  SealConsistency,
+  SealProof,
+  Subscription,
+  SubscriptionAttempt,
   Tenant,
   TenantWithSecret,
   TickSummary,
+  Workflow,
+  WorkflowTimeline,
 } from './types.ts'
 
 class Resource {
@@ -596,6 +604,114 @@ export class RateLimit extends Resource {
   }
 }
 
+export class Workflows extends Resource {
+  /**
+   * Read a workflow: what happened, oldest first, and what is open. A page may be short, or empty,
+   * before the end: go on with `next_after` while `more` is true. Throws WORKFLOW_NOT_FOUND.
+   */
+  get(workflow_id: string, given: Query<'getWorkflow'> = {}): Promise<WorkflowTimeline> {
+    const [query, options] = split(given)
+    return this.transport.call('getWorkflow', { params: { workflow_id }, query }, options)
+  }
+
+  /** List workflows, the latest activity first. With `prefix` they come in the order of their ids. */
+  list(query: Query<'listWorkflows'> = {}): Pages<Workflow> {
+    return listOf(this.transport, 'listWorkflows', {}, query)
+  }
+}
+
+export class Subscriptions extends Resource {
+  /**
+   * Deliver events to a URL or an address, from now on. Signed as callbacks are, at least once, in
+   * order, over about three days of retries. An address is asked first, by one mail. The URL or address
+   * is shown masked from now on. Throws QUOTA_EXCEEDED.
+   */
+  create(body: Body<'createSubscription'>, options: CreateOptions = {}): Promise<Subscription> {
+    return this.transport.call('createSubscription', { body }, options)
+  }
+
+  /** List subscriptions, newest first. */
+  list(query: Query<'listSubscriptions'> = {}): Pages<Subscription> {
+    return listOf(this.transport, 'listSubscriptions', {}, query)
+  }
+
+  /**
+   * Read a subscription: how far it is, and what its last attempt came to. Throws
+   * SUBSCRIPTION_NOT_FOUND.
+   */
+  get(id: string, options: CallOptions = {}): Promise<Subscription> {
+    return this.transport.call('getSubscription', { params: { id } }, options)
+  }
+
+  /**
+   * Change, pause or resume a subscription; the event that failed is tried again at once. Throws
+   * SUBSCRIPTION_NOT_FOUND, INVALID_STATE, QUOTA_EXCEEDED.
+   */
+  update(id: string, body: Body<'updateSubscription'>, options: CallOptions = {}): Promise<Subscription> {
+    return this.transport.call('updateSubscription', { params: { id }, body }, options)
+  }
+
+  /** Delete a subscription. Throws SUBSCRIPTION_NOT_FOUND. */
+  delete(id: string, options: CallOptions = {}): Promise<undefined> {
+    return this.transport.call('deleteSubscription', { params: { id } }, options)
+  }
+
+  /** List the last attempts to deliver, newest first. Throws SUBSCRIPTION_NOT_FOUND. */
+  attempts(id: string, query: Query<'listSubscriptionAttempts'> = {}): Pages<SubscriptionAttempt> {
+    return listOf(this.transport, 'listSubscriptionAttempts', { id }, query)
+  }
+
+  /** Deliver again what comes after a number, or skip what lies before it. Throws SUBSCRIPTION_NOT_FOUND. */
+  replay(
+    id: string,
+    after: Body<'replaySubscription'>['after'],
+    options: CallOptions = {},
+  ): Promise<Subscription> {
+    return this.transport.call('replaySubscription', { params: { id }, body: { after } }, options)
+  }
+}
+
+export class Seal extends Resource {
+  /**
+   * Everything to check a workflow, or the journal, offline. With `workflow_id` the events of that
+   * workflow, each with its proof; without it all events, from which the root is computed again. Check
+   * it with `waystation verify` or `examples/verify_bundle.py`. Throws SEAL_SIZE_UNKNOWN, SEAL_BROKEN,
+   * STORAGE_FULL.
+   */
+  bundle(given: Query<'getBundle'> = {}): Promise<SealBundle> {
+    const [query, options] = split(given)
+    return this.transport.call('getBundle', { query }, options)
+  }
+
+  /**
+   * Prove that the journal goes on from an earlier checkpoint. Throws SEAL_SIZE_UNKNOWN, SEAL_BROKEN,
+   * STORAGE_FULL.
+   */
+  consistency(given: Query<'getConsistencyProof'>): Promise<SealConsistency> {
+    const [query, options] = split(given)
+    return this.transport.call('getConsistencyProof', { query }, options)
+  }
+
+  /**
+   * Prove that an event is in the journal. Throws SEAL_EVENT_NOT_FOUND, SEAL_SIZE_UNKNOWN, SEAL_BROKEN,
+   * STORAGE_FULL.
+   */
+  proof(given: Query<'getInclusionProof'>): Promise<SealProof> {
+    const [query, options] = split(given)
+    return this.transport.call('getInclusionProof', { query }, options)
+  }
+
+  /**
+   * Seal the journal and answer its checkpoint, a signed note. Keep `note` somewhere else: with it,
+   * later changes of the events before it are found. With `workflow_id` the note also states how many
+   * events that workflow has. Throws SEAL_BROKEN, STORAGE_FULL.
+   */
+  get(given: Query<'getSeal'> = {}): Promise<SealCheckpoint> {
+    const [query, options] = split(given)
+    return this.transport.call('getSeal', { query }, options)
+  }
+}
+
 export class Health extends Resource {
   /** Check that the process answers, and nothing else. */
   live(options: CallOptions = {}): Promise<Liveness> {
@@ -629,6 +745,9 @@ export class Resources {
   readonly approvals: Approvals
   readonly inboxes: Inboxes
   readonly rateLimit: RateLimit
+  readonly workflows: Workflows
+  readonly subscriptions: Subscriptions
+  readonly seal: Seal
   readonly health: Health
 
   readonly #transport: Transport
@@ -648,6 +767,9 @@ export class Resources {
     this.approvals = new Approvals(transport)
     this.inboxes = new Inboxes(transport)
     this.rateLimit = new RateLimit(transport)
+    this.workflows = new Workflows(transport)
+    this.subscriptions = new Subscriptions(transport)
+    this.seal = new Seal(transport)
     this.health = new Health(transport)
   }
 

@@ -77,10 +77,18 @@ export const retries: { readonly [K in keyof Operations]?: Retry } = {
     why: 'an id is used once; a deleted inbox stays deleted',
     done: { code: 'INBOX_NOT_FOUND', answer: { deleted: true } },
   },
+  waitForEvent: { safe: true, why: 'it changes nothing' },
   tick: { safe: true, why: 'a second tick does nothing twice; its counts leave out what the first did' },
   checkRateLimit: { safe: false, why: 'a repeat would count twice' },
   resetRateLimit: {
     safe: true,
     why: 'a window that has ended stays ended; `reset` then describes the repeat',
   },
+  updateSubscription: { safe: true, why: 'the same fields are set again' },
+  deleteSubscription: {
+    safe: true,
+    why: 'an id is used once; a deleted subscription stays deleted',
+    done: { code: 'SUBSCRIPTION_NOT_FOUND' },
+  },
+  replaySubscription: { safe: true, why: 'deliveries begin behind the same event again' },
 }

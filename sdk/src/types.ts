@@ -17,10 +17,15 @@ export type ErrorCode =
   | 'DLQ_NOT_FOUND'
   | 'INBOX_NOT_FOUND'
   | 'KEY_NOT_FOUND'
+  | 'LINK_NOT_FOUND'
   | 'MESSAGE_NOT_FOUND'
   | 'OPERATION_NOT_FOUND'
   | 'ROUTE_NOT_FOUND'
   | 'SCHEDULE_NOT_FOUND'
+  | 'SEAL_EVENT_NOT_FOUND'
+  | 'SEAL_SIZE_UNKNOWN'
+  | 'SUBSCRIPTION_NOT_FOUND'
+  | 'WORKFLOW_NOT_FOUND'
   | 'METHOD_NOT_ALLOWED'
   | 'REQUEST_TIMEOUT'
   | 'AGENT_ID_TAKEN'
@@ -39,6 +44,7 @@ export type ErrorCode =
   | 'IDEMPOTENCY_KEY_REUSED'
   | 'RATE_LIMITED'
   | 'INTERNAL'
+  | 'SEAL_BROKEN'
   | 'OUTCOME_UNKNOWN'
   | 'UNAVAILABLE'
   | 'STORAGE_FULL'
@@ -65,6 +71,7 @@ export interface Quota {
   dlq_items: Usage
   active_schedules: Usage
   inboxes: Usage
+  subscriptions: Usage
   api_calls_per_month: Usage
   storage_bytes: Usage
 }
@@ -140,6 +147,10 @@ export interface UsageStep {
       | 'checkpoints'
       | 'inboxes'
       | 'rate_limits'
+      | 'workflows'
+      | 'subscriptions'
+      | 'seal'
+      | 'events'
     /** Calls with a key of the tenant. */
     calls: number
     /** Those that were answered 4xx or 5xx. */
@@ -644,6 +655,210 @@ export interface RateLimitCounter {
   resetAt: string
   /** Length of the window. */
   windowSeconds: number
+}
+
+export interface WorkflowTimeline {
+  workflow_id: string
+  /** Its events, those that were removed since included. */
+  events: number
+  /** How many things it waits for now. */
+  waiting: number
+  /** How many failures nobody has dealt with. */
+  failing: number
+  /** The first event. */
+  first_at: string
+  /** The latest event. */
+  last_at: string
+  /** The number of the latest event. */
+  last_seq: number
+  /** The type of the latest event. */
+  last_type: string
+  items: JournalEvent[]
+  /** Give it as after to go on. */
+  next_after: number
+  /** Further events follow. */
+  more: boolean
+}
+
+export interface JournalEvent {
+  /** evt_… */
+  id: string
+  /** Its number: starts at 1, rises by 1, without gaps, per tenant. */
+  seq: number
+  /** Such as schedule.fired. */
+  type: string
+  subject: { kind: string; id: string }
+  workflow_id: string | null
+  workflow_seq: number | null
+  agent_id: string | null
+  /** admin, the id of an agent, approval_key:…, anonymous, operator, or service for the clock. */
+  actor: string
+  request_id: string | null
+  /** When it happened. */
+  at: string
+  /** Members by type; never a payload. */
+  data: Record<string, unknown>
+}
+
+export interface Workflow {
+  workflow_id: string
+  /** Its events, those that were removed since included. */
+  events: number
+  /** How many things it waits for now. */
+  waiting: number
+  /** How many failures nobody has dealt with. */
+  failing: number
+  /** The first event. */
+  first_at: string
+  /** The latest event. */
+  last_at: string
+  /** The number of the latest event. */
+  last_seq: number
+  /** The type of the latest event. */
+  last_type: string
+}
+
+export interface Subscription {
+  id: string
+  /** unconfirmed: the holder of the address has to press the button of the mail first. */
+  status: 'unconfirmed' | 'active' | 'paused'
+  paused_reason: 'requested' | 'gone' | 'failing' | 'unsubscribed' | null
+  name: string | null
+  format: 'standard' | 'slack' | 'mail'
+  url: string | null
+  to: string | null
+  types: string[]
+  workflow_id: string | null
+  /** The number of the last event that was taken, or passed over. */
+  after: number
+  /** Events that have happened since, of all types; 0 when all that it takes were delivered. */
+  behind: number
+  /** Attempts made so far to deliver the next event. */
+  attempts: number
+  next_attempt_at: string | null
+  last_error: string | null
+  last_status_code: number | null
+  last_attempt_at: string | null
+  delivered_at: string | null
+  /** When it was created. */
+  created_at: string
+  /** When it was last changed. */
+  updated_at: string
+}
+
+export interface SubscriptionAttempt {
+  /** The number of this attempt of all of the subscription, from 0. */
+  number: number
+  event_id: string
+  event_seq: number
+  event_type: string
+  /** The number of this attempt to deliver the event, from 1. */
+  attempt: number
+  /** The webhook-id header, the same on every retry. */
+  webhook_id: string
+  /** When it began. */
+  started_at: string
+  duration_ms: number
+  status_code: number | null
+  error: string | null
+}
+
+export interface SealBundle {
+  /** waystation-seal-bundle/1 */
+  format: string
+  /** The name of the journal, and of the key that signs: waystation/ten_…. */
+  origin: string
+  /** How many events the tree has: the number, seq, of its last. */
+  size: number
+  /** The root of the tree, base64. */
+  root: string
+  /** The checkpoint as a signed note, c2sp.org/tlog-checkpoint. */
+  note: string
+  /** Public keys, name+hash+key; the one that signs comes first, those before it follow. */
+  keys: string[]
+  workflow_id: string | null
+  /** The events of the bundle are those behind this one. */
+  after: number
+  edge: string[] | null
+  consistency: {
+    from: number
+    /** Hashes, base64, in the order of RFC 6962. */
+    proof: string[]
+  } | null
+  next_after: number | null
+  events: Array<{ event: SealedEvent; proof: string[] | null }>
+}
+
+export interface SealedEvent {
+  id: string
+  seq: number
+  type: string
+  subject: { kind: string; id: string }
+  workflow_id: string | null
+  workflow_seq: number | null
+  agent_id: string | null
+  actor: string
+  request_id: string | null
+  at: string
+  /** By the type of the event. */
+  data: unknown
+}
+
+export interface SealConsistency {
+  from: number
+  /** The root of the tree of `from` events, base64. */
+  from_root: string
+  /** Hashes, base64, in the order of RFC 6962. */
+  proof: string[]
+  /** The name of the journal, and of the key that signs: waystation/ten_…. */
+  origin: string
+  /** How many events the tree has: the number, seq, of its last. */
+  size: number
+  /** The root of the tree, base64. */
+  root: string
+  /** The checkpoint as a signed note, c2sp.org/tlog-checkpoint. */
+  note: string
+  /** Public keys, name+hash+key; the one that signs comes first, those before it follow. */
+  keys: string[]
+}
+
+export interface SealProof {
+  event: SealedEvent | null
+  /** Its number; its place among the leaves is one less. */
+  seq: number
+  /** The hash that is sealed, base64; also of an event that retention has removed. */
+  leaf_hash: string
+  /** Hashes, base64, in the order of RFC 6962. */
+  proof: string[]
+  /** The name of the journal, and of the key that signs: waystation/ten_…. */
+  origin: string
+  /** How many events the tree has: the number, seq, of its last. */
+  size: number
+  /** The root of the tree, base64. */
+  root: string
+  /** The checkpoint as a signed note, c2sp.org/tlog-checkpoint. */
+  note: string
+  /** Public keys, name+hash+key; the one that signs comes first, those before it follow. */
+  keys: string[]
+}
+
+export interface SealCheckpoint {
+  /** The name of the journal, and of the key that signs: waystation/ten_…. */
+  origin: string
+  /** How many events the tree has: the number, seq, of its last. */
+  size: number
+  /** The root of the tree, base64. */
+  root: string
+  /** The checkpoint as a signed note, c2sp.org/tlog-checkpoint. */
+  note: string
+  /** Public keys, name+hash+key; the one that signs comes first, those before it follow. */
+  keys: string[]
+}
+
+export interface Awaited {
+  event: JournalEvent | null
+  /** Give it as after to go on. */
+  after: number
 }
 
 export interface TickSummary {
@@ -1640,6 +1855,389 @@ export interface Operations {
       total: number
     }
   }
+  getWorkflow: {
+    params: {
+      /** The workflow_id that its events carry, percent-encoded once. */
+      workflow_id: string
+    }
+    query: {
+      /** Events with a higher number; default 0, from the oldest. */
+      after?: number | undefined
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+    }
+    body: undefined
+    answer: WorkflowTimeline
+  }
+  listWorkflows: {
+    params: object
+    query: {
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+      /** next_cursor of the page before. */
+      cursor?: string | undefined
+      /** Ids that begin with this text. */
+      prefix?: string | undefined
+      /** waiting: something in it waits. failed: a failure in it is open. idle: neither. */
+      status?: 'waiting' | 'failed' | 'idle' | undefined
+    }
+    body: undefined
+    answer: { items: Workflow[]; next_cursor: string | null }
+  }
+  createSubscription: {
+    params: object
+    query: object
+    body: {
+      /** An http or https URL. One of url and to is needed. */
+      url?: string | undefined
+      /** An address of mail, where the service has an SMTP server. */
+      to?: string | undefined
+      /** Types of events, exact or all of a noun: `schedule.failed`, `checkpoint.*`. */
+      types: string[]
+      /** Only events of this workflow. */
+      workflow_id?: string | undefined
+      /** standard, the default: the event as GET /v1/events shows it. slack: a message for people. */
+      format?: 'standard' | 'slack' | undefined
+      /** A name for people, shown in lists; empty for none. */
+      name?: string | undefined
+      /** True: nothing is delivered until it is false again. */
+      paused?: boolean | undefined
+    }
+    answer: Subscription
+  }
+  listSubscriptions: {
+    params: object
+    query: {
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+      /** next_cursor of the page before. */
+      cursor?: string | undefined
+    }
+    body: undefined
+    answer: { items: Subscription[]; next_cursor: string | null }
+  }
+  deleteSubscription: {
+    params: {
+      /** The subscription, sub_…. */
+      id: string
+    }
+    query: object
+    body: undefined
+    answer: undefined
+  }
+  getSubscription: {
+    params: {
+      /** The subscription, sub_…. */
+      id: string
+    }
+    query: object
+    body: undefined
+    answer: Subscription
+  }
+  updateSubscription: {
+    params: {
+      /** The subscription, sub_…. */
+      id: string
+    }
+    query: object
+    body: {
+      /** An http or https URL; not for one that sends mails. */
+      url?: string | undefined
+      /** Types of events, exact or all of a noun: `schedule.failed`, `checkpoint.*`. */
+      types?: string[] | undefined
+      workflow_id?: string | null | undefined
+      /** A name for people, shown in lists; empty for none. */
+      name?: string | undefined
+      /** True: nothing is delivered until it is false again. */
+      paused?: boolean | undefined
+    }
+    answer: Subscription
+  }
+  listSubscriptionAttempts: {
+    params: {
+      /** The subscription, sub_…. */
+      id: string
+    }
+    query: {
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+      /** next_cursor of the page before. */
+      cursor?: string | undefined
+    }
+    body: undefined
+    answer: { items: SubscriptionAttempt[]; next_cursor: string | null }
+  }
+  replaySubscription: {
+    params: {
+      /** The subscription, sub_…. */
+      id: string
+    }
+    query: object
+    body: {
+      /** The number of an event: what comes behind it is delivered, with the same webhook-ids. 0: all that are kept. */
+      after: number
+    }
+    answer: Subscription
+  }
+  confirmMail: {
+    params: object
+    query: object
+    body: {
+      /** The last part of the link. */
+      token: string
+    }
+    answer: { confirmed: boolean }
+  }
+  unsubscribeMail: {
+    params: object
+    query: object
+    body: {
+      /** The last part of the link. */
+      token: string
+    }
+    answer: { unsubscribed: boolean }
+  }
+  getBundle: {
+    params: object
+    query: {
+      /** A workflow, by its id. */
+      workflow_id?: string | undefined
+      /** The size of a checkpoint that was kept: the bundle proves that it goes on from it. */
+      from?: number | undefined
+      /** Only events behind this number; default 0. Where retention has removed more, the bundle begins behind those. */
+      after?: number | undefined
+    }
+    body: undefined
+    answer: SealBundle
+  }
+  getConsistencyProof: {
+    params: object
+    query: {
+      /** The size of the earlier checkpoint. */
+      from: number
+      /** The size of the later one; default all. */
+      to?: number | undefined
+    }
+    body: undefined
+    answer: SealConsistency
+  }
+  getInclusionProof: {
+    params: object
+    query: {
+      /** The event, by its id, evt_…, or its number, seq. */
+      event: string
+      /** The proof is for the tree of so many events; default all. */
+      size?: number | undefined
+    }
+    body: undefined
+    answer: SealProof
+  }
+  getSeal: {
+    params: object
+    query: {
+      /** A workflow, by its id. */
+      workflow_id?: string | undefined
+    }
+    body: undefined
+    answer: SealCheckpoint
+  }
+  listEvents: {
+    params: object
+    query: {
+      /** The number of the last event seen; default 0, the oldest. */
+      after?: number | undefined
+      /** Events of this workflow. */
+      workflow_id?: string | undefined
+      /** Events of this thing: its id, or kind:id. */
+      subject?: string | undefined
+      /** This type, or all types of a noun: schedule.*. */
+      type?:
+        | 'audit.appended'
+        | 'dlq.created'
+        | 'tenant.created'
+        | 'tenant.key_rotated'
+        | 'tenant.signing_secret_rotated'
+        | 'tenant.plan_changed'
+        | 'tenant.storage_changed'
+        | 'tenant.deleted'
+        | 'tenant.restored'
+        | 'agent.created'
+        | 'agent.key_rotated'
+        | 'agent.deleted'
+        | 'approval_key.created'
+        | 'approval_key.revoked'
+        | 'kv.put'
+        | 'kv.deleted'
+        | 'kv.expired'
+        | 'kv.events_enabled'
+        | 'kv.events_disabled'
+        | 'dlq.claimed'
+        | 'dlq.extended'
+        | 'dlq.released'
+        | 'dlq.lock_expired'
+        | 'dlq.archived'
+        | 'dlq.reopened'
+        | 'dlq.resolved'
+        | 'dlq.deleted'
+        | 'dlq_operation.created'
+        | 'dlq_operation.succeeded'
+        | 'dlq_operation.cancelled'
+        | 'schedule.created'
+        | 'schedule.updated'
+        | 'schedule.workflow_left'
+        | 'schedule.workflow_joined'
+        | 'schedule.cancelled'
+        | 'schedule.attempted'
+        | 'schedule.fired'
+        | 'schedule.failed'
+        | 'schedule.retried'
+        | 'checkpoint.created'
+        | 'checkpoint.approved'
+        | 'checkpoint.rejected'
+        | 'checkpoint.expired'
+        | 'checkpoint.cancelled'
+        | 'callback.attempted'
+        | 'callback.delivered'
+        | 'callback.failed'
+        | 'callback.redriven'
+        | 'approval_key.used'
+        | 'inbox.created'
+        | 'inbox.deleted'
+        | 'message.received'
+        | 'message.forwarded'
+        | 'message.forward_failed'
+        | 'message.replayed'
+        | 'subscription.created'
+        | 'subscription.confirmed'
+        | 'subscription.updated'
+        | 'subscription.paused'
+        | 'subscription.resumed'
+        | 'subscription.replayed'
+        | 'subscription.deleted'
+        | 'seal.checkpoint'
+        | 'audit.*'
+        | 'dlq.*'
+        | 'tenant.*'
+        | 'agent.*'
+        | 'approval_key.*'
+        | 'kv.*'
+        | 'dlq_operation.*'
+        | 'schedule.*'
+        | 'checkpoint.*'
+        | 'callback.*'
+        | 'inbox.*'
+        | 'message.*'
+        | 'subscription.*'
+        | 'seal.*'
+        | undefined
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+      /** Seconds to hold the request while there is no event. */
+      wait?: number | undefined
+    }
+    body: undefined
+    answer: {
+      items: JournalEvent[]
+      /** Give it as after to go on. */
+      next_after: number
+    }
+  }
+  waitForEvent: {
+    params: object
+    query: object
+    body: {
+      /** Alternatives: an event that has all members of one of them is waited for. */
+      any: Array<{
+        type?:
+          | 'audit.appended'
+          | 'dlq.created'
+          | 'tenant.created'
+          | 'tenant.key_rotated'
+          | 'tenant.signing_secret_rotated'
+          | 'tenant.plan_changed'
+          | 'tenant.storage_changed'
+          | 'tenant.deleted'
+          | 'tenant.restored'
+          | 'agent.created'
+          | 'agent.key_rotated'
+          | 'agent.deleted'
+          | 'approval_key.created'
+          | 'approval_key.revoked'
+          | 'kv.put'
+          | 'kv.deleted'
+          | 'kv.expired'
+          | 'kv.events_enabled'
+          | 'kv.events_disabled'
+          | 'dlq.claimed'
+          | 'dlq.extended'
+          | 'dlq.released'
+          | 'dlq.lock_expired'
+          | 'dlq.archived'
+          | 'dlq.reopened'
+          | 'dlq.resolved'
+          | 'dlq.deleted'
+          | 'dlq_operation.created'
+          | 'dlq_operation.succeeded'
+          | 'dlq_operation.cancelled'
+          | 'schedule.created'
+          | 'schedule.updated'
+          | 'schedule.workflow_left'
+          | 'schedule.workflow_joined'
+          | 'schedule.cancelled'
+          | 'schedule.attempted'
+          | 'schedule.fired'
+          | 'schedule.failed'
+          | 'schedule.retried'
+          | 'checkpoint.created'
+          | 'checkpoint.approved'
+          | 'checkpoint.rejected'
+          | 'checkpoint.expired'
+          | 'checkpoint.cancelled'
+          | 'callback.attempted'
+          | 'callback.delivered'
+          | 'callback.failed'
+          | 'callback.redriven'
+          | 'approval_key.used'
+          | 'inbox.created'
+          | 'inbox.deleted'
+          | 'message.received'
+          | 'message.forwarded'
+          | 'message.forward_failed'
+          | 'message.replayed'
+          | 'subscription.created'
+          | 'subscription.confirmed'
+          | 'subscription.updated'
+          | 'subscription.paused'
+          | 'subscription.resumed'
+          | 'subscription.replayed'
+          | 'subscription.deleted'
+          | 'seal.checkpoint'
+          | 'audit.*'
+          | 'dlq.*'
+          | 'tenant.*'
+          | 'agent.*'
+          | 'approval_key.*'
+          | 'kv.*'
+          | 'dlq_operation.*'
+          | 'schedule.*'
+          | 'checkpoint.*'
+          | 'callback.*'
+          | 'inbox.*'
+          | 'message.*'
+          | 'subscription.*'
+          | 'seal.*'
+          | null
+          | undefined
+        subject?: string | null | undefined
+        workflow_id?: string | null | undefined
+      }>
+      /** The number of the last event seen; default: begins now. */
+      after?: number | undefined
+      /** Seconds to hold the request while no event has come; default 0. */
+      wait_seconds?: number | undefined
+    }
+    answer: Awaited
+  }
   tick: {
     params: object
     query: object
@@ -1758,6 +2356,23 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   getRateLimitNamedReset: { method: 'GET', path: '/api/rate-limit/reset', wrapped: true },
   resetRateLimit: { method: 'POST', path: '/api/rate-limit/reset', wrapped: true },
   listRateLimits: { method: 'GET', path: '/api/rate-limit', wrapped: true },
+  getWorkflow: { method: 'GET', path: '/v1/workflows/{workflow_id}' },
+  listWorkflows: { method: 'GET', path: '/v1/workflows' },
+  createSubscription: { method: 'POST', path: '/v1/subscriptions', creates: true },
+  listSubscriptions: { method: 'GET', path: '/v1/subscriptions' },
+  deleteSubscription: { method: 'DELETE', path: '/v1/subscriptions/{id}' },
+  getSubscription: { method: 'GET', path: '/v1/subscriptions/{id}' },
+  updateSubscription: { method: 'PATCH', path: '/v1/subscriptions/{id}' },
+  listSubscriptionAttempts: { method: 'GET', path: '/v1/subscriptions/{id}/attempts' },
+  replaySubscription: { method: 'POST', path: '/v1/subscriptions/{id}/replay' },
+  confirmMail: { method: 'POST', path: '/v1/mail/confirm' },
+  unsubscribeMail: { method: 'POST', path: '/v1/mail/unsubscribe' },
+  getBundle: { method: 'GET', path: '/v1/seal/bundle' },
+  getConsistencyProof: { method: 'GET', path: '/v1/seal/consistency' },
+  getInclusionProof: { method: 'GET', path: '/v1/seal/proof' },
+  getSeal: { method: 'GET', path: '/v1/seal' },
+  listEvents: { method: 'GET', path: '/v1/events' },
+  waitForEvent: { method: 'POST', path: '/v1/wait' },
   tick: { method: 'POST', path: '/v1/tick' },
   livez: { method: 'GET', path: '/livez' },
   openapi: { method: 'GET', path: '/openapi.json' },
@@ -1808,6 +2423,7 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     next: 'Treat the key as absent, put a first value, or list the keys that exist.',
     exit: 'not_found',
   },
+  LINK_NOT_FOUND: { next: 'Ask for a new subscription; its mail has a new link.', exit: 'not_found' },
   MESSAGE_NOT_FOUND: { next: 'List the messages of the inbox to find the right id.', exit: 'not_found' },
   OPERATION_NOT_FOUND: { next: 'List the operations to find the right id.', exit: 'not_found' },
   ROUTE_NOT_FOUND: {
@@ -1815,6 +2431,19 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     exit: 'not_found',
   },
   SCHEDULE_NOT_FOUND: { next: 'List the schedules to find the right id.', exit: 'not_found' },
+  SEAL_EVENT_NOT_FOUND: {
+    next: 'Give the number of the event, seq, or leave out the size.',
+    exit: 'not_found',
+  },
+  SEAL_SIZE_UNKNOWN: {
+    next: 'Compare the size with details.size. If you have a checkpoint of that size, events are gone.',
+    exit: 'not_found',
+  },
+  SUBSCRIPTION_NOT_FOUND: { next: 'List the subscriptions to find the right id.', exit: 'not_found' },
+  WORKFLOW_NOT_FOUND: {
+    next: 'List the workflows by the beginning of the id. A workflow begins with its first event.',
+    exit: 'not_found',
+  },
   METHOD_NOT_ALLOWED: {
     next: 'Use a method that the Allow header lists, and check that the service is as new as the client.',
     exit: 'unexpected',
@@ -1858,6 +2487,10 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
   RATE_LIMITED: { next: 'Wait for Retry-After seconds, then send the request again.', exit: 'limited' },
   INTERNAL: {
     next: 'Repeat it once, a creation with the same Idempotency-Key. If it fails again, report the request id to the operator.',
+    exit: 'unexpected',
+  },
+  SEAL_BROKEN: {
+    next: 'Ask who runs the service to compare the database with a backup.',
     exit: 'unexpected',
   },
   OUTCOME_UNKNOWN: {

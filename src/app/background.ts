@@ -1,6 +1,7 @@
 // The workers of due jobs and the maintenance, which run in the background.
 
 import type { Sender } from '../callbacks/deliver.ts'
+import type { Mailer } from '../callbacks/mail.ts'
 import type { Config } from '../config.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
 import type { Db } from '../db/db.ts'
@@ -35,10 +36,16 @@ export function backgroundOf(config: Config, db: Db, log: Log): Background {
   }
 }
 
+/** The ways out: HTTP, and mail. */
+export interface Senders {
+  sender: Sender
+  mailer: Mailer
+}
+
 export function workersOf(
   { log, ...given }: Background & { journal: Pick<JournalKeeper, 'tick'> },
   dependencies: Dependencies,
-  sender: Sender,
+  { sender, mailer }: Senders,
 ) {
   const { db } = given
   const background = { ...given, clock: db.clock }
@@ -46,7 +53,7 @@ export function workersOf(
     ...background,
     dependencies,
     kinds: job_kinds,
-    send: (tenant_id, request) => sender.send(tenant_id, request),
+    send: (tenant_id, request) => ('url' in request ? sender.send(tenant_id, request) : mailer.send(request)),
     onStragglers: (tenant_ids) => tenants.pauseStragglers(db, dependencies, tenant_ids),
   })
   const timer = new JobTimer({

@@ -9,18 +9,21 @@ import { Remembered } from '../base/remembered.ts'
 import { Sender } from '../callbacks/deliver.ts'
 import { type EgressPolicy, refusalAtCreation, systemInterfaces } from '../callbacks/guard.ts'
 import { Lookups } from '../callbacks/lookups.ts'
+import { Mailer } from '../callbacks/mail.ts'
 import type { Listening } from '../callbacks/own-address.ts'
 import { SystemResolver } from '../callbacks/resolver.ts'
 import type { Config } from '../config.ts'
 import type { Dependencies, Jobs, Journal } from '../contract/dependencies.ts'
 import { openapiOf } from '../contract/openapi.ts'
+import { Tails } from '../contract/tails.ts'
 import { keyCache } from '../credentials/cache.ts'
 import type { Db } from '../db/db.ts'
-import { counted_quotas, redrives, routes } from '../features.ts'
+import { counted_quotas, event_types, redrives, routes } from '../features.ts'
 import { Deliveries } from '../http/deliveries.ts'
 import type { Drain } from '../http/drain.ts'
 import { type RequestHandlers, requestHandlers } from '../http/handlers.ts'
 import { KnownHosts } from '../http/host.ts'
+import { journalReader } from '../journal/service.ts'
 import * as quotas from '../quotas/service.ts'
 import { cursorKeyUnder, secretsUnder } from '../secrets/service.ts'
 import type { SignUpOffer } from '../site/console.ts'
@@ -77,7 +80,9 @@ export function egressOf(config: Config, db: Db, state: State) {
     interfaces: systemInterfaces,
     resolve: (tenant_id, name, purpose) => lookups.addresses(tenant_id, name, purpose),
   }
-  return { policy, sender: new Sender(policy, db.clock) }
+  const { smtp_url, mail_from } = config
+  const mail = smtp_url === null ? null : { smtp_url, from: mail_from! }
+  return { policy, sender: new Sender(policy, db.clock), mailer: new Mailer(mail, db.clock) }
 }
 
 /** The dependencies of handlers, and those of them that are started and stopped. */
@@ -110,6 +115,7 @@ export function dependenciesOf(
     },
     shared: {
       notifier,
+      tails: new Tails(journalReader(db, journal), notifier),
       semaphore: new KeyedSemaphore(clock),
       memory: new MemoryBudget(clock, config.memory_bytes_max),
       tokens: new Remembered(tokens_max),
@@ -117,11 +123,13 @@ export function dependenciesOf(
     jobs,
     journal,
     redrives,
+    event_types,
     service: {
       signup_open: config.signup_open,
       default_plan: config.default_plan,
       plans_open: config.plans_open,
       plans_local: config.plans_local,
+      sends_mail: config.smtp_url !== null,
       readiness: () => readinessOf(db, nodes, facts.schema_version, state.drain.begun),
       openapi_text: () => openapiText(state.public_url),
     },

@@ -73,6 +73,7 @@ export const createApprovalKey = route({
       }),
     },
   },
+  emits: ['approval_key.created'],
   errors: ['CHECKPOINT_NOT_FOUND', 'QUOTA_EXCEEDED'],
   async create(tx, { caller, dependencies }, { body }) {
     const { row, key } = await approvalKeys.create(tx, caller, dependencies.plans, {
@@ -126,9 +127,10 @@ export const deleteApprovalKey = route({
   destructive: true,
   params: { approval_key_id: idParam('The approval key, apk_….') },
   replies: { 204: { body: null } },
+  emits: ['approval_key.revoked'],
   errors: ['APPROVAL_KEY_NOT_FOUND'],
   handle: ({ db, caller, dependencies }, { params }) =>
-    approvalKeys.remove(db, dependencies.keys.cache, caller.tenant_id, params.approval_key_id),
+    approvalKeys.remove(db, dependencies.keys.cache, caller, params.approval_key_id),
 })
 
 /** A browser keeps the fragment to itself: the key is in no request line, log or referrer. */

@@ -32,6 +32,17 @@ export interface Outgoing {
   body: string | Uint8Array
 }
 
+/** A mail to one address. */
+export interface OutgoingMail {
+  to: string
+  subject: string
+  text: string
+  headers: Record<string, string>
+}
+
+/** The content of an attempt. */
+export type Sendable = Outgoing | OutgoingMail
+
 const answer_bytes_max = limit(
   'callbacks.answer',
   64 * 1_024,

@@ -68,6 +68,7 @@ function decision(verb: 'approve' | 'reject', title: string, status: 'approved' 
     params: { id },
     body: DecisionBody,
     replies: { 200: { body: Checkpoint } },
+    emits: [`checkpoint.${status}`, 'approval_key.used', ...(status === 'rejected' ? ['dlq.created'] : [])],
     errors: ['CHECKPOINT_NOT_FOUND', 'CHECKPOINT_ALREADY_RESOLVED'],
     async handle({ db, caller, dependencies }, { params, body }) {
       const { id } = params

@@ -89,6 +89,7 @@ export const createCheckpoint = route({
     workflow_id: Type.Optional(WorkflowId),
   }),
   replies: { 201: { body: Checkpoint } },
+  emits: ['checkpoint.created'],
   errors: ['QUOTA_EXCEEDED'],
   prepare: ({ db, dependencies, caller }, { body }) =>
     body.callback_url === null
@@ -150,6 +151,7 @@ export const cancelCheckpoint = route({
   destructive: true,
   params: { id },
   replies: { 204: { body: null } },
+  emits: ['checkpoint.cancelled'],
   errors: ['CHECKPOINT_NOT_FOUND', 'CHECKPOINT_ALREADY_RESOLVED'],
   handle: ({ db, caller, dependencies }, { params }) =>
     checkpoints.cancel(db, caller, dependencies, params.id),

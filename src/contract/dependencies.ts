@@ -7,7 +7,9 @@ import type { Notifier } from '../base/notifier.ts'
 import type { Remembered } from '../base/remembered.ts'
 import type { Awaitable } from '../db/db.ts'
 import type { KeyHolder, TenantFacts } from './caller.ts'
+import type { EventType } from './event.ts'
 import type { CountedQuota } from './feature.ts'
+import type { Tails } from './tails.ts'
 
 /** A number per limit that features declare; null is unlimited. Durations in seconds. */
 export type Plan = Readonly<Record<string, number | null>>
@@ -18,6 +20,8 @@ export type Plans = Readonly<Record<string, Plan>>
 export interface Secrets {
   seal(context: string, text: string): string
   open(context: string, sealed: string): string
+  /** By which a text is found again without being there: the same for the same text in the same context. */
+  fingerprint(context: string, text: string): string
 }
 
 /** When a key was asked for, and which changes were known then. */
@@ -38,6 +42,8 @@ export interface KeyCache {
   forgottenEverywhere(): Promise<void>
   /** Forgets the keys of a tenant, or of all, on this node. */
   forget(tenant_id: string | null): void
+  /** Calls the listener whenever keys of the tenant are forgotten, until the function that it returns is called. */
+  onForgotten(tenant_id: string, listener: () => void): () => void
 }
 
 /** Calls of /api in the calendar month. */
@@ -92,6 +98,8 @@ export interface Urls {
 /** Shared by all requests of a node. */
 export interface Shared {
   notifier: Notifier
+  /** The new events of tenants for which requests wait. */
+  tails: Tails
   /** Before a write that all callers of one key make to the same row. */
   semaphore: KeyedSemaphore
   /** Of request bodies and answers. */
@@ -129,6 +137,8 @@ export interface ServiceFacts {
   plans_open: readonly string[]
   /** Those of them that a request may not name that was forwarded. */
   plans_local: readonly string[]
+  /** SMTP_URL is set. */
+  sends_mail: boolean
   readiness(): Promise<Readiness>
   openapi_text(): string
 }
@@ -142,5 +152,7 @@ export interface Dependencies {
   shared: Shared
   jobs: Jobs
   journal: Journal
+  /** The types of events, by name. */
+  event_types: ReadonlyMap<string, EventType>
   service: ServiceFacts
 }

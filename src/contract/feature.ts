@@ -70,6 +70,8 @@ export interface Follows {
     tenant_id: string,
     events: readonly EventRow[],
   ): Awaitable<void>
+  /** The number up to which it needs events no more. Absent: it has what it needs in `numbered`. */
+  usedUpTo?(tx: Tx, tenant_id: string): Awaitable<number>
   /** A bounded step within about a second of new events of a tenant, beside requests. */
   step?(db: Db, dependencies: Dependencies, tenant_id: string): Promise<{ more: boolean }>
 }

@@ -1,7 +1,7 @@
 // The workflow that a record belongs to: `workflow_id` in bodies, in answers and in the filters of lists.
 
 import { Type } from 'typebox'
-import type { TenantFacts } from './caller.ts'
+import type { Requested } from './caller.ts'
 import { label_characters_max, Nullable, Text } from './schemas.ts'
 
 export const WorkflowId = Text(
@@ -16,9 +16,6 @@ export const ShownWorkflowId = Nullable(Type.String({ description: 'Null when it
 export const WorkflowFilter = Type.Optional(Type.String({ description: 'Only of this workflow.' }))
 
 /** The workflow of what a call creates: that of the body, or the one that the caller works in. Null: none. */
-export function workflowOf(
-  given: string | undefined,
-  caller: TenantFacts & { workflow_id?: string | null },
-): string | null {
+export function workflowOf(given: string | undefined, caller: Pick<Requested, 'workflow_id'>): string | null {
   return (given ?? caller.workflow_id) || null
 }

@@ -38,6 +38,8 @@ export function keyCache(clock: Clock, others: Others = {}): KeyCache {
   /** The keys of each tenant in `entries`. */
   const of_tenants = new Map<string, Set<string>>()
   const changes = new Changes()
+  /** By tenant. */
+  const listeners = new Map<string, Set<() => void>>()
 
   function remove(key: string, tenant_id: string): void {
     entries.delete(key)
@@ -48,6 +50,8 @@ export function keyCache(clock: Clock, others: Others = {}): KeyCache {
 
   function forget(tenant_id: string | null): void {
     changes.add(tenant_id)
+    const heard = tenant_id === null ? [...listeners.values()] : [listeners.get(tenant_id) ?? []]
+    for (const some of heard) for (const listener of [...some]) listener()
     if (tenant_id === null) {
       entries.clear()
       of_tenants.clear()
@@ -78,6 +82,13 @@ export function keyCache(clock: Clock, others: Others = {}): KeyCache {
       else of_tenants.set(tenant_id, new Set([key]))
     },
     forget,
+    onForgotten(tenant_id, listener) {
+      const others = listeners.get(tenant_id) ?? new Set()
+      listeners.set(tenant_id, others.add(listener))
+      return () => {
+        if (others.delete(listener) && others.size === 0) listeners.delete(tenant_id)
+      }
+    },
     clear(tenant_id) {
       forget(tenant_id)
       others.onCleared?.(tenant_id)

@@ -61,6 +61,7 @@ forEachDatabase('Dead letters', (databases) => {
     run: tx.run.bind(tx),
     all: tx.all.bind(tx),
     afterCommit: tx.afterCommit.bind(tx),
+    changed: tx.changed.bind(tx),
   })
 
   const claim = (tx: Tx, tenant_id: string, id: string, agent_id: string, lock_token: string) =>

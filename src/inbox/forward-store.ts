@@ -15,12 +15,13 @@ const FORWARDABLE = sql<Forwardable>(
     where i.tenant_id = :tenant_id and i.id = :inbox_id and i.deleted = 0 and i.forward_url is not null and m.seq = :seq`,
 )
 
-const FORWARDED = sql(
+const FORWARDED = sql<Pick<MessageRow, 'id'> & { workflow_id: string | null }>(
   'inbox.forwarded',
   `update inbox_messages
       set forward_status = :status, forward_status_code = :status_code, forward_error = :error,
           forward_duration_ms = :duration_ms, forward_attempted_at = :attempted_at, forward_fence = :fence
-    where ${in_inbox} and seq = :seq`,
+    where ${in_inbox} and seq = :seq
+   returning id, (select workflow_id from inboxes where inboxes.tenant_id = :tenant_id and inboxes.id = :inbox_id) as workflow_id`,
 )
 
 const REPLAY = sql<MessageRow & { forward_fence: number | null }>(
@@ -52,8 +53,9 @@ interface Forwarded {
   fence: number
 }
 
+/** The message; null when it is gone. */
 export function forwarded(tx: Tx, { tenant_id, inbox_id }: InboxKey, seq: number, result: Forwarded) {
-  return tx.run(FORWARDED, { tenant_id, inbox_id, seq, ...result })
+  return tx.one(FORWARDED, { tenant_id, inbox_id, seq, ...result })
 }
 
 /** The forward is pending again. Null when it is, or cannot be, or the message is not there. */

@@ -7,6 +7,7 @@ import { type Receiver, startReceiver } from '../../test/support/receiver.ts'
 import { forEachService, type TestService } from '../../test/support/service.ts'
 import { ssrf_urls, strictPolicy, strictSender, told_at_delivery } from '../../test/support/ssrf.ts'
 import { iso } from '../base/clock.ts'
+import type { Outgoing } from '../callbacks/attempt.ts'
 import { refusalAtCreation } from '../callbacks/guard.ts'
 import type { AgentCaller } from '../contract/caller.ts'
 import { unnamed } from '../db/db.ts'
@@ -228,6 +229,7 @@ forEachDatabase('A forward as work', (databases) => {
 
   const request = {
     ...{ method: 'POST', headers: new Headers(), bytes: Buffer.from('x'), url: 'http://x/hook/t' },
+    request_id: 'req_of_a_test',
     address: '192.0.2.1',
   }
 
@@ -392,7 +394,7 @@ forEachDatabase('A forward as work', (databases) => {
         ...{ db, clock, dependencies, internal: true, kinds: [forward_job] },
         onStragglers: async () => {},
         onError: (error) => bench.errors.push(error),
-        send: (tenant_id, request) => sender.send(tenant_id, request),
+        send: (tenant_id, request) => sender.send(tenant_id, request as Outgoing),
       })
       const { caller, inbox, receive } = await inboxOf('free', url)
       await receive()

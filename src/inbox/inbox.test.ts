@@ -407,6 +407,7 @@ forEachService('Inboxes', (service) => {
       await sweepAll(service)
       const request = {
         ...{ method: 'POST', headers: new Headers(), bytes: Buffer.from('x'), url: '/hook/t' },
+        request_id: 'req_of_a_test',
         address: '192.0.2.1',
       }
       const { db } = service.app
@@ -524,7 +525,13 @@ test('messages wait in a line for each inbox, so that those of one do not keep o
     jobs: { wake() {} },
     shared: { notifier: { notify() {} }, semaphore, tokens },
   }
-  const request = { method: 'POST', headers: new Headers(), bytes: Buffer.from('x'), url: '/hook/t' }
+  const request = {
+    request_id: 'req_of_a_test',
+    method: 'POST',
+    headers: new Headers(),
+    bytes: Buffer.from('x'),
+    url: '/hook/t',
+  }
   for (const token of [one, other, one])
     await receive(db, dependencies, token, { ...request, address: '192.0.2.1' })
   expect(lines[0]).toBe(lines[2]!)

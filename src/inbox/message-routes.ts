@@ -165,6 +165,7 @@ export const replayMessage = route({
   auth: ['agent', 'admin'],
   params: { id, message_id: messageId },
   replies: { 200: { body: Message } },
+  emits: ['message.replayed'],
   errors: ['INBOX_NOT_FOUND', 'MESSAGE_NOT_FOUND', 'INVALID_STATE'],
   async create(tx, { caller, dependencies }, { params }) {
     return messageOf(await replay(tx, caller, dependencies, params.id, params.message_id))

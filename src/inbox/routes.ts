@@ -41,6 +41,7 @@ export const createInbox = route({
     ),
     workflowId: Type.Optional(WorkflowId),
   }),
+  emits: ['inbox.created', 'inbox.deleted'], // one that has expired may leave the quota
   replies: { 201: { body: Shape('CreatedInbox', { ...created, workflowId, expiresAt }) } },
   errors: ['QUOTA_EXCEEDED'],
   prepare: ({ caller, dependencies }, { body }) =>
@@ -132,6 +133,7 @@ export const deleteInbox = route({
   destructive: true,
   params: { id },
   replies: { 200: { body: Shape({ deleted: Type.Boolean() }) } },
+  emits: ['inbox.deleted'],
   errors: ['INBOX_NOT_FOUND'],
   async handle({ db, caller, dependencies }, { params }) {
     await inboxes.remove(db, caller, dependencies, params.id)

@@ -4,10 +4,8 @@
 // a week after it expired (delete_at). A deleted one is gone at once, and the sweep removes its rows.
 
 import type { Millis } from '../base/clock.ts'
-import { newestFirst, past_all_ids } from '../base/ids.ts'
-import { newestWith } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
-import { type InboxRow, readable_ms, total_max } from './inbox.ts'
+import { type InboxRow, readable_ms } from './inbox.ts'
 
 const here = 'tenant_id = :tenant_id and id = :id'
 const INSERT = sql(
@@ -20,7 +18,7 @@ const INSERT = sql(
       :delete_at, :now)`,
 )
 
-const columns = `id, token, label, forward_url, workflow_id, last_seq, expires_at, created_at,
+export const columns = `id, token, label, forward_url, workflow_id, last_seq, expires_at, created_at,
        (select min(seq) from inbox_messages m where m.tenant_id = :tenant_id and m.inbox_id = shown.id) as first_seq`
 
 const FIND = sql<InboxRow>(
@@ -29,39 +27,10 @@ const FIND = sql<InboxRow>(
 )
 
 // The order of locks is that of an arriving message, which may drop one: the inbox, then its messages.
-const LOCK = sql<Pick<InboxRow, 'forward_url' | 'last_seq'>>(
+const LOCK = sql<Pick<InboxRow, 'forward_url' | 'workflow_id' | 'last_seq'>>(
   'inbox.lock',
-  `select forward_url, last_seq from inboxes where ${here} and deleted = 0 and expires_at > :expired_after {locked}`,
+  `select forward_url, workflow_id, last_seq from inboxes where ${here} and deleted = 0 and expires_at > :expired_after {locked}`,
 )
-
-const live = 'counted = 1 and deleted = 0 and expires_at > :now'
-const LIST = listStatement('list', {
-  ...{ index: 'inboxes_live', where: `tenant_id = :tenant_id and ${live}`, order: 'id desc' },
-})
-
-const in_workflow = newestWith('inboxes_workflow', ['workflow_id'], `${live} and workflow_id is not null`)
-const LIST_WORKFLOW = listStatement('list_workflow', in_workflow)
-const COUNT_WORKFLOW = sql<{ total: number }>(
-  'inbox.count_workflow',
-  `select count(*) as total
-     from (select id from inboxes {by inboxes_workflow} where ${in_workflow.where}
-            order by ${in_workflow.order} limit :total_max) as live_inboxes`,
-)
-
-function listStatement(
-  name: string,
-  { index, where, order }: { index: string; where: string; order: string },
-) {
-  return sql<InboxRow>(
-    `inbox.${name}`,
-    `select ${columns}
-     from (select tenant_id, id, token, label, forward_url, workflow_id, last_seq, expires_at, created_at,
-                  row_number() over (order by id desc) as place
-             from (select * from inboxes {by ${index}} where ${where}
-                    order by ${order} limit :last_place) as live_inboxes) as shown
-    where place > :skipped`,
-  )
-}
 
 const UNCOUNT = sql(
   'inbox.uncount',
@@ -69,10 +38,11 @@ const UNCOUNT = sql(
     where ${here} and counted = 1 and deleted = 0 and expires_at > :expired_after`,
 )
 
-const DELETE = sql(
+const DELETE = sql<Pick<InboxRow, 'workflow_id'>>(
   'inbox.delete',
   `update inboxes set deleted = 1, clear_at = :now, delete_at = :now
-    where ${here} and deleted = 0 and expires_at > :expired_after`,
+    where ${here} and deleted = 0 and expires_at > :expired_after
+   returning workflow_id`,
 )
 
 // The row's lock makes the order of the numbers that of the commits: a reader that has seen one has seen all below it.
@@ -110,13 +80,6 @@ export interface Received {
   storage_bytes_max: number | null
 }
 
-/** The part of a list that is asked for. */
-export interface Listed {
-  workflow_id?: string
-  skipped: number
-  rows_max: number
-}
-
 export interface NewInbox {
   id: string
   token_hash: string
@@ -144,40 +107,14 @@ export function lock(tx: Tx, tenant_id: string, id: string) {
   return tx.one(LOCK, { tenant_id, id, expired_after: tx.now - readable_ms })
 }
 
-/** Newest first, expired ones left out. */
-export async function list(
-  q: Reader,
-  tenant_id: string,
-  now: Millis,
-  { workflow_id, skipped, rows_max }: Listed,
-) {
-  const place = { tenant_id, now, skipped, last_place: skipped + rows_max }
-  const rows =
-    workflow_id === undefined
-      ? await q.all(LIST, place)
-      : await q.all(LIST_WORKFLOW, { ...place, workflow_id, before_id: past_all_ids })
-  return rows.sort(newestFirst)
-}
-
-/** Those of a workflow that have not expired, `total_max` at most. */
-export async function countWorkflow(
-  q: Reader,
-  tenant_id: string,
-  now: Millis,
-  workflow_id: string,
-): Promise<number> {
-  const params = { tenant_id, now, workflow_id, before_id: past_all_ids, total_max }
-  return (await q.one(COUNT_WORKFLOW, params))!.total
-}
-
 /** False when it was not in the tenant's quota any more, or is gone. */
 export async function uncount(tx: Tx, tenant_id: string, id: string): Promise<boolean> {
   return (await tx.run(UNCOUNT, { tenant_id, id, expired_after: tx.now - readable_ms })) === 1
 }
 
-/** False when it is gone. */
-export async function remove(tx: Tx, tenant_id: string, id: string): Promise<boolean> {
-  return (await tx.run(DELETE, { tenant_id, id, now: tx.now, expired_after: tx.now - readable_ms })) === 1
+/** Null when it is gone. */
+export function remove(tx: Tx, tenant_id: string, id: string) {
+  return tx.one(DELETE, { tenant_id, id, now: tx.now, expired_after: tx.now - readable_ms })
 }
 
 /** Assigns the next number. Null when the inbox takes no messages. */

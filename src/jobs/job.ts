@@ -2,9 +2,10 @@
 
 import { iso, type Millis, second_ms } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
+import type { Sendable } from '../callbacks/attempt.ts'
 
 /** Attempts at 0, +30 s and +90 s, both counted from the first . No jitter. */
-const attempt_offsets_ms = [0, 30 * second_ms, 90 * second_ms]
+export const attempt_offsets_ms: readonly number[] = [0, 30 * second_ms, 90 * second_ms]
 export const attempts_max = limit(
   'jobs.attempts',
   attempt_offsets_ms.length,
@@ -49,6 +50,16 @@ export interface AttemptResult {
   error: string | null
   started_at: Millis
   duration_ms: number
+  /** The sequence whose last request it was; absent for a request alone. */
+  sequence?: Sequence
+}
+
+/** Requests that are sent one after the other under one lease, as long as each is taken. */
+export interface Sequence {
+  /** The request that follows; null when none does, or when the lease is lost. The first is never null. */
+  next(): Promise<Sendable | null>
+  /** The outcomes so far, one for each request that was sent. */
+  results: AttemptResult[]
 }
 
 /** When the attempt after this one is due, or null when this was the last. 410 Gone ends them at once. */
@@ -56,9 +67,10 @@ export function nextAttemptAt(
   job: Pick<LeasedJob, 'attempts' | 'first_attempt_at'>,
   result: AttemptResult,
   kind_attempts_max = attempts_max,
+  offsets_ms = attempt_offsets_ms,
 ): Millis | null {
   if (result.ok || result.status_code === 410 || job.attempts >= kind_attempts_max) return null
-  return job.first_attempt_at + attempt_offsets_ms[job.attempts]!
+  return job.first_attempt_at + offsets_ms[job.attempts]!
 }
 
 /** 1, 2 or 3. A lease past the last attempt only says that no node lived to end it. */

@@ -5,7 +5,7 @@ import type { Millis } from '../base/clock.ts'
 import type { Outgoing } from '../callbacks/attempt.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
 import type { Db, Tx } from '../db/db.ts'
-import { type AttemptResult, attempts_max, type LeasedJob } from './job.ts'
+import { type AttemptResult, attempt_offsets_ms, type LeasedJob, type Sequence } from './job.ts'
 
 /** The worker hands this to a kind, beside the job. */
 export interface MessageContext {
@@ -31,11 +31,20 @@ interface KindBase {
 export interface SendingKind extends KindBase {
   /** The number of its attempts, at as many of `attempt_offsets_ms`. A job past its last attempt has failed. */
   attempts_max: number
+  /** When its attempts are made, counted from the first; absent: as those of callbacks. */
+  attempt_offsets_ms?: readonly number[]
   /** Raised when an attempt begins. */
   begun: Counter
-  /** The request of an attempt. Null: nothing is left to send. `paused`: the tenant's jobs are paused. */
-  message(context: MessageContext, job: LeasedJob): Promise<Outgoing | 'paused' | null>
+  /**
+   * The request of an attempt, or several in a row. Null: nothing is left to send. `paused`: the tenant's jobs are paused.
+   * A time: nothing is sent before it, and the attempt does not count.
+   */
+  message(context: MessageContext, job: LeasedJob): Promise<Outgoing | Sequence | Later | 'paused' | null>
+  /** Ends a lease with nothing to send; absent: the job is completed. */
+  idle?(tx: Tx, dependencies: Dependencies, job: LeasedJob): Promise<void>
   settle(tx: Tx, dependencies: Dependencies, job: LeasedJob, result: AttemptResult): Promise<Counter>
+  /** Leaves the event of an attempt that is logged and not settled: its lease was lost, or its node died. */
+  uncounted?(tx: Tx, job: LeasedJob, result: AttemptResult): Promise<void>
 }
 
 /**
@@ -45,6 +54,10 @@ export interface SendingKind extends KindBase {
 export interface LocalKind extends KindBase {
   message: null
   settle(tx: Tx, dependencies: Dependencies, job: LeasedJob): Promise<Counter>
+}
+
+export interface Later {
+  not_before: Millis
 }
 
 export type JobKind = SendingKind | LocalKind
@@ -58,13 +71,14 @@ declare module '../contract/feature.ts' {
 
 export type JobKinds = ReadonlyMap<string, JobKind>
 
-/** Throws when two kinds share a name, since one would settle the other's jobs, and for more than `attempts_max`. */
+/** Throws when two kinds share a name, since one would settle the other's jobs, and for more attempts than there are times. */
 export function kindsOf(kinds: readonly JobKind[]): JobKinds {
   const by_name = new Map(kinds.map((kind) => [kind.name, kind]))
   if (by_name.size < kinds.length) throw new Error('two kinds of jobs have the same name')
   for (const kind of kinds) {
-    if (kind.message !== null && kind.attempts_max > attempts_max)
-      throw new Error(`jobs of kind ${kind.name} have ${attempts_max} attempts at most`)
+    if (kind.message === null) continue
+    const most = (kind.attempt_offsets_ms ?? attempt_offsets_ms).length
+    if (kind.attempts_max > most) throw new Error(`jobs of kind ${kind.name} have ${most} attempts at most`)
   }
   return by_name
 }

@@ -1,10 +1,11 @@
 // Jobs as features use them.
 
-import type { Millis } from '../base/clock.ts'
+import { last_instant_ms, type Millis } from '../base/clock.ts'
 import type { TenantFacts } from '../contract/caller.ts'
 import type { Tx } from '../db/db.ts'
 import { type AttemptResult, type JobKey, type LeasedJob, nextAttemptAt } from './job.ts'
 import type { JobKind, SendingKind } from './kind.ts'
+import { setPaused } from './pause-store.ts'
 import * as store from './store.ts'
 
 export const attempts = store.attempts
@@ -13,7 +14,7 @@ export const changeEvent = store.changeEvent
 export const complete = store.complete
 export const purge = store.purge
 export const retarget = store.retarget
-export const setPaused = store.setPaused
+export { setPaused }
 
 interface Wakeable {
   wake(due_at: Millis): void
@@ -37,11 +38,32 @@ export async function reschedule(
   return rescheduled
 }
 
-/** A job that is done in steps has its next one at `next_at`. False when the lease was lost. */
-export async function repeat(tx: Tx, wakeable: Wakeable, job: LeasedJob, next_at: Millis): Promise<boolean> {
-  const repeated = await store.repeat(tx, job, next_at)
+/**
+ * A job that is done in steps has its next one at `next_at`, as many attempts of it made as `tried` says. False when the
+ * lease was lost.
+ */
+export async function repeat(
+  tx: Tx,
+  wakeable: Wakeable,
+  job: LeasedJob,
+  next_at: Millis,
+  tried?: store.Tried,
+): Promise<boolean> {
+  const repeated = await store.repeat(tx, job, next_at, tried)
   if (repeated) tx.afterCommit(() => wakeable.wake(next_at))
   return repeated
+}
+
+/** When an idle job is due: it stays, although it has nothing to do, until it is woken. */
+export const idle_at: Millis = last_instant_ms
+
+/**
+ * An idle job is due now. Its row is locked in any case: a settlement that is about to make it idle comes first, or looks
+ * for work after this transaction.
+ */
+export async function wakeIdle(tx: Tx, wakeable: Wakeable, key: JobKey): Promise<void> {
+  await store.wakeIdle(tx, key, idle_at)
+  tx.afterCommit(() => wakeable.wake(tx.now))
 }
 
 /**
@@ -55,10 +77,13 @@ export async function endAttempt(
   job: LeasedJob,
   result: AttemptResult,
 ): Promise<'done' | 'retrying' | 'lost'> {
-  const next_at = nextAttemptAt(job, result, kind.attempts_max)
+  const next_at = nextAttemptAt(job, result, kind.attempts_max, kind.attempt_offsets_ms)
   const held = await (next_at === null ? store.complete(tx, job) : store.retry(tx, job, next_at))
   await store.log(tx, kind, job, result)
-  if (!held) return 'lost'
+  if (!held) {
+    await kind.uncounted?.(tx, job, result)
+    return 'lost'
+  }
   if (next_at === null) return 'done'
   tx.afterCommit(() => wakeable.wake(next_at))
   return 'retrying'

@@ -5,6 +5,7 @@ import { idBound, newId } from '../base/ids.ts'
 import type { Tx } from '../db/db.ts'
 import * as tenants from '../tenants/service.ts'
 import { type JobKey, type LeasedJob, lease_ms } from './job.ts'
+import { setPaused } from './pause-store.ts'
 import * as jobs from './store.ts'
 
 const destination = 'http://127.0.0.1:9'
@@ -210,10 +211,10 @@ forEachDatabase('jobs', (databases) => {
     test('is not given on a job that is paused, until it is resumed', async () => {
       const work = await plan(await newTenant())
       const other = await plan(await newTenant())
-      await write((tx) => jobs.setPaused(tx, work.tenant_id, true, 10))
+      await write((tx) => setPaused(tx, work.tenant_id, true, 10))
       expect(await lease(work)).toEqual([])
       expect(await lease(other)).toHaveLength(1)
-      await write((tx) => jobs.setPaused(tx, work.tenant_id, false, 10))
+      await write((tx) => setPaused(tx, work.tenant_id, false, 10))
       expect(await lease(work)).toHaveLength(1)
     })
 
@@ -385,7 +386,7 @@ forEachDatabase('jobs', (databases) => {
 
     test('pauses only the jobs of that tenant', async () => {
       const [one, two] = [await plan(await newTenant()), await plan(await newTenant())]
-      expect(await write((tx) => jobs.setPaused(tx, one.tenant_id, true, 10))).toBe(true)
+      expect(await write((tx) => setPaused(tx, one.tenant_id, true, 10))).toBe(true)
       const restingOf = async ({ tenant_id }: JobKey) => (await bench.jobs(tenant_id))[0]!.paused
       expect([await restingOf(one), await restingOf(two)]).toEqual([1, 0])
     })
@@ -402,7 +403,7 @@ forEachDatabase('jobs', (databases) => {
       await at(now() + 1)
       await leaseOne(await at(now() - 4))
       const paused = await plan(await newTenant(), { next_at: now() - 5 })
-      await write((tx) => jobs.setPaused(tx, paused.tenant_id, true, 10))
+      await write((tx) => setPaused(tx, paused.tenant_id, true, 10))
       const seen = ({ tenant_id, kind, source_id, destination }: NewJob) => {
         return { tenant_id, kind, source_id, destination, attempts: 0, tenant_status: 'active' }
       }
@@ -442,7 +443,7 @@ forEachDatabase('jobs', (databases) => {
       await plan(one, { next_at: now() + 9 })
       await plan(one, { next_at: now() + 3, destination: 'http://127.0.0.1:10' })
       await plan(two)
-      await write((tx) => jobs.setPaused(tx, two, true, 10))
+      await write((tx) => setPaused(tx, two, true, 10))
       await plan(three)
       await plan(four, { next_at: now() + 1 })
       await bench.write(`update tenants set status = 'pending_deletion' where tenant_id = :three`, { three })
@@ -489,7 +490,7 @@ forEachDatabase('jobs', (databases) => {
       await plan(tenant_id, { next_at: now() })
       await plan(tenant_id, { next_at: now() + 20 })
       expect(await jobs.nextAt(bench.db, now())).toBe(now() + 20)
-      await write((tx) => jobs.setPaused(tx, tenant_id, true, 10))
+      await write((tx) => setPaused(tx, tenant_id, true, 10))
       expect(await jobs.nextAt(bench.db, now())).toBeNull()
     })
 

@@ -47,11 +47,15 @@ const RETRY = sql(
   `update jobs set next_at = :next_at, lease_until = 0 where ${here} and fence = :fence`,
 )
 
-// As if it had just been enqueued.
 const REPEAT = sql(
   'jobs.repeat',
-  `update jobs set next_at = :next_at, lease_until = 0, attempts = 0, first_attempt_at = null
+  `update jobs set next_at = :next_at, lease_until = 0, attempts = :attempts, first_attempt_at = :first_attempt_at
     where ${here} and fence = :fence`,
+)
+
+const WAKE_IDLE = sql(
+  'jobs.wake_idle',
+  `update jobs set next_at = case when next_at >= :idle_at then :now else next_at end where ${here}`,
 )
 
 const RELEASE = sql(
@@ -188,41 +192,6 @@ const OLDEST_DUE = sql<{ tenant_status: string | null; kind: string }>(
   `select ${tenant_status}, kind from jobs where paused = 0 and next_at <= :due_at order by next_at limit :rows_max`,
 )
 
-interface Position {
-  next_at: Millis
-  kind: string
-  source_id: string
-}
-
-// In the order of an index on the tenant's jobs that are paused, or are not.
-const FIRST = { active: firstStatement('active', 0), paused: firstStatement('paused', 1) }
-
-function firstStatement(name: string, paused: 0 | 1) {
-  return sql<Position>(
-    `jobs.${name}`,
-    `select next_at, kind, source_id from jobs
-      where ${of_shard} paused = ${paused} and tenant_id >= :tenant_id and tenant_id <= :tenant_id
-      order by tenant_id, next_at, kind, source_id limit :rows_max`,
-  )
-}
-
-// Up to a position in that order, and not a list of rows, which PostgreSQL may look up again for each row of the
-// tenant while it has no statistics.
-const CHANGE = {
-  pause: changeStatement('pause', 'jobs_tenants', 0, 1),
-  resume: changeStatement('resume', 'jobs_paused', 1, 0),
-}
-
-// The tenant by an equal sign: between two bounds SQLite walks all jobs of the tenant, and compares the place of each.
-function changeStatement(name: string, index: string, from: 0 | 1, to: 0 | 1) {
-  return sql(
-    `jobs.${name}`,
-    `update jobs {by ${index}} set paused = ${to}
-      where paused = ${from} and tenant_id = :tenant_id
-        and (next_at, kind, source_id) <= (:next_at, :kind, :source_id)`,
-  )
-}
-
 const PURGE = sql(
   'jobs.purge',
   `delete from jobs where ${inChunk({
@@ -330,9 +299,26 @@ export async function retry(tx: Tx, { fence, ...key }: LeasedJob, next_at: Milli
   return (await tx.run(RETRY, { ...keyOf(key), fence, next_at })) === 1
 }
 
-/** The job is due again at `next_at`, and that is its first attempt. False when the lease was lost. */
-export async function repeat(tx: Tx, { fence, ...key }: LeasedJob, next_at: Millis): Promise<boolean> {
-  return (await tx.run(REPEAT, { ...keyOf(key), fence, next_at })) === 1
+export interface Tried {
+  attempts: number
+  first_attempt_at: Millis | null
+}
+
+const untried: Tried = { attempts: 0, first_attempt_at: null }
+
+/** The job is due again at `next_at`, by default as if it had just been enqueued. False when the lease was lost. */
+export async function repeat(
+  tx: Tx,
+  { fence, ...key }: LeasedJob,
+  next_at: Millis,
+  { attempts, first_attempt_at }: Tried = untried,
+): Promise<boolean> {
+  return (await tx.run(REPEAT, { ...keyOf(key), fence, next_at, attempts, first_attempt_at })) === 1
+}
+
+/** A job that is due at `idle_at` or later is due now; the row of any other is only locked. */
+export function wakeIdle(tx: Tx, key: JobKey, idle_at: Millis) {
+  return tx.run(WAKE_IDLE, { ...keyOf(key), idle_at, now: tx.now })
 }
 
 /** Ends a lease that was not used: the attempt does not count. The job is due again at once, or at `again_at`. */
@@ -432,26 +418,6 @@ export async function anyDue(
 }
 
 /**
- * Pauses a part of a tenant's jobs, or resumes it, the earliest first. True when none is left. The transaction must
- * hold the tenant's row, so that no other node does the opposite.
- */
-export async function setPaused(
-  tx: Tx,
-  tenant_id: string,
-  paused: boolean,
-  rows_max: number,
-): Promise<boolean> {
-  const [look, change] = paused ? [FIRST.active, CHANGE.pause] : [FIRST.paused, CHANGE.resume]
-  const positions = await tx.all(look, { tenant_id, rows_max })
-  const last = positions.at(-1)
-  if (!last) return true
-  await tx.run(change, { tenant_id, ...last })
-  if (positions.length === rows_max) return false
-  // Another node may have given some of them a later time meanwhile.
-  return (await tx.one(look, { tenant_id, rows_max: 1 })) === null
-}
-
-/**
  * Logs the outcome of an attempt, whether it still counted or not; a late report of a node that was
  * taken for dead replaces `interrupted`. A lease past the last attempt is not an attempt: it only says that no node lived to end the last one.
  */
@@ -467,10 +433,12 @@ export async function log(tx: Tx, kind: JobKind, job: LeasedJob, result: Attempt
 }
 
 /** The attempt of the previous lease, which was not settled. */
-function logInterrupted(tx: Tx, kind: JobKind, job: LeasedJob, previous_lease_until: Millis): Promise<void> {
-  const started_at = previous_lease_until - lease_ms
+async function logInterrupted(tx: Tx, kind: JobKind, job: LeasedJob, leased_until: Millis): Promise<void> {
+  const started_at = leased_until - lease_ms
   const interrupted = { ok: false, status_code: null, error: 'interrupted', started_at, duration_ms: 0 }
-  return log(tx, kind, { ...job, fence: job.fence - 1, attempts: job.attempts - 1 }, interrupted)
+  const previous = { ...job, fence: job.fence - 1, attempts: job.attempts - 1 }
+  await log(tx, kind, previous, interrupted)
+  if (kind.message !== null) await kind.uncounted?.(tx, previous, interrupted)
 }
 
 /** Newest first. */

@@ -441,7 +441,14 @@ forEachDatabase('a tick', (databases) => {
           inboxes.create(tx, caller, bench.dependencies, settings),
         )
         const bytes = Buffer.from('x')
-        const request = { method: 'POST', headers: new Headers(), bytes, url: '/hook/t', address: '' }
+        const request = {
+          request_id: 'req_of_a_test',
+          method: 'POST',
+          headers: new Headers(),
+          bytes,
+          url: '/hook/t',
+          address: '',
+        }
         const receive = () => receiving.receive(bench.db, bench.dependencies, token, request)
         for (let n = 0; n < count; n += 50) await Promise.all(Array.from({ length: 50 }, receive))
         return receive

@@ -3,13 +3,13 @@
 
 import type { Clock, Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
-import type { Outcome, Outgoing } from '../callbacks/attempt.ts'
+import type { Outcome, Sendable } from '../callbacks/attempt.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
 import { type Db, dueWork } from '../db/db.ts'
 import { Coalescer, wait_ms_max } from './coalesce.ts'
 import { ConcurrencyLimiter, node_max } from './concurrency.ts'
 import { type Batch, JobQueue, type QueuedJob } from './fairness.ts'
-import { type AttemptResult, type LeasedJob, lease_ms, stale_lease_ms } from './job.ts'
+import { type AttemptResult, type LeasedJob, lease_ms, type Sequence, stale_lease_ms } from './job.ts'
 import {
   type Counter,
   type JobKind,
@@ -46,6 +46,13 @@ const no_progress_max = limit(
 const dispatch_again_ms = 1_000
 /** The delay of a job whose name could not be looked up yet; less than `dispatch_again_ms`, which finds it then. */
 const untried_again_ms = 500
+/** No request of a sequence begins later than this after the first. */
+const sequence_ms_max = limit(
+  'jobs.sequence',
+  2_000,
+  'milliseconds',
+  'How long a job that sends several requests in a row begins another. Then its permit is free for others.',
+)
 /** A tick looks this often for the end of what other nodes leased. */
 const look_again_ms = 50
 
@@ -56,7 +63,7 @@ export interface WorkerOptions {
   kinds: readonly JobKind[]
   /** True when due jobs start by themselves (TICK=internal), false when at ticks only. */
   internal: boolean
-  send(tenant_id: string, request: Outgoing): Promise<Outcome>
+  send(tenant_id: string, request: Sendable): Promise<Outcome>
   /** Due jobs of these tenants were found, which are pending deletion: their jobs are to be paused. */
   onStragglers(tenant_ids: readonly string[]): Promise<void>
   onError: (error: unknown) => void
@@ -75,6 +82,8 @@ export class JobWorker {
   readonly #queue: JobQueue
   readonly #coalescer = new Coalescer()
   readonly #running = new Set<Promise<void>>()
+  /** Outcomes that are being written; each is counted once its transaction is answered. */
+  readonly #settling = new Set<Promise<void>>()
   #counts = new Map<string, number>()
   #dispatching: Promise<void> | null = null
   #next_dispatch: PromiseWithResolvers<void> | null = null
@@ -285,7 +294,7 @@ export class JobWorker {
 
   async #settleLocal(job: LeasedJob, kind: LocalKind): Promise<undefined> {
     const { db, dependencies } = this.options
-    this.#count(await db.write(dueWork(job.tenant_id), (tx) => kind.settle(tx, dependencies, job)))
+    await this.#counted(db.write(dueWork(job.tenant_id), (tx) => kind.settle(tx, dependencies, job)))
   }
 
   /** One request. Null when none was sent: the lease is too old, nothing is left to send, or the tenant is paused. */
@@ -299,19 +308,50 @@ export class JobWorker {
     }
     const request = await kind.message({ db, dependencies, started_at }, job)
     if (request === null) {
-      await db.write(dueWork(job.tenant_id), (tx) => store.complete(tx, job))
+      await db.write(dueWork(job.tenant_id), async (tx) => {
+        if (kind.idle) await kind.idle(tx, dependencies, job)
+        else await store.complete(tx, job)
+      })
       return null
     }
     if (request === 'paused' || clock.monotonic() - leased_at > stale_lease_ms) {
       await this.#release(running)
       return null
     }
+    if ('not_before' in request) {
+      await this.#releaseUntil(running, () => request.not_before)
+      return null
+    }
+    if ('next' in request) return this.#attemptEach(running, request)
     const { ok, status, error, duration_ms } = await send(job.tenant_id, request)
     if (error === 'untried') {
       await this.#releaseUntried(running)
       return null
     }
     return { ok, status_code: status, error, started_at, duration_ms: Math.round(duration_ms) }
+  }
+
+  /**
+   * One request after the other until one is not taken, for a bounded time: then others may have the permit, and the
+   * lease does not end during an attempt. Null when none was sent.
+   */
+  async #attemptEach(running: Running<SendingKind>, sequence: Sequence): Promise<AttemptResult | null> {
+    const { clock, send } = this.options
+    const { job } = running
+    const until = clock.monotonic() + sequence_ms_max
+    const { results } = sequence
+    do {
+      const request = await sequence.next()
+      if (request === null) break
+      const started_at = clock.now()
+      const { ok, status, error, duration_ms } = await send(job.tenant_id, request)
+      if (error === 'untried') break
+      results.push({ ok, status_code: status, error, started_at, duration_ms: Math.round(duration_ms) })
+    } while (results.at(-1)!.ok && !this.#stopped && clock.monotonic() < until)
+    const last = results.at(-1)
+    if (last) return { ...last, sequence }
+    await this.#releaseUntried(running)
+    return null
   }
 
   async #release(running: Running): Promise<void> {
@@ -324,24 +364,29 @@ export class JobWorker {
 
   /** Nothing was tried, because there was no permit. Due a little later, so that it is not leased again in between. */
   async #releaseUntried(running: Running): Promise<void> {
+    await this.#releaseUntil(running, (now) => now + untried_again_ms)
+    this.#dispatchAgain()
+  }
+
+  async #releaseUntil(running: Running, againAt: (now: Millis) => Millis): Promise<void> {
     const { db, dependencies } = this.options
     await this.#writeWithRetry(running, () =>
       db.write(dueWork(running.job.tenant_id), async (tx) => {
-        const again_at = tx.now + untried_again_ms
+        const again_at = againAt(tx.now)
         await store.release(tx, running.job, again_at)
         tx.afterCommit(() => dependencies.jobs.wake(again_at))
       }),
     )
-    this.#dispatchAgain()
   }
 
   async #settle(running: Running<SendingKind>, result: AttemptResult): Promise<void> {
     const { db, dependencies } = this.options
     const { job, kind } = running
-    const counter = await this.#writeWithRetry(running, () =>
-      db.write(dueWork(job.tenant_id), (tx) => kind.settle(tx, dependencies, job, result)),
+    await this.#counted(
+      this.#writeWithRetry(running, () =>
+        db.write(dueWork(job.tenant_id), (tx) => kind.settle(tx, dependencies, job, result)),
+      ),
     )
-    this.#count(counter)
   }
 
   /**
@@ -378,14 +423,37 @@ export class JobWorker {
         await Promise.race([sleep(look_again_ms), ...this.#running])
         await this.dispatch()
       }
+      await this.#settled(until)
     } finally {
       this.#ticks -= 1
+    }
+  }
+
+  /**
+   * The database may show an outcome before the answer to its transaction has been read, and other outcomes follow all
+   * the time: only those that are being written now are waited for, so that this tick counts what it has seen done.
+   */
+  async #settled(until: number): Promise<void> {
+    const isSettling = (settling: Promise<void>) => this.#settling.has(settling)
+    let left = [...this.#settling]
+    while (left.length > 0 && !this.#stopped && this.options.clock.monotonic() < until) {
+      await Promise.race([sleep(look_again_ms), ...left])
+      left = left.filter(isSettling)
     }
   }
 
   /** True when due jobs wait for room, or were left out by a lease. */
   get hasBacklog(): boolean {
     return this.#queue.hasBacklog
+  }
+
+  async #counted(written: Promise<Counter>): Promise<void> {
+    const counted = written
+      .then((counter) => this.#count(counter))
+      .finally(() => this.#settling.delete(settling))
+    const settling = counted.catch(() => {}) // whoever wrote it gets the failure
+    this.#settling.add(settling)
+    return counted
   }
 
   #count(counter: Counter): void {

@@ -11,16 +11,28 @@ const LEFT = sql(
   'update schedules set dead_letter_id = :dead_letter_id where tenant_id = :tenant_id and id = :id',
 )
 
-const FIRED = sql('schedules.fired', `update schedules set status = 'fired', fired_at = :now, ${tried}`)
-const RETRYING = sql('schedules.retrying', `update schedules set ${tried}`)
+/** The schedule that an attempt was made for. */
+export interface Attempted {
+  /** Empty: none. */
+  workflow_id: string
+}
 
-export interface Failed {
+const FIRED = sql<Attempted>(
+  'schedules.fired',
+  `update schedules set status = 'fired', fired_at = :now, ${tried} returning workflow_id`,
+)
+const RETRYING = sql<Attempted>('schedules.retrying', `update schedules set ${tried} returning workflow_id`)
+const WORKFLOW = sql<Attempted>(
+  'schedules.workflow',
+  'select workflow_id from schedules where tenant_id = :tenant_id and id = :id',
+)
+
+export interface Failed extends Attempted {
   id: string
   dlq_on_failure: number
   callback_url: string
   callback_payload: string
   agent_id: string
-  workflow_id: string
 }
 
 const FAILED = sql<Failed>(
@@ -43,15 +55,20 @@ export interface Tried {
 }
 
 export function fired(tx: Tx, tenant_id: string, id: string, tried: Tried) {
-  return tx.run(FIRED, { tenant_id, id, ...tried, now: tx.now })
+  return tx.one(FIRED, { tenant_id, id, ...tried, now: tx.now })
 }
 
 export function retrying(tx: Tx, tenant_id: string, id: string, tried: Tried) {
-  return tx.run(RETRYING, { tenant_id, id, ...tried, now: tx.now })
+  return tx.one(RETRYING, { tenant_id, id, ...tried, now: tx.now })
 }
 
 export function failed(tx: Tx, tenant_id: string, id: string, tried: Tried) {
   return tx.one(FAILED, { tenant_id, id, ...tried, now: tx.now })
+}
+
+/** Null when it is gone. */
+export function attempted(q: Reader, tenant_id: string, id: string) {
+  return q.one(WORKFLOW, { tenant_id, id })
 }
 
 /** Notes the dead letter that its failure left. */

@@ -55,6 +55,7 @@ export const createSchedule = route({
     ...optional,
   }),
   replies: { 201: { body: Schedule } },
+  emits: ['schedule.created'],
   errors: ['QUOTA_EXCEEDED'],
   prepare: ({ db, dependencies, caller }, { body }) =>
     agents.callbackUrl(db, dependencies, caller, body.callback_url),
@@ -122,6 +123,7 @@ export const updateSchedule = route({
     ...optional,
   }),
   replies: { 200: { body: Schedule } },
+  emits: ['schedule.updated', 'schedule.workflow_left', 'schedule.workflow_joined'],
   errors: ['SCHEDULE_NOT_FOUND', 'INVALID_STATE', 'QUOTA_EXCEEDED'],
   async handle({ db, caller, dependencies }, { params, body }) {
     const { callback_url, callback_payload, fire_at, ...others } = body
@@ -147,6 +149,7 @@ export const retrySchedule = route({
   auth: ['agent', 'admin'],
   params: { id },
   replies: { 201: { body: Schedule } },
+  emits: ['schedule.retried', 'schedule.created', 'dlq.resolved'],
   errors: ['SCHEDULE_NOT_FOUND', 'INVALID_STATE', 'ALREADY_CLAIMED', 'QUOTA_EXCEEDED'],
   async create(tx, { caller, dependencies }, { params }) {
     return scheduleOf(await retry(tx, caller, dependencies, params.id))
@@ -172,6 +175,7 @@ export const cancelSchedule = route({
   destructive: true,
   params: { id },
   replies: { 204: { body: null } },
+  emits: ['schedule.cancelled'],
   errors: ['SCHEDULE_NOT_FOUND', 'INVALID_STATE'],
   handle: ({ db, caller }, { params }) => schedules.cancel(db, caller, params.id),
 })

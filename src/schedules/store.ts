@@ -51,10 +51,11 @@ const UPDATE_TIME = sql<{ grew: number }>(
       set fire_at = :fire_at, attempts = 0, last_error = null, last_status_code = null, ${settings}`,
 )
 
-const CANCEL = sql(
+const CANCEL = sql<Pick<ScheduleRow, 'id' | 'workflow_id'>>(
   'schedules.cancel',
   `update schedules set status = 'cancelled', updated_at = :now
-    where tenant_id = :tenant_id and id = :id and status = 'pending'`,
+    where tenant_id = :tenant_id and id = :id and status = 'pending'
+   returning id, workflow_id`,
 )
 
 const REPEAT = sql(
@@ -103,8 +104,9 @@ export function update(tx: Tx, tenant_id: string, id: string, change: Partial<Se
   return fire_at === undefined ? tx.one(UPDATE, params) : tx.one(UPDATE_TIME, { ...params, fire_at })
 }
 
+/** Null unless it was pending. */
 export function cancel(tx: Tx, tenant_id: string, id: string) {
-  return tx.run(CANCEL, { tenant_id, id, now: tx.now })
+  return tx.one(CANCEL, { tenant_id, id, now: tx.now })
 }
 
 /** Names its successor. False when it is not there, has not ended, or has one. */

@@ -4,6 +4,7 @@ import type { Page } from '../http/pages.ts'
 import { consolePages, type SignUpOffer } from './console.ts'
 import { docsPages } from './docs.ts'
 import { entryPages } from './entry.ts'
+import { mailPages } from './mail.ts'
 import { mcpPage } from './mcp.ts'
 
 /** The material of pages. */
@@ -24,6 +25,7 @@ export function pagesOf(sources: PageSources): Page[] {
     ...entryPages(public_url),
     ...docsPages(public_url),
     mcpPage(sources),
+    ...mailPages(public_url),
     ...consolePages(public_url, sign_up),
   ]
 }

@@ -1,6 +1,7 @@
 import { type CountedQuota, type Feature, routesOf } from '../contract/feature.ts'
 import events_schema from './0002.sql' with { type: 'text' }
 import { errors } from './errors.ts'
+import { events } from './events.ts'
 import { tenantRoutes } from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
 import { finishPurge, lockPurgeable, purgeable } from './service.ts'
@@ -10,6 +11,7 @@ export function tenantsFeature(quotas: readonly CountedQuota[]): Feature {
   return {
     name: 'tenants',
     routes: routesOf(tenantRoutes(quotas)),
+    events,
     errors,
     usage: 'tenants',
     migrations: [

@@ -100,7 +100,9 @@ export function wrongValues(name: string, schema: Schema): unknown[] {
   if (maximum !== undefined) values.push(maximum + 1)
   // The members of an object are named in the issues one by one: they are the matter of its feature's tests.
   const is_object = (value: unknown) => schema.type === 'object' && String(value) === '[object Object]'
-  return values.filter((value) => !accepts(schema, value) && !is_object(value))
+  // So are the items of a list.
+  const has_items = (value: unknown) => schema.type === 'array' && Array.isArray(value) && value.length > 0
+  return values.filter((value) => !accepts(schema, value) && !is_object(value) && !has_items(value))
 }
 
 /** `a` and `"b": 1` as JSON text with the members of `body` before it. */
@@ -134,8 +136,11 @@ function candidate(name: string, schema: Schema): unknown {
   if (schema.pattern !== undefined) return matching(new RegExp(schema.pattern))
   if (schema.type === 'boolean') return true
   if (schema.type === 'integer' || schema.type === 'number') return schema.minimum ?? 1
+  // By its number: every journal has a first event.
+  if (name === 'event') return '1'
   if (schema.type === 'string') return textOf(name, schema, undefined)
   if (schema.type === 'object') return schema.examples?.[0]
+  if (schema.type === 'array' && schema.items) return schema.examples?.[0] ?? [candidate(name, schema.items)]
   return undefined
 }
 
@@ -162,7 +167,7 @@ function isPlainString({ type, enum: values, pattern, format }: Schema): boolean
 function textOf(name: string, schema: Schema, length: number | undefined): string {
   if (schema.format === 'date-time') return new Date(Date.UTC(2026, 5, 1) + made).toISOString()
   if (schema.format === 'email') return emailOf(length ?? 24)
-  const head = /(_u|U)rl$/.test(name) ? `http://127.0.0.1:9/${made}` : `example-${made}`
+  const head = /(^u|_u|U)rl$/.test(name) ? `http://127.0.0.1:9/${made}` : `example-${made}`
   if (length === undefined) return head.slice(-(schema.maxLength ?? head.length))
   return head.length > length ? head.slice(-length) : head.padEnd(length, 'x')
 }

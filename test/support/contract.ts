@@ -5,12 +5,15 @@ import { expect } from 'bun:test'
 import { Value } from 'typebox/value'
 import { type ErrorCode, errors } from '../../src/base/errors.ts'
 import { newId } from '../../src/base/ids.ts'
+import { hashOf } from '../../src/base/keys.ts'
 import type { CallerKind } from '../../src/contract/caller.ts'
 import type { NamedRoute } from '../../src/contract/feature.ts'
 import type { Group } from '../../src/contract/group.ts'
 import { errorCodesOf } from '../../src/contract/responses.ts'
 import { type Route, successStatus } from '../../src/contract/route.ts'
+import { rowBytes } from '../../src/db/stored.ts'
 import { routes } from '../../src/features.ts'
+import * as addresses from '../../src/subscriptions/address-store.ts'
 import * as tenants from '../../src/tenants/service.ts'
 import {
   exampleBody,
@@ -20,6 +23,7 @@ import {
   type Json,
   type Schema,
 } from './contract-examples.ts'
+import { happened } from './happened.ts'
 import { type Answer, type Ask, cron_secret, type TestService } from './service.ts'
 
 export const caller_kinds: readonly CallerKind[] = ['admin', 'agent', 'approval']
@@ -329,7 +333,10 @@ async function mustSucceed(service: TestService, named: NamedRoute, made: Ready)
 /** Where no verb leads to a state that allows the route, but what the service does by itself. */
 const steps_by_hand: Readonly<
   Record<string, (service: TestService, route: Route, made: Ready) => Promise<Ready>>
-> = { retrySchedule: fired, replayMessage: forwarded }
+> = {
+  ...{ retrySchedule: fired, replayMessage: forwarded, confirmMail: linked, unsubscribeMail: linked },
+  getWorkflow: begun,
+}
 
 /** The schedule calls an inbox. */
 async function fired(service: TestService, _: Route, made: Ready): Promise<Ready> {
@@ -344,6 +351,12 @@ async function fired(service: TestService, _: Route, made: Ready): Promise<Ready
   return made
 }
 
+/** A workflow begins with its first event. */
+async function begun(service: TestService, _: Route, made: Ready): Promise<Ready> {
+  await happened(service, made.keyring.tenant_id, made.params.workflow_id!)
+  return made
+}
+
 /** A message whose forward has failed: nobody listens there. */
 async function forwarded(service: TestService, route: Route, { keyring, ...made }: Ready): Promise<Ready> {
   const key = keyring.keys.agent
@@ -353,6 +366,21 @@ async function forwarded(service: TestService, route: Route, { keyring, ...made 
   expect((await service.ask('POST', '/v1/tick', { key: cron_secret })).status).toBe(200)
   const params = { id: inbox.id, message_id }
   return { ...made, keyring, params, path: pathWith(route, params) }
+}
+
+/** An address that was asked, without a mail. */
+async function linked(service: TestService, _: Route, made: Ready): Promise<Ready> {
+  const { tenant_id } = made.keyring
+  const token = `${tenant_id}.${crypto.randomUUID()}`
+  const address = {
+    ...{ address_hash: crypto.randomUUID(), token_hash: hashOf(token), token: '', asked_by: '' },
+    expires_at: Number.MAX_SAFE_INTEGER,
+  }
+  await service.app.db.write(async (tx) => {
+    await addresses.insert(tx, tenant_id, address)
+    tx.stores(tenant_id, rowBytes(''))
+  })
+  return { ...made, body: { token } }
 }
 
 /** The id of a message that an inbox gets. */

@@ -8,6 +8,7 @@ import { Remembered } from '../../src/base/remembered.ts'
 import type { Failure, Outcome, Outgoing } from '../../src/callbacks/attempt.ts'
 import type { AgentCaller } from '../../src/contract/caller.ts'
 import type { Dependencies } from '../../src/contract/dependencies.ts'
+import { Tails } from '../../src/contract/tails.ts'
 import { keyCache } from '../../src/credentials/cache.ts'
 import {
   type Awaitable,
@@ -23,12 +24,21 @@ import {
   upkeep,
   type Value,
 } from '../../src/db/db.ts'
-import { counted_quotas, default_plans, features, follows, job_kinds, redrives } from '../../src/features.ts'
+import {
+  counted_quotas,
+  default_plans,
+  event_types,
+  features,
+  follows,
+  job_kinds,
+  redrives,
+} from '../../src/features.ts'
 import { type JobKind, kindsOf } from '../../src/jobs/kind.ts'
 import * as store from '../../src/jobs/store.ts'
 import { JobTimer } from '../../src/jobs/timer.ts'
 import { JobWorker } from '../../src/jobs/worker.ts'
 import { JournalKeeper } from '../../src/journal/keeper.ts'
+import { journalReader } from '../../src/journal/service.ts'
 import { Maintenance } from '../../src/maintenance/tick.ts'
 import * as quotas from '../../src/quotas/service.ts'
 import { cursorKeyUnder, secretsUnder } from '../../src/secrets/service.ts'
@@ -315,6 +325,7 @@ export class Bench {
       internal: false,
       onError: (error) => bench.errors.push(error),
     })
+    const notifier = new Notifier()
     const bench: Bench = new Bench(new QuietDb(db), clock, {
       clock,
       plans: default_plans,
@@ -330,12 +341,14 @@ export class Bench {
       },
       urls: { public_url: () => 'http://127.0.0.1:8420', callbackRefusal: async () => null },
       shared: {
-        notifier: new Notifier(),
+        notifier,
+        tails: new Tails(journalReader(db, journal), notifier),
         semaphore: new KeyedSemaphore(clock),
         memory: new MemoryBudget(clock, memory_bytes_default),
         tokens: new Remembered(10),
       },
       journal,
+      event_types,
       jobs: {
         wake: (due_at) => bench.woken.push(due_at),
         pauseOrResume: () => {
@@ -349,6 +362,7 @@ export class Bench {
         default_plan: 'free',
         plans_open: ['free'],
         plans_local: [],
+        sends_mail: false,
         readiness: async () => ({
           reason: null,
           version: '',
@@ -368,7 +382,7 @@ export class Bench {
     const { db, clock, dependencies } = this
     const worker = new JobWorker({
       ...{ db, clock, dependencies, internal, kinds: job_kinds },
-      send: (_, request) => this.network.send(request),
+      send: (_, request) => this.network.send(request as Outgoing),
       onStragglers: (tenant_ids) => tenants.pauseStragglers(db, dependencies, tenant_ids),
       onError: (error) => this.errors.push(error),
     })
@@ -443,13 +457,14 @@ export class Bench {
     for (const kept of [this.network.sent, this.errors, this.woken]) kept.length = 0
   }
 
-  /** A new active tenant, as one of its agents. */
+  /** A new active tenant with an empty journal, as one of its agents. */
   async tenant(plan = 'enterprise'): Promise<AgentCaller> {
     const name = `t-${crypto.randomUUID().slice(0, 13)}`
     const { tenant } = await this.db.write((tx) =>
       tenants.create(tx, this.dependencies, { name, owner_email: 'owner@example.com', plan }),
     )
     const { tenant_id } = tenant
+    await this.write('delete from events where tenant_id = :tenant_id', { tenant_id })
     return { kind: 'agent', tenant_id, plan, status: 'active', agent_id: 'agent-one', ...requested }
   }
 

@@ -1,0 +1,81 @@
+// Mails, handed to the operator's SMTP server. Its address is a setting, so that the egress guard has no say in it.
+
+import { type Clock, second_ms } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
+import type { FailureClass, Outcome, OutgoingMail } from './attempt.ts'
+
+const connect_ms_max = limit(
+  'mail.connect',
+  4_000,
+  'milliseconds',
+  'How long a connection to the SMTP server, and its greeting, may take. Past it the attempt fails with `timeout`.',
+)
+const attempt_ms_max = limit(
+  'mail.attempt',
+  10 * second_ms,
+  'milliseconds',
+  'How long the SMTP server has to take a mail. Past it the attempt fails with `timeout`.',
+)
+
+export interface MailSettings {
+  /** `smtp://user:password@host:587` or `smtps://…`. */
+  smtp_url: string
+  /** The sender. */
+  from: string
+}
+
+interface SmtpError {
+  code?: string
+  responseCode?: number
+}
+
+/** Sends one mail a connection. `status` of an outcome is the reply code of SMTP. */
+export class Mailer {
+  constructor(
+    private readonly settings: MailSettings | null,
+    private readonly clock: Clock,
+  ) {}
+
+  /** Never rejects. */
+  async send(mail: OutgoingMail): Promise<Outcome> {
+    const started = this.clock.monotonic()
+    const ended = (status: number | null, error: FailureClass | null): Outcome => {
+      const duration_ms = Math.round(this.clock.monotonic() - started)
+      return { ok: error === null, status, error, duration_ms }
+    }
+    if (!this.settings) return ended(null, 'blocked')
+    const { promise: late, resolve } = Promise.withResolvers<Outcome>()
+    const deadline = setTimeout(() => resolve(ended(null, 'timeout')), attempt_ms_max)
+    const sent = this.#handOver(this.settings, mail).then(
+      () => ended(250, null),
+      (error: SmtpError) => ended(error.responseCode ?? null, failureOf(error)),
+    )
+    return Promise.race([sent, late]).finally(() => clearTimeout(deadline))
+  }
+
+  /** The library is loaded with the first mail: a service without SMTP_URL never needs it. */
+  async #handOver({ smtp_url, from }: MailSettings, { to, subject, text, headers }: OutgoingMail) {
+    const { createTransport } = await import('nodemailer')
+    const transport = createTransport({
+      url: smtp_url,
+      connectionTimeout: connect_ms_max,
+      greetingTimeout: connect_ms_max,
+      socketTimeout: attempt_ms_max,
+      disableFileAccess: true,
+      disableUrlAccess: true,
+    })
+    try {
+      // An address is given as an object, so that no text in it can be read as a list of addresses.
+      await transport.sendMail({ from, to: { name: '', address: to }, subject, text, headers })
+    } finally {
+      transport.close()
+    }
+  }
+}
+
+function failureOf({ code, responseCode }: SmtpError): FailureClass {
+  if (responseCode !== undefined) return 'status'
+  if (code === 'EDNS') return 'dns'
+  if (code === 'ETIMEDOUT') return 'timeout'
+  return code === 'ETLS' ? 'tls' : 'refused'
+}

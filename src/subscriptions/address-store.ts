@@ -1,0 +1,158 @@
+// Statements on the addresses that get mails of a tenant, and on how many mails it sends.
+
+import { day_ms, hour_ms, type Millis } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
+import { inChunk } from '../db/chunk.ts'
+import { type Reader, sql, type Tx } from '../db/db.ts'
+
+export const mails_hour_max = limit(
+  'subscriptions.mails_hour',
+  60,
+  'entries',
+  'Mails of a tenant in an hour, those that ask for a confirmation included. Past it mails wait for the next hour.',
+)
+const mails_day_max = limit(
+  'subscriptions.mails_day',
+  500,
+  'entries',
+  'Mails of a tenant in a day, counted in UTC. Past it mails wait for the next day.',
+)
+
+export type AddressState = 'unconfirmed' | 'confirmed' | 'unsubscribed'
+
+export interface AddressRow {
+  address_hash: string
+  state: AddressState
+  /** Sealed. */
+  token: string
+  asked_by: string
+  sent_at: Millis | null
+  expires_at: Millis
+}
+
+const here = 'tenant_id = :tenant_id and address_hash = :address_hash'
+const columns = 'address_hash, state, token, asked_by, sent_at, expires_at'
+
+const INSERT = sql(
+  'subscriptions.insert_address',
+  `insert into subscription_addresses
+     (tenant_id, address_hash, state, token_hash, token, asked_by, expires_at, created_at)
+   values (:tenant_id, :address_hash, 'unconfirmed', :token_hash, :token, :asked_by, :expires_at, :now)
+   on conflict (tenant_id, address_hash) do nothing`,
+)
+
+const FIND = sql<AddressRow>(
+  'subscriptions.find_address',
+  `select ${columns} from subscription_addresses where ${here}`,
+)
+
+const LOCK = sql<AddressRow>(
+  'subscriptions.lock_address',
+  `select ${columns} from subscription_addresses where ${here} {locked}`,
+)
+
+const ASK_AGAIN = sql(
+  'subscriptions.ask_again',
+  `update subscription_addresses
+      set token_hash = :token_hash, token = :token, asked_by = :asked_by, sent_at = null, expires_at = :expires_at
+    where ${here} and state = 'unconfirmed'`,
+)
+
+const SENT = sql(
+  'subscriptions.sent_address',
+  `update subscription_addresses set sent_at = :now where ${here} and state = 'unconfirmed' and sent_at is null`,
+)
+
+const BY_TOKEN = sql<AddressRow>(
+  'subscriptions.address_by_token',
+  `select ${columns} from subscription_addresses where tenant_id = :tenant_id and token_hash = :token_hash`,
+)
+
+const CHANGE = sql(
+  'subscriptions.change_address',
+  `update subscription_addresses set state = :state where ${here} and state <> :state`,
+)
+
+const COUNT = sql<{ in_hour: number }>(
+  'subscriptions.count_mail',
+  `insert into subscription_mails (tenant_id, hour, in_hour, day, in_day) values (:tenant_id, :hour, 1, :day, 1)
+   on conflict (tenant_id) do update
+     set in_hour = case when subscription_mails.hour = :hour then subscription_mails.in_hour + 1 else 1 end,
+         in_day = case when subscription_mails.day = :day then subscription_mails.in_day + 1 else 1 end,
+         hour = :hour, day = :day
+    where (subscription_mails.hour <> :hour or subscription_mails.in_hour < :hour_max)
+      and (subscription_mails.day <> :day or subscription_mails.in_day < :day_max)
+   returning in_hour`,
+)
+
+const PURGE = sql(
+  'subscriptions.purge_addresses',
+  `delete from subscription_addresses where ${inChunk({
+    ...{ table: 'subscription_addresses', key: 'tenant_id, address_hash', index: null },
+    ...{ order: 'tenant_id, address_hash', where: 'tenant_id = :tenant_id' },
+  })}`,
+)
+
+const PURGE_MAILS = sql(
+  'subscriptions.purge_mails',
+  'delete from subscription_mails where tenant_id = :tenant_id',
+)
+
+export interface NewAddress {
+  address_hash: string
+  token_hash: string
+  /** Sealed. */
+  token: string
+  asked_by: string
+  expires_at: Millis
+}
+
+/** False when it is known. */
+export async function insert(tx: Tx, tenant_id: string, address: NewAddress): Promise<boolean> {
+  return (await tx.run(INSERT, { tenant_id, ...address, now: tx.now })) === 1
+}
+
+export function find(q: Reader, tenant_id: string, address_hash: string) {
+  return q.one(FIND, { tenant_id, address_hash })
+}
+
+export function lock(tx: Tx, tenant_id: string, address_hash: string) {
+  return tx.one(LOCK, { tenant_id, address_hash })
+}
+
+/** With a new link, by another subscription. */
+export function askAgain(tx: Tx, tenant_id: string, address: NewAddress) {
+  return tx.run(ASK_AGAIN, { tenant_id, ...address })
+}
+
+/** The mail that asks was taken. */
+export function sent(tx: Tx, tenant_id: string, address_hash: string) {
+  return tx.run(SENT, { tenant_id, address_hash, now: tx.now })
+}
+
+export function byToken(q: Reader, tenant_id: string, token_hash: string) {
+  return q.one(BY_TOKEN, { tenant_id, token_hash })
+}
+
+/** False when it was so before. */
+export async function change(
+  tx: Tx,
+  tenant_id: string,
+  address_hash: string,
+  state: AddressState,
+): Promise<boolean> {
+  return (await tx.run(CHANGE, { tenant_id, address_hash, state })) === 1
+}
+
+/** Counts a mail. False when the tenant may send no more in this hour, or on this day. */
+export async function countMail(tx: Tx, tenant_id: string): Promise<boolean> {
+  const [hour, day] = [Math.floor(tx.now / hour_ms), Math.floor(tx.now / day_ms)]
+  const limits = { hour_max: mails_hour_max, day_max: mails_day_max }
+  return (await tx.one(COUNT, { tenant_id, hour, day, ...limits })) !== null
+}
+
+/** Removes rows of a tenant that is being purged; returns how many. */
+export async function purge(tx: Tx, tenant_id: string, rows_max: number): Promise<number> {
+  const addresses = await tx.run(PURGE, { tenant_id, rows_max })
+  return addresses + (await tx.run(PURGE_MAILS, { tenant_id }))
+}

@@ -1,0 +1,149 @@
+// Changes of subscriptions.
+
+import { ApiError, invalid } from '../base/errors.ts'
+import type { AdminCaller } from '../contract/caller.ts'
+import type { Dependencies } from '../contract/dependencies.ts'
+import { causeOf } from '../contract/event.ts'
+import type { Db, Tx } from '../db/db.ts'
+import { textBytes } from '../db/stored.ts'
+import { destinationOf } from '../jobs/job.ts'
+import * as jobs from '../jobs/service.ts'
+import * as journal from '../journal/service.ts'
+import * as quotas from '../quotas/service.ts'
+import * as addresses from './address-store.ts'
+import { events } from './events.ts'
+import { subscription_job } from './jobs.ts'
+import { read } from './service.ts'
+import * as store from './store.ts'
+import { maskedUrl, type SubscriptionRow } from './subscription.ts'
+import { sealTarget } from './targets.ts'
+
+/** The fields that a caller may change; those that are absent stay. */
+export interface GivenChange {
+  url?: string
+  name?: string
+  types?: readonly string[]
+  workflow_id?: string | null
+  paused?: boolean
+}
+
+/**
+ * An attempt that is under way no longer counts; the event that was tried is tried again, from its first attempt. Throws
+ * SUBSCRIPTION_NOT_FOUND, INVALID_STATE for one that the holder of the address has to confirm.
+ */
+export function update(
+  db: Db,
+  caller: AdminCaller,
+  dependencies: Dependencies,
+  id: string,
+  { url, paused, types, ...others }: GivenChange,
+): Promise<SubscriptionRow> {
+  const { tenant_id } = caller
+  return db.write(tenant_id, async (tx) => {
+    const key = jobs.keyOf(caller, subscription_job, id)
+    const destination = url === undefined ? null : destinationOf(url)
+    const job = { ...key, event_id: id, destination, next_at: tx.now }
+    if (!(await jobs.reschedule(tx, dependencies.jobs, job))) throw new ApiError('SUBSCRIPTION_NOT_FOUND')
+    const before = await read(tx, tenant_id, id)
+    const status = await nextStatus(tx, tenant_id, before, paused)
+    if (url !== undefined && before.format === 'mail')
+      throw invalid({ path: '/url', message: 'cannot be set on a subscription that sends mails' })
+    const change: store.Change = { ...others }
+    if (types) change.types = JSON.stringify(types)
+    if (url !== undefined) {
+      change.target = sealTarget(dependencies.keys.secrets, tenant_id, id, url)
+      change.shown = maskedUrl(url)
+    }
+    if (status) Object.assign(change, { status, paused_reason: status === 'paused' ? 'requested' : null })
+    await requireRoom(tx, caller, dependencies, id, change)
+    await store.update(tx, tenant_id, id, change)
+    await emitChange(tx, caller, id, { status, last_error: before.last_error, is_changed: isChanged(change) })
+    return read(tx, tenant_id, id)
+  })
+}
+
+function isChanged({ status: _, paused_reason: __, ...others }: store.Change): boolean {
+  return Object.keys(others).length > 0
+}
+
+/** Null when it stays as it is. */
+async function nextStatus(
+  tx: Tx,
+  tenant_id: string,
+  { id, status, format }: SubscriptionRow,
+  paused: boolean | undefined,
+): Promise<'active' | 'paused' | null> {
+  if (paused === undefined) return null
+  if (status === 'unconfirmed') throw new ApiError('INVALID_STATE', { details: { status } })
+  const wanted = paused ? 'paused' : 'active'
+  if (wanted === status) return null
+  if (format === 'mail' && wanted === 'active') {
+    const { address_hash } = (await store.target(tx, tenant_id, id))!
+    const address = await addresses.find(tx, tenant_id, address_hash!)
+    if (address?.state !== 'confirmed') throw new ApiError('INVALID_STATE', { details: { status } })
+  }
+  return wanted
+}
+
+async function requireRoom(
+  tx: Tx,
+  caller: AdminCaller,
+  { plans }: Dependencies,
+  id: string,
+  change: store.Change,
+): Promise<void> {
+  const before = await store.texts(tx, caller.tenant_id, id)
+  const names = ['name', 'types', 'workflow_id', 'target'] as const
+  let grows = 0
+  for (const name of names)
+    if (change[name] !== undefined) grows += textBytes(change[name]) - textBytes(before![name])
+  if (grows > 0) quotas.reserveBytes(tx, caller, plans, grows)
+  else tx.stores(caller.tenant_id, grows)
+}
+
+async function emitChange(
+  tx: Tx,
+  caller: AdminCaller,
+  subject_id: string,
+  {
+    status,
+    last_error,
+    is_changed,
+  }: { status: 'active' | 'paused' | null; last_error: string | null; is_changed: boolean },
+): Promise<void> {
+  const about = { tenant_id: caller.tenant_id, cause: causeOf(caller), subject_id }
+  if (is_changed) await journal.emit(tx, events['subscription.updated'], { ...about, data: {} })
+  if (status === 'active') await journal.emit(tx, events['subscription.resumed'], { ...about, data: {} })
+  if (status !== 'paused') return
+  await journal.emit(tx, events['subscription.paused'], {
+    ...about,
+    data: { reason: 'requested', last_error },
+  })
+}
+
+/** Delivers again what comes after this number, as far as it is kept. Throws SUBSCRIPTION_NOT_FOUND, VALIDATION_FAILED. */
+export function replay(
+  db: Db,
+  caller: AdminCaller,
+  dependencies: Dependencies,
+  id: string,
+  after: number,
+): Promise<SubscriptionRow> {
+  const { tenant_id } = caller
+  return db.write(tenant_id, async (tx) => {
+    const job = {
+      ...jobs.keyOf(caller, subscription_job, id),
+      event_id: id,
+      destination: null,
+      next_at: tx.now,
+    }
+    if (!(await jobs.reschedule(tx, dependencies.jobs, job))) throw new ApiError('SUBSCRIPTION_NOT_FOUND')
+    if (after > (await journal.lastSeq(tx, tenant_id)))
+      throw invalid({ path: '/after', message: 'is the number of no event yet' })
+    await store.replay(tx, tenant_id, id, after)
+    await journal.emit(tx, events['subscription.replayed'], {
+      ...{ tenant_id, cause: causeOf(caller), subject_id: id, data: { after } },
+    })
+    return read(tx, tenant_id, id)
+  })
+}

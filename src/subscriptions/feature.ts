@@ -1,0 +1,31 @@
+import { type Feature, routesOf } from '../contract/feature.ts'
+import * as changes from './change-routes.ts'
+import { errors } from './errors.ts'
+import { events } from './events.ts'
+import { subscription_job } from './jobs.ts'
+import * as lists from './list-routes.ts'
+import * as mail from './mail-routes.ts'
+import * as routes from './routes.ts'
+import schema from './schema.sql' with { type: 'text' }
+import { purge, wake } from './service.ts'
+
+export const subscriptions: Feature = {
+  name: 'subscriptions',
+  routes: [...routesOf({ ...routes, ...changes, ...lists }), ...routesOf(mail)],
+  events,
+  follows: { numbered: wake },
+  errors,
+  usage: 'subscriptions',
+  quotas: [{ name: 'subscriptions', defaults: { free: 3, builder: 10, pro: 50, enterprise: null } }],
+  migrations: [{ name: 'subscriptions/0001', text: schema }],
+  stored: [
+    { table: 'subscriptions', key: [['id', '']], texts: ['name', 'types', 'workflow_id', 'target'] },
+    { table: 'subscription_addresses', key: [['address_hash', '']], texts: ['token'] },
+  ],
+  purge,
+  jobs: [subscription_job],
+  docs: {
+    file: 'subscriptions.md',
+    load: () => import('../../docs/subscriptions.md', { with: { type: 'text' } }),
+  },
+}

@@ -1,0 +1,162 @@
+// The job of a subscription. There is one as long as the subscription exists: it is idle while there is nothing to send,
+// and due as soon as an event that the subscription takes has its number.
+
+import { limit } from '../base/limit.ts'
+import { type EventRow, service_cause } from '../contract/event.ts'
+import type { Tx } from '../db/db.ts'
+import { type AttemptResult, errorText, type LeasedJob, nextAttemptAt } from '../jobs/job.ts'
+import type { MessageContext, SendingKind } from '../jobs/kind.ts'
+import * as jobs from '../jobs/service.ts'
+import * as journal from '../journal/service.ts'
+import * as tenants from '../tenants/service.ts'
+import * as addresses from './address-store.ts'
+import * as attempts from './attempt-store.ts'
+import * as deliveries from './delivery-store.ts'
+import { events as own_events } from './events.ts'
+import { askForConfirmation, type Delivery, mailAbout, nextRequest } from './request-service.ts'
+import { attempt_offsets_ms, attempts_max, type PauseReason } from './subscription.ts'
+import { waitingEvents } from './waiting-service.ts'
+
+const events_a_lease_max = limit(
+  'subscriptions.events_a_lease',
+  32,
+  'entries',
+  'Events that a subscription delivers in a row, before others may have its permit.',
+)
+
+export const subscription_job: SendingKind = {
+  name: 'subscription',
+  attempts_max,
+  attempt_offsets_ms,
+  starts_at_once: true,
+  logged_as: null,
+  begun: null,
+  async message(context, job) {
+    const { db, dependencies, started_at } = context
+    const { tenant_id } = job
+    const secrets = await tenants.signingSecrets(db, dependencies.keys.secrets, tenant_id, started_at)
+    if (!secrets) return 'paused'
+    const subscription = await deliveries.deliverable(db, job)
+    if (!subscription) return null
+    if (subscription.status === 'unconfirmed') return askForConfirmation(context, job, subscription)
+    if (subscription.status === 'paused') return null
+    const events_max = subscription.format === 'mail' ? 1 : events_a_lease_max
+    const { events, more } = await waitingEvents(
+      db,
+      tenant_id,
+      subscription,
+      dependencies.event_types,
+      events_max,
+    )
+    if (events.length === 0) return null
+    const delivery = { subscription, events, more, results: [] }
+    if (subscription.format === 'mail') return mailAbout(context, job, delivery)
+    return { ...delivery, next: () => nextRequest(context, job, delivery, secrets) }
+  },
+  async idle(tx, dependencies, job) {
+    if (!(await jobs.repeat(tx, dependencies.jobs, job, jobs.idle_at))) return
+    await lookAgain(tx, dependencies, job)
+  },
+  async settle(tx, dependencies, job, result) {
+    const delivery = result.sequence as Delivery | undefined
+    const results = delivery?.results ?? []
+    const taken = results.filter(({ ok }) => ok).length
+    const tried = triesOf(job, result, taken)
+    const next_at = nextAttemptAt({ ...job, ...tried }, result, attempts_max, attempt_offsets_ms)
+    const is_behind = delivery !== undefined && (delivery.more || taken < (delivery.events?.length ?? 0))
+    const again_at = result.ok ? (is_behind ? tx.now : jobs.idle_at) : (next_at ?? jobs.idle_at)
+    const waits = next_at !== null
+    const held = await jobs.repeat(tx, dependencies.jobs, job, again_at, waits ? tried : undefined)
+    if (delivery?.events) await logAttempts(tx, job, delivery.events, results)
+    if (!held) return null
+    await settleRow(tx, job, delivery, result, { taken, attempts: result.ok ? 0 : tried.attempts })
+    if (!result.ok && !waits) await giveUp(tx, job, result)
+    if (result.ok && !is_behind) await lookAgain(tx, dependencies, job)
+    return null
+  },
+}
+
+/** Of the event that was tried last. After others that were taken it was its first attempt. */
+function triesOf({ attempts, first_attempt_at }: LeasedJob, result: AttemptResult, taken: number) {
+  return taken === 0 ? { attempts, first_attempt_at } : { attempts: 1, first_attempt_at: result.started_at }
+}
+
+/**
+ * A job that became idle in this transaction is due again when there is something to send after all. Its row is locked: a
+ * transaction that numbers another event comes before it, and is seen here, or after it, and wakes the job.
+ */
+async function lookAgain(
+  tx: Tx,
+  dependencies: MessageContext['dependencies'],
+  job: LeasedJob,
+): Promise<void> {
+  const { tenant_id, source_id: id } = job
+  const selected = await deliveries.selection(tx, tenant_id, id)
+  if (!selected) return
+  const { events, reached, more } = await waitingEvents(tx, tenant_id, selected, dependencies.event_types, 1)
+  const [first] = events
+  const position = first ? first.seq - 1 : reached
+  if (position > selected.position) await deliveries.advance(tx, tenant_id, id, position)
+  if (first || more) await jobs.repeat(tx, dependencies.jobs, job, tx.now)
+}
+
+interface Outcome {
+  taken: number
+  attempts: number
+}
+
+async function settleRow(
+  tx: Tx,
+  { tenant_id, source_id: id }: LeasedJob,
+  delivery: Delivery | undefined,
+  result: AttemptResult,
+  { taken, attempts }: Outcome,
+): Promise<void> {
+  const last = delivery?.events?.[taken - 1]
+  await deliveries.settle(tx, tenant_id, id, {
+    position: last?.seq ?? null,
+    attempts,
+    last_error: errorText(result),
+    last_status_code: result.status_code,
+    delivered_at: last ? tx.now : null,
+  })
+  const { address_hash, status } = delivery?.subscription ?? {}
+  if (status === 'unconfirmed' && address_hash && result.ok) await addresses.sent(tx, tenant_id, address_hash)
+}
+
+async function giveUp(tx: Tx, { tenant_id, source_id }: LeasedJob, result: AttemptResult): Promise<void> {
+  const reason: PauseReason = result.status_code === 410 ? 'gone' : 'failing'
+  if (!(await deliveries.pause(tx, tenant_id, source_id, reason))) return
+  await journal.emit(tx, own_events['subscription.paused'], {
+    ...{ tenant_id, cause: service_cause, subject_id: source_id },
+    data: { reason, last_error: errorText(result) },
+  })
+}
+
+async function logAttempts(
+  tx: Tx,
+  job: LeasedJob,
+  events: readonly EventRow[],
+  results: readonly AttemptResult[],
+): Promise<void> {
+  const { tenant_id, source_id: id } = job
+  const last_attempt_at = results.at(-1)!.started_at
+  const logged = await deliveries.logged(tx, tenant_id, id, results.length, last_attempt_at)
+  if (logged === null) return
+  const first = logged - results.length
+  await Promise.all(
+    results.map(({ started_at, duration_ms, status_code, error }, n) => {
+      const { id: event_id, seq: event_seq, type: event_type } = events[n]!
+      const attempt = n === 0 ? job.attempts : 1
+      const outcome = { started_at, duration_ms, status_code, error }
+      return attempts.put(tx, tenant_id, id, {
+        number: first + n,
+        event_id,
+        event_seq,
+        event_type,
+        attempt,
+        ...outcome,
+      })
+    }),
+  )
+}

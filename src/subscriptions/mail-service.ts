@@ -1,0 +1,81 @@
+// The holder of an address confirms mails, or ends them, by the links in mails.
+
+import { ApiError } from '../base/errors.ts'
+import { limit } from '../base/limit.ts'
+import type { Dependencies } from '../contract/dependencies.ts'
+import { anonymousCause } from '../contract/event.ts'
+import type { Db, Tx } from '../db/db.ts'
+import * as jobs from '../jobs/service.ts'
+import * as journal from '../journal/service.ts'
+import * as addresses from './address-store.ts'
+import { events } from './events.ts'
+import { subscription_job } from './jobs.ts'
+import * as store from './mail-store.ts'
+import { readToken } from './targets.ts'
+
+const changed_at_once_max = limit(
+  'subscriptions.of_address_at_once',
+  200,
+  'rows',
+  'Subscriptions to one address that one statement reads, when its holder confirms or unsubscribes.',
+)
+
+interface Said {
+  token: string
+  request_id: string
+}
+
+/** Mails of the tenant may be sent to the address, from now on. Throws LINK_NOT_FOUND. */
+export function confirm(db: Db, dependencies: Dependencies, said: Said): Promise<void> {
+  return change(db, said, 'confirmed', async (tx, tenant_id, id) => {
+    const position = await journal.lastSeq(tx, tenant_id)
+    const job = { ...jobs.keyOf({ tenant_id }, subscription_job, id), event_id: id, destination: null }
+    await jobs.reschedule(tx, dependencies.jobs, { ...job, next_at: tx.now })
+    if (!(await store.confirm(tx, tenant_id, id, position))) return
+    await journal.emit(tx, events['subscription.confirmed'], {
+      ...{ tenant_id, cause: anonymousCause(said.request_id), subject_id: id, data: {} },
+    })
+  })
+}
+
+/** No mail of the tenant is sent to the address any more. Throws LINK_NOT_FOUND. */
+export function unsubscribe(db: Db, dependencies: Dependencies, said: Said): Promise<void> {
+  return change(db, said, 'unsubscribed', async (tx, tenant_id, id) => {
+    const job = { ...jobs.keyOf({ tenant_id }, subscription_job, id), event_id: id, destination: null }
+    await jobs.reschedule(tx, dependencies.jobs, { ...job, next_at: jobs.idle_at })
+    if (!(await store.unsubscribe(tx, tenant_id, id))) return
+    await journal.emit(tx, events['subscription.paused'], {
+      ...{ tenant_id, cause: anonymousCause(said.request_id), subject_id: id },
+      data: { reason: 'unsubscribed', last_error: null },
+    })
+  })
+}
+
+/** Of the address, and of each subscription to it. Said again, it changes nothing. */
+async function change(
+  db: Db,
+  { token }: Said,
+  state: 'confirmed' | 'unsubscribed',
+  each: (tx: Tx, tenant_id: string, id: string) => Promise<void>,
+): Promise<void> {
+  const read = readToken(token)
+  if (!read) throw new ApiError('LINK_NOT_FOUND')
+  const { tenant_id, token_hash } = read
+  await db.write(tenant_id, async (tx) => {
+    const address = await addresses.byToken(tx, tenant_id, token_hash)
+    const is_over = state === 'confirmed' && address?.state === 'unconfirmed' && address.expires_at <= tx.now
+    if (!address || is_over) throw new ApiError('LINK_NOT_FOUND')
+    // Its row first: a subscription to it that is made meanwhile is among those below, or finds the new state.
+    await addresses.change(tx, tenant_id, address.address_hash, state)
+    for (const id of await idsOf(tx, tenant_id, address.address_hash)) await each(tx, tenant_id, id)
+  })
+}
+
+async function idsOf(tx: Tx, tenant_id: string, address_hash: string): Promise<string[]> {
+  const ids: string[] = []
+  for (;;) {
+    const rows = await store.ofAddress(tx, tenant_id, address_hash, ids.at(-1) ?? '', changed_at_once_max)
+    ids.push(...rows.map(({ id }) => id))
+    if (rows.length < changed_at_once_max) return ids
+  }
+}

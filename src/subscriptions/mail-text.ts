@@ -1,0 +1,80 @@
+// The mails: one that asks, and one for each event. Plain text. No imports from db or http.
+
+import { limit } from '../base/limit.ts'
+import type { OutgoingMail } from '../callbacks/attempt.ts'
+import { checkpointWords, plain, type Told, wordsOf } from './words.ts'
+
+export interface MailTo {
+  address: string
+  /** In the links. */
+  token: string
+  public_url: string
+  tenant_name: string
+  /** The same on every retry. */
+  message_id: string
+}
+
+const subject_characters_max = limit(
+  'subscriptions.subject',
+  120,
+  'characters',
+  'The subject of a mail. Past it the rest is left out.',
+)
+
+/** The one mail that an address gets before it has confirmed. */
+export function confirmationMail(to: MailTo): OutgoingMail {
+  const { public_url, token, tenant_name } = to
+  const text = `Somebody asked that ${plain(tenant_name)} sends mails to this address when something happens or waits for you.
+
+To get them, open this page and press the button:
+
+${public_url}/mail/confirm/${token}
+
+Unless you do that within a week, nothing more is sent. If you did not expect this mail, ignore it.
+`
+  return mailOf(to, `Confirm mails from ${plain(tenant_name)}`, text)
+}
+
+export function eventMail(to: MailTo, told: Told): OutgoingMail {
+  const words = told.checkpoint ? checkpointWords(told) : wordsOf(told)
+  const waits = words.link !== null
+  const lines = [
+    ...[words.headline, ''],
+    ...words.details.map((detail) => `- ${detail}`),
+    ...(words.link ? ['', `${words.link.label}:`, words.link.url] : []),
+  ]
+  const subject = waits ? `Waits for you: ${words.headline}` : words.headline
+  return mailOf(to, subject, `${lines.join('\n')}\n${footerOf(to)}`)
+}
+
+function footerOf({ public_url, token, tenant_name }: MailTo): string {
+  return `
+-- 
+Sent for ${plain(tenant_name)} because this address was confirmed. To end these mails, open this page and press the button:
+${public_url}/mail/unsubscribe/${token}
+`
+}
+
+function mailOf(
+  { address, public_url, token, message_id }: MailTo,
+  subject: string,
+  text: string,
+): OutgoingMail {
+  const characters = [...subject]
+  const cut =
+    characters.length <= subject_characters_max
+      ? subject
+      : `${characters.slice(0, subject_characters_max - 1).join('')}…`
+  return {
+    to: address,
+    subject: cut,
+    text,
+    headers: {
+      'Message-ID': `<${message_id}@${new URL(public_url).hostname}>`,
+      'Auto-Submitted': 'auto-generated',
+      // RFC 8058: the mail program ends them with one POST.
+      'List-Unsubscribe': `<${public_url}/mail/unsubscribe/${token}>`,
+      'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+    },
+  }
+}

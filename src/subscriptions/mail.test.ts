@@ -1,0 +1,187 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { type MailServer, startMailServer } from '../../test/support/mail-server.ts'
+import { forEachService, type TestTenant } from '../../test/support/service.ts'
+import { happen, shown, subscribe, subscribed, tick, tickUntil } from '../../test/support/subscriptions.ts'
+import { day_ms, hour_ms, second_ms } from '../base/clock.ts'
+import { unnamed } from '../db/db.ts'
+import { mails_hour_max } from './address-store.ts'
+import { isAddress } from './subscription.ts'
+
+const server: MailServer = await startMailServer()
+afterAll(() => server.stop())
+const environment = { SMTP_URL: server.url, MAIL_FROM: 'Waystation <waystation@example.com>' }
+
+test.each([
+  ['a@example.com', true],
+  ["o'neill+x@sub.example.co", true],
+  ['a@localhost', false],
+  ['A <a@example.com>', false],
+  ['a@example.com, b@example.com', false],
+  ['a@example.com\r\nBcc: b@example.com', false],
+  [`${'x'.repeat(255)}@example.com`, false],
+])('%j is an address: %p', (text, is) => expect(isAddress(text)).toBe(is))
+
+forEachService(
+  'Mails',
+  (service) => {
+    let tenant: TestTenant
+    beforeAll(() => {
+      server.answer = () => '250 2.1.5 ok'
+    })
+    beforeEach(async () => {
+      server.mails.length = 0
+      tenant = await service.signUp()
+    })
+
+    const to = () => `p-${tenant.name}@example.com`
+    const linkIn = (text: string, name: 'confirm' | 'unsubscribe') =>
+      new RegExp(`http://[^ ]+(/mail/${name}/[^\\s>]+)`).exec(text)![1]!
+    const press = (path: string) => service.ask('POST', path)
+
+    /** A subscription whose address has confirmed. */
+    async function confirmed(): Promise<string> {
+      const id = await subscribed(service, tenant, { to: to() })
+      await tickUntil(service, () => server.mails.length === 1)
+      expect((await press(linkIn(server.mails[0]!.text, 'confirm'))).status).toBe(200)
+      return id
+    }
+
+    test('an address gets one mail that asks, and nothing else before its holder has pressed the button', async () => {
+      const made = await subscribe(service, tenant, { to: to() })
+      expect(made.body).toMatchObject({
+        ...{ status: 'unconfirmed', format: 'mail', url: null, to: 'p…@example.com' },
+      })
+      await happen(service, tenant, 3)
+      await tickUntil(service, () => server.mails.length > 0)
+      const second = await subscribe(service, tenant, { to: to() })
+      expect(second.body.status).toBe('unconfirmed')
+      for (let n = 0; n < 3; n++) await tick(service)
+      expect(server.mails).toHaveLength(1)
+      const [mail] = server.mails
+      expect([mail!.from, mail!.to]).toEqual(['waystation@example.com', to()])
+      expect(mail!.text).toContain(`Subject: Confirm mails from ${tenant.name}`)
+      expect(mail!.text).toContain(`${service.url}/mail/confirm/`)
+    })
+
+    test('a GET of the links changes nothing, because scanners open them; a POST confirms, and mails begin then', async () => {
+      const id = await subscribed(service, tenant, { to: to() })
+      await happen(service, tenant, 2)
+      await tickUntil(service, () => server.mails.length === 1)
+      const link = linkIn(server.mails[0]!.text, 'confirm')
+      for (const path of [link, linkIn(server.mails[0]!.text, 'unsubscribe')]) {
+        const page = await service.ask('GET', path)
+        expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
+        expect(page.text).toContain('<form method="post"><button>')
+      }
+      expect((await shown(service, tenant, id)).status).toBe('unconfirmed')
+      expect((await press(link)).text).toContain('Confirmed.')
+      expect((await shown(service, tenant, id)).status).toBe('active')
+      await happen(service, tenant, 1, { workflow_id: 'deploy' })
+      await tickUntil(service, () => server.mails.length === 2)
+      const { text } = server.mails[1]!
+      expect(text).toContain('Subject: A subscription was changed')
+      expect(text).toContain('- subscription sub_0')
+      expect(text).toContain('- workflow deploy')
+      expect(text).toContain('List-Unsubscribe-Post: List-Unsubscribe=One-Click')
+      expect(linkIn(text, 'unsubscribe')).toBe(link.replace('confirm', 'unsubscribe'))
+    })
+
+    test('a second subscription to a confirmed address sends at once', async () => {
+      await confirmed()
+      expect((await subscribe(service, tenant, { to: to() })).body.status).toBe('active')
+    })
+
+    test('the link that unsubscribes ends all mails of the tenant to the address, and only its holder can begin them again', async () => {
+      const id = await confirmed()
+      const link = linkIn(server.mails[0]!.text, 'unsubscribe')
+      const one_click = await service.ask('POST', link, {
+        body: 'List-Unsubscribe=One-Click',
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      })
+      expect(one_click.text).toContain('No more mails')
+      await happen(service, tenant, 2)
+      for (let n = 0; n < 3; n++) await tick(service)
+      expect(server.mails).toHaveLength(1)
+      expect(await shown(service, tenant, id)).toMatchObject({
+        status: 'paused',
+        paused_reason: 'unsubscribed',
+      })
+      const { admin_key: key } = tenant
+      const resumed = await service.ask('PATCH', `/v1/subscriptions/${id}`, { key, body: { paused: false } })
+      expect([resumed.status, resumed.body.error.code]).toEqual([409, 'INVALID_STATE'])
+      expect((await subscribe(service, tenant, { to: to() })).status).toBe(400)
+      await press(link.replace('unsubscribe', 'confirm'))
+      expect((await shown(service, tenant, id)).status).toBe('active')
+    })
+
+    test('an unknown link and one whose week is over answer 404 LINK_NOT_FOUND', async () => {
+      await subscribed(service, tenant, { to: to() })
+      await tickUntil(service, () => server.mails.length === 1)
+      const link = linkIn(server.mails[0]!.text, 'confirm')
+      service.clock.advance(7 * day_ms)
+      expect((await press(link)).status).toBe(404)
+      const token = link.split('/').at(-1)!
+      for (const text of [token, `${token}x`, 'x', `${tenant.tenant_id}.x`]) {
+        const answer = await service.ask('POST', '/v1/mail/confirm', { body: { token: text } })
+        expect([answer.status, answer.body.error.code]).toEqual([404, 'LINK_NOT_FOUND'])
+      }
+    })
+
+    test('a mail that is refused is tried again under the same Message-ID', async () => {
+      const id = await confirmed()
+      const seen: string[] = []
+      server.answer = (to) => (seen.push(to) === 1 ? '451 4.3.0 later' : '250 ok')
+      await happen(service, tenant, 1)
+      await tickUntil(service, async () => (await shown(service, tenant, id)).attempts === 1)
+      expect(await shown(service, tenant, id)).toMatchObject({
+        last_error: 'status 451',
+        last_status_code: 451,
+      })
+      service.clock.advance(5 * second_ms)
+      await tickUntil(service, () => server.mails.length === 2)
+      server.answer = () => '250 2.1.5 ok'
+      const event_id = (
+        await service.ask('GET', `/v1/subscriptions/${id}/attempts`, { key: tenant.admin_key })
+      ).body.items[0].event_id
+      expect(server.mails[1]!.text).toContain(`Message-ID: <${event_id}-${id}@127.0.0.1>`)
+    })
+
+    describe('Limits', () => {
+      test(`a tenant sends ${mails_hour_max} mails in an hour, and the others in the next`, async () => {
+        await confirmed()
+        await happen(service, tenant, mails_hour_max)
+        await tickUntil(service, () => server.mails.length === mails_hour_max)
+        for (let n = 0; n < 3; n++) await tick(service)
+        expect(server.mails).toHaveLength(mails_hour_max)
+        service.clock.advance(hour_ms)
+        await tickUntil(service, () => server.mails.length === mails_hour_max + 1)
+      })
+    })
+
+    test('the address and the token of its links are in no answer, log or row in clear', async () => {
+      await confirmed()
+      const token = linkIn(server.mails[0]!.text, 'confirm').split('/').at(-1)!
+      const list = await service.ask('GET', '/v1/subscriptions', { key: tenant.admin_key })
+      for (const text of [list.text, JSON.stringify(service.logged)]) {
+        expect(text).not.toContain(to())
+        expect(text).not.toContain(token)
+      }
+      const secret = token.split('.')[1]!
+      const tables = [
+        'subscriptions',
+        'subscription_addresses',
+        'subscription_attempts',
+        'subscription_mails',
+        'events',
+        'jobs',
+      ]
+      for (const table of tables) {
+        const rows = JSON.stringify(
+          await service.app.db.all(unnamed(`rows of ${table}`, `select * from ${table}`), {}),
+        )
+        expect([table, rows.includes(to()), rows.includes(secret)]).toEqual([table, false, false])
+      }
+    })
+  },
+  environment,
+)

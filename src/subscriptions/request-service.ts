@@ -1,0 +1,133 @@
+// The requests and mails of a delivery.
+
+import { hour_ms, type Millis } from '../base/clock.ts'
+import type { Outgoing, OutgoingMail, Sendable } from '../callbacks/attempt.ts'
+import { signedRequest } from '../callbacks/message.ts'
+import * as checkpoints from '../checkpoints/service.ts'
+import { encode } from '../contract/encode.ts'
+import { type EventRow, eventOf } from '../contract/event.ts'
+import { dueWork, type Reader } from '../db/db.ts'
+import type { LeasedJob, Sequence } from '../jobs/job.ts'
+import type { Later, MessageContext } from '../jobs/kind.ts'
+import * as tenants from '../tenants/service.ts'
+import * as addresses from './address-store.ts'
+import * as deliveries from './delivery-store.ts'
+import { confirmationMail, eventMail, type MailTo } from './mail-text.ts'
+import { slackBody } from './slack.ts'
+import { openTarget, openToken } from './targets.ts'
+import type { Told } from './words.ts'
+
+/** The events of one lease, sent one after the other. */
+export interface Delivery extends Sequence {
+  subscription: deliveries.Deliverable
+  /** Null for the mail that asks for a confirmation. */
+  events: EventRow[] | null
+  /** There may be others behind them. */
+  more: boolean
+}
+
+/** The webhook-id: the same on every attempt to deliver this event to this subscription. */
+export function deliveryId(event_id: string, subscription_id: string): string {
+  return `${event_id}-${subscription_id}`
+}
+
+/** The request of the next event; null once the lease was lost, by a change of the subscription say. */
+export async function nextRequest(
+  { db, dependencies }: MessageContext,
+  job: LeasedJob,
+  { subscription, events, results }: Omit<Delivery, 'next'>,
+  secrets: readonly string[],
+): Promise<Sendable | null> {
+  const at = results.length
+  const event = events![at]
+  if (!event || (at > 0 && !(await deliveries.isHeld(db, job)))) return null
+  const { tenant_id } = job
+  const now = dependencies.clock.now()
+  const body =
+    subscription.format === 'slack'
+      ? slackBody(await told(db, dependencies, tenant_id, event, now))
+      : encode(eventOf(event))
+  const request = signedRequest({
+    ...{
+      url: openTarget(dependencies.keys.secrets, tenant_id, subscription),
+      event: event.type,
+      workflow_id: event.workflow_id,
+      body,
+      secrets,
+    },
+    ...{ id: deliveryId(event.id, subscription.id), attempt: at === 0 ? job.attempts : 1, started_at: now },
+  })
+  return withHeader(request, 'x-waystation-subscription', subscription.id)
+}
+
+function withHeader(request: Outgoing, name: string, value: string): Outgoing {
+  return { ...request, headers: { ...request.headers, [name]: value } }
+}
+
+async function told(
+  q: Reader,
+  { urls, event_types }: MessageContext['dependencies'],
+  tenant_id: string,
+  event: EventRow,
+  now: Millis,
+): Promise<Told> {
+  const asks = event.type === 'checkpoint.created'
+  return {
+    event: { ...event, data: JSON.parse(event.data) },
+    about: event_types.get(event.type)?.about ?? event.type,
+    checkpoint: asks ? await checkpoints.find(q, tenant_id, event.subject_id) : null,
+    now,
+    public_url: urls.public_url(),
+  }
+}
+
+/** The one mail that an address gets before it has confirmed. Null when another subscription sends it, or it was sent. */
+export async function askForConfirmation(
+  context: MessageContext,
+  job: LeasedJob,
+  subscription: deliveries.Deliverable,
+): Promise<Delivery | Later | null> {
+  const { db } = context
+  const address = await addresses.find(db, job.tenant_id, subscription.address_hash!)
+  const asks = address?.state === 'unconfirmed' && address.asked_by === subscription.id
+  if (!asks || address.sent_at !== null || address.expires_at <= context.started_at) return null
+  const delivery: Omit<Delivery, 'next'> = { subscription, events: null, more: false, results: [] }
+  return oneMail(context, job, delivery, async (to) => confirmationMail(to))
+}
+
+export function mailAbout(
+  context: MessageContext,
+  job: LeasedJob,
+  delivery: Omit<Delivery, 'next'> & { events: EventRow[] },
+): Promise<Delivery | Later | null> {
+  const { db, dependencies, started_at } = context
+  const [event] = delivery.events
+  return oneMail(context, job, delivery, async (to) =>
+    eventMail(to, await told(db, dependencies, job.tenant_id, event!, started_at)),
+  )
+}
+
+/** Counted before it is sent, whatever comes of it: what a tenant sends is limited. */
+async function oneMail(
+  { db, dependencies, started_at }: MessageContext,
+  job: LeasedJob,
+  delivery: Omit<Delivery, 'next'>,
+  make: (to: MailTo) => Promise<OutgoingMail>,
+): Promise<Delivery | Later | null> {
+  const { tenant_id } = job
+  const { subscription, events, results } = delivery
+  const address = await addresses.find(db, tenant_id, subscription.address_hash!)
+  const tenant = await tenants.find(db, tenant_id)
+  if (!address || !tenant || address.state === 'unsubscribed') return null
+  const may = await db.write(dueWork(tenant_id), (tx) => addresses.countMail(tx, tenant_id))
+  if (!may) return { not_before: (Math.floor(started_at / hour_ms) + 1) * hour_ms }
+  const { secrets } = dependencies.keys
+  const mail = await make({
+    address: openTarget(secrets, tenant_id, subscription),
+    token: openToken(secrets, tenant_id, address),
+    public_url: dependencies.urls.public_url(),
+    tenant_name: tenant.name,
+    message_id: deliveryId(events?.[0]?.id ?? 'confirm', subscription.id),
+  })
+  return { ...delivery, results, next: async () => (results.length === 0 ? mail : null) }
+}

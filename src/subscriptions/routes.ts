@@ -1,0 +1,144 @@
+// /v1/subscriptions
+
+import { Type } from 'typebox'
+import { invalid } from '../base/errors.ts'
+import type { Dependencies } from '../contract/dependencies.ts'
+import { v1 } from '../contract/group.ts'
+import { route } from '../contract/route.ts'
+import { Text, Url } from '../contract/schemas.ts'
+import * as journal from '../journal/service.ts'
+import * as subscriptions from './service.ts'
+import {
+  id,
+  Name,
+  Paused,
+  requireKnown,
+  Subscription,
+  subscriptionOf,
+  Types,
+  tag,
+  WorkflowId,
+} from './shapes.ts'
+import { email_characters_max, isAddress } from './subscription.ts'
+import { requireCallable } from './targets-allowed.ts'
+
+export const createSubscription = route({
+  group: v1,
+  method: 'POST',
+  path: '/v1/subscriptions',
+  tag,
+  summary: 'Deliver events to a URL or an address, from now on',
+  description:
+    'Signed as callbacks are, at least once, in order, over about three days of retries. An address is asked first, by one mail. The URL or address is shown masked from now on.',
+  sdk: { name: 'subscriptions.create' },
+  cli: {
+    usage: 'subscription create',
+    about: 'Deliver events to a URL, to Slack, or by mail',
+    group: 'Events delivered to a URL, to Slack, or by mail',
+    examples: [
+      'waystation subscription create --url https://example.com/events --types "schedule.failed,dlq.*"',
+      'waystation subscription create --url https://hooks.slack.com/services/T0/B0/x --format slack --types checkpoint.created',
+    ],
+    options: {
+      url: ['--url <url>', 'where events are sent'],
+      to: ['--to <address>', 'or: the address that gets a mail for each event'],
+      types: ['--types <list>', 'types of events, with commas: schedule.failed,checkpoint.*'],
+      format: ['--format <name>', 'standard, or slack for receivers in the form of Slack'],
+      name: ['--name <text>', 'how lists show it'],
+      paused: ['--paused', 'deliver nothing until it is resumed'],
+    },
+  },
+  auth: ['admin'],
+  body: Type.Object(
+    {
+      url: Type.Optional(Url('An http or https URL. One of url and to is needed.')),
+      to: Type.Optional(
+        Text(email_characters_max, 'An address of mail, where the service has an SMTP server.', {
+          examples: ['on-call@example.com'],
+        }),
+      ),
+      types: Types,
+      workflow_id: Type.Optional(WorkflowId),
+      format: Type.Optional(
+        Type.Enum(['standard', 'slack'], {
+          description:
+            'standard, the default: the event as GET /v1/events shows it. slack: a message for people.',
+        }),
+      ),
+      name: Type.Optional(Name),
+      paused: Type.Optional(Paused),
+    },
+    { 'x-one-of': ['url', 'to'] },
+  ),
+  replies: { 201: { body: Subscription } },
+  emits: ['subscription.created'],
+  errors: ['QUOTA_EXCEEDED'],
+  async prepare({ caller, dependencies }, { body }) {
+    const { url, to, types, format } = body
+    if ((url === undefined) === (to === undefined))
+      throw invalid({
+        path: '/url',
+        message: url === undefined ? 'or /to is required' : 'cannot be given with /to',
+      })
+    requireKnown(types, dependencies.event_types)
+    if (url !== undefined) return requireCallable(dependencies, caller.tenant_id, url, types)
+    if (format !== undefined) throw invalid({ path: '/format', message: 'cannot be given with /to' })
+    requireMail(dependencies, to!)
+  },
+  async create(tx, { caller, dependencies }, { body }) {
+    const { url, to, types, workflow_id = null, format = 'standard', name = '', paused = false } = body
+    const target = url === undefined ? ({ target: to!, format: 'mail' } as const) : { target: url, format }
+    const given = { ...target, types, workflow_id, name, paused }
+    const row = await subscriptions.create(tx, caller, dependencies, given)
+    return subscriptionOf(row, row.position)
+  },
+})
+
+/** Throws VALIDATION_FAILED. */
+function requireMail({ service }: Dependencies, to: string): void {
+  if (!service.sends_mail)
+    throw invalid({ path: '/to', message: 'needs SMTP_URL, which this service does not have' })
+  if (!isAddress(to)) throw invalid({ path: '/to', message: 'is not an address such as on-call@example.com' })
+}
+
+export const getSubscription = route({
+  group: v1,
+  method: 'GET',
+  path: '/v1/subscriptions/:id',
+  tag,
+  summary: 'Read a subscription: how far it is, and what its last attempt came to',
+  sdk: { name: 'subscriptions.get' },
+  cli: { usage: 'subscription get <id>' },
+  auth: ['admin'],
+  params: { id },
+  replies: { 200: { body: Subscription } },
+  errors: ['SUBSCRIPTION_NOT_FOUND'],
+  async handle({ db, caller: { tenant_id } }, { params }) {
+    const row = await subscriptions.read(db, tenant_id, params.id)
+    return subscriptionOf(row, await journal.lastSeq(db, tenant_id))
+  },
+})
+
+export const deleteSubscription = route({
+  group: v1,
+  method: 'DELETE',
+  path: '/v1/subscriptions/:id',
+  tag,
+  summary: 'Delete a subscription',
+  sdk: {
+    name: 'subscriptions.delete',
+    retry: {
+      safe: true,
+      why: 'an id is used once; a deleted subscription stays deleted',
+      done: { code: 'SUBSCRIPTION_NOT_FOUND' },
+    },
+  },
+  cli: { usage: 'subscription delete <id>' },
+  auth: ['admin'],
+  destructive: true,
+  params: { id },
+  replies: { 204: { body: null } },
+  emits: ['subscription.deleted'],
+  errors: ['SUBSCRIPTION_NOT_FOUND'],
+  handle: ({ db, caller }, { params }) => subscriptions.remove(db, caller, params.id),
+})

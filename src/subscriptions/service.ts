@@ -1,0 +1,184 @@
+// Subscriptions: one function per verb. Their deliveries are in jobs.ts, what the holders of addresses say in mail-service.ts.
+
+import './errors.ts'
+import { day_ms } from '../base/clock.ts'
+import { ApiError, invalid } from '../base/errors.ts'
+import { newId } from '../base/ids.ts'
+import { limit } from '../base/limit.ts'
+import type { AdminCaller } from '../contract/caller.ts'
+import type { Dependencies } from '../contract/dependencies.ts'
+import { causeOf, type EventRow } from '../contract/event.ts'
+import type { Db, Reader, Tx } from '../db/db.ts'
+import { rowBytes } from '../db/stored.ts'
+import { destinationOf } from '../jobs/job.ts'
+import * as jobs from '../jobs/service.ts'
+import * as journal from '../journal/service.ts'
+import * as quotas from '../quotas/service.ts'
+import * as addresses from './address-store.ts'
+import * as attempts from './attempt-store.ts'
+import { events } from './events.ts'
+import { subscription_job } from './jobs.ts'
+import * as store from './store.ts'
+import {
+  type Format,
+  isWanted,
+  maskedAddress,
+  maskedUrl,
+  type SubscriptionRow,
+  type SubscriptionStatus,
+} from './subscription.ts'
+import { addressHash, newLinkToken, openTarget, sealTarget } from './targets.ts'
+
+/** All mails of a node go to one server. */
+const mail_destination = 'mail:'
+
+const confirmation_ms_max = limit(
+  'subscriptions.confirmation',
+  7 * day_ms,
+  'milliseconds',
+  'How long an address may be confirmed by the mail that asks. Past it the link answers 404.',
+)
+
+export interface Given {
+  /** A URL, or an address for the format `mail`. */
+  target: string
+  format: Format
+  name: string
+  types: readonly string[]
+  workflow_id: string | null
+  paused: boolean
+}
+
+/** Delivers what happens from now on. Throws QUOTA_EXCEEDED. */
+export async function create(
+  tx: Tx,
+  caller: AdminCaller,
+  dependencies: Dependencies,
+  { target: text, format, name, types: wanted, workflow_id, paused }: Given,
+): Promise<SubscriptionRow> {
+  const { tenant_id } = caller
+  const { secrets } = dependencies.keys
+  const id = newId('sub', tx.now)
+  const types = JSON.stringify(wanted)
+  const target = sealTarget(secrets, tenant_id, id, text)
+  const address_hash = format === 'mail' ? addressHash(secrets, tenant_id, text) : null
+  quotas.reserveBytes(tx, caller, dependencies.plans, rowBytes(name, types, workflow_id, target))
+  const status = await firstStatus(tx, caller, dependencies, { id, address_hash, paused })
+  const paused_reason = status === 'paused' ? 'requested' : null
+  await store.insert(tx, tenant_id, {
+    ...{ id, status, paused_reason, format, name, types, workflow_id, target, address_hash },
+    shown: format === 'mail' ? maskedAddress(text) : maskedUrl(text),
+    position: await journal.lastSeq(tx, tenant_id),
+  })
+  await quotas.reserve(tx, caller, dependencies.plans, 'subscriptions')
+  await jobs.enqueue(tx, dependencies.jobs, {
+    ...{ tenant_id, kind: subscription_job, source_id: id, event_id: id },
+    destination: destinationFor(format, text),
+    next_at: status === 'unconfirmed' ? tx.now : jobs.idle_at,
+  })
+  await journal.emit(tx, events['subscription.created'], {
+    ...{ tenant_id, cause: causeOf(caller), subject_id: id, workflow_id },
+    data: { format },
+  })
+  return (await store.find(tx, tenant_id, id))!
+}
+
+function destinationFor(format: Format, text: string): string {
+  return format === 'mail' ? mail_destination : destinationOf(text)
+}
+
+/** An address that is new, or whose time to confirm is over, is asked, by this subscription. */
+async function firstStatus(
+  tx: Tx,
+  caller: AdminCaller,
+  { keys: { secrets }, plans }: Dependencies,
+  { id, address_hash, paused }: { id: string; address_hash: string | null; paused: boolean },
+): Promise<SubscriptionStatus> {
+  const granted = paused ? 'paused' : 'active'
+  if (address_hash === null) return granted
+  const { tenant_id } = caller
+  const expires_at = tx.now + confirmation_ms_max
+  const fresh = { address_hash, ...newLinkToken(secrets, tenant_id, address_hash), asked_by: id, expires_at }
+  if (await addresses.insert(tx, tenant_id, fresh)) {
+    quotas.reserveBytes(tx, caller, plans, rowBytes(fresh.token))
+    return 'unconfirmed'
+  }
+  const known = (await addresses.lock(tx, tenant_id, address_hash))!
+  if (known.state === 'confirmed') return granted
+  if (known.state === 'unsubscribed') {
+    throw invalid({
+      path: '/to',
+      message: 'has unsubscribed; its holder may confirm again by a link in a mail',
+    })
+  }
+  const asker = await store.find(tx, tenant_id, known.asked_by)
+  if (known.expires_at <= tx.now || (!asker && known.sent_at === null))
+    await addresses.askAgain(tx, tenant_id, fresh)
+  return 'unconfirmed'
+}
+
+/** Throws SUBSCRIPTION_NOT_FOUND. */
+export async function read(q: Reader, tenant_id: string, id: string): Promise<SubscriptionRow> {
+  const subscription = await store.find(q, tenant_id, id)
+  if (!subscription) throw new ApiError('SUBSCRIPTION_NOT_FOUND')
+  return subscription
+}
+
+/** Throws SUBSCRIPTION_NOT_FOUND. */
+export function remove(db: Db, caller: AdminCaller, id: string): Promise<void> {
+  const { tenant_id } = caller
+  return db.write(tenant_id, async (tx) => {
+    const cancelled = await jobs.cancel(tx, jobs.keyOf(caller, subscription_job, id))
+    if (!cancelled) throw new ApiError('SUBSCRIPTION_NOT_FOUND')
+    const removed = (await store.remove(tx, tenant_id, id))!
+    tx.stores(tenant_id, -rowBytes() - removed.bytes)
+    await attempts.remove(tx, tenant_id, id)
+    await quotas.release(tx, tenant_id, 'subscriptions', 1)
+    await journal.emit(tx, events['subscription.deleted'], {
+      ...{ tenant_id, cause: causeOf(caller), subject_id: id, data: {} },
+    })
+  })
+}
+
+const woken_at_once_max = limit(
+  'subscriptions.read_at_once',
+  200,
+  'rows',
+  'Subscriptions of a tenant that one statement reads, to find those that take an event.',
+)
+
+/** In the transaction that gives events their numbers: jobs of subscriptions that take one of them are due. */
+export async function wake(
+  tx: Tx,
+  dependencies: Dependencies,
+  tenant_id: string,
+  numbered: readonly EventRow[],
+): Promise<void> {
+  let after_id = ''
+  for (;;) {
+    const rows = await store.active(tx, tenant_id, after_id, woken_at_once_max)
+    for (const { id, types, workflow_id } of rows) {
+      const selection = { id, types: JSON.parse(types) as string[], workflow_id }
+      if (!numbered.some((event) => isWanted(selection, event))) continue
+      await jobs.wakeIdle(tx, dependencies.jobs, jobs.keyOf({ tenant_id }, subscription_job, id))
+    }
+    if (rows.length < woken_at_once_max) return
+    after_id = rows.at(-1)!.id
+  }
+}
+
+/** The URL in clear, to judge a change of its types. Throws SUBSCRIPTION_NOT_FOUND. */
+export async function targetOf(q: Reader, dependencies: Dependencies, tenant_id: string, id: string) {
+  const found = await store.target(q, tenant_id, id)
+  if (!found) throw new ApiError('SUBSCRIPTION_NOT_FOUND')
+  return { ...found, text: openTarget(dependencies.keys.secrets, tenant_id, { id, target: found.target }) }
+}
+
+/** Removes rows of a tenant that is being purged; returns how many. */
+export async function purge(tx: Tx, tenant_id: string, rows_max: number): Promise<number> {
+  return (
+    (await store.purge(tx, tenant_id, rows_max)) +
+    (await attempts.purge(tx, tenant_id, rows_max)) +
+    (await addresses.purge(tx, tenant_id, rows_max))
+  )
+}

@@ -1,0 +1,142 @@
+import { describe, expect, test } from 'bun:test'
+import { day_ms, hour_ms, minute_ms } from '../base/clock.ts'
+import { eventMail } from './mail-text.ts'
+import { slackBody } from './slack.ts'
+import { maskedAddress, maskedUrl, takes, unknownAmong } from './subscription.ts'
+import { remaining, type Told } from './words.ts'
+
+const asks: Told = {
+  event: {
+    ...{ type: 'checkpoint.created', subject_kind: 'checkpoint', subject_id: 'chk_1' },
+    ...{ workflow_id: 'order-7', agent_id: 'billing', data: { title: 'Refund?' } },
+  },
+  about: 'A checkpoint was created.',
+  checkpoint: {
+    ...{ id: 'chk_1', title: 'Refund <b>7</b> & more?', status: 'pending', agent_id: 'billing' },
+    expires_at: 59 * minute_ms + 30_000,
+  },
+  now: 0,
+  public_url: 'https://waystation.example.com',
+}
+
+const failed: Told = {
+  ...asks,
+  event: {
+    ...{
+      type: 'schedule.failed',
+      subject_kind: 'schedule',
+      subject_id: 'sch_1',
+      workflow_id: null,
+      agent_id: null,
+    },
+    data: { attempts: 3, last_error: 'status <503>', reason: null },
+  },
+  about: 'A schedule failed: its callback was not taken.',
+  checkpoint: null,
+}
+
+describe('A message for Slack', () => {
+  test('about a checkpoint that waits has title, time left, agent, and the address of the approval page without a key', () => {
+    const text =
+      '*Refund &lt;b&gt;7&lt;/b&gt; &amp; more?*\nWaits for a decision · 59 minutes left · agent billing · workflow order-7'
+    const url = 'https://waystation.example.com/approve/chk_1'
+    expect(JSON.parse(slackBody(asks))).toEqual({
+      text: `${text}\n<${url}|Review and decide>`,
+      blocks: [
+        { type: 'section', text: { type: 'mrkdwn', text } },
+        {
+          type: 'actions',
+          elements: [
+            {
+              type: 'button',
+              style: 'primary',
+              text: { type: 'plain_text', text: 'Review and decide' },
+              url,
+            },
+          ],
+        },
+      ],
+    })
+  })
+
+  test('about a checkpoint that was decided meanwhile says so, without a button', () => {
+    const decided = { ...asks, checkpoint: { ...asks.checkpoint!, title: 'Refund?', status: 'approved' } }
+    const text = '*Refund?: already approved*\nagent billing · workflow order-7'
+    expect(JSON.parse(slackBody(decided))).toEqual({
+      text,
+      blocks: [{ type: 'section', text: { type: 'mrkdwn', text } }],
+    })
+  })
+
+  test('about anything else has what happened, to what, and its small data', () => {
+    expect(JSON.parse(slackBody(failed)).text).toBe(
+      '*A schedule failed: its callback was not taken*\nschedule sch_1 · attempts: 3 · last error: status &lt;503&gt;',
+    )
+  })
+
+  test('shows a title in one line, and its markup as text', () => {
+    const title = 'ok*\n\n<!channel> *approve\u2028now'
+    const shown = JSON.parse(slackBody({ ...asks, checkpoint: { ...asks.checkpoint!, title } })).text.split(
+      '\n',
+    )[0]
+    expect(shown).toBe('*ok∗ &lt;!channel&gt; ∗approve now*')
+  })
+})
+
+test('a mail about a checkpoint that waits says what waits, and where it is decided', () => {
+  const to = {
+    ...{ address: 'a@example.com', token: 'ten_1.x', public_url: asks.public_url, tenant_name: 'Acme' },
+    message_id: 'evt_1-sub_1',
+  }
+  expect(eventMail(to, asks)).toEqual({
+    to: 'a@example.com',
+    subject: 'Waits for you: Refund <b>7</b> & more?',
+    text: `Refund <b>7</b> & more?
+
+- Waits for a decision
+- 59 minutes left
+- agent billing
+- workflow order-7
+
+Review and decide:
+https://waystation.example.com/approve/chk_1
+
+-- 
+Sent for Acme because this address was confirmed. To end these mails, open this page and press the button:
+https://waystation.example.com/mail/unsubscribe/ten_1.x
+`,
+    headers: {
+      'Message-ID': '<evt_1-sub_1@waystation.example.com>',
+      'Auto-Submitted': 'auto-generated',
+      'List-Unsubscribe': '<https://waystation.example.com/mail/unsubscribe/ten_1.x>',
+      'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+    },
+  })
+})
+
+test.each([
+  [0, 'less than a minute'],
+  [minute_ms, '1 minute'],
+  [2 * hour_ms - 1, '119 minutes'],
+  [2 * hour_ms, '2 hours'],
+  [2 * day_ms - 1, '47 hours'],
+  [3 * day_ms, '3 days'],
+])('%d ms are %s', (ms, text) => expect(remaining(ms)).toBe(text))
+
+test.each([
+  ['https://hooks.slack.com/services/T0/B0/aB3d', 'https://hooks.slack.com/…aB3d'],
+  ['https://example.com:8443/events?key=12345678', 'https://example.com:8443/…5678'],
+  ['https://example.com/short', 'https://example.com/…'],
+  ['https://example.com/', 'https://example.com/'],
+])('%s is shown as %s', (url, shown) => expect(maskedUrl(url)).toBe(shown))
+
+test('an address is shown by its first character and its domain', () => {
+  expect(maskedAddress('ada@example.com')).toBe('a…@example.com')
+})
+
+test('noun.* takes all types of the noun, and of no other', () => {
+  expect(takes(['schedule.*'], 'schedule.failed')).toBe(true)
+  expect(takes(['schedule.*'], 'schedules.failed')).toBe(false)
+  expect(takes(['schedule.fired'], 'schedule.failed')).toBe(false)
+  expect(unknownAmong(['a.*', 'b.c', 'b.d'], ['b.c'])).toEqual(['a.*', 'b.d'])
+})

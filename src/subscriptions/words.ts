@@ -1,0 +1,95 @@
+// An event in words, for people: the text of messages and mails. No imports from db or http.
+
+import { day_ms, hour_ms, type Millis, minute_ms } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
+
+export interface Told {
+  event: {
+    type: string
+    subject_kind: string
+    subject_id: string
+    workflow_id: string | null
+    agent_id: string | null
+    data: Readonly<Record<string, unknown>>
+  }
+  /** The meaning of its type: `A schedule was created.` */
+  about: string
+  /** The checkpoint that it asks about; null for other events, and for one that is gone. */
+  checkpoint: { id: string; title: string; status: string; agent_id: string; expires_at: Millis } | null
+  now: Millis
+  public_url: string
+}
+
+export interface EventWords {
+  headline: string
+  /** Of an agent's choosing, for the most part. */
+  details: string[]
+  link: { label: string; url: string } | null
+}
+
+/** About a checkpoint: who asks for what, how long it waits, and where it is decided. */
+export function checkpointWords({ checkpoint, event, now, public_url }: Told): EventWords {
+  const { id, title, status, agent_id, expires_at } = checkpoint!
+  const by = [`agent ${agent_id}`, ...workflowOf(event)]
+  if (status !== 'pending') return { headline: `${plain(title)}: already ${status}`, details: by, link: null }
+  const url = `${public_url}/approve/${id}`
+  return {
+    headline: plain(title),
+    details: [`Waits for a decision`, `${remaining(expires_at - now)} left`, ...by],
+    link: { label: 'Review and decide', url },
+  }
+}
+
+const details_max = limit(
+  'subscriptions.details',
+  6,
+  'entries',
+  'Details of an event in a message or a mail. Others are left out.',
+)
+const detail_characters_max = limit(
+  'subscriptions.detail',
+  200,
+  'characters',
+  'One such detail. Past it the rest is left out.',
+)
+
+/** About any other event: what its type means, what it is about, and its small data. */
+export function wordsOf({ event, about }: Told): EventWords {
+  const data = Object.entries(event.data)
+    .filter(([, value]) => value !== null && value !== '')
+    .map(([name, value]) => cut(`${name.replaceAll('_', ' ')}: ${plain(String(value))}`))
+  const agent = event.agent_id === null ? [] : [`agent ${event.agent_id}`]
+  const what = `${event.subject_kind.replaceAll('_', ' ')} ${plain(event.subject_id)}`
+  const details = [cut(what), ...agent, ...workflowOf(event), ...data]
+  return { headline: about.replace(/\.$/, ''), details: details.slice(0, details_max), link: null }
+}
+
+function workflowOf({ workflow_id }: { workflow_id: string | null }): string[] {
+  return workflow_id === null ? [] : [cut(`workflow ${plain(workflow_id)}`)]
+}
+
+/** One line: what an agent writes does not make a message look like another. */
+export function plain(text: string): string {
+  return text.replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ').trim()
+}
+
+function cut(text: string): string {
+  const characters = [...text]
+  return characters.length <= detail_characters_max
+    ? text
+    : `${characters.slice(0, detail_characters_max - 1).join('')}…`
+}
+
+const units: [ms: number, name: string][] = [
+  [day_ms, 'day'],
+  [hour_ms, 'hour'],
+  [minute_ms, 'minute'],
+]
+
+/** In the largest unit of which there are two, rounded down: `3 days`, `47 hours`, `1 minute`. */
+export function remaining(ms: number): string {
+  const [unit_ms, name] = units.find(([unit_ms]) => ms >= 2 * unit_ms) ?? units.at(-1)!
+  const count = Math.floor(ms / unit_ms)
+  if (count < 1) return 'less than a minute'
+  return `${count} ${name}${count === 1 ? '' : 's'}`
+}

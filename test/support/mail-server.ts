@@ -1,0 +1,90 @@
+// A loopback SMTP server that keeps the mails it was handed, as much of RFC 5321 as a client needs.
+
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+
+export interface ReceivedMail {
+  from: string
+  to: string
+  /** Headers and body, as sent. */
+  text: string
+}
+
+export interface MailServer {
+  url: string
+  mails: ReceivedMail[]
+  /** The answer to RCPT, which a test may replace: `550 5.1.1 no such user`. */
+  answer: (to: string) => string
+  stop(): Promise<void>
+}
+
+export async function startMailServer(): Promise<MailServer> {
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    sockets.add(socket)
+    socket.on('close', () => sockets.delete(socket))
+    socket.on('error', () => {})
+    converse(socket, mail_server)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const mail_server: MailServer = {
+    url: `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    mails: [],
+    answer: () => '250 2.1.5 ok',
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        for (const socket of sockets) socket.destroy()
+      }),
+  }
+  return mail_server
+}
+
+function converse(socket: Socket, server: MailServer): void {
+  let pending = ''
+  let mail: ReceivedMail = { from: '', to: '', text: '' }
+  let in_data = false
+  const say = (line: string) => socket.write(`${line}\r\n`)
+  const command = (line: string): unknown => {
+    const [verb = ''] = line.toUpperCase().split(/[ :]/)
+    const address = /<(.*)>/.exec(line)?.[1] ?? ''
+    if (verb === 'EHLO' || verb === 'HELO') return say('250 mail.test')
+    if (verb === 'MAIL') mail = { from: address, to: '', text: '' }
+    if (verb === 'RCPT') {
+      mail.to = address
+      return say(server.answer(address))
+    }
+    if (verb === 'DATA') {
+      in_data = true
+      return say('354 go on')
+    }
+    if (verb === 'QUIT') return socket.end('221 bye\r\n')
+    return say('250 2.0.0 ok')
+  }
+  say('220 mail.test ESMTP')
+  socket.on('data', (chunk) => {
+    pending += chunk.toString('latin1')
+    for (;;) {
+      const end = in_data ? pending.indexOf('\r\n.\r\n') : pending.indexOf('\r\n')
+      if (end === -1) return
+      const part = pending.slice(0, end)
+      pending = pending.slice(end + (in_data ? 5 : 2))
+      if (!in_data) command(part)
+      else {
+        in_data = false
+        server.mails.push({ ...mail, text: decoded(Buffer.from(part, 'latin1').toString()) })
+        say('250 2.0.0 taken')
+      }
+    }
+  })
+}
+
+/** Headers as they are, and the text as it reads: soft line breaks and `=3D` undone (RFC 2045 section 6.7). */
+function decoded(text: string): string {
+  const unfolded = text.replace(/\r\n[ \t]+/g, ' ')
+  if (!/^content-transfer-encoding: quoted-printable/im.test(unfolded))
+    return unfolded.replaceAll('\r\n', '\n')
+  const bytes = unfolded
+    .replace(/=\r\n/g, '')
+    .replace(/=([0-9A-F]{2})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)))
+  return Buffer.from(bytes, 'latin1').toString().replaceAll('\r\n', '\n')
+}
