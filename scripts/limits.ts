@@ -53,7 +53,6 @@ const areas: Record<string, string> = {
   mcp: 'MCP',
   usage: 'Usage',
   jobs: 'Jobs',
-  journal: 'Journal',
   callbacks: 'Callbacks',
   mail: 'Mail',
   dns: 'Look-up of names',

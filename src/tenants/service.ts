@@ -18,6 +18,7 @@ import * as lookups from '../lookups/service.ts'
 import * as quotas from '../quotas/service.ts'
 import { events } from './events.ts'
 import { beginPause, pauseOrResumeStep, pauseStragglers } from './pause.ts'
+import * as setting_store from './setting-store.ts'
 import { signedCallback, signingContext, signingSecrets } from './signing.ts'
 import * as store from './store.ts'
 import { nameKey, previous_secret_ms, purge_grace_ms, type TenantRow } from './tenant.ts'
@@ -36,7 +37,8 @@ export const purgeable = store.purgeable
 export const lockPurgeable = store.lockPurgeable
 export const all = store.all
 export const find = store.find
-export { addEventNamespace, removeEventNamespace } from './setting-store.ts'
+export const addEventNamespace = setting_store.addEventNamespace
+export const removeEventNamespace = setting_store.removeEventNamespace
 export const plansInUse = store.plans
 
 /** Last of a purge. The name of the tenant is free with the commit. */
