@@ -85,7 +85,7 @@ interface Side {
 
 async function begin(checkout: string, hot_path: HotPath): Promise<Side> {
   const service = await startService(checkout)
-  const client = await Client.signUp(service.url)
+  const client = await Client.signUp(service.url, hot_path.plan)
   await hot_path.preload(client)
   const target: Target = { ...service, path: { hot_path, client } }
   const kept = await keptBy(target)

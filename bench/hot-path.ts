@@ -8,6 +8,7 @@ import { kvPut } from './kv-put.ts'
 import { kvPutNew } from './kv-put-new.ts'
 import { rateCheck } from './rate-check.ts'
 import { rateCheckHot } from './rate-check-hot.ts'
+import { scheduleCreate } from './schedule-create.ts'
 import type { Client } from './service.ts'
 
 export interface HotPath {
@@ -16,6 +17,8 @@ export interface HotPath {
   summary: string
   /** Most that a request may cost, in multiples of what nginx needs for a constant answer; null for no target. */
   nginx_multiple_max: number | null
+  /** Of the tenant; default pro. */
+  plan?: string
   /** The n-th request. `run` differs between two runs against one service. */
   request(n: number, run: string): HotRequest
   preload(client: Client): Promise<void>
@@ -40,6 +43,7 @@ export const hot_paths: readonly HotPath[] = [
   hook,
   rateCheck,
   rateCheckHot,
+  scheduleCreate,
 ]
 
 /** Throws for a name that is none. */

@@ -152,7 +152,7 @@ async function begin(checkout: string, path: HotPath, cluster: Cluster, base_url
   const name = `bench_${crypto.randomUUID().replaceAll('-', '')}`
   await administer(cluster.base_url, `create database ${name}`)
   const service = await startService(checkout, undefined, `${base_url}/${name}`)
-  const client = await Client.signUp(service.url)
+  const client = await Client.signUp(service.url, path.plan)
   await path.preload(client)
   const target: Target = { ...service, path: { hot_path: path, client } }
   const kept = await keptBy(target)

@@ -182,7 +182,7 @@ async function newDatabase(): Promise<string | undefined> {
 }
 
 async function targetOf(service: Service, hot_path: HotPath): Promise<Target> {
-  const client = await Client.signUp(service.url)
+  const client = await Client.signUp(service.url, hot_path.plan)
   await hot_path.preload(client)
   return { ...service, path: { hot_path, client } }
 }

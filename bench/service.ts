@@ -74,7 +74,7 @@ export function freePort(): number {
   return port
 }
 
-/** One agent of a new tenant on the plan pro. */
+/** One agent of a new tenant. */
 export class Client {
   private constructor(
     readonly url: string,
@@ -84,7 +84,7 @@ export class Client {
     private readonly admin_key: string,
   ) {}
 
-  static async signUp(url: string): Promise<Client> {
+  static async signUp(url: string, plan = 'pro'): Promise<Client> {
     const name = `bench-${crypto.randomUUID().slice(0, 8)}`
     const tenant = await post<{ tenant_id: string; admin_key: string }>(
       `${url}/v1/tenants`,
@@ -92,7 +92,7 @@ export class Client {
       {
         name,
         owner_email: 'bench@example.com',
-        plan: 'pro',
+        plan,
       },
     )
     const { tenant_id, admin_key } = tenant

@@ -101,6 +101,7 @@ export class Cli {
       return new Waystation({
         url,
         key: key ?? undefined,
+        workflow_id: this.io.env.WAYSTATION_WORKFLOW || undefined,
         retries: this.#options.retries ?? default_retries,
         timeout_ms: this.#options.timeout * 1_000,
         parse_json: parseExact,
@@ -109,7 +110,7 @@ export class Cli {
     } catch (error) {
       // It came from a file or the environment and was not checked before.
       throw usageError(
-        `The address or the key cannot be used: ${(error as Error).message}.`,
+        `The address, the key or the workflow cannot be used: ${(error as Error).message}.`,
         'Correct the environment, or save the key again with waystation login.',
       )
     }

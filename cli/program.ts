@@ -8,6 +8,7 @@ import type { Cli, GlobalOptions } from './cli.ts'
 import { checkpointCreate, checkpointWait } from './commands/checkpoint.ts'
 import { completion } from './commands/completion.ts'
 import { dlqClaim, dlqDiscardMany, dlqRedriveMany } from './commands/dlq.ts'
+import { eventsList, eventsTail, wait } from './commands/events.ts'
 import { inboxMessages, inboxSearch, inboxTail } from './commands/inbox.ts'
 import { kvGet, namespaceGet } from './commands/kv.ts'
 import { login, logout, profiles, profilesUse } from './commands/login.ts'
@@ -16,6 +17,8 @@ import { rateCheck } from './commands/rate.ts'
 import { serve } from './commands/serve.ts'
 import { health, openapi } from './commands/service.ts'
 import { tenantDelete, tenantRotateKey, tenantUsage } from './commands/tenant.ts'
+import { verify } from './commands/verify.ts'
+import { workflowShow } from './commands/workflow.ts'
 import { usageError } from './failures.ts'
 import { generated, groups } from './generated.ts'
 import { timeoutSeconds, wholeNumber } from './input.ts'
@@ -31,9 +34,12 @@ const overrides: Readonly<Record<string, Override>> = {
   getValue: kvGet,
   getNamespaceKey: namespaceGet,
   claimItem: dlqClaim,
+  getWorkflow: workflowShow,
   redriveItems: dlqRedriveMany,
   discardItems: dlqDiscardMany,
   listMessages: inboxMessages,
+  listEvents: eventsList,
+  waitForEvent: wait,
   searchMessages: inboxSearch,
   checkRateLimit: rateCheck,
   readyz: health,
@@ -43,7 +49,7 @@ const overrides: Readonly<Record<string, Override>> = {
 const commands = [
   ...[serve, login, logout, profiles, profilesUse],
   ...generated.map((spec) => runnable(spec, overrides[spec.operation])),
-  ...[checkpointWait, inboxTail, mcp, mcpConfig, completion],
+  ...[checkpointWait, inboxTail, eventsTail, verify, mcp, mcpConfig, completion],
 ]
 
 const after = `
@@ -51,6 +57,8 @@ Keys come from a profile (waystation login) or the environment, never from the c
   WAYSTATION_PROFILE   the profile to use instead of the current one
   WAYSTATION_URL       the address, and no profile
   WAYSTATION_KEY       the key that goes with it
+
+WAYSTATION_WORKFLOW is the workflow that every call belongs to.
 
 Exit codes:
   0 done  1 unexpected  2 wrong usage or refused input  3 no permission  4 not found  5 conflict

@@ -10,6 +10,7 @@ import { KeyValues } from './kv/list.tsx'
 import { Overview } from './overview/overview.tsx'
 import { RateLimits } from './rate-limits/list.tsx'
 import { Schedules } from './schedules/list.tsx'
+import { Workflows } from './workflows/list.tsx'
 
 export interface PageEntry {
   title: string
@@ -21,6 +22,7 @@ export interface PageEntry {
 
 export const pages: readonly PageEntry[] = [
   { title: 'Overview', pattern: '/console', page: Overview },
+  { title: 'Workflows', pattern: '/console/workflows/:id?', page: Workflows },
   { title: 'Approvals', pattern: '/console/approvals/:id?', page: Approvals },
   { title: 'Schedules', pattern: '/console/schedules/:id?', page: Schedules },
   { title: 'Dead letters', pattern: '/console/dlq/:id?', page: DeadLetters },

@@ -28,7 +28,9 @@ main() {
   inboxes
   rate_limits
   subscriptions
+  events
   tick
+  seal
   deletion
   echo "All answers were as expected. $tenant_id stays scheduled for deletion."
 }
@@ -149,7 +151,10 @@ kv() {
   call 'the page after it' 200 GET "/v1/kv/state?limit=1&cursor=$cursor" "${agent[@]}"
   has '"key":"lease"'
   call 'the admin key sees which namespaces there are' 200 GET /v1/namespaces "${admin[@]}"
-  has '{"namespace":"state","agent_id":null}'
+  has '{"namespace":"state","agent_id":null,"events":false}'
+  call 'from now on each change of a key in it leaves an event' 200 PUT /v1/namespaces/state "${admin[@]}" --json '{"events": true}'
+  call 'and it says so' 200 GET /v1/namespaces/state "${agent[@]}"
+  has '"events":true'
   call 'an agent sees those that it may read' 200 GET /v1/namespaces "${agent[@]}"
   call 'the admin key sees their keys' 200 GET /v1/namespaces/state/keys "${admin[@]}"
   has '"key":"lease"'
@@ -192,6 +197,8 @@ audit() {
   call 'actions to filter by' 200 GET '/v1/audit/suggestions/action?prefix=import.' "${agent[@]}"
   has '{"value":"import.reviewed"}'
   call 'there is no such entry' 404 GET /v1/audit/log_none "${agent[@]}"
+  call 'the workflows that begin with night' 200 GET '/v1/workflows?prefix=night' "${agent[@]}"
+  call 'there is no such workflow' 404 GET /v1/workflows/day-17 "${agent[@]}"
   has AUDIT_ENTRY_NOT_FOUND
 }
 
@@ -414,6 +421,13 @@ subscriptions() {
   call 'delete it' 204 DELETE "/v1/subscriptions/$subscription" "${admin[@]}"
   call 'it is gone' 404 GET "/v1/subscriptions/$subscription" "${admin[@]}"
   has SUBSCRIPTION_NOT_FOUND
+events() {
+  echo 'What happened'
+  call 'list it, oldest first' 200 GET '/v1/events?limit=10' "${admin[@]}"
+  has '"next_after":'
+  json '{"any": [{"workflow_id": "night-17"}, {"type": "dlq.*"}], "after": 0, "wait_seconds": 0}'
+  call 'wait for whichever comes first' 200 POST /v1/wait "${agent[@]}" "${sent[@]}"
+  has '"after":'
 }
 
 tick() {
@@ -429,6 +443,18 @@ tick() {
     call 'whether the schedule that was due has been tried' 200 GET "/v1/schedules/$due_schedule/attempts" \
       "${agent[@]}"
   fi
+}
+
+seal() {
+  echo 'The seal of the journal'
+  call 'a checkpoint to keep elsewhere' 200 GET /v1/seal "${admin[@]}"
+  has "\"origin\":\"waystation/$tenant_id\""
+  call 'proof of an event that is not there' 404 GET /v1/seal/proof?event=evt_00000000000000000000000000 "${admin[@]}"
+  has SEAL_EVENT_NOT_FOUND
+  call 'proof that it goes on from an earlier one' 200 GET '/v1/seal/consistency?from=0' "${admin[@]}"
+  has '"from":0,'
+  call 'everything to check it offline' 200 GET /v1/seal/bundle "${admin[@]}"
+  has '"format":"waystation-seal-bundle/1"'
 }
 
 deletion() {

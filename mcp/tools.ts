@@ -2,10 +2,10 @@
 // each comes from openapi.json (contract.ts).
 
 /** Every tool costs the model attention, whether it is called or not: past this a new one takes the place of another. */
-export const tools_max = 26
+export const tools_max = 28
 
 /** Bytes of the answer to tools/list, for the same reason. */
-export const list_bytes_max = 30_000
+export const list_bytes_max = 32_700
 
 export interface Tool {
   name: string
@@ -107,6 +107,16 @@ export const tools: readonly Tool[] = [
     description:
       'Read what was done, newest first: by whom, when, in which workflow. Use it to find out how far an earlier run came. Filter by workflow_id, action, actor, from and to; go on with next_cursor as cursor until it is null: a page may be short, or empty, before the end.',
     operation: 'listEntries',
+    ...reads,
+  },
+  {
+    name: 'workflow_timeline',
+    title: 'Read what happened in a workflow',
+    description:
+      'Read everything that carries one workflow_id, oldest first: what was asked, decided, called and failed, and how many things wait or failed. Use it to continue the work of an earlier run or of another agent. While more is true give next_after as after.',
+    operation: 'getWorkflow',
+    // The events say themselves what they are.
+    shows: ['waiting', 'failing', 'next_after', 'more'],
     ...reads,
   },
   {
@@ -313,6 +323,19 @@ export const tools: readonly Tool[] = [
     open_world: true,
   },
   {
+    name: 'wait_for',
+    title: 'Wait for what comes first',
+    description:
+      'Wait, 50 seconds at most, for the first of several events: an approval, a message, a schedule, a changed key. any lists alternatives; an event that has all members of one counts. Find names with type, such as "checkpoint.*", subject (the id of the thing) or workflow_id. Keep after and give it next time, so that nothing is missed. next_step says how to go on.',
+    operation: 'waitForEvent',
+    shows: ['event', 'after'],
+    defaults: { wait_seconds: wait_seconds_max },
+    next: afterEvent,
+    destructive: false,
+    idempotent: true,
+    open_world: false,
+  },
+  {
     name: 'rate_limit_check',
     title: 'Check a rate limit',
     description:
@@ -329,6 +352,12 @@ function afterCheckpoint({ id, status }: { id: string; status: string }): string
   if (status === 'pending') return `Not decided yet. Call checkpoint_wait again with id "${id}".`
   if (status === 'approved') return 'Approved: go on with what was asked.'
   return `Settled as ${status}: do not do what was asked.`
+}
+
+function afterEvent({ event, after }: { event: { type: string } | null; after: number }): string {
+  return event === null
+    ? `Nothing has come. Call wait_for again with after ${after}.`
+    : `${event.type} has come: go on with your work. To wait for the next, call wait_for with after ${after}.`
 }
 
 function afterMessages({ items, nextAfter }: { items: unknown[]; nextAfter: string | null }): string {

@@ -8,6 +8,7 @@ import { forEachDatabase } from '../test/support/databases.ts'
 import { until } from '../test/support/patience.ts'
 import { type ServerProcess, startServer } from '../test/support/server-process.ts'
 import { default_plans } from './features.ts'
+import { verifiedText } from './seal/note.ts'
 
 const admin = join(import.meta.dir, 'admin.ts')
 
@@ -121,6 +122,39 @@ forEachDatabase('The operator’s command while the service runs', (databases) =
       [],
     )
     expect(stdout).toContain(" set lock_timeout = '2000'\n")
+  })
+
+  test('rotate-seal-key makes the key that signs from now on, and keeps those before', async () => {
+    const made = await post('/v1/tenants', { name: 'sealed', owner_email: 'owner@example.com' })
+    const sealOf = async () => {
+      const headers = { 'x-admin-key': made.body.admin_key! }
+      const answer = await fetch(`${server.url}/v1/seal`, { headers })
+      return (await answer.json()) as { note: string; keys: string[] }
+    }
+    const before = await sealOf()
+    const number = before.keys.length + 1
+    expect(await run(['rotate-seal-key'], environment)).toEqual({
+      code: 0,
+      stdout: `key ${number} signs checkpoints from now on; GET /v1/seal shows its public key first\n`,
+      stderr: '',
+    })
+    const { note, keys } = await sealOf()
+    expect(keys).toEqual([expect.stringMatching(/^waystation\/ten_/), ...before.keys])
+    expect([verifiedText(note, keys[0]!), verifiedText(note, keys[1]!)]).toEqual([
+      note.slice(0, note.lastIndexOf('\n\n') + 1),
+      null,
+    ])
+  })
+
+  test('rotate-seal-key needs the SECRET_KEY of the database, and makes none', async () => {
+    const data_dir = mkdtempSync(join(folder, 'other-'))
+    const file = join(data_dir, 'secret_key')
+    expect(await run(['rotate-seal-key'], { ...environment, DATA_DIR: data_dir })).toEqual(
+      refused(`there is no ${file}; give DATA_DIR or the secret`),
+    )
+    expect(existsSync(file)).toBe(false)
+    const other = { ...environment, SECRET_KEY: 'another secret key than the first' }
+    expect((await run(['rotate-seal-key'], other)).stderr).toContain('was sealed with another key')
   })
 
   test('tenants lists every tenant: id, plan, status, creation, name', async () => {

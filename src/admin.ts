@@ -2,7 +2,7 @@
 
 import { existsSync } from 'node:fs'
 import { iso, systemClock } from './base/clock.ts'
-import { readConfig } from './config.ts'
+import { type Config, readConfig } from './config.ts'
 import type { Plans } from './contract/dependencies.ts'
 import type { Db } from './db/db.ts'
 import { distribute } from './db/distributed.ts'
@@ -11,6 +11,8 @@ import { openDb, sqlitePath } from './db/open.ts'
 import { setForRole } from './db/postgres-session.ts'
 import { recountEach } from './db/recount.ts'
 import { migrations, recounted_tables } from './features.ts'
+import * as seal from './seal/service.ts'
+import { foundSecret, requireKey, secretsUnder } from './secrets/service.ts'
 import * as tenants from './tenants/service.ts'
 
 const usage = `Usage: npm run admin -- <command>
@@ -21,11 +23,12 @@ const usage = `Usage: npm run admin -- <command>
                              how much a tenant may store, whatever its plan says
   recount [tenant]           recomputes what a tenant stores, or every tenant
   session-settings           PostgreSQL behind a pooler: sets for the role what the pooler does not pass on
+  rotate-seal-key            makes a new key that signs checkpoints of journals; those before stay listed
   check                      looks through the whole SQLite file for damage
   distribute                 spreads the tables of a PostgreSQL database over the servers of Citus
   help                       this text
 
-It reads the same settings as the service (DATABASE_URL, PLANS_FILE); see npm start -- --help.`
+It reads the same settings as the service (DATABASE_URL, PLANS_FILE, SECRET_KEY, DATA_DIR); see npm start -- --help.`
 
 process.umask(0o077)
 await main(process.argv.slice(2))
@@ -42,6 +45,7 @@ async function main([command = 'help', ...args]: string[]): Promise<void> {
         await setPlan(db, config.plans, args[0]!, args[1]!)
       else if (command === 'set-storage' && args.length === 2) await setStorage(db, args[0]!, args[1]!)
       else if (command === 'recount' && args.length <= 1) await recountAll(db, args[0])
+      else if (command === 'rotate-seal-key' && args.length === 0) await rotateSealKey(db, config)
       else if (command === 'check' && args.length === 0) await check(db)
       else if (command === 'distribute' && args.length === 0) await distributeAll(db)
       else throw new Error(`unknown command; see npm run admin -- help`)
@@ -108,6 +112,13 @@ async function recountAll(db: Db, tenant: string | undefined): Promise<void> {
     else console.log([tenant_id, missing === 0 ? 'right' : `was off by ${missing} bytes`, name].join('\t'))
   })
   if (failed > 0) throw new Error(`${failed} of ${asked.length} tenants could not be recounted; try again`)
+}
+
+async function rotateSealKey(db: Db, { secret_key, data_dir }: Config): Promise<void> {
+  const key = foundSecret(secret_key, data_dir, 'secret_key')
+  await requireKey(db, key)
+  const number = await seal.rotateKey(db, secretsUnder(key))
+  console.log(`key ${number} signs checkpoints from now on; GET /v1/seal shows its public key first`)
 }
 
 async function distributeAll(db: Db): Promise<void> {

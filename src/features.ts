@@ -11,6 +11,7 @@ import { redrivesOf } from './contract/redrive.ts'
 import { credentials } from './credentials/feature.ts'
 import { recounted } from './db/recount.ts'
 import { dlq } from './dlq/feature.ts'
+import { eventsFeature } from './events/feature.ts'
 import { health } from './health/feature.ts'
 import { idempotency } from './idempotency/feature.ts'
 import { inbox } from './inbox/feature.ts'
@@ -24,22 +25,30 @@ import { quotas } from './quotas/feature.ts'
 import { defaultPlans, limitsInWords } from './quotas/plans.ts'
 import { ratelimit } from './ratelimit/feature.ts'
 import { schedules } from './schedules/feature.ts'
+import { seal } from './seal/feature.ts'
 import { secrets } from './secrets/feature.ts'
 import { subscriptions } from './subscriptions/feature.ts'
 import { tenantsFeature } from './tenants/feature.ts'
 import { usageFeature } from './usage/feature.ts'
+import { workflows } from './workflows/feature.ts'
 
 /** In the order in which the document, plans, quotas and usage show them. */
 const nouns: readonly Feature[] = [
-  ...[agents, approvalKeys, kv, audit, dlq, schedules, checkpoints, inbox, ratelimit, subscriptions],
+  ...[agents, approvalKeys, kv, audit, dlq, schedules, checkpoints, inbox, ratelimit],
+  ...[workflows, subscriptions, seal],
 ]
 /** Counted in the database, and limited by plans. */
 export const counted_quotas = nouns.flatMap((feature) => feature.quotas ?? [])
 const tenants = tenantsFeature(counted_quotas)
 
 const journal = journalFeature(tenants)
-const usage = usageFeature(usageGroups([tenants, ...nouns]))
-const before_maintenance = [secrets, lookups, tenants, credentials, quotas, journal, usage, ...nouns]
+const events = eventsFeature([
+  ...new Set(['audit.appended', 'dlq.created', ...eventTypesOf([tenants, ...nouns]).keys()]),
+])
+const usage = usageFeature(usageGroups([tenants, ...nouns, events]))
+const before_maintenance = [
+  ...[secrets, lookups, tenants, credentials, quotas, journal, usage, ...nouns, events],
+]
 const after_maintenance = [health, idempotency, jobs]
 
 /** Those whose rows are pointed to come first: tables are made in this order, and purged in the opposite one. */

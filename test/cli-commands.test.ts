@@ -46,6 +46,8 @@ const commands: Record<string, string[]> = {
   deleteValue: ['kv', 'delete', 'state', 'k'],
   listKeys: ['kv', 'list', 'state'],
   listNamespaces: ['namespace', 'list'],
+  getNamespace: ['namespace', 'show', 'state'],
+  updateNamespace: ['namespace', 'update', 'state', '--events'],
   listNamespaceKeys: ['namespace', 'keys', 'state'],
   getNamespaceKey: ['namespace', 'get', 'state', 'k', '--json'],
   appendEntry: ['audit', 'append', 'done'],
@@ -127,6 +129,7 @@ const without_operation: Record<string, string> = {
   'mcp config': 'prints what that client needs',
   'checkpoint wait': 'asks as get does, until it is decided',
   'inbox tail': 'asks as messages does, without end',
+  verify: 'checks offline',
 }
 
 const places = commandsOf(programOf(new Cli({ ...({} as Cli['io']), env: {}, home: '', platform: 'linux' })))
@@ -314,7 +317,9 @@ describe('Wrong usage', () => {
     for (const WAYSTATION_KEY of [' ', 'svc_agt_a\nsvc_agt_b', 'svc_agt_…']) {
       const told = await runInside(['audit', 'list'], { env: { WAYSTATION_KEY } })
       expect([told.code, told.stdout, told.asked]).toEqual([2, '', []])
-      expect(told.stderr).toStartWith('waystation: USAGE: The address or the key cannot be used: key must be')
+      expect(told.stderr).toStartWith(
+        'waystation: USAGE: The address, the key or the workflow cannot be used: key must be',
+      )
       expect(told.stderr).not.toContain('svc_')
     }
   })
@@ -355,6 +360,7 @@ describe('The next step', () => {
       OPERATION_NOT_FOUND: 'waystation operation list',
       SCHEDULE_NOT_FOUND: 'waystation schedule list',
       SUBSCRIPTION_NOT_FOUND: 'waystation subscription list',
+      WORKFLOW_NOT_FOUND: 'waystation workflow list',
     })
   })
 })

@@ -232,8 +232,7 @@ forEachService('The approval page', (service) => {
       })
       other_link = (await linkOf(service, one.tenant, id)).approval_url
     })
-    const cases: [what: string, link: () => string, status: number | null, title: string][] = [
-      ['no key', () => one.approval_url.split('#')[0]!, null, 'This link is incomplete'],
+    const cases: [what: string, link: () => string, status: number, title: string][] = [
       ['half a key', () => one.approval_url.slice(0, -5), 401, 'This link does not work'],
       [
         'the key of another request',
@@ -262,18 +261,114 @@ forEachService('The approval page', (service) => {
           expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe(title)
           expect(await page.getByRole('button').count()).toBe(0)
         },
-        status === null ? {} : { expected: refusals(status) },
+        { expected: refusals(status) },
       )
     })
 
-    test('a whole link in the same tab works after a broken one', async () => {
+    test('a whole link in the same tab works after one without a key', async () => {
       await chromium.visit(service.url, async (page) => {
         await page.goto(one.approval_url.split('#')[0]!)
-        await page.getByText('This link is incomplete').waitFor()
+        await page.getByLabel('Approval key').waitFor()
         await page.goto(one.approval_url)
         await page.getByRole('button', { name: 'Approve…' }).waitFor()
       })
     })
+  })
+
+  test('asks for the key on a link without one, says what is wrong with it, and remembers it when told', async () => {
+    const { tenant, approval_key: other_key } = await asked(service)
+    const ask = async (title: string) => {
+      const body = { title, callback_url: null, prompt: 'Why' }
+      return (await service.ask('POST', '/v1/checkpoints', { key: tenant.api_key, body })).body.id as string
+    }
+    const [first, second, third] = [await ask('First?'), await ask('Second?'), await ask('Third?')]
+    const made = await service.ask('POST', '/v1/approval-keys', { key: tenant.admin_key, body: {} })
+    const { approval_key, approval_key_id } = made.body as Record<string, string>
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        const requests = requestsOf(page)
+        const kept = () => page.evaluate('Object.values(localStorage)')
+        const show = () => page.getByRole('button', { name: 'Show the request' }).click()
+        const heading = page.getByRole('heading', { level: 1 })
+        await page.goto(`/approve/${first}`)
+        const field = page.getByLabel('Approval key')
+        await field.waitFor()
+        expect(
+          await field.evaluate((input) => [input.type, input.autocomplete, input.matches(':focus')]),
+        ).toEqual([...['password', 'off', true]])
+        expect([await overflow(page), await heading.innerText()]).toEqual([0, 'A request for approval'])
+        const wrong: [key: string, words: RegExp][] = [
+          ['mistyped', /begins with svc_apr_/],
+          [tenant.api_key, /Agents cannot decide/],
+          [tenant.admin_key, /Decide in the console/],
+        ]
+        for (const [key, words] of wrong) {
+          await field.fill(key)
+          await show()
+          await page.locator('.field-error').getByText(words).waitFor()
+        }
+        expect(requests.filter((request) => request.url().includes('/v1/'))).toEqual([])
+        await field.fill(`${approval_key!.slice(0, -1)}`)
+        await show()
+        await page.getByText('This key is not valid').waitFor()
+        await field.fill(other_key)
+        await show()
+        await page.getByText('it may not decide this request').waitFor()
+
+        await field.fill(`${service.url}/approve/${first}#${approval_key}`)
+        await page.getByLabel('Remember the key on this device').check()
+        expect(await kept()).toEqual([])
+        await page.keyboard.press('Enter')
+        await page.getByRole('button', { name: 'Approve…' }).waitFor()
+        expect([await heading.innerText(), await page.evaluate('document.activeElement.localName')]).toEqual([
+          ...['First?', 'h1'],
+        ])
+        expect(await kept()).toEqual([approval_key])
+        expect(await overflow(page)).toBe(0)
+        expect(await accessibilityFaults(page)).toEqual([])
+        expect([...new Set(requests.map((request) => request.method()))]).toEqual(['GET'])
+
+        await page.goto(`/approve/${second}`)
+        await page.getByRole('button', { name: 'Reject…' }).click()
+        await page.getByRole('button', { name: 'Yes, reject' }).click()
+        await page.getByText('You rejected this').waitFor()
+        await page.getByRole('button', { name: 'Forget the key' }).click()
+        await field.waitFor()
+        expect(await kept()).toEqual([])
+        await page.reload()
+        await field.fill(approval_key!)
+        await show()
+        await page
+          .getByText('You rejected this')
+          .or(page.getByText(/^Rejected$/))
+          .waitFor()
+        expect(await kept()).toEqual([])
+        await page.reload()
+        await field.fill(approval_key!)
+        await page.getByLabel('Remember the key on this device').check()
+        await show()
+        await page.getByText(/^Rejected$/).waitFor()
+
+        await service.ask('DELETE', `/v1/approval-keys/${approval_key_id}`, { key: tenant.admin_key })
+        await page.goto(`/approve/${third}`)
+        await page.getByText('This key is not valid').waitFor()
+        expect(await kept()).toEqual([])
+        for (const request of requests) {
+          const { authorization: _, ...headers } = await request.allHeaders()
+          const sent = [request.url(), request.postData(), ...Object.values(headers)]
+          expect(sent.filter((text) => text?.includes('svc_'))).toEqual([])
+        }
+      },
+      { ...narrow, expected: refusals(401, 403) },
+    )
+    const states = await Promise.all(
+      [first, second, third].map(async (id) => {
+        const { body } = await service.ask('GET', `/v1/checkpoints/${id}`, { key: tenant.admin_key })
+        return body.status
+      }),
+    )
+    expect(states).toEqual(['pending', 'rejected', 'pending'])
   })
 
   test('says so when it is offline, keeps what was written, and goes on by itself', async () => {
@@ -389,7 +484,9 @@ forEachService('The approval page', (service) => {
           await page.getByText('You approved this').waitFor()
           expect(await accessibilityFaults(page)).toEqual([])
           await page.goto(approval_url.split('#')[0]!)
-          await page.getByText('This link is incomplete').waitFor()
+          await page.getByLabel('Approval key').waitFor()
+          await page.getByRole('button', { name: 'Show the request' }).click()
+          await page.getByText('An approval key begins with svc_apr_.').waitFor()
           expect(await accessibilityFaults(page)).toEqual([])
         },
         { ...narrow, colorScheme },

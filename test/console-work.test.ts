@@ -229,7 +229,7 @@ describe('The console', () => {
       ])
       await page.getByRole('link', { name: 'order 8' }).click()
       expect(await page.getByRole('link', { name: 'w 1' }).getAttribute('href')).toBe(
-        '/console/audit?workflow_id=w+1',
+        '/console/workflows/w%201',
       )
       expect(await page.getByRole('region', { name: 'Error' }).innerText()).toBe(
         'order 8: card declined\nstack',

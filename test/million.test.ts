@@ -90,6 +90,9 @@ const others = 2
 /** Every step of a sweep and of a purge, and how SQLite finds the rows that it takes. */
 const walks: Record<string, string> = {
   'kv.tenants_expired': 'INDEX kv_entries_expiring (expires_at>? AND expires_at<?)',
+  'kv.tombstone_expired_named':
+    'INDEX kv_entries_tenant_expiring (tenant_id>? AND (tenant_id,expires_at)<(?,?))',
+  'kv.purge_namespaces': 'PRIMARY KEY (tenant_id=?)',
   'kv.tenants_with_tombstones': 'INDEX kv_entries_tombstones (expires_at<?)',
   'kv.tombstone_expired': 'INDEX kv_entries_tenant_expiring (tenant_id>? AND (tenant_id,expires_at)<(?,?))',
   'kv.delete_tombstones': 'INDEX kv_entries_tenant_tombstones (tenant_id>? AND (tenant_id,expires_at)<(?,?))',

@@ -447,7 +447,7 @@ forEachService(
           times(200, (i) => ask(i, 'POST', '/v1/audit', { key: api_key, body: { action: `entry-${i}` } })),
           times(50, async (i) => {
             const undone = nodes[i % nodes.length]!.app.db.write(async (tx) => {
-              await audit.append(tx, caller, default_plans, 'req_undone', input)
+              await audit.append(tx, caller, default_plans, input)
               throw undo
             })
             expect(await undone.catch((error) => error)).toBe(undo)

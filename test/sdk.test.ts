@@ -42,6 +42,8 @@ const methods: Record<string, (client: Waystation) => unknown> = {
   deleteApprovalKey: (c) => c.approvalKeys.delete('k'),
   getApproval: (c) => c.approvals.get('c', { wait: 1 }),
   listNamespaces: (c) => c.namespaces.list().page(),
+  getNamespace: (c) => c.namespaces.settings('n'),
+  updateNamespace: (c) => c.namespaces.update('n', { events: true }),
   listNamespaceKeys: (c) => c.namespaces.keys('n').page(),
   getNamespaceKey: (c) => c.namespaces.get('n', 'k'),
   getValue: (c) => c.kv.get('n', 'k'),
@@ -224,6 +226,21 @@ describe('A request of the SDK', () => {
     expect(() => new Waystation({ url })).toThrow(TypeError)
   })
 
+  test('carries the workflow of the client, and another one in inWorkflow', async () => {
+    const asked: (string | undefined)[] = []
+    const fetch = async (_: string, init: RequestInit) => {
+      asked.push((init.headers as Record<string, string>)['x-workflow-id'])
+      return new Response('{}')
+    }
+    const client = new Waystation({ url: 'http://x', workflow_id: 'order-7', fetch })
+    for (const each of [client, client.inWorkflow('Größe'), new Waystation({ url: 'http://x', fetch })])
+      await each.health.live()
+    expect(asked).toEqual(['order-7', Buffer.from('Größe').toString('latin1'), undefined])
+    for (const text of ['', ' a', 'a\n', 'a\0', '\ud800', '😀'.repeat(257)])
+      expect(() => client.inWorkflow(text)).toThrow('workflow_id must be 1 to 256 characters on one line')
+    client.inWorkflow('😀'.repeat(256))
+  })
+
   test('carries agent_id and request_id when they are given, no key when there is none', async () => {
     const asked: Record<string, string>[] = []
     const fetch = async (_: string, init: RequestInit) => {
@@ -336,8 +353,8 @@ forEachService('The SDK', (service) => {
     await agent.kv.put('state', 'a', new RawJson('1e400'))
     await agent.kv.put('__agent.agent-one', 'b', { mine: true })
     expect(await all(admin.namespaces.list({ limit: 1 }))).toEqual([
-      { namespace: '__agent.agent-one', agent_id: 'agent-one' },
-      { namespace: 'state', agent_id: null },
+      { namespace: '__agent.agent-one', agent_id: 'agent-one', events: false },
+      { namespace: 'state', agent_id: null, events: false },
     ])
     expect(await all(admin.namespaces.keys('state', { prefix: 'a' }))).toMatchObject([
       { key: 'a', version: 1 },

@@ -38,74 +38,81 @@ const own_budgets = new Map<string, Record<string, string[]>>(
 const budgets: Record<string, string[]> = {
   createTenant: [
     ...['lookups.claim', 'tenants.insert', 'quotas.create', 'audit.begin'],
-    ...['credentials.insert', 'lookups.claim', 'quotas.used'],
+    ...['credentials.insert', 'lookups.claim', 'journal.insert', 'quotas.used'],
   ],
   getTenant: ['quotas.calls', ...tenant_view],
   getUsage: ['usage.list'],
-  deleteTenant: ['tenants.mark_deleted', 'jobs.active'],
-  restoreTenant: [...['quotas.calls', 'tenants.restore', 'jobs.paused'], ...tenant_view],
+  deleteTenant: ['tenants.mark_deleted', 'jobs.active', 'journal.insert'],
+  restoreTenant: [...['quotas.calls', 'tenants.restore', 'jobs.paused', 'journal.insert'], ...tenant_view],
   rotateTenantKey: [
     'quotas.calls',
     'tenants.mark_rotated',
-    ...['credentials.revoke', 'credentials.insert', 'lookups.claim'],
+    ...['credentials.revoke', 'credentials.insert', 'lookups.claim', 'journal.insert'],
     ...tenant_view,
     'lookups.remove',
   ],
-  rotateSigningSecret: ['quotas.calls', 'tenants.rotate_signing_secret', ...tenant_view],
-  createAgent: ['agents.insert', 'quotas.reserve', 'credentials.insert', 'lookups.claim'],
+  rotateSigningSecret: ['quotas.calls', 'tenants.rotate_signing_secret', 'journal.insert', ...tenant_view],
+  createAgent: ['agents.insert', 'quotas.reserve', 'credentials.insert', 'lookups.claim', 'journal.insert'],
   listAgents: ['agents.newest'],
   getAgent: ['agents.find'],
-  deleteAgent: ['agents.delete', 'credentials.revoke', 'quotas.release', 'lookups.remove'],
+  deleteAgent: ['agents.delete', 'credentials.revoke', 'quotas.release', 'journal.insert', 'lookups.remove'],
   rotateAgentKey: [
     ...['agents.mark_rotated', 'agents.find', 'credentials.revoke', 'credentials.insert', 'lookups.claim'],
-    'lookups.remove',
+    ...['journal.insert', 'lookups.remove'],
   ],
-  createApprovalKey: ['approval_keys.insert', 'credentials.insert', 'lookups.claim'],
+  createApprovalKey: ['approval_keys.insert', 'credentials.insert', 'lookups.claim', 'journal.insert'],
   listApprovalKeys: ['approval_keys.newest'],
-  deleteApprovalKey: ['approval_keys.delete', 'credentials.revoke', 'lookups.remove'],
+  deleteApprovalKey: ['approval_keys.delete', 'credentials.revoke', 'journal.insert', 'lookups.remove'],
   getValue: ['kv.find'],
   putValue: ['kv.put', 'quotas.reserve'],
   deleteValue: ['kv.delete', 'quotas.release'],
   listKeys: ['kv.scan_from'],
   listNamespaces: [a_name_each],
+  getNamespace: ['kv.find_namespace'],
+  updateNamespace: [
+    'kv.find_namespace',
+    'kv.insert_namespace',
+    'tenants.add_event_namespace',
+    'journal.insert',
+  ],
   listNamespaceKeys: ['kv.scan_from'],
   getNamespaceKey: ['kv.find'],
-  appendEntry: ['audit.next', 'audit.insert'],
+  appendEntry: ['audit.next', 'audit.insert', 'journal.insert'],
   listEntries: ['audit.list'],
   getEntry: ['audit.find'],
-  captureItem: ['dlq.insert', 'quotas.reserve', 'dlq.find'],
+  captureItem: ['dlq.insert', 'quotas.reserve', 'journal.insert', 'dlq.find'],
   listItems: ['dlq.list_any'],
   getItem: ['dlq.find'],
-  deleteItem: ['dlq.delete', 'quotas.release'],
-  claimOldestItem: ['dlq.claim_oldest'],
-  claimItem: ['dlq.claim'],
-  extendItem: ['dlq.find', 'dlq.extend'],
-  releaseItem: ['dlq.find', 'dlq.release'],
-  failItem: ['dlq.find', 'dlq.archive', 'quotas.release'],
-  resolveItem: ['dlq.find', 'dlq.resolve', 'quotas.release'],
-  createSchedule: ['schedules.insert', 'quotas.reserve', 'jobs.enqueue', 'schedules.find'],
+  deleteItem: ['dlq.delete', 'quotas.release', 'journal.insert'],
+  claimOldestItem: ['dlq.claim_oldest', 'journal.insert'],
+  claimItem: ['dlq.claim', 'journal.insert'],
+  extendItem: ['dlq.find', 'dlq.extend', 'journal.insert'],
+  releaseItem: ['dlq.find', 'dlq.release', 'journal.insert'],
+  failItem: ['dlq.find', 'dlq.archive', 'quotas.release', 'journal.insert'],
+  resolveItem: ['dlq.find', 'dlq.resolve', 'quotas.release', 'journal.insert'],
+  createSchedule: ['schedules.insert', 'quotas.reserve', 'jobs.enqueue', 'schedules.find', 'journal.insert'],
   listSchedules: ['schedules.list'],
   getSchedule: ['schedules.find'],
-  updateSchedule: ['jobs.retarget', 'schedules.update', 'schedules.find'],
-  cancelSchedule: ['jobs.cancel', 'schedules.cancel', 'quotas.release'],
+  updateSchedule: ['jobs.retarget', 'schedules.update', 'schedules.find', 'journal.insert'],
+  cancelSchedule: ['jobs.cancel', 'schedules.cancel', 'quotas.release', 'journal.insert'],
   listScheduleAttempts: ['schedules.find', 'jobs.attempts'],
-  createCheckpoint: ['checkpoints.insert', 'jobs.enqueue'],
+  createCheckpoint: ['checkpoints.insert', 'jobs.enqueue', 'journal.insert'],
   listCheckpoints: ['checkpoints.list'],
   getCheckpoint: ['checkpoints.find'],
   getApproval: ['checkpoints.find'],
-  cancelCheckpoint: ['checkpoints.cancel', 'jobs.cancel'],
-  approveCheckpoint: ['checkpoints.resolve', 'jobs.cancel', 'jobs.enqueue'],
-  rejectCheckpoint: ['checkpoints.resolve', 'jobs.cancel', 'jobs.enqueue'],
+  cancelCheckpoint: ['checkpoints.cancel', 'jobs.cancel', 'journal.insert'],
+  approveCheckpoint: ['checkpoints.resolve', 'jobs.cancel', 'jobs.enqueue', 'journal.insert'],
+  rejectCheckpoint: ['checkpoints.resolve', 'jobs.cancel', 'jobs.enqueue', 'journal.insert'],
   listCheckpointAttempts: ['checkpoints.find', 'jobs.attempts'],
-  createInbox: ['inbox.insert', 'lookups.claim', 'quotas.reserve'],
+  createInbox: ['inbox.insert', 'lookups.claim', 'quotas.reserve', 'journal.insert'],
   listInboxes: ['inbox.list', 'quotas.used_one', 'inbox.count_expired'],
   getInbox: ['inbox.find', 'inbox.latest_sizes', 'inbox.latest'],
-  deleteInbox: ['inbox.uncount', 'inbox.delete', 'quotas.release'],
+  deleteInbox: ['inbox.uncount', 'inbox.delete', 'quotas.release', 'journal.insert'],
   listMessages: ['inbox.find', 'inbox.page'],
   ...Object.fromEntries(
     ['Get', 'Post', 'Put', 'Patch', 'Delete'].flatMap((method) => [
-      [`receive${method}`, ['inbox.receive', 'inbox.add']],
-      [`receive${method}Below`, ['inbox.receive', 'inbox.add']],
+      [`receive${method}`, ['inbox.receive', 'inbox.add', 'journal.insert']],
+      [`receive${method}Below`, ['inbox.receive', 'inbox.add', 'journal.insert']],
     ]),
   ),
   listRateLimits: ['ratelimit.count', 'ratelimit.list'],
@@ -116,7 +123,13 @@ const budgets: Record<string, string[]> = {
   getRateLimit: ['ratelimit.find'],
   tick: [
     ...['tenants.pause_pending', 'jobs.due', 'jobs.oldest_due'],
-    ...['kv.tenants_expired', 'kv.tenants_with_tombstones', 'dlq.tenants_expired', 'dlq.tenants_ended'],
+    ...[
+      'kv.tenants_asking',
+      'kv.tenants_expired',
+      'kv.tenants_with_tombstones',
+      'dlq.tenants_expired',
+      'dlq.tenants_ended',
+    ],
     ...[
       'inbox.tenants_expired',
       'inbox.clearable',
@@ -161,7 +174,8 @@ forEachService(
       a = await newKeyring(service)
       // The first use of a quota makes its counter: see the last test.
       const reserving = Object.keys(budgets).filter((name) => budgets[name]!.includes('quotas.reserve'))
-      for (const name of reserving) await useOnce(named(name))
+      // And the first checkpoint the key that signs.
+      for (const name of [...reserving, 'getSeal']) await useOnce(named(name))
     })
 
     const named = (name: string) => routes.find((route) => route.name === name)!
@@ -215,9 +229,47 @@ forEachService(
       expect(ordered(ofTheRequest(names))).toEqual(ordered(budgets[named.name]!))
     })
 
-    test('the hot paths keep to theirs: kv get 1, kv put 2 and over an existing key 1, audit append 2', async () => {
+    test('a change of a key looks if it leaves an event where a namespace of the tenant does, and then leaves it', async () => {
+      const { admin_key, api_key } = await service.signUp()
+      const set = { key: admin_key, body: { events: true } }
+      await service.ask('PUT', '/v1/namespaces/watched', set)
+      for (const name of ['state', 'watched'])
+        await service.ask('PUT', `/v1/kv/${name}/first`, { key: api_key, body: { value: 1 } })
+      const put = (path: string, body: object = {}) =>
+        counted(() =>
+          service.ask('PUT', `/v1/kv/${path}`, { key: api_key, body: { value: 1, ...body } }),
+        ).then((names) => names.filter((name) => name !== 'quotas.reserve'))
+      const remove = (path: string) =>
+        counted(() => service.ask('DELETE', `/v1/kv/${path}`, { key: api_key }))
+      const look = 'kv.find_namespace'
+      expect(await put('state/k')).toEqual([look, 'kv.put'])
+      expect(await put('watched/k')).toEqual([look, 'kv.put_live', 'journal.insert'])
+      expect(await put('watched/k', { cas_version: 1 })).toEqual([
+        ...[look, 'kv.find', 'kv.put_if_version', 'journal.insert'],
+      ])
+      expect(await put('watched/n', { cas_version: 0, ttl_seconds: 1 })).toEqual([
+        ...[look, 'kv.find', 'kv.put_if_tombstone', 'journal.insert'],
+      ])
+      service.clock.advance(second_ms)
+      await service.ask('GET', '/v1/kv/state', { key: api_key })
+      expect(await put('watched/n')).toEqual([
+        ...[
+          look,
+          'kv.put_live',
+          'kv.expire',
+          'quotas.release',
+          'journal.insert',
+          'kv.put_live',
+          'journal.insert',
+        ],
+      ])
+      expect(await remove('watched/n')).toEqual(['kv.delete', 'quotas.release', look, 'journal.insert'])
+      expect(await remove('state/k')).toEqual(['kv.delete', 'quotas.release', look])
+    })
+
+    test('the hot paths keep to theirs: kv get 1, kv put 2 and over an existing key 1, audit append 3', async () => {
       const lengths = ['getValue', 'putValue', 'appendEntry'].map((name) => budgets[name]!.length)
-      expect(lengths).toEqual([1, 2, 2])
+      expect(lengths).toEqual([1, 2, 3])
       const put = { key: a.keys.agent, body: { value: 1 } }
       await service.ask('PUT', '/v1/kv/state/twice', put)
       expect(await counted(() => service.ask('PUT', '/v1/kv/state/twice', put))).toEqual(['kv.put'])
@@ -247,7 +299,14 @@ forEachService(
 
     const sent_again = [
       ...['dlq.find_locked', 'schedules.find', 'quotas.reserve', 'schedules.repeat', 'schedules.insert'],
-      ...['jobs.enqueue', 'dlq.redrive', 'quotas.release'],
+      ...[
+        'jobs.enqueue',
+        'journal.insert',
+        'journal.insert',
+        'dlq.redrive',
+        'quotas.release',
+        'journal.insert',
+      ],
     ]
 
     test(`a redrive of the dead letter of a schedule: ${sent_again.length}`, async () => {
@@ -261,7 +320,7 @@ forEachService(
       const begin = () => service.ask('POST', '/v1/dlq/redrive', { key: api_key, body: { filter: {} } })
       expect(await counted(begin)).toEqual([
         ...['dlq.reach_failed_ahead', 'dlq.match_failed', 'dlq.insert_operation', 'dlq.insert_part'],
-        ...['jobs.enqueue', 'dlq.find_operation'],
+        ...['jobs.enqueue', 'journal.insert', 'dlq.find_operation'],
       ])
       const ticked = await counted(() => service.ask('POST', '/v1/tick', { key: cron_secret }))
       const all = ticked.filter((name) => !budgets.tick!.includes(name))
@@ -270,7 +329,7 @@ forEachService(
         ...['dlq.find_operation', 'jobs.repeat', 'dlq.find_part', 'tenants.find', 'quotas.used_one'],
         ...ids.map(() => 'dlq.lock'),
         ...ids.flatMap(() => sent_again),
-        ...['dlq.set_part', 'dlq.advance_operation', 'jobs.complete'],
+        ...['dlq.set_part', 'dlq.advance_operation', 'journal.insert', 'jobs.complete'],
       ])
     })
 
@@ -310,9 +369,9 @@ forEachService(
       const { api_key } = await service.signUp()
       const capture = (text: string) =>
         counted(() => service.ask('POST', '/v1/dlq', { key: api_key, body: { payload: {}, error: text } }))
-      const [insert, take, find] = budgets.captureItem!
-      expect((await capture('first')).slice(-4)).toEqual([insert!, take!, 'quotas.start', find!])
-      expect(await capture('second')).toEqual([insert!, take!, find!])
+      const [insert, take, emit, find] = budgets.captureItem!
+      expect((await capture('first')).slice(-5)).toEqual([insert!, take!, 'quotas.start', emit!, find!])
+      expect(await capture('second')).toEqual([insert!, take!, emit!, find!])
     })
 
     test.each(titled(routes.filter(({ route }) => route.create)))(

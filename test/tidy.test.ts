@@ -108,7 +108,10 @@ describe('imports', () => {
       'src/jobs/round-robin.ts': 'reads which tenants have due jobs',
       'src/jobs/timer.ts': 'looks when the next job falls due',
       'src/jobs/worker.ts': 'leases due jobs and writes how they ended',
+      'src/events/follower.ts': 'reads on and waits',
+      'src/events/pages.ts': 'reads pages',
       'src/journal/keeper.ts': 'numbers events beside requests',
+      'src/journal/retention.ts': 'removes old events',
       'src/kv/lists.ts': 'the verbs that list',
       'src/schedules/repeat.ts': 'the verb that sends again',
       'src/tenants/pause.ts': 'the steps that pause jobs',
@@ -148,6 +151,7 @@ describe('a feature is named', () => {
 
   test('by imports of its own folder, of other features and of the list alone', () => {
     const reasons: Record<string, string> = {
+      'src/admin.ts -> src/seal/service.ts': "the operator's command rotates the key of the seal",
       'src/admin.ts -> src/tenants/service.ts': "the operator's command lists and changes tenants",
       'src/app/background.ts -> src/tenants/service.ts': 'jobs are paused and resumed with their tenant',
       'src/app/parts.ts -> src/usage/service.ts': 'the composition counts calls',
@@ -188,7 +192,11 @@ describe('a feature is named', () => {
       'src/credentials/store.ts tenants': 'the look-up of a key answers its tenant',
       'src/db/distributed.ts tenants': 'the shards of all other tables lie beside those of this one',
       'src/db/postgres.ts /readyz': 'a limit says whose answer it bounds',
+      'src/journal/store.ts workflows': 'numbering keeps the sums that the feature of this name shows',
       'src/jobs/store.ts tenants': 'the jobs of tenants that wait for deletion are left out',
+      'src/journal/retention-store.ts events': 'the table of that name is its own',
+      'src/journal/retention-store.ts tenants': 'the plan says how long events live',
+      'src/journal/store.ts events': 'the table of that name is its own',
       'src/serve.ts /v1/tenants': 'the banner shows a first call',
       'src/quotas/feature.ts tenants': 'counters point to their tenant',
       'src/site/mail.ts /v1/mail': 'the pages of the links in mails call it',
@@ -244,6 +252,7 @@ describe('effects have their places', () => {
       /\bsetTimeout\b|\bsetInterval\b|\bsetImmediate\b|\bqueueMicrotask\b|\bnextTick\b|\bBun\.sleep/,
       {
         'src/app/stop.ts': 'the end of the patience of a drain',
+        'src/credentials/cache.ts': 'a setting holds once no node remembers how it was',
         'src/db/db.ts': 'an effect after commit that throws must not take other callers along',
         'src/db/sqlite.ts': 'one commit per turn of the event loop',
         'src/db/sqlite-flush.ts': 'an error that is a bug ends the process',
@@ -272,6 +281,7 @@ describe('effects have their places', () => {
         'src/workers/supervisor.ts': 'restarts wait, and a stop ends',
         'src/workers/worker.ts': 'a supervisor that does not answer is not waited for',
         'src/jobs/coalesce.ts': 'how long a result waits for others',
+        'src/events/follower.ts': 'the end of a wait for events',
         'src/jobs/worker.ts': 'a tick looks whether other nodes have ended',
         'src/jobs/timer.ts': 'the pace of due jobs',
       },
@@ -286,6 +296,8 @@ describe('effects have their places', () => {
         'src/base/seal.ts': 'every cipher and derivation',
         'src/callbacks/sign.ts': 'signatures of callbacks',
         'src/idempotency/service.ts': 'fingerprints of bodies and of Idempotency-Keys',
+        'src/seal/merkle.ts': 'the hashes of the tree',
+        'src/seal/note.ts': 'signatures of checkpoints',
       },
     ],
     [

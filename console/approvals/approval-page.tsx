@@ -1,7 +1,8 @@
 // The approval page: one request, followed until it is decided, and the form that decides it.
 
 import { useComputed, useSignal } from '@preact/signals'
-import { useEffect, useRef } from 'preact/hooks'
+import type { JSX } from 'preact'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { Approval, Checkpoint } from '../../sdk/src/types.ts'
 import { pathOf } from '../api/address.ts'
 import { call, isSame, type Problem, type Result } from '../api/client.ts'
@@ -27,26 +28,21 @@ interface Followed {
 
 interface ApprovalPageProps {
   id: string
-  /** Empty when the address has none. */
   approval_key: string
+  /** The approver has just entered the key: the heading takes the focus from the form. */
+  entered?: boolean
+  /** Shows a refusal of the key in another way; null where it does not. */
+  refused?: (problem: Problem) => JSX.Element | null
 }
 
-export function ApprovalPage({ id, approval_key }: ApprovalPageProps) {
+export function ApprovalPage({ id, approval_key, entered = false, refused }: ApprovalPageProps) {
   const { followed, problem, ...request } = useApproval(id, approval_key)
-  if (approval_key === '') {
-    return (
-      <NoRequest title="This link is incomplete">
-        The part after # is missing: it is the key that allows you to decide. Open the whole link again, as it
-        was sent to you.
-      </NoRequest>
-    )
-  }
-  if (problem && isFinal(problem)) return <Refused problem={problem} />
+  if (problem && isFinal(problem)) return refused?.(problem) ?? <Refused problem={problem} />
   return (
     <>
       {problem && <ErrorBox problem={problem} />}
       {followed ? (
-        <Request {...followed} {...request} />
+        <Request {...followed} {...request} {...{ entered }} />
       ) : (
         !problem && <Skeleton lines={9} what="the request" />
       )}
@@ -87,7 +83,7 @@ function useApproval(id: string, approval_key: string) {
     }
   }
   useEffect(() => {
-    if (approval_key !== '') void follow()
+    void follow()
     return () => running.current.abort()
   }, [id, approval_key])
   const decide = (verb: Verb, reason: string) =>
@@ -120,16 +116,21 @@ function isFinal({ code, status }: Problem): boolean {
 
 interface RequestProps extends Followed {
   own: boolean
+  entered: boolean
   decide: (verb: Verb, reason: string) => Promise<Result<Checkpoint>>
   onEnd: (result: Result<Checkpoint>) => void
 }
 
-function Request({ approval, payload, own, decide, onEnd }: RequestProps) {
+function Request({ approval, payload, own, entered, decide, onEnd }: RequestProps) {
   const { title, prompt, agent, status, created_at, expires_at } = approval
   const pending = status === 'pending'
+  const heading = useRef<HTMLHeadingElement>(null)
+  useLayoutEffect(() => {
+    if (entered) heading.current?.focus()
+  }, [])
   return (
     <article>
-      <h1>
+      <h1 ref={heading} tabIndex={-1}>
         <Text>{title}</Text>
       </h1>
       <Facts

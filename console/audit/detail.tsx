@@ -9,6 +9,7 @@ import { Code, Copy, Facts, Time } from '../ui/basics.tsx'
 import { Detail, DetailTitle } from '../ui/list.tsx'
 import { Part } from '../ui/page.tsx'
 import { Tree } from '../ui/tree.tsx'
+import { WorkflowLink } from '../ui/workflow-link.tsx'
 
 interface DetailProps {
   id: string
@@ -53,7 +54,7 @@ function EntryFacts({ actor, agent_id, workflow_id, request_id, created_at }: Au
         When: <Time at={created_at} />,
         Actor: <Code>{actor}</Code>,
         'Key used': agent_id === null ? 'the admin key' : <Code>{agent_id}</Code>,
-        Workflow: workflow_id !== null && <Code>{workflow_id}</Code>,
+        Workflow: workflow_id !== null && <WorkflowLink id={workflow_id} />,
         Request: <Code>{request_id}</Code>,
       }}
     />

@@ -30,6 +30,7 @@ import { Detail, DetailTitle, History, type Moment, type OpenProps } from '../ui
 import { Part } from '../ui/page.tsx'
 import { announce } from '../ui/toast.tsx'
 import { Tree } from '../ui/tree.tsx'
+import { WorkflowLink } from '../ui/workflow-link.tsx'
 import { discardRefusal, redriveRefusal, resolveRefusal, titleOf } from './letter.ts'
 import { Discard, Redrive } from './mend.tsx'
 import type { Letter, OpenLetter } from './shapes.ts'
@@ -255,21 +256,13 @@ function LetterFacts(letter: OpenLetter) {
     <Facts
       facts={{
         Agent: agent_id && <Code>{agent_id}</Code>,
-        Workflow: workflow_id && <Workflow id={workflow_id} />,
+        Workflow: workflow_id && <WorkflowLink id={workflow_id} />,
         'Same cause': <a href={to('/console/dlq', { source, cause })}>show all</a>,
         Claimed: claims === 0 ? 'never' : times(claims),
         'A claim holds': span(lock_seconds * second_ms),
         Id: <CopiedCode text={id} what="the id" />,
       }}
     />
-  )
-}
-
-function Workflow({ id }: { id: string }) {
-  return (
-    <a href={to('/console/audit', { workflow_id: id })}>
-      <Text>{id}</Text>
-    </a>
   )
 }
 

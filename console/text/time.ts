@@ -72,6 +72,18 @@ export function exact(iso: string): string {
   return `${moments.format(Date.parse(iso))}\n${iso}`
 }
 
+/** `14:03:22`, in the reader's time zone. */
+export function clock(iso: string): string {
+  return clocks.format(Date.parse(iso))
+}
+
+/** `Sun 22 Nov` */
+export function day(iso: string): string {
+  return days.format(Date.parse(iso))
+}
+
+const clocks = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' })
+const days = new Intl.DateTimeFormat('en-GB', { weekday: 'short', day: 'numeric', month: 'short' })
 const dates = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric' })
 const moments = new Intl.DateTimeFormat('en-GB', {
   ...{ weekday: 'short', day: 'numeric', month: 'short', year: 'numeric' },

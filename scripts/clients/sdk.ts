@@ -11,8 +11,8 @@ import {
 } from './model.ts'
 import { commentOf, header, identifier } from './print.ts'
 
-/** Iterates and waits: sdk/src/inboxes.ts. */
-const by_hand = ['inboxes.messages']
+/** They iterate and wait: sdk/src/inboxes.ts, sdk/src/events.ts. */
+const by_hand = ['inboxes.messages', 'events.list', 'wait']
 
 /** The text of sdk/src/generated-resources.ts. `types`: that of sdk/src/types.ts. */
 export function resourcesText(operations: Operation[], types: string): string {

@@ -2,6 +2,7 @@
 
 import { Checkpoints } from './checkpoints.ts'
 import { Dlq } from './dlq.ts'
+import { Events, EventWait, type WaitOptions } from './events.ts'
 import { Resources } from './generated-resources.ts'
 import { Inboxes } from './inboxes.ts'
 import { Kv, Namespaces } from './kv.ts'
@@ -16,6 +17,8 @@ export interface WaystationOptions {
   key?: string | undefined
   /** Sent along with an agent's key, which must be this agent's. */
   agent_id?: string | undefined
+  /** The workflow that every call belongs to, sent as X-Workflow-Id: 1 to 256 characters. */
+  workflow_id?: string | undefined
   /** How long each try of a call may take; default 30,000. */
   timeout_ms?: number | undefined
   /** How often a try that failed is followed by another one; default 4, at most 20. */
@@ -38,25 +41,45 @@ export class Waystation extends Resources {
   override readonly checkpoints: Checkpoints
   override readonly inboxes: Inboxes
   override readonly rateLimit: RateLimit
+  readonly events: Events
+  readonly #transport: Transport
+  readonly #options: WaystationOptions
 
   constructor(options: WaystationOptions) {
-    const { url, key, agent_id, timeout_ms, retries, fetch, parse_json } = options
+    const { url, key, agent_id, workflow_id, timeout_ms, retries, fetch, parse_json } = options
     const transport = new Transport({
       url: baseOf(url),
       key: key === undefined ? undefined : headerText('key', key),
       agent_id: agent_id === undefined ? undefined : headerText('agent_id', agent_id),
+      workflow_id: workflow_id === undefined ? undefined : workflowHeader(workflow_id),
       timeout_ms: timeout_ms ?? timeout_ms_default,
       retries: retries ?? retries_default,
       parse_json: parse_json ?? JSON.parse,
       platform: { ...platform, ...options.platform, ...(fetch && { fetch }) },
     })
     super(transport)
+    this.#options = options
     this.kv = new Kv(transport)
     this.namespaces = new Namespaces(transport)
     this.dlq = new Dlq(transport)
     this.checkpoints = new Checkpoints(transport)
     this.inboxes = new Inboxes(transport)
     this.rateLimit = new RateLimit(transport)
+    this.events = new Events(transport)
+    this.#transport = transport
+  }
+
+  /**
+   * Waits for whichever of several events comes first, however long that takes; `signal` ends the wait. `await` it for
+   * the first event, or iterate for one after the other. It begins at once, or behind `after`.
+   */
+  wait(options: WaitOptions): EventWait {
+    return new EventWait(this.#transport, options)
+  }
+
+  /** The same client, whose calls belong to this workflow: what they create has it, unless they name another. */
+  inWorkflow(workflow_id: string): Waystation {
+    return new Waystation({ ...this.#options, workflow_id })
   }
 }
 
@@ -67,6 +90,18 @@ function baseOf(url: string): string {
     throw new TypeError('url must be the http or https address of the service, and nothing more')
   }
   return origin + pathname.replace(/\/+$/, '')
+}
+
+/** The bytes of its UTF-8, a character each, as fetch takes them. Throws TypeError for what a header cannot hold. */
+function workflowHeader(workflow_id: string): string {
+  const characters = [...workflow_id]
+  const fits = characters.length >= 1 && characters.length <= 256
+  // Control characters end a header, and white space at its ends is dropped on the way.
+  if (!fits || /[\p{Cc}\p{Cs}]|^ | $/u.test(workflow_id))
+    throw new TypeError(
+      'workflow_id must be 1 to 256 characters on one line, without white space at its ends',
+    )
+  return String.fromCharCode(...new TextEncoder().encode(workflow_id))
 }
 
 /** Without the line end of a file. Refuses what fetch would refuse, because the error of fetch shows the key. */

@@ -40,11 +40,17 @@ import type {
   RotatedAgent,
   RotatedTenant,
   Schedule,
+  SealBundle,
+  SealCheckpoint,
+  SealConsistency,
+  SealProof,
   Subscription,
   SubscriptionAttempt,
   Tenant,
   TenantWithSecret,
   TickSummary,
+  Workflow,
+  WorkflowTimeline,
 } from './types.ts'
 
 class Resource {
@@ -213,6 +219,23 @@ export class Kv extends Resource {
 
 export class Namespaces extends Resource {
   /**
+   * Read the settings of a namespace. Also of one that holds no key. An agent may ask about those that
+   * it may read. Throws NAMESPACE_FORBIDDEN.
+   */
+  settings(namespace: string, options: CallOptions = {}): Promise<Namespace> {
+    return this.transport.call('getNamespace', { params: { namespace } }, options)
+  }
+
+  /**
+   * Let every change of a key in a namespace leave an event, or none. Answers once every node goes by
+   * it: after a second where nodes share a PostgreSQL. 100 namespaces of a tenant at most. Throws
+   * NAMESPACE_FORBIDDEN, TOO_MANY_NAMESPACES, QUOTA_EXCEEDED.
+   */
+  update(namespace: string, body: Body<'updateNamespace'>, options: CallOptions = {}): Promise<Namespace> {
+    return this.transport.call('updateNamespace', { params: { namespace }, body }, options)
+  }
+
+  /**
    * Read a value and its version in any namespace. Throws KEY_NOT_FOUND, VERSION_MISMATCH,
    * NAMESPACE_FORBIDDEN.
    */
@@ -234,8 +257,8 @@ export class Namespaces extends Resource {
   }
 
   /**
-   * List the namespaces that hold a key, in bytewise order. An agent sees those that it may read; the
-   * admin key the private ones of all agents, too.
+   * List the namespaces that hold a key or leave events, in bytewise order. An agent sees those that it
+   * may read; the admin key the private ones of all agents, too.
    */
   list(query: Query<'listNamespaces'> = {}): Pages<Namespace> {
     return listOf(this.transport, 'listNamespaces', {}, query)
@@ -581,6 +604,22 @@ export class RateLimit extends Resource {
   }
 }
 
+export class Workflows extends Resource {
+  /**
+   * Read a workflow: what happened, oldest first, and what is open. A page may be short, or empty,
+   * before the end: go on with `next_after` while `more` is true. Throws WORKFLOW_NOT_FOUND.
+   */
+  get(workflow_id: string, given: Query<'getWorkflow'> = {}): Promise<WorkflowTimeline> {
+    const [query, options] = split(given)
+    return this.transport.call('getWorkflow', { params: { workflow_id }, query }, options)
+  }
+
+  /** List workflows, the latest activity first. With `prefix` they come in the order of their ids. */
+  list(query: Query<'listWorkflows'> = {}): Pages<Workflow> {
+    return listOf(this.transport, 'listWorkflows', {}, query)
+  }
+}
+
 export class Subscriptions extends Resource {
   /**
    * Deliver events to a URL or an address, from now on. Signed as callbacks are, at least once, in
@@ -628,6 +667,47 @@ export class Subscriptions extends Resource {
   }
 }
 
+export class Seal extends Resource {
+  /**
+   * Everything to check a workflow, or the journal, offline. With `workflow_id` the events of that
+   * workflow, each with its proof; without it all events, from which the root is computed again. Check
+   * it with `waystation verify` or `examples/verify_bundle.py`. Throws SEAL_SIZE_UNKNOWN, SEAL_BROKEN,
+   * STORAGE_FULL.
+   */
+  bundle(given: Query<'getBundle'> = {}): Promise<SealBundle> {
+    const [query, options] = split(given)
+    return this.transport.call('getBundle', { query }, options)
+  }
+
+  /**
+   * Prove that the journal goes on from an earlier checkpoint. Throws SEAL_SIZE_UNKNOWN, SEAL_BROKEN,
+   * STORAGE_FULL.
+   */
+  consistency(given: Query<'getConsistencyProof'>): Promise<SealConsistency> {
+    const [query, options] = split(given)
+    return this.transport.call('getConsistencyProof', { query }, options)
+  }
+
+  /**
+   * Prove that an event is in the journal. Throws SEAL_EVENT_NOT_FOUND, SEAL_SIZE_UNKNOWN, SEAL_BROKEN,
+   * STORAGE_FULL.
+   */
+  proof(given: Query<'getInclusionProof'>): Promise<SealProof> {
+    const [query, options] = split(given)
+    return this.transport.call('getInclusionProof', { query }, options)
+  }
+
+  /**
+   * Seal the journal and answer its checkpoint, a signed note. Keep `note` somewhere else: with it,
+   * later changes of the events before it are found. With `workflow_id` the note also states how many
+   * events that workflow has. Throws SEAL_BROKEN, STORAGE_FULL.
+   */
+  get(given: Query<'getSeal'> = {}): Promise<SealCheckpoint> {
+    const [query, options] = split(given)
+    return this.transport.call('getSeal', { query }, options)
+  }
+}
+
 export class Health extends Resource {
   /** Check that the process answers, and nothing else. */
   live(options: CallOptions = {}): Promise<Liveness> {
@@ -661,7 +741,9 @@ export class Resources {
   readonly approvals: Approvals
   readonly inboxes: Inboxes
   readonly rateLimit: RateLimit
+  readonly workflows: Workflows
   readonly subscriptions: Subscriptions
+  readonly seal: Seal
   readonly health: Health
 
   readonly #transport: Transport
@@ -681,7 +763,9 @@ export class Resources {
     this.approvals = new Approvals(transport)
     this.inboxes = new Inboxes(transport)
     this.rateLimit = new RateLimit(transport)
+    this.workflows = new Workflows(transport)
     this.subscriptions = new Subscriptions(transport)
+    this.seal = new Seal(transport)
     this.health = new Health(transport)
   }
 

@@ -24,6 +24,7 @@ export const retries: { readonly [K in keyof Operations]?: Retry } = {
     why: 'without a condition; absent is absent',
     done: { code: 'KEY_NOT_FOUND' },
   },
+  updateNamespace: { safe: true, why: 'the same settings are set again' },
   cancelOperation: { safe: true, why: 'one that has ended answers the same' },
   claimItem: { safe: false, why: 'the token of the lock would be lost; it expires by itself' },
   claimOldestItem: {
@@ -76,6 +77,7 @@ export const retries: { readonly [K in keyof Operations]?: Retry } = {
     why: 'an id is used once; a deleted inbox stays deleted',
     done: { code: 'INBOX_NOT_FOUND', answer: { deleted: true } },
   },
+  waitForEvent: { safe: true, why: 'it changes nothing' },
   tick: { safe: true, why: 'a second tick does nothing twice; its counts leave out what the first did' },
   checkRateLimit: { safe: false, why: 'a repeat would count twice' },
   resetRateLimit: {

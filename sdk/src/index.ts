@@ -11,6 +11,16 @@ export {
 } from './callbacks.ts'
 export { Waystation, type WaystationOptions } from './client.ts'
 export { hasCode, WaystationError, WaystationNetworkError, WaystationTimeoutError } from './errors.ts'
+export type {
+  EventFilter,
+  EventList,
+  Events,
+  EventsOptions,
+  EventsPage,
+  EventWait,
+  FollowOptions,
+  WaitOptions,
+} from './events.ts'
 export type { InboxDetail, Message, Messages, MessagesOptions } from './inboxes.ts'
 export { RawJson } from './json.ts'
 export type { Entry, PutOptions, UpdateOptions } from './kv.ts'

@@ -43,6 +43,8 @@ export interface Settings {
   url: string
   key: string | undefined
   agent_id: string | undefined
+  /** As a header carries it. */
+  workflow_id: string | undefined
   timeout_ms: number
   retries: number
   parse_json: (text: string) => unknown
@@ -129,7 +131,7 @@ export class Transport {
     { params, query, body, headers, held_ms = 0 }: Input<K>,
     { signal, timeout_ms = this.#settings.timeout_ms, request_id, idempotency_key }: CreateOptions,
   ): Promise<Request> {
-    const { url, key, agent_id, platform } = this.#settings
+    const { url, key, agent_id, workflow_id, platform } = this.#settings
     const { method, path, creates } = operations[name]
     const rule = repeats[name]
     const sent = { headers, body: body as Record<string, unknown> | undefined }
@@ -137,6 +139,7 @@ export class Transport {
     const own_headers: Record<string, string> = { accept: 'application/json', ...headers }
     if (key !== undefined) own_headers.authorization = `Bearer ${key}`
     if (agent_id !== undefined && key !== undefined) own_headers['x-agent-id'] = agent_id
+    if (workflow_id !== undefined) own_headers['x-workflow-id'] = workflow_id
     if (request_id !== undefined) own_headers['x-request-id'] = visible('request_id', request_id, 64)
     if (creates) {
       own_headers['idempotency-key'] =

@@ -22,7 +22,10 @@ export type ErrorCode =
   | 'OPERATION_NOT_FOUND'
   | 'ROUTE_NOT_FOUND'
   | 'SCHEDULE_NOT_FOUND'
+  | 'SEAL_EVENT_NOT_FOUND'
+  | 'SEAL_SIZE_UNKNOWN'
   | 'SUBSCRIPTION_NOT_FOUND'
+  | 'WORKFLOW_NOT_FOUND'
   | 'METHOD_NOT_ALLOWED'
   | 'REQUEST_TIMEOUT'
   | 'AGENT_ID_TAKEN'
@@ -32,6 +35,7 @@ export type ErrorCode =
   | 'INVALID_STATE'
   | 'LOCK_NOT_HELD'
   | 'TENANT_NAME_TAKEN'
+  | 'TOO_MANY_NAMESPACES'
   | 'TOO_MANY_OPERATIONS'
   | 'VERSION_MISMATCH'
   | 'INBOX_EXPIRED'
@@ -40,6 +44,7 @@ export type ErrorCode =
   | 'IDEMPOTENCY_KEY_REUSED'
   | 'RATE_LIMITED'
   | 'INTERNAL'
+  | 'SEAL_BROKEN'
   | 'OUTCOME_UNKNOWN'
   | 'UNAVAILABLE'
   | 'STORAGE_FULL'
@@ -142,7 +147,10 @@ export interface UsageStep {
       | 'checkpoints'
       | 'inboxes'
       | 'rate_limits'
+      | 'workflows'
       | 'subscriptions'
+      | 'seal'
+      | 'events'
     /** Calls with a key of the tenant. */
     calls: number
     /** Those that were answered 4xx or 5xx. */
@@ -216,6 +224,13 @@ export interface PutResult {
   expires_at: string | null
 }
 
+export interface Namespace {
+  namespace: string
+  agent_id: string | null
+  /** True when each change of a key in it leaves an event. */
+  events: boolean
+}
+
 export interface ListedKey {
   key: string
   /** Starts at 1, rises by 1, never repeats for a key. */
@@ -223,11 +238,6 @@ export interface ListedKey {
   expires_at: string | null
   /** When this version was written. */
   updated_at: string
-}
-
-export interface Namespace {
-  namespace: string
-  agent_id: string | null
 }
 
 export interface AuditEntry {
@@ -416,6 +426,7 @@ export interface Schedule {
   id: string
   status: 'pending' | 'fired' | 'cancelled' | 'failed'
   name: string | null
+  workflow_id: string | null
   callback_url: string
   /** The exact text that was sent. */
   callback_payload: unknown
@@ -456,6 +467,8 @@ export interface Checkpoint {
   status: 'pending' | 'approved' | 'rejected' | 'expired' | 'cancelled'
   title: string
   prompt: string | null
+  /** A page for a person to decide it, who needs an approval key: this address has none. */
+  approval_url: string
   callback_url: string | null
   /** The exact text that was sent, or null. */
   callback_payload: unknown
@@ -463,6 +476,7 @@ export interface Checkpoint {
   /** When the timeout is due. */
   expires_at: string
   agent_id: string
+  workflow_id: string | null
   reason: string | null
   resolved_by: string | null
   resolved_at: string | null
@@ -510,6 +524,7 @@ export interface CreatedInbox {
   url: string
   /** Empty when none was given. */
   label: string
+  workflowId: string | null
   /** From then on it takes no messages. */
   expiresAt: string
 }
@@ -522,6 +537,7 @@ export interface ListedInbox {
   url: string
   /** Empty when none was given. */
   label: string
+  workflowId: string | null
   /** Messages that are kept. */
   messageCount: number
   /** From then on it takes no messages. */
@@ -542,6 +558,7 @@ export interface Inbox {
   /** Empty when none was given. */
   label: string
   forwardUrl: string | null
+  workflowId: string | null
   /** Messages that are kept. */
   messageCount: number
   /** When it was created. */
@@ -640,6 +657,67 @@ export interface RateLimitCounter {
   windowSeconds: number
 }
 
+export interface WorkflowTimeline {
+  workflow_id: string
+  /** Its events, those that were removed since included. */
+  events: number
+  /** How many things it waits for now. */
+  waiting: number
+  /** How many failures nobody has dealt with. */
+  failing: number
+  /** The first event. */
+  first_at: string
+  /** The latest event. */
+  last_at: string
+  /** The number of the latest event. */
+  last_seq: number
+  /** The type of the latest event. */
+  last_type: string
+  items: JournalEvent[]
+  /** Give it as after to go on. */
+  next_after: number
+  /** Further events follow. */
+  more: boolean
+}
+
+export interface JournalEvent {
+  /** evt_… */
+  id: string
+  /** Its number: starts at 1, rises by 1, without gaps, per tenant. */
+  seq: number
+  /** Such as schedule.fired. */
+  type: string
+  subject: { kind: string; id: string }
+  workflow_id: string | null
+  workflow_seq: number | null
+  agent_id: string | null
+  /** admin, the id of an agent, approval_key:…, anonymous, operator, or service for the clock. */
+  actor: string
+  request_id: string | null
+  /** When it happened. */
+  at: string
+  /** Members by type; never a payload. */
+  data: Record<string, unknown>
+}
+
+export interface Workflow {
+  workflow_id: string
+  /** Its events, those that were removed since included. */
+  events: number
+  /** How many things it waits for now. */
+  waiting: number
+  /** How many failures nobody has dealt with. */
+  failing: number
+  /** The first event. */
+  first_at: string
+  /** The latest event. */
+  last_at: string
+  /** The number of the latest event. */
+  last_seq: number
+  /** The type of the latest event. */
+  last_type: string
+}
+
 export interface Subscription {
   id: string
   /** unconfirmed: the holder of the address has to press the button of the mail first. */
@@ -683,6 +761,104 @@ export interface SubscriptionAttempt {
   duration_ms: number
   status_code: number | null
   error: string | null
+}
+
+export interface SealBundle {
+  /** waystation-seal-bundle/1 */
+  format: string
+  /** The name of the journal, and of the key that signs: waystation/ten_…. */
+  origin: string
+  /** How many events the tree has: the number, seq, of its last. */
+  size: number
+  /** The root of the tree, base64. */
+  root: string
+  /** The checkpoint as a signed note, c2sp.org/tlog-checkpoint. */
+  note: string
+  /** Public keys, name+hash+key; the one that signs comes first, those before it follow. */
+  keys: string[]
+  workflow_id: string | null
+  /** The events of the bundle are those behind this one. */
+  after: number
+  edge: string[] | null
+  consistency: {
+    from: number
+    /** Hashes, base64, in the order of RFC 6962. */
+    proof: string[]
+  } | null
+  next_after: number | null
+  events: Array<{ event: SealedEvent; proof: string[] | null }>
+}
+
+export interface SealedEvent {
+  id: string
+  seq: number
+  type: string
+  subject: { kind: string; id: string }
+  workflow_id: string | null
+  workflow_seq: number | null
+  agent_id: string | null
+  actor: string
+  request_id: string | null
+  at: string
+  /** By the type of the event. */
+  data: unknown
+}
+
+export interface SealConsistency {
+  from: number
+  /** The root of the tree of `from` events, base64. */
+  from_root: string
+  /** Hashes, base64, in the order of RFC 6962. */
+  proof: string[]
+  /** The name of the journal, and of the key that signs: waystation/ten_…. */
+  origin: string
+  /** How many events the tree has: the number, seq, of its last. */
+  size: number
+  /** The root of the tree, base64. */
+  root: string
+  /** The checkpoint as a signed note, c2sp.org/tlog-checkpoint. */
+  note: string
+  /** Public keys, name+hash+key; the one that signs comes first, those before it follow. */
+  keys: string[]
+}
+
+export interface SealProof {
+  event: SealedEvent | null
+  /** Its number; its place among the leaves is one less. */
+  seq: number
+  /** The hash that is sealed, base64; also of an event that retention has removed. */
+  leaf_hash: string
+  /** Hashes, base64, in the order of RFC 6962. */
+  proof: string[]
+  /** The name of the journal, and of the key that signs: waystation/ten_…. */
+  origin: string
+  /** How many events the tree has: the number, seq, of its last. */
+  size: number
+  /** The root of the tree, base64. */
+  root: string
+  /** The checkpoint as a signed note, c2sp.org/tlog-checkpoint. */
+  note: string
+  /** Public keys, name+hash+key; the one that signs comes first, those before it follow. */
+  keys: string[]
+}
+
+export interface SealCheckpoint {
+  /** The name of the journal, and of the key that signs: waystation/ten_…. */
+  origin: string
+  /** How many events the tree has: the number, seq, of its last. */
+  size: number
+  /** The root of the tree, base64. */
+  root: string
+  /** The checkpoint as a signed note, c2sp.org/tlog-checkpoint. */
+  note: string
+  /** Public keys, name+hash+key; the one that signs comes first, those before it follow. */
+  keys: string[]
+}
+
+export interface Awaited {
+  event: JournalEvent | null
+  /** Give it as after to go on. */
+  after: number
 }
 
 export interface TickSummary {
@@ -916,6 +1092,27 @@ export interface Operations {
       cas_version?: number | undefined
     }
     answer: PutResult
+  }
+  getNamespace: {
+    params: {
+      /** __… is reserved, save your own __agent.<agent_id>. */
+      namespace: string
+    }
+    query: object
+    body: undefined
+    answer: Namespace
+  }
+  updateNamespace: {
+    params: {
+      /** __… is reserved, save your own __agent.<agent_id>. */
+      namespace: string
+    }
+    query: object
+    body: {
+      /** True: each put, delete and expiry of a key leaves an event. */
+      events: boolean
+    }
+    answer: Namespace
   }
   getNamespaceKey: {
     params: {
@@ -1319,6 +1516,8 @@ export interface Operations {
       dlq_on_failure?: boolean | undefined
       /** A name for people, shown in lists and not sent; empty for none. */
       name?: string | undefined
+      /** Ties together what belongs to one piece of work; default that of X-Workflow-Id; empty for none. */
+      workflow_id?: string | undefined
     }
     answer: Schedule
   }
@@ -1336,6 +1535,8 @@ export interface Operations {
       dlq_on_failure?: boolean | undefined
       /** A name for people, shown in lists and not sent; empty for none. */
       name?: string | undefined
+      /** Ties together what belongs to one piece of work; default that of X-Workflow-Id; empty for none. */
+      workflow_id?: string | undefined
     }
     answer: Schedule
   }
@@ -1347,6 +1548,8 @@ export interface Operations {
       /** next_cursor of the page before. */
       cursor?: string | undefined
       status?: 'pending' | 'fired' | 'cancelled' | 'failed' | undefined
+      /** Only of this workflow. */
+      workflow_id?: string | undefined
     }
     body: undefined
     answer: { items: Schedule[]; next_cursor: string | null }
@@ -1423,6 +1626,8 @@ export interface Operations {
       timeout_seconds?: number | undefined
       /** With timeout_seconds, the earlier of both; without either, 24 hours from now. */
       expires_at?: string | undefined
+      /** Ties together what belongs to one piece of work; default that of X-Workflow-Id; empty for none. */
+      workflow_id?: string | undefined
     }
     answer: Checkpoint
   }
@@ -1434,6 +1639,8 @@ export interface Operations {
       /** next_cursor of the page before. */
       cursor?: string | undefined
       status?: 'pending' | 'approved' | 'rejected' | 'expired' | 'cancelled' | undefined
+      /** Only of this workflow. */
+      workflow_id?: string | undefined
     }
     body: undefined
     answer: { items: Checkpoint[]; next_cursor: string | null }
@@ -1486,6 +1693,8 @@ export interface Operations {
       forwardUrl?: string | undefined
       /** Seconds; default 86400, at most what the plan allows. */
       ttl?: number | undefined
+      /** Ties together what belongs to one piece of work; default that of X-Workflow-Id; empty for none. */
+      workflowId?: string | undefined
     }
     answer: CreatedInbox
   }
@@ -1496,11 +1705,13 @@ export interface Operations {
       limit?: number | undefined
       /** Items to skip. */
       offset?: number | undefined
+      /** Only of this workflow. */
+      workflowId?: string | undefined
     }
     body: undefined
     answer: {
       items: ListedInbox[]
-      /** The number of all of them. */
+      /** The number of all of them; of a workflow 10,000 at most are counted. */
       total: number
     }
   }
@@ -1644,6 +1855,35 @@ export interface Operations {
       total: number
     }
   }
+  getWorkflow: {
+    params: {
+      /** The workflow_id that its events carry, percent-encoded once. */
+      workflow_id: string
+    }
+    query: {
+      /** Events with a higher number; default 0, from the oldest. */
+      after?: number | undefined
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+    }
+    body: undefined
+    answer: WorkflowTimeline
+  }
+  listWorkflows: {
+    params: object
+    query: {
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+      /** next_cursor of the page before. */
+      cursor?: string | undefined
+      /** Ids that begin with this text. */
+      prefix?: string | undefined
+      /** waiting: something in it waits. failed: a failure in it is open. idle: neither. */
+      status?: 'waiting' | 'failed' | 'idle' | undefined
+    }
+    body: undefined
+    answer: { items: Workflow[]; next_cursor: string | null }
+  }
   createSubscription: {
     params: object
     query: object
@@ -1757,6 +1997,247 @@ export interface Operations {
     }
     answer: { unsubscribed: boolean }
   }
+  getBundle: {
+    params: object
+    query: {
+      /** A workflow, by its id. */
+      workflow_id?: string | undefined
+      /** The size of a checkpoint that was kept: the bundle proves that it goes on from it. */
+      from?: number | undefined
+      /** Only events behind this number; default 0. Where retention has removed more, the bundle begins behind those. */
+      after?: number | undefined
+    }
+    body: undefined
+    answer: SealBundle
+  }
+  getConsistencyProof: {
+    params: object
+    query: {
+      /** The size of the earlier checkpoint. */
+      from: number
+      /** The size of the later one; default all. */
+      to?: number | undefined
+    }
+    body: undefined
+    answer: SealConsistency
+  }
+  getInclusionProof: {
+    params: object
+    query: {
+      /** The event, by its id, evt_…, or its number, seq. */
+      event: string
+      /** The proof is for the tree of so many events; default all. */
+      size?: number | undefined
+    }
+    body: undefined
+    answer: SealProof
+  }
+  getSeal: {
+    params: object
+    query: {
+      /** A workflow, by its id. */
+      workflow_id?: string | undefined
+    }
+    body: undefined
+    answer: SealCheckpoint
+  }
+  listEvents: {
+    params: object
+    query: {
+      /** The number of the last event seen; default 0, the oldest. */
+      after?: number | undefined
+      /** Events of this workflow. */
+      workflow_id?: string | undefined
+      /** Events of this thing: its id, or kind:id. */
+      subject?: string | undefined
+      /** This type, or all types of a noun: schedule.*. */
+      type?:
+        | 'audit.appended'
+        | 'dlq.created'
+        | 'tenant.created'
+        | 'tenant.key_rotated'
+        | 'tenant.signing_secret_rotated'
+        | 'tenant.plan_changed'
+        | 'tenant.storage_changed'
+        | 'tenant.deleted'
+        | 'tenant.restored'
+        | 'agent.created'
+        | 'agent.key_rotated'
+        | 'agent.deleted'
+        | 'approval_key.created'
+        | 'approval_key.revoked'
+        | 'kv.put'
+        | 'kv.deleted'
+        | 'kv.expired'
+        | 'kv.events_enabled'
+        | 'kv.events_disabled'
+        | 'dlq.claimed'
+        | 'dlq.extended'
+        | 'dlq.released'
+        | 'dlq.lock_expired'
+        | 'dlq.archived'
+        | 'dlq.reopened'
+        | 'dlq.resolved'
+        | 'dlq.deleted'
+        | 'dlq_operation.created'
+        | 'dlq_operation.succeeded'
+        | 'dlq_operation.cancelled'
+        | 'schedule.created'
+        | 'schedule.updated'
+        | 'schedule.workflow_left'
+        | 'schedule.workflow_joined'
+        | 'schedule.cancelled'
+        | 'schedule.attempted'
+        | 'schedule.fired'
+        | 'schedule.failed'
+        | 'schedule.retried'
+        | 'checkpoint.created'
+        | 'checkpoint.approved'
+        | 'checkpoint.rejected'
+        | 'checkpoint.expired'
+        | 'checkpoint.cancelled'
+        | 'callback.attempted'
+        | 'callback.delivered'
+        | 'callback.failed'
+        | 'callback.redriven'
+        | 'approval_key.used'
+        | 'inbox.created'
+        | 'inbox.deleted'
+        | 'message.received'
+        | 'message.forwarded'
+        | 'message.forward_failed'
+        | 'message.replayed'
+        | 'subscription.created'
+        | 'subscription.confirmed'
+        | 'subscription.updated'
+        | 'subscription.paused'
+        | 'subscription.resumed'
+        | 'subscription.replayed'
+        | 'subscription.deleted'
+        | 'seal.checkpoint'
+        | 'audit.*'
+        | 'dlq.*'
+        | 'tenant.*'
+        | 'agent.*'
+        | 'approval_key.*'
+        | 'kv.*'
+        | 'dlq_operation.*'
+        | 'schedule.*'
+        | 'checkpoint.*'
+        | 'callback.*'
+        | 'inbox.*'
+        | 'message.*'
+        | 'subscription.*'
+        | 'seal.*'
+        | undefined
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+      /** Seconds to hold the request while there is no event. */
+      wait?: number | undefined
+    }
+    body: undefined
+    answer: {
+      items: JournalEvent[]
+      /** Give it as after to go on. */
+      next_after: number
+    }
+  }
+  waitForEvent: {
+    params: object
+    query: object
+    body: {
+      /** Alternatives: an event that has all members of one of them is waited for. */
+      any: Array<{
+        type?:
+          | 'audit.appended'
+          | 'dlq.created'
+          | 'tenant.created'
+          | 'tenant.key_rotated'
+          | 'tenant.signing_secret_rotated'
+          | 'tenant.plan_changed'
+          | 'tenant.storage_changed'
+          | 'tenant.deleted'
+          | 'tenant.restored'
+          | 'agent.created'
+          | 'agent.key_rotated'
+          | 'agent.deleted'
+          | 'approval_key.created'
+          | 'approval_key.revoked'
+          | 'kv.put'
+          | 'kv.deleted'
+          | 'kv.expired'
+          | 'kv.events_enabled'
+          | 'kv.events_disabled'
+          | 'dlq.claimed'
+          | 'dlq.extended'
+          | 'dlq.released'
+          | 'dlq.lock_expired'
+          | 'dlq.archived'
+          | 'dlq.reopened'
+          | 'dlq.resolved'
+          | 'dlq.deleted'
+          | 'dlq_operation.created'
+          | 'dlq_operation.succeeded'
+          | 'dlq_operation.cancelled'
+          | 'schedule.created'
+          | 'schedule.updated'
+          | 'schedule.workflow_left'
+          | 'schedule.workflow_joined'
+          | 'schedule.cancelled'
+          | 'schedule.attempted'
+          | 'schedule.fired'
+          | 'schedule.failed'
+          | 'schedule.retried'
+          | 'checkpoint.created'
+          | 'checkpoint.approved'
+          | 'checkpoint.rejected'
+          | 'checkpoint.expired'
+          | 'checkpoint.cancelled'
+          | 'callback.attempted'
+          | 'callback.delivered'
+          | 'callback.failed'
+          | 'callback.redriven'
+          | 'approval_key.used'
+          | 'inbox.created'
+          | 'inbox.deleted'
+          | 'message.received'
+          | 'message.forwarded'
+          | 'message.forward_failed'
+          | 'message.replayed'
+          | 'subscription.created'
+          | 'subscription.confirmed'
+          | 'subscription.updated'
+          | 'subscription.paused'
+          | 'subscription.resumed'
+          | 'subscription.replayed'
+          | 'subscription.deleted'
+          | 'seal.checkpoint'
+          | 'audit.*'
+          | 'dlq.*'
+          | 'tenant.*'
+          | 'agent.*'
+          | 'approval_key.*'
+          | 'kv.*'
+          | 'dlq_operation.*'
+          | 'schedule.*'
+          | 'checkpoint.*'
+          | 'callback.*'
+          | 'inbox.*'
+          | 'message.*'
+          | 'subscription.*'
+          | 'seal.*'
+          | null
+          | undefined
+        subject?: string | null | undefined
+        workflow_id?: string | null | undefined
+      }>
+      /** The number of the last event seen; default: begins now. */
+      after?: number | undefined
+      /** Seconds to hold the request while no event has come; default 0. */
+      wait_seconds?: number | undefined
+    }
+    answer: Awaited
+  }
   tick: {
     params: object
     query: object
@@ -1814,6 +2295,8 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   deleteValue: { method: 'DELETE', path: '/v1/kv/{namespace}/{key}' },
   getValue: { method: 'GET', path: '/v1/kv/{namespace}/{key}' },
   putValue: { method: 'PUT', path: '/v1/kv/{namespace}/{key}' },
+  getNamespace: { method: 'GET', path: '/v1/namespaces/{namespace}' },
+  updateNamespace: { method: 'PUT', path: '/v1/namespaces/{namespace}' },
   getNamespaceKey: { method: 'GET', path: '/v1/namespaces/{namespace}/keys/{key}' },
   listKeys: { method: 'GET', path: '/v1/kv/{namespace}' },
   listNamespaceKeys: { method: 'GET', path: '/v1/namespaces/{namespace}/keys' },
@@ -1873,6 +2356,8 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   getRateLimitNamedReset: { method: 'GET', path: '/api/rate-limit/reset', wrapped: true },
   resetRateLimit: { method: 'POST', path: '/api/rate-limit/reset', wrapped: true },
   listRateLimits: { method: 'GET', path: '/api/rate-limit', wrapped: true },
+  getWorkflow: { method: 'GET', path: '/v1/workflows/{workflow_id}' },
+  listWorkflows: { method: 'GET', path: '/v1/workflows' },
   createSubscription: { method: 'POST', path: '/v1/subscriptions', creates: true },
   listSubscriptions: { method: 'GET', path: '/v1/subscriptions' },
   deleteSubscription: { method: 'DELETE', path: '/v1/subscriptions/{id}' },
@@ -1882,6 +2367,12 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   replaySubscription: { method: 'POST', path: '/v1/subscriptions/{id}/replay' },
   confirmMail: { method: 'POST', path: '/v1/mail/confirm' },
   unsubscribeMail: { method: 'POST', path: '/v1/mail/unsubscribe' },
+  getBundle: { method: 'GET', path: '/v1/seal/bundle' },
+  getConsistencyProof: { method: 'GET', path: '/v1/seal/consistency' },
+  getInclusionProof: { method: 'GET', path: '/v1/seal/proof' },
+  getSeal: { method: 'GET', path: '/v1/seal' },
+  listEvents: { method: 'GET', path: '/v1/events' },
+  waitForEvent: { method: 'POST', path: '/v1/wait' },
   tick: { method: 'POST', path: '/v1/tick' },
   livez: { method: 'GET', path: '/livez' },
   openapi: { method: 'GET', path: '/openapi.json' },
@@ -1940,7 +2431,19 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     exit: 'not_found',
   },
   SCHEDULE_NOT_FOUND: { next: 'List the schedules to find the right id.', exit: 'not_found' },
+  SEAL_EVENT_NOT_FOUND: {
+    next: 'Give the number of the event, seq, or leave out the size.',
+    exit: 'not_found',
+  },
+  SEAL_SIZE_UNKNOWN: {
+    next: 'Compare the size with details.size. If you have a checkpoint of that size, events are gone.',
+    exit: 'not_found',
+  },
   SUBSCRIPTION_NOT_FOUND: { next: 'List the subscriptions to find the right id.', exit: 'not_found' },
+  WORKFLOW_NOT_FOUND: {
+    next: 'List the workflows by the beginning of the id. A workflow begins with its first event.',
+    exit: 'not_found',
+  },
   METHOD_NOT_ALLOWED: {
     next: 'Use a method that the Allow header lists, and check that the service is as new as the client.',
     exit: 'unexpected',
@@ -1965,6 +2468,7 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     exit: 'conflict',
   },
   TENANT_NAME_TAKEN: { next: 'Choose another name.', exit: 'conflict' },
+  TOO_MANY_NAMESPACES: { next: 'Turn the events of another namespace off.', exit: 'conflict' },
   TOO_MANY_OPERATIONS: { next: 'Wait until one has ended, or cancel one.', exit: 'conflict' },
   VERSION_MISMATCH: {
     next: 'Read the value again, decide by what it says now, and write with the version that you read.',
@@ -1983,6 +2487,10 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
   RATE_LIMITED: { next: 'Wait for Retry-After seconds, then send the request again.', exit: 'limited' },
   INTERNAL: {
     next: 'Repeat it once, a creation with the same Idempotency-Key. If it fails again, report the request id to the operator.',
+    exit: 'unexpected',
+  },
+  SEAL_BROKEN: {
+    next: 'Ask who runs the service to compare the database with a backup.',
     exit: 'unexpected',
   },
   OUTCOME_UNKNOWN: {

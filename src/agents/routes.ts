@@ -44,6 +44,7 @@ export const createAgent = route({
     callback_base_url: Type.Optional(Url('An http or https URL.')),
   }),
   replies: { 201: { body: Agent } },
+  emits: ['agent.created'],
   errors: ['AGENT_ID_TAKEN', 'QUOTA_EXCEEDED'],
   prepare: ({ caller, dependencies }, { body }) =>
     agents.requireCallable(dependencies, caller.tenant_id, '/callback_base_url', body.callback_base_url),
@@ -113,9 +114,10 @@ export const deleteAgent = route({
   destructive: true,
   params: { agent_id: agentId },
   replies: { 204: { body: null } },
+  emits: ['agent.deleted'],
   errors: ['AGENT_NOT_FOUND'],
   handle: ({ db, caller, dependencies }, { params }) =>
-    agents.remove(db, dependencies.keys.cache, caller.tenant_id, params.agent_id),
+    agents.remove(db, dependencies.keys.cache, caller, params.agent_id),
 })
 
 export const rotateAgentKey = route({
@@ -143,14 +145,14 @@ export const rotateAgentKey = route({
   replies: {
     200: { body: Shape('RotatedAgent', { ...Agent.properties, previous_key_expires_at: PreviousKey }) },
   },
+  emits: ['agent.key_rotated'],
   errors: ['AGENT_NOT_FOUND'],
   async handle({ db, caller, dependencies }, { params, body }) {
     const { agent, key, previous_key_expires_at } = await agents.rotateKey(
       db,
       dependencies.keys.cache,
-      caller.tenant_id,
-      params.agent_id,
-      body.grace_seconds ?? 0,
+      caller,
+      { agent_id: params.agent_id, grace_seconds: body.grace_seconds ?? 0 },
     )
     return { ...agentOf(agent, key), previous_key_expires_at: isoOrNull(previous_key_expires_at) }
   },

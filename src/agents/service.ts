@@ -4,10 +4,13 @@ import './errors.ts'
 import { ApiError, invalid } from '../base/errors.ts'
 import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
 import type { KeyCache, Plans, Urls } from '../contract/dependencies.ts'
+import { causeOf } from '../contract/event.ts'
 import * as credentials from '../credentials/service.ts'
 import type { Db, Tx } from '../db/db.ts'
 import { row_bytes, rowBytes } from '../db/stored.ts'
+import * as journal from '../journal/service.ts'
 import * as quotas from '../quotas/service.ts'
+import { events } from './events.ts'
 import * as store from './store.ts'
 
 export const purge = store.purge
@@ -25,7 +28,13 @@ export async function create(
   const inserted = await store.insert(tx, caller.tenant_id, agent)
   if (!inserted) throw new ApiError('AGENT_ID_TAKEN')
   await quotas.reserve(tx, caller, plans, 'agents')
-  return credentials.issue(tx, agentOf(caller.tenant_id, agent.agent_id))
+  const key = await credentials.issue(tx, agentOf(caller.tenant_id, agent_id))
+  await journal.emit(tx, events['agent.created'], { ...aboutOf(caller, agent_id), data: {} })
+  return key
+}
+
+function aboutOf(caller: AdminCaller, agent_id: string) {
+  return { tenant_id: caller.tenant_id, cause: causeOf(caller), subject_id: agent_id }
 }
 
 /**
@@ -78,29 +87,31 @@ export async function read(db: Db, tenant_id: string, agent_id: string): Promise
 export function rotateKey(
   db: Db,
   key_cache: KeyCache,
-  tenant_id: string,
-  agent_id: string,
-  grace_seconds: number,
+  caller: AdminCaller,
+  { agent_id, grace_seconds }: { agent_id: string; grace_seconds: number },
 ): Promise<credentials.Rotation & { agent: store.AgentRow }> {
+  const { tenant_id } = caller
   return credentials.endKeys(db, key_cache, tenant_id, async (tx, ending) => {
     const found = await store.markRotated(tx, tenant_id, agent_id)
     if (!found) throw new ApiError('AGENT_NOT_FOUND')
     const agent = (await store.find(tx, tenant_id, agent_id))!
-    return {
-      agent,
-      ...(await credentials.rotate(tx, ending, agentOf(tenant_id, agent_id), grace_seconds)),
-    }
+    const rotation = await credentials.rotate(tx, ending, agentOf(tenant_id, agent_id), grace_seconds)
+    const data = { grace_seconds }
+    await journal.emit(tx, events['agent.key_rotated'], { ...aboutOf(caller, agent_id), data })
+    return { agent, ...rotation }
   })
 }
 
 /** Its keys end with the commit; its records stay; its name may be used again. */
-export function remove(db: Db, key_cache: KeyCache, tenant_id: string, agent_id: string): Promise<void> {
+export function remove(db: Db, key_cache: KeyCache, caller: AdminCaller, agent_id: string): Promise<void> {
+  const { tenant_id } = caller
   return credentials.endKeys(db, key_cache, tenant_id, async (tx, ending) => {
     const removed = await store.remove(tx, tenant_id, agent_id)
     if (!removed) throw new ApiError('AGENT_NOT_FOUND')
     tx.stores(tenant_id, -removed.bytes - row_bytes)
     await credentials.revoke(tx, ending, agentOf(tenant_id, agent_id))
     await quotas.release(tx, tenant_id, 'agents', 1)
+    await journal.emit(tx, events['agent.deleted'], { ...aboutOf(caller, agent_id), data: {} })
   })
 }
 

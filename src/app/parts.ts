@@ -15,6 +15,7 @@ import { SystemResolver } from '../callbacks/resolver.ts'
 import type { Config } from '../config.ts'
 import type { Dependencies, Jobs, Journal } from '../contract/dependencies.ts'
 import { openapiOf } from '../contract/openapi.ts'
+import { Tails } from '../contract/tails.ts'
 import { keyCache } from '../credentials/cache.ts'
 import type { Db } from '../db/db.ts'
 import { counted_quotas, event_types, redrives, routes } from '../features.ts'
@@ -22,6 +23,7 @@ import { Deliveries } from '../http/deliveries.ts'
 import type { Drain } from '../http/drain.ts'
 import { type RequestHandlers, requestHandlers } from '../http/handlers.ts'
 import { KnownHosts } from '../http/host.ts'
+import { journalReader } from '../journal/service.ts'
 import * as quotas from '../quotas/service.ts'
 import { cursorKeyUnder, secretsUnder } from '../secrets/service.ts'
 import type { SignUpOffer } from '../site/console.ts'
@@ -95,7 +97,10 @@ export function dependenciesOf(
   const calls = quotas.monthlyCalls(db, clock)
   const usage = usageCounts(db)
   const notifier = new Notifier({ looks_again: options.looks_again ?? true })
-  const cache = keyCache(clock, (tenant_id) => nodes?.signals.tenantChanged(tenant_id))
+  const cache = keyCache(clock, {
+    onCleared: (tenant_id) => nodes?.signals.tenantChanged(tenant_id),
+    exist: () => nodes !== null,
+  })
   const nodes: Nodes | null = nodesOf(config, db, options.log, { notifier, cache, lookForJobs })
   const dependencies: Dependencies = {
     clock,
@@ -112,6 +117,7 @@ export function dependenciesOf(
     },
     shared: {
       notifier,
+      tails: new Tails(journalReader(db, journal), notifier),
       semaphore: new KeyedSemaphore(clock),
       memory: new MemoryBudget(clock, config.memory_bytes_max),
       tokens: new Remembered(tokens_max),

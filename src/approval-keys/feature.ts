@@ -1,5 +1,6 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
 import { errors } from './errors.ts'
+import { events } from './events.ts'
 import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
 import { purge } from './service.ts'
@@ -7,6 +8,7 @@ import { purge } from './service.ts'
 export const approvalKeys: Feature = {
   name: 'approval-keys',
   routes: routesOf(routes),
+  events,
   errors,
   usage: 'approval_keys',
   migrations: [{ name: 'approval-keys/0001', text: schema }],

@@ -3,6 +3,7 @@
 import { Type } from 'typebox'
 import { iso } from '../base/clock.ts'
 import { maskedKey } from '../base/keys.ts'
+import { approvalUrl } from '../checkpoints/service.ts'
 import { v1 } from '../contract/group.ts'
 import { pageOf, pageRequest } from '../contract/page.ts'
 import { route } from '../contract/route.ts'
@@ -72,6 +73,7 @@ export const createApprovalKey = route({
       }),
     },
   },
+  emits: ['approval_key.created'],
   errors: ['CHECKPOINT_NOT_FOUND', 'QUOTA_EXCEEDED'],
   async create(tx, { caller, dependencies }, { body }) {
     const { row, key } = await approvalKeys.create(tx, caller, dependencies.plans, {
@@ -79,7 +81,7 @@ export const createApprovalKey = route({
       label: body.label ?? null,
     })
     const approval_url =
-      row.checkpoint_id === null ? null : approvalUrl(dependencies.urls.public_url(), row.checkpoint_id, key)
+      row.checkpoint_id === null ? null : keyedUrl(dependencies.urls.public_url(), row.checkpoint_id, key)
     return { ...approvalKeyOf({ ...row, created_at: tx.now }, key), approval_url }
   },
 })
@@ -125,14 +127,15 @@ export const deleteApprovalKey = route({
   destructive: true,
   params: { approval_key_id: idParam('The approval key, apk_….') },
   replies: { 204: { body: null } },
+  emits: ['approval_key.revoked'],
   errors: ['APPROVAL_KEY_NOT_FOUND'],
   handle: ({ db, caller, dependencies }, { params }) =>
-    approvalKeys.remove(db, dependencies.keys.cache, caller.tenant_id, params.approval_key_id),
+    approvalKeys.remove(db, dependencies.keys.cache, caller, params.approval_key_id),
 })
 
 /** A browser keeps the fragment to itself: the key is in no request line, log or referrer. */
-function approvalUrl(public_url: string, checkpoint_id: string, key: string): string {
-  return `${public_url}/approve/${checkpoint_id}#${key}`
+function keyedUrl(public_url: string, checkpoint_id: string, key: string): string {
+  return `${approvalUrl(public_url, checkpoint_id)}#${key}`
 }
 
 function masked(row: store.ApprovalKeyRow) {

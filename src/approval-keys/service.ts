@@ -6,10 +6,13 @@ import { newId } from '../base/ids.ts'
 import * as checkpoints from '../checkpoints/service.ts'
 import type { AdminCaller } from '../contract/caller.ts'
 import type { KeyCache, Plans } from '../contract/dependencies.ts'
+import { causeOf } from '../contract/event.ts'
 import * as credentials from '../credentials/service.ts'
 import type { Db, Tx } from '../db/db.ts'
 import { row_bytes, rowBytes } from '../db/stored.ts'
+import * as journal from '../journal/service.ts'
 import * as quotas from '../quotas/service.ts'
+import { events } from './events.ts'
 import * as store from './store.ts'
 
 export const purge = store.purge
@@ -31,23 +34,27 @@ export async function create(
   const row = { approval_key_id: newId('apk', tx.now), ...input }
   quotas.reserveBytes(tx, caller, plans, rowBytes(row.label))
   await store.insert(tx, tenant_id, row)
-  return {
-    row,
-    key: await credentials.issue(tx, { tenant_id, kind: 'approval', subject: row.approval_key_id }),
-  }
+  const key = await credentials.issue(tx, { tenant_id, kind: 'approval', subject: row.approval_key_id })
+  const about = { tenant_id, cause: causeOf(caller), subject_id: row.approval_key_id }
+  const data = { checkpoint_id: row.checkpoint_id }
+  await journal.emit(tx, events['approval_key.created'], { ...about, data })
+  return { row, key }
 }
 
 /** The key ends with the commit. Throws APPROVAL_KEY_NOT_FOUND. */
 export function remove(
   db: Db,
   key_cache: KeyCache,
-  tenant_id: string,
+  caller: AdminCaller,
   approval_key_id: string,
 ): Promise<void> {
+  const { tenant_id } = caller
   return credentials.endKeys(db, key_cache, tenant_id, async (tx, ending) => {
     const removed = await store.remove(tx, tenant_id, approval_key_id)
     if (!removed) throw new ApiError('APPROVAL_KEY_NOT_FOUND')
     tx.stores(tenant_id, -removed.bytes - row_bytes)
     await credentials.revoke(tx, ending, { tenant_id, kind: 'approval', subject: approval_key_id })
+    const about = { tenant_id, cause: causeOf(caller), subject_id: approval_key_id }
+    await journal.emit(tx, events['approval_key.revoked'], { ...about, data: {} })
   })
 }

@@ -67,13 +67,14 @@ export const appendEntry = route({
     ),
   }),
   replies: { 201: { body: Entry } },
+  emits: ['audit.appended'],
   errors: ['QUOTA_EXCEEDED'],
   row: 'audit head',
   batch: true,
-  async create(tx, { caller, request_id, dependencies }, { body }) {
-    const entry = await audit.append(tx, caller, dependencies.plans, request_id, {
+  async create(tx, { caller, dependencies }, { body }) {
+    const entry = await audit.append(tx, caller, dependencies.plans, {
       action: body.action,
-      workflow_id: body.workflow_id ?? null,
+      workflow_id: body.workflow_id ?? caller.workflow_id,
       actor: body.actor ?? null,
       metadata: body.metadata?.text ?? null,
     })

@@ -5,9 +5,12 @@ import { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import { type AdminCaller, type AgentCaller, actorOf } from '../contract/caller.ts'
 import type { Plans } from '../contract/dependencies.ts'
+import { causeOf } from '../contract/event.ts'
 import type { Db, Tx } from '../db/db.ts'
 import { rowBytes } from '../db/stored.ts'
+import * as journal from '../journal/service.ts'
 import * as quotas from '../quotas/service.ts'
+import { events } from './events.ts'
 import * as store from './store.ts'
 
 export const begin = store.begin
@@ -26,14 +29,14 @@ export async function append(
   tx: Tx,
   caller: AdminCaller | AgentCaller,
   plans: Plans,
-  request_id: string,
   input: Append,
 ): Promise<store.EntryRow> {
   const { action, workflow_id, metadata } = input
+  const { tenant_id, request_id } = caller
   const actor = input.actor ?? actorOf(caller)
   const agent_id = caller.kind === 'agent' ? caller.agent_id : null
   quotas.reserveBytes(tx, caller, plans, rowBytes(action, workflow_id, actor, metadata, agent_id, request_id))
-  const { seq, last_at } = await store.next(tx, caller.tenant_id)
+  const { seq, last_at } = await store.next(tx, tenant_id)
   const entry: store.EntryRow = {
     id: newId('log', last_at),
     seq,
@@ -45,7 +48,11 @@ export async function append(
     request_id,
     created_at: last_at,
   }
-  await store.insert(tx, caller.tenant_id, entry)
+  const about = { tenant_id, cause: causeOf(caller), subject_id: entry.id, workflow_id }
+  await Promise.all([
+    store.insert(tx, tenant_id, entry),
+    journal.emit(tx, events['audit.appended'], { ...about, data: { action, entry_seq: seq } }),
+  ])
   return entry
 }
 

@@ -11,6 +11,8 @@ export interface Callback {
   event: string
   /** JSON text, sent as it is. */
   body: string
+  /** The workflow that it belongs to; null for none. */
+  workflow_id: string | null
 }
 
 export interface SignedCallback extends Callback {
@@ -25,6 +27,7 @@ export function signedRequest({
   url,
   event,
   body,
+  workflow_id,
   id,
   attempt,
   started_at,
@@ -39,8 +42,17 @@ export function signedRequest({
       'user-agent': `Waystation/${version}`,
       'x-waystation-event': event,
       'x-waystation-attempt': String(attempt),
+      ...workflowHeader(workflow_id),
       ...signatureHeaders({ id, timestamp_seconds, body, secrets }),
     },
     body,
   }
+}
+
+export const workflow_header = 'x-waystation-workflow'
+
+/** Field values of HTTP hold visible ASCII for certain (RFC 9110 section 5.5): other bytes, and `%`, are percent-encoded. */
+export function workflowHeader(workflow_id: string | null): Record<string, string> {
+  if (workflow_id === null) return {}
+  return { [workflow_header]: workflow_id.replace(/[^!-$&-~]+/g, encodeURIComponent) }
 }

@@ -55,6 +55,7 @@ export interface CheckpointRow {
   timeout_action: TimeoutAction
   expires_at: Millis
   agent_id: string
+  workflow_id: string | null
   reason: string | null
   resolved_by: string | null
   resolved_at: Millis | null
@@ -86,6 +87,11 @@ export function expiryOf(
     timeout_seconds === undefined ? null : Math.min(now + timeout_seconds * second_ms, last_instant_ms)
   if (by_seconds !== null && expires_at !== undefined) return Math.min(by_seconds, expires_at)
   return by_seconds ?? expires_at ?? now + timeout_ms_default
+}
+
+/** The page on which a person decides it. It asks for an approval key: this address has none, so that an agent may pass it on. */
+export function approvalUrl(public_url: string, id: string): string {
+  return `${public_url}/approve/${id}`
 }
 
 export function resolverOf(caller: AdminCaller | ApprovalCaller): string {

@@ -68,10 +68,13 @@ function decision(verb: 'approve' | 'reject', title: string, status: 'approved' 
     params: { id },
     body: DecisionBody,
     replies: { 200: { body: Checkpoint } },
+    emits: [`checkpoint.${status}`, 'approval_key.used', ...(status === 'rejected' ? ['dlq.created'] : [])],
     errors: ['CHECKPOINT_NOT_FOUND', 'CHECKPOINT_ALREADY_RESOLVED'],
     async handle({ db, caller, dependencies }, { params, body }) {
       const { id } = params
-      return checkpointOf(await checkpoints.decide(db, caller, dependencies, id, status, body.reason ?? null))
+      const { reason = null } = body
+      const decided = await checkpoints.decide(db, caller, dependencies, id, status, reason)
+      return checkpointOf(decided, dependencies)
     },
   })
 }

@@ -4,16 +4,27 @@ import { iso } from '../base/clock.ts'
 import { newId } from '../base/ids.ts'
 import type { Jobs } from '../contract/dependencies.ts'
 import { encode } from '../contract/encode.ts'
+import { type Cause, service_cause } from '../contract/event.ts'
 import type { Redrive } from '../contract/redrive.ts'
 import { RawJson } from '../contract/schemas.ts'
 import type { Tx } from '../db/db.ts'
 import { textBytes } from '../db/stored.ts'
 import * as dlq from '../dlq/service.ts'
-import { attemptNumber, attempts_max, destinationOf, errorText, type LeasedJob } from '../jobs/job.ts'
+import { attemptedOf } from '../jobs/attempts.ts'
+import {
+  type AttemptResult,
+  attemptNumber,
+  attempts_max,
+  destinationOf,
+  errorText,
+  type LeasedJob,
+} from '../jobs/job.ts'
 import type { LocalKind, SendingKind } from '../jobs/kind.ts'
 import * as jobs from '../jobs/service.ts'
+import * as journal from '../journal/service.ts'
 import * as tenants from '../tenants/service.ts'
 import { type CheckpointRow, callbackUrlOf, waitKey } from './checkpoint.ts'
+import { events } from './events.ts'
 import * as store from './store.ts'
 
 /** Settles a checkpoint whose time is over; a decision that came first wins. */
@@ -31,6 +42,7 @@ export const timeout_job: LocalKind = {
       reason: null,
       resolved_by: 'timeout',
       callback_status: to_dlq ? 'none' : 'pending',
+      cause: service_cause,
     })
     if (!resolved) {
       await jobs.complete(tx, job)
@@ -58,35 +70,69 @@ export const callback_job: SendingKind = {
     const ended = await jobs.endAttempt(tx, dependencies.jobs, callback_job, job, result)
     if (ended === 'lost') return null
     if (ended === 'retrying') {
-      await store.recordCallback(tx, tenant_id, id, { callback_status: 'pending', ...tried })
+      const retrying = await store.recordCallback(tx, tenant_id, id, { callback_status: 'pending', ...tried })
+      await wasAttempted(tx, job, result, retrying)
       return null
     }
-    if (result.ok) await store.recordCallback(tx, tenant_id, id, { callback_status: 'delivered', ...tried })
-    else await failCallback(tx, job, tried)
+    if (result.ok) {
+      const sent = await store.recordCallback(tx, tenant_id, id, { callback_status: 'delivered', ...tried })
+      await wasAttempted(tx, job, result, sent)
+      const { attempts } = tried
+      if (sent)
+        await journal.emit(tx, events['callback.delivered'], {
+          ...aboutOf(tenant_id, sent),
+          data: { attempts },
+        })
+    } else await failCallback(tx, job, result, tried)
     return 'checkpoints.callbacks'
   },
+  async uncounted(tx, job, result) {
+    await wasAttempted(tx, job, result, await store.find(tx, job.tenant_id, job.source_id))
+  },
+}
+
+function wasAttempted(tx: Tx, job: LeasedJob, result: AttemptResult, checkpoint: CheckpointRow | null) {
+  const data = attemptedOf(job, result)
+  if (!data || !checkpoint) return
+  return journal.emit(tx, events['callback.attempted'], { ...aboutOf(job.tenant_id, checkpoint), data })
+}
+
+export function aboutOf(
+  tenant_id: string,
+  { id: subject_id, workflow_id }: CheckpointRow,
+  cause: Cause = service_cause,
+) {
+  return { tenant_id, cause, subject_id, workflow_id }
 }
 
 async function failCallback(
   tx: Tx,
-  { tenant_id, source_id: id, fence }: LeasedJob,
+  job: LeasedJob,
+  result: AttemptResult,
   tried: { attempts: number; last_error: string | null },
 ): Promise<void> {
+  const { tenant_id, source_id: id, fence } = job
   const failed = await store.failCallback(tx, tenant_id, id, { ...tried, fence })
   if (!failed) return
   const error = `the callback of checkpoint ${id} failed: ${tried.last_error}`
-  await store.leftDeadLetter(tx, tenant_id, id, await deadLetter(tx, tenant_id, failed, error))
+  const dead_letter_id = await deadLetter(tx, tenant_id, failed, error)
+  await store.leftDeadLetter(tx, tenant_id, id, dead_letter_id)
+  await wasAttempted(tx, job, result, failed)
+  const data = { ...tried, dead_letter_id }
+  await journal.emit(tx, events['callback.failed'], { ...aboutOf(tenant_id, failed), data })
 }
 
 /** The callback of a decision is sent again as itself, under the same webhook-id. */
 export const checkpoint_redrive: Redrive = {
   source: 'checkpoint',
-  async redrive(tx, { tenant_id }, dependencies, { id: dead_letter_id, source_id: id }) {
+  async redrive(tx, { tenant_id }, dependencies, { id: dead_letter_id, source_id: id, cause }) {
     const checkpoint = await store.redrive(tx, tenant_id, id, dead_letter_id)
     if (!checkpoint) return null
     const key = { tenant_id, source: callback_job.logged_as!, source_id: id }
     const [latest] = await jobs.attempts(tx, key, Number.MAX_SAFE_INTEGER, 1)
     await enqueueCallback(tx, tenant_id, dependencies, checkpoint, latest?.event_id)
+    const data = { redrive_of: dead_letter_id }
+    await journal.emit(tx, events['callback.redriven'], { ...aboutOf(tenant_id, checkpoint, cause), data })
     return id
   },
 }
@@ -122,7 +168,8 @@ function decisionCallbackOf(checkpoint: CheckpointRow) {
     resolved_at,
     callback_payload: rawOrNull(checkpoint.callback_payload),
   }
-  return { url: checkpoint.callback_url, event: type, body: encode({ type, timestamp: resolved_at, data }) }
+  const { callback_url: url, workflow_id } = checkpoint
+  return { url, event: type, body: encode({ type, timestamp: resolved_at, data }), workflow_id }
 }
 
 export interface ResolveDependencies {
@@ -136,7 +183,7 @@ export async function resolve(
   tenant_id: string,
   dependencies: ResolveDependencies,
   id: string,
-  resolution: store.Resolution,
+  { cause, ...resolution }: store.Resolution & { cause: Cause },
 ): Promise<CheckpointRow | null> {
   const resolved = await store.resolve(tx, tenant_id, id, resolution)
   if (!resolved) return null
@@ -145,6 +192,10 @@ export async function resolve(
   if (resolved.callback_status === 'pending') {
     await enqueueCallback(tx, tenant_id, dependencies, resolved)
   }
+  await journal.emit(tx, events[`checkpoint.${resolution.status}`], {
+    ...aboutOf(tenant_id, resolved, cause),
+    data: { resolved_by: resolution.resolved_by },
+  })
   if (resolved.status !== 'approved' && resolved.timeout_action === 'dlq') {
     await deadLetter(tx, tenant_id, resolved, `checkpoint ${id} was ${resolved.status}`)
   }
@@ -168,6 +219,7 @@ function deadLetter(tx: Tx, tenant_id: string, checkpoint: CheckpointRow, error:
     source: 'checkpoint',
     source_id: checkpoint.id,
     agent_id: checkpoint.agent_id,
+    workflow_id: checkpoint.workflow_id,
   })
 }
 

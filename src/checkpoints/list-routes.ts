@@ -5,8 +5,9 @@ import { v1 } from '../contract/group.ts'
 import { pageOf, pageOfIds, pageRequest } from '../contract/page.ts'
 import { route } from '../contract/route.ts'
 import { Page, PageQuery } from '../contract/schemas.ts'
+import { WorkflowFilter } from '../contract/workflow.ts'
 import { AttemptPage, attempt_columns, attemptPage } from '../jobs/attempts.ts'
-import { statuses } from './checkpoint.ts'
+import { type CheckpointRow, statuses } from './checkpoint.ts'
 import * as checkpoints from './service.ts'
 import { Checkpoint, checkpointOf, id, tag } from './shapes.ts'
 import * as store from './store.ts'
@@ -20,19 +21,36 @@ export const listCheckpoints = route({
   sdk: { name: 'checkpoints.list' },
   cli: {
     usage: 'checkpoint list',
-    examples: ['waystation checkpoint list --status pending'],
-    columns: ['id', 'status', 'title', 'agent_id', 'expires_at', 'resolved_by', 'callback.status'],
+    examples: [
+      'waystation checkpoint list --status pending',
+      'waystation checkpoint list --workflow night-17',
+    ],
+    columns: [
+      'id',
+      'status',
+      'title',
+      'workflow_id',
+      'agent_id',
+      'expires_at',
+      'resolved_by',
+      'callback.status',
+    ],
   },
   auth: ['agent', 'admin'],
   heavy: true,
-  query: Type.Object({ ...PageQuery, status: Type.Optional(Type.Enum([...statuses])) }),
+  query: Type.Object({
+    ...PageQuery,
+    status: Type.Optional(Type.Enum([...statuses])),
+    workflow_id: WorkflowFilter,
+  }),
   replies: { 200: { body: Page(Checkpoint) } },
   errors: [],
   async handle(context, { query }) {
     const request = pageRequest(context, query)
     const { db, caller } = context
-    const rows = await store.list(db, caller.tenant_id, query.status, pageOfIds(request))
-    return pageOf(context, request, { rows, itemOf: checkpointOf, positionOf: (row) => [row.id] })
+    const rows = await store.list(db, caller.tenant_id, query, pageOfIds(request))
+    const itemOf = (row: CheckpointRow) => checkpointOf(row, context.dependencies)
+    return pageOf(context, request, { rows, itemOf, positionOf: (row) => [row.id] })
   },
 })
 

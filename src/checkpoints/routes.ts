@@ -16,6 +16,7 @@ import {
   Url,
   value_bytes_max,
 } from '../contract/schemas.ts'
+import { WorkflowId, workflowOf } from '../contract/workflow.ts'
 import {
   expiryOf,
   no_callback,
@@ -55,6 +56,7 @@ export const createCheckpoint = route({
       timeout_action: ['--on-timeout <action>', 'default auto_reject'],
       timeout_seconds: ['--expires-in <duration>', 'how long it waits; default 24h'],
       expires_at: ['--expires-at <time>', 'until when it waits, RFC 3339'],
+      workflow_id: ['--workflow <id>', 'ties it to what belongs to the same work'],
     },
     or: {
       callback_url: ['--no-callback', 'nowhere: the agent waits for it', null],
@@ -84,8 +86,10 @@ export const createCheckpoint = route({
     expires_at: Type.Optional(
       Time('With timeout_seconds, the earlier of both; without either, 24 hours from now.'),
     ),
+    workflow_id: Type.Optional(WorkflowId),
   }),
   replies: { 201: { body: Checkpoint } },
+  emits: ['checkpoint.created'],
   errors: ['QUOTA_EXCEEDED'],
   prepare: ({ db, dependencies, caller }, { body }) =>
     body.callback_url === null
@@ -100,8 +104,9 @@ export const createCheckpoint = route({
       callback_payload: body.callback_payload?.text ?? null,
       timeout_action: body.timeout_action ?? 'auto_reject',
       expires_at: expiryOf(tx.now, body.timeout_seconds, expires_at),
+      workflow_id: workflowOf(body.workflow_id, caller),
     })
-    return checkpointOf(checkpoint)
+    return checkpointOf(checkpoint, dependencies)
   },
 })
 
@@ -122,7 +127,8 @@ export const getCheckpoint = route({
   async handle(context, { params, query }) {
     const { tenant_id } = context.caller
     const look = () => checkpoints.read(context.db, tenant_id, params.id)
-    return checkpointOf(await readWhenSettled(context, params.id, query.wait, look))
+    const checkpoint = await readWhenSettled(context, params.id, query.wait, look)
+    return checkpointOf(checkpoint, context.dependencies)
   },
 })
 
@@ -145,6 +151,7 @@ export const cancelCheckpoint = route({
   destructive: true,
   params: { id },
   replies: { 204: { body: null } },
+  emits: ['checkpoint.cancelled'],
   errors: ['CHECKPOINT_NOT_FOUND', 'CHECKPOINT_ALREADY_RESOLVED'],
   handle: ({ db, caller, dependencies }, { params }) =>
     checkpoints.cancel(db, caller, dependencies, params.id),

@@ -1,19 +1,24 @@
 // Checkpoints: one function per verb. Their jobs are in jobs.ts.
 
 import './errors.ts'
+import { iso } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import type { AdminCaller, AgentCaller, ApprovalCaller } from '../contract/caller.ts'
 import type { Plans } from '../contract/dependencies.ts'
+import { causeOf } from '../contract/event.ts'
 import type { Db, Reader, Tx } from '../db/db.ts'
 import { rowBytes } from '../db/stored.ts'
 import * as jobs from '../jobs/service.ts'
+import * as journal from '../journal/service.ts'
 import * as quotas from '../quotas/service.ts'
-import { type CheckpointRow, resolverOf, waitKey } from './checkpoint.ts'
-import { type ResolveDependencies, resolve, timeout_job } from './jobs.ts'
+import { approvalUrl, type CheckpointRow, resolverOf, waitKey } from './checkpoint.ts'
+import { events, shownTitle } from './events.ts'
+import { aboutOf, type ResolveDependencies, resolve, timeout_job } from './jobs.ts'
 import * as store from './store.ts'
 
 export const purge = store.purge
+export { approvalUrl }
 export const find = store.find
 
 interface CreateDependencies extends ResolveDependencies {
@@ -28,8 +33,9 @@ export async function create(
   input: Omit<store.NewCheckpoint, 'id' | 'agent_id'>,
 ): Promise<CheckpointRow> {
   const { tenant_id, agent_id } = caller
-  const { title, prompt, callback_url, callback_payload } = input
-  quotas.reserveBytes(tx, caller, dependencies.plans, rowBytes(title, prompt, callback_url, callback_payload))
+  const { title, prompt, callback_url, callback_payload, workflow_id } = input
+  const bytes = rowBytes(title, prompt, callback_url, callback_payload, workflow_id)
+  quotas.reserveBytes(tx, caller, dependencies.plans, bytes)
   const checkpoint = await store.insert(tx, tenant_id, { ...input, id: newId('chk', tx.now), agent_id })
   await jobs.enqueue(tx, dependencies.jobs, {
     tenant_id,
@@ -38,6 +44,10 @@ export async function create(
     event_id: newId('evt', tx.now),
     destination: '',
     next_at: Math.max(checkpoint.expires_at, tx.now),
+  })
+  await journal.emit(tx, events['checkpoint.created'], {
+    ...aboutOf(tenant_id, checkpoint, causeOf(caller)),
+    data: { title: shownTitle(title), expires_at: iso(checkpoint.expires_at) },
   })
   return checkpoint
 }
@@ -68,16 +78,30 @@ export function decide(
   return db.write(caller.tenant_id, async (tx) => {
     const bound_to = caller.kind === 'approval' ? caller.checkpoint_id : null
     if (bound_to !== null && bound_to !== id) await readFor(tx, caller as ApprovalCaller, id)
+    const cause = causeOf(caller)
     const resolution = {
       status,
       reason,
       resolved_by: resolverOf(caller),
       callback_status: 'pending' as const,
+      cause,
     }
     const resolved = await resolve(tx, caller.tenant_id, dependencies, id, resolution)
     if (!resolved) throw alreadyResolved(await read(tx, caller.tenant_id, id))
+    if (caller.kind === 'approval') await keyWasUsed(tx, caller, resolved, status)
     return resolved
   })
+}
+
+function keyWasUsed(
+  tx: Tx,
+  caller: ApprovalCaller,
+  { id: checkpoint_id, workflow_id }: CheckpointRow,
+  decision: 'approved' | 'rejected',
+) {
+  const { tenant_id, approval_key_id } = caller
+  const about = { tenant_id, cause: causeOf(caller), subject_id: approval_key_id, workflow_id }
+  return journal.emit(tx, events['approval_key.used'], { ...about, data: { checkpoint_id, decision } })
 }
 
 /** By the agent that created it; no callback. Throws CHECKPOINT_NOT_FOUND, FORBIDDEN, CHECKPOINT_ALREADY_RESOLVED. */
@@ -95,6 +119,10 @@ export function cancel(
       throw checkpoint.agent_id === agent_id ? alreadyResolved(checkpoint) : new ApiError('FORBIDDEN')
     }
     await jobs.cancel(tx, jobs.keyOf(caller, timeout_job, id))
+    await journal.emit(tx, events['checkpoint.cancelled'], {
+      ...aboutOf(tenant_id, cancelled, causeOf(caller)),
+      data: { resolved_by: cancelled.resolved_by! },
+    })
     tx.afterCommit(() => dependencies.shared.notifier.notify(waitKey(tenant_id, id)))
   })
 }

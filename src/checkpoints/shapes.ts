@@ -3,10 +3,13 @@
 import { Type } from 'typebox'
 import { iso, isoOrNull, second_ms } from '../base/clock.ts'
 import type { TenantFacts } from '../contract/caller.ts'
+import type { Urls } from '../contract/dependencies.ts'
 import type { Context } from '../contract/route.ts'
 import { idParam, Json, Nullable, RawJson, Shape, Time } from '../contract/schemas.ts'
 import { waitFor } from '../contract/wait.ts'
+import { ShownWorkflowId } from '../contract/workflow.ts'
 import {
+  approvalUrl,
   type CheckpointRow,
   callback_statuses,
   callbackUrlOf,
@@ -23,11 +26,15 @@ export const Checkpoint = Shape('Checkpoint', {
   status: Type.Enum([...statuses]),
   title: Type.String(),
   prompt: Nullable(Type.String()),
+  approval_url: Type.String({
+    description: 'A page for a person to decide it, who needs an approval key: this address has none.',
+  }),
   callback_url: Nullable(Type.String({ description: 'Null: the decision is sent nowhere.' })),
   callback_payload: Json('The exact text that was sent, or null.'),
   timeout_action: Type.Enum([...timeout_actions]),
   expires_at: Time('When the timeout is due.'),
   agent_id: Type.String(),
+  workflow_id: ShownWorkflowId,
   reason: Nullable(Type.String()),
   resolved_by: Nullable(Type.String({ description: 'admin, approval_key:<id>, timeout or agent:<id>.' })),
   resolved_at: Nullable(Time('When it was settled.')),
@@ -80,17 +87,19 @@ export function readWhenSettled(
   return waitFor(context, { key, wait_ms, look, isDone: ({ status }) => status !== 'pending' })
 }
 
-export function checkpointOf(row: CheckpointRow) {
+export function checkpointOf(row: CheckpointRow, { urls }: { urls: Pick<Urls, 'public_url'> }) {
   return {
     id: row.id,
     status: row.status,
     title: row.title,
     prompt: row.prompt,
+    approval_url: approvalUrl(urls.public_url(), row.id),
     callback_url: callbackUrlOf(row),
     callback_payload: row.callback_payload === null ? null : new RawJson(row.callback_payload),
     timeout_action: row.timeout_action,
     expires_at: iso(row.expires_at),
     agent_id: row.agent_id,
+    workflow_id: row.workflow_id,
     reason: row.reason,
     resolved_by: row.resolved_by,
     resolved_at: isoOrNull(row.resolved_at),

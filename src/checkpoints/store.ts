@@ -1,15 +1,14 @@
 // Every statement on checkpoints.
 
 import type { Millis } from '../base/clock.ts'
-import { newestFirst } from '../base/ids.ts'
-import type { PageOfIds } from '../contract/page.ts'
-import { bytesOf, inChunk, ofStatus } from '../db/chunk.ts'
+import { inChunk } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
+import { newestLists } from '../db/newest.ts'
 import type { CheckpointRow, CheckpointStatus, TimeoutAction } from './checkpoint.ts'
 
 const columns = `id, status, title, prompt, callback_url, callback_payload, timeout_action, expires_at, agent_id, reason,
      resolved_by, resolved_at, callback_status, callback_attempts, callback_last_error, callback_fence,
-     callback_dead_letter_id, callback_redrive_of, created_at, updated_at`
+     callback_dead_letter_id, callback_redrive_of, workflow_id, created_at, updated_at`
 
 const here = 'tenant_id = :tenant_id and id = :id'
 
@@ -17,10 +16,10 @@ const INSERT = sql<CheckpointRow>(
   'checkpoints.insert',
   `insert into checkpoints
      (tenant_id, id, status, title, prompt, callback_url, callback_payload, timeout_action, expires_at, agent_id,
-      callback_status, callback_attempts, created_at, updated_at)
+      workflow_id, callback_status, callback_attempts, created_at, updated_at)
    values
      (:tenant_id, :id, 'pending', :title, :prompt, :callback_url, :callback_payload, :timeout_action, :expires_at,
-      :agent_id, 'none', 0, :now, :now)
+      :agent_id, :workflow_id, 'none', 0, :now, :now)
    returning ${columns}`,
 )
 
@@ -88,25 +87,11 @@ const PURGE = sql(
   `delete from checkpoints where ${inChunk({ ...chunk, where: 'tenant_id = :tenant_id' })}`,
 )
 
-const LIST = {
-  any: listStatement('list', {
-    ...{ index: null, order: 'id desc', where: 'tenant_id = :tenant_id and id < :before_id' },
-  }),
-  status: listStatement('list_status', ofStatus('checkpoints_status', ':status')),
-}
-
-function listStatement(
-  name: string,
-  scan: ReturnType<typeof ofStatus> | { index: null; order: string; where: string },
-) {
-  const texts = ['prompt', 'callback_payload', 'reason', 'title', 'callback_url']
-  return sql<CheckpointRow & { bytes: number }>(
-    `checkpoints.${name}`,
-    `select ${columns}, ${bytesOf(texts)} as bytes from checkpoints where ${inChunk({
-      ...{ table: 'checkpoints', key: 'tenant_id, id', only_read: true, texts, ...scan },
-    })}`,
-  )
-}
+/** Newest first. */
+export const list = newestLists<CheckpointRow, CheckpointStatus>({
+  ...{ table: 'checkpoints', columns, has_workflow: 'workflow_id is not null' },
+  texts: ['prompt', 'callback_payload', 'reason', 'title', 'callback_url', 'workflow_id'],
+})
 
 export interface NewCheckpoint {
   id: string
@@ -117,6 +102,7 @@ export interface NewCheckpoint {
   timeout_action: TimeoutAction
   expires_at: Millis
   agent_id: string
+  workflow_id: string | null
 }
 
 export async function insert(tx: Tx, tenant_id: string, checkpoint: NewCheckpoint): Promise<CheckpointRow> {
@@ -125,19 +111,6 @@ export async function insert(tx: Tx, tenant_id: string, checkpoint: NewCheckpoin
 
 export function find(q: Reader, tenant_id: string, id: string) {
   return q.one(FIND, { tenant_id, id })
-}
-
-/** Newest first, `rows_max` at most, and none after the first that takes them to `bytes_max`. */
-export async function list(
-  q: Reader,
-  tenant_id: string,
-  status: CheckpointStatus | undefined,
-  page: PageOfIds,
-) {
-  const params = { tenant_id, ...page }
-  const rows =
-    status === undefined ? await q.all(LIST.any, params) : await q.all(LIST.status, { ...params, status })
-  return rows.sort(newestFirst)
 }
 
 export interface Resolution {

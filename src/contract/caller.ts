@@ -10,6 +10,8 @@ export interface TenantFacts {
   stored?: StoredCounter
   /** The operator's limit for this tenant alone. Null or absent: the plan's. */
   storage_bytes_max?: number | null
+  /** True when a namespace of the tenant leaves events. Absent: not known, for work that puts no keys. */
+  kv_events?: boolean
 }
 
 /** The request that a caller makes, for the events that it leaves. */

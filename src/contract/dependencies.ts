@@ -9,6 +9,7 @@ import type { Awaitable } from '../db/db.ts'
 import type { KeyHolder, TenantFacts } from './caller.ts'
 import type { EventType } from './event.ts'
 import type { CountedQuota } from './feature.ts'
+import type { Tails } from './tails.ts'
 
 /** A number per limit that features declare; null is unlimited. Durations in seconds. */
 export type Plan = Readonly<Record<string, number | null>>
@@ -37,8 +38,12 @@ export interface KeyCache {
   put(key: string, asked: KeyAsked, caller: KeyHolder, expires_at: number | null): void
   /** Called after a commit that ended a key of the tenant or changed the tenant. Forgets its keys on every node. */
   clear(tenant_id: string): void
+  /** Resolves when no node takes a caller any more for what it was before this call. */
+  forgottenEverywhere(): Promise<void>
   /** Forgets the keys of a tenant, or of all, on this node. */
   forget(tenant_id: string | null): void
+  /** Calls the listener whenever keys of the tenant are forgotten, until the function that it returns is called. */
+  onForgotten(tenant_id: string, listener: () => void): () => void
 }
 
 /** Calls of /api in the calendar month. */
@@ -93,6 +98,8 @@ export interface Urls {
 /** Shared by all requests of a node. */
 export interface Shared {
   notifier: Notifier
+  /** The new events of tenants for which requests wait. */
+  tails: Tails
   /** Before a write that all callers of one key make to the same row. */
   semaphore: KeyedSemaphore
   /** Of request bodies and answers. */

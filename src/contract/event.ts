@@ -1,9 +1,9 @@
 // An event: what it says, and who or what caused it. No imports from db or http.
 
-import type { Static, TObject, TProperties } from 'typebox'
+import { type Static, type TObject, type TProperties, Type } from 'typebox'
 import { iso, type Millis } from '../base/clock.ts'
 import type { Caller } from './caller.ts'
-import { RawJson } from './schemas.ts'
+import { Nullable, RawJson, Shape, Time } from './schemas.ts'
 
 /** The cause of a change. */
 export interface Cause {
@@ -85,6 +85,22 @@ export interface EventRow {
   /** Canonical JSON. */
   data: string
 }
+
+export const JournalEvent = Shape('JournalEvent', {
+  id: Type.String({ description: 'evt_…' }),
+  seq: Type.Integer({ description: 'Its number: starts at 1, rises by 1, without gaps, per tenant.' }),
+  type: Type.String({ description: 'Such as schedule.fired.' }),
+  subject: Shape({ kind: Type.String(), id: Type.String() }),
+  workflow_id: Nullable(Type.String()),
+  workflow_seq: Nullable(Type.Integer({ description: 'Its number in the workflow; null outside of one.' })),
+  agent_id: Nullable(Type.String({ description: 'The agent whose call caused it.' })),
+  actor: Type.String({
+    description: 'admin, the id of an agent, approval_key:…, anonymous, operator, or service for the clock.',
+  }),
+  request_id: Nullable(Type.String()),
+  at: Time('When it happened.'),
+  data: Type.Unsafe<object>({ type: 'object', description: 'Members by type; never a payload.' }),
+})
 
 /** An event as the API shows it. */
 export function eventOf(row: EventRow) {

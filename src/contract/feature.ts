@@ -70,6 +70,8 @@ export interface Follows {
     tenant_id: string,
     events: readonly EventRow[],
   ): Awaitable<void>
+  /** The number up to which it needs events no more. Absent: it has what it needs in `numbered`. */
+  usedUpTo?(tx: Tx, tenant_id: string): Awaitable<number>
   /** A bounded step within about a second of new events of a tenant, beside requests. */
   step?(db: Db, dependencies: Dependencies, tenant_id: string): Promise<{ more: boolean }>
 }
@@ -101,6 +103,8 @@ export interface Feature {
   /** Features whose rows its own point to: they are migrated before it and purged after it. */
   points_to?: readonly string[]
   sweep?: Sweep
+  /** One bounded step that ends what has expired and must leave its event within a second. It runs twice a second. */
+  expiries?: Sweep
   purge?: Purge
   purgeable?: Purgeable
   /** Numbers that its jobs raise; the kinds of jobs are added to this type by `jobs/kind.ts`. */
@@ -153,7 +157,9 @@ export function eventTypesOf(list: readonly Feature[]): ReadonlyMap<string, Even
 
 /** The numbers that a tick reports: those of jobs first, then those of sweeps by the name of their group. */
 export function countersOf(list: readonly Feature[]): Counters {
-  const swept = list.flatMap(({ sweep }) => Object.entries(sweep?.counters ?? {}))
+  const swept = list.flatMap(({ sweep, expiries }) =>
+    [sweep, expiries].flatMap((steps) => Object.entries(steps?.counters ?? {})),
+  )
   const counters: Record<string, string[]> = {}
   for (const [group, names] of [
     ...list.flatMap((feature) => Object.entries(feature.counters ?? {})),

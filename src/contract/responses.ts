@@ -19,7 +19,7 @@ export function responsesOf(route: Route): Json {
     responses[status] = {
       description: descriptionOf(status, declared),
       headers: headersOf(route, status),
-      ...(declared.body ? contentOf(wrapped(route, status, declared.body)) : {}),
+      ...(declared.body ? contentOf(wrapped(route, status, declared.body), declared.event_stream) : {}),
     }
   }
   const error = { $ref: `#/components/schemas/${route.group.marks_errors ? 'ApiError' : 'Error'}` }
@@ -35,8 +35,9 @@ export function responsesOf(route: Route): Json {
   return responses
 }
 
-function contentOf(schema: Json): Json {
-  return { content: { 'application/json': { schema } } }
+function contentOf(schema: Json, event_stream?: string): Json {
+  const stream = event_stream && { schema: { type: 'string', description: event_stream } }
+  return { content: { 'application/json': { schema }, ...(stream ? { 'text/event-stream': stream } : {}) } }
 }
 
 /** In a group with an envelope the data lies in it. */

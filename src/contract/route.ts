@@ -36,6 +36,8 @@ export interface Context<C> {
   extendTimeout(ms: number): void
   /** Aborted when the client is gone. */
   signal(): AbortSignal
+  /** False once a new request with the same key would be refused: an answer that never ends has to end then. */
+  isStillAllowed(): Promise<boolean>
   /** Waits for something else than the database: a heavy read releases its permit meanwhile. */
   pause<T>(waiting: Promise<T>): Promise<T>
 }
@@ -58,6 +60,8 @@ export interface RawRequest {
   url: string
   /** Where it comes from, behind trusted proxies. */
   address: string
+  /** The X-Request-Id of its answer. */
+  request_id: string
 }
 
 /** An answer, as a route declares it. */
@@ -68,6 +72,8 @@ export interface Declared {
   headers?: Readonly<Record<string, TSchema>>
   /** Default: what the status means. */
   description?: string
+  /** One line for the document: the answer to a caller that asks for text/event-stream. */
+  event_stream?: string
 }
 
 /** An answer with a status, or headers besides those of every answer; a handler that returns anything else gets the route's first reply. */
@@ -81,6 +87,14 @@ export class Reply {
 
 /** JSON text in pieces, for an answer that is too large to be held at once. */
 export class Streamed {
+  constructor(readonly pieces: AsyncIterator<string>) {}
+}
+
+/**
+ * Server-Sent Events (WHATWG HTML section 9.2): text that is made for as long as the client reads it. `return` is called
+ * when it has left. The handler has acquired a place of the requests that wait.
+ */
+export class EventStream {
   constructor(readonly pieces: AsyncIterator<string>) {}
 }
 

@@ -71,7 +71,7 @@ describe('A key that was valid', () => {
 
   test('is forgotten with all others of its tenant when any of them ends, and those of other tenants are not', () => {
     const cleared: string[] = []
-    const cache = keyCache(new TestClock(), (tenant_id) => cleared.push(tenant_id))
+    const cache = keyCache(new TestClock(), { onCleared: (tenant_id) => cleared.push(tenant_id) })
     put(cache, 'one')
     put(cache, 'other')
     put(cache, 'foreign', null, callerOf('ten_2'))
@@ -83,7 +83,7 @@ describe('A key that was valid', () => {
 
   test('is forgotten when another node ended it, without a word to other nodes', () => {
     const cleared: string[] = []
-    const cache = keyCache(new TestClock(), (tenant_id) => cleared.push(tenant_id))
+    const cache = keyCache(new TestClock(), { onCleared: (tenant_id) => cleared.push(tenant_id) })
     for (const forgotten of ['ten_1', null]) {
       put(cache, 'one')
       cache.forget(forgotten)

@@ -23,12 +23,23 @@ interface Entry {
   until: number
 }
 
-/** `onCleared` hears of tenants whose keys, plan or status changed on this node. */
-export function keyCache(clock: Clock, onCleared: (tenant_id: string) => void = () => {}): KeyCache {
+/** A little longer than an entry is used. */
+const forgotten_ms = 1_000
+
+interface Others {
+  /** Hears of tenants whose keys, plan, status or settings changed on this node. */
+  onCleared?(tenant_id: string): void
+  /** True where other nodes may remember keys, too. */
+  exist?(): boolean
+}
+
+export function keyCache(clock: Clock, others: Others = {}): KeyCache {
   const entries = new Map<string, Entry>()
   /** The keys of each tenant in `entries`. */
   const of_tenants = new Map<string, Set<string>>()
   const changes = new Changes()
+  /** By tenant. */
+  const listeners = new Map<string, Set<() => void>>()
 
   function remove(key: string, tenant_id: string): void {
     entries.delete(key)
@@ -39,6 +50,8 @@ export function keyCache(clock: Clock, onCleared: (tenant_id: string) => void = 
 
   function forget(tenant_id: string | null): void {
     changes.add(tenant_id)
+    const heard = tenant_id === null ? [...listeners.values()] : [listeners.get(tenant_id) ?? []]
+    for (const some of heard) for (const listener of [...some]) listener()
     if (tenant_id === null) {
       entries.clear()
       of_tenants.clear()
@@ -69,9 +82,20 @@ export function keyCache(clock: Clock, onCleared: (tenant_id: string) => void = 
       else of_tenants.set(tenant_id, new Set([key]))
     },
     forget,
+    onForgotten(tenant_id, listener) {
+      const others = listeners.get(tenant_id) ?? new Set()
+      listeners.set(tenant_id, others.add(listener))
+      return () => {
+        if (others.delete(listener) && others.size === 0) listeners.delete(tenant_id)
+      }
+    },
     clear(tenant_id) {
       forget(tenant_id)
-      onCleared(tenant_id)
+      others.onCleared?.(tenant_id)
+    },
+    // A signal may be lost, so it is the time that makes it certain.
+    forgottenEverywhere: async () => {
+      if (others.exist?.()) await Bun.sleep(forgotten_ms)
     },
   }
 }

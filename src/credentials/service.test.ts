@@ -39,7 +39,7 @@ forEachDatabase('A key that ends', (databases) => {
     return { id: row.approval_key_id, key }
   }
   const rotateAgent = (grace_seconds: number) =>
-    agents.rotateKey(bench.db, cache(), caller.tenant_id, 'worker', grace_seconds)
+    agents.rotateKey(bench.db, cache(), caller, { agent_id: 'worker', grace_seconds })
 
   /** What ends a key, and the key. */
   const ends: [what: string, end: () => Promise<string>][] = [
@@ -47,7 +47,7 @@ forEachDatabase('A key that ends', (databases) => {
       'an agent that is removed',
       async () => {
         const key = await newAgent()
-        await agents.remove(bench.db, cache(), caller.tenant_id, 'worker')
+        await agents.remove(bench.db, cache(), caller, 'worker')
         return key
       },
     ],
@@ -74,7 +74,7 @@ forEachDatabase('A key that ends', (databases) => {
       'an approval key that is revoked',
       async () => {
         const { id, key } = await newApprovalKey()
-        await approvalKeys.remove(bench.db, cache(), caller.tenant_id, id)
+        await approvalKeys.remove(bench.db, cache(), caller, id)
         return key
       },
     ],
@@ -106,7 +106,7 @@ forEachDatabase('A key that ends', (databases) => {
   test('has not ended when its transaction fails, and what leads to it is there', async () => {
     const key = await newAgent()
     bench.db.failing.add('quotas.release')
-    await expect(agents.remove(bench.db, cache(), caller.tenant_id, 'worker')).rejects.toThrow('fails')
+    await expect(agents.remove(bench.db, cache(), caller, 'worker')).rejects.toThrow('fails')
     expect([await isKnown(key), await lookupsOf(key)]).toEqual([true, 1])
   })
 })

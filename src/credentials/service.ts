@@ -110,7 +110,7 @@ export async function identify(
 function callerOf(row: store.FoundRow): KeyHolder {
   const { tenant_id, plan, status, storage_bytes_max, kind, subject, checkpoint_id } = row
   const stored = { used: row.stored_bytes ?? 0, writes: row.stored_writes ?? 0 }
-  const facts = { tenant_id, plan, status, storage_bytes_max, stored }
+  const facts = { tenant_id, plan, status, storage_bytes_max, kv_events: row.kv_events > 0, stored }
   if (kind === 'admin') return { kind, ...facts }
   if (kind === 'agent') return { kind, ...facts, agent_id: subject }
   return { kind, ...facts, approval_key_id: subject, checkpoint_id }

@@ -6,10 +6,11 @@ import type { TenantFacts } from '../contract/caller.ts'
 import { amongFirst, inChunk, upToLastOf } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 
-export interface FoundRow extends Omit<TenantFacts, 'stored' | 'storage_bytes_max'> {
+export interface FoundRow extends Omit<TenantFacts, 'stored' | 'storage_bytes_max' | 'kv_events'> {
   stored_bytes: number | null
   stored_writes: number | null
   storage_bytes_max: number | null
+  kv_events: number
   kind: KeyKind
   subject: string
   expires_at: number | null
@@ -18,7 +19,7 @@ export interface FoundRow extends Omit<TenantFacts, 'stored' | 'storage_bytes_ma
 
 const FIND = sql<FoundRow>(
   'credentials.find',
-  `select c.tenant_id, c.kind, c.subject, c.expires_at, t.plan, t.status, t.storage_bytes_max, k.checkpoint_id,
+  `select c.tenant_id, c.kind, c.subject, c.expires_at, t.plan, t.status, t.storage_bytes_max, t.kv_events, k.checkpoint_id,
           u.used as stored_bytes, u.writes as stored_writes
      from credentials c
      join tenants t on t.tenant_id = c.tenant_id

@@ -61,15 +61,19 @@ function lockOf({ skip_locked, only_read }: Chunk): string {
 }
 
 /**
- * Rows of a tenant with this status, before an id, the newest first, by an index on all three. As ranges: with equal
- * signs PostgreSQL may walk an index without the status, and pass all rows of another.
+ * Rows of a tenant whose columns have the values of the parameters of their names, before an id, the newest first, by an
+ * index on tenant, columns and id. `only` is the condition of a partial index. As ranges: with equal signs PostgreSQL may
+ * walk an index without these columns, and pass all rows with other values.
  */
-export function ofStatus(index: string, status: string) {
+export function newestWith(index: string, columns: readonly string[], only?: string) {
+  const led = ['tenant_id', ...columns]
+  const names = [...led, 'id']
+  const values = led.map((name) => `:${name}`).join(', ')
   return {
     index,
-    order: 'tenant_id desc, status desc, id desc',
-    where: `${of_shard} (tenant_id, status, id) > (:tenant_id, ${status}, '')
-        and (tenant_id, status, id) < (:tenant_id, ${status}, :before_id)`,
+    order: names.map((name) => `${name} desc`).join(', '),
+    where: `${of_shard} ${only === undefined ? '' : `${only} and`} (${names.join(', ')}) > (${values}, '')
+        and (${names.join(', ')}) < (${values}, :before_id)`,
   }
 }
 

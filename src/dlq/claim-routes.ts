@@ -35,6 +35,7 @@ export const claimOldestItem = route({
   auth: ['agent'],
   body: ClaimBody,
   replies: { 200: { body: ClaimedItem }, 204: { body: null } },
+  emits: ['dlq.claimed', 'dlq.lock_expired'],
   errors: [],
   async handle({ db, caller }, { body }) {
     const item = await dlq.claimOldest(db, caller, body.lock_seconds)
@@ -62,6 +63,7 @@ export const claimItem = route({
   params: { id },
   body: ClaimBody,
   replies: { 200: { body: ClaimedItem } },
+  emits: ['dlq.claimed', 'dlq.lock_expired'],
   errors: ['DLQ_NOT_FOUND', 'ALREADY_CLAIMED', 'INVALID_STATE'],
   async handle({ db, caller }, { params, body }) {
     return claimedOf(await dlq.claim(db, caller, params.id, body.lock_seconds))
@@ -89,6 +91,7 @@ export const extendItem = route({
   params: { id },
   body: ExtendBody,
   replies: { 200: { body: ExtendedItem } },
+  emits: ['dlq.extended'],
   errors: ['DLQ_NOT_FOUND', 'INVALID_STATE', 'LOCK_NOT_HELD'],
   async handle({ db, caller }, { params, body }) {
     return claimedOf(await dlq.extend(db, caller, params.id, body.lock_token, body.lock_seconds))
@@ -140,6 +143,7 @@ function leaving(
     params: { id },
     body: LeaveBody,
     replies: { 200: { body: Item } },
+    emits: [verb === 'release' ? 'dlq.released' : 'dlq.archived'],
     errors: ['DLQ_NOT_FOUND', 'INVALID_STATE', 'LOCK_NOT_HELD'],
     async handle({ db, caller }, { params, body }) {
       return itemOf(await end(db, caller, params.id, body.lock_token))
@@ -165,6 +169,7 @@ export const resolveItem = route({
   params: { id },
   body: LeaveBody,
   replies: { 200: { body: Item } },
+  emits: ['dlq.resolved', 'dlq.lock_expired'],
   errors: ['DLQ_NOT_FOUND', 'INVALID_STATE', 'LOCK_NOT_HELD'],
   async handle({ db, caller }, { params, body }) {
     return itemOf(await dlq.resolve(db, caller, params.id, body.lock_token))

@@ -1,11 +1,15 @@
 // The lock on a dead letter: claim, extend, release, fail and resolve.
 
-import { type Millis, second_ms } from '../base/clock.ts'
+import { iso, type Millis, second_ms } from '../base/clock.ts'
 import { newId } from '../base/ids.ts'
 import { hashKey } from '../base/keys.ts'
 import type { AgentCaller } from '../contract/caller.ts'
+import { causeOf } from '../contract/event.ts'
 import type { Db, Tx } from '../db/db.ts'
+import * as journal from '../journal/service.ts'
 import * as quotas from '../quotas/service.ts'
+import { aboutOf, failingOf, lockExpired, storedLockExpired } from './event-service.ts'
+import { events } from './events.ts'
 import { claimRefusal, type HeldItem, type ItemRow, isOpen, moveRefusal, seenAt } from './item.ts'
 import * as store from './store.ts'
 
@@ -20,7 +24,7 @@ export function claim(
     const lock_token = newId('lck', tx.now)
     const lock = lockOf(tx, caller, lock_token, lock_seconds)
     const claimed = await store.claim(tx, caller.tenant_id, id, lock)
-    if (claimed) return { ...claimed, lock_token }
+    if (claimed) return held(tx, caller, claimed, lock_token)
     const item = await store.find(tx, caller.tenant_id, id)
     throw claimRefusal(item && seenAt(item, tx.now))
   })
@@ -39,8 +43,21 @@ export function claimOldest(
       caller.tenant_id,
       lockOf(tx, caller, lock_token, lock_seconds),
     )
-    return claimed && { ...claimed, lock_token }
+    return claimed && held(tx, caller, claimed, lock_token)
   })
+}
+
+async function held(
+  tx: Tx,
+  caller: AgentCaller,
+  { lock_expired_at, ...item }: store.Claimed,
+  lock_token: string,
+): Promise<HeldItem> {
+  const { tenant_id } = caller
+  await lockExpired(tx, tenant_id, item, lock_expired_at)
+  const data = { locked_until: iso(item.locked_until!) }
+  await journal.emit(tx, events['dlq.claimed'], { ...aboutOf(tenant_id, causeOf(caller), item), data })
+  return { ...item, lock_token }
 }
 
 function lockOf(tx: Tx, { agent_id }: AgentCaller, lock_token: string, lock_seconds: number | undefined) {
@@ -66,11 +83,12 @@ function lockEnd(tx: Tx, lock_seconds: number | undefined): Millis | null {
 /** Lets the lock end lock_seconds from now, which may be earlier than it would have. Throws as release does. */
 export function extend(
   db: Db,
-  { tenant_id, agent_id }: AgentCaller,
+  caller: AgentCaller,
   id: string,
   lock_token: string | undefined,
   lock_seconds: number | undefined,
 ): Promise<HeldItem> {
+  const { tenant_id, agent_id } = caller
   return db.write(tenant_id, async (tx) => {
     for (;;) {
       const found = await store.find(tx, tenant_id, id)
@@ -78,7 +96,13 @@ export function extend(
       const hold = holdOf(item, agent_id, lock_token)
       if (!hold) throw moveRefusal(item, 'extend')
       const extended = await store.extend(tx, tenant_id, id, hold, lockEnd(tx, lock_seconds))
-      if (extended) return { ...extended, lock_token: lock_token ?? null } // else it changed since it was read
+      if (!extended) continue // it changed since it was read
+      const data = { locked_until: iso(extended.locked_until!) }
+      await journal.emit(tx, events['dlq.extended'], {
+        ...aboutOf(tenant_id, causeOf(caller), extended),
+        data,
+      })
+      return { ...extended, lock_token: lock_token ?? null }
     }
   })
 }
@@ -90,7 +114,14 @@ export function release(
   id: string,
   lock_token: string | undefined,
 ): Promise<ItemRow> {
-  return db.write(caller.tenant_id, (tx) => unlock(tx, caller, id, lock_token, 'release'))
+  return db.write(caller.tenant_id, async (tx) => {
+    const item = await unlock(tx, caller, id, lock_token, 'release')
+    await journal.emit(tx, events['dlq.released'], {
+      ...aboutOf(caller.tenant_id, causeOf(caller), item),
+      data: {},
+    })
+    return item
+  })
 }
 
 /** Gives the item up for good. Throws as release does. */
@@ -103,6 +134,10 @@ export function fail(
   return db.write(caller.tenant_id, async (tx) => {
     const item = await unlock(tx, caller, id, lock_token, 'fail')
     await quotas.release(tx, caller.tenant_id, 'dlq_items', 1)
+    await journal.emit(tx, events['dlq.archived'], {
+      ...aboutOf(caller.tenant_id, causeOf(caller), item),
+      data: { operation_id: null },
+    })
     return item
   })
 }
@@ -143,6 +178,12 @@ export function resolve(
       const resolved = await store.resolve(tx, caller.tenant_id, found)
       if (!resolved) continue
       if (isOpen(item.status)) await quotas.release(tx, caller.tenant_id, 'dlq_items', 1)
+      await storedLockExpired(tx, caller.tenant_id, found)
+      await journal.emit(tx, events['dlq.resolved'], {
+        ...aboutOf(caller.tenant_id, causeOf(caller), item),
+        failing: failingOf(item.status),
+        data: { redriven_as: null },
+      })
       return resolved
     }
   })

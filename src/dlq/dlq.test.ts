@@ -906,6 +906,33 @@ forEachService('The sweep of dead letters', (service) => {
     expect((await tick()).dlq).toEqual({ locks_released: 0 })
   })
 
+  test('leaves one event for each lock that ran out, the first to end first, whoever looks and how often', async () => {
+    const tenant = await service.signUp()
+    const made = []
+    for (const lock_seconds of [30, 20, 10, 40]) {
+      const { body } = await service.ask('POST', '/v1/dlq', {
+        key: tenant.api_key,
+        body: { payload: 1, error: 'e', workflow_id: `w${lock_seconds}`, lock_seconds },
+      })
+      const { locked_until } = (await move(service, tenant, body.id, 'claim')).body
+      made.push({ subject_id: body.id, workflow_id: `w${lock_seconds}`, locked_until })
+    }
+    service.clock.advance(30_000)
+    await Promise.all([tick(), tick(), tick()])
+    await tick()
+    const EVENTS = unnamed<{ subject_id: string; data: string }>(
+      'test.lock_events',
+      `select subject_id, workflow_id, actor, agent_id, data from events
+        where tenant_id = :tenant_id and type = 'dlq.lock_expired' order by position`,
+    )
+    expect(await service.app.db.all(EVENTS, { tenant_id: tenant.tenant_id })).toEqual(
+      [made[2]!, made[1]!, made[0]!].map(({ locked_until, ...item }) => ({
+        ...{ ...item, actor: 'service', agent_id: null },
+        data: JSON.stringify({ locked_until }),
+      })),
+    )
+  })
+
   test('removes resolved and archived items after 90 days, and no others', async () => {
     const tenant = await service.signUp()
     const items = []

@@ -1,22 +1,28 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
+import expired_locks from './0002.sql' with { type: 'text' }
 import * as claims from './claim-routes.ts'
 import { errors } from './errors.ts'
+import { events } from './events.ts'
 import { operation_job } from './jobs.ts'
 import * as operations from './operation-routes.ts'
 import { purge as purgeOperations } from './operation-store.ts'
 import * as redrives from './redrive-routes.ts'
 import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
-import { sweep } from './sweep.ts'
+import { expire, sweep } from './sweep.ts'
 import { purge } from './sweep-store.ts'
 
 export const dlq: Feature = {
   name: 'dlq',
   routes: routesOf({ ...routes, ...claims, ...redrives, ...operations }),
+  events,
   errors,
   usage: 'dlq',
   quotas: [{ name: 'dlq_items', defaults: { free: 500, builder: 5_000, pro: 50_000, enterprise: null } }],
-  migrations: [{ name: 'dlq/0001', text: schema }],
+  migrations: [
+    { name: 'dlq/0001', text: schema },
+    { name: 'dlq/0002', text: expired_locks },
+  ],
   stored: [
     { table: 'dlq_items', key: [['id', '']], texts: ['payload', 'error', 'workflow_id'] },
     { table: 'dlq_operations', key: [['id', '']], texts: ['settings'] },
@@ -30,10 +36,11 @@ export const dlq: Feature = {
     },
   ],
   jobs: [operation_job],
-  sweep: {
+  sweep: { run: sweep },
+  expiries: {
     counters: { dlq: ['locks_released'] },
     async run(db, now) {
-      const { locks_released, more } = await sweep(db, now)
+      const { locks_released, more } = await expire(db, now)
       return { counts: { 'dlq.locks_released': locks_released }, more }
     },
   },

@@ -5,7 +5,7 @@ import { forEachService, type TestTenant } from '../../test/support/service.ts'
 import { iso } from '../base/clock.ts'
 import { newId } from '../base/ids.ts'
 import { limits } from '../base/limit.ts'
-import { unnamed } from '../db/db.ts'
+import { unnamed, upkeep } from '../db/db.ts'
 import * as dlq from './service.ts'
 
 const looked_max = limits.get('pages.looked_at_rows')!.value
@@ -35,7 +35,7 @@ forEachService('Lists of dead letters', (service) => {
     at[name] = iso(service.clock.now())
     await service.app.db.write((tx) =>
       dlq.deadLetter(tx, tenant.tenant_id, {
-        ...{ payload: '1', error, source, source_id, agent_id: 'agent-one' },
+        ...{ payload: '1', error, source, source_id, agent_id: 'agent-one', workflow_id: null },
       }),
     )
     const { items } = (await ask('GET', '/v1/dlq?limit=1')).body
@@ -181,7 +181,7 @@ forEachService('Lists of dead letters', (service) => {
   describe('of very many', () => {
     let many: TestTenant
     const plant = (tenant_id: string, count: number, cause: string) =>
-      service.app.db.write((tx) =>
+      service.app.db.write(upkeep, (tx) =>
         tx.run(
           unnamed(
             'test.plant',

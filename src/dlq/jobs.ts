@@ -3,13 +3,18 @@
 
 import { ApiError } from '../base/errors.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
+import type { Cause } from '../contract/event.ts'
 import type { Tx } from '../db/db.ts'
 import { textBytes } from '../db/stored.ts'
 import type { LocalKind } from '../jobs/kind.ts'
 import * as jobs from '../jobs/service.ts'
+import * as journal from '../journal/service.ts'
 import * as quotas from '../quotas/service.ts'
 import * as tenants from '../tenants/service.ts'
+import { aboutOf, lockExpired } from './event-service.ts'
+import { events } from './events.ts'
 import {
+  causeOfSteps,
   countOf,
   handledBy,
   type OperationItem,
@@ -65,30 +70,44 @@ async function take(
   const before = (await store.part(tx, tenant_id, operation.id, part))!
   const items = parsed(before)
   const turn = items.slice(offset, offset + count)
-  const taken = await takes[operation.verb](tx, tenant_id, dependencies, turn)
+  const cause = causeOfSteps(operation)
+  const taken = await takes[operation.verb](tx, tenant_id, dependencies, { id: operation.id, cause, turn })
   if (!taken) return { ended: true, waiting_for: null }
   items.splice(offset, taken.items.length, ...taken.items)
   const after = printed(items)
   await store.setPart(tx, tenant_id, operation.id, part, after)
   tx.stores(tenant_id, textBytes(after) - textBytes(before))
   const ended = handledBy(operation) + taken.items.length === operation.matched
-  await store.advance(tx, tenant_id, operation.id, {
+  const advanced = await store.advance(tx, tenant_id, operation.id, {
     done: countOf(taken.items, 'done'),
     failed: countOf(taken.items, 'failed'),
     skipped: countOf(taken.items, 'skipped'),
     waiting_for: taken.waiting_for,
     ended: ended ? 1 : 0,
   })
+  if (ended && advanced) await succeeded(tx, { tenant_id, cause, subject_id: operation.id }, advanced)
   return { ended, waiting_for: taken.waiting_for }
 }
 
-/** Null when the tenant is gone. */
-type Take = (
+/** Of an operation that has taken all its items. */
+export function succeeded(
   tx: Tx,
-  tenant_id: string,
-  dependencies: Dependencies,
-  turn: readonly OperationItem[],
-) => Promise<Taken | null>
+  about: { tenant_id: string; cause: Cause; subject_id: string },
+  { done, failed, skipped }: Pick<OperationRow, 'done' | 'failed' | 'skipped'>,
+) {
+  return journal.emit(tx, events['dlq_operation.succeeded'], { ...about, data: { done, failed, skipped } })
+}
+
+/** The items of one step, with the cause of what becomes of them. */
+interface Turn {
+  /** Of the operation. */
+  id: string
+  cause: Cause
+  turn: readonly OperationItem[]
+}
+
+/** Null when the tenant is gone. */
+type Take = (tx: Tx, tenant_id: string, dependencies: Dependencies, step: Turn) => Promise<Taken | null>
 
 const takes: Record<Verb, Take> = { redrive, discard }
 
@@ -97,7 +116,7 @@ async function redrive(
   tx: Tx,
   tenant_id: string,
   dependencies: Dependencies,
-  turn: readonly OperationItem[],
+  { cause, turn }: Turn,
 ): Promise<Taken | null> {
   const tenant = await tenants.facts(tx, tenant_id)
   const items: OperationItem[] = []
@@ -108,7 +127,7 @@ async function redrive(
   if (sources.size > 1 && sources.has('schedule')) await quotas.lock(tx, tenant_id, 'active_schedules')
   for (const { id } of turn) {
     try {
-      const { redriven_as } = await redriveOne(tx, tenant, dependencies, id)
+      const { redriven_as } = await redriveOne(tx, tenant, dependencies, { id, cause })
       items.push({ id, outcome: 'done', code: null, redriven_as })
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
@@ -136,12 +155,17 @@ async function discard(
   tx: Tx,
   tenant_id: string,
   _: Dependencies,
-  turn: readonly OperationItem[],
+  { id: operation_id, cause, turn }: Turn,
 ): Promise<Taken> {
   const items: OperationItem[] = []
   for (const { id } of turn) {
     const discarded = await store.discard(tx, tenant_id, id)
     items.push(discarded ? { ...skippedAs(id, null), outcome: 'done' } : await skipped(tx, tenant_id, id))
+    if (!discarded) continue
+    const { lock_expired_at, ...item } = discarded
+    await lockExpired(tx, tenant_id, item, lock_expired_at)
+    const about = aboutOf(tenant_id, cause, item)
+    await journal.emit(tx, events['dlq.archived'], { ...about, data: { operation_id } })
   }
   const done = countOf(items, 'done')
   if (done > 0) await quotas.release(tx, tenant_id, 'dlq_items', done)

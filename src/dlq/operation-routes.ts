@@ -228,6 +228,7 @@ function starting(verb: Verb, { name, cli, ...about }: Texts) {
     }),
     status: 202,
     replies: { 202: { body: Operation }, 200: { body: Matched, description: 'With `dry_run`.' } },
+    emits: ['dlq_operation.created', 'dlq_operation.succeeded'],
     errors: ['QUOTA_EXCEEDED', 'TOO_MANY_OPERATIONS'],
     async prepare(context, { body }) {
       const settings = settingsFrom(body)
@@ -333,9 +334,10 @@ export const cancelOperation = route({
   auth: ['agent', 'admin'],
   params: { id },
   replies: { 200: { body: Operation } },
+  emits: ['dlq_operation.cancelled'],
   errors: ['OPERATION_NOT_FOUND'],
   async handle({ db, caller }, { params }) {
-    return operationOf(await operations.cancel(db, caller.tenant_id, params.id))
+    return operationOf(await operations.cancel(db, caller, params.id))
   },
 })
 

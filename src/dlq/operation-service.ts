@@ -6,12 +6,15 @@ import { newId, timeOf } from '../base/ids.ts'
 import { limit } from '../base/limit.ts'
 import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
 import type { Jobs, Plans } from '../contract/dependencies.ts'
+import { type Cause, causeOf } from '../contract/event.ts'
 import type { Db, Reader, Tx } from '../db/db.ts'
 import { rowBytes } from '../db/stored.ts'
 import * as jobs from '../jobs/service.ts'
+import * as journal from '../journal/service.ts'
 import * as quotas from '../quotas/service.ts'
+import { events } from './events.ts'
 import type { Filter } from './filter.ts'
-import { operation_job } from './jobs.ts'
+import { operation_job, succeeded } from './jobs.ts'
 import * as matches from './match-store.ts'
 import {
   type OperationItem,
@@ -20,6 +23,7 @@ import {
   part_items_max,
   partsOf,
   type Settings,
+  settingsOf,
   type Verb,
 } from './operation.ts'
 import * as store from './operation-store.ts'
@@ -109,7 +113,8 @@ export async function start(
   { ids, more, looked_until }: Matched,
 ): Promise<OperationRow> {
   const { tenant_id } = caller
-  const text = JSON.stringify(settings)
+  const cause = causeOf(caller)
+  const text = JSON.stringify({ ...settings, ...begunBy(cause) })
   const parts = partsOf(ids)
   const bytes = parts.reduce((sum, part) => sum + rowBytes(part), rowBytes(text))
   quotas.reserveBytes(tx, caller, dependencies.plans, bytes)
@@ -125,7 +130,14 @@ export async function start(
     const job = { tenant_id, kind: operation_job, source_id: id, event_id: newId('evt', tx.now) }
     await jobs.enqueue(tx, dependencies.jobs, { ...job, destination: '', next_at: tx.now })
   }
+  const about = { tenant_id, cause, subject_id: id }
+  await journal.emit(tx, events['dlq_operation.created'], { ...about, data: { verb, matched: ids.length } })
+  if (ids.length === 0) await succeeded(tx, about, { done: 0, failed: 0, skipped: 0 })
   return (await store.find(tx, tenant_id, id))!
+}
+
+function begunBy({ agent_id, workflow_id }: Cause): Pick<Settings, 'agent_id' | 'workflow_id'> {
+  return { ...(agent_id !== null && { agent_id }), ...(workflow_id !== null && { workflow_id }) }
 }
 
 async function insert(tx: Tx, tenant_id: string, operation: store.NewOperation): Promise<void> {
@@ -146,11 +158,18 @@ export async function read(q: Reader, tenant_id: string, id: string): Promise<Op
 }
 
 /** Items whose turn has come stay as they are now. One that has ended does not change. Throws OPERATION_NOT_FOUND. */
-export function cancel(db: Db, tenant_id: string, id: string): Promise<OperationRow> {
+export function cancel(db: Db, caller: AdminCaller | AgentCaller, id: string): Promise<OperationRow> {
+  const { tenant_id } = caller
   return db.write(tenant_id, async (tx) => {
     // The job first, as a step does.
     await jobs.cancel(tx, jobs.keyOf({ tenant_id }, operation_job, id))
-    return (await store.cancel(tx, tenant_id, id)) ?? (await read(tx, tenant_id, id))
+    const cancelled = await store.cancel(tx, tenant_id, id)
+    if (!cancelled) return read(tx, tenant_id, id)
+    const workflow_id = settingsOf(cancelled).workflow_id ?? null
+    await journal.emit(tx, events['dlq_operation.cancelled'], {
+      ...{ tenant_id, cause: causeOf(caller), subject_id: id, workflow_id, data: {} },
+    })
+    return cancelled
   })
 }
 

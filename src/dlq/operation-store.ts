@@ -8,7 +8,7 @@ import { bytesOf, inChunk } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 import type { DlqStatus, ItemRow } from './item.ts'
 import type { OperationRow } from './operation.ts'
-import { claimable } from './store.ts'
+import { claimable, expired_lock } from './store.ts'
 
 const columns = `id, verb, status, matched, done, failed, skipped, more, looked_until, waiting_for, created_at,
      updated_at, finished_at, settings`
@@ -88,11 +88,13 @@ const LIST = sql<OperationRow & { bytes: number }>(
 )
 
 // An update of the item alone: its payload is not read.
-const DISCARD = sql(
+const DISCARD = sql<{ id: string; workflow_id: string | null; lock_expired_at: Millis | null }>(
   'dlq.discard',
   `update dlq_items
-      set status = 'archived', locked_by = null, locked_until = null, lock_token_hash = null, updated_at = :now
-    where ${here} and ${claimable}`,
+      set ${expired_lock}, status = 'archived', locked_by = null, locked_until = null, lock_token_hash = null,
+          updated_at = :now
+    where ${here} and ${claimable}
+   returning id, workflow_id, lock_expired_at`,
 )
 
 const LOCK = sql<Pick<ItemRow, 'source'>>('dlq.lock', `select source from dlq_items where ${here} {locked}`)
@@ -149,9 +151,9 @@ export async function list(q: Reader, tenant_id: string, page: PageOfIds) {
   return (await q.all(LIST, { tenant_id, ...page })).sort(newestFirst)
 }
 
-/** Archives an item that could be claimed. False when it could not. */
-export async function discard(tx: Tx, tenant_id: string, id: string): Promise<boolean> {
-  return (await tx.run(DISCARD, { tenant_id, id, now: tx.now })) === 1
+/** Archives an item that could be claimed. Null when it could not. */
+export function discard(tx: Tx, tenant_id: string, id: string) {
+  return tx.one(DISCARD, { tenant_id, id, now: tx.now })
 }
 
 /** Holds the item until the transaction ends. */

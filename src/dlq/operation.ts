@@ -2,6 +2,7 @@
 
 import { day_ms, type Millis, second_ms } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
+import { type Cause, service_cause } from '../contract/event.ts'
 import type { Filter } from './filter.ts'
 import type { DlqStatus } from './item.ts'
 
@@ -72,6 +73,10 @@ export interface Settings {
   max: number
   /** Null: as fast as is fair. */
   per_second: number | null
+  /** The agent that began it; absent for the admin key. */
+  agent_id?: string
+  /** Of the request that began it: that of its events, where a dead letter has none of its own. */
+  workflow_id?: string
 }
 
 export interface OperationRow {
@@ -135,6 +140,12 @@ export function restAfter(operation: OperationRow, count: number): Millis {
 
 export function settingsOf({ settings }: Pick<OperationRow, 'settings'>): Settings {
   return JSON.parse(settings)
+}
+
+/** The cause of what its steps change. */
+export function causeOfSteps(operation: Pick<OperationRow, 'settings'>): Cause {
+  const { agent_id = null, workflow_id = null } = settingsOf(operation)
+  return { ...service_cause, agent_id, workflow_id }
 }
 
 /** Items whose turn has come. */

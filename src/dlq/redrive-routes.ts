@@ -1,5 +1,6 @@
 // /v1/dlq/{id}/redrive
 
+import { causeOf } from '../contract/event.ts'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
 import { redrive } from './redrive.ts'
@@ -18,8 +19,9 @@ export const redriveItem = route({
   auth: ['agent', 'admin'],
   params: { id },
   replies: { 200: { body: Item } },
+  emits: ['dlq.resolved', 'dlq.reopened', 'dlq.lock_expired', 'schedule.created', 'callback.redriven'],
   errors: ['DLQ_NOT_FOUND', 'ALREADY_CLAIMED', 'INVALID_STATE', 'QUOTA_EXCEEDED'],
   async create(tx, { caller, dependencies }, { params }) {
-    return itemOf(await redrive(tx, caller, dependencies, params.id))
+    return itemOf(await redrive(tx, caller, dependencies, { id: params.id, cause: causeOf(caller) }))
   },
 })

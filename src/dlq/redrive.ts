@@ -2,8 +2,12 @@
 
 import type { TenantFacts } from '../contract/caller.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
+import type { Cause } from '../contract/event.ts'
 import type { Tx } from '../db/db.ts'
+import * as journal from '../journal/service.ts'
 import * as quotas from '../quotas/service.ts'
+import { aboutOf, failingOf, storedLockExpired } from './event-service.ts'
+import { events } from './events.ts'
 import { type ItemRow, isOpen, redriveRefusal, seenAt } from './item.ts'
 import * as store from './store.ts'
 
@@ -15,46 +19,66 @@ export async function redrive(
   tx: Tx,
   tenant: TenantFacts,
   dependencies: Dependencies,
-  id: string,
+  { id, cause }: { id: string; cause: Cause },
 ): Promise<ItemRow> {
   const { tenant_id } = tenant
   const found = await store.findLocked(tx, tenant_id, id)
   const item = found && seenAt(found, tx.now)
   if (!item || item.status === 'claimed' || item.status === 'resolved') throw redriveRefusal(item)
-  if (item.source === 'agent') return reopened(tx, tenant, dependencies, item)
+  if (item.source === 'agent') return reopened(tx, tenant, dependencies, { item, cause })
   const source = dependencies.redrives.get(item.source)
-  const letter = { id, source_id: item.source_id! }
+  const letter = { id, source_id: item.source_id!, cause }
   const redriven_as = (await source?.redrive(tx, tenant, dependencies, letter)) ?? null
   if (redriven_as === null) throw redriveRefusal(item)
-  return resolved(tx, tenant_id, item, redriven_as)
+  await storedLockExpired(tx, tenant_id, found!)
+  return resolved(tx, tenant_id, item, { redriven_as, cause })
 }
 
 async function reopened(
   tx: Tx,
   tenant: TenantFacts,
   { plans }: Dependencies,
-  item: ItemRow,
+  { item, cause }: { item: ItemRow; cause: Cause },
 ): Promise<ItemRow> {
+  const { tenant_id } = tenant
   if (item.status === 'failed') return item
   await quotas.reserve(tx, tenant, plans, 'dlq_items')
-  return store.reopen(tx, tenant.tenant_id, item.id)
+  const again = await store.reopen(tx, tenant_id, item.id)
+  await journal.emit(tx, events['dlq.reopened'], { ...aboutOf(tenant_id, cause, item), data: {} })
+  return again
 }
 
-async function resolved(tx: Tx, tenant_id: string, item: ItemRow, redriven_as: string): Promise<ItemRow> {
+interface Redriven {
+  redriven_as: string
+  cause: Cause
+}
+
+async function resolved(
+  tx: Tx,
+  tenant_id: string,
+  item: ItemRow,
+  { redriven_as, cause }: Redriven,
+): Promise<ItemRow> {
   const redriven = await store.redrive(tx, tenant_id, item.id, redriven_as)
   if (isOpen(item.status)) await quotas.release(tx, tenant_id, 'dlq_items', 1)
+  await journal.emit(tx, events['dlq.resolved'], {
+    ...aboutOf(tenant_id, cause, item),
+    failing: failingOf(item.status),
+    data: { redriven_as },
+  })
   return redriven
 }
 
 /**
- * Locks the item that a source left before the source is sent again by itself. Null when nothing is left to resolve.
+ * Locks the item that a source left before the source is sent again by itself, and returns it as it is stored. Null when
+ * nothing is left to resolve.
  * Throws ALREADY_CLAIMED.
  */
 export async function lockLeft(tx: Tx, tenant_id: string, id: string | null): Promise<ItemRow | null> {
   const found = id === null ? null : await store.findLocked(tx, tenant_id, id)
   const item = found && seenAt(found, tx.now)
   if (item?.status === 'claimed') throw redriveRefusal(item)
-  return item?.status === 'resolved' ? null : item
+  return item?.status === 'resolved' ? null : found
 }
 
 /** Resolves an item that `lockLeft` returned. */
@@ -62,7 +86,8 @@ export async function resolveLeft(
   tx: Tx,
   tenant_id: string,
   item: ItemRow,
-  redriven_as: string,
+  redriven: Redriven,
 ): Promise<void> {
-  await resolved(tx, tenant_id, item, redriven_as)
+  await storedLockExpired(tx, tenant_id, item)
+  await resolved(tx, tenant_id, item, redriven)
 }

@@ -53,12 +53,13 @@ export const captureItem = route({
     lock_seconds: Type.Optional(LockSeconds),
   }),
   replies: { 201: { body: Item } },
+  emits: ['dlq.created'],
   errors: ['QUOTA_EXCEEDED'],
   async create(tx, { caller, dependencies }, { body }) {
     const item = await dlq.capture(tx, caller, dependencies.plans, {
       payload: body.payload.text,
       error: body.error,
-      workflow_id: body.workflow_id ?? null,
+      workflow_id: body.workflow_id ?? caller.workflow_id,
       lock_seconds: body.lock_seconds ?? null,
     })
     return itemOf(item)
@@ -171,6 +172,7 @@ export const deleteItem = route({
   destructive: true,
   params: { id },
   replies: { 204: { body: null } },
+  emits: ['dlq.deleted', 'dlq.lock_expired'],
   errors: ['DLQ_NOT_FOUND'],
   handle: ({ db, caller }, { params }) => dlq.remove(db, caller, params.id),
 })

@@ -61,6 +61,7 @@ forEachDatabase('Dead letters', (databases) => {
     run: tx.run.bind(tx),
     all: tx.all.bind(tx),
     afterCommit: tx.afterCommit.bind(tx),
+    changed: tx.changed.bind(tx),
   })
 
   const claim = (tx: Tx, tenant_id: string, id: string, agent_id: string, lock_token: string) =>
@@ -113,7 +114,7 @@ forEachDatabase('Dead letters', (databases) => {
     [
       'locks that have run out',
       "update dlq_items set status = 'claimed', locked_until = 5 where tenant_id = :tenant_id",
-      (tx, ...of) => releaseExpired(tx, ...of),
+      async (tx, ...of) => (await releaseExpired(tx, ...of)).length,
       "status = 'claimed'",
     ],
     [

@@ -6,10 +6,15 @@ import { newId, timeOf } from '../base/ids.ts'
 import { limit } from '../base/limit.ts'
 import type { AgentCaller } from '../contract/caller.ts'
 import type { Plans } from '../contract/dependencies.ts'
+import { type Cause, causeOf, service_cause } from '../contract/event.ts'
 import type { Db, Tx } from '../db/db.ts'
 import { row_bytes, rowBytes } from '../db/stored.ts'
+import * as journal from '../journal/service.ts'
 import * as quotas from '../quotas/service.ts'
+import { causeOf as causeIn } from './cause.ts'
 import * as causeStore from './cause-store.ts'
+import { aboutOf, failingOf, storedLockExpired } from './event-service.ts'
+import { events } from './events.ts'
 import { type DlqStatus, type ItemRow, isOpen, lock_seconds_default, seenAt } from './item.ts'
 import * as redrives from './redrive.ts'
 import * as store from './store.ts'
@@ -31,6 +36,7 @@ export async function capture(tx: Tx, caller: AgentCaller, plans: Plans, input: 
   const item = { ...input, source: 'agent' as const, source_id: null, agent_id: caller.agent_id }
   const id = await insert(tx, caller.tenant_id, item)
   await quotas.reserve(tx, caller, plans, 'dlq_items')
+  await wasCreated(tx, caller.tenant_id, causeOf(caller), { ...item, id })
   return (await store.find(tx, caller.tenant_id, id))!
 }
 
@@ -44,12 +50,22 @@ export async function deadLetter(
     source: 'schedule' | 'checkpoint'
     source_id: string
     agent_id: string
+    workflow_id: string | null
   },
 ): Promise<string> {
-  const id = await insert(tx, tenant_id, { ...failure, workflow_id: null, lock_seconds: null })
-  tx.stores(tenant_id, itemBytes({ ...failure, workflow_id: null }))
+  const id = await insert(tx, tenant_id, { ...failure, lock_seconds: null })
+  tx.stores(tenant_id, itemBytes(failure))
   await quotas.add(tx, tenant_id, 'dlq_items', 1)
+  await wasCreated(tx, tenant_id, { ...service_cause, agent_id: failure.agent_id }, { ...failure, id })
   return id
+}
+
+type Created = Pick<ItemRow, 'id' | 'workflow_id' | 'error' | 'source' | 'source_id'>
+
+function wasCreated(tx: Tx, tenant_id: string, cause: Cause, item: Created) {
+  const { source, source_id, error } = item
+  const data = { source, source_id, cause: causeIn(error) }
+  return journal.emit(tx, events['dlq.created'], { ...aboutOf(tenant_id, cause, item), data })
 }
 
 function itemBytes(item: { payload: string; error: string; workflow_id: string | null }): number {
@@ -109,5 +125,11 @@ export function remove(db: Db, caller: AgentCaller, id: string): Promise<void> {
     if (!removed) throw new ApiError('DLQ_NOT_FOUND')
     tx.stores(caller.tenant_id, -removed.bytes - row_bytes)
     if (isOpen(removed.status)) await quotas.release(tx, caller.tenant_id, 'dlq_items', 1)
+    await storedLockExpired(tx, caller.tenant_id, removed)
+    await journal.emit(tx, events['dlq.deleted'], {
+      ...aboutOf(caller.tenant_id, causeOf(caller), removed),
+      failing: failingOf(removed.status),
+      data: {},
+    })
   })
 }

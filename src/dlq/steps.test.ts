@@ -7,6 +7,7 @@ import { Bench, kindOf } from '../../test/support/job-bench.ts'
 import { schedule } from '../../test/support/job-features.ts'
 import { limits } from '../base/limit.ts'
 import type { AgentCaller } from '../contract/caller.ts'
+import { service_cause } from '../contract/event.ts'
 import { unnamed } from '../db/db.ts'
 import { recount } from '../db/recount.ts'
 import { recounted_tables } from '../features.ts'
@@ -237,7 +238,9 @@ forEachDatabase('The steps of an operation', (databases) => {
     const workers = [bench.worker(), bench.worker(), bench.worker()]
     const singles = letters.toReversed().map((letter) =>
       bench.db
-        .write(caller.tenant_id, (tx) => redrive(tx, caller, bench.dependencies, letter))
+        .write(caller.tenant_id, (tx) =>
+          redrive(tx, caller, bench.dependencies, { id: letter, cause: service_cause }),
+        )
         .then(
           ({ redriven_as }) => redriven_as,
           () => null,

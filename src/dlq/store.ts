@@ -32,7 +32,15 @@ const FIND_LOCKED = sql<ItemRow>(
   `select ${listed}, payload from dlq_items where ${here} {locked}`,
 )
 
-const lock = `status = 'claimed', locked_by = :agent_id, lock_token_hash = :lock_token_hash, claims = claims + 1, updated_at = :now`
+/** A claimed item, and the end of an expired lock that the claim replaced; null when there was none. */
+export interface Claimed extends ItemRow {
+  lock_expired_at: Millis | null
+}
+
+/** The end of a lock that has expired while the item is still stored as claimed, from the row before the update. */
+export const expired_lock = `lock_expired_at = case when status = 'claimed' then locked_until else null end`
+const claimed = `${listed}, payload, lock_expired_at`
+const lock = `${expired_lock}, status = 'claimed', locked_by = :agent_id, lock_token_hash = :lock_token_hash, claims = claims + 1, updated_at = :now`
 const own_time = `update dlq_items set ${lock}, locked_until = :now + lock_seconds * 1000`
 const given_time = `update dlq_items set ${lock}, locked_until = :locked_until`
 
@@ -59,21 +67,15 @@ const oldest = `tenant_id = :tenant_id and ${claimable}
       and id = (select id from dlq_items where tenant_id = :tenant_id and ${claimable} and id >= ${from_oldest}
                  order by id limit 1 {skip_locked})`
 
-const CLAIM = sql<ItemRow>(
-  'dlq.claim',
-  `${own_time} where ${here} and ${claimable} returning ${listed}, payload`,
-)
-const CLAIM_UNTIL = sql<ItemRow>(
+const CLAIM = sql<Claimed>('dlq.claim', `${own_time} where ${here} and ${claimable} returning ${claimed}`)
+const CLAIM_UNTIL = sql<Claimed>(
   'dlq.claim_until',
-  `${given_time} where ${here} and ${claimable} returning ${listed}, payload`,
+  `${given_time} where ${here} and ${claimable} returning ${claimed}`,
 )
-const CLAIM_OLDEST = sql<ItemRow>(
-  'dlq.claim_oldest',
-  `${own_time} where ${oldest} returning ${listed}, payload`,
-)
-const CLAIM_OLDEST_UNTIL = sql<ItemRow>(
+const CLAIM_OLDEST = sql<Claimed>('dlq.claim_oldest', `${own_time} where ${oldest} returning ${claimed}`)
+const CLAIM_OLDEST_UNTIL = sql<Claimed>(
   'dlq.claim_oldest_until',
-  `${given_time} where ${oldest} returning ${listed}, payload`,
+  `${given_time} where ${oldest} returning ${claimed}`,
 )
 
 const kept = `where ${here} and ${held} and locked_by = :agent_id and lock_token_hash = :lock_token_hash
@@ -118,9 +120,10 @@ const REOPEN = sql<ItemRow>(
 /** The texts that a row counts (db/stored.ts). */
 export const bytes = `octet_length(payload) + octet_length(error) + coalesce(octet_length(workflow_id), 0) as bytes`
 
-const DELETE = sql<{ status: DlqStatus; bytes: number }>(
+type Removed = Pick<ItemRow, 'id' | 'status' | 'locked_until' | 'workflow_id'> & { bytes: number }
+const DELETE = sql<Removed>(
   'dlq.delete',
-  `delete from dlq_items where ${here} returning status, ${bytes}`,
+  `delete from dlq_items where ${here} returning id, status, locked_until, workflow_id, ${bytes}`,
 )
 
 export const table = { table: 'dlq_items', key: 'tenant_id, id', texts: ['payload', 'error'] }
@@ -206,7 +209,7 @@ export async function reopen(tx: Tx, tenant_id: string, id: string): Promise<Ite
   return (await tx.one(REOPEN, { tenant_id, id, now: tx.now }))!
 }
 
-/** Returns its status and the bytes of its texts; null when it is not there. */
+/** Returns what it was, with the bytes of its texts; null when it is not there. */
 export function remove(tx: Tx, tenant_id: string, id: string) {
   return tx.one(DELETE, { tenant_id, id })
 }

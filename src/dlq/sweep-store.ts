@@ -9,13 +9,14 @@ const expired = "status = 'claimed' and locked_until <= :now"
 
 // An update writes the whole row again, payload included, so bytes are bounded as well. The tenant is named as a range,
 // and the order begins with it: with an equal sign PostgreSQL may scan the index of all tenants' rows.
-const RELEASE_EXPIRED = sql(
+const RELEASE_EXPIRED = sql<Released>(
   'dlq.release_expired',
-  `update dlq_items set status = 'failed', locked_by = null, locked_until = null, lock_token_hash = null
+  `update dlq_items set lock_expired_at = locked_until, status = 'failed', locked_by = null, locked_until = null, lock_token_hash = null
     where ${inChunk({
       ...{ ...table, index: 'dlq_items_tenant_locked', order: 'tenant_id, locked_until', skip_locked: true },
       where: `${of_shard} status = 'claimed' and tenant_id >= :tenant_id and (tenant_id, locked_until) <= (:tenant_id, :now)`,
-    })}`,
+    })}
+   returning id, workflow_id, lock_expired_at`,
 )
 
 const TENANTS_EXPIRED = sql<{ tenant_id: string; items: number }>(
@@ -49,8 +50,15 @@ export function tenantsWithExpired(q: Reader, now: Millis, rows_max: number) {
   return q.all(TENANTS_EXPIRED, { now, rows_max })
 }
 
+/** An item whose lock ended at `lock_expired_at`. */
+export interface Released {
+  id: string
+  workflow_id: string | null
+  lock_expired_at: Millis
+}
+
 export function releaseExpired(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) {
-  return tx.run(RELEASE_EXPIRED, { tenant_id, now: tx.now, rows_max, bytes_max })
+  return tx.all(RELEASE_EXPIRED, { tenant_id, now: tx.now, rows_max, bytes_max })
 }
 
 /** Tenants of the `rows_max` items that ended first, and how many of these each has. */

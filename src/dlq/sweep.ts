@@ -1,9 +1,10 @@
-// The sweep: locks that have expired are released, and items that ended long ago are removed.
+// Locks that have expired are released, and the sweep removes items that ended long ago.
 
 import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import { type Db, type Tx, upkeep } from '../db/db.ts'
 import { bytesOf, row_bytes } from '../db/stored.ts'
+import { lockExpired } from './event-service.ts'
 import { ended_kept_ms } from './item.ts'
 import { operation_kept_ms } from './operation.ts'
 import * as operations from './operation-store.ts'
@@ -31,26 +32,32 @@ const swept_operations_max = limit(
   'Operations on dead letters that one step of a sweep removes, each with its 50 rows of items at most.',
 )
 
-/**
- * One bounded step: expired locks are released for good, items that ended 90 days ago and operations that
- * ended 7 days ago are removed.
- */
-export async function sweep(db: Db, now: Millis): Promise<{ locks_released: number; more: boolean }> {
+/** One bounded step: expired locks are released for good. */
+export async function expire(db: Db, now: Millis): Promise<{ locks_released: number; more: boolean }> {
   const expired = await store.tenantsWithExpired(db, now, sweep_rows_max)
   let locks_released = 0
   for (const { tenant_id } of expired) {
-    locks_released += await db.write(upkeep, (tx) =>
-      store.releaseExpired(tx, tenant_id, sweep_rows_max, sweep_bytes_max),
-    )
+    locks_released += await db.write(upkeep, (tx) => releaseExpired(tx, tenant_id))
   }
+  return { locks_released, more: isMore(expired, locks_released) }
+}
+
+async function releaseExpired(tx: Tx, tenant_id: string): Promise<number> {
+  const released = await store.releaseExpired(tx, tenant_id, sweep_rows_max, sweep_bytes_max)
+  for (const item of released.toSorted((a, b) => a.lock_expired_at - b.lock_expired_at))
+    await lockExpired(tx, tenant_id, item, item.lock_expired_at)
+  return released.length
+}
+
+/** One bounded step: items that ended 90 days ago and operations that ended 7 days ago are removed. */
+export async function sweep(db: Db, now: Millis): Promise<{ more: boolean }> {
   const ended = await store.tenantsWithEnded(db, now - ended_kept_ms, sweep_rows_max)
   let gone = 0
   for (const { tenant_id } of ended) {
     gone += await db.write(upkeep, (tx) => sweepEnded(tx, tenant_id))
   }
   const operations = await sweepOperations(db, now)
-  const more = isMore(expired, locks_released) || isMore(ended, gone) || operations > 0
-  return { locks_released, more }
+  return { more: isMore(ended, gone) || operations > 0 }
 }
 
 async function sweepOperations(db: Db, now: Millis): Promise<number> {

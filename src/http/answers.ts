@@ -3,7 +3,7 @@
 import { ApiError, type ErrorCode } from '../base/errors.ts'
 import { encode } from '../contract/encode.ts'
 import { dataText, errorText, type Group } from '../contract/group.ts'
-import { Reply, Streamed } from '../contract/route.ts'
+import { EventStream, Reply, Streamed } from '../contract/route.ts'
 import { DbError } from '../db/errors.ts'
 import type { Exchange } from './exchange.ts'
 import { isLarge, LargeAnswer, type Outgoing } from './outgoing.ts'
@@ -31,6 +31,10 @@ export function reply(asked: Asked, group: Group, status: number, result: unknow
       new Headers(headersOf(asked, null)),
       enclosed(before, result.pieces, after),
     )
+  }
+  if (result instanceof EventStream) {
+    const headers = new Headers({ ...headersOf(asked, null), ...of_event_streams })
+    return new LargeAnswer(status, headers, result.pieces, true)
   }
   return result === undefined
     ? empty(status, asked.request_id, null)
@@ -63,6 +67,9 @@ export function json(asked: Asked, status: number, text: string, extra: Extra): 
   if (names) response.headers.set('x-ignored-fields', names)
   return response
 }
+
+/** nginx would otherwise hold events back until its buffer is full. */
+const of_event_streams = { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' }
 
 const of_every_answer = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
 const common = { 'content-type': 'application/json', ...of_every_answer }

@@ -64,9 +64,10 @@ export class Deliveries {
     }
     const delivery = new Delivery(
       { memory: this.memory, turns: this.#turns, wait_ms_max: this.wait_ms_max },
-      body,
+      answer,
       asked,
     )
+    if (answer.is_live) return new Response(delivery.stream(), { status, headers }) // it has a place of those that wait
     const enter = () => {
       if (!this.#hasPlace(asked.address) || !delivery.count(heldBytes(body))) return false
       this.#enter(asked.address)

@@ -1,11 +1,20 @@
 // One large answer on its way: the next piece is made when the client has taken the one before.
 
 import type { Turns } from '../base/event-loop.ts'
+import { limit } from '../base/limit.ts'
 import { type MemoryBudget, outOfMemory } from '../base/memory.ts'
 import type { Hold } from '../base/memory-hold.ts'
 import { type Body, close, type LargeAnswer, pieces } from './outgoing.ts'
 
 const room_looked_for_ms = 50
+
+/** Longer than the pause between two pieces of an answer that never ends. */
+const live_idle_seconds = limit(
+  'http.live_idle_seconds',
+  30,
+  'seconds',
+  'How long a client of an answer that never ends may read nothing; past it the connection is closed.',
+)
 
 /** The request that an answer is for. */
 export interface Asked {
@@ -43,10 +52,10 @@ export class Delivery {
 
   constructor(
     private readonly means: Means,
-    private readonly body: LargeAnswer['body'],
+    private readonly answer: LargeAnswer,
     private readonly asked: Asked,
   ) {
-    this.#pieces = pieces(body, (part) => this.#countPart(part))
+    this.#pieces = pieces(answer.body, (part) => this.#countPart(part))
     const { address, tenant_id } = asked
     this.#hold = means.memory.hold({ address, tenant_id }, () => {
       this.#break()
@@ -91,13 +100,14 @@ export class Delivery {
     this.#hold.release()
     this.#leave()
     this.asked.onEnd()
-    close(this.body)
+    close(this.answer.body)
   }
 
   /** Called when Bun has handed the piece before to the operating system. */
   async #sendNext(): Promise<void> {
     this.#hold.progress()
-    await this.means.turns.next()
+    if (this.answer.is_live) this.#beginPause()
+    else await this.means.turns.next()
     if (this.#has_ended) return this.#break()
     try {
       if (this.#enter) await this.#untilRoom(this.#enter)
@@ -112,6 +122,13 @@ export class Delivery {
       this.asked.onBroken(error)
       this.#break()
     }
+  }
+
+  /** The part before is sent, and nobody knows when the next one comes. */
+  #beginPause(): void {
+    this.#hold.shrink(this.#part_bytes)
+    this.#part_bytes = 0
+    this.asked.closeAfter(live_idle_seconds)
   }
 
   async #countPart(part: Body): Promise<void> {

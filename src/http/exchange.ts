@@ -18,6 +18,7 @@ import type { Drain } from './drain.ts'
 import type { KnownHosts } from './host.ts'
 import type { IgnoredNames } from './ignored.ts'
 import type { Limiters } from './limits.ts'
+import type { KeyChecks } from './still-allowed.ts'
 import { type RequestsUnderWay, requests_max, uncounted_max } from './under-way.ts'
 import { Upload } from './upload.ts'
 
@@ -43,6 +44,7 @@ export interface ServerOptions {
 export interface Running extends ServerOptions {
   turn_budget: TurnBudget
   under_way: RequestsUnderWay
+  key_checks: KeyChecks
 }
 
 /** Bun closes a connection that is idle, or slow, this long. */

@@ -12,6 +12,7 @@ import { servedPage } from './page-requests.ts'
 import type { Page } from './pages.ts'
 import { type Prepared, prepare } from './prepared.ts'
 import { answer } from './server.ts'
+import { KeyChecks } from './still-allowed.ts'
 import { RequestsUnderWay } from './under-way.ts'
 import { knownPaths, type RoutedHandlers, unroutedHandler } from './unrouted.ts'
 
@@ -36,6 +37,7 @@ export function requestHandlers(
     ...given,
     turn_budget: new TurnBudget(given.clock),
     under_way: new RequestsUnderWay(),
+    key_checks: new KeyChecks(given),
   }
   const prepared = list.map(({ route }) => prepare(route, given.dependencies.service))
   const routes: RoutedHandlers = {}

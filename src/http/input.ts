@@ -46,6 +46,7 @@ export async function rawOf(
     bytes: await upload!.read(tenant_id),
     url: request.url,
     address: exchange.address,
+    request_id: exchange.request_id,
   }
 }
 

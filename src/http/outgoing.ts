@@ -18,6 +18,8 @@ export class LargeAnswer {
     readonly headers: Headers,
     /** Shared between answers; never copied as a whole. */
     readonly body: Body | AsyncIterator<Body>,
+    /** Sent piece by piece as they come, for as long as the client reads: `body` is an iterator. */
+    readonly is_live = false,
   ) {}
 }
 

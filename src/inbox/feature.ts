@@ -1,12 +1,14 @@
 import { day_ms, second_ms } from '../base/clock.ts'
 import { type Feature, routesOf } from '../contract/feature.ts'
+import workflows from './0002.sql' with { type: 'text' }
 import { errors } from './errors.ts'
+import { events } from './events.ts'
 import * as hook from './hook-routes.ts'
 import { forward_job } from './jobs.ts'
 import * as messages from './message-routes.ts'
 import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
-import { purge, sweep } from './sweep.ts'
+import { expireDue, purge, sweep } from './sweep.ts'
 import { countExpired } from './sweep-store.ts'
 
 const day_seconds = day_ms / second_ms
@@ -15,6 +17,7 @@ export const inbox: Feature = {
   name: 'inbox',
   routes: [...routesOf({ ...routes, ...messages }), ...routesOf(hook)],
   errors,
+  events,
   usage: 'inboxes',
   quotas: [{ name: 'inboxes', defaults: { free: 3, builder: 10, pro: 50, enterprise: null }, countExpired }],
   plan_limits: [
@@ -29,9 +32,12 @@ export const inbox: Feature = {
       },
     },
   ],
-  migrations: [{ name: 'inbox/0001', text: schema }],
+  migrations: [
+    { name: 'inbox/0001', text: schema },
+    { name: 'inbox/0002', text: workflows },
+  ],
   stored: [
-    { table: 'inboxes', key: [['id', '']], texts: ['label', 'forward_url'] },
+    { table: 'inboxes', key: [['id', '']], texts: ['label', 'forward_url', 'workflow_id'] },
     {
       table: 'inbox_messages',
       key: [
@@ -42,10 +48,11 @@ export const inbox: Feature = {
       size: 'size',
     },
   ],
-  sweep: {
+  sweep: { run: sweep },
+  expiries: {
     counters: { expired: ['inboxes'] },
     async run(db, now) {
-      const { expired, more } = await sweep(db, now)
+      const { expired, more } = await expireDue(db, now)
       return { counts: { 'expired.inboxes': expired }, more }
     },
   },

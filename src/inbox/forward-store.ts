@@ -10,17 +10,18 @@ const FORWARDABLE = sql<Forwardable>(
   'inbox.forwardable',
   `select m.id, m.seq, m.method, m.kind, m.encoding, m.forward_status, m.forward_status_code, m.forward_error,
           m.forward_duration_ms, m.forward_attempted_at, m.source_ip, m.content_type, m.created_at, m.path, m.query,
-          m.headers, m.body, i.forward_url
+          m.headers, m.body, i.forward_url, i.workflow_id
      from inboxes i join inbox_messages m on m.tenant_id = i.tenant_id and m.inbox_id = i.id
     where i.tenant_id = :tenant_id and i.id = :inbox_id and i.deleted = 0 and i.forward_url is not null and m.seq = :seq`,
 )
 
-const FORWARDED = sql(
+const FORWARDED = sql<Pick<MessageRow, 'id'> & { workflow_id: string | null }>(
   'inbox.forwarded',
   `update inbox_messages
       set forward_status = :status, forward_status_code = :status_code, forward_error = :error,
           forward_duration_ms = :duration_ms, forward_attempted_at = :attempted_at, forward_fence = :fence
-    where ${in_inbox} and seq = :seq`,
+    where ${in_inbox} and seq = :seq
+   returning id, (select workflow_id from inboxes where inboxes.tenant_id = :tenant_id and inboxes.id = :inbox_id) as workflow_id`,
 )
 
 const REPLAY = sql<MessageRow & { forward_fence: number | null }>(
@@ -52,8 +53,9 @@ interface Forwarded {
   fence: number
 }
 
+/** The message; null when it is gone. */
 export function forwarded(tx: Tx, { tenant_id, inbox_id }: InboxKey, seq: number, result: Forwarded) {
-  return tx.run(FORWARDED, { tenant_id, inbox_id, seq, ...result })
+  return tx.one(FORWARDED, { tenant_id, inbox_id, seq, ...result })
 }
 
 /** The forward is pending again. Null when it is, or cannot be, or the message is not there. */

@@ -229,13 +229,16 @@ forEachDatabase('A forward as work', (databases) => {
 
   const request = {
     ...{ method: 'POST', headers: new Headers(), bytes: Buffer.from('x'), url: 'http://x/hook/t' },
+    request_id: 'req_of_a_test',
     address: '192.0.2.1',
   }
 
   async function inboxOf(plan: string, forward_url = 'http://receiver.test/') {
     const caller = await bench.tenant(plan)
     const inbox = await bench.db.write((tx) =>
-      inboxes.create(tx, caller, bench.dependencies, { label: '', forward_url, ttl_seconds: 86_400 }),
+      inboxes.create(tx, caller, bench.dependencies, {
+        ...{ label: '', forward_url, workflow_id: null, ttl_seconds: 86_400 },
+      }),
     )
     return {
       caller,
@@ -426,7 +429,7 @@ describe('The request that is sent on', () => {
         content_type: '',
       },
       ...{ forward_status: 'pending', forward_status_code: null, forward_error: null, created_at: 0 },
-      ...{ forward_duration_ms: null, forward_attempted_at: null },
+      ...{ forward_duration_ms: null, forward_attempted_at: null, workflow_id: null },
     }) as Forwardable
 
   test('has nothing that belongs to the connection of the sender, nor what that names', () => {

@@ -1,16 +1,19 @@
 // The request that an inbox sends on. No imports from db or http.
 
 import type { Outgoing } from '../callbacks/attempt.ts'
+import { workflow_header, workflowHeader } from '../callbacks/message.ts'
 import { bytesOf, hops_header, hopsOf, type MessageRow } from './message.ts'
 
 export interface Forwardable extends MessageRow {
   forward_url: string
+  /** Of the inbox. */
+  workflow_id: string | null
 }
 
 /** Of one connection (RFC 9110 section 7.6.1), or of one message on it: not the sender's to say to the next. */
 const own_headers = new Set([
   ...['host', 'content-length', 'expect', 'connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding'],
-  ...['upgrade', 'x-waystation-inbox', hops_header],
+  ...['upgrade', 'x-waystation-inbox', hops_header, workflow_header],
 ])
 
 /** Same method, bytes and headers; the URL is the inbox's own, without the path and query of the message. */
@@ -24,7 +27,7 @@ export function forwardRequest(inbox_id: string, message: Forwardable): Outgoing
   return {
     method: message.method,
     url: message.forward_url,
-    headers: Object.fromEntries(headers),
+    headers: { ...Object.fromEntries(headers), ...workflowHeader(message.workflow_id) },
     body: bytesOf(message),
   }
 }

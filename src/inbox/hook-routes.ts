@@ -39,6 +39,7 @@ function hook(method: Method, path: string) {
     raw: true,
     params: { token },
     replies: { 200: { body: Shape({ received: Type.Boolean() }) } },
+    emits: ['message.received'],
     errors: ['INBOX_NOT_FOUND', 'INBOX_EXPIRED'],
     admit(db, { token }, is_large) {
       if (token === no_token) throw new ApiError('INBOX_NOT_FOUND')

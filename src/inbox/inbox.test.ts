@@ -93,6 +93,7 @@ forEachService('Inboxes', (service) => {
         token: expect.stringMatching(/^[0-9A-Za-z]{32}$/),
         url: `${service.url}/hook/${token}`,
         label: 'GitHub',
+        workflowId: null,
         expiresAt: iso(now + day_ms),
       })
       const { id } = answer.body.data
@@ -100,7 +101,7 @@ forEachService('Inboxes', (service) => {
         expect(expectData(await service.ask('GET', `/api/webhook/${id}`, { key }))).toEqual({
           inbox: {
             ...{ id, token, url: `${service.url}/hook/${token}`, label: 'GitHub', forwardUrl: null },
-            ...{ messageCount: 0, createdAt: iso(now), expiresAt: iso(now + day_ms) },
+            ...{ workflowId: null, messageCount: 0, createdAt: iso(now), expiresAt: iso(now + day_ms) },
           },
           messages: [],
         })
@@ -406,6 +407,7 @@ forEachService('Inboxes', (service) => {
       await sweepAll(service)
       const request = {
         ...{ method: 'POST', headers: new Headers(), bytes: Buffer.from('x'), url: '/hook/t' },
+        request_id: 'req_of_a_test',
         address: '192.0.2.1',
       }
       const { db } = service.app
@@ -482,7 +484,7 @@ describe('an inbox', () => {
   })
 
   const row = (last_seq: number, first_seq: number | null): InboxRow => ({
-    ...{ id: '', token: '', label: '', forward_url: null, expires_at: 0, created_at: 0 },
+    ...{ id: '', token: '', label: '', forward_url: null, workflow_id: null, expires_at: 0, created_at: 0 },
     ...{ last_seq, first_seq },
   })
   test.each([
@@ -523,7 +525,13 @@ test('messages wait in a line for each inbox, so that those of one do not keep o
     jobs: { wake() {} },
     shared: { notifier: { notify() {} }, semaphore, tokens },
   }
-  const request = { method: 'POST', headers: new Headers(), bytes: Buffer.from('x'), url: '/hook/t' }
+  const request = {
+    request_id: 'req_of_a_test',
+    method: 'POST',
+    headers: new Headers(),
+    bytes: Buffer.from('x'),
+    url: '/hook/t',
+  }
   for (const token of [one, other, one])
     await receive(db, dependencies, token, { ...request, address: '192.0.2.1' })
   expect(lines[0]).toBe(lines[2]!)

@@ -47,6 +47,13 @@ export const part_bytes_max = limit(
   'bytes',
   'Memory: a detail whose messages are more than a page is read and sent in parts of this size.',
 )
+/** Inboxes of a workflow that its list counts. */
+export const total_max = limit(
+  'inbox.workflow_total',
+  10_000,
+  'rows',
+  'The time that others wait: the most inboxes that the `total` of a workflow counts.',
+)
 export const wait_seconds_max = limit(
   'inbox.wait',
   55,
@@ -60,6 +67,7 @@ export interface InboxRow {
   token: string
   label: string
   forward_url: string | null
+  workflow_id: string | null
   last_seq: number
   /** The oldest message that is kept; null when none is. */
   first_seq: number | null

@@ -1,9 +1,12 @@
 // The job of a forward: the message is sent on once, as it came.
 
+import { service_cause } from '../contract/event.ts'
 import type { Tx } from '../db/db.ts'
-import { destinationOf, type LeasedJob } from '../jobs/job.ts'
+import { type AttemptResult, destinationOf, type LeasedJob } from '../jobs/job.ts'
 import type { SendingKind } from '../jobs/kind.ts'
 import * as jobs from '../jobs/service.ts'
+import * as journal from '../journal/service.ts'
+import { events } from './events.ts'
 import { forwardRequest } from './forward.ts'
 import * as forwards from './forward-store.ts'
 import { hops_max, type Incoming } from './message.ts'
@@ -26,7 +29,7 @@ export const forward_job: SendingKind = {
   async settle(tx, _, job, result) {
     if (!(await jobs.complete(tx, job))) return null
     const { key, seq } = messageOf(job)
-    await forwards.forwarded(tx, key, seq, {
+    const message = await forwards.forwarded(tx, key, seq, {
       status: result.ok ? 'delivered' : 'failed',
       status_code: result.status_code,
       error: result.error,
@@ -34,8 +37,22 @@ export const forward_job: SendingKind = {
       fence: job.fence,
       attempted_at: result.error === 'interrupted' ? job.first_attempt_at : result.started_at,
     })
+    if (message) await wasForwarded(tx, key, { ...message, seq }, result)
     return null
   },
+}
+
+function wasForwarded(
+  tx: Tx,
+  { tenant_id, inbox_id }: InboxKey,
+  { id: message_id, seq: message_seq, workflow_id }: { id: string; seq: number; workflow_id: string | null },
+  { ok, status_code, error }: AttemptResult,
+) {
+  const about = { tenant_id, cause: service_cause, subject_id: inbox_id, workflow_id }
+  const message = { message_id, message_seq, status_code }
+  if (ok) return journal.emit(tx, events['message.forwarded'], { ...about, data: message })
+  const data = { ...message, error: error! }
+  return journal.emit(tx, events['message.forward_failed'], { ...about, data })
 }
 
 /** The source of a forward's job. */

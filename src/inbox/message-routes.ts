@@ -26,6 +26,7 @@ import {
   messageId,
   messageOf,
   tag,
+  workflowId,
 } from './shapes.ts'
 
 const example = 'inb_01m7yjrz37hxnv52px0106nehd'
@@ -52,6 +53,7 @@ export const getInbox = route({
         inbox: Shape('Inbox', {
           ...created,
           forwardUrl,
+          workflowId,
           messageCount,
           createdAt: Time('When it was created.'),
           expiresAt,
@@ -67,6 +69,7 @@ export const getInbox = route({
       inbox: {
         ...headOf(inbox, dependencies),
         forwardUrl: inbox.forward_url,
+        workflowId: inbox.workflow_id,
         messageCount: inbox.message_count,
         createdAt: iso(inbox.created_at),
         expiresAt: iso(inbox.expires_at),
@@ -162,6 +165,7 @@ export const replayMessage = route({
   auth: ['agent', 'admin'],
   params: { id, message_id: messageId },
   replies: { 200: { body: Message } },
+  emits: ['message.replayed'],
   errors: ['INBOX_NOT_FOUND', 'MESSAGE_NOT_FOUND', 'INVALID_STATE'],
   async create(tx, { caller, dependencies }, { params }) {
     return messageOf(await replay(tx, caller, dependencies, params.id, params.message_id))

@@ -2,7 +2,10 @@ import { describe, expect, test } from 'bun:test'
 import { incomingOf, onOneLine, previewOf } from './message.ts'
 
 const request = (url: string) =>
-  incomingOf({ method: 'GET', headers: new Headers(), bytes: new Uint8Array(0), url, address: '192.0.2.1' })
+  incomingOf({
+    ...{ method: 'GET', headers: new Headers(), bytes: new Uint8Array(0), url, address: '192.0.2.1' },
+    request_id: 'req_of_a_test',
+  })
 
 describe('What follows the token', () => {
   test.each([
@@ -27,6 +30,7 @@ test('A message has the size of its long texts', () => {
   const { size } = incomingOf({
     ...{ method: 'POST', headers: new Headers({ a: 'b' }), url: 'http://a.test/hook/t/cd?e', address: '' },
     bytes: Buffer.from('fgh'),
+    request_id: 'req_of_a_test',
   })
   expect(size).toBe('{"a":"b"}'.length + '/cd'.length + 'e'.length + 'fgh'.length)
 })

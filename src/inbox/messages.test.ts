@@ -484,9 +484,20 @@ forEachDatabase('A detail that is sent one by one', (databases) => {
     const bench = await Bench.open(databases)
     const caller = await bench.tenant('free')
     const { id, token } = await bench.db.write((tx) =>
-      inboxes.create(tx, caller, bench.dependencies, { label: '', forward_url: null, ttl_seconds: 86_400 }),
+      inboxes.create(tx, caller, bench.dependencies, {
+        label: '',
+        forward_url: null,
+        workflow_id: null,
+        ttl_seconds: 86_400,
+      }),
     )
-    const request = { method: 'POST', headers: new Headers(), url: '/hook/t', address: '192.0.2.1' }
+    const request = {
+      request_id: 'req_of_a_test',
+      method: 'POST',
+      headers: new Headers(),
+      url: '/hook/t',
+      address: '192.0.2.1',
+    }
     for (let n = 1; n <= 5; n++) {
       const bytes = Buffer.alloc(mib, `${n}`)
       await receive(bench.db, bench.dependencies, token, { ...request, bytes })

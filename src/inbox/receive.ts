@@ -6,11 +6,14 @@ import { newSequencedId } from '../base/ids.ts'
 import type { KeyedSemaphore } from '../base/keyed-semaphore.ts'
 import { hashKey, looksLikeToken } from '../base/keys.ts'
 import type { Jobs, Plans, Shared } from '../contract/dependencies.ts'
+import { anonymousCause } from '../contract/event.ts'
 import type { RawRequest } from '../contract/route.ts'
 import type { Db, Tx } from '../db/db.ts'
 import { row_bytes } from '../db/stored.ts'
+import * as journal from '../journal/service.ts'
 import * as lookups from '../lookups/service.ts'
 import * as quotas from '../quotas/service.ts'
+import { events } from './events.ts'
 import { droppedUpTo, waitKey } from './inbox.ts'
 import { enqueueForward } from './jobs.ts'
 import { hops_max, type Incoming, incomingOf } from './message.ts'
@@ -36,7 +39,7 @@ export async function receive(
   request: RawRequest,
 ): Promise<void> {
   const token_hash = tokenHash(token)
-  const incoming = incomingOf(request)
+  const incoming = { ...incomingOf(request), request_id: request.request_id }
   const key = await keyOf(db, dependencies, token_hash)
   const write = () => keep(db, dependencies, key, token_hash, incoming)
   // On PostgreSQL the messages of an inbox share transactions instead.
@@ -68,7 +71,7 @@ function keep(
   dependencies: ReceiveDependencies,
   { tenant_id, id: inbox_id }: Key,
   token_hash: string,
-  incoming: Incoming,
+  incoming: Incoming & { request_id: string },
 ): Promise<boolean> {
   // In one transaction none removes another: its forward might be cancelled before it is enqueued.
   const row_max = keptLeast(dependencies.plans)
@@ -79,7 +82,15 @@ function keep(
     if (!inbox) return false
     const id = newSequencedId('msg', tx.now, inbox.seq)
     const { forward_status, forward_error } = firstForward(inbox, incoming)
-    await messages.add(tx, inbox, { id, incoming, forward_status, forward_error })
+    // Side by side: each would be a round trip more on PostgreSQL.
+    await Promise.all([
+      messages.add(tx, inbox, { id, incoming, forward_status, forward_error }),
+      journal.emit(tx, events['message.received'], {
+        ...{ tenant_id, cause: anonymousCause(incoming.request_id), subject_id: inbox_id },
+        workflow_id: inbox.workflow_id,
+        data: { message_id: id, message_seq: inbox.seq, method: incoming.method, forward: forward_status },
+      }),
+    ])
     const dropped = droppedUpTo(inbox.seq, keptMax(dependencies.plans, inbox.plan))
     // Locks the job before the messages, as its settlement does: otherwise the two could deadlock.
     if (inbox.forward_url !== null) await enqueueForward(tx, dependencies, inbox, incoming, id, dropped)

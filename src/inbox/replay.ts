@@ -3,7 +3,10 @@
 import { ApiError } from '../base/errors.ts'
 import { sequenceOf } from '../base/ids.ts'
 import type { Plans } from '../contract/dependencies.ts'
+import { causeOf } from '../contract/event.ts'
 import type { Tx } from '../db/db.ts'
+import * as journal from '../journal/service.ts'
+import { events } from './events.ts'
 import * as forwards from './forward-store.ts'
 import { droppedUpTo } from './inbox.ts'
 import { enqueue } from './jobs.ts'
@@ -22,11 +25,12 @@ interface ReplayDependencies extends Pick<ReceiveDependencies, 'jobs'> {
  */
 export async function replay(
   tx: Tx,
-  { tenant_id, plan }: InboxCaller,
+  caller: InboxCaller,
   dependencies: ReplayDependencies,
   inbox_id: string,
   message_id: string,
 ): Promise<MessageRow> {
+  const { tenant_id, plan } = caller
   const key = { tenant_id, inbox_id }
   const inbox = await store.lock(tx, tenant_id, inbox_id)
   if (!inbox) throw new ApiError('INBOX_NOT_FOUND')
@@ -36,6 +40,10 @@ export async function replay(
   const message = await forwards.replay(tx, key, seq, message_id)
   if (!message) throw refusal(await forwards.forwardOf(tx, key, seq, message_id))
   await enqueue(tx, dependencies, key, message, inbox.forward_url!)
+  await journal.emit(tx, events['message.replayed'], {
+    ...{ tenant_id, cause: causeOf(caller), subject_id: inbox_id, workflow_id: inbox.workflow_id },
+    data: { message_id, message_seq: seq },
+  })
   return message
 }
 

@@ -6,9 +6,10 @@ import { iso } from '../base/clock.ts'
 import { api } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
 import { label_characters_max, Shape, Text, Url } from '../contract/schemas.ts'
+import { WorkflowFilter, WorkflowId, workflowOf } from '../contract/workflow.ts'
 import { ttl_seconds_default, ttl_seconds_min } from './inbox.ts'
 import * as inboxes from './service.ts'
-import { created, expiresAt, headOf, id, Limit, limitOf, messageCount, tag } from './shapes.ts'
+import { created, expiresAt, headOf, id, Limit, limitOf, messageCount, tag, workflowId } from './shapes.ts'
 
 export const createInbox = route({
   group: api,
@@ -25,6 +26,7 @@ export const createInbox = route({
     options: {
       forwardUrl: ['--forward <url>', 'where each message is sent on to, once'],
       ttl: ['--ttl <duration>', 'how long it lives; default 24h'],
+      workflowId: ['--workflow <id>', 'ties it to what belongs to the same work'],
     },
   },
   auth: ['agent', 'admin'],
@@ -37,8 +39,10 @@ export const createInbox = route({
         description: 'Seconds; default 86400, at most what the plan allows.',
       }),
     ),
+    workflowId: Type.Optional(WorkflowId),
   }),
-  replies: { 201: { body: Shape('CreatedInbox', { ...created, expiresAt }) } },
+  emits: ['inbox.created', 'inbox.deleted'], // one that has expired may leave the quota
+  replies: { 201: { body: Shape('CreatedInbox', { ...created, workflowId, expiresAt }) } },
   errors: ['QUOTA_EXCEEDED'],
   prepare: ({ caller, dependencies }, { body }) =>
     agents.requireCallable(dependencies, caller.tenant_id, '/forwardUrl', body.forwardUrl),
@@ -46,9 +50,14 @@ export const createInbox = route({
     const inbox = await inboxes.create(tx, caller, dependencies, {
       label: body.label ?? '',
       forward_url: body.forwardUrl ?? null,
+      workflow_id: workflowOf(body.workflowId, caller),
       ttl_seconds: body.ttl ?? ttl_seconds_default,
     })
-    return { ...headOf(inbox, dependencies), expiresAt: iso(inbox.expires_at) }
+    return {
+      ...headOf(inbox, dependencies),
+      workflowId: inbox.workflow_id,
+      expiresAt: iso(inbox.expires_at),
+    }
   },
 })
 
@@ -60,7 +69,11 @@ export const listInboxes = route({
   summary: 'List inboxes that have not expired, newest first',
   description: 'Only those that have not expired.',
   sdk: { name: 'inboxes.list' },
-  cli: { usage: 'inbox list', columns: ['id', 'label', 'messageCount', 'expiresAt', 'url'] },
+  cli: {
+    usage: 'inbox list',
+    options: { workflowId: ['--workflow <id>', 'only of this workflow'] },
+    columns: ['id', 'label', 'workflowId', 'messageCount', 'expiresAt', 'url'],
+  },
   auth: ['agent', 'admin'],
   free_in_console: true,
   query: Type.Object({
@@ -68,28 +81,31 @@ export const listInboxes = route({
     offset: Type.Optional(
       Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: 'Items to skip.' }),
     ),
+    workflowId: WorkflowFilter,
   }),
   replies: {
     200: {
       body: Shape({
-        items: Type.Array(Shape('ListedInbox', { ...created, messageCount, expiresAt })),
-        total: Type.Integer({ description: 'The number of all of them.' }),
+        items: Type.Array(Shape('ListedInbox', { ...created, workflowId, messageCount, expiresAt })),
+        total: Type.Integer({
+          description: 'The number of all of them; of a workflow 10,000 at most are counted.',
+        }),
       }),
     },
   },
   errors: [],
   async handle({ db, caller, dependencies, now }, { query }) {
-    const { items, total } = await inboxes.list(
-      db,
-      caller,
-      dependencies,
-      now,
-      query.offset ?? 0,
-      limitOf(query),
-    )
+    const { offset: skipped = 0, workflowId: workflow_id } = query
+    const listed = {
+      skipped,
+      rows_max: limitOf(query),
+      ...(workflow_id === undefined ? {} : { workflow_id }),
+    }
+    const { items, total } = await inboxes.list(db, caller, dependencies, now, listed)
     return {
       items: items.map((inbox) => ({
         ...headOf(inbox, dependencies),
+        workflowId: inbox.workflow_id,
         messageCount: inbox.message_count,
         expiresAt: iso(inbox.expires_at),
       })),
@@ -117,6 +133,7 @@ export const deleteInbox = route({
   destructive: true,
   params: { id },
   replies: { 200: { body: Shape({ deleted: Type.Boolean() }) } },
+  emits: ['inbox.deleted'],
   errors: ['INBOX_NOT_FOUND'],
   async handle({ db, caller, dependencies }, { params }) {
     await inboxes.remove(db, caller, dependencies, params.id)

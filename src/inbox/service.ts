@@ -1,17 +1,20 @@
 // Webhook inboxes: one function per verb. Arriving messages are in receive.ts, the job of a forward in jobs.ts.
 
 import './errors.ts'
-import type { Millis } from '../base/clock.ts'
+import { iso, type Millis } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import { hashKey, newToken } from '../base/keys.ts'
 import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
 import type { Plans, Secrets, Shared } from '../contract/dependencies.ts'
+import { causeOf } from '../contract/event.ts'
 import { page_bytes_max } from '../contract/page.ts'
 import type { Db, Reader, Tx } from '../db/db.ts'
 import { rowBytes } from '../db/stored.ts'
+import * as journal from '../journal/service.ts'
 import * as lookups from '../lookups/service.ts'
 import * as quotas from '../quotas/service.ts'
+import { events } from './events.ts'
 import {
   droppedUpTo,
   expired_shown_ms,
@@ -23,6 +26,7 @@ import {
   readable_ms,
   waitKey,
 } from './inbox.ts'
+import * as lists from './list-store.ts'
 import type { MessageRow } from './message.ts'
 import * as message_store from './message-store.ts'
 import { keptMax, type ReceiveDependencies } from './receive.ts'
@@ -48,24 +52,28 @@ export async function create(
   tx: Tx,
   caller: InboxCaller,
   { plans, keys, shared }: InboxDependencies,
-  input: { label: string; forward_url: string | null; ttl_seconds: number },
+  input: { label: string; forward_url: string | null; workflow_id: string | null; ttl_seconds: number },
 ): Promise<Inbox> {
   const { tenant_id } = caller
-  const { label, forward_url, ttl_seconds } = input
+  const { label, forward_url, workflow_id, ttl_seconds } = input
   const expires_at = expiryOf(tx.now, ttl_seconds, quotas.limitOf(plans, caller.plan, 'inbox_ttl_seconds'))
-  quotas.reserveBytes(tx, caller, plans, rowBytes(label, forward_url))
+  quotas.reserveBytes(tx, caller, plans, rowBytes(label, forward_url, workflow_id))
   const id = newId('inb', tx.now)
   const token = newToken()
   const sealed = keys.secrets.seal(tokenContext(tenant_id, id), token)
   const ends = { expires_at, clear_at: expires_at + readable_ms, delete_at: expires_at + expired_shown_ms }
   const token_hash = hashKey(token)
-  const row = { id, token_hash, token: sealed, label, forward_url, ...ends }
+  const row = { id, token_hash, token: sealed, label, forward_url, workflow_id, ...ends }
   await store.insert(tx, tenant_id, row)
   await lookups.claim(tx, tenant_id, 'inbox', row.token_hash)
   await quotas.reserve(tx, caller, plans, 'inboxes', () => expire(tx, tenant_id))
   tx.afterCommit(() => shared.tokens.put(token_hash, { tenant_id, id }))
+  await journal.emit(tx, events['inbox.created'], {
+    ...{ tenant_id, cause: causeOf(caller), subject_id: id, workflow_id },
+    data: { expires_at: iso(expires_at) },
+  })
   const empty = { last_seq: 0, first_seq: null, message_count: 0 }
-  return { id, token, label, forward_url, ...empty, expires_at, created_at: tx.now }
+  return { id, token, label, forward_url, workflow_id, ...empty, expires_at, created_at: tx.now }
 }
 
 /** Newest first, those that have not expired, and how many there are in all. */
@@ -74,15 +82,19 @@ export function list(
   caller: InboxCaller,
   dependencies: InboxDependencies,
   now: Millis,
-  skipped: number,
-  rows_max: number,
+  listed: lists.Listed,
 ): Promise<{ items: Inbox[]; total: number }> {
-  return db.read(caller.tenant_id, async (q) => {
-    const rows = await store.list(q, caller.tenant_id, now, skipped, rows_max)
+  const { tenant_id } = caller
+  return db.read(tenant_id, async (q) => {
+    const rows = await lists.list(q, tenant_id, now, listed)
     const items = rows.map((row) => inboxOf(caller, dependencies, row))
-    const counted = await quotas.usedOf(q, caller.tenant_id, 'inboxes')
-    return { items, total: counted - (await countExpired(q, caller.tenant_id, now)) }
+    return { items, total: await total(q, tenant_id, now, listed.workflow_id) }
   })
+}
+
+async function total(q: Reader, tenant_id: string, now: Millis, workflow_id?: string): Promise<number> {
+  if (workflow_id !== undefined) return lists.countWorkflow(q, tenant_id, now, workflow_id)
+  return (await quotas.usedOf(q, tenant_id, 'inboxes')) - (await countExpired(q, tenant_id, now))
 }
 
 /** An inbox with its newest messages, newest first; in parts when they are large. Throws INBOX_NOT_FOUND. */
@@ -127,14 +139,20 @@ async function* inParts(
 /** The inbox is gone at once; the sweep removes its messages in chunks. Throws INBOX_NOT_FOUND. */
 export function remove(
   db: Db,
-  { tenant_id }: InboxCaller,
+  caller: InboxCaller,
   dependencies: Pick<ReceiveDependencies, 'shared'>,
   id: string,
 ): Promise<void> {
+  const { tenant_id } = caller
   return db.write(tenant_id, async (tx) => {
     const counted = await store.uncount(tx, tenant_id, id)
-    if (!(await store.remove(tx, tenant_id, id))) throw new ApiError('INBOX_NOT_FOUND')
+    const removed = await store.remove(tx, tenant_id, id)
+    if (!removed) throw new ApiError('INBOX_NOT_FOUND')
     if (counted) await quotas.release(tx, tenant_id, 'inboxes', 1)
+    await journal.emit(tx, events['inbox.deleted'], {
+      ...{ tenant_id, cause: causeOf(caller), subject_id: id, workflow_id: removed.workflow_id },
+      data: { expired: false },
+    })
     tx.afterCommit(() => dependencies.shared.notifier.notify(waitKey(tenant_id, id)))
   })
 }

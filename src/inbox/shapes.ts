@@ -4,6 +4,7 @@ import { Type } from 'typebox'
 import { iso, isoOrNull } from '../base/clock.ts'
 import type { Urls } from '../contract/dependencies.ts'
 import { idParam, Json, Nullable, RawJson, Shape, Time } from '../contract/schemas.ts'
+import { ShownWorkflowId } from '../contract/workflow.ts'
 import { list_limit_default, list_limit_max } from './inbox.ts'
 import { bytesOf, forward_statuses, type MessageRow, previewOf, textOf } from './message.ts'
 import type * as inboxes from './service.ts'
@@ -18,6 +19,7 @@ export const created = {
   url: Type.String({ description: 'The URL that anybody may send to, without a key.' }),
   label: Type.String({ description: 'Empty when none was given.' }),
 }
+export const workflowId = ShownWorkflowId
 export const expiresAt = Time('From then on it takes no messages.')
 export const messageCount = Type.Integer({ description: 'Messages that are kept.' })
 

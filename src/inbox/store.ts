@@ -11,13 +11,14 @@ const here = 'tenant_id = :tenant_id and id = :id'
 const INSERT = sql(
   'inbox.insert',
   `insert into inboxes
-     (tenant_id, id, token_hash, token, label, forward_url, last_seq, counted, deleted, expires_at, clear_at, delete_at,
+     (tenant_id, id, token_hash, token, label, forward_url, workflow_id, last_seq, counted, deleted, expires_at, clear_at, delete_at,
       created_at)
    values
-     (:tenant_id, :id, :token_hash, :token, :label, :forward_url, 0, 1, 0, :expires_at, :clear_at, :delete_at, :now)`,
+     (:tenant_id, :id, :token_hash, :token, :label, :forward_url, :workflow_id, 0, 1, 0, :expires_at, :clear_at,
+      :delete_at, :now)`,
 )
 
-const columns = `id, token, label, forward_url, last_seq, expires_at, created_at,
+export const columns = `id, token, label, forward_url, workflow_id, last_seq, expires_at, created_at,
        (select min(seq) from inbox_messages m where m.tenant_id = :tenant_id and m.inbox_id = shown.id) as first_seq`
 
 const FIND = sql<InboxRow>(
@@ -26,20 +27,9 @@ const FIND = sql<InboxRow>(
 )
 
 // The order of locks is that of an arriving message, which may drop one: the inbox, then its messages.
-const LOCK = sql<Pick<InboxRow, 'forward_url' | 'last_seq'>>(
+const LOCK = sql<Pick<InboxRow, 'forward_url' | 'workflow_id' | 'last_seq'>>(
   'inbox.lock',
-  `select forward_url, last_seq from inboxes where ${here} and deleted = 0 and expires_at > :expired_after {locked}`,
-)
-
-const LIST = sql<InboxRow>(
-  'inbox.list',
-  `select ${columns}
-     from (select tenant_id, id, token, label, forward_url, last_seq, expires_at, created_at,
-                  row_number() over (order by id desc) as place
-             from (select * from inboxes {by inboxes_live}
-                    where tenant_id = :tenant_id and counted = 1 and deleted = 0 and expires_at > :now
-                    order by id desc limit :last_place) as live_inboxes) as shown
-    where place > :skipped`,
+  `select forward_url, workflow_id, last_seq from inboxes where ${here} and deleted = 0 and expires_at > :expired_after {locked}`,
 )
 
 const UNCOUNT = sql(
@@ -48,10 +38,11 @@ const UNCOUNT = sql(
     where ${here} and counted = 1 and deleted = 0 and expires_at > :expired_after`,
 )
 
-const DELETE = sql(
+const DELETE = sql<Pick<InboxRow, 'workflow_id'>>(
   'inbox.delete',
   `update inboxes set deleted = 1, clear_at = :now, delete_at = :now
-    where ${here} and deleted = 0 and expires_at > :expired_after`,
+    where ${here} and deleted = 0 and expires_at > :expired_after
+   returning workflow_id`,
 )
 
 // The row's lock makes the order of the numbers that of the commits: a reader that has seen one has seen all below it.
@@ -60,7 +51,7 @@ const RECEIVE = sql<Received>(
   `update inboxes set last_seq = last_seq + 1
     where ${here} and deleted = 0 and expires_at > :now
       and exists (select 1 from tenants where tenants.tenant_id = :tenant_id and tenants.status = 'active')
-   returning tenant_id, id, last_seq as seq, forward_url,
+   returning tenant_id, id, last_seq as seq, forward_url, workflow_id,
      (select plan from tenants where tenants.tenant_id = :tenant_id) as plan,
      (select storage_bytes_max from tenants where tenants.tenant_id = :tenant_id) as storage_bytes_max,
      (select used from quota_usage
@@ -83,6 +74,7 @@ export interface Received {
   /** The oldest message that is kept, 0 when none is. */
   first_seq: number
   forward_url: string | null
+  workflow_id: string | null
   plan: string
   stored_bytes: number | null
   storage_bytes_max: number | null
@@ -95,6 +87,7 @@ export interface NewInbox {
   token: string
   label: string
   forward_url: string | null
+  workflow_id: string | null
   expires_at: Millis
   clear_at: Millis
   delete_at: Millis
@@ -114,20 +107,14 @@ export function lock(tx: Tx, tenant_id: string, id: string) {
   return tx.one(LOCK, { tenant_id, id, expired_after: tx.now - readable_ms })
 }
 
-/** Newest first, expired ones left out. */
-export async function list(q: Reader, tenant_id: string, now: Millis, skipped: number, rows_max: number) {
-  const rows = await q.all(LIST, { tenant_id, now, skipped, last_place: skipped + rows_max })
-  return rows.sort((one, other) => (one.id < other.id ? 1 : -1))
-}
-
 /** False when it was not in the tenant's quota any more, or is gone. */
 export async function uncount(tx: Tx, tenant_id: string, id: string): Promise<boolean> {
   return (await tx.run(UNCOUNT, { tenant_id, id, expired_after: tx.now - readable_ms })) === 1
 }
 
-/** False when it is gone. */
-export async function remove(tx: Tx, tenant_id: string, id: string): Promise<boolean> {
-  return (await tx.run(DELETE, { tenant_id, id, now: tx.now, expired_after: tx.now - readable_ms })) === 1
+/** Null when it is gone. */
+export function remove(tx: Tx, tenant_id: string, id: string) {
+  return tx.one(DELETE, { tenant_id, id, now: tx.now, expired_after: tx.now - readable_ms })
 }
 
 /** Assigns the next number. Null when the inbox takes no messages. */

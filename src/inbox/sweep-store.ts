@@ -16,13 +16,14 @@ const COUNT_EXPIRED = sql<{ expired: number }>(
              order by tenant_id, expires_at limit :rows_max) as expired_inboxes`,
 )
 
-const EXPIRE = sql(
+const EXPIRE = sql<{ id: string; workflow_id: string | null }>(
   'inbox.expire',
   `update inboxes set counted = 0
     where ${inChunk({
       ...{ ...table, index: 'inboxes_tenant_expiring', order: 'tenant_id, expires_at', skip_locked: true },
       where: `${of_shard} counted = 1 and tenant_id >= :tenant_id and (tenant_id, expires_at) <= (:tenant_id, :now)`,
-    })}`,
+    })}
+   returning id, workflow_id`,
 )
 
 const TENANTS_EXPIRED = sql<{ tenant_id: string }>(
@@ -59,7 +60,8 @@ const DELETABLE = sql<InboxKey>(
 const DELETE_ROW = sql<Sized & { token_hash: string }>(
   'inbox.delete_row',
   `delete from inboxes where tenant_id = :tenant_id and id = :inbox_id
-   returning token_hash, octet_length(label) + coalesce(octet_length(forward_url), 0) as bytes`,
+   returning token_hash, octet_length(label) + coalesce(octet_length(forward_url), 0)
+          + coalesce(octet_length(workflow_id), 0) as bytes`,
 )
 
 const ANY_MESSAGE = sql<{ inbox_id: string }>(
@@ -77,9 +79,9 @@ export async function countExpired(q: Reader, tenant_id: string, now: Millis): P
   return (await q.one(COUNT_EXPIRED, { tenant_id, now, rows_max: expired_counted_max }))!.expired
 }
 
-/** Takes expired inboxes out of the count; returns how many. */
+/** Takes expired inboxes out of the count; returns which. */
 export function expire(tx: Tx, tenant_id: string, rows_max: number) {
-  return tx.run(EXPIRE, { tenant_id, now: tx.now, rows_max })
+  return tx.all(EXPIRE, { tenant_id, now: tx.now, rows_max })
 }
 
 /** Tenants among the `rows_max` inboxes that expired first. */

@@ -2,10 +2,13 @@
 
 import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
+import { service_cause } from '../contract/event.ts'
 import { type Db, type Tx, upkeep } from '../db/db.ts'
 import { bytesOf, row_bytes } from '../db/stored.ts'
+import * as journal from '../journal/service.ts'
 import * as lookups from '../lookups/service.ts'
 import * as quotas from '../quotas/service.ts'
+import { events } from './events.ts'
 import type { InboxKey } from './message-store.ts'
 import * as store from './sweep-store.ts'
 
@@ -35,32 +38,41 @@ const inboxes_a_step_max = limit(
   'Inboxes that one step of the sweep clears.',
 )
 
-/**
- * One bounded step: expired inboxes leave the quota, messages of those that expired a day ago or were deleted are removed, and
- * then the inboxes themselves. Returns how many left a quota, and true in `more` when there may be more.
- */
-export async function sweep(db: Db, now: Millis): Promise<{ expired: number; more: boolean }> {
+/** One bounded step: expired inboxes leave the quota. Returns how many did, and true in `more` when there may be more. */
+export async function expireDue(db: Db, now: Millis): Promise<{ expired: number; more: boolean }> {
   let expired = 0
   for (const { tenant_id } of await store.tenantsWithExpired(db, now, expired_rows_max)) {
     expired += await db.write(upkeep, (tx) => expire(tx, tenant_id))
   }
+  return { expired, more: expired >= expired_rows_max }
+}
+
+/**
+ * One bounded step: messages of inboxes that expired a day ago or were deleted are removed, and then the inboxes
+ * themselves. True in `more` when there may be more.
+ */
+export async function sweep(db: Db, now: Millis): Promise<{ more: boolean }> {
   const clearable = await store.clearable(db, now, inboxes_a_step_max)
   let cleared = 0
   for (const key of clearable) cleared += (await db.write(upkeep, (tx) => clear(tx, key))) ? 1 : 0
   const deletable = await store.deletable(db, now, inboxes_a_step_max)
   for (const key of deletable) await db.write(upkeep, (tx) => deleteRow(tx, key))
   const more =
-    expired >= expired_rows_max ||
-    cleared < clearable.length ||
-    [clearable, deletable].some(({ length }) => length === inboxes_a_step_max)
-  return { expired, more }
+    cleared < clearable.length || [clearable, deletable].some(({ length }) => length === inboxes_a_step_max)
+  return { more }
 }
 
 export async function expire(tx: Tx, tenant_id: string): Promise<number> {
   await quotas.lock(tx, tenant_id, 'inboxes')
   const expired = await store.expire(tx, tenant_id, expired_rows_max)
-  if (expired > 0) await quotas.release(tx, tenant_id, 'inboxes', expired)
-  return expired
+  if (expired.length > 0) await quotas.release(tx, tenant_id, 'inboxes', expired.length)
+  for (const { id, workflow_id } of expired) {
+    await journal.emit(tx, events['inbox.deleted'], {
+      ...{ tenant_id, cause: service_cause, subject_id: id, workflow_id },
+      data: { expired: true },
+    })
+  }
+  return expired.length
 }
 
 async function deleteRow(tx: Tx, key: InboxKey): Promise<void> {

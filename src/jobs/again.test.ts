@@ -6,6 +6,7 @@ import { Bench, kindOf } from '../../test/support/job-bench.ts'
 import { approve, attemptsOf, checkpoint } from '../../test/support/job-features.ts'
 import { callback_job } from '../checkpoints/jobs.ts'
 import type { AgentCaller } from '../contract/caller.ts'
+import { service_cause } from '../contract/event.ts'
 import { redrive } from '../dlq/redrive.ts'
 import { forward_job } from '../inbox/jobs.ts'
 import * as receiving from '../inbox/receive.ts'
@@ -54,7 +55,8 @@ forEachDatabase('A job that follows another of the same source', (databases) => 
     }
     const { callback_status, callback_dead_letter_id } = await look()
     expect(callback_status).toBe('failed')
-    await bench.db.write((tx) => redrive(tx, caller, bench.dependencies, callback_dead_letter_id))
+    const letter = { id: callback_dead_letter_id, cause: service_cause }
+    await bench.db.write((tx) => redrive(tx, caller, bench.dependencies, letter))
 
     for (const late of [lost, second]) expect(await settle(callback_job, late, ended(ok))).toBeNull()
     expect((await look()).callback_status).toBe('pending')
@@ -70,11 +72,22 @@ forEachDatabase('A job that follows another of the same source', (databases) => 
 
   test.each([true, false])('is not ended by a late report of a forward (ok: %p)', async (ok) => {
     const caller = await bench.tenant()
-    const settings = { label: '', forward_url: 'http://receiver.test/', ttl_seconds: 86_400 }
+    const settings = {
+      label: '',
+      forward_url: 'http://receiver.test/',
+      workflow_id: null,
+      ttl_seconds: 86_400,
+    }
     const { id, token } = await bench.db.write((tx) =>
       inboxes.create(tx, caller, bench.dependencies, settings),
     )
-    const request = { method: 'POST', headers: new Headers(), bytes: Buffer.from('x'), address: '192.0.2.1' }
+    const request = {
+      request_id: 'req_of_a_test',
+      method: 'POST',
+      headers: new Headers(),
+      bytes: Buffer.from('x'),
+      address: '192.0.2.1',
+    }
     await receiving.receive(bench.db, bench.dependencies, token, { ...request, url: '/hook/t' })
     const source_id = `${id}/1`
     const lost = await lease(caller, 'forward', source_id)

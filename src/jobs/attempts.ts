@@ -5,7 +5,7 @@ import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
 import { pageOf, pageRequest } from '../contract/page.ts'
 import type { Context } from '../contract/route.ts'
 import { Nullable, Page, Shape, Time } from '../contract/schemas.ts'
-import { attemptOf } from './job.ts'
+import { type AttemptResult, attemptOf, attempts_max, type LeasedJob } from './job.ts'
 import * as jobs from './service.ts'
 
 /** Of the table that the CLI prints. */
@@ -25,6 +25,19 @@ export const AttemptPage = Page(
     ),
   }),
 )
+
+/** What the event of an attempt says. */
+export const attempted_data = {
+  attempt: Type.Integer({ description: '1, 2 or 3.' }),
+  status_code: Nullable(Type.Integer({ description: 'Of the answer; null when none came.' })),
+  error: Nullable(Type.String({ description: 'The class of the failure; null for a success.' })),
+}
+
+/** The same of an outcome. Null for a lease past the last attempt, which is not an attempt. */
+export function attemptedOf({ attempts: attempt }: Pick<LeasedJob, 'attempts'>, result: AttemptResult) {
+  const { status_code, error } = result
+  return attempt > attempts_max ? null : { attempt, status_code, error }
+}
 
 /** Newest first. `find` returns the source of the attempts, or throws. */
 export async function attemptPage(

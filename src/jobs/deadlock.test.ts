@@ -9,6 +9,7 @@ import { dropPostgresDatabase, newPostgresDatabase } from '../../test/support/po
 import type { ApiError } from '../base/errors.ts'
 import { callback_job } from '../checkpoints/jobs.ts'
 import type { AgentCaller } from '../contract/caller.ts'
+import { service_cause } from '../contract/event.ts'
 import type { Tx } from '../db/db.ts'
 import { openDb } from '../db/open.ts'
 import { redrive } from '../dlq/redrive.ts'
@@ -81,10 +82,22 @@ onPostgres('On PostgreSQL no deadlock comes of', () => {
   /** A full inbox, all of whose messages wait to be sent on. */
   async function fullInbox() {
     const caller = await bench.tenant('free')
-    const settings = { label: '', forward_url: 'http://receiver.test/', ttl_seconds: 86_400 }
+    const settings = {
+      label: '',
+      forward_url: 'http://receiver.test/',
+      workflow_id: null,
+      ttl_seconds: 86_400,
+    }
     const { token } = await bench.db.write((tx) => inboxes.create(tx, caller, bench.dependencies, settings))
     const bytes = Buffer.from('x')
-    const request = { method: 'POST', headers: new Headers(), bytes, url: '/hook/t', address: '192.0.2.1' }
+    const request = {
+      request_id: 'req_of_a_test',
+      method: 'POST',
+      headers: new Headers(),
+      bytes,
+      url: '/hook/t',
+      address: '192.0.2.1',
+    }
     const receive = () => receiving.receive(bench.db, bench.dependencies, token, request)
     for (let n = 0; n < 100; n++) await receive()
     return { caller, receive }
@@ -168,7 +181,7 @@ onPostgres('On PostgreSQL no deadlock comes of', () => {
         paused.resolve()
         return lockWaited(bench)
       })
-      return redrive(pausing, caller, bench.dependencies, letter)
+      return redrive(pausing, caller, bench.dependencies, { id: letter, cause: service_cause })
     })
     await paused.promise
     const retrying = bench.db.write((tx) => retry(tx, caller, bench.dependencies, id))

@@ -43,6 +43,8 @@ export interface SendingKind extends KindBase {
   /** Ends a lease with nothing to send; absent: the job is completed. */
   idle?(tx: Tx, dependencies: Dependencies, job: LeasedJob): Promise<void>
   settle(tx: Tx, dependencies: Dependencies, job: LeasedJob, result: AttemptResult): Promise<Counter>
+  /** Leaves the event of an attempt that is logged and not settled: its lease was lost, or its node died. */
+  uncounted?(tx: Tx, job: LeasedJob, result: AttemptResult): Promise<void>
 }
 
 /**

@@ -80,7 +80,10 @@ export async function endAttempt(
   const next_at = nextAttemptAt(job, result, kind.attempts_max, kind.attempt_offsets_ms)
   const held = await (next_at === null ? store.complete(tx, job) : store.retry(tx, job, next_at))
   await store.log(tx, kind, job, result)
-  if (!held) return 'lost'
+  if (!held) {
+    await kind.uncounted?.(tx, job, result)
+    return 'lost'
+  }
   if (next_at === null) return 'done'
   tx.afterCommit(() => wakeable.wake(next_at))
   return 'retrying'

@@ -433,10 +433,12 @@ export async function log(tx: Tx, kind: JobKind, job: LeasedJob, result: Attempt
 }
 
 /** The attempt of the previous lease, which was not settled. */
-function logInterrupted(tx: Tx, kind: JobKind, job: LeasedJob, previous_lease_until: Millis): Promise<void> {
-  const started_at = previous_lease_until - lease_ms
+async function logInterrupted(tx: Tx, kind: JobKind, job: LeasedJob, leased_until: Millis): Promise<void> {
+  const started_at = leased_until - lease_ms
   const interrupted = { ok: false, status_code: null, error: 'interrupted', started_at, duration_ms: 0 }
-  return log(tx, kind, { ...job, fence: job.fence - 1, attempts: job.attempts - 1 }, interrupted)
+  const previous = { ...job, fence: job.fence - 1, attempts: job.attempts - 1 }
+  await log(tx, kind, previous, interrupted)
+  if (kind.message !== null) await kind.uncounted?.(tx, previous, interrupted)
 }
 
 /** Newest first. */

@@ -436,12 +436,19 @@ forEachDatabase('a tick', (databases) => {
     test("keeps no other tenant's forward or callback behind 1,100 forwards to a dead receiver", async () => {
       const forwarding = async (url: string, count: number) => {
         const caller = await bench.tenant()
-        const settings = { label: '', forward_url: url, ttl_seconds: 86_400 }
+        const settings = { label: '', forward_url: url, workflow_id: null, ttl_seconds: 86_400 }
         const { token } = await bench.db.write((tx) =>
           inboxes.create(tx, caller, bench.dependencies, settings),
         )
         const bytes = Buffer.from('x')
-        const request = { method: 'POST', headers: new Headers(), bytes, url: '/hook/t', address: '' }
+        const request = {
+          request_id: 'req_of_a_test',
+          method: 'POST',
+          headers: new Headers(),
+          bytes,
+          url: '/hook/t',
+          address: '',
+        }
         const receive = () => receiving.receive(bench.db, bench.dependencies, token, request)
         for (let n = 0; n < count; n += 50) await Promise.all(Array.from({ length: 50 }, receive))
         return receive

@@ -1,4 +1,5 @@
 import type { Feature } from '../contract/feature.ts'
+import retention from './0002.sql' with { type: 'text' }
 import schema from './schema.sql' with { type: 'text' }
 import { purge } from './service.ts'
 
@@ -6,7 +7,11 @@ import { purge } from './service.ts'
 export function journalFeature(tenants: Feature): Feature {
   return {
     name: 'journal',
-    migrations: [{ name: 'journal/0001', text: schema }],
+    plan_limits: [{ name: 'event_days', defaults: { free: 7, builder: 30, pro: 90, enterprise: 365 } }],
+    migrations: [
+      { name: 'journal/0001', text: schema },
+      { name: 'journal/0002', text: retention },
+    ],
     points_to: [tenants.name],
     purge,
   }

@@ -33,6 +33,7 @@ async function benchOf(databases: TestDatabases) {
   ) =>
     journal.emit(tx, types['thing.made'], {
       ...{ tenant_id, cause: causeOf({ ...caller, ...of }), subject_id, private_to },
+      workflow_id: of.workflow_id ?? null,
       data: { size: 1, by: 'x' },
     })
   const number = () => bench.dependencies.journal.number(tenant_id)
@@ -150,7 +151,7 @@ forEachDatabase('The journal', (databases) => {
     const at = bench.clock.now()
     expect(await bench.rows(`select * from workflows where tenant_id = '${tenant_id}'`)).toEqual([
       {
-        ...{ tenant_id, workflow_id: 'w', events: 3, waiting: 1, failing: 1 },
+        ...{ tenant_id, workflow_id: 'w', events: 3, gone: 0, waiting: 1, failing: 1 },
         ...{ first_at: at, last_at: at, last_seq: 4, last_type: 'thing.broken' },
       },
     ])

@@ -7,6 +7,7 @@ import type { Dependencies, Journal } from '../contract/dependencies.ts'
 import { tenantOfEvents } from '../contract/event.ts'
 import type { Follows } from '../contract/feature.ts'
 import type { Db } from '../db/db.ts'
+import { removeOld } from './retention.ts'
 import * as journal from './service.ts'
 
 const every_ms = limit(
@@ -22,6 +23,13 @@ const tenants_at_once_max = limit(
   4,
   'entries',
   'Tenants whose events one node numbers at the same time beside its requests.',
+)
+
+const old_steps_a_tick_max = limit(
+  'journal.old_steps_a_tick',
+  20,
+  'entries',
+  'Steps in which one tick removes old events. The next tick continues.',
 )
 
 interface Run {
@@ -44,6 +52,8 @@ export class JournalKeeper implements Journal {
   #changed = new Set<string>()
   readonly #repeat = new Repeat(every_ms, () => this.#runRound(this.#rounds++ % rounds_a_look === 0))
   #rounds = 0
+  /** There are more old events than the last step could remove. */
+  #has_old = false
   #dependencies: Dependencies | null = null
 
   constructor(private readonly options: KeeperOptions) {}
@@ -83,8 +93,9 @@ export class JournalKeeper implements Journal {
   }
 
   /** Numbers what is there and does one step of what follows. For ticks. */
-  tick(): Promise<void> {
-    return this.#runRound(true)
+  async tick(): Promise<void> {
+    await this.#runRound(true)
+    for (let step = 1; this.#has_old && step < old_steps_a_tick_max; step++) await this.#removeOld()
   }
 
   async #runRound(looks: boolean): Promise<void> {
@@ -97,6 +108,17 @@ export class JournalKeeper implements Journal {
         await this.#keep(tenant_id)
     }
     await Promise.all(Array.from({ length: tenants_at_once_max }, work))
+    if (looks || this.#has_old) await this.#removeOld()
+  }
+
+  async #removeOld(): Promise<void> {
+    const { db, follows, onError } = this.options
+    this.#has_old = false
+    try {
+      this.#has_old = (await removeOld(db, this.#dependencies!.plans, follows)).more
+    } catch (error) {
+      onError(error)
+    }
   }
 
   async #keep(tenant_id: string): Promise<void> {

@@ -51,3 +51,5 @@ create table workflows (
   primary key (tenant_id, workflow_id)
 ) {keyed};
 create index workflows_newest on workflows (tenant_id, last_seq);
+create index workflows_waiting on workflows (tenant_id, last_seq) where waiting > 0;
+create index workflows_failed on workflows (tenant_id, last_seq) where failing > 0;

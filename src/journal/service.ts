@@ -2,10 +2,12 @@
 
 import { newId } from '../base/ids.ts'
 import { limit } from '../base/limit.ts'
-import type { Dependencies } from '../contract/dependencies.ts'
+import type { Dependencies, Journal } from '../contract/dependencies.ts'
 import { type Cause, dataText, type EventData, type EventType, eventsKey } from '../contract/event.ts'
 import type { Follows } from '../contract/feature.ts'
+import type { JournalReader } from '../contract/tail.ts'
 import type { Awaitable, Db, Reader, Tx } from '../db/db.ts'
+import { DbError } from '../db/errors.ts'
 import * as store from './store.ts'
 
 export const find = store.find
@@ -18,10 +20,15 @@ interface Happened<D> {
   tenant_id: string
   cause: Cause
   subject_id: string
-  /** That of the thing itself; null or absent: that of the cause. */
+  /**
+   * That of the thing itself. Null, empty or absent: that of the cause, which does not wait for it, since what ends it may come
+   * from another request.
+   */
   workflow_id?: string | null
   /** The agent whose private namespace it is about. */
   private_to?: string | null
+  /** Where a change does not change the failures of its workflow as its type says. */
+  failing?: -1 | 0 | 1
   data: D
 }
 
@@ -29,7 +36,7 @@ interface Happened<D> {
 export function emit<T extends EventType>(
   tx: Tx,
   type: T,
-  { tenant_id, cause, subject_id, workflow_id, private_to = null, data }: Happened<EventData<T>>,
+  { tenant_id, cause, subject_id, workflow_id, private_to = null, failing, data }: Happened<EventData<T>>,
 ): Awaitable<unknown> {
   tx.changed(eventsKey(tenant_id))
   return store.insert(tx, tenant_id, {
@@ -37,14 +44,15 @@ export function emit<T extends EventType>(
     type: type.name,
     subject_kind: type.subject,
     subject_id,
-    workflow_id: workflow_id ?? cause.workflow_id,
+    workflow_id: workflow_id || cause.workflow_id,
     private_to,
     agent_id: cause.agent_id,
     actor: cause.actor,
     request_id: cause.request_id,
     at: tx.now,
-    waiting: type.waiting,
-    failing: type.failing,
+    // Only of a thing that belongs to the workflow: the event that takes it back is in the workflow of the thing as well.
+    waiting: workflow_id ? type.waiting : 0,
+    failing: workflow_id ? (failing ?? type.failing) : 0,
     data: dataText(type, data as Record<string, unknown>),
   })
 }
@@ -94,4 +102,22 @@ export async function unnumberedTenants(q: Reader): Promise<string[]> {
     tenant_id = await store.nextUnnumberedTenant(q, tenant_id)
   }
   return found
+}
+
+/** The journal as those who wait for events read it. */
+export function journalReader(db: Db, journal: Journal): JournalReader {
+  return {
+    number: (tenant_id) => numberIfPossible(journal, tenant_id),
+    lastSeq: (tenant_id) => store.lastSeq(db, tenant_id),
+    after: (tenant_id, after, rows_max) => store.page(db, tenant_id, {}, { after, rows_max }),
+  }
+}
+
+/** A database that takes no writes now still shows the events that have numbers; the others get theirs later. */
+export async function numberIfPossible(journal: Journal, tenant_id: string): Promise<void> {
+  try {
+    await journal.number(tenant_id)
+  } catch (error) {
+    if (!(error instanceof DbError)) throw error
+  }
 }

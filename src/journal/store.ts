@@ -4,6 +4,7 @@ import type { Millis } from '../base/clock.ts'
 import type { EventRow } from '../contract/event.ts'
 import { inChunk } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
+import { firstLook } from './retention.ts'
 
 export const columns =
   'seq, workflow_seq, id, type, subject_kind, subject_id, workflow_id, private_to, agent_id, actor, request_id, at, data'
@@ -64,19 +65,28 @@ const NUMBER = sql<EventRow>(
    returning ${columns}`,
 )
 
-const ADVANCE = sql('journal.advance', 'update event_heads set seq = :seq where tenant_id = :tenant_id')
+const ADVANCE = sql(
+  'journal.advance',
+  'update event_heads set seq = :seq, look_at = coalesce(look_at, :look_at) where tenant_id = :tenant_id',
+)
+
+/** A workflow whose row went with its last old event waits for nothing that began before. */
+const notBelowZero = (sum: string) =>
+  `case when known.workflow_id is null and ${sum} < 0 then 0 else ${sum} end`
 
 const COUNT = sql(
   'journal.count',
   `insert into workflows
      (tenant_id, workflow_id, events, waiting, failing, first_at, last_at, last_seq, last_type)
-   select numbered.tenant_id, numbered.workflow_id, count, waits, fails, begun_at, ended_at, newest, newest_event.type
+   select numbered.tenant_id, numbered.workflow_id, count, ${notBelowZero('waits')}, ${notBelowZero('fails')},
+          begun_at, ended_at, newest, newest_event.type
      from (select tenant_id, workflow_id, count(*) as count, sum(waiting) as waits, sum(failing) as fails,
                   min(at) as begun_at, max(at) as ended_at, max(seq) as newest
              from events {by events_seq}
             where tenant_id = :tenant_id and seq > :seq and workflow_id is not null and private_to is null
             group by tenant_id, workflow_id) as numbered
      join events as newest_event on newest_event.tenant_id = :tenant_id and newest_event.seq = newest
+     left join workflows as known on known.tenant_id = :tenant_id and known.workflow_id = numbered.workflow_id
     where count > 0
    on conflict (tenant_id, workflow_id) do update
       set events = workflows.events + excluded.events, waiting = workflows.waiting + excluded.waiting,
@@ -90,7 +100,7 @@ export async function number(tx: Tx, tenant_id: string, rows_max: number): Promi
   const rows = await tx.all(NUMBER, { tenant_id, seq, rows_max })
   if (rows.length === 0) return rows
   rows.sort((a, b) => a.seq - b.seq)
-  await tx.run(ADVANCE, { tenant_id, seq: rows.at(-1)!.seq })
+  await tx.run(ADVANCE, { tenant_id, seq: rows.at(-1)!.seq, look_at: firstLook(tx.now) })
   if (rows.some(({ workflow_seq }) => workflow_seq !== null)) await tx.run(COUNT, { tenant_id, seq })
   return rows
 }

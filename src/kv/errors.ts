@@ -25,6 +25,13 @@ export const errors = declareErrors({
     next: 'Read the value again, decide by what it says now, and write with the version that you read.',
     exit: 'conflict',
   },
+  TOO_MANY_NAMESPACES: {
+    status: 409,
+    message: 'A hundred namespaces leave events.',
+    when: 'As many namespaces of the tenant [leave events](kv.md#events) as may.',
+    next: 'Turn the events of another namespace off.',
+    exit: 'conflict',
+  },
 })
 
 type Rows = typeof errors

@@ -1,14 +1,18 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
+import namespaces_schema from './0002.sql' with { type: 'text' }
 import { errors } from './errors.ts'
+import { events } from './events.ts'
 import * as namespaces from './namespace-routes.ts'
+import { purge as purgeNamespaces } from './namespace-store.ts'
 import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
-import { sweep } from './sweep.ts'
+import { expire, sweep } from './sweep.ts'
 import { countExpired, purge } from './sweep-store.ts'
 
 export const kv: Feature = {
   name: 'kv',
   routes: routesOf({ ...routes, ...namespaces }),
+  events,
   errors,
   usage: 'kv',
   quotas: [
@@ -18,7 +22,10 @@ export const kv: Feature = {
       countExpired,
     },
   ],
-  migrations: [{ name: 'kv/0001', text: schema }],
+  migrations: [
+    { name: 'kv/0001', text: schema },
+    { name: 'kv/0002', text: namespaces_schema },
+  ],
   stored: [
     {
       table: 'kv_entries',
@@ -28,6 +35,7 @@ export const kv: Feature = {
       ],
       texts: ['namespace', 'key', 'value'],
     },
+    { table: 'kv_namespaces', key: [['namespace', '']], texts: ['namespace'] },
   ],
   sweep: {
     counters: { expired: ['kv_keys'] },
@@ -36,6 +44,15 @@ export const kv: Feature = {
       return { counts: { 'expired.kv_keys': expired }, more }
     },
   },
-  purge,
+  expiries: {
+    async run(db, now) {
+      const { expired, more } = await expire(db, now)
+      return { counts: { 'expired.kv_keys': expired }, more }
+    },
+  },
+  async purge(tx, tenant_id, rows_max, bytes_max) {
+    const namespaces = await purgeNamespaces(tx, tenant_id, rows_max)
+    return namespaces + (await purge(tx, tenant_id, rows_max, bytes_max))
+  },
   docs: { file: 'kv.md', load: () => import('../../docs/kv.md', { with: { type: 'text' } }) },
 }

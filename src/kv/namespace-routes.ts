@@ -5,8 +5,7 @@ import { v1 } from '../contract/group.ts'
 import { pageRequest, pageUpTo } from '../contract/page.ts'
 import { route } from '../contract/route.ts'
 import { Nullable, Page, PageQuery, Shape } from '../contract/schemas.ts'
-import { ownerOf } from './entry.ts'
-import { namespaces } from './lists.ts'
+import * as namespace_service from './namespace-service.ts'
 import {
   Entry,
   entryRead,
@@ -21,34 +20,33 @@ import {
   version_header,
 } from './shapes.ts'
 
+const Namespace = Shape('Namespace', {
+  namespace: Type.String(),
+  agent_id: Nullable(
+    Type.String({ description: 'The agent whose private namespace it is; null for a shared one.' }),
+  ),
+  events: Type.Boolean({ description: 'True when each change of a key in it leaves an event.' }),
+})
+
 export const listNamespaces = route({
   group: v1,
   method: 'GET',
   path: '/v1/namespaces',
   tag,
-  summary: 'List the namespaces that hold a key, in bytewise order',
+  summary: 'List the namespaces that hold a key or leave events, in bytewise order',
   description: 'An agent sees those that it may read; the admin key the private ones of all agents, too.',
   sdk: { name: 'namespaces.list' },
   cli: {
     usage: 'namespace list',
-    about: 'List the namespaces that hold a key',
+    about: 'List the namespaces that hold a key or leave events',
     group: 'Namespaces; keys and values of all agents with the admin key',
     examples: ['waystation namespace list --all'],
-    columns: ['namespace', 'agent_id'],
+    columns: ['namespace', 'agent_id', 'events'],
   },
   auth: ['agent', 'admin'],
   query: Type.Object(PageQuery),
   replies: {
-    200: {
-      body: Page(
-        Shape('Namespace', {
-          namespace: Type.String(),
-          agent_id: Nullable(
-            Type.String({ description: 'The agent whose private namespace it is; null for a shared one.' }),
-          ),
-        }),
-      ),
-    },
+    200: { body: Page(Namespace) },
   },
   errors: [],
   async handle(context, { query }) {
@@ -56,10 +54,56 @@ export const listNamespaces = route({
     const { rows_max, after } = pageRequest(context, query)
     const [namespace = '', key = null] = (after ?? []) as [string?, string?]
     const place = { namespace, key: after ? key : '' }
-    const { names, next } = await namespaces(db, caller, place, now, rows_max - 1)
-    const items = names.map((name) => ({ namespace: name, agent_id: ownerOf(name) }))
+    const { items, next } = await namespace_service.list(db, caller, place, now, rows_max - 1)
     return pageUpTo(context, items, next && [next.namespace, ...(next.key === null ? [] : [next.key])])
   },
+})
+
+export const getNamespace = route({
+  group: v1,
+  method: 'GET',
+  path: '/v1/namespaces/:namespace',
+  tag,
+  summary: 'Read the settings of a namespace',
+  description: 'Also of one that holds no key. An agent may ask about those that it may read.',
+  sdk: { name: 'namespaces.settings' },
+  cli: { usage: 'namespace show <namespace>', examples: ['waystation namespace show state'] },
+  auth: ['agent', 'admin'],
+  params: { namespace },
+  replies: { 200: { body: Namespace } },
+  errors: ['NAMESPACE_FORBIDDEN'],
+  handle: ({ db, caller }, { params }) => namespace_service.read(db, caller, params.namespace),
+})
+
+export const updateNamespace = route({
+  group: v1,
+  method: 'PUT',
+  path: '/v1/namespaces/:namespace',
+  tag,
+  summary: 'Let every change of a key in a namespace leave an event, or none',
+  description:
+    'Answers once every node goes by it: after a second where nodes share a PostgreSQL. 100 namespaces of a tenant at most.',
+  sdk: {
+    name: 'namespaces.update',
+    retry: { safe: true, why: 'the same settings are set again' },
+  },
+  cli: {
+    usage: 'namespace update <namespace>',
+    about: 'Let every change of a key in a namespace leave an event',
+    examples: ['waystation namespace update state --events', 'waystation namespace update state --no-events'],
+    options: { events: ['--events', 'changes of its keys leave events'] },
+    or: { events: ['--no-events', 'they leave none', false] },
+  },
+  auth: ['admin'],
+  emits: ['kv.events_enabled', 'kv.events_disabled'],
+  params: { namespace },
+  body: Type.Object({
+    events: Type.Boolean({ description: 'True: each put, delete and expiry of a key leaves an event.' }),
+  }),
+  replies: { 200: { body: Namespace } },
+  errors: ['NAMESPACE_FORBIDDEN', 'TOO_MANY_NAMESPACES', 'QUOTA_EXCEEDED'],
+  handle: ({ db, caller, dependencies }, { params, body }) =>
+    namespace_service.setEvents(db, caller, dependencies, params.namespace, body.events),
 })
 
 export const listNamespaceKeys = route({

@@ -69,11 +69,11 @@ forEachService('GET /v1/namespaces', (service) => {
       200,
       {
         items: [
-          { namespace: 'State', agent_id: null },
-          { namespace: '__agent.agent-one', agent_id: 'agent-one' },
-          { namespace: '__agent.agent-two', agent_id: 'agent-two' },
-          { namespace: 'a.b:c-d', agent_id: null },
-          { namespace: 'state', agent_id: null },
+          { namespace: 'State', agent_id: null, events: false },
+          { namespace: '__agent.agent-one', agent_id: 'agent-one', events: false },
+          { namespace: '__agent.agent-two', agent_id: 'agent-two', events: false },
+          { namespace: 'a.b:c-d', agent_id: null, events: false },
+          { namespace: 'state', agent_id: null, events: false },
         ],
         next_cursor: null,
       },
@@ -101,6 +101,7 @@ forEachService('GET /v1/namespaces', (service) => {
       items: readable.map((namespace) => ({
         namespace,
         agent_id: namespace.startsWith('__') ? 'agent-one' : null,
+        events: false,
       })),
       next_cursor: null,
     })

@@ -79,6 +79,7 @@ export const putValue = route({
     or: { cas_version: ['--if-absent', 'only when there is no such key', 0] },
   },
   auth: ['agent'],
+  emits: ['kv.put', 'kv.expired'],
   params: { namespace, key },
   headers: {
     'If-Match': IfMatch,
@@ -141,6 +142,7 @@ export const deleteValue = route({
     examples: ['waystation kv delete state last-run --if-version 3'],
   },
   auth: ['agent'],
+  emits: ['kv.deleted'],
   destructive: true,
   params: { namespace, key },
   headers: { 'If-Match': IfMatch },

@@ -5,6 +5,7 @@ import type { Millis } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
 import type { AdminCaller, AgentCaller, TenantFacts } from '../contract/caller.ts'
 import type { Plans } from '../contract/dependencies.ts'
+import { causeOf } from '../contract/event.ts'
 import { type Batch, type Db, MustRunAlone, type Turn, type Tx } from '../db/db.ts'
 import * as quotas from '../quotas/service.ts'
 import {
@@ -18,6 +19,8 @@ import {
   prefixEnd,
   tombstone_ms,
 } from './entry.ts'
+import { emitDeleted, emitExpired, emitPut } from './event-service.ts'
+import * as namespaces from './namespace-store.ts'
 import * as store from './store.ts'
 import { reserve } from './sweep.ts'
 
@@ -55,7 +58,9 @@ export interface Put {
 /** Throws NAMESPACE_FORBIDDEN, VERSION_MISMATCH (409 for cas_version, 412 for If-Match), QUOTA_EXCEEDED. */
 export function put(db: Db, caller: AgentCaller, plans: Plans, ref: KeyRef, input: PutInput): Promise<Put> {
   requireAllowed(caller, ref)
-  const turn = turnOf(caller, ref, { line: caller.tenant_id, bytes: input.value.length })
+  // Beside another put of the same key its event might come before that of the version before.
+  const apart = caller.kv_events === true
+  const turn = turnOf(caller, ref, { line: caller.tenant_id, apart, bytes: input.value.length })
   return db.write(turn, async (tx) => {
     const expires_at = expiryOf(tx.now, input.ttl_seconds)
     const write = store.writeOf(ref, input.value, expires_at)
@@ -71,14 +76,15 @@ export function put(db: Db, caller: AgentCaller, plans: Plans, ref: KeyRef, inpu
     // Until it is known by how much the row grows, writes beside this one find all of its bytes taken.
     const reserved = tx.beside > 0 ? write.bytes : 0
     tx.stores(caller.tenant_id, reserved)
-    const written = unconditional
-      ? (await store.put(tx, caller.tenant_id, write))!
-      : await putIf(tx, caller.tenant_id, write, input)
+    const leaves_events = await leavesEvents(tx, caller, ref)
+    const writes = leaves_events ? writeWithEvents : writeEntry
+    const written = await writes(tx, caller.tenant_id, write, unconditional ? null : input)
     tx.stores(caller.tenant_id, written.grew - reserved)
     const version =
       written.version === written.created_version
         ? await count(tx, caller, plans, ref, written)
         : written.version
+    if (leaves_events) await emitPut(tx, caller.tenant_id, causeOf(caller), { ...ref, version, expires_at })
     return { version, expires_at }
   })
 }
@@ -90,16 +96,61 @@ function turnOf({ tenant_id }: AgentCaller, { namespace, key }: KeyRef, batch: B
   return { key: tenant_id, row: `${namespace} ${key}`, batch }
 }
 
-/** Reads, checks, and writes only over the version it has read; starts again when another writer came between. */
-async function putIf(tx: Tx, tenant_id: string, write: Write, input: PutInput): Promise<store.Written> {
+/** Only a tenant that has such namespaces looks. */
+async function leavesEvents(tx: Tx, { tenant_id, kv_events }: AgentCaller, { namespace }: KeyRef) {
+  return kv_events === true && (await namespaces.leavesEvents(tx, tenant_id, namespace))
+}
+
+/** `input`: the precondition, null for none. Starts again when another writer came between. */
+async function writeEntry(
+  tx: Tx,
+  tenant_id: string,
+  write: Write,
+  input: PutInput | null,
+): Promise<store.Written> {
+  if (input === null) return (await store.put(tx, tenant_id, write))!
   for (;;) {
-    const current = await store.find(tx, tenant_id, write, tx.now)
-    const expected = requirePrecondition(current, input)
-    const written = current
-      ? await store.putIfVersion(tx, tenant_id, write, expected)
-      : await store.putIfAbsent(tx, tenant_id, write)
+    const written = await putIf(tx, tenant_id, write, input, store.putIfAbsent)
     if (written) return written
   }
+}
+
+/** The same where events are left: a key that has expired becomes a tombstone first, with an event of its own. */
+async function writeWithEvents(
+  tx: Tx,
+  tenant_id: string,
+  write: Write,
+  input: PutInput | null,
+): Promise<store.Written> {
+  for (;;) {
+    const written = input
+      ? await putIf(tx, tenant_id, write, input, store.putIfTombstone)
+      : await store.putLive(tx, tenant_id, write)
+    if (written) return written
+    await expire(tx, tenant_id, write)
+  }
+}
+
+/** Reads, checks, and writes only over the version it has read; null when another writer came between. */
+async function putIf(
+  tx: Tx,
+  tenant_id: string,
+  write: Write,
+  input: PutInput,
+  putNew: typeof store.putIfAbsent,
+): Promise<store.Written | null> {
+  const current = await store.find(tx, tenant_id, write, tx.now)
+  const expected = requirePrecondition(current, input)
+  return current ? store.putIfVersion(tx, tenant_id, write, expected) : putNew(tx, tenant_id, write)
+}
+
+async function expire(tx: Tx, tenant_id: string, { namespace, key }: KeyRef): Promise<void> {
+  const expired = await store.expire(tx, tenant_id, { namespace, key })
+  if (!expired) return
+  const { version, expires_at, bytes } = expired
+  tx.stores(tenant_id, bytes)
+  await quotas.release(tx, tenant_id, 'kv_keys', 1, 1)
+  await emitExpired(tx, tenant_id, { namespace, key, version, expires_at })
 }
 
 /** Returns the version to write over, 0 for none. Throws VERSION_MISMATCH. */
@@ -147,6 +198,8 @@ export function remove(db: Db, caller: AgentCaller, ref: KeyRef, if_match: strin
     if (!removed) throw new ApiError('KEY_NOT_FOUND')
     tx.stores(caller.tenant_id, removed.bytes)
     await quotas.release(tx, caller.tenant_id, 'kv_keys', 1, 1)
+    if (!(await leavesEvents(tx, caller, ref))) return
+    await emitDeleted(tx, caller.tenant_id, causeOf(caller), { ...ref, version: removed.version })
   })
 }
 

@@ -11,6 +11,7 @@ import { boundOf, type EntryRow, type KeyRef, type Place } from './entry.ts'
 
 const here = 'tenant_id = :tenant_id and namespace = :namespace and key = :key'
 export const table = { table: 'kv_entries', key: 'tenant_id, namespace, key' }
+export const tombstone = 'value = null, counted = 0, grew = 0 - octet_length(value)'
 const live = 'value is not null and (expires_at is null or expires_at > :now)'
 
 const FIND = sql<EntryRow>(
@@ -52,24 +53,47 @@ const PUT_IF_VERSION = sql<Written>(
    returning version, created_version, grew`,
 )
 
+// In a namespace that leaves events a key that has expired becomes a tombstone first, which is an event of its own.
+const PUT_LIVE = sql<Written>(
+  'kv.put_live',
+  `${upsert}
+    where kv_entries.value is null or kv_entries.expires_at is null or kv_entries.expires_at > :now
+   returning version, created_version, grew`,
+)
+
+const PUT_IF_TOMBSTONE = sql<Written>(
+  'kv.put_if_tombstone',
+  `${upsert} where kv_entries.value is null returning version, created_version, grew`,
+)
+
+const EXPIRE = sql<{ version: number; expires_at: Millis; bytes: number }>(
+  'kv.expire',
+  `update kv_entries set ${tombstone} where ${here} and counted = 1 and expires_at <= :now
+   returning version, expires_at, grew as bytes`,
+)
+
 const RAISE_VERSION = sql(
   'kv.raise_version',
   `update kv_entries set version = :version, created_version = :version where ${here} and version = 1`,
 )
 
-export const tombstone = 'value = null, counted = 0, grew = 0 - octet_length(value)'
+/** What a delete removed, and by how many bytes the row grew, which is negative. */
+export interface Removed {
+  version: number
+  bytes: number
+}
 
-const DELETE = sql<{ bytes: number }>(
+const DELETE = sql<Removed>(
   'kv.delete',
   `update kv_entries set ${tombstone}, expires_at = :now, updated_at = :now where ${here} and ${live}
-   returning grew as bytes`,
+   returning version, grew as bytes`,
 )
 
-const DELETE_IF_VERSION = sql<{ bytes: number }>(
+const DELETE_IF_VERSION = sql<Removed>(
   'kv.delete_if_version',
   `update kv_entries set ${tombstone}, expires_at = :now, updated_at = :now
     where ${here} and version = :version and ${live}
-   returning grew as bytes`,
+   returning version, grew as bytes`,
 )
 
 const VALUE_BYTES = sql<{ bytes: number }>(
@@ -101,6 +125,21 @@ export function putIfAbsent(tx: Tx, tenant_id: string, write: Write) {
   return tx.one(PUT_IF_ABSENT, { tenant_id, ...write, now: tx.now })
 }
 
+/** As put, but null when the key has expired and is no tombstone yet. */
+export function putLive(tx: Tx, tenant_id: string, write: Write) {
+  return tx.one(PUT_LIVE, { tenant_id, ...write, now: tx.now })
+}
+
+/** As putIfAbsent, but null as well when the key has expired and is no tombstone yet. */
+export function putIfTombstone(tx: Tx, tenant_id: string, write: Write) {
+  return tx.one(PUT_IF_TOMBSTONE, { tenant_id, ...write, now: tx.now })
+}
+
+/** Makes a key that has expired a tombstone; null when it has not, or is one. `bytes`: as of `remove`. */
+export function expire(tx: Tx, tenant_id: string, { namespace, key }: KeyRef) {
+  return tx.one(EXPIRE, { tenant_id, namespace, key, now: tx.now })
+}
+
 /** Null when the key is absent or has another version. */
 export function putIfVersion(tx: Tx, tenant_id: string, write: Write, version: number) {
   const { bytes: _, ...row } = write
@@ -119,7 +158,7 @@ export async function growth(tx: Tx, tenant_id: string, write: Write): Promise<n
   return row ? textBytes(write.value) - row.bytes : write.bytes
 }
 
-/** By how many bytes the row grew, which is negative. Null when the key is absent. */
+/** Null when the key is absent. */
 export function remove(tx: Tx, tenant_id: string, ref: KeyRef) {
   return tx.one(DELETE, { tenant_id, ...ref, now: tx.now })
 }

@@ -4,6 +4,7 @@ import type { Millis } from '../base/clock.ts'
 import { inChunk } from '../db/chunk.ts'
 import { of_shard, type Reader, sql, type Tx } from '../db/db.ts'
 import { expired_counted_max } from '../quotas/service.ts'
+import type { KeyRef } from './entry.ts'
 import { table, tombstone } from './store.ts'
 
 /**
@@ -22,15 +23,21 @@ const COUNT_EXPIRED = sql<{ expired: number }>(
             order by tenant_id, expires_at limit :rows_max) as expired_keys`,
 )
 
-const TOMBSTONE_EXPIRED = sql<{ bytes: number }>(
-  'kv.tombstone_expired',
-  `update kv_entries set ${tombstone}
+const to_tombstones = `update kv_entries set ${tombstone}
     where ${inChunk({
       ...{ ...table, index: 'kv_entries_tenant_expiring', order: 'tenant_id, expires_at', texts: ['value'] },
       where: `counted = 1 and expires_at is not null and ${ofTenantUntil(':now')}`,
       skip_locked: true,
-    })}
-   returning grew as bytes`,
+    })}`
+
+const TOMBSTONE_EXPIRED = sql<{ bytes: number }>(
+  'kv.tombstone_expired',
+  `${to_tombstones} returning grew as bytes`,
+)
+
+const TOMBSTONE_NAMED = sql<{ bytes: number } & Expired>(
+  'kv.tombstone_expired_named',
+  `${to_tombstones} returning namespace, key, version, expires_at, grew as bytes`,
 )
 
 const TENANTS_EXPIRED = sql<{ tenant_id: string; keys: number }>(
@@ -39,6 +46,26 @@ const TENANTS_EXPIRED = sql<{ tenant_id: string; keys: number }>(
      (select tenant_id from kv_entries {by kv_entries_expiring}
        where counted = 1 and expires_at is not null and expires_at <= :now order by expires_at limit :rows_max) as due
     group by tenant_id`,
+)
+
+/** The index is walked to the first key alone, which PostgreSQL would not do for a condition that it may turn into a join. */
+const first_expired = `select 1 from kv_entries {by kv_entries_tenant_expiring}
+          where counted = 1 and expires_at is not null and tenant_id >= asking.tenant_id
+            and (tenant_id, expires_at) <= (asking.tenant_id, :now)
+          order by tenant_id, expires_at limit 1`
+
+const ASKING = sql<{ tenant_id: string; due: number | null }>(
+  'kv.tenants_asking',
+  `select tenant_id, (${first_expired}) as due
+     from (select tenant_id from tenants {by tenants_kv_events} where kv_events > 0 and tenant_id > :after_tenant_id
+            order by tenant_id limit :rows_max) as asking
+    order by tenant_id`,
+  // Citus joins what lies together, and asks no server for what another has found.
+  `select t.tenant_id, 1 as due from tenants t
+    where t.kv_events > 0 and t.tenant_id > :after_tenant_id
+      and exists (select 1 from kv_entries k
+                   where k.tenant_id = t.tenant_id and k.counted = 1 and k.expires_at is not null and k.expires_at <= :now)
+    order by t.tenant_id limit :rows_max`,
 )
 
 const TENANTS_WITH_TOMBSTONES = sql<{ tenant_id: string }>(
@@ -60,6 +87,12 @@ const DELETE_TOMBSTONES = sql<{ version: number; bytes: number }>(
              octet_length(namespace) + octet_length(key) as bytes`,
 )
 
+/** A key that has become a tombstone because its time was over. */
+export interface Expired extends KeyRef {
+  version: number
+  expires_at: Millis
+}
+
 /** Keys that are counted in the quota but have expired; expired_counted_max at most. */
 export async function countExpired(q: Reader, tenant_id: string, now: Millis): Promise<number> {
   return (await q.one(COUNT_EXPIRED, { tenant_id, now, rows_max: expired_counted_max }))!.expired
@@ -68,6 +101,16 @@ export async function countExpired(q: Reader, tenant_id: string, now: Millis): P
 /** Turns expired keys into tombstones; returns a row for each, with the bytes that it grew, which are negative. */
 export function tombstoneExpired(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) {
   return tx.all(TOMBSTONE_EXPIRED, { tenant_id, now: tx.now, rows_max, bytes_max })
+}
+
+/** The same, and says which they were. */
+export function tombstoneNamed(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) {
+  return tx.all(TOMBSTONE_NAMED, { tenant_id, now: tx.now, rows_max, bytes_max })
+}
+
+/** The next tenants after this one with namespaces that leave events. `due`: a key of the tenant has expired; else null. */
+export function asking(q: Reader, after_tenant_id: string, now: Millis, rows_max: number) {
+  return q.all(ASKING, { after_tenant_id, now, rows_max })
 }
 
 /** Tenants among the `rows_max` keys that expired first, and how many of these each has. */

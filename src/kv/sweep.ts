@@ -9,6 +9,9 @@ import { type Db, type Tx, upkeep } from '../db/db.ts'
 import { bytesOf, row_bytes } from '../db/stored.ts'
 import * as quotas from '../quotas/service.ts'
 import { tombstone_ms } from './entry.ts'
+import { emitExpired } from './event-service.ts'
+import { namespaces_max } from './namespace-service.ts'
+import * as namespaces from './namespace-store.ts'
 import * as store from './sweep-store.ts'
 
 const sweep_rows_max = limit(
@@ -45,13 +48,56 @@ export async function sweep(db: Db, now: Millis): Promise<{ expired: number; mor
   return { expired, more: left > 0 || expired >= sweep_rows_max || deleted >= sweep_rows_max }
 }
 
+const asking_rows_max = limit(
+  'kv.asking_tenants',
+  500,
+  'rows',
+  'Tenants with namespaces that leave events that one statement looks at for keys that have expired.',
+)
+const expired_events_max = limit(
+  'kv.expired_events',
+  100,
+  'rows',
+  'Expired keys that one transaction makes tombstones of where namespaces leave events, so that puts wait for no more.',
+)
+
+/**
+ * One bounded step for each tenant with namespaces that leave events: its expired keys become tombstones. Returns how
+ * many did, and true in `more` when there may be more.
+ */
+export async function expire(db: Db, now: Millis): Promise<{ expired: number; more: boolean }> {
+  let expired = 0
+  let more = false
+  for (let after_tenant_id = ''; ; ) {
+    const asking = await store.asking(db, after_tenant_id, now, asking_rows_max)
+    for (const { tenant_id } of asking.filter(({ due }) => due !== null)) {
+      const tombstoned = await db.write(upkeep, (tx) => tombstone(tx, tenant_id))
+      expired += tombstoned
+      more ||= tombstoned >= expired_events_max
+    }
+    if (asking.length < asking_rows_max) return { expired, more }
+    after_tenant_id = asking.at(-1)!.tenant_id
+  }
+}
+
 export async function tombstone(tx: Tx, tenant_id: string): Promise<number> {
   await quotas.lock(tx, tenant_id, 'kv_keys')
-  const tombstoned = await store.tombstoneExpired(tx, tenant_id, sweep_rows_max, sweep_bytes_max)
+  const leave_events = await namespaces.names(tx, tenant_id, namespaces_max)
+  const tombstoned = await (leave_events.length === 0
+    ? store.tombstoneExpired(tx, tenant_id, sweep_rows_max, sweep_bytes_max)
+    : tombstoneWithEvents(tx, tenant_id, leave_events))
   if (tombstoned.length > 0)
     await quotas.release(tx, tenant_id, 'kv_keys', tombstoned.length, tombstoned.length)
   tx.stores(tenant_id, bytesOf(tombstoned))
   return tombstoned.length
+}
+
+async function tombstoneWithEvents(tx: Tx, tenant_id: string, leave_events: readonly string[]) {
+  const named = await store.tombstoneNamed(tx, tenant_id, expired_events_max, sweep_bytes_max)
+  const due = named.filter(({ namespace }) => leave_events.includes(namespace))
+  for (const entry of due.toSorted((a, b) => a.expires_at - b.expires_at))
+    await emitExpired(tx, tenant_id, entry)
+  return named
 }
 
 /** Removes the oldest tombstones from before this instant; versions of keys that are created again start above theirs. */

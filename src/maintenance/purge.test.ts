@@ -318,7 +318,7 @@ async function fillEdge({ app, url }: TestService, { tenant_id }: TestTenant): P
   const caller = { kind: 'admin', tenant_id, plan: 'pro', status: 'active', ...requested } as const
   const keys = { secrets: secretsUnder('a key of the test') }
   const dependencies = { plans: default_plans, keys, shared: { tokens: new Remembered<never>(1) } }
-  const input = { label: '', forward_url: null, ttl_seconds: day_ms / 1_000 }
+  const input = { label: '', forward_url: null, workflow_id: null, ttl_seconds: day_ms / 1_000 }
   const { token } = await app.db.write((tx) => inboxes.create(tx, caller, dependencies, input))
   for (let n = 0; n < 2; n++)
     expect((await fetch(`${url}/hook/${token}`, { method: 'POST' })).status).toBe(200)
@@ -330,7 +330,12 @@ async function fillEdge({ app, url }: TestService, { tenant_id }: TestTenant): P
     'test.usage',
     `insert into usage_hours (tenant_id, hour, feature, calls, failures) values (:tenant_id, :hour, 'test', 1, 0)`,
   )
+  const NAMESPACE = unnamed(
+    'test.namespace',
+    `insert into kv_namespaces (tenant_id, namespace, created_at) values (:tenant_id, 'state', 0)`,
+  )
   await app.db.write(async (tx) => {
+    await tx.run(NAMESPACE, { tenant_id })
     await tx.run(CALLS, { tenant_id })
     await tx.run(HOUR, { tenant_id, hour: tx.now })
     await fillSubscriptions(tx, tenant_id)

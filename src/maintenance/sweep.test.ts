@@ -7,7 +7,7 @@ import { hashKey } from '../base/keys.ts'
 import type { Feature, Swept } from '../contract/feature.ts'
 import { type Db, unnamed } from '../db/db.ts'
 import { features } from '../features.ts'
-import { startSweeper, sweep as sweepOf } from './sweep.ts'
+import { expiry_idle_ms, startSweeper, sweep as sweepOf } from './sweep.ts'
 
 const rows_max = 500
 
@@ -258,7 +258,9 @@ describe('The sweeper', () => {
     jest.useFakeTimers()
     const { db, steps } = refusing()
     const failures: string[] = []
-    const swept_features = features.filter(({ sweep }) => sweep).length
+    const swept_features = features.flatMap(({ expiries, sweep }) =>
+      [expiries ?? [], sweep ?? []].flat(),
+    ).length
     const sweeper = startSweeper(
       () => sweep(db, new TestClock()),
       (error) => failures.push(String(error)),
@@ -346,6 +348,27 @@ describe('The sweeper', () => {
     }
     await sweeper.stop()
     expect(seen).toEqual([1, 1, 2, 3, 3, 4])
+  })
+
+  test('looks twice a second at what leaves an event when its time is over', async () => {
+    jest.useFakeTimers()
+    let steps = 0
+    const step = async () => ({ more: ++steps === 2 })
+    const expirer = startSweeper(
+      step,
+      (error) => {
+        throw error
+      },
+      expiry_idle_ms,
+    )
+    const seen = []
+    for (const ms of [499, 1, 500, 49, 1, 499, 1]) {
+      jest.advanceTimersByTime(ms)
+      await settled()
+      seen.push(steps)
+    }
+    await expirer.stop()
+    expect(seen).toEqual([0, 1, 2, 2, 3, 3, 4])
   })
 
   test('stop waits for the step that is under way', async () => {

@@ -2,7 +2,7 @@
 
 import type { Clock } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
-import type { Feature } from '../contract/feature.ts'
+import type { Feature, Sweep } from '../contract/feature.ts'
 import type { Db } from '../db/db.ts'
 
 /** Rows of each kind that one step removes, where a feature has no bound of its own. */
@@ -20,17 +20,24 @@ const bytes_max = limit(
   'Bytes that one step of the sweep removes where rows may be large.',
 )
 
+type Count = (counter: string, by: number) => void
+
 /** One bounded step of every feature. What each removes is counted at once: it holds, also when a later one fails. */
-export function sweep(
-  db: Db,
-  clock: Clock,
-  features: readonly Feature[],
-  count: (counter: string, by: number) => void,
-): Promise<{ more: boolean }> {
-  const sweeps = features.flatMap(({ sweep }) => sweep ?? [])
+export function sweep(db: Db, clock: Clock, features: readonly Feature[], count: Count) {
+  const sweeps = features.flatMap(({ expiries, sweep }) => [expiries ?? [], sweep ?? []].flat())
+  return stepOfEach(db, clock, sweeps, count)
+}
+
+/** The same for what must leave its event within a second. */
+export function expire(db: Db, clock: Clock, features: readonly Feature[], count: Count) {
+  const expiries = features.flatMap(({ expiries }) => expiries ?? [])
+  return stepOfEach(db, clock, expiries, count)
+}
+
+function stepOfEach(db: Db, clock: Clock, steps: readonly Sweep[], count: Count): Promise<{ more: boolean }> {
   return eachStep(
-    sweeps.map((sweep) => async () => {
-      const { counts = {}, more } = await sweep.run(db, clock.now(), rows_max, bytes_max)
+    steps.map((step) => async () => {
+      const { counts = {}, more } = await step.run(db, clock.now(), rows_max, bytes_max)
       for (const [counter, by] of Object.entries(counts)) count(counter, by)
       return { more }
     }),
@@ -55,7 +62,15 @@ export async function eachStep(
   return { more: any_more }
 }
 
+/** Pause between two steps of a sweep that find nothing. */
 const idle_ms = 5_000
+/** The same for what must leave its event within a second: half of it is left for the step. */
+export const expiry_idle_ms = limit(
+  'sweep.expiry_pause',
+  500,
+  'milliseconds',
+  'Pause between two looks at what has expired and leaves an event: dead letters’ locks, inboxes, keys of namespaces with events.',
+)
 /** Pause between two steps while there is more to do, so that requests come first. */
 const busy_ms = 50
 
@@ -68,6 +83,7 @@ export interface Sweeper {
 export function startSweeper(
   step: () => Promise<{ more: boolean }>,
   onError: (error: unknown) => void,
+  pause_ms = idle_ms,
 ): Sweeper {
   let stopped = false
   let timer: Timer
@@ -77,13 +93,13 @@ export function startSweeper(
   }
   const run = async () => {
     try {
-      schedule((await step()).more ? busy_ms : idle_ms)
+      schedule((await step()).more ? busy_ms : pause_ms)
     } catch (error) {
       onError(error)
-      schedule(idle_ms)
+      schedule(pause_ms)
     }
   }
-  schedule(idle_ms)
+  schedule(pause_ms)
   return {
     async stop() {
       stopped = true

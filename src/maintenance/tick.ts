@@ -8,7 +8,7 @@ import type { Db } from '../db/db.ts'
 import type { JobTimer } from '../jobs/timer.ts'
 import type { JobWorker } from '../jobs/worker.ts'
 import { purgeStep } from './purge.ts'
-import { eachStep, type Sweeper, startSweeper, sweep } from './sweep.ts'
+import { eachStep, expire, expiry_idle_ms, type Sweeper, startSweeper, sweep } from './sweep.ts'
 
 /** The time that POST /v1/tick may take. */
 export const tick_ms_max = limit(
@@ -43,6 +43,7 @@ export interface MaintenanceOptions {
 export class Maintenance {
   #stopped = false
   #sweeper: Sweeper | undefined
+  #expirer: Sweeper | undefined
   #counts = new Map<string, number>()
   #tenants_purged = 0
 
@@ -61,12 +62,17 @@ export class Maintenance {
       timer.pauseOrResume() // where another node, or this one before it was started again, was interrupted
       return this.#sweepStep()
     }, onError)
+    this.#expirer = startSweeper(() => this.#expiryStep(), onError, expiry_idle_ms)
   }
 
   #sweepStep(): Promise<{ more: boolean }> {
     const { db, clock, features } = this.options
-    const count = (counter: string, by: number) => this.#count(counter, by)
-    return eachStep([() => sweep(db, clock, features, count), () => this.#purgeStep()])
+    return eachStep([() => sweep(db, clock, features, this.#count), () => this.#purgeStep()])
+  }
+
+  #expiryStep(): Promise<{ more: boolean }> {
+    const { db, clock, features } = this.options
+    return expire(db, clock, features, this.#count)
   }
 
   async #purgeStep(): Promise<{ more: boolean }> {
@@ -77,7 +83,7 @@ export class Maintenance {
     return { more }
   }
 
-  #count(counter: string, by: number): void {
+  readonly #count = (counter: string, by: number): void => {
     if (this.#declared.has(counter)) this.#counts.set(counter, (this.#counts.get(counter) ?? 0) + by)
     else this.options.onUndeclared(counter)
   }
@@ -118,6 +124,7 @@ export class Maintenance {
   async stop(): Promise<void> {
     this.#stopped = true
     await this.options.timer.stop()
+    await this.#expirer?.stop()
     await this.#sweeper?.stop()
   }
 }

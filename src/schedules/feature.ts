@@ -1,5 +1,7 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
+import workflows from './0002.sql' with { type: 'text' }
 import { errors } from './errors.ts'
+import { events } from './events.ts'
 import { schedule_job } from './jobs.ts'
 import * as lists from './list-routes.ts'
 import { schedule_redrive } from './repeat.ts'
@@ -12,11 +14,15 @@ export const schedules: Feature = {
   name: 'schedules',
   routes: routesOf({ ...routes, ...lists }),
   errors,
+  events,
   usage: 'schedules',
   quotas: [
     { name: 'active_schedules', defaults: { free: 100, builder: 1_000, pro: 50_000, enterprise: null } },
   ],
-  migrations: [{ name: 'schedules/0001', text: schema }],
+  migrations: [
+    { name: 'schedules/0001', text: schema },
+    { name: 'schedules/0002', text: workflows },
+  ],
   stored: [{ table: 'schedules', key: [['id', '']], texts }],
   purge,
   jobs: [schedule_job],

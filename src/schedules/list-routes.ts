@@ -5,6 +5,7 @@ import { v1 } from '../contract/group.ts'
 import { pageOf, pageOfIds, pageRequest } from '../contract/page.ts'
 import { route } from '../contract/route.ts'
 import { Page, PageQuery } from '../contract/schemas.ts'
+import { WorkflowFilter } from '../contract/workflow.ts'
 import { AttemptPage, attempt_columns, attemptPage } from '../jobs/attempts.ts'
 import { statuses } from './schedule.ts'
 import * as schedules from './service.ts'
@@ -20,18 +21,32 @@ export const listSchedules = route({
   sdk: { name: 'schedules.list' },
   cli: {
     usage: 'schedule list',
-    examples: ['waystation schedule list --status pending'],
-    columns: ['id', 'status', 'name', 'fire_at', 'attempts', 'callback_url', 'last_error', 'agent_id'],
+    examples: ['waystation schedule list --status pending', 'waystation schedule list --workflow night-17'],
+    columns: [
+      'id',
+      'status',
+      'name',
+      'workflow_id',
+      'fire_at',
+      'attempts',
+      'callback_url',
+      'last_error',
+      'agent_id',
+    ],
   },
   auth: ['agent', 'admin'],
   heavy: true,
-  query: Type.Object({ ...PageQuery, status: Type.Optional(Type.Enum([...statuses])) }),
+  query: Type.Object({
+    ...PageQuery,
+    status: Type.Optional(Type.Enum([...statuses])),
+    workflow_id: WorkflowFilter,
+  }),
   replies: { 200: { body: Page(Schedule) } },
   errors: [],
   async handle(context, { query }) {
     const request = pageRequest(context, query)
     const { db, caller } = context
-    const rows = await store.list(db, caller.tenant_id, query.status, pageOfIds(request))
+    const rows = await store.list(db, caller.tenant_id, query, pageOfIds(request))
     return pageOf(context, request, { rows, itemOf: scheduleOf, positionOf: (row) => [row.id] })
   },
 })

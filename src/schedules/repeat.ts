@@ -2,14 +2,17 @@
 
 import { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
-import type { TenantFacts } from '../contract/caller.ts'
+import type { AdminCaller, AgentCaller, TenantFacts } from '../contract/caller.ts'
+import { type Cause, causeOf } from '../contract/event.ts'
 import type { Redrive } from '../contract/redrive.ts'
 import type { Tx } from '../db/db.ts'
 import * as dlq from '../dlq/service.ts'
 import * as jobs from '../jobs/service.ts'
+import * as journal from '../journal/service.ts'
 import * as quotas from '../quotas/service.ts'
+import { events } from './events.ts'
 import { repeatable, replaced, type ScheduleRow, type Settings } from './schedule.ts'
-import { bytesOf, jobOf, read, type ScheduleDependencies } from './service.ts'
+import { bytesOf, jobOf, read, type ScheduleDependencies, wasCreated } from './service.ts'
 import * as store from './store.ts'
 
 /** The dead letter is locked, and no other transaction sends a schedule again that has left one. */
@@ -18,7 +21,8 @@ export const schedule_redrive: Redrive = {
   async redrive(tx, tenant, dependencies, letter) {
     const old = await store.find(tx, tenant.tenant_id, letter.source_id)
     if (old?.dead_letter_id !== letter.id || !isRepeatable(old)) return null
-    return repeat(tx, tenant, dependencies, old, letter.id)
+    const { id: redrive_of, cause } = letter
+    return repeat(tx, tenant, dependencies, { old, redrive_of, cause })
   },
 }
 
@@ -28,19 +32,20 @@ export const schedule_redrive: Redrive = {
  */
 export async function retry(
   tx: Tx,
-  tenant: TenantFacts,
+  caller: AdminCaller | AgentCaller,
   dependencies: ScheduleDependencies,
   id: string,
 ): Promise<ScheduleRow> {
-  const { tenant_id } = tenant
+  const { tenant_id } = caller
   const seen = await read(tx, tenant_id, id)
   // The dead letter before its schedule, as a redrive does: otherwise the two could deadlock.
   const left = await dlq.lockLeft(tx, tenant_id, seen.dead_letter_id)
   const old = seen.dead_letter_id === null ? seen : await read(tx, tenant_id, id)
   if (!isRepeatable(old)) throw notRepeatable(old)
-  const retried_as = await repeat(tx, tenant, dependencies, old, left?.id ?? null)
+  const of = { old, redrive_of: left?.id ?? null, cause: causeOf(caller) }
+  const retried_as = await repeat(tx, caller, dependencies, of)
   if (retried_as === null) throw notRepeatable(await read(tx, tenant_id, id))
-  if (left) await dlq.resolveLeft(tx, tenant_id, left, retried_as)
+  if (left) await dlq.resolveLeft(tx, tenant_id, left, { redriven_as: retried_as, cause: causeOf(caller) })
   return read(tx, tenant_id, retried_as)
 }
 
@@ -60,8 +65,7 @@ async function repeat(
   tx: Tx,
   tenant: TenantFacts,
   dependencies: ScheduleDependencies,
-  old: ScheduleRow,
-  redrive_of: string | null,
+  { old, redrive_of, cause }: { old: ScheduleRow; redrive_of: string | null; cause: Cause },
 ): Promise<string | null> {
   const { tenant_id } = tenant
   const { agent_id } = old
@@ -74,9 +78,15 @@ async function repeat(
     await quotas.release(tx, tenant_id, 'active_schedules', 1)
     return null
   }
-  await store.insert(tx, tenant_id, { ...settings, id, agent_id, retry_of: old.id, redrive_of })
+  const repeats = { retry_of: old.id, redrive_of }
+  await store.insert(tx, tenant_id, { ...settings, ...repeats, id, agent_id })
   tx.stores(tenant_id, bytes)
   await jobs.enqueue(tx, dependencies.jobs, jobOf(tx, tenant_id, id, settings))
+  const workflow_id = old.workflow_id || null
+  await journal.emit(tx, events['schedule.retried'], {
+    ...{ tenant_id, cause, subject_id: old.id, workflow_id, data: { retried_as: id } },
+  })
+  await wasCreated(tx, { ...settings, ...repeats, id }, tenant_id, cause)
   return id
 }
 

@@ -5,6 +5,7 @@ import * as agents from '../agents/service.ts'
 import { parseTime } from '../base/clock.ts'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
+import { workflowOf } from '../contract/workflow.ts'
 import { retry } from './repeat.ts'
 import type { Settings } from './schedule.ts'
 import * as schedules from './service.ts'
@@ -41,6 +42,7 @@ export const createSchedule = route({
       fire_at: ['--at <time>', 'when, RFC 3339; in the past means now'],
       dlq_on_failure: ['--dlq', 'keep a dead letter after the last failure'],
       name: ['--name <text>', 'how lists show it'],
+      workflow_id: ['--workflow <id>', 'ties it to what belongs to the same work'],
     },
     or: { fire_at: ['--in <duration>', 'or: how long from now, by the clock of this machine'] },
     defaults: { callback_payload: null },
@@ -53,13 +55,15 @@ export const createSchedule = route({
     ...optional,
   }),
   replies: { 201: { body: Schedule } },
+  emits: ['schedule.created'],
   errors: ['QUOTA_EXCEEDED'],
   prepare: ({ db, dependencies, caller }, { body }) =>
     agents.callbackUrl(db, dependencies, caller, body.callback_url),
   async create(tx, { caller, dependencies }, { body }, callback_url) {
     const { callback_payload, fire_at, ...others } = body
     const needed = { callback_url, callback_payload: callback_payload.text, fire_at: parseTime(fire_at)! }
-    const settings = { ...optionalOf(others), ...needed }
+    const workflow_id = workflowOf(body.workflow_id, caller) ?? ''
+    const settings = { ...optionalOf(others), ...needed, workflow_id }
     return scheduleOf(await schedules.create(tx, caller, dependencies, settings))
   },
 })
@@ -103,6 +107,7 @@ export const updateSchedule = route({
       fire_at: ['--at <time>', 'when, RFC 3339'],
       dlq_on_failure: ['--dlq', 'keep a dead letter after the last failure'],
       name: ['--name <text>', 'how lists show it'],
+      workflow_id: ['--workflow <id>', 'the workflow that it belongs to; empty for none'],
     },
     or: {
       fire_at: ['--in <duration>', 'or: how long from now'],
@@ -118,6 +123,7 @@ export const updateSchedule = route({
     ...optional,
   }),
   replies: { 200: { body: Schedule } },
+  emits: ['schedule.updated', 'schedule.workflow_left', 'schedule.workflow_joined'],
   errors: ['SCHEDULE_NOT_FOUND', 'INVALID_STATE', 'QUOTA_EXCEEDED'],
   async handle({ db, caller, dependencies }, { params, body }) {
     const { callback_url, callback_payload, fire_at, ...others } = body
@@ -143,6 +149,7 @@ export const retrySchedule = route({
   auth: ['agent', 'admin'],
   params: { id },
   replies: { 201: { body: Schedule } },
+  emits: ['schedule.retried', 'schedule.created', 'dlq.resolved'],
   errors: ['SCHEDULE_NOT_FOUND', 'INVALID_STATE', 'ALREADY_CLAIMED', 'QUOTA_EXCEEDED'],
   async create(tx, { caller, dependencies }, { params }) {
     return scheduleOf(await retry(tx, caller, dependencies, params.id))
@@ -168,6 +175,7 @@ export const cancelSchedule = route({
   destructive: true,
   params: { id },
   replies: { 204: { body: null } },
+  emits: ['schedule.cancelled'],
   errors: ['SCHEDULE_NOT_FOUND', 'INVALID_STATE'],
   handle: ({ db, caller }, { params }) => schedules.cancel(db, caller, params.id),
 })

@@ -21,13 +21,20 @@ export interface Settings {
   dlq_on_failure: number
   /** Empty: it has none. */
   name: string
+  /** Empty: it belongs to none. */
+  workflow_id: string
 }
 
 /** Settings that count as stored bytes. */
-export const texts = ['callback_url', 'callback_payload', 'name'] as const satisfies (keyof Settings)[]
+export const texts = [
+  'callback_url',
+  'callback_payload',
+  'name',
+  'workflow_id',
+] as const satisfies (keyof Settings)[]
 
 /** Settings that a caller may leave out. */
-export const initial = { dlq_on_failure: 0, name: '' } satisfies Partial<Settings>
+export const initial = { dlq_on_failure: 0, name: '', workflow_id: '' } satisfies Partial<Settings>
 type Initial = typeof initial
 
 export type GivenSettings = Omit<Settings, keyof Initial> & { [Name in keyof Initial]?: Settings[Name] }

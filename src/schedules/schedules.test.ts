@@ -133,6 +133,7 @@ forEachService('Schedules', (service) => {
         id: expect.stringMatching(/^sch_[0-9a-z]{26}$/),
         status: 'pending',
         name: null,
+        workflow_id: null,
         callback_url: 'http://127.0.0.1:9/hook?a=1',
         callback_payload: { order: 7 },
         fire_at: '2030-06-01T12:00:00.250Z',

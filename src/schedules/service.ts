@@ -1,16 +1,20 @@
 // Schedules: one function per verb. Their jobs are in jobs.ts.
 
 import './errors.ts'
-import { second_ms } from '../base/clock.ts'
+import { iso, second_ms } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import type { AgentCaller } from '../contract/caller.ts'
 import type { Jobs, Plans } from '../contract/dependencies.ts'
+import { type Cause, causeOf } from '../contract/event.ts'
 import type { Db, Reader, Tx } from '../db/db.ts'
-import { rowBytes, textBytes } from '../db/stored.ts'
+import { rowBytes } from '../db/stored.ts'
 import { destinationOf } from '../jobs/job.ts'
 import * as jobs from '../jobs/service.ts'
+import * as journal from '../journal/service.ts'
 import * as quotas from '../quotas/service.ts'
+import { aboutOf, isOther, moved, requireRoom } from './change-service.ts'
+import { events } from './events.ts'
 import { schedule_job } from './jobs.ts'
 import {
   type GivenSettings,
@@ -42,7 +46,24 @@ export async function create(
   await store.insert(tx, caller.tenant_id, { ...settings, ...first, id, agent_id: caller.agent_id })
   await quotas.reserve(tx, caller, dependencies.plans, 'active_schedules')
   await jobs.enqueue(tx, dependencies.jobs, jobOf(tx, caller.tenant_id, id, settings))
-  return (await store.find(tx, caller.tenant_id, id))!
+  const [schedule] = await Promise.all([
+    store.find(tx, caller.tenant_id, id),
+    wasCreated(tx, { ...settings, ...first, id }, caller.tenant_id, causeOf(caller)),
+  ])
+  return schedule!
+}
+
+/** Leaves the event of a new schedule. */
+export function wasCreated(
+  tx: Tx,
+  { id, workflow_id, fire_at, retry_of, redrive_of }: Settings & Repeats & { id: string },
+  tenant_id: string,
+  cause: Cause,
+) {
+  return journal.emit(tx, events['schedule.created'], {
+    ...{ tenant_id, cause, subject_id: id, workflow_id: workflow_id || null },
+    data: { fire_at: iso(fire_at), retry_of, redrive_of },
+  })
 }
 
 /** Of one that repeats no other. */
@@ -84,7 +105,8 @@ export function update(
   id: string,
   change: Partial<Settings>,
 ): Promise<ScheduleRow> {
-  return db.write(caller.tenant_id, async (tx) => {
+  const { tenant_id } = caller
+  return db.write(tenant_id, async (tx) => {
     const { callback_url, fire_at } = change
     await requireRoom(tx, caller, dependencies.plans, id, change)
     const key = jobs.keyOf(caller, schedule_job, id)
@@ -95,52 +117,36 @@ export function update(
       const next_at = Math.max(fire_at, tx.now)
       const job = { ...key, event_id, destination, next_at }
       const rescheduled = await jobs.reschedule(tx, dependencies.jobs, job, again_at)
-      if (!rescheduled) throw await notPending(tx, caller.tenant_id, id)
+      if (!rescheduled) throw await notPending(tx, tenant_id, id)
     } else {
       const retargeted = await jobs.retarget(tx, key, destination, again_at)
-      if (!retargeted) throw await notPending(tx, caller.tenant_id, id)
-      if (await isOther(tx, caller.tenant_id, id, change)) await jobs.changeEvent(tx, key, event_id)
+      if (!retargeted) throw await notPending(tx, tenant_id, id)
+      if (await isOther(tx, tenant_id, id, change)) await jobs.changeEvent(tx, key, event_id)
     }
     tx.afterCommit(() => dependencies.jobs.wake(again_at))
-    const changed = await store.update(tx, caller.tenant_id, id, change)
-    tx.stores(caller.tenant_id, changed?.grew ?? 0)
-    return read(tx, caller.tenant_id, id)
+    const left = change.workflow_id === undefined ? null : await store.stored(tx, tenant_id, id)
+    const changed = await store.update(tx, tenant_id, id, change)
+    tx.stores(tenant_id, changed?.grew ?? 0)
+    const schedule = await read(tx, tenant_id, id)
+    if (left) await moved(tx, caller, schedule, left.workflow_id)
+    await journal.emit(tx, events['schedule.updated'], {
+      ...aboutOf(caller, schedule),
+      data: { changed: Object.keys(change).toSorted().join(','), fire_at: iso(schedule.fire_at) },
+    })
+    return schedule
   })
-}
-
-/** Called before anything is written, so that a refusal undoes nothing. One that is not pending is refused later. */
-async function requireRoom(
-  tx: Tx,
-  caller: AgentCaller,
-  plans: Plans,
-  id: string,
-  change: Partial<Settings>,
-): Promise<void> {
-  const changed = texts.filter((name) => change[name] !== undefined)
-  const bytesIn = (settings: Partial<Settings>) =>
-    changed.reduce((sum, name) => sum + textBytes(settings[name]!), 0)
-  const bytes = bytesIn(change)
-  if (bytes === 0 || !(tx.disk_full || quotas.overBy(tx, caller, plans, bytes))) return
-  const before = await store.find(tx, caller.tenant_id, id)
-  if (before?.status !== 'pending') return
-  quotas.requireRoom(tx, caller, plans, bytes - bytesIn(before))
-}
-
-/** True when another payload is sent, or to another URL. Nobody else changes it meanwhile: the job's row is locked. */
-async function isOther(tx: Tx, tenant_id: string, id: string, change: Partial<Settings>) {
-  if (change.callback_url === undefined && change.callback_payload === undefined) return false
-  const stored = (await store.stored(tx, tenant_id, id))!
-  const { callback_url = stored.callback_url, callback_payload = stored.callback_payload } = change
-  return callback_url !== stored.callback_url || callback_payload !== stored.callback_payload
 }
 
 /** Throws SCHEDULE_NOT_FOUND, INVALID_STATE. */
 export function cancel(db: Db, caller: AgentCaller, id: string): Promise<void> {
-  return db.write(caller.tenant_id, async (tx) => {
-    const cancelled = await jobs.cancel(tx, jobs.keyOf(caller, schedule_job, id))
-    if (!cancelled) throw await notPending(tx, caller.tenant_id, id)
-    await store.cancel(tx, caller.tenant_id, id)
-    await quotas.release(tx, caller.tenant_id, 'active_schedules', 1)
+  const { tenant_id } = caller
+  return db.write(tenant_id, async (tx) => {
+    const has_job = await jobs.cancel(tx, jobs.keyOf(caller, schedule_job, id))
+    if (!has_job) throw await notPending(tx, tenant_id, id)
+    const cancelled = await store.cancel(tx, tenant_id, id)
+    await quotas.release(tx, tenant_id, 'active_schedules', 1)
+    if (cancelled)
+      await journal.emit(tx, events['schedule.cancelled'], { ...aboutOf(caller, cancelled), data: {} })
   })
 }
 

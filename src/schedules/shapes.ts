@@ -15,6 +15,7 @@ import {
   Url,
   value_bytes_max,
 } from '../contract/schemas.ts'
+import { ShownWorkflowId, WorkflowId } from '../contract/workflow.ts'
 import { type ScheduleRow, statuses } from './schedule.ts'
 
 export const CallbackUrl = Url(
@@ -33,12 +34,14 @@ export const optional = {
   name: Type.Optional(
     Text(label_characters_max, 'A name for people, shown in lists and not sent; empty for none.'),
   ),
+  workflow_id: Type.Optional(WorkflowId),
 }
 
 export const Schedule = Shape('Schedule', {
   id: Type.String(),
   status: Type.Enum([...statuses]),
   name: Nullable(Type.String({ description: 'Null when it has none.' })),
+  workflow_id: ShownWorkflowId,
   callback_url: Type.String(),
   callback_payload: Json('The exact text that was sent.'),
   fire_at: FireAt,
@@ -70,7 +73,8 @@ export function scheduleOf(row: ScheduleRow) {
   return {
     id: row.id,
     status: row.status,
-    name: row.name === '' ? null : row.name,
+    name: row.name || null,
+    workflow_id: row.workflow_id || null,
     callback_url: row.callback_url,
     callback_payload: new RawJson(row.callback_payload),
     fire_at: iso(row.fire_at),

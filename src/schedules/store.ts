@@ -1,9 +1,8 @@
 // Every statement on schedules.
 
-import { newestFirst } from '../base/ids.ts'
-import type { PageOfIds } from '../contract/page.ts'
-import { bytesOf, inChunk, ofStatus } from '../db/chunk.ts'
+import { inChunk } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
+import { newestLists } from '../db/newest.ts'
 import {
   type Repeats,
   replaced,
@@ -33,24 +32,10 @@ const FIND = sql<ScheduleRow>(
   `select ${columns} from schedules where tenant_id = :tenant_id and id = :id`,
 )
 
-const LIST = {
-  any: listStatement('list', {
-    ...{ index: null, order: 'id desc', where: 'tenant_id = :tenant_id and id < :before_id' },
-  }),
-  status: listStatement('list_status', ofStatus('schedules_status', ':status')),
-}
-
-function listStatement(
-  name: string,
-  scan: ReturnType<typeof ofStatus> | { index: null; order: string; where: string },
-) {
-  return sql<ScheduleRow & { bytes: number }>(
-    `schedules.${name}`,
-    `select ${columns}, ${bytesOf(texts)} as bytes from schedules where ${inChunk({
-      ...{ table: 'schedules', key: 'tenant_id, id', only_read: true, texts, ...scan },
-    })}`,
-  )
-}
+/** Newest first. */
+export const list = newestLists<ScheduleRow, ScheduleStatus>({
+  ...{ table: 'schedules', columns, texts, has_workflow: "workflow_id <> ''" },
+})
 
 const settings = `${replaced.map((name) => `${name} = coalesce(:${name}, ${name})`).join(',\n          ')},
           updated_at = :now,
@@ -66,10 +51,11 @@ const UPDATE_TIME = sql<{ grew: number }>(
       set fire_at = :fire_at, attempts = 0, last_error = null, last_status_code = null, ${settings}`,
 )
 
-const CANCEL = sql(
+const CANCEL = sql<Pick<ScheduleRow, 'id' | 'workflow_id'>>(
   'schedules.cancel',
   `update schedules set status = 'cancelled', updated_at = :now
-    where tenant_id = :tenant_id and id = :id and status = 'pending'`,
+    where tenant_id = :tenant_id and id = :id and status = 'pending'
+   returning id, workflow_id`,
 )
 
 const REPEAT = sql(
@@ -78,9 +64,9 @@ const REPEAT = sql(
     where tenant_id = :tenant_id and id = :id and status in ('failed', 'fired') and retried_as is null`,
 )
 
-const STORED = sql<{ callback_url: string; callback_payload: string }>(
+const STORED = sql<{ callback_url: string; callback_payload: string; workflow_id: string }>(
   'schedules.stored',
-  'select callback_url, callback_payload from schedules where tenant_id = :tenant_id and id = :id',
+  'select callback_url, callback_payload, workflow_id from schedules where tenant_id = :tenant_id and id = :id',
 )
 
 const PURGE = sql(
@@ -107,19 +93,6 @@ export function find(q: Reader, tenant_id: string, id: string) {
   return q.one(FIND, { tenant_id, id })
 }
 
-/** Newest first, `rows_max` at most, and none after the first that takes them to `bytes_max`. */
-export async function list(
-  q: Reader,
-  tenant_id: string,
-  status: ScheduleStatus | undefined,
-  page: PageOfIds,
-) {
-  const params = { tenant_id, ...page }
-  const rows =
-    status === undefined ? await q.all(LIST.any, params) : await q.all(LIST.status, { ...params, status })
-  return rows.sort(newestFirst)
-}
-
 /**
  * Fields that are left out stay: nothing is read before, so that of two changes at once neither undoes the other. A new
  * fire_at resets the attempts. Returns by how many bytes the row grew.
@@ -131,8 +104,9 @@ export function update(tx: Tx, tenant_id: string, id: string, change: Partial<Se
   return fire_at === undefined ? tx.one(UPDATE, params) : tx.one(UPDATE_TIME, { ...params, fire_at })
 }
 
+/** Null unless it was pending. */
 export function cancel(tx: Tx, tenant_id: string, id: string) {
-  return tx.run(CANCEL, { tenant_id, id, now: tx.now })
+  return tx.one(CANCEL, { tenant_id, id, now: tx.now })
 }
 
 /** Names its successor. False when it is not there, has not ended, or has one. */
@@ -140,7 +114,7 @@ export async function repeat(tx: Tx, tenant_id: string, id: string, retried_as: 
   return (await tx.run(REPEAT, { tenant_id, id, retried_as, now: tx.now })) === 1
 }
 
-/** The payload and its URL. */
+/** The payload, its URL and its workflow. */
 export function stored(q: Reader, tenant_id: string, id: string) {
   return q.one(STORED, { tenant_id, id })
 }

@@ -42,6 +42,13 @@ export function keptSecret(
   return { value, file }
 }
 
+/** The given value, else the one in this file, which the service has made. Throws when there is none. */
+export function foundSecret(given: string | null, data_dir: string, file_name: string): string {
+  const file = join(data_dir, file_name)
+  if (given === null && !existsSync(file)) throw new Error(`there is no ${file}; give DATA_DIR or the secret`)
+  return keptSecret(given, data_dir, file_name).value
+}
+
 /** Writes all of it or nothing; of two nodes that start at once, the first one's stays. */
 function writeNew(data_dir: string, file: string, flush: (folder: string) => void): void {
   makeFolder(data_dir, 0o700)

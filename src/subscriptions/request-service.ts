@@ -51,6 +51,7 @@ export async function nextRequest(
     ...{
       url: openTarget(dependencies.keys.secrets, tenant_id, subscription),
       event: event.type,
+      workflow_id: event.workflow_id,
       body,
       secrets,
     },

@@ -39,6 +39,7 @@ export const rotateTenantKey = (fields: Fields) =>
         }),
       },
     },
+    emits: ['tenant.key_rotated'],
     errors: [],
     async handle({ db, caller, dependencies }, { params, body }) {
       const rotated = await tenants.rotateKey(
@@ -73,6 +74,7 @@ export const rotateSigningSecret = (fields: Fields) =>
     params: { tenant_id: tenantId },
     body: Type.Object({}),
     replies: { 200: { body: Shape('TenantWithSecret', { ...fields, signing_secret: SigningSecret }) } },
+    emits: ['tenant.signing_secret_rotated'],
     errors: [],
     async handle({ db, caller, dependencies }, { params }) {
       const rotated = await tenants.rotateSigningSecret(db, dependencies, caller, params.tenant_id)

@@ -3,6 +3,7 @@
 import { type TSchema, Type } from 'typebox'
 import { isoOrNull } from '../base/clock.ts'
 import { invalid } from '../base/errors.ts'
+import { anonymousCause } from '../contract/event.ts'
 import type { CountedQuota } from '../contract/feature.ts'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
@@ -61,11 +62,12 @@ const createTenant = (fields: Fields) =>
         body: Shape('CreatedTenant', { ...fields, admin_key: AdminKey, signing_secret: SigningSecret }),
       },
     },
+    emits: ['tenant.created'],
     errors: ['TENANT_NAME_TAKEN', 'FORBIDDEN', 'RATE_LIMITED'],
-    async create(tx, { dependencies }, { body }) {
+    async create(tx, { dependencies, request_id }, { body }) {
       if (hasControls(body.name)) throw invalid({ path: '/name', message: 'must hold no control characters' })
       const plan = body.plan ?? dependencies.service.default_plan
-      const created = await tenants.create(tx, dependencies, { ...body, plan })
+      const created = await tenants.create(tx, dependencies, { ...body, plan }, anonymousCause(request_id))
       const { admin_key, signing_secret } = created
       return { ...tenantOf(created), admin_key, signing_secret }
     },
@@ -134,6 +136,7 @@ const deleteTenant = (fields: Fields) =>
         }),
       },
     },
+    emits: ['tenant.deleted'],
     errors: ['DELETE_REQUIRES_CONFIRM'],
     async handle({ db, caller, dependencies }, { params }) {
       const tenant = await tenants.remove(db, dependencies, caller, params.tenant_id)
@@ -158,6 +161,7 @@ const restoreTenant = (fields: Fields) =>
     params: { tenant_id: tenantId },
     body: Type.Object({}),
     replies: { 200: { body: Shape('Tenant', fields) } },
+    emits: ['tenant.restored'],
     errors: ['INVALID_STATE'],
     async handle({ db, caller, dependencies }, { params }) {
       return tenantOf(await tenants.restore(db, dependencies, caller, params.tenant_id))

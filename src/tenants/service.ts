@@ -2,17 +2,21 @@
 
 import './errors.ts'
 import * as audit from '../audit/service.ts'
+import { iso } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import { newSigningSecret } from '../base/seal.ts'
 import { tenantSignal } from '../base/signal-text.ts'
 import type { AdminCaller, TenantFacts } from '../contract/caller.ts'
 import type { Jobs, Keys, Plans, Secrets } from '../contract/dependencies.ts'
+import { type Cause, causeOf, operator_cause, service_cause } from '../contract/event.ts'
 import type { CountedQuota } from '../contract/feature.ts'
 import * as credentials from '../credentials/service.ts'
 import type { Db, Tx } from '../db/db.ts'
+import * as journal from '../journal/service.ts'
 import * as lookups from '../lookups/service.ts'
 import * as quotas from '../quotas/service.ts'
+import { events } from './events.ts'
 import { beginPause, pauseOrResumeStep, pauseStragglers } from './pause.ts'
 import { signedCallback, signingContext, signingSecrets } from './signing.ts'
 import * as store from './store.ts'
@@ -32,6 +36,8 @@ export const purgeable = store.purgeable
 export const lockPurgeable = store.lockPurgeable
 export const all = store.all
 export const find = store.find
+export const addEventNamespace = store.addEventNamespace
+export const removeEventNamespace = store.removeEventNamespace
 export const plansInUse = store.plans
 
 /** Last of a purge. The name of the tenant is free with the commit. */
@@ -66,6 +72,7 @@ export async function create(
   tx: Tx,
   { plans, keys, counts }: CreateDependencies,
   input: { name: string; owner_email: string; plan: string },
+  cause: Cause = service_cause,
 ): Promise<Created> {
   quotas.requireDisk(tx)
   const tenant_id = newId('ten', tx.now)
@@ -77,6 +84,8 @@ export async function create(
   await quotas.create(tx, tenant_id)
   await audit.begin(tx, tenant_id)
   const admin_key = await credentials.issue(tx, adminOf(tenant_id))
+  const about = { tenant_id, cause, subject_id: tenant_id }
+  await journal.emit(tx, events['tenant.created'], { ...about, data: { plan: input.plan } })
   const tenant: TenantRow = {
     ...{ ...input, tenant_id, status: 'active', purge_at: null },
     ...{ storage_bytes_max: null, created_at: tx.now },
@@ -96,11 +105,25 @@ export function remove(
   requireOwn(caller, tenant_id)
   return db.write(tenant_id, async (tx) => {
     const tenant = await store.markDeleted(tx, caller.tenant_id, tx.now + purge_grace_ms)
-    if (!tenant) throw new ApiError('UNAUTHORIZED')
+    if (!tenant) return deletedBefore(tx, caller.tenant_id)
     await beginPause(tx, dependencies, tenant)
+    const data = { purge_at: iso(tenant.purge_at!) }
+    await journal.emit(tx, events['tenant.deleted'], { ...aboutOf(caller), data })
     tx.afterCommit(() => dependencies.keys.cache.clear(caller.tenant_id))
     return tenant
   })
+}
+
+function aboutOf(caller: AdminCaller) {
+  const { tenant_id } = caller
+  return { tenant_id, cause: causeOf(caller), subject_id: tenant_id }
+}
+
+/** A second deletion changes nothing: the purge comes when the first said. */
+async function deletedBefore(tx: Tx, tenant_id: string): Promise<TenantRow> {
+  const tenant = await store.find(tx, tenant_id)
+  if (!tenant) throw new ApiError('UNAUTHORIZED')
+  return tenant
 }
 
 interface ChangeDependencies extends ViewDependencies {
@@ -121,6 +144,7 @@ export async function restore(
     const restored = await store.restore(tx, caller.tenant_id)
     if (!restored) throw await restoreRefusal(tx, caller.tenant_id)
     await beginPause(tx, dependencies, restored)
+    await journal.emit(tx, events['tenant.restored'], { ...aboutOf(caller), data: {} })
     tx.afterCommit(() => {
       dependencies.keys.cache.clear(caller.tenant_id)
       dependencies.jobs.wake(tx.now)
@@ -148,6 +172,7 @@ export async function rotateKey(
   return credentials.endKeys(db, dependencies.keys.cache, caller.tenant_id, async (tx, ending) => {
     await store.markRotated(tx, caller.tenant_id)
     const rotation = await credentials.rotate(tx, ending, adminOf(caller.tenant_id), grace_seconds)
+    await journal.emit(tx, events['tenant.key_rotated'], { ...aboutOf(caller), data: { grace_seconds } })
     return { ...(await view(tx, caller.tenant_id, dependencies, tx.now, counted)), ...rotation }
   })
 }
@@ -164,25 +189,39 @@ export async function rotateSigningSecret(
   const signing_secret = newSigningSecret()
   const sealed = dependencies.keys.secrets.seal(signingContext(caller.tenant_id), signing_secret)
   return db.write(tenant_id, async (tx) => {
-    await store.rotateSigningSecret(tx, caller.tenant_id, sealed, tx.now + previous_secret_ms)
+    const previous_until = tx.now + previous_secret_ms
+    await store.rotateSigningSecret(tx, caller.tenant_id, sealed, previous_until)
+    const data = { previous_until: iso(previous_until) }
+    await journal.emit(tx, events['tenant.signing_secret_rotated'], { ...aboutOf(caller), data })
     return { ...(await view(tx, caller.tenant_id, dependencies, tx.now, counted)), signing_secret }
   })
 }
 
-/** For the operator. False when there is no such tenant. */
+/** For the operator. False when it is on this plan already, or there is no such tenant. */
 export async function setPlan(db: Db, tenant_id: string, plan: string): Promise<boolean> {
-  const set = await db.write((tx) => store.setPlan(tx, tenant_id, plan))
+  const set = await db.write(async (tx) => {
+    const changed = await store.setPlan(tx, tenant_id, plan)
+    const about = { tenant_id, cause: operator_cause, subject_id: tenant_id }
+    if (changed) await journal.emit(tx, events['tenant.plan_changed'], { ...about, data: { plan } })
+    return changed
+  })
   await signalChange(db, tenant_id)
   return set
 }
 
-/** For the operator: the bytes that the tenant may store; null: those of its plan. False when there is no such tenant. */
+/** For the operator: the bytes that the tenant may store; null: those of its plan. False when that changes nothing. */
 export async function setStorage(
   db: Db,
   tenant_id: string,
   storage_bytes_max: number | null,
 ): Promise<boolean> {
-  const set = await db.write((tx) => store.setStorage(tx, tenant_id, storage_bytes_max))
+  const set = await db.write(async (tx) => {
+    const changed = await store.setStorage(tx, tenant_id, storage_bytes_max)
+    const about = { tenant_id, cause: operator_cause, subject_id: tenant_id }
+    const data = { storage_bytes_max }
+    if (changed) await journal.emit(tx, events['tenant.storage_changed'], { ...about, data })
+    return changed
+  })
   await signalChange(db, tenant_id)
   return set
 }

@@ -18,8 +18,8 @@ const ALL = sql<TenantRow>('tenants.all', `select ${columns} from tenants order 
 
 const MARK_DELETED = sql<TenantRow>(
   'tenants.mark_deleted',
-  `update tenants set purge_at = case when status = 'active' then :purge_at else purge_at end, status = 'pending_deletion'
-    where tenant_id = :tenant_id
+  `update tenants set purge_at = :purge_at, status = 'pending_deletion'
+    where tenant_id = :tenant_id and status = 'active'
    returning ${columns}`,
 )
 
@@ -45,11 +45,25 @@ const ROTATE_SIGNING_SECRET = sql<TenantRow>(
    returning ${columns}`,
 )
 
-const SET_PLAN = sql('tenants.set_plan', 'update tenants set plan = :plan where tenant_id = :tenant_id')
+const SET_PLAN = sql(
+  'tenants.set_plan',
+  'update tenants set plan = :plan where tenant_id = :tenant_id and plan <> :plan',
+)
 
 const SET_STORAGE = sql(
   'tenants.set_storage',
-  'update tenants set storage_bytes_max = :storage_bytes_max where tenant_id = :tenant_id',
+  `update tenants set storage_bytes_max = :storage_bytes_max
+    where tenant_id = :tenant_id and storage_bytes_max is distinct from :storage_bytes_max`,
+)
+
+const ADD_EVENT_NAMESPACE = sql(
+  'tenants.add_event_namespace',
+  `update tenants set kv_events = kv_events + 1 where tenant_id = :tenant_id and kv_events < :namespaces_max`,
+)
+
+const REMOVE_EVENT_NAMESPACE = sql(
+  'tenants.remove_event_namespace',
+  'update tenants set kv_events = kv_events - 1 where tenant_id = :tenant_id and kv_events > 0',
 )
 
 const PLANS = sql<{ plan: string }>('tenants.plans', 'select distinct plan from tenants')
@@ -103,7 +117,7 @@ export function all(q: Reader) {
   return q.all(ALL, {})
 }
 
-/** A second time changes nothing: purge_at stays where it was. */
+/** Null when it waits for its deletion already, or is not there. */
 export function markDeleted(tx: Tx, tenant_id: string, purge_at: Millis) {
   return tx.one(MARK_DELETED, { tenant_id, purge_at })
 }
@@ -127,17 +141,27 @@ export function rotateSigningSecret(
   return tx.one(ROTATE_SIGNING_SECRET, { tenant_id, signing_secret, previous_until })
 }
 
+/** False when it is on this plan already, or is not there. */
 export async function setPlan(tx: Tx, tenant_id: string, plan: string): Promise<boolean> {
   return (await tx.run(SET_PLAN, { tenant_id, plan })) === 1
 }
 
-/** Null: the plan's. */
+/** Null: the plan's. False when that is the limit already, or the tenant is not there. */
 export async function setStorage(
   tx: Tx,
   tenant_id: string,
   storage_bytes_max: number | null,
 ): Promise<boolean> {
   return (await tx.run(SET_STORAGE, { tenant_id, storage_bytes_max })) === 1
+}
+
+/** Counts a namespace that leaves events; false when the tenant has as many as it may. */
+export async function addEventNamespace(tx: Tx, tenant_id: string, namespaces_max: number): Promise<boolean> {
+  return (await tx.run(ADD_EVENT_NAMESPACE, { tenant_id, namespaces_max })) === 1
+}
+
+export function removeEventNamespace(tx: Tx, tenant_id: string) {
+  return tx.run(REMOVE_EVENT_NAMESPACE, { tenant_id })
 }
 
 export function signingSecrets(q: Reader, tenant_id: string) {

@@ -8,6 +8,7 @@ import { Remembered } from '../../src/base/remembered.ts'
 import type { Failure, Outcome, Outgoing } from '../../src/callbacks/attempt.ts'
 import type { AgentCaller } from '../../src/contract/caller.ts'
 import type { Dependencies } from '../../src/contract/dependencies.ts'
+import { Tails } from '../../src/contract/tails.ts'
 import { keyCache } from '../../src/credentials/cache.ts'
 import {
   type Awaitable,
@@ -37,6 +38,7 @@ import * as store from '../../src/jobs/store.ts'
 import { JobTimer } from '../../src/jobs/timer.ts'
 import { JobWorker } from '../../src/jobs/worker.ts'
 import { JournalKeeper } from '../../src/journal/keeper.ts'
+import { journalReader } from '../../src/journal/service.ts'
 import { Maintenance } from '../../src/maintenance/tick.ts'
 import * as quotas from '../../src/quotas/service.ts'
 import { cursorKeyUnder, secretsUnder } from '../../src/secrets/service.ts'
@@ -323,6 +325,7 @@ export class Bench {
       internal: false,
       onError: (error) => bench.errors.push(error),
     })
+    const notifier = new Notifier()
     const bench: Bench = new Bench(new QuietDb(db), clock, {
       clock,
       plans: default_plans,
@@ -338,7 +341,8 @@ export class Bench {
       },
       urls: { public_url: () => 'http://127.0.0.1:8420', callbackRefusal: async () => null },
       shared: {
-        notifier: new Notifier(),
+        notifier,
+        tails: new Tails(journalReader(db, journal), notifier),
         semaphore: new KeyedSemaphore(clock),
         memory: new MemoryBudget(clock, memory_bytes_default),
         tokens: new Remembered(10),
@@ -453,13 +457,14 @@ export class Bench {
     for (const kept of [this.network.sent, this.errors, this.woken]) kept.length = 0
   }
 
-  /** A new active tenant, as one of its agents. */
+  /** A new active tenant with an empty journal, as one of its agents. */
   async tenant(plan = 'enterprise'): Promise<AgentCaller> {
     const name = `t-${crypto.randomUUID().slice(0, 13)}`
     const { tenant } = await this.db.write((tx) =>
       tenants.create(tx, this.dependencies, { name, owner_email: 'owner@example.com', plan }),
     )
     const { tenant_id } = tenant
+    await this.write('delete from events where tenant_id = :tenant_id', { tenant_id })
     return { kind: 'agent', tenant_id, plan, status: 'active', agent_id: 'agent-one', ...requested }
   }
 

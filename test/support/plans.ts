@@ -176,6 +176,7 @@ function tenantSeeds({ tenants, others }: Scale, now: number, fill: Fill): strin
       ...{ status: `case when i % 10 = 9 then 'pending_deletion' else 'active' end`, signing_secret: `'s'` },
       ...{ purge_at: `case when i % 10 = 9 then ${now - day_ms} + i end`, created_at: now - 100 * day_ms },
       pause_pending: `case when i % 10 = 9 then 1 else 0 end`,
+      kv_events: `case when i % 10 < 2 then 1 else 0 end`,
     }),
     fill('tenants', 1, {
       ...{
@@ -190,6 +191,7 @@ function tenantSeeds({ tenants, others }: Scale, now: number, fill: Fill): strin
     ...['kv_keys', 'storage_bytes', 'dlq_items', 'agents', 'active_schedules', 'inboxes'].map((quota) =>
       fill('quota_usage', tenants + 1, { tenant_id, quota: `'${quota}'`, used: 1_000, version_floor: 1 }),
     ),
+    fill('kv_namespaces', tenants, { tenant_id, namespace: `'ns0'`, created_at: 1 }),
     fill('audit_heads', tenants + 1, { tenant_id, seq: 100_000_000, last_at: now - day_ms }),
     ...['2020-01', '2020-02'].map((month) =>
       fill('api_calls', Math.max(tenants, others / 10), {

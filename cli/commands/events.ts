@@ -1,0 +1,107 @@
+// waystation events list, tail; waystation wait
+
+import { type JournalEvent, WaystationTimeoutError } from '../../sdk/src/index.ts'
+import { all, limit } from '../calls.ts'
+import type { Cli } from '../cli.ts'
+import { usageError } from '../failures.ts'
+import { printItems } from '../lists.ts'
+import type { CommandOption, Given, Override, OwnCommand } from '../spec.ts'
+
+const columns = ['seq', 'at', 'type', 'subject.id', 'workflow_id', 'actor', 'data']
+
+export const eventsList: Override = {
+  options: [limit, all],
+  async run(cli, { all, ...given }) {
+    const events = cli.client().events.list(given)
+    if (all) {
+      for await (const { items } of events.pages()) printItems(cli, items, columns)
+      return
+    }
+    const page = await events.page()
+    if (cli.out.json) return cli.out.value(page)
+    cli.out.table(page.items, columns)
+    if (page.items.length > 0) cli.out.note(`There may be more: --after ${page.next_after}, or --all.`)
+    else if (page.next_after > (given.after ?? 0))
+      cli.out.note(`None so far. There may be more: --after ${page.next_after}, or --all.`)
+    else cli.out.note('There are none.')
+  },
+}
+
+export const eventsTail: OwnCommand = {
+  usage: 'events tail',
+  about: 'Print what happens, as it happens, until Ctrl-C; with --json one event a line (NDJSON)',
+  examples: [
+    'waystation events tail --workflow night-17',
+    `waystation events tail --type 'checkpoint.*' --json | while read -r event; do ./notify "$event"; done`,
+  ],
+  options: [
+    { flag: '--after <seq>', about: 'begin behind this number instead of now', reads: 'whole_number' },
+    { flag: '--type <type>', about: 'only this type, or all of a noun: schedule.*' },
+    { flag: '--subject <id>', about: 'only about this thing' },
+    { sets: 'workflow_id', flag: '--workflow <id>', about: 'only of this workflow' },
+  ],
+  async run(cli, given) {
+    cli.out.note('Following what happens; Ctrl-C ends it.')
+    for await (const event of cli.client().events.follow({ ...given, ...cli.retries }))
+      printItems(cli, [event], columns)
+  },
+}
+
+const any_of: readonly CommandOption[] = [
+  { flag: '--type <types>', about: 'one of these types, with commas; schedule.* for all of a noun' },
+  { flag: '--subject <ids>', about: 'about one of these things, with commas' },
+  { flag: '--workflow <ids>', about: 'of one of these workflows, with commas' },
+  {
+    sets: 'after',
+    flag: '--after <seq>',
+    about: 'begin behind this number instead of now',
+    reads: 'whole_number',
+  },
+  { flag: '--for <duration>', about: 'how long to wait at most; default until one comes', reads: 'duration' },
+]
+
+export const wait: Override = {
+  options: any_of,
+  async run(cli, given) {
+    const event = await first(cli, anyOf(given), given)
+    cli.out.record(event)
+  },
+}
+
+/** Every combination of what was named. */
+function anyOf({ type, subject, workflow }: Given): object[] {
+  const lists = Object.entries({ type, subject, workflow_id: workflow }).flatMap(([name, text]) =>
+    text === undefined
+      ? []
+      : [
+          String(text)
+            .split(',')
+            .map((value) => ({ [name]: value.trim() })),
+        ],
+  )
+  if (lists.length === 0) throw usageError('What to wait for is missing: --type, --subject or --workflow.')
+  return lists.reduce<object[]>(
+    (combined, list) => combined.flatMap((one) => list.map((other) => ({ ...one, ...other }))),
+    [{}],
+  )
+}
+
+async function first(cli: Cli, any: object[], { after, for: wait_seconds }: Given): Promise<JournalEvent> {
+  const over = new Error('the time to wait is over')
+  const controller = new AbortController()
+  const timer =
+    wait_seconds === undefined ? undefined : setTimeout(() => controller.abort(over), timerMs(wait_seconds))
+  try {
+    return await cli.client().wait({ any, after, ...cli.retries, signal: controller.signal })
+  } catch (error) {
+    if (error !== over) throw error
+    throw new WaystationTimeoutError(wait_seconds * 1_000, `No such event within ${wait_seconds} s.`)
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** A timer that is set for longer fires at once. */
+function timerMs(seconds: number): number {
+  return Math.min(seconds * 1_000, 2 ** 31 - 1)
+}

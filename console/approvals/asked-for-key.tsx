@@ -1,0 +1,52 @@
+// The approval page on a link without a key: the key that this device remembers, or the form that asks for one.
+
+import { useSignal } from '@preact/signals'
+import type { Problem } from '../api/client.ts'
+import { Button } from '../ui/basics.tsx'
+import { announce } from '../ui/toast.tsx'
+import { ApprovalPage } from './approval-page.tsx'
+import { forgetKey, keepKey, keptKey } from './kept-key.ts'
+import { KeyForm, wantsOtherKey } from './key-form.tsx'
+
+export function AskedForKey({ id }: { id: string }) {
+  const key = useSignal(keptKey())
+  const is_kept = useSignal(key.value !== '')
+  const entered = useSignal(false)
+  const onKey = (given: string, keep: boolean) => {
+    is_kept.value = keep && keepKey(given)
+    if (keep && !is_kept.value) announce('The browser does not let this page remember the key.')
+    entered.value = true
+    key.value = given
+  }
+  const forget = () => {
+    forgetKey()
+    is_kept.value = false
+    key.value = ''
+    announce('The key is forgotten on this device.')
+  }
+  // It will never be valid again: the next link asks at once.
+  const onRefused = ({ code }: Problem) => {
+    if (!is_kept.peek() || code !== 'UNAUTHORIZED') return
+    forgetKey()
+    is_kept.value = false
+  }
+  const form = (refused: Problem | null) => <KeyForm {...{ id, refused, onRefused, onKey }} />
+  if (key.value === '') return form(null)
+  return (
+    <>
+      <ApprovalPage
+        key={key.value}
+        {...{ id }}
+        approval_key={key.value}
+        entered={entered.value}
+        refused={(problem) => (wantsOtherKey(problem) ? form(problem) : null)}
+      />
+      {is_kept.value && (
+        <p class="approve-foot bar muted small" data-wrap>
+          <span>Your approval key is remembered on this device.</span>
+          <Button text="Forget the key" kind="quiet" onClick={forget} />
+        </p>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,33 @@
+// The approver's key on this device: kept only when the approver asks for it, until they forget it.
+
+import { base } from '../api/address.ts'
+
+/** Services below different paths of one origin share its storage. */
+const place = `waystation.approval_key ${base}`
+
+/** Empty when none is kept, or when the browser keeps nothing for this page. */
+export function keptKey(): string {
+  try {
+    return localStorage.getItem(place) ?? ''
+  } catch {
+    return ''
+  }
+}
+
+/** False when the browser keeps nothing for this page. */
+export function keepKey(key: string): boolean {
+  try {
+    localStorage.setItem(place, key)
+    return true
+  } catch {
+    return false
+  }
+}
+
+export function forgetKey(): void {
+  try {
+    localStorage.removeItem(place)
+  } catch {
+    // Then there was none.
+  }
+}

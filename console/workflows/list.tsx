@@ -1,0 +1,85 @@
+// All workflows, and the line of one.
+
+import { usePages } from '../api/load.ts'
+import { address, setQuery, to } from '../router.ts'
+import { count } from '../text/words.ts'
+import { Badge, Code } from '../ui/basics.tsx'
+import { Never } from '../ui/first.tsx'
+import { PrefixSearch } from '../ui/form.tsx'
+import { Split, TableList, useStatuses } from '../ui/list.tsx'
+import { Empty, Page } from '../ui/page.tsx'
+import { type Column, linkColumn, timeColumn } from '../ui/table.tsx'
+import { workflowPath } from '../ui/workflow-link.tsx'
+import type { Workflow } from './event.ts'
+import { first } from './first.ts'
+import { named } from './titles.ts'
+import { WorkflowPage } from './workflow.tsx'
+import './workflows.css'
+
+const every_ms = 3_000
+/** The search starts this long after the last letter. */
+const search_after_ms = 250
+
+const titles = { all: 'All', waiting: 'Waiting', failed: 'Failed', idle: 'Nothing open' }
+
+export function Workflows({ params: { id } }: { params: Record<string, string> }) {
+  return id === undefined ? <AllWorkflows /> : <WorkflowPage key={id} id={id} />
+}
+
+function AllWorkflows() {
+  const { status, tabs, panel } = useStatuses(titles, 'workflows')
+  const prefix = address.value.query.get('prefix') ?? ''
+  const query = { status: status === 'all' ? undefined : status, prefix }
+  const list = usePages<Workflow>('/v1/workflows', query, { every_ms })
+  return (
+    <Page
+      title="Workflows"
+      docs="workflows"
+      lead="Each is one line, from the question to the consequence. The latest activity comes first."
+    >
+      {tabs}
+      <PrefixSearch
+        label="Workflows"
+        title="Id begins with"
+        live_ms={search_after_ms}
+        {...{ prefix }}
+        onSearch={(text) => setQuery({ prefix: text })}
+      />
+      <Split panel={panel}>
+        <TableList
+          what="workflows"
+          empty={
+            <Never path="/v1/workflows" first={first}>
+              <Empty title={prefix === '' ? 'Nothing here' : 'No workflow begins like this'}>
+                {prefix === ''
+                  ? 'No workflow is in this state now.'
+                  : 'Letters count as they are, large or small.'}
+              </Empty>
+            </Never>
+          }
+          caption="Workflows"
+          id={(row) => row.workflow_id}
+          {...{ list, columns }}
+        />
+      </Split>
+    </Page>
+  )
+}
+
+const columns: Column<Workflow>[] = [
+  linkColumn('Workflow', ({ workflow_id }) => [to(workflowPath(workflow_id)), workflow_id], Code),
+  { title: 'State', cell: (row) => <State {...row} /> },
+  { title: 'Latest', wide: true, cell: ({ last_type }) => <span class="muted">{named(last_type)}</span> },
+  { title: 'Events', wide: true, number: true, cell: ({ events }) => count(events) },
+  timeColumn('When', ({ last_at }) => last_at),
+]
+
+function State({ waiting, failing }: Workflow) {
+  if (waiting === 0 && failing === 0) return <span class="muted">nothing open</span>
+  return (
+    <span class="parts">
+      {waiting > 0 && <Badge tone="accent">{`${count(waiting)} waiting`}</Badge>}
+      {failing > 0 && <Badge tone="bad">{`${count(failing)} failed`}</Badge>}
+    </span>
+  )
+}

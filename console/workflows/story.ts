@@ -1,0 +1,172 @@
+// The story of a workflow: its events as moments on one line, with the time between them in words.
+
+import { second_ms, span } from '../text/time.ts'
+import { counted } from '../text/words.ts'
+import type { JournalEvent } from './event.ts'
+import { pageOf } from './things.ts'
+import { type Tone, titleOf, toneOf } from './titles.ts'
+
+export interface Moment {
+  /** The id of its last event. */
+  id: string
+  event: JournalEvent
+  /** Events that the moment stands for beside its own: the attempt that ended a call. */
+  with: JournalEvent[]
+  title: string
+  tone: Tone
+  gap: Gap | null
+  /** The page of the console that shows its subject; null where a moment above leads there. */
+  page: [path: string, text: string] | null
+}
+
+/** The time between a moment and the one before. */
+export interface Gap {
+  ms: number
+  text: string
+  /** The cause of the wait; null when nothing in particular was waited for. */
+  waited: Wait | null
+}
+
+/** `decision`: for a person. `call`: for the time of a call or its next attempt. `mend`: an open failure. */
+export type Wait = 'decision' | 'call' | 'mend'
+
+/** A shorter time is not worth a word. */
+const gap_ms_min = 2 * second_ms
+
+export function momentsOf(events: readonly JournalEvent[]): Moment[] {
+  const moments: Moment[] = []
+  const linked = new Set<string>()
+  for (const [i, event] of events.entries()) {
+    // The last attempt and the end of its call are one moment.
+    const next = events[i + 1]
+    if (event.type === 'schedule.attempted' && next && endsAttempt(next, event)) continue
+    const before = events[i - 1]
+    const merged = before && endsAttempt(event, before) ? [before] : []
+    const earlier = moments.at(-1)?.event
+    const page = pageOf(event)
+    moments.push({
+      ...{ id: event.id, event, with: merged },
+      title: titleOf(event),
+      tone: toneOf(event),
+      gap: earlier ? gapOf(earlier, event, events) : null,
+      page: page && !linked.has(page[0]) ? page : null,
+    })
+    if (page) linked.add(page[0])
+  }
+  return moments
+}
+
+function endsAttempt({ type, subject }: JournalEvent, before: JournalEvent): boolean {
+  return (
+    (type === 'schedule.fired' || type === 'schedule.failed') &&
+    before.type === 'schedule.attempted' &&
+    before.subject.id === subject.id
+  )
+}
+
+function gapOf(before: JournalEvent, event: JournalEvent, events: readonly JournalEvent[]): Gap | null {
+  const ms = Date.parse(event.at) - Date.parse(before.at)
+  if (ms < gap_ms_min) return null
+  const wait = endOfWait(event)
+  const began = wait && beginOf(wait, event, events)
+  // Words about a wait that began before the moment above would give it too little time.
+  const whole = began !== null && Date.parse(before.at) - Date.parse(began.at) < gap_ms_min
+  const amount = span(ms)
+  if (wait === null || began === null || !whole) return { ms, text: `${amount} later`, waited: wait }
+  return { ms, text: `waited ${amount} ${wait_words[wait](began)}`, waited: wait }
+}
+
+/** By the event with which the wait began. */
+const wait_words: Record<Wait, (began: JournalEvent) => string> = {
+  decision: () => 'for a decision',
+  call: ({ type }) => (type === 'schedule.attempted' ? 'for the next attempt' : 'until it was due'),
+  mend: () => 'for somebody to deal with it',
+}
+
+const decisions = new Set(['checkpoint.approved', 'checkpoint.rejected', 'checkpoint.expired'])
+const calls = new Set(['schedule.attempted', 'schedule.fired', 'schedule.failed'])
+const mends = new Set(['dlq.claimed', 'dlq.resolved', 'dlq.archived', 'dlq.deleted'])
+
+function endOfWait({ type }: JournalEvent): Wait | null {
+  if (decisions.has(type)) return 'decision'
+  if (calls.has(type)) return 'call'
+  return mends.has(type) ? 'mend' : null
+}
+
+/** The event with which a wait began: the latest of its subject before this one. */
+function beginOf(wait: Wait, event: JournalEvent, events: readonly JournalEvent[]): JournalEvent | null {
+  const at = events.indexOf(event)
+  const isMergedAttempt = (one: JournalEvent, i: number) => i === at - 1 && endsAttempt(event, one)
+  const i = events.findLastIndex(
+    (one, place) => place < at && one.subject.id === event.subject.id && !isMergedAttempt(one, place),
+  )
+  const found = events[i]
+  if (!found) return null
+  return wait === 'mend' && found.type !== 'dlq.created' ? null : found
+}
+
+/** A thing that is open at the end of the line. */
+export interface Open {
+  kind: 'checkpoint' | 'schedule' | 'callback' | 'dlq'
+  id: string
+  since: string
+  /** The event that opened it. */
+  event: JournalEvent
+}
+
+const opens: Record<string, Open['kind']> = {
+  'checkpoint.created': 'checkpoint',
+  'schedule.created': 'schedule',
+  'dlq.created': 'dlq',
+}
+const closes = new Set([
+  ...decisions,
+  ...['checkpoint.cancelled', 'schedule.fired', 'schedule.failed', 'schedule.cancelled'],
+  ...['dlq.resolved', 'dlq.archived', 'dlq.deleted'],
+])
+
+/** The things that are open, in the order in which they came. */
+export function openOf(events: readonly JournalEvent[]): Open[] {
+  const open = new Map<string, Open>()
+  for (const event of events) {
+    const { id } = event.subject
+    const kind = opens[event.type]
+    if (kind) open.set(id, { kind, id, since: event.at, event })
+    else if (closes.has(event.type)) open.delete(id)
+  }
+  return [...open.values()]
+}
+
+/** The time in which a request of this workflow waited for a person: overlapping waits count once. */
+export function waitedForPeople(events: readonly JournalEvent[], now_ms: number): number {
+  const spans: [from: number, to: number][] = []
+  const asked = new Map<string, number>()
+  for (const { type, subject, at } of events) {
+    const time = Date.parse(at)
+    if (type === 'checkpoint.created') asked.set(subject.id, time)
+    else if (decisions.has(type) || type === 'checkpoint.cancelled') {
+      const from = asked.get(subject.id)
+      if (from !== undefined) spans.push([from, time])
+      asked.delete(subject.id)
+    }
+  }
+  for (const from of asked.values()) spans.push([from, Math.max(from, now_ms)])
+  let [total, end] = [0, 0]
+  for (const [from, to] of spans.toSorted(([one], [other]) => one - other)) {
+    total += Math.max(0, to - Math.max(from, end))
+    end = Math.max(end, to)
+  }
+  return total
+}
+
+/** `2 requests wait for a decision, 1 call is due later`; null when nothing is open. */
+export function openInWords(open: readonly Open[]): string | null {
+  const of = (kind: Open['kind']) => open.filter((one) => one.kind === kind).length
+  const [requests, calls_due, letters] = [of('checkpoint'), of('schedule'), of('dlq')]
+  const parts = [
+    requests > 0 && `${counted(requests, 'request')} ${requests === 1 ? 'waits' : 'wait'} for a decision`,
+    calls_due > 0 && `${counted(calls_due, 'call')} to come`,
+    letters > 0 && `${counted(letters, 'failure')} to deal with`,
+  ].filter((part) => part !== false)
+  return parts.length > 0 ? parts.join(', ') : null
+}

@@ -1,0 +1,95 @@
+// Types of events in words. A type that is not listed is said by its name, so that new ones show as well.
+
+import { shown } from '../text/words.ts'
+import type { Tone } from '../ui/basics.tsx'
+import type { JournalEvent } from './event.ts'
+
+export type { Tone }
+
+interface Words {
+  title: string | ((event: JournalEvent) => string)
+  tone?: Tone
+}
+
+const subject_agent = ({ subject }: JournalEvent) => shown(subject.id)
+const times = (event: JournalEvent) => Number(event.data.attempts ?? 1)
+const tries = (event: JournalEvent) => (times(event) > 1 ? ` after ${times(event)} attempts` : '')
+const keyOf = ({ data }: JournalEvent) => `${data.namespace}/${data.key}`
+
+const words: Record<string, Words> = {
+  'checkpoint.created': { title: 'Asked for a decision', tone: 'accent' },
+  'checkpoint.approved': { title: 'Approved', tone: 'good' },
+  'checkpoint.rejected': {
+    title: ({ data }) => (data.resolved_by === 'timeout' ? 'Rejected: the time ran out' : 'Rejected'),
+    tone: 'bad',
+  },
+  'checkpoint.expired': { title: 'Expired: nobody decided in time', tone: 'warn' },
+  'checkpoint.cancelled': { title: 'Withdrawn' },
+  'callback.delivered': { title: (event) => `The decision was delivered${tries(event)}`, tone: 'good' },
+  'callback.failed': { title: (event) => `The decision was not delivered${tries(event)}`, tone: 'bad' },
+  'schedule.created': { title: 'A call was scheduled', tone: 'accent' },
+  'schedule.updated': { title: 'The call was changed' },
+  'schedule.cancelled': { title: 'The call was cancelled' },
+  'schedule.attempted': {
+    title: ({ data }) =>
+      data.error ? `Attempt ${data.attempt} failed` : `Attempt ${data.attempt} was delivered`,
+    tone: 'warn',
+  },
+  'schedule.fired': { title: (event) => `The call was delivered${tries(event)}`, tone: 'good' },
+  'schedule.failed': { title: (event) => `The call failed${tries(event)}`, tone: 'bad' },
+  'dlq.created': { title: 'Left a dead letter', tone: 'bad' },
+  'dlq.claimed': { title: 'The dead letter was claimed', tone: 'accent' },
+  'dlq.released': { title: 'The dead letter was released' },
+  'dlq.lock_expired': { title: 'The lock of the dead letter ended', tone: 'warn' },
+  'dlq.archived': { title: 'The dead letter was discarded' },
+  'dlq.resolved': {
+    title: ({ data }) =>
+      data.redriven_as ? 'The dead letter was sent again' : 'The dead letter was resolved',
+    tone: 'good',
+  },
+  'dlq.deleted': { title: 'The dead letter was deleted' },
+  'inbox.created': { title: 'An inbox was created' },
+  'inbox.deleted': { title: ({ data }) => (data.expired ? 'The inbox expired' : 'The inbox was deleted') },
+  'message.received': { title: 'A message arrived', tone: 'accent' },
+  'message.forwarded': { title: 'The message was forwarded', tone: 'good' },
+  'message.forward_failed': { title: 'The message could not be forwarded', tone: 'bad' },
+  'kv.put': { title: (event) => `Wrote ${keyOf(event)}` },
+  'kv.deleted': { title: (event) => `Deleted ${keyOf(event)}` },
+  'kv.expired': { title: (event) => `${keyOf(event)} expired` },
+  'agent.created': { title: (event) => `The agent ${subject_agent(event)} was created` },
+  'agent.key_rotated': { title: (event) => `The key of ${subject_agent(event)} was rotated` },
+  'agent.deleted': { title: (event) => `The agent ${subject_agent(event)} was deleted` },
+  'approval_key.created': { title: 'An approval key was created' },
+  'approval_key.used': { title: 'An approval key was used' },
+  'approval_key.revoked': { title: 'An approval key was revoked' },
+  'audit.appended': { title: ({ data }) => String(data.action ?? 'An audit entry') },
+}
+
+export function titleOf(event: JournalEvent): string {
+  const known = words[event.type]
+  if (!known) return named(event.type)
+  return shown(typeof known.title === 'string' ? known.title : known.title(event))
+}
+
+export function toneOf({ type, data }: JournalEvent): Tone {
+  if (type === 'schedule.attempted' && !data.error) return 'good'
+  return words[type]?.tone ?? 'neutral'
+}
+
+/** `dlq.lock_expired` is `Dlq lock expired`. */
+export function named(type: string): string {
+  const text = shown(type).replace(/[._]/g, ' ')
+  return text.slice(0, 1).toUpperCase() + text.slice(1)
+}
+
+/** The one who did it, as part of a sentence. */
+export function actorInWords(actor: string): string {
+  const others: Record<string, string> = {
+    admin: 'an administrator',
+    service: 'the service',
+    operator: 'the operator of the service',
+    anonymous: 'a sender outside',
+  }
+  if (Object.hasOwn(others, actor)) return others[actor]!
+  return actor.startsWith('approval_key:') ? `the approval key ${shown(actor.slice(13))}` : shown(actor)
+}

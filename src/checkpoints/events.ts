@@ -1,0 +1,75 @@
+// The types of this feature's events.
+
+import { Type } from 'typebox'
+import { limit } from '../base/limit.ts'
+import { declareEvents } from '../contract/event.ts'
+import { Nullable, Time } from '../contract/schemas.ts'
+import { attempted_data } from '../jobs/attempts.ts'
+
+const ResolvedBy = Type.String({ description: 'admin, approval_key:<id>, timeout or agent:<id>.' })
+const Attempts = Type.Integer({ description: 'The attempts that were made.' })
+
+export const events = declareEvents({
+  'checkpoint.created': {
+    about: 'An agent asked; its workflow waits for the decision.',
+    subject: 'checkpoint',
+    data: {
+      title: Type.String({ description: 'The question, its first 200 characters.' }),
+      expires_at: Time('When the timeout is due.'),
+    },
+    waiting: 1,
+  },
+  'checkpoint.approved': settled('It was approved.'),
+  'checkpoint.rejected': settled('It was rejected, by a person or by its timeout.'),
+  'checkpoint.expired': settled('Nobody decided in time, and its timeout_action is dlq.'),
+  'checkpoint.cancelled': settled('The agent that asked cancelled it.'),
+  'callback.attempted': {
+    about: 'The decision was sent to the agent. What follows from it has an event of its own.',
+    subject: 'checkpoint',
+    data: attempted_data,
+  },
+  'callback.delivered': {
+    about: 'A receiver took the decision.',
+    subject: 'checkpoint',
+    data: { attempts: Attempts },
+  },
+  'callback.failed': {
+    about: 'No receiver took the decision, and no attempt is left. It stands.',
+    subject: 'checkpoint',
+    data: {
+      attempts: Attempts,
+      last_error: Nullable(Type.String({ description: 'Of the last attempt: a class, or `status 503`.' })),
+      dead_letter_id: Type.String({ description: 'The dead letter that the failure left.' }),
+    },
+  },
+  'callback.redriven': {
+    about: 'A decision that could not be delivered is sent again.',
+    subject: 'checkpoint',
+    data: { redrive_of: Type.String({ description: 'The dead letter that was sent again by it.' }) },
+  },
+  'approval_key.used': {
+    about: 'A checkpoint was decided with an approval key.',
+    subject: 'approval_key',
+    data: {
+      checkpoint_id: Type.String({ description: 'The checkpoint.' }),
+      decision: Type.Enum(['approved', 'rejected'], { description: 'What was decided.' }),
+    },
+  },
+})
+
+/** The workflow of a settled checkpoint no longer waits for it. */
+function settled(about: string) {
+  return { about, subject: 'checkpoint', data: { resolved_by: ResolvedBy }, waiting: -1 } as const
+}
+
+const title_characters_max = limit(
+  'checkpoints.event_title',
+  200,
+  'characters',
+  'The beginning of a title that its event shows.',
+)
+
+/** The beginning of a title, as its event has it. */
+export function shownTitle(title: string): string {
+  return title.length <= title_characters_max ? title : [...title].slice(0, title_characters_max).join('')
+}

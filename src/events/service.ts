@@ -1,0 +1,96 @@
+// Reading the journal, and waiting for what comes.
+
+import type { Notifier } from '../base/notifier.ts'
+import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
+import type { EventRow } from '../contract/event.ts'
+import type { Context } from '../contract/route.ts'
+import { Filter, type Wanted, type Wants } from '../contract/wanted.ts'
+import { numberIfPossible } from '../journal/service.ts'
+import { Follower } from './follower.ts'
+import { pageOf } from './pages.ts'
+
+export type EventsContext = Context<AdminCaller | AgentCaller>
+
+export interface Found {
+  events: readonly EventRow[]
+  /** The number to go on behind. */
+  next_after: number
+}
+
+export interface Asked {
+  any: readonly Wanted[]
+  /** Only events with a higher number; null: begins now. */
+  after: number | null
+  rows_max: number
+  wait_ms: number
+}
+
+function wantsOf({ caller }: EventsContext, any: readonly Wanted[]): Wants {
+  const viewer = caller.kind === 'agent' ? caller.agent_id : null
+  return { filters: any.map((wanted) => new Filter(wanted)), viewer }
+}
+
+/** Events behind `after`; where there is none, waits for the first. */
+export async function read(context: EventsContext, asked: Asked): Promise<Found> {
+  const { dependencies, caller } = context
+  const { notifier } = dependencies.shared
+  const { after, rows_max, wait_ms } = asked
+  const waits = wait_ms > 0 && notifier.enter(caller.tenant_id)
+  if (!waits && after !== null) return readNow(context, asked, after)
+  const release = waits ? () => notifier.leave(caller.tenant_id) : () => {}
+  try {
+    return await withFollower(context, asked, async (follower) => {
+      if (waits) context.extendTimeout(wait_ms)
+      const events = await follower.next(rows_max, waits ? wait_ms : 0)
+      return { events, next_after: follower.position }
+    })
+  } finally {
+    release()
+  }
+}
+
+/** The request of the follower is over when its client has left. */
+async function withFollower(
+  context: EventsContext,
+  { any, after }: Asked,
+  work: (follower: Follower) => Promise<Found>,
+): Promise<Found> {
+  const signal = context.signal()
+  const follower = await followerOf(context, any, after)
+  const stop = () => follower.close()
+  signal.addEventListener('abort', stop)
+  try {
+    return await work(follower)
+  } finally {
+    signal.removeEventListener('abort', stop)
+    follower.close()
+  }
+}
+
+export function followerOf(
+  context: EventsContext,
+  any: readonly Wanted[],
+  after: number | null,
+): Promise<Follower> {
+  const { db, dependencies, caller } = context
+  const { tails, notifier } = dependencies.shared
+  const { tenant_id } = caller
+  return Follower.begin({ db, tails, notifier, tenant_id, wants: wantsOf(context, any), after })
+}
+
+async function readNow(context: EventsContext, { any, rows_max }: Asked, after: number): Promise<Found> {
+  const { db, dependencies, caller } = context
+  await numberIfPossible(dependencies.journal, caller.tenant_id)
+  const { events, reached } = await pageOf(db, caller.tenant_id, wantsOf(context, any), { after, rows_max })
+  return { events, next_after: reached ?? events.at(-1)?.seq ?? after }
+}
+
+/** A place among the requests that wait; null when there is none. Release it once. */
+export function placeOf(notifier: Notifier, tenant_id: string): (() => void) | null {
+  if (!notifier.enter(tenant_id)) return null
+  let is_held = true
+  return () => {
+    if (is_held) notifier.leave(tenant_id)
+    is_held = false
+  }
+}

@@ -1,0 +1,51 @@
+// The shapes that both routes share.
+
+import { Type } from 'typebox'
+import { limit } from '../base/limit.ts'
+import { label_characters_max, Nullable, Shape, Text, Time } from '../contract/schemas.ts'
+
+export const tag = 'Events'
+
+/** Under the 60 s after which clients and proxies commonly give up. */
+export const wait_seconds_max = limit(
+  'events.wait',
+  55,
+  'seconds',
+  'How long a request may wait for an event. Past it 400.',
+)
+const subject_characters_max = limit(
+  'events.subject',
+  1_024,
+  'characters',
+  'A `subject` that events are asked for by. Past it 400.',
+)
+
+export const Event = Shape('JournalEvent', {
+  id: Type.String({ description: 'evt_…' }),
+  seq: Type.Integer({ description: 'Its number: starts at 1, rises by 1, without gaps, per tenant.' }),
+  type: Type.String({ description: 'Such as schedule.fired.' }),
+  subject: Shape({ kind: Type.String(), id: Type.String() }),
+  workflow_id: Nullable(Type.String()),
+  workflow_seq: Nullable(Type.Integer({ description: 'Its number in the workflow; null outside of one.' })),
+  agent_id: Nullable(Type.String({ description: 'The agent whose call caused it.' })),
+  actor: Type.String({
+    description: 'admin, the id of an agent, approval_key:…, anonymous, operator, or service for the clock.',
+  }),
+  request_id: Nullable(Type.String()),
+  at: Time('When it happened.'),
+  data: Type.Unsafe<object>({ type: 'object', description: 'Members by type; never a payload.' }),
+})
+
+export const After = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
+
+export type WantedFields = ReturnType<typeof wantedFields>
+
+/** `types`: of the events that features declare. */
+export function wantedFields(types: readonly string[]) {
+  const nouns = new Set(types.map((type) => `${type.split('.')[0]}.*`))
+  return {
+    type: Type.Enum([...types, ...nouns], { description: 'This type, or all types of a noun: schedule.*.' }),
+    subject: Text(subject_characters_max, 'Events of this thing: its id, or kind:id.', { minLength: 1 }),
+    workflow_id: Text(label_characters_max, 'Events of this workflow.', { minLength: 1 }),
+  }
+}

@@ -1,0 +1,119 @@
+// Events as Server-Sent Events (WHATWG HTML section 9.2), for as long as the client reads and its key holds.
+
+import type { Clock } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
+import { encode } from '../contract/encode.ts'
+import { type EventRow, eventOf } from '../contract/event.ts'
+import type { Follower } from './follower.ts'
+
+/** A silent stream says this often that it is there. */
+const heartbeat_ms_max = limit(
+  'events.heartbeat',
+  15_000,
+  'milliseconds',
+  'How long a stream of events sends nothing. A comment then shows proxies and clients that the connection holds.',
+)
+const check_ms_max = limit(
+  'events.key_check',
+  5_000,
+  'milliseconds',
+  'How long a stream of events goes on without a look whether its key still holds, where no signal of a change came.',
+)
+/** Before events are sent the key was checked this recently. */
+const checked_ms_max = limit(
+  'events.key_checked',
+  1_000,
+  'milliseconds',
+  'How old the last check of its key may be when a stream sends an event.',
+)
+const piece_rows_max = limit(
+  'events.stream_rows',
+  100,
+  'rows',
+  'Events that a stream reads at once. The next are read when the client has taken these.',
+)
+/** How soon a client that lost its connection opens another. */
+const reconnect_ms = 1_000
+
+interface Streamed {
+  follower: Follower
+  clock: Clock
+  isStillAllowed(): Promise<boolean>
+  /** Calls back when keys of the tenant may have ended, until the function that it returns is called. */
+  onKeysChanged(listener: () => void): () => void
+  /** Called once the stream is over. */
+  onEnd(): void
+}
+
+export class EventTexts implements AsyncIterator<string> {
+  #has_begun = false
+  #is_over = false
+  /** A key of the tenant may have ended since the last check. */
+  #must_check = false
+  #checked_at: number
+  #silent_ms = 0
+  readonly #unheed: () => void
+
+  constructor(private readonly streamed: Streamed) {
+    this.#checked_at = streamed.clock.monotonic()
+    this.#unheed = streamed.onKeysChanged(() => {
+      this.#must_check = true
+      streamed.follower.wake()
+    })
+  }
+
+  /** Called when the client has taken the text before: nothing is read ahead of it. */
+  async next(): Promise<IteratorResult<string>> {
+    const { follower } = this.streamed
+    if (!this.#has_begun) {
+      this.#has_begun = true
+      // A client that is cut off before the first event goes on from here, too.
+      return { done: false, value: `retry: ${reconnect_ms}\n${idOf(follower.position)}\n` }
+    }
+    while (!follower.is_over && !this.#is_over) {
+      const events = await follower.next(piece_rows_max, check_ms_max)
+      if (events.length === 0) this.#silent_ms += check_ms_max
+      if (!(await this.#isAllowed(events.length > 0))) break
+      if (events.length === 0 && this.#silent_ms < heartbeat_ms_max) continue
+      this.#silent_ms = 0
+      const value =
+        events.length > 0 ? events.map(textOf).join('') : `: no news\n${idOf(follower.position)}\n`
+      return { done: false, value }
+    }
+    this.#end()
+    return { done: true, value: undefined }
+  }
+
+  async #isAllowed(has_events: boolean): Promise<boolean> {
+    const { clock, isStillAllowed } = this.streamed
+    const age_ms = clock.monotonic() - this.#checked_at
+    if (has_events && !this.#must_check && age_ms < checked_ms_max) return true
+    this.#must_check = false
+    this.#checked_at = clock.monotonic()
+    // The client opens another stream, and is told what is wrong.
+    return isStillAllowed().catch(() => false)
+  }
+
+  /** The client has left. */
+  async return(): Promise<IteratorResult<string>> {
+    this.#end()
+    return { done: true, value: undefined }
+  }
+
+  #end(): void {
+    if (this.#is_over) return
+    this.#is_over = true
+    this.#unheed()
+    this.streamed.follower.close()
+    this.streamed.onEnd()
+  }
+}
+
+function textOf(event: EventRow): string {
+  return `${idOf(event.seq)}event: ${event.type}\ndata: ${encode(eventOf(event))}\n\n`
+}
+
+/** Where a client goes on, by the header Last-Event-ID. */
+function idOf(seq: number): string {
+  return `id: ${seq}\n`
+}

@@ -1,0 +1,42 @@
+// The key of a request whose answer never ends, checked again and again.
+
+import type { CallerKind } from '../contract/caller.ts'
+import type { Group } from '../contract/group.ts'
+import { authenticate, requireAllowed } from './auth.ts'
+import type { ServerOptions } from './exchange.ts'
+
+interface Asking {
+  group: Group
+  auth: readonly CallerKind[]
+  while_pending_deletion?: boolean
+}
+
+export class KeyChecks {
+  /** Many answers under one key share a check. */
+  readonly #under_way = new Map<string, Promise<boolean>>()
+
+  constructor(private readonly options: Pick<ServerOptions, 'db' | 'dependencies' | 'clock'>) {}
+
+  /** False once a new request with these headers would be refused. */
+  isStillAllowed(route: Asking, headers: Headers): Promise<boolean> {
+    const presented = ['authorization', 'x-agent-id', ...route.group.key_headers.map(({ name }) => name)]
+    const sent = JSON.stringify(presented.map((name) => headers.get(name)))
+    const under_way = this.#under_way.get(sent)
+    if (under_way) return under_way
+    const check = this.#check(route, headers).finally(() => this.#under_way.delete(sent))
+    this.#under_way.set(sent, check)
+    return check
+  }
+
+  async #check(route: Asking, headers: Headers): Promise<boolean> {
+    const { options } = this
+    const found = await authenticate(options, route.group, headers, options.clock.now())
+    if (typeof found === 'string') return false
+    try {
+      requireAllowed(found, route)
+      return true
+    } catch {
+      return false
+    }
+  }
+}

@@ -1,0 +1,149 @@
+import { expect, test } from 'bun:test'
+import { forEachDatabase, type TestDatabases } from '../../test/support/databases.ts'
+import { Bench } from '../../test/support/job-bench.ts'
+import { day_ms, hour_ms } from '../base/clock.ts'
+import { declareEvents, service_cause } from '../contract/event.ts'
+import type { Follows } from '../contract/feature.ts'
+import * as tenants from '../tenants/service.ts'
+import { removeOld } from './retention.ts'
+import * as journal from './service.ts'
+
+const types = declareEvents({
+  'thing.made': { about: 'A thing was made.', subject: 'thing', data: {}, waiting: 1 },
+  'thing.gone': { about: 'A thing is gone.', subject: 'thing', data: {}, waiting: -1 },
+})
+
+/** Of the plan free. */
+const kept_ms = 7 * day_ms
+
+async function benchOf(databases: TestDatabases) {
+  const bench = await Bench.open(databases)
+  const { tenant_id } = await bench.tenant('free')
+  const { db, clock, dependencies } = bench
+  const happen = async (workflow_id: string | null, name: keyof typeof types = 'thing.made', count = 1) => {
+    await db.write(tenant_id, async (tx) => {
+      for (let n = 0; n < count; n++)
+        await journal.emit(tx, types[name], {
+          ...{ tenant_id, cause: service_cause, subject_id: 't', workflow_id },
+          data: {},
+        })
+    })
+  }
+  const number = () => dependencies.journal.number(tenant_id)
+  const seqs = async () =>
+    (await journal.page(db, tenant_id, {}, { after: 0, rows_max: 5_000 })).map(({ seq }) => seq)
+  const workflows = () =>
+    bench.rows(
+      `select workflow_id, events, gone, waiting from workflows where tenant_id = '${tenant_id}' order by workflow_id`,
+    )
+  const sweep = async (follows: readonly Follows[] = []) => {
+    let removed = 0
+    for (let more = true; more; ) {
+      const step = await removeOld(db, dependencies.plans, follows)
+      removed += step.removed
+      more = step.more
+    }
+    return removed
+  }
+  return { bench, clock, tenant_id, happen, number, seqs, workflows, sweep }
+}
+
+forEachDatabase('Old events', (databases) => {
+  test('go once they are as old as the plan says, from the oldest on, and not a millisecond before', async () => {
+    const { clock, happen, number, seqs, sweep } = await benchOf(databases)
+    await happen(null)
+    await number()
+    clock.advance(day_ms)
+    await happen(null)
+    await number()
+    clock.advance(kept_ms - day_ms - 1)
+    expect(await sweep()).toBe(0)
+    expect(await seqs()).toEqual([1, 2])
+    clock.advance(hour_ms)
+    expect(await sweep()).toBe(1)
+    expect(await seqs()).toEqual([2])
+    clock.advance(day_ms)
+    expect(await sweep()).toBe(1)
+    expect(await seqs()).toEqual([])
+  })
+
+  test('go in steps of 500, and their numbers are never given again', async () => {
+    const { clock, happen, number, seqs, sweep } = await benchOf(databases)
+    await happen(null, 'thing.made', 1_200)
+    await number()
+    clock.advance(kept_ms + day_ms)
+    expect(await sweep()).toBe(1_200)
+    await happen(null)
+    await number()
+    expect(await seqs()).toEqual([1_201])
+    clock.advance(kept_ms + day_ms)
+    expect(await sweep()).toBe(1)
+  })
+
+  test('stay while they have no number, and while something that follows the journal needs them', async () => {
+    const { clock, happen, number, seqs, sweep } = await benchOf(databases)
+    await happen(null, 'thing.made', 3)
+    await number()
+    clock.advance(kept_ms + day_ms)
+    await happen(null)
+    expect(await sweep([{ usedUpTo: () => 0 }])).toBe(0)
+    clock.advance(day_ms)
+    expect(await sweep([{ usedUpTo: () => 2 }, {}])).toBe(2)
+    expect(await seqs()).toEqual([3])
+    clock.advance(kept_ms + day_ms)
+    expect(await sweep()).toBe(1)
+    await number()
+    expect(await seqs()).toEqual([4])
+    clock.advance(day_ms)
+    expect(await sweep()).toBe(1)
+  })
+
+  test('stay for ever where the plan has no limit, and go within a day of a change of the plan', async () => {
+    const { bench, clock, tenant_id, happen, number, seqs } = await benchOf(databases)
+    await happen(null)
+    await number()
+    clock.advance(400 * day_ms)
+    const plans = { ...bench.dependencies.plans, free: { event_days: null } }
+    expect((await removeOld(bench.db, plans, [])).removed).toBe(0)
+    await tenants.setPlan(bench.db, tenant_id, 'pro')
+    clock.advance(day_ms)
+    expect((await removeOld(bench.db, plans, [])).removed).toBe(1)
+    expect(await seqs()).toEqual([])
+  })
+
+  test('leave the counts of their workflow, whose row goes with its last event', async () => {
+    const { clock, happen, number, workflows, sweep } = await benchOf(databases)
+    await happen('short')
+    await happen('long', 'thing.made', 2)
+    await number()
+    clock.advance(2 * day_ms)
+    await happen('long', 'thing.gone')
+    await number()
+    clock.advance(kept_ms - day_ms)
+    expect(await sweep()).toBe(3)
+    expect(await workflows()).toEqual([{ workflow_id: 'long', events: 3, gone: 2, waiting: 1 }])
+    clock.advance(2 * day_ms)
+    await sweep()
+    expect(await workflows()).toEqual([])
+    // Its thing was made before the row went: it does not wait for less than nothing.
+    await happen('short', 'thing.gone')
+    await number()
+    expect(await workflows()).toEqual([{ workflow_id: 'short', events: 1, gone: 0, waiting: 0 }])
+  })
+
+  test('are looked for once an hour, a tenant, and not at all while there are none', async () => {
+    const { bench, clock, tenant_id, happen, number, sweep } = await benchOf(databases)
+    const look = async () =>
+      (await bench.rows(`select look_at from event_heads where tenant_id = '${tenant_id}'`))[0]
+    await happen(null)
+    await number()
+    const first = clock.now() + hour_ms
+    expect(await look()).toEqual({ look_at: first })
+    clock.advance(hour_ms)
+    await sweep()
+    expect(await look()).toEqual({ look_at: clock.now() + day_ms })
+    clock.advance(kept_ms)
+    expect(await sweep()).toBe(1)
+    expect(await look()).toEqual({ look_at: null })
+  })
+})

@@ -1,0 +1,102 @@
+// Events go once they are as old as the plan lets them become: from the oldest on, so that what is left has no gaps.
+
+import { day_ms, hour_ms, type Millis } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
+import type { Plans } from '../contract/dependencies.ts'
+import type { Follows } from '../contract/feature.ts'
+import { type Db, type Tx, upkeep } from '../db/db.ts'
+import * as store from './retention-store.ts'
+
+const removed_max = limit(
+  'journal.removed',
+  500,
+  'rows',
+  'Old events of a tenant that are removed in one transaction, so that requests wait for no more than these.',
+)
+const tenants_a_step_max = limit(
+  'journal.tenants_a_step',
+  16,
+  'entries',
+  'Tenants whose old events one step removes.',
+)
+/** Between two looks at the same tenant: at least, so that many young tenants cost little. */
+const look_ms_min = limit(
+  'journal.look_ms_min',
+  hour_ms,
+  'milliseconds',
+  'The least time between two looks for old events of a tenant, once there are no more of them.',
+)
+/** At most, so that a change of its plan is noticed. */
+const look_ms_max = limit(
+  'journal.look_ms_max',
+  day_ms,
+  'milliseconds',
+  'The most time between two looks for old events of a tenant: after a change of its plan they go within this.',
+)
+
+/** When the events of a tenant are looked at for the first time. */
+export function firstLook(now: Millis): Millis {
+  return now + look_ms_min
+}
+
+/** One bounded step. True in `more` when another would find something. */
+export async function removeOld(
+  db: Db,
+  plans: Plans,
+  follows: readonly Follows[],
+): Promise<{ removed: number; more: boolean }> {
+  const due = await store.tenantsDue(db, db.clock.now(), tenants_a_step_max)
+  let removed = 0
+  let more = due.length === tenants_a_step_max
+  for (const { tenant_id } of due) {
+    const step = await db.write(upkeep, (tx) => removeOldOf(tx, plans, follows, tenant_id))
+    removed += step.removed
+    more ||= step.more
+  }
+  return { removed, more }
+}
+
+async function removeOldOf(
+  tx: Tx,
+  plans: Plans,
+  follows: readonly Follows[],
+  tenant_id: string,
+): Promise<{ removed: number; more: boolean }> {
+  const head = await store.lockDue(tx, tenant_id)
+  if (!head) return { removed: 0, more: false }
+  const days = plans[head.plan]?.event_days ?? null
+  const oldest = await store.oldestOf(tx, tenant_id, removed_max)
+  const kept_ms = days === null ? Number.POSITIVE_INFINITY : days * day_ms
+  const young = oldest.findIndex(({ at }) => at > tx.now - kept_ms)
+  const is_full = young === -1 && oldest.length === removed_max
+  const last_old = oldest.at(young === -1 ? oldest.length - 1 : young - 1)
+  const old_seq = young === 0 ? 0 : (last_old?.seq ?? 0)
+  const seq = Math.min(old_seq, await usedUpTo(tx, follows, tenant_id))
+  const first_seq = oldest[0]?.seq ?? 0
+  const removed = seq >= first_seq && seq > 0 ? await store.removeUpTo(tx, tenant_id, seq) : 0
+  const more = is_full && seq === old_seq
+  if (!more)
+    await store.lookAgain(
+      tx,
+      tenant_id,
+      nextLook(
+        tx.now,
+        kept_ms,
+        oldest.find((event) => event.seq > seq),
+      ),
+    )
+  return { removed, more }
+}
+
+/** When the oldest that is left is old; null when none is. */
+function nextLook(now: Millis, kept_ms: number, oldest: { at: Millis } | undefined): Millis | null {
+  if (!oldest) return null
+  return Math.max(now + look_ms_min, Math.min(oldest.at + kept_ms, now + look_ms_max))
+}
+
+/** Features that follow the journal may still need later ones. */
+async function usedUpTo(tx: Tx, follows: readonly Follows[], tenant_id: string): Promise<number> {
+  let seq = Number.MAX_SAFE_INTEGER
+  for (const follow of follows) seq = Math.min(seq, (await follow.usedUpTo?.(tx, tenant_id)) ?? seq)
+  return seq
+}

@@ -1,0 +1,40 @@
+// The types of this feature's events. Only namespaces that are asked to leave events of keys.
+
+import { Type } from 'typebox'
+import { declareEvents } from '../contract/event.ts'
+import { Nullable, Time } from '../contract/schemas.ts'
+
+const namespace = Type.String()
+const entry = {
+  namespace,
+  key: Type.String(),
+  version: Type.Integer({ description: 'Of the value.' }),
+}
+
+export const events = declareEvents({
+  'kv.put': {
+    about: 'A value was written, in a namespace that leaves events.',
+    subject: 'kv_key',
+    data: { ...entry, expires_at: Nullable(Time('The end of its time; null for never.')) },
+  },
+  'kv.deleted': {
+    about: 'A key was deleted, in a namespace that leaves events.',
+    subject: 'kv_key',
+    data: entry,
+  },
+  'kv.expired': {
+    about: 'The time of a key was over, in a namespace that leaves events.',
+    subject: 'kv_key',
+    data: { ...entry, expired_at: Time('The end of its time; the event may come a second later.') },
+  },
+  'kv.events_enabled': {
+    about: 'A namespace leaves events from now on.',
+    subject: 'kv_namespace',
+    data: { namespace },
+  },
+  'kv.events_disabled': {
+    about: 'A namespace leaves no events any more.',
+    subject: 'kv_namespace',
+    data: { namespace },
+  },
+})

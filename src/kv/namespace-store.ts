@@ -1,0 +1,57 @@
+// Statements on kv_namespaces: the namespaces whose changes leave events.
+
+import { inChunk } from '../db/chunk.ts'
+import { type Reader, sql, type Tx } from '../db/db.ts'
+
+const here = 'tenant_id = :tenant_id and namespace = :namespace'
+
+const INSERT = sql(
+  'kv.insert_namespace',
+  `insert into kv_namespaces (tenant_id, namespace, created_at) values (:tenant_id, :namespace, :now)
+   on conflict (tenant_id, namespace) do nothing`,
+)
+
+const DELETE = sql('kv.delete_namespace', `delete from kv_namespaces where ${here}`)
+
+const FIND = sql<{ namespace: string }>(
+  'kv.find_namespace',
+  `select namespace from kv_namespaces where ${here}`,
+)
+
+const LIST = sql<{ namespace: string }>(
+  'kv.list_namespaces',
+  `select namespace from kv_namespaces where tenant_id = :tenant_id order by namespace limit :rows_max`,
+)
+
+/** False when its changes leave events already. */
+export async function insert(tx: Tx, tenant_id: string, namespace: string): Promise<boolean> {
+  return (await tx.run(INSERT, { tenant_id, namespace, now: tx.now })) === 1
+}
+
+/** False when its changes leave no events. */
+export async function remove(tx: Tx, tenant_id: string, namespace: string): Promise<boolean> {
+  return (await tx.run(DELETE, { tenant_id, namespace })) === 1
+}
+
+/** True when its changes leave events. */
+export async function leavesEvents(q: Reader, tenant_id: string, namespace: string): Promise<boolean> {
+  return (await q.one(FIND, { tenant_id, namespace })) !== null
+}
+
+/** Those whose changes leave events, in bytewise order. */
+export async function names(q: Reader, tenant_id: string, rows_max: number): Promise<string[]> {
+  return (await q.all(LIST, { tenant_id, rows_max })).map(({ namespace }) => namespace)
+}
+
+const PURGE = sql(
+  'kv.purge_namespaces',
+  `delete from kv_namespaces where ${inChunk({
+    ...{ table: 'kv_namespaces', key: 'tenant_id, namespace', order: 'tenant_id, namespace', index: null },
+    where: 'tenant_id = :tenant_id',
+  })}`,
+)
+
+/** Removes rows of a tenant that is being purged; returns how many. */
+export function purge(tx: Tx, tenant_id: string, rows_max: number) {
+  return tx.run(PURGE, { tenant_id, rows_max })
+}

@@ -1,0 +1,118 @@
+// Bundles: everything that is needed to check a workflow, or a part of the journal, offline. A bundle is JSON text in pieces;
+// each piece is read when it is sent.
+
+import { limit } from '../base/limit.ts'
+import type { Dependencies } from '../contract/dependencies.ts'
+import { canonicalText, type EventRow } from '../contract/event.ts'
+import type { Db } from '../db/db.ts'
+import * as journal from '../journal/service.ts'
+import { latest, noted, rootOf } from './checkpoint-service.ts'
+import { broken } from './grow-service.ts'
+import type { Hash } from './merkle.ts'
+import { orBroken, sizeUnknown, storedTree } from './service.ts'
+import { hashText, type TiledTree } from './tiles.ts'
+
+const format = 'waystation-seal-bundle/1'
+const events_max = limit(
+  'seal.bundle_events',
+  100_000,
+  'rows',
+  'Events in one bundle of the journal. A longer one is checked in parts: `next_after` is where the next begins.',
+)
+const piece_rows = 200
+
+export interface Asked {
+  /** Null: the whole journal. */
+  workflow_id: string | null
+  /** The size of a checkpoint that was kept: the bundle shows that the tree goes on from it. */
+  from: number | null
+  /** Only the events behind this one. */
+  after: number
+}
+
+interface Span {
+  tenant_id: string
+  workflow_id: string | null
+  after: number
+  /** The tree that the proofs are for: events up to this one. */
+  size: number
+}
+
+/** Throws SEAL_SIZE_UNKNOWN and SEAL_BROKEN before the first piece. */
+export async function bundle(
+  db: Db,
+  dependencies: Dependencies,
+  tenant_id: string,
+  { workflow_id, from, after }: Asked,
+): Promise<AsyncGenerator<string>> {
+  const head = await latest(db, dependencies, tenant_id)
+  if (after > head.size) throw sizeUnknown(head.size)
+  const begins = Math.max(after, await removedBefore(db, tenant_id, workflow_id))
+  const size = workflow_id === null ? Math.min(begins + events_max, head.size) : head.size
+  if (from !== null && from > size) throw sizeUnknown(size)
+  const tree = storedTree(db, tenant_id)
+  const { root, edge, proof } = await orBroken(async () => ({
+    root: await tree.root(size),
+    edge: workflow_id === null ? await tree.edge(begins) : null,
+    proof: from === null ? null : await tree.consistencyProof(from, size),
+  }))
+  if (size === head.size && hashText(root) !== hashText(rootOf(head)))
+    throw broken('the stored hashes do not come to the root of the tree')
+  const { origin, note, keys } = await noted(db, dependencies, tenant_id, { size, root }, workflow_id)
+  const opening = {
+    ...{ format, origin, size, root: hashText(root), note, keys, workflow_id, after: begins },
+    edge: edge && texts(edge),
+    consistency: proof && { from, proof: texts(proof) },
+    next_after: size < head.size ? size : null,
+  }
+  return joined(opening, pieces(db, tree, { tenant_id, workflow_id, after: begins, size }))
+}
+
+/**
+ * How many events at the beginning of the journal retention has removed. For a workflow 0 when none of its own are among
+ * them.
+ */
+async function removedBefore(db: Db, tenant_id: string, workflow_id: string | null): Promise<number> {
+  const oldest = await journal.oldest(db, tenant_id)
+  const removed = oldest ? oldest.seq - 1 : await journal.lastSeq(db, tenant_id)
+  if (workflow_id === null || removed === 0) return removed
+  const rows = await journal.page(db, tenant_id, { workflow_id }, { after: 0, rows_max: piece_rows })
+  return rows.find(({ workflow_seq }) => workflow_seq !== null)?.workflow_seq === 1 ? 0 : removed
+}
+
+async function* joined(opening: object, items: AsyncIterable<string>): AsyncGenerator<string> {
+  yield `${JSON.stringify(opening).slice(0, -1)},"events":[`
+  let comma = ''
+  for await (const item of items) {
+    yield comma + item
+    comma = ','
+  }
+  yield ']}'
+}
+
+/** Events as text, separated by commas, so many at a time. */
+async function* pieces(db: Db, tree: TiledTree, span: Span): AsyncGenerator<string> {
+  const { tenant_id, workflow_id, size } = span
+  const filter = workflow_id === null ? {} : { workflow_id }
+  for (let after = span.after; after < size; ) {
+    const rows = await journal.page(db, tenant_id, filter, { after, rows_max: piece_rows })
+    const shown = rows.filter(({ seq, workflow_seq }) => {
+      return seq <= size && (workflow_id === null || workflow_seq !== null)
+    })
+    if (shown.length > 0) yield await textOf(tree, span, shown)
+    if (rows.length < piece_rows) return
+    after = rows.at(-1)!.seq
+  }
+}
+
+async function textOf(tree: TiledTree, { workflow_id, size }: Span, rows: EventRow[]): Promise<string> {
+  const indexes = rows.map(({ seq }) => seq - 1)
+  const proofs = workflow_id === null ? null : await tree.inclusionProofs(indexes, size)
+  return rows
+    .map((row, i) => `{"event":${canonicalText(row)},"proof":${JSON.stringify(proofs && texts(proofs[i]!))}}`)
+    .join(',')
+}
+
+function texts(hashes: readonly Hash[]): string[] {
+  return hashes.map(hashText)
+}

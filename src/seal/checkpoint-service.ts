@@ -1,0 +1,96 @@
+// Checkpoints: signed notes about a tenant's tree, when they are asked for and by the hour.
+
+import type { Dependencies } from '../contract/dependencies.ts'
+import { service_cause } from '../contract/event.ts'
+import { type Db, dueWork } from '../db/db.ts'
+import * as journal from '../journal/service.ts'
+import type { StoredHead } from './append.ts'
+import { events } from './events.ts'
+import { grown } from './grow-service.ts'
+import { keysFor, originOf } from './key-service.ts'
+import { Edge, type Hash } from './merkle.ts'
+import { checkpointText, signedNote, workflowLine } from './note.ts'
+import * as store from './store.ts'
+import { hashesIn, hashText } from './tiles.ts'
+
+export interface Checkpoint {
+  origin: string
+  size: number
+  root: string
+  note: string
+  /** The one that signs first. */
+  keys: string[]
+}
+
+/** Numbers and seals what has committed, and returns the tree. Throws SEAL_BROKEN. */
+export async function latest(db: Db, dependencies: Dependencies, tenant_id: string): Promise<StoredHead> {
+  await dependencies.journal.number(tenant_id)
+  return grown(db, tenant_id)
+}
+
+/** A signed note about the tree as it is now; with a workflow it states how many events that has. Throws SEAL_BROKEN. */
+export async function checkpoint(
+  db: Db,
+  dependencies: Dependencies,
+  tenant_id: string,
+  workflow_id: string | null,
+): Promise<Checkpoint> {
+  const head = await latest(db, dependencies, tenant_id)
+  return noted(db, dependencies, tenant_id, { size: head.size, root: rootOf(head) }, workflow_id)
+}
+
+/** Signs what is known of the tree. */
+export async function noted(
+  db: Db,
+  { keys: { secrets } }: Pick<Dependencies, 'keys'>,
+  tenant_id: string,
+  { size, root }: { size: number; root: Hash },
+  workflow_id: string | null,
+): Promise<Checkpoint> {
+  const lines =
+    workflow_id === null ? [] : [workflowLine(workflow_id, await countOf(db, tenant_id, workflow_id, size))]
+  const { signer, verifier_keys } = await keysFor(db, secrets, tenant_id)
+  const origin = originOf(tenant_id)
+  const note = signedNote(checkpointText(origin, { size, root }, lines), signer)
+  return { origin, size, root: hashText(root), note, keys: verifier_keys }
+}
+
+export function rootOf({ size, edge }: StoredHead): Hash {
+  return new Edge(size, hashesIn(edge)).root()
+}
+
+const looked_rows = 500
+
+/** How many events the workflow has among the first `size`, private ones apart. */
+function countOf(db: Db, tenant_id: string, workflow_id: string, size: number): Promise<number> {
+  return db.read(tenant_id, async (q) => {
+    // Behind the tree there is only what has come since, so this is soon at the end.
+    for (let after = size; ; ) {
+      const rows = await journal.page(q, tenant_id, { workflow_id }, { after, rows_max: looked_rows })
+      const next = rows.find(({ workflow_seq }) => workflow_seq !== null)
+      if (next) return next.workflow_seq! - 1
+      if (rows.length < looked_rows) return (await store.workflowEvents(q, tenant_id, workflow_id)) ?? 0
+      after = rows.at(-1)!.seq
+    }
+  })
+}
+
+/** Keeps the checkpoint of the hour when it is due, unless the tree grows meanwhile. */
+export async function keepCheckpoint(db: Db, dependencies: Dependencies, tenant_id: string): Promise<void> {
+  const head = await store.head(db, tenant_id)
+  if (!head || head.checkpoint_at === null || head.checkpoint_at > db.clock.now()) return
+  const { size, root, note } = await noted(
+    db,
+    dependencies,
+    tenant_id,
+    { size: head.size, root: rootOf(head) },
+    null,
+  )
+  await db.write(dueWork(tenant_id), async (tx) => {
+    if (!(await store.keepCheckpoint(tx, tenant_id, { size, root, note }))) return
+    const data = { size, root, note }
+    await journal.emit(tx, events['seal.checkpoint'], {
+      ...{ tenant_id, cause: service_cause, subject_id: String(size), data },
+    })
+  })
+}

@@ -1,0 +1,33 @@
+// Every statement on seal_keys.
+
+import type { Millis } from '../base/clock.ts'
+import { type Reader, sql, type Tx } from '../db/db.ts'
+
+export interface KeyRow {
+  number: number
+  public_key: string
+  /** Sealed. */
+  private_key: string
+  created_at: Millis
+}
+
+const LIST_KEYS = sql<KeyRow>(
+  'seal.keys',
+  'select number, public_key, private_key, created_at from seal_keys order by number desc limit :rows_max',
+)
+
+const ADD_KEY = sql(
+  'seal.add_key',
+  `insert into seal_keys (number, public_key, private_key, created_at)
+   values (:number, :public_key, :private_key, :now) on conflict do nothing`,
+)
+
+/** The newest first. */
+export function keys(q: Reader, rows_max: number) {
+  return q.all(LIST_KEYS, { rows_max })
+}
+
+/** False when another node has made the key of this number. */
+export async function addKey(tx: Tx, { number, public_key, private_key }: Omit<KeyRow, 'created_at'>) {
+  return (await tx.run(ADD_KEY, { number, public_key, private_key, now: tx.now })) > 0
+}

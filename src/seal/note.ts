@@ -1,0 +1,87 @@
+// Signed notes (c2sp.org/signed-note) with Ed25519 keys (RFC 8032), and what a checkpoint says in one
+// (c2sp.org/tlog-checkpoint).
+
+import { createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify } from 'node:crypto'
+import type { TreeHead } from './merkle.ts'
+import { hashText } from './tiles.ts'
+
+/** The byte that stands for Ed25519 in a key. */
+const ed25519 = Uint8Array.of(1)
+const key_id_bytes = 4
+
+export interface KeyPair {
+  /** 32 bytes, base64url. */
+  public_key: string
+  /** The seed, 32 bytes, base64url. */
+  private_key: string
+}
+
+export function newKeyPair(): KeyPair {
+  const { x, d } = generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' })
+  return { public_key: x!, private_key: d! }
+}
+
+/** Signs texts under a name. */
+export interface Signer {
+  name: string
+  public_key: string
+  sign(text: string): Uint8Array
+}
+
+export function signerOf(name: string, { public_key, private_key }: KeyPair): Signer {
+  const jwk = { kty: 'OKP', crv: 'Ed25519', x: public_key, d: private_key }
+  const key = createPrivateKey({ key: jwk, format: 'jwk' })
+  return { name, public_key, sign: (text) => sign(null, Buffer.from(text), key) }
+}
+
+/** `text`, which ends with a line feed, with one signature. */
+export function signedNote(text: string, signer: Signer): string {
+  const signature = Buffer.concat([keyId(signer.name, signer.public_key), signer.sign(text)])
+  return `${text}\n— ${signer.name} ${signature.toString('base64')}\n`
+}
+
+/** The text of a note that has a valid signature of this key, which has the form of `verifierKey`; otherwise null. */
+export function verifiedText(note: string, verifier_key: string): string | null {
+  const [, name, , encoded] = /^([^ +]+)\+([0-9a-f]{8})\+(.+)$/.exec(verifier_key) ?? []
+  const end = note.lastIndexOf('\n\n')
+  if (name === undefined || encoded === undefined || end === -1) return null
+  const x = Buffer.from(encoded, 'base64').subarray(1).toString('base64url')
+  if (verifierKey(name, x) !== verifier_key) return null
+  const text = note.slice(0, end + 1)
+  const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' })
+  const is_signed = note
+    .slice(end + 2)
+    .split('\n')
+    .some((line) => {
+      if (!line.startsWith(`— ${name} `)) return false
+      const bytes = Buffer.from(line.slice(`— ${name} `.length), 'base64')
+      const is_own = bytes.subarray(0, key_id_bytes).equals(keyId(name, x))
+      return is_own && verify(null, Buffer.from(text), key, bytes.subarray(key_id_bytes))
+    })
+  return is_signed ? text : null
+}
+
+/** `name+hash+key`, by which others know the key. */
+export function verifierKey(name: string, public_key: string): string {
+  const key = Buffer.concat([ed25519, Buffer.from(public_key, 'base64url')])
+  return `${name}+${keyId(name, public_key).toString('hex')}+${key.toString('base64')}`
+}
+
+function keyId(name: string, public_key: string): Buffer {
+  const hasher = new Bun.CryptoHasher('sha256').update(`${name}\n`).update(ed25519)
+  return hasher.update(Buffer.from(public_key, 'base64url')).digest().subarray(0, key_id_bytes)
+}
+
+/** The text of a checkpoint. `extensions` are lines without their line feed. */
+export function checkpointText(
+  origin: string,
+  { size, root }: TreeHead,
+  extensions: readonly string[],
+): string {
+  return [origin, size, hashText(root), ...extensions, ''].join('\n')
+}
+
+/** How many events of this workflow are among the leaves. JSON, because an id may have any characters. */
+export function workflowLine(workflow_id: string, events: number): string {
+  return `workflow ${JSON.stringify(workflow_id)} ${events}`
+}

@@ -1,0 +1,129 @@
+// Statements on seal_heads and seal_checkpoints.
+
+import type { Millis } from '../base/clock.ts'
+import { inChunk } from '../db/chunk.ts'
+import { type Reader, sql, type Tx } from '../db/db.ts'
+import * as tiles from './tile-store.ts'
+
+export interface HeadRow {
+  size: number
+  /** Hashes as text. */
+  edge: string
+  /** When the next checkpoint is kept; null while nothing has happened since the last. */
+  checkpoint_at: Millis | null
+}
+
+const FIND_HEAD = sql<HeadRow>(
+  'seal.head',
+  'select size, edge, checkpoint_at from seal_heads where tenant_id = :tenant_id',
+)
+
+// Takes the lock of the row also where something is pending: so a step that clears it sees what was numbered before.
+const MARK_PENDING = sql(
+  'seal.mark_pending',
+  `insert into seal_heads (tenant_id, size, pending_at, checkpoint_at, edge)
+   values (:tenant_id, 0, :pending_at, null, '')
+   on conflict (tenant_id) do update set pending_at = excluded.pending_at where seal_heads.pending_at is null`,
+)
+
+// Of two nodes that seal the same events one finds another size.
+const GROW = sql(
+  'seal.grow',
+  `update seal_heads set size = :size, edge = :edge, pending_at = null,
+          checkpoint_at = case when checkpoint_at is null and :has_news = 1 then :checkpoint_at else checkpoint_at end
+    where tenant_id = :tenant_id and size = :old_size`,
+)
+
+const TENANTS_PENDING = sql<{ tenant_id: string }>(
+  'seal.tenants_pending',
+  `select distinct tenant_id from
+     (select tenant_id from seal_heads {by seal_heads_pending}
+       where pending_at <= :now order by pending_at limit :rows_max) as due`,
+)
+
+const TENANTS_CHECKPOINT = sql<{ tenant_id: string }>(
+  'seal.tenants_checkpoint',
+  `select distinct tenant_id from
+     (select tenant_id from seal_heads {by seal_heads_checkpoints}
+       where checkpoint_at <= :now order by checkpoint_at limit :rows_max) as due`,
+)
+
+export function head(q: Reader, tenant_id: string) {
+  return q.one(FIND_HEAD, { tenant_id })
+}
+
+export function markPending(tx: Tx, tenant_id: string, pending_at: Millis) {
+  return tx.run(MARK_PENDING, { tenant_id, pending_at })
+}
+
+/** False when the tree has another size by now. */
+export async function grow(
+  tx: Tx,
+  tenant_id: string,
+  old_size: number,
+  { size, edge, has_news, checkpoint_at }: HeadRow & { has_news: boolean },
+): Promise<boolean> {
+  const values = { tenant_id, old_size, size, edge, has_news: has_news ? 1 : 0, checkpoint_at }
+  return (await tx.run(GROW, values)) > 0
+}
+
+export function tenantsPending(q: Reader, now: Millis, rows_max: number) {
+  return q.all(TENANTS_PENDING, { now, rows_max })
+}
+
+export function tenantsWithCheckpoint(q: Reader, now: Millis, rows_max: number) {
+  return q.all(TENANTS_CHECKPOINT, { now, rows_max })
+}
+
+export interface CheckpointRow {
+  size: number
+  root: string
+  note: string
+}
+
+const END_WAIT = sql(
+  'seal.end_wait',
+  `update seal_heads set checkpoint_at = null
+    where tenant_id = :tenant_id and size = :size and checkpoint_at <= :now`,
+)
+
+const KEEP_CHECKPOINT = sql(
+  'seal.keep_checkpoint',
+  `insert into seal_checkpoints (tenant_id, size, root, created_at, note)
+   values (:tenant_id, :size, :root, :now, :note) on conflict do nothing`,
+)
+
+/** False when the tree has grown, or another node has made the checkpoint. */
+export async function keepCheckpoint(tx: Tx, tenant_id: string, row: CheckpointRow): Promise<boolean> {
+  if ((await tx.run(END_WAIT, { tenant_id, size: row.size, now: tx.now })) === 0) return false
+  await tx.run(KEEP_CHECKPOINT, { tenant_id, now: tx.now, ...row })
+  return true
+}
+
+const WORKFLOW_EVENTS = sql<{ events: number }>(
+  'seal.workflow_events',
+  'select events from workflows where tenant_id = :tenant_id and workflow_id = :workflow_id',
+)
+
+/** How many events of a workflow have numbers, private ones apart; null when it has none. */
+export async function workflowEvents(q: Reader, tenant_id: string, workflow_id: string) {
+  return (await q.one(WORKFLOW_EVENTS, { tenant_id, workflow_id }))?.events ?? null
+}
+
+const PURGE_CHECKPOINTS = sql(
+  'seal.purge_checkpoints',
+  `delete from seal_checkpoints where ${inChunk({
+    ...{ table: 'seal_checkpoints', key: 'tenant_id, size', index: null, order: 'tenant_id, size' },
+    where: 'tenant_id = :tenant_id',
+  })}`,
+)
+const PURGE_HEAD = sql('seal.purge_head', 'delete from seal_heads where tenant_id = :tenant_id')
+
+/** Removes rows of a tenant that is being purged; returns how many. */
+export async function purge(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number): Promise<number> {
+  return (
+    (await tiles.purge(tx, tenant_id, rows_max, bytes_max)) +
+    (await tx.run(PURGE_CHECKPOINTS, { tenant_id, rows_max })) +
+    (await tx.run(PURGE_HEAD, { tenant_id }))
+  )
+}

@@ -1,0 +1,152 @@
+import { expect, test } from 'bun:test'
+import { happened } from '../../test/support/happened.ts'
+import { forEachService, type TestService, type TestTenant } from '../../test/support/service.ts'
+
+forEachService('Workflows', (service) => {
+  const reads = (tenant: TestTenant, path: string, key = tenant.admin_key) =>
+    service.ask('GET', `/v1/workflows${path}`, { key })
+  const names = async (tenant: TestTenant, query = '') =>
+    (await reads(tenant, query)).body.items.map((row: { workflow_id: string }) => row.workflow_id)
+
+  async function three(of: TestService): Promise<TestTenant> {
+    const tenant = await of.signUp()
+    const begin = (workflow_id: string, ...types: Parameters<typeof happened>[3][]) =>
+      types.reduce<Promise<unknown>>(
+        (before, type) => before.then(() => happened(of, tenant.tenant_id, workflow_id, type)),
+        Promise.resolve(),
+      )
+    await begin('order-1', 'checkpoint.created', 'checkpoint.approved')
+    await begin('order-2', 'checkpoint.created')
+    await begin('ticket 9/ä', 'checkpoint.created', 'dlq.created')
+    return tenant
+  }
+
+  test('are listed with their counts, the latest activity first', async () => {
+    const tenant = await three(service)
+    const at = new Date(service.clock.now()).toISOString()
+    const { status, body } = await reads(tenant, '')
+    expect([status, body]).toEqual([
+      200,
+      {
+        items: [
+          {
+            ...{ workflow_id: 'ticket 9/ä', events: 2, waiting: 1, failing: 1 },
+            ...{ first_at: at, last_at: at, last_seq: 5, last_type: 'dlq.created' },
+          },
+          {
+            ...{ workflow_id: 'order-2', events: 1, waiting: 1, failing: 0 },
+            ...{ first_at: at, last_at: at, last_seq: 3, last_type: 'checkpoint.created' },
+          },
+          {
+            ...{ workflow_id: 'order-1', events: 2, waiting: 0, failing: 0 },
+            ...{ first_at: at, last_at: at, last_seq: 2, last_type: 'checkpoint.approved' },
+          },
+        ],
+        next_cursor: null,
+      },
+    ])
+    await happened(service, tenant.tenant_id, 'order-1')
+    expect(await names(tenant)).toEqual(['order-1', 'ticket 9/ä', 'order-2'])
+  })
+
+  const filters: [query: string, found: string[]][] = [
+    ['?status=waiting', ['ticket 9/ä', 'order-2']],
+    ['?status=failed', ['ticket 9/ä']],
+    ['?status=idle', ['order-1']],
+    ['?prefix=order', ['order-1', 'order-2']],
+    ['?prefix=order&status=waiting', ['order-2']],
+    ['?prefix=order-2', ['order-2']],
+    ['?prefix=Order', []],
+    ['?prefix=zzz', []],
+  ]
+  test('are found by state and by the beginning of their ids', async () => {
+    const tenant = await three(service)
+    const found = await Promise.all(filters.map(async ([query]) => [query, await names(tenant, query)]))
+    expect(found).toEqual(filters)
+  })
+
+  test.each(['', 'prefix=o', 'status=waiting', 'status=idle', 'prefix=o&status=idle'])(
+    'come page by page, each once: %s',
+    async (query) => {
+      const tenant = await service.signUp()
+      const made = Array.from({ length: 7 }, (_, i) => `o${i}`)
+      for (const workflow_id of made) {
+        await happened(service, tenant.tenant_id, workflow_id)
+        if (query.includes('idle'))
+          await happened(service, tenant.tenant_id, workflow_id, 'checkpoint.approved')
+      }
+      const found: string[] = []
+      let cursor = ''
+      do {
+        const { body } = await reads(tenant, `?limit=3&${query}${cursor && `&cursor=${cursor}`}`)
+        found.push(...body.items.map((row: { workflow_id: string }) => row.workflow_id))
+        cursor = body.next_cursor
+      } while (cursor !== null)
+      expect(found).toEqual(query.startsWith('prefix') ? made : made.toReversed())
+    },
+  )
+
+  test('one answers its counts and its events, oldest first, page by page', async () => {
+    const tenant = await three(service)
+    const path = `/${encodeURIComponent('ticket 9/ä')}`
+    const { status, body } = await reads(tenant, path)
+    expect([status, body]).toMatchObject([
+      200,
+      {
+        ...{ workflow_id: 'ticket 9/ä', events: 2, waiting: 1, failing: 1, last_seq: 5 },
+        items: [
+          {
+            seq: 4,
+            workflow_seq: 1,
+            type: 'checkpoint.created',
+            subject: { kind: 'checkpoint', id: 'thing_1' },
+          },
+          { seq: 5, workflow_seq: 2, type: 'dlq.created', actor: 'service' },
+        ],
+        ...{ next_after: 5, more: false },
+      },
+    ])
+    const first = (await reads(tenant, `${path}?limit=1`)).body
+    expect([first.items.length, first.next_after, first.more]).toEqual([1, 4, true])
+    const second = (await reads(tenant, `${path}?limit=1&after=4`)).body
+    expect([second.items[0].seq, second.next_after, second.more]).toEqual([5, 5, false])
+    const end = (await reads(tenant, `${path}?after=5`)).body
+    expect([end.items, end.next_after, end.more]).toEqual([[], 5, false])
+  })
+
+  test('show nothing of another agent’s private namespace, neither in events nor in counts', async () => {
+    const tenant = await three(service)
+    const other = await service.addAgent(tenant.admin_key, 'other')
+    await happened(service, tenant.tenant_id, 'order-2', 'dlq.created', tenant.agent_id)
+    await happened(service, tenant.tenant_id, 'hidden', 'dlq.created', tenant.agent_id)
+    const seen = async (path: string, key: string) => {
+      const { status, body } = await reads(tenant, path, key)
+      return [status, body.failing, body.items?.map((event: { seq: number }) => event.seq)]
+    }
+    expect(await seen('/order-2', other.api_key)).toEqual([200, 0, [3]])
+    expect(await seen('/order-2', tenant.api_key)).toEqual([200, 0, [3, 6]])
+    expect(await seen('/order-2', tenant.admin_key)).toEqual([200, 0, [3, 6]])
+    expect(await seen('/hidden', other.api_key)).toEqual([404, undefined, undefined])
+    expect(await seen('/hidden', tenant.api_key)).toEqual([200, 0, [7]])
+    const unknown = await reads(tenant, '/unknown', other.api_key)
+    const hidden = await reads(tenant, '/hidden', other.api_key)
+    expect({ ...hidden.body.error, request_id: '' }).toEqual({ ...unknown.body.error, request_id: '' })
+    for (const key of [other.api_key, tenant.api_key]) {
+      const { body } = await reads(tenant, '?status=failed', key)
+      expect(body.items.map((row: { workflow_id: string }) => row.workflow_id)).toEqual(['ticket 9/ä'])
+    }
+  })
+
+  test('of nothing, or of another tenant, are WORKFLOW_NOT_FOUND; an id that cannot be one is refused', async () => {
+    const tenant = await three(service)
+    const stranger = await service.signUp()
+    for (const path of ['/order-1', `/${'x'.repeat(256)}`]) {
+      const { status, body } = await reads(stranger, path)
+      expect([status, body.error.code]).toEqual([404, 'WORKFLOW_NOT_FOUND'])
+    }
+    for (const path of [`/${'x'.repeat(257)}`, '/%00', `?prefix=${'x'.repeat(257)}`]) {
+      const { status, body } = await reads(tenant, path)
+      expect([path, status, body.error.code]).toEqual([path, 400, 'VALIDATION_FAILED'])
+    }
+  })
+})
