@@ -101,7 +101,7 @@ export function wrongValues(name: string, schema: Schema): unknown[] {
   if (maxLength !== undefined) values.push(textOf(name, schema, maxLength + 1))
   if (minimum !== undefined) values.push(minimum - 1, minimum + 0.5)
   if (maximum !== undefined) values.push(maximum + 1)
-  // The members of an object or a list are named in the issues one by one: they are the matter of its feature's tests.
+  // The members of an object are named in the issues one by one: they are the matter of its feature's tests.
   const is_object = (value: unknown) => schema.type === 'object' && String(value) === '[object Object]'
   const is_list = (value: unknown) => schema.type === 'array' && Array.isArray(value) && value.length > 0
   return values.filter((value) => !accepts(schema, value) && !is_object(value) && !is_list(value))
