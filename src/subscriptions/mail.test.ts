@@ -79,7 +79,7 @@ forEachService(
       await happen(service, tenant, 1, { workflow_id: 'deploy' })
       await tickUntil(service, () => server.mails.length === 2)
       const { text } = server.mails[1]!
-      expect(text).toContain('Subject: A subscription was changed')
+      expect(text).toContain('Subject: Subscription updated')
       expect(text).toContain('- subscription sub_0')
       expect(text).toContain('- workflow deploy')
       expect(text).toContain('List-Unsubscribe-Post: List-Unsubscribe=One-Click')

@@ -31,7 +31,7 @@ const failed: Told = {
     },
     data: { attempts: 3, last_error: 'status <503>', reason: null },
   },
-  about: 'A schedule failed: its callback was not taken.',
+  about: 'No attempt is left.',
   checkpoint: null,
 }
 
@@ -70,7 +70,7 @@ describe('A message for Slack', () => {
 
   test('about anything else has what happened, to what, and its small data', () => {
     expect(JSON.parse(slackBody(failed)).text).toBe(
-      '*A schedule failed: its callback was not taken*\nschedule sch_1 · attempts: 3 · last error: status &lt;503&gt;',
+      '*Schedule failed*\nschedule sch_1 · No attempt is left · attempts: 3 · last error: status &lt;503&gt;',
     )
   })
 

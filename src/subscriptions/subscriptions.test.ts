@@ -362,6 +362,40 @@ forEachService('Subscriptions', (service) => {
     await tickUntil(service, () => receiver.requests.length === 1)
   })
 
+  test('a checkpoint that waits arrives in the form of Slack, with the address of its approval page and no key', async () => {
+    await subscribed(service, tenant, { url: receiver.url, format: 'slack', types: ['checkpoint.*'] })
+    const asked = await service.ask('POST', '/v1/checkpoints', {
+      ...{ key: tenant.api_key, body: { title: 'Refund <7>?', callback_url: null, timeout_seconds: 3_600 } },
+    })
+    expect(asked.status).toBe(201)
+    const { id } = asked.body
+    await tickUntil(service, () => receiver.requests.length === 1)
+    const text = '*Refund &lt;7&gt;?*\nWaits for a decision · 60 minutes left · agent agent-one'
+    const url = `${service.url}/approve/${id}`
+    expect(JSON.parse(receiver.requests[0]!.body)).toEqual({
+      text: `${text}\n<${url}|Review and decide>`,
+      blocks: [
+        { type: 'section', text: { type: 'mrkdwn', text } },
+        {
+          type: 'actions',
+          elements: [
+            {
+              type: 'button',
+              style: 'primary',
+              text: { type: 'plain_text', text: 'Review and decide' },
+              url,
+            },
+          ],
+        },
+      ],
+    })
+    await service.ask('POST', `/v1/checkpoints/${id}/approve`, { key: tenant.admin_key })
+    await tickUntil(service, () => receiver.requests.length === 2)
+    expect(JSON.parse(receiver.requests[1]!.body).text).toStartWith(
+      `*Checkpoint approved*\ncheckpoint ${id} · It was approved`,
+    )
+  })
+
   test('a receiver that does not answer holds no other subscription back', async () => {
     const slow = await startReceiver()
     const { promise, resolve } = Promise.withResolvers<void>()

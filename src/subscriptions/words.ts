@@ -12,7 +12,7 @@ export interface Told {
     agent_id: string | null
     data: Readonly<Record<string, unknown>>
   }
-  /** The meaning of its type: `A schedule was created.` */
+  /** One sentence about its type: `The agent that asked cancelled it.` */
   about: string
   /** The checkpoint that it asks about; null for other events, and for one that is gone. */
   checkpoint: { id: string; title: string; status: string; agent_id: string; expires_at: Millis } | null
@@ -42,7 +42,7 @@ export function checkpointWords({ checkpoint, event, now, public_url }: Told): E
 
 const details_max = limit(
   'subscriptions.details',
-  6,
+  8,
   'entries',
   'Details of an event in a message or a mail. Others are left out.',
 )
@@ -59,9 +59,16 @@ export function wordsOf({ event, about }: Told): EventWords {
     .filter(([, value]) => value !== null && value !== '')
     .map(([name, value]) => cut(`${name.replaceAll('_', ' ')}: ${plain(String(value))}`))
   const agent = event.agent_id === null ? [] : [`agent ${event.agent_id}`]
-  const what = `${event.subject_kind.replaceAll('_', ' ')} ${plain(event.subject_id)}`
-  const details = [cut(what), ...agent, ...workflowOf(event), ...data]
-  return { headline: about.replace(/\.$/, ''), details: details.slice(0, details_max), link: null }
+  const what = cut(`${event.subject_kind.replaceAll('_', ' ')} ${plain(event.subject_id)}`)
+  const details = [what, about.replace(/\.$/, ''), ...agent, ...workflowOf(event), ...data]
+  return { headline: headlineOf(event), details: details.slice(0, details_max), link: null }
+}
+
+/** `Dead letter lock expired` of `dlq.lock_expired`. */
+function headlineOf({ type, subject_kind }: Told['event']): string {
+  const verb = type.slice(type.indexOf('.') + 1)
+  const words = `${subject_kind} ${verb}`.replaceAll('_', ' ')
+  return `${words[0]!.toUpperCase()}${words.slice(1)}`
 }
 
 function workflowOf({ workflow_id }: { workflow_id: string | null }): string[] {
