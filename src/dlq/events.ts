@@ -14,7 +14,7 @@ export const events = declareEvents({
     about: 'Something failed: an agent dead-lettered it, or the service gave up on it.',
     subject: 'dlq_item',
     data: {
-      source: Type.Enum([...sources], { description: 'agent, or what the service gave up on.' }),
+      source: Type.Enum([...sources], { description: 'An agent, or what the service gave up on.' }),
       source_id: Nullable(Type.String({ description: 'The schedule or checkpoint that left it.' })),
       cause: Type.String({ description: 'The first line of the error with ids and numbers masked.' }),
     },
