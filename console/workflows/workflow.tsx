@@ -23,7 +23,7 @@ export function WorkflowPage({ id }: { id: string }) {
   return (
     <Page
       title={id}
-      lead={workflow ? <Lead {...story} /> : undefined}
+      lead={workflow ? <Lead {...story} /> : line_of_nothing}
       actions={
         <span class="screen-only parts">
           <Copy text={id} what="the id" />
@@ -42,6 +42,9 @@ export function WorkflowPage({ id }: { id: string }) {
     </Page>
   )
 }
+
+/** Keeps the place of the lead until the workflow is there, so that nothing moves. */
+const line_of_nothing = '\u00a0'
 
 function isUnknown({ code }: Problem): boolean {
   return code === 'WORKFLOW_NOT_FOUND'

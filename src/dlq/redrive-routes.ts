@@ -19,7 +19,10 @@ export const redriveItem = route({
   auth: ['agent', 'admin'],
   params: { id },
   replies: { 200: { body: Item } },
-  emits: ['dlq.resolved', 'dlq.reopened', 'dlq.lock_expired'],
+  emits: [
+    ...['dlq.resolved', 'dlq.reopened', 'dlq.lock_expired'],
+    ...['schedule.retried', 'schedule.created', 'callback.redriven'],
+  ],
   errors: ['DLQ_NOT_FOUND', 'ALREADY_CLAIMED', 'INVALID_STATE', 'QUOTA_EXCEEDED'],
   async create(tx, { caller, dependencies }, { params }) {
     return itemOf(await redrive(tx, caller, dependencies, { id: params.id, cause: causeOf(caller) }))

@@ -41,7 +41,7 @@ function about({ namespace, key }: KeyRef) {
 }
 
 export function emitSetting(tx: Tx, tenant_id: string, cause: Cause, namespace: string, enabled: boolean) {
-  return journal.emit(tx, events[enabled ? 'kv.events_enabled' : 'kv.events_disabled'], {
+  return journal.emit(tx, enabled ? events['kv.events_enabled'] : events['kv.events_disabled'], {
     ...{ tenant_id, cause, subject_id: namespace, private_to: ownerOf(namespace) },
     data: { namespace },
   })

@@ -80,6 +80,11 @@ forEachService('PUT /v1/namespaces/{namespace}', (service) => {
       expect(await list()).toEqual(events ? [shown(true)] : [])
     }
     expect(await changesOf(service, tenant)).toEqual(['events_enabled state', 'events_disabled state'])
+    const query = '?type=kv.events_disabled'
+    const { items: left } = (await service.ask('GET', `/v1/events${query}`, { key: tenant.admin_key })).body
+    expect(left.map(({ type, data }: { type: string; data: object }) => [type, data])).toEqual([
+      ['kv.events_disabled', { namespace: 'state' }],
+    ])
   })
 
   test('is not for agents, needs the setting, and keeps to reserved names', async () => {

@@ -76,6 +76,13 @@ forEachService(
       expect((await shown(service, tenant, id)).status).toBe('unconfirmed')
       expect((await press(link)).text).toContain('Confirmed.')
       expect((await shown(service, tenant, id)).status).toBe('active')
+      const confirmed = await service.ask('GET', '/v1/events?type=subscription.confirmed', {
+        key: tenant.admin_key,
+      })
+      expect(confirmed.body.items.at(-1)).toMatchObject({
+        type: 'subscription.confirmed',
+        subject: { kind: 'subscription', id },
+      })
       await happen(service, tenant, 1, { workflow_id: 'deploy' })
       await tickUntil(service, () => server.mails.length === 2)
       const { text } = server.mails[1]!
