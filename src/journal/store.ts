@@ -50,18 +50,20 @@ const LOCK = sql<{ seq: number }>(
 const NUMBER = sql<EventRow>(
   'journal.number',
   `update events set seq = given_seq, workflow_seq = given_workflow_seq
-     from (select next_rows.position as given_position,
+     from (select next_rows.row as given_row,
                   :seq + row_number() over (order by next_rows.position) as given_seq,
-                  case when next_rows.is_public = 1 then coalesce(workflows.events, 0)
+                  case when next_rows.is_public = 1 then next_rows.counted
                     + row_number() over (partition by next_rows.workflow_id, next_rows.is_public order by next_rows.position) end
                     as given_workflow_seq
-             from (select position, workflow_id,
-                          case when workflow_id is not null and private_to is null then 1 else 0 end as is_public
+             from (select {row position} as row, position, workflow_id,
+                          case when workflow_id is not null and private_to is null then 1 else 0 end as is_public,
+                          coalesce((select workflows.events from workflows
+                                     where workflows.tenant_id = :tenant_id and workflows.workflow_id = events.workflow_id), 0)
+                            as counted
                      from events {by events_unnumbered}
                     where ${unnumbered} order by position limit :rows_max) as next_rows
-             left join workflows on workflows.tenant_id = :tenant_id and workflows.workflow_id = next_rows.workflow_id
           ) as numbered
-    where ${unnumbered} and position = given_position
+    where ${unnumbered} and {row position} = given_row
    returning ${columns}`,
 )
 
@@ -72,21 +74,22 @@ const ADVANCE = sql(
 
 /** A workflow whose row went with its last old event waits for nothing that began before. */
 const notBelowZero = (sum: string) =>
-  `case when known.workflow_id is null and ${sum} < 0 then 0 else ${sum} end`
+  `case when ${sum} < 0 and not exists
+      (select 1 from workflows where workflows.tenant_id = :tenant_id and workflows.workflow_id = numbered.workflow_id)
+    then 0 else ${sum} end`
 
 const COUNT = sql(
   'journal.count',
   `insert into workflows
      (tenant_id, workflow_id, events, waiting, failing, first_at, last_at, last_seq, last_type)
    select numbered.tenant_id, numbered.workflow_id, count, ${notBelowZero('waits')}, ${notBelowZero('fails')},
-          begun_at, ended_at, newest, newest_event.type
+          begun_at, ended_at, newest,
+          (select type from events {by events_seq} where tenant_id = :tenant_id and seq = newest)
      from (select tenant_id, workflow_id, count(*) as count, sum(waiting) as waits, sum(failing) as fails,
                   min(at) as begun_at, max(at) as ended_at, max(seq) as newest
              from events {by events_seq}
             where tenant_id = :tenant_id and seq > :seq and workflow_id is not null and private_to is null
             group by tenant_id, workflow_id) as numbered
-     join events as newest_event on newest_event.tenant_id = :tenant_id and newest_event.seq = newest
-     left join workflows as known on known.tenant_id = :tenant_id and known.workflow_id = numbered.workflow_id
     where count > 0
    on conflict (tenant_id, workflow_id) do update
       set events = workflows.events + excluded.events, waiting = workflows.waiting + excluded.waiting,
