@@ -197,11 +197,12 @@ audit() {
   call 'actions to filter by' 200 GET '/v1/audit/suggestions/action?prefix=import.' "${agent[@]}"
   has '{"value":"import.reviewed"}'
   call 'there is no such entry' 404 GET /v1/audit/log_none "${agent[@]}"
+  has AUDIT_ENTRY_NOT_FOUND
   call 'the workflows that begin with night' 200 GET '/v1/workflows?prefix=night' "${agent[@]}"
   call 'what happened in one of them' 200 GET /v1/workflows/night-17 "${agent[@]}"
   has '"type":"audit.appended"'
   call 'there is no such workflow' 404 GET /v1/workflows/day-17 "${agent[@]}"
-  has AUDIT_ENTRY_NOT_FOUND
+  has WORKFLOW_NOT_FOUND
 }
 
 dead_letters() {
@@ -423,6 +424,8 @@ subscriptions() {
   call 'delete it' 204 DELETE "/v1/subscriptions/$subscription" "${admin[@]}"
   call 'it is gone' 404 GET "/v1/subscriptions/$subscription" "${admin[@]}"
   has SUBSCRIPTION_NOT_FOUND
+}
+
 events() {
   echo 'What happened'
   call 'list it, oldest first' 200 GET '/v1/events?limit=10' "${admin[@]}"
@@ -451,8 +454,8 @@ seal() {
   echo 'The seal of the journal'
   call 'a checkpoint to keep elsewhere' 200 GET /v1/seal "${admin[@]}"
   has "\"origin\":\"waystation/$tenant_id\""
-  call 'proof of an event that is not there' 404 GET /v1/seal/proof?event=evt_00000000000000000000000000 "${admin[@]}"
-  has SEAL_EVENT_NOT_FOUND
+  call 'proof that the first event is in it' 200 GET '/v1/seal/proof?event=1' "${admin[@]}"
+  has '"type":"tenant.created"'
   call 'proof that it goes on from an earlier one' 200 GET '/v1/seal/consistency?from=0' "${admin[@]}"
   has '"from":0,'
   call 'everything to check it offline' 200 GET /v1/seal/bundle "${admin[@]}"
