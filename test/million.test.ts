@@ -240,6 +240,26 @@ const of_few_rows = [
   'inbox.delete_row',
 ]
 
+/** Those on tables that have no rows here. test/plans.test.ts runs them, and every other statement, on tables that have. */
+const on_other_tables = [
+  ...['journal.purge', 'journal.purge_head', 'journal.purge_unnumbered', 'journal.purge_workflows'],
+  ...['journal.tenants_due', 'kv.tenants_asking', 'kv.expire'],
+  ...[
+    'seal.purge_checkpoints',
+    'seal.purge_head',
+    'seal.purge_tiles',
+    'seal.tenants_checkpoint',
+    'seal.tenants_pending',
+  ],
+  ...[
+    'subscriptions.active',
+    'subscriptions.purge',
+    'subscriptions.purge_addresses',
+    'subscriptions.purge_attempts',
+  ],
+  'subscriptions.purge_mails',
+]
+
 /** A lease finds its jobs by their key, however many the tenant has. */
 const leases: Record<string, string> = {
   'jobs.lease': 'PRIMARY KEY (tenant_id=? AND kind=? AND source_id=?)',
@@ -254,9 +274,8 @@ test('every statement that sweeps or purges is looked at here', () => {
       name,
     ),
   )
-  expect(names.filter((name) => !of_few_rows.includes(name)).toSorted()).toEqual(
-    Object.keys(walks).toSorted(),
-  )
+  const others = [...of_few_rows, ...on_other_tables]
+  expect(names.filter((name) => !others.includes(name)).toSorted()).toEqual(Object.keys(walks).toSorted())
 })
 
 forEachDatabase('A million rows', (databases) => {

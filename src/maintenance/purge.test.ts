@@ -334,7 +334,12 @@ async function fillEdge({ app, url }: TestService, { tenant_id }: TestTenant): P
     'test.namespace',
     `insert into kv_namespaces (tenant_id, namespace, created_at) values (:tenant_id, 'state', 0)`,
   )
+  const CHECKPOINT = unnamed(
+    'test.seal_checkpoint',
+    `insert into seal_checkpoints (tenant_id, size, root, created_at, note) values (:tenant_id, 0, '', 0, '')`,
+  )
   await app.db.write(async (tx) => {
+    await tx.run(CHECKPOINT, { tenant_id })
     await tx.run(NAMESPACE, { tenant_id })
     await tx.run(CALLS, { tenant_id })
     await tx.run(HOUR, { tenant_id, hour: tx.now })
