@@ -118,7 +118,7 @@ async function rotateSealKey(db: Db, { secret_key, data_dir }: Config): Promise<
   const key = foundSecret(secret_key, data_dir, 'secret_key')
   await requireKey(db, key)
   const number = await seal.rotateKey(db, secretsUnder(key))
-  console.log(`key ${number} signs checkpoints from now on; GET /v1/seal shows its public key first`)
+  console.log(`key ${number} signs checkpoints from now on; the next checkpoint names its public key first`)
 }
 
 async function distributeAll(db: Db): Promise<void> {

@@ -70,8 +70,8 @@ function HandOn({ approval_url }: Checkpoint) {
     <Part title="Link to hand on">
       <CopiedCode text={approval_url} what="the link" />
       <p class="muted small">
-        Whoever opens it needs an <a href={to('/console/keys/approval-keys')}>approval key</a> to read the
-        request and to decide.
+        To read the request and decide, a person also needs an{' '}
+        <a href={to('/console/keys/approval-keys')}>approval key</a>.
       </p>
     </Part>
   )

@@ -39,11 +39,13 @@ export function oldestOf(tx: Tx, tenant_id: string, rows_max: number) {
 
 const COUNT_GONE = sql(
   'journal.count_gone',
-  `update workflows set gone = workflows.gone + removed.count
-     from (select workflow_id, count(*) as count from events {by events_seq}
-            where tenant_id = :tenant_id and seq <= :seq and workflow_id is not null and private_to is null
-            group by workflow_id) as removed
-    where workflows.tenant_id = :tenant_id and workflows.workflow_id = removed.workflow_id`,
+  `update workflows set gone = gone +
+          (select count(*) from events {by events_workflow}
+            where events.tenant_id = :tenant_id and events.workflow_id = workflows.workflow_id and seq <= :seq
+              and private_to is null)
+    where tenant_id = :tenant_id and workflow_id in
+          (select events.workflow_id from events {by events_seq}
+            where events.tenant_id = :tenant_id and seq <= :seq and workflow_id is not null and private_to is null)`,
 )
 
 const DELETE_WORKFLOWS = sql(

@@ -162,8 +162,9 @@ export class SqlitePlans {
 /** True for a walk over all rows of a tenant, whatever is asked of each: rows are counted on PostgreSQL alone. */
 function isOfTenant(detail: string): boolean {
   return (
-    /^SEARCH (?!(tenants|t|audit_heads|seal_heads|quota_usage) )/.test(detail) &&
-    /\(tenant_id(=|>)\?( AND tenant_id<\?)?\)$/.test(detail)
+    /^SEARCH (?!(tenants|t|audit_heads|event_heads|seal_heads|subscription_mails|quota_usage) )/.test(
+      detail,
+    ) && /\(tenant_id(=|>)\?( AND tenant_id<\?)?\)$/.test(detail)
   )
 }
 

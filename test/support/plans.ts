@@ -402,6 +402,7 @@ function own({ name, params }: Statement<unknown>, now: number): Params {
     ...(name === 'usage.list' ? { from_hour: Math.floor(now / hour_ms) - rows_max } : {}),
     ...(/^jobs\.(pause|resume)$/.test(name) ? { next_at: now - 1_000_000 + 100 } : {}),
     ...(name === 'inbox.add' ? { kind: 'text' } : {}),
+    ...(name === 'subscriptions.insert' ? { status: 'active', format: 'standard' } : {}),
     ...(name.startsWith('lookups.') ? { kind: 'key' } : {}),
     ...(name === 'inbox.forwarded' ? { status: 'delivered' } : {}),
     ...(name === 'idempotency.keep' ? { status: 200 } : {}),
@@ -424,6 +425,7 @@ const unused: Params = {
 /** A row refers to its tenant, and a tenant's first row is there once. */
 const of_tenants: Record<string, string> = {
   ...{ 'tenants.insert': 'ten_new', 'tenants.delete': bare, 'quotas.create': bare, 'audit.begin': bare },
+  'journal.lock': big,
   ...{
     'agents.insert': big,
     'approval_keys.insert': big,
@@ -449,6 +451,7 @@ export const reads: Record<string, { rows: number; reason: string }> = {
 /** Statements that read a whole table, and why. */
 export const whole_tables: Record<string, string> = {
   'seal.keys': 'a row for each rotation of the key of the service, and 100 at most are read',
+  'journal.next_unnumbered_tenant': 'the first entry of an index',
   'tenants.all': "the operator's list of tenants",
   'tenants.plans': 'once at each start: every plan that is in use must be in the table of plans',
 }
