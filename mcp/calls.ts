@@ -38,7 +38,7 @@ export async function call(
   let response: Response
   let text: string
   try {
-    response = await api(ready.tool.next ? new Request(request, { signal }) : request)
+    response = await api(ready.tool.wait ? new Request(request, { signal }) : request)
     text = await response.text()
   } catch {
     return failed(ready, 'UNREACHABLE', local_errors.UNREACHABLE)

@@ -288,6 +288,22 @@ const changing: [
     { status: 'rejected' },
   ],
   ['cancelCheckpoint', '', 'is sent again', checkpoint, (c, id) => c.agent.checkpoints.cancel(id), undefined],
+  [
+    'updateNamespace',
+    '',
+    'is sent again',
+    async () => 'state',
+    (c, namespace) => c.agent.namespaces.update(namespace, { events: true }),
+    { namespace: 'state', events: true },
+  ],
+  [
+    'waitForEvent',
+    '',
+    'is sent again',
+    key,
+    async (c) => await c.agent.wait({ any: [{ type: 'schedule.fired' }], after: 0 }),
+    { event: null },
+  ],
   ['deleteInbox', '', 'is sent again', inbox, (c, id) => c.agent.inboxes.delete(id), { deleted: true }],
   [
     'checkRateLimit',
