@@ -5,8 +5,8 @@ import { type Arguments, checkedArguments, requestOf } from './arguments.ts'
 import type { ReadyTool } from './contract.ts'
 import { type Failure, local_errors, nextStep } from './errors.ts'
 
-/** Calls the API; rejects when it cannot be reached. */
-export type Api = (request: Request) => Promise<Response>
+/** Calls the API, which may hold the request for `held_seconds`; rejects when it cannot be reached. */
+export type Api = (request: Request, held_seconds: number) => Promise<Response>
 
 export interface Caller {
   api: Api
@@ -38,7 +38,8 @@ export async function call(
   let response: Response
   let text: string
   try {
-    response = await api(ready.tool.next ? new Request(request, { signal }) : request)
+    const { wait } = ready.tool
+    response = await (wait ? api(new Request(request, { signal }), Number(given[wait] ?? 0)) : api(request, 0))
     text = await response.text()
   } catch {
     return failed(ready, 'UNREACHABLE', local_errors.UNREACHABLE)

@@ -217,7 +217,7 @@ function inputOf(tool: Tool, parameters: Parameter[], body: Schema | null): Obje
   for (const [name, value] of Object.entries(tool.defaults ?? {})) {
     properties[name] = { ...properties[name]!, default: value }
   }
-  if (tool.next) properties.wait = { ...properties.wait!, maximum: wait_seconds_max }
+  if (tool.wait) properties[tool.wait] = { ...properties[tool.wait]!, maximum: wait_seconds_max }
   return {
     type: 'object',
     properties,
@@ -240,9 +240,13 @@ function outputOf(tool: Tool, whole: ObjectSchema): ListedOutput {
   return { ...answer, properties: { ...answer.properties, next_step } }
 }
 
-/** A part of its members, and no more of those of a list; the others are there as well. */
+/** A part of its members, and no more of those of a list or of what may be null; the others are there as well. */
 function only({ properties }: ObjectSchema, names: readonly string[]): ObjectSchema {
-  const shallow = ({ items, ...rest }: Schema) => (items ? { ...rest, items: { type: 'object' } } : rest)
+  const shallow = ({ items, ...rest }: Schema) => {
+    if (items) return { ...rest, items: { type: 'object' } }
+    const [one, other] = (rest.anyOf ?? []) as Schema[]
+    return one?.properties && other?.type === 'null' ? { type: ['object', 'null'] } : rest
+  }
   return objectOf(Object.fromEntries(names.map((name) => [name, shallow(properties[name]!)])))
 }
 
@@ -319,15 +323,25 @@ function plain(schema: Schema): Schema {
   ) as Schema
 }
 
-/** `{"anyOf": [{"type": "string"}, {"type": "null"}]}` in its short form. */
+/**
+ * `{"anyOf": [{"type": "string"}, {"type": "null"}]}` in its short form. A list of more than `enum_max` texts is any text:
+ * the description of the tool names some, and the API refuses others with the whole list.
+ */
 function joined(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(joined)
   if (typeof value !== 'object' || value === null) return value
   const { anyOf, ...rest } = value as { anyOf?: Schema[] }
-  const [one, other, ...more] = anyOf ?? []
+  const [one, other, ...more] = (anyOf ?? []).map(shortEnum)
   const is_short = more.length === 0 && typeof one?.type === 'string' && !one.enum && other?.type === 'null'
   const shown = is_short ? { ...one, ...rest, type: [one.type, 'null'] } : (value as object)
   return Object.fromEntries(Object.entries(shown).map(([name, item]) => [name, joined(item)]))
+}
+
+const enum_max = 40
+
+function shortEnum(schema: Schema): Schema {
+  const { enum: texts, ...rest } = schema
+  return Array.isArray(texts) && texts.length > enum_max ? { type: 'string', ...rest } : schema
 }
 
 /** A copy without the keywords that `leave` names. */

@@ -45,9 +45,8 @@ export async function serveStdio({ url, key, read_only = false }: StdioOptions):
   await server.close()
 }
 
-function fetchAnswer(request: Request): Promise<Response> {
-  const wait_seconds = Number(new URL(request.url).searchParams.get('wait') ?? 0)
-  const late = AbortSignal.timeout(answer_ms_max + wait_seconds * 1_000)
+function fetchAnswer(request: Request, held_seconds: number): Promise<Response> {
+  const late = AbortSignal.timeout(answer_ms_max + held_seconds * 1_000)
   return fetch(request, {
     signal: AbortSignal.any([request.signal, late]),
     redirect: 'error',

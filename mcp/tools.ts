@@ -34,7 +34,9 @@ export interface Tool {
   done?: string
   /** The answer is one item, or none: `{"item": …}`. */
   item?: true
-  /** It waits, 50 s at most. Returns the next step for an answer. */
+  /** It waits, 50 s at most: the argument that says how many seconds. */
+  wait?: 'wait' | 'wait_seconds'
+  /** Of a tool that waits. Returns the next step for an answer. */
   // biome-ignore lint/suspicious/noExplicitAny: the shape is the operation's, checked against its schema by the tests
   next?: (seen: any) => string
   destructive: boolean
@@ -134,6 +136,7 @@ export const tools: readonly Tool[] = [
     description:
       'List dead letters, newest first, without their payloads. Those with status "failed" can be claimed. Go on with next_cursor as cursor until it is null.',
     operation: 'listItems',
+    shows: ['items', 'next_cursor'],
     ...reads,
   },
   {
@@ -274,6 +277,7 @@ export const tools: readonly Tool[] = [
     operation: 'getCheckpoint',
     defaults: { wait: wait_seconds_max },
     shows: ['id', 'status', 'reason', 'resolved_by'],
+    wait: 'wait',
     next: afterCheckpoint,
     ...reads,
   },
@@ -306,6 +310,7 @@ export const tools: readonly Tool[] = [
     operation: 'listMessages',
     shows: ['items', 'nextAfter'],
     defaults: { limit: 10, wait: wait_seconds_max },
+    wait: 'wait',
     next: afterMessages,
     destructive: false,
     idempotent: true,
@@ -326,10 +331,11 @@ export const tools: readonly Tool[] = [
     name: 'wait_for',
     title: 'Wait for what comes first',
     description:
-      'Wait, 50 seconds at most, for the first of several events: an approval, a message, a schedule, a changed key. any lists alternatives; an event that has all members of one counts. Find names with type, such as "checkpoint.*", subject (the id of the thing) or workflow_id. Keep after and give it next time, so that nothing is missed. next_step says how to go on.',
+      'Wait, 50 seconds at most, for the first of several events: an approval, a message, a schedule, a changed key. any lists alternatives; an event that has all members of one counts. Name them by type ("checkpoint.approved", or all of a noun: "checkpoint.*", "schedule.*", "message.*", "kv.*", "dlq.*"), subject (the id of the thing) or workflow_id. Keep after and give it next time, so that nothing is missed. next_step says how to go on.',
     operation: 'waitForEvent',
     shows: ['event', 'after'],
     defaults: { wait_seconds: wait_seconds_max },
+    wait: 'wait_seconds',
     next: afterEvent,
     destructive: false,
     idempotent: true,

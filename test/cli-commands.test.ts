@@ -129,6 +129,7 @@ const without_operation: Record<string, string> = {
   'mcp config': 'prints what that client needs',
   'checkpoint wait': 'asks as get does, until it is decided',
   'inbox tail': 'asks as messages does, without end',
+  'events tail': 'follows the stream of the path of events list, without end',
   verify: 'checks offline',
 }
 

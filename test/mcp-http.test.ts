@@ -86,8 +86,8 @@ forEachService(
       const count = async (path: string, headers = {}) =>
         (await post(path, { key, headers, body: list })).body.result.tools.length
       expect(await count('/mcp')).toBe(ready_tools.length)
-      expect(await count('/mcp?mode=read-only')).toBe(8)
-      expect(await count('/mcp', { 'x-waystation-mode': 'read-only' })).toBe(8)
+      expect(await count('/mcp?mode=read-only')).toBe(9)
+      expect(await count('/mcp', { 'x-waystation-mode': 'read-only' })).toBe(9)
       for (const [path, headers] of [
         ['/mcp?mode=readonly', {}],
         ['/mcp?mode=', {}],

@@ -97,7 +97,7 @@ describe.each(ready_tools.map((ready) => [ready.tool.name, ready] as const))('%s
     expect(tool.description).toMatch(/^[A-Z].{60,}\.$/)
     const families = [...new Set(names.map((name) => name.split('_')[0]))].join('|')
     const named = tool.description.match(new RegExp(`\\b(${families})_[a-z]+(_[a-z]+)?\\b`, 'g')) ?? []
-    const parts = [...Object.keys(listed.inputSchema.properties), ...membersOf(listed.outputSchema)]
+    const parts = [...membersOf(listed.inputSchema), ...membersOf(listed.outputSchema)]
     const strange = named.filter((name) => !names.includes(name) && !parts.includes(name))
     expect(strange).toEqual([])
   })

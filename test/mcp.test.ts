@@ -230,6 +230,17 @@ forEachService('MCP', (service) => {
       expect(await call('rate_limit_check', check)).toMatchObject({ allowed: false, retryAfter: 60 })
     })
 
+    test('an agent waits for whichever of several events comes first, and misses none before the wait', async () => {
+      const any = [{ type: 'schedule.fired' }, { type: 'inbox.created' }]
+      const begun = await call('wait_for', { any, wait_seconds: 0 })
+      expect(begun).toMatchObject({ event: null })
+      expect(begun.next_step).toBe(`Nothing has come. Call wait_for again with after ${begun.after}.`)
+      const { id } = await call('inbox_create')
+      const came = await call('wait_for', { any, after: begun.after })
+      expect(came.event).toMatchObject({ type: 'inbox.created', subject: { kind: 'inbox', id } })
+      expect(came.next_step).toStartWith('inbox.created has come: go on with your work.')
+    })
+
     test('an agent calls every tool that no story above is about, with an example of its arguments', async () => {
       expect(called.size).toBeGreaterThanOrEqual(24)
       const { tenant_id, agent_id, admin_key: admin, api_key } = tenant

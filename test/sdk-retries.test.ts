@@ -288,6 +288,22 @@ const changing: [
     { status: 'rejected' },
   ],
   ['cancelCheckpoint', '', 'is sent again', checkpoint, (c, id) => c.agent.checkpoints.cancel(id), undefined],
+  [
+    'updateNamespace',
+    '',
+    'is sent again',
+    async () => 'state',
+    (c, namespace) => c.admin.namespaces.update(namespace, { events: true }),
+    { namespace: 'state', events: true },
+  ],
+  [
+    'waitForEvent',
+    '',
+    'is sent again',
+    async () => '',
+    async (c) => await c.agent.wait({ any: [{ type: 'agent.created' }], after: 0 }),
+    { type: 'agent.created', subject: { kind: 'agent' } },
+  ],
   ['deleteInbox', '', 'is sent again', inbox, (c, id) => c.agent.inboxes.delete(id), { deleted: true }],
   [
     'checkRateLimit',

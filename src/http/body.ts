@@ -40,9 +40,17 @@ function isJsonType(type: string): boolean {
   )
 }
 
+/** Of one value. More than all fields of a body have together, several of each; the library ends at 8 by itself. */
+const errors_max = 64
+
 /** Loaded when the first schema is needed, which keeps it out of the start. */
 async function compiler() {
-  const [{ Compile }, formats] = await Promise.all([import('typebox/compile'), import('typebox/format')])
+  const [{ Compile }, { Settings }, formats] = await Promise.all([
+    import('typebox/compile'),
+    import('typebox/system'),
+    import('typebox/format'),
+  ])
+  Settings.Set({ maxErrors: errors_max })
   formats.Set('date-time', (text) => parseTime(text) !== null)
   return Compile
 }

@@ -28,6 +28,7 @@ const examples: Readonly<Record<string, () => Promise<unknown>>> = {
   'recipes/webhook.ts': () => import('../../examples/recipes/webhook.ts', { with: { type: 'text' } }),
   'tutorial/agent.ts': () => import('../../examples/tutorial/agent.ts', { with: { type: 'text' } }),
   'tutorial/receiver.ts': () => import('../../examples/tutorial/receiver.ts', { with: { type: 'text' } }),
+  'verify_bundle.py': () => import('../../examples/verify_bundle.py', { with: { type: 'text' } }),
 }
 
 /** Reads the file at a path of the service, or answers null. */

@@ -36,6 +36,12 @@ declare module '*.svg' {
   export default path
 }
 
+declare module '*.py' {
+  const text: string
+  // biome-ignore lint/style/noDefaultExport: this is how Bun hands over a file imported as text
+  export default text
+}
+
 declare module '*.sh' {
   const text: string
   // biome-ignore lint/style/noDefaultExport: this is how Bun hands over a file imported as text
