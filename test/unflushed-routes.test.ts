@@ -59,6 +59,7 @@ const without_change: Record<string, string> = {
   redriveItem: 'the dead letter waits to be claimed already',
   resetRateLimit: 'there is no such counter',
   tick: 'nothing is due',
+  waitForEvent: 'all that has happened has its number',
 }
 
 /** Reads that write first, when there is something to write. */
