@@ -18,6 +18,7 @@ import {
   titled,
 } from './support/contract.ts'
 import { exampleBody, exampleParam } from './support/contract-examples.ts'
+import { happened } from './support/happened.ts'
 import { forEachService, type TestService } from './support/service.ts'
 
 /** Its GET counts, and so does its HEAD: see its own tests. */
@@ -205,6 +206,12 @@ function headersButDate(headers: Headers): [string, string][] {
 
 /** One more item of a list, by the POST on its path, the PUT below it, a POST that answers such an item, or the PUT that fills what is read here. */
 async function addItem(service: TestService, list: Route, keyring: Keyring, params: Record<string, string>) {
+  if (list.path === '/v1/workflows') {
+    // A workflow begins with its first event.
+    await happened(service, keyring.tenant_id, `wf-${crypto.randomUUID()}`)
+    service.clock.advance(1)
+    return
+  }
   const maker =
     routes.find(({ route }) => route.path === list.path && route.create) ??
     routes.find(({ route }) => route.path.startsWith(`${list.path}/:`) && route.method === 'PUT') ??

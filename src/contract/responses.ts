@@ -89,9 +89,9 @@ export function errorCodesOf(route: Route): ErrorCode[] {
   if (route.group.counts_calls) codes.add('QUOTA_EXCEEDED')
   if (route.query || hasCheckedParams(route) || route.create) codes.add('VALIDATION_FAILED')
   if (route.create) for (const code of of_creations) codes.add(code)
-  const serves_itself = route.auth.length === 0 && !route.create && !route.cron && !route.raw
+  const serves_itself = route.auth.length === 0 && route.method === 'GET' && !route.cron && !route.raw
   if (!serves_itself) for (const code of of_databases) codes.add(code)
-  if ((route.method !== 'GET' || route.raw) && !serves_itself) for (const code of of_writes) codes.add(code)
+  if (route.method !== 'GET' || route.raw) for (const code of of_writes) codes.add(code)
   return [...codes]
 }
 

@@ -13,7 +13,6 @@ export const seal: Feature = {
   events,
   usage: 'seal',
   migrations: [{ name: 'seal/0001', text: schema }],
-  points_to: ['journal'],
   follows: {
     async numbered(tx, _, tenant_id) {
       await markPending(tx, tenant_id, tx.now)

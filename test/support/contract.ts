@@ -200,6 +200,8 @@ const unknown_route: OfGroup = { group: null }
 
 /** What a tenant can see of itself: the answer of every list and of its own record. */
 export async function seenBy(service: TestService, keyring: Keyring, also: string[] = []): Promise<string[]> {
+  // Numbers what has happened: each answer below is of all of it, in whatever order they are made.
+  await service.ask('GET', '/v1/events', { key: keyring.keys.admin })
   const paths = routes.flatMap(({ route }) => {
     const names = Object.keys(route.params ?? {})
     const own = names.every((name) => name === 'tenant_id')
