@@ -75,6 +75,8 @@ export class JobWorker {
   readonly #queue: JobQueue
   readonly #coalescer = new Coalescer()
   readonly #running = new Set<Promise<void>>()
+  /** Outcomes that are being written; each is counted once its transaction is answered. */
+  readonly #settling = new Set<Promise<void>>()
   #counts = new Map<string, number>()
   #dispatching: Promise<void> | null = null
   #next_dispatch: PromiseWithResolvers<void> | null = null
@@ -285,7 +287,7 @@ export class JobWorker {
 
   async #settleLocal(job: LeasedJob, kind: LocalKind): Promise<undefined> {
     const { db, dependencies } = this.options
-    this.#count(await db.write(dueWork(job.tenant_id), (tx) => kind.settle(tx, dependencies, job)))
+    await this.#counted(db.write(dueWork(job.tenant_id), (tx) => kind.settle(tx, dependencies, job)))
   }
 
   /** One request. Null when none was sent: the lease is too old, nothing is left to send, or the tenant is paused. */
@@ -338,10 +340,11 @@ export class JobWorker {
   async #settle(running: Running<SendingKind>, result: AttemptResult): Promise<void> {
     const { db, dependencies } = this.options
     const { job, kind } = running
-    const counter = await this.#writeWithRetry(running, () =>
-      db.write(dueWork(job.tenant_id), (tx) => kind.settle(tx, dependencies, job, result)),
+    await this.#counted(
+      this.#writeWithRetry(running, () =>
+        db.write(dueWork(job.tenant_id), (tx) => kind.settle(tx, dependencies, job, result)),
+      ),
     )
-    this.#count(counter)
   }
 
   /**
@@ -378,14 +381,37 @@ export class JobWorker {
         await Promise.race([sleep(look_again_ms), ...this.#running])
         await this.dispatch()
       }
+      await this.#settled(until)
     } finally {
       this.#ticks -= 1
+    }
+  }
+
+  /**
+   * The database may show an outcome before the answer to its transaction has been read, and other outcomes follow all
+   * the time: only those that are being written now are waited for, so that this tick counts what it has seen done.
+   */
+  async #settled(until: number): Promise<void> {
+    const isSettling = (settling: Promise<void>) => this.#settling.has(settling)
+    let left = [...this.#settling]
+    while (left.length > 0 && !this.#stopped && this.options.clock.monotonic() < until) {
+      await Promise.race([sleep(look_again_ms), ...left])
+      left = left.filter(isSettling)
     }
   }
 
   /** True when due jobs wait for room, or were left out by a lease. */
   get hasBacklog(): boolean {
     return this.#queue.hasBacklog
+  }
+
+  async #counted(written: Promise<Counter>): Promise<void> {
+    const counted = written
+      .then((counter) => this.#count(counter))
+      .finally(() => this.#settling.delete(settling))
+    const settling = counted.catch(() => {}) // whoever wrote it gets the failure
+    this.#settling.add(settling)
+    return counted
   }
 
   #count(counter: Counter): void {

@@ -1,0 +1,54 @@
+import { afterEach, beforeAll, expect, spyOn, test } from 'bun:test'
+import { forEachDatabase } from '../../test/support/databases.ts'
+import { Bench } from '../../test/support/job-bench.ts'
+import { manySchedules } from '../../test/support/job-features.ts'
+import { type Db, dueWork, type Params, type Statement, turnOf } from '../db/db.ts'
+
+forEachDatabase('a tick', (databases) => {
+  let bench: Bench
+  beforeAll(async () => {
+    bench = await Bench.open(databases)
+  })
+  afterEach(() => bench.clear())
+
+  test('counts an outcome that the database shows before the answer to its transaction is there', async () => {
+    const caller = await bench.tenant()
+    await manySchedules(bench, caller, 3)
+    const node = bench.node({ internal: false })
+    const answers = Promise.withResolvers<void>()
+    const write: Db['write'] = bench.db.write.bind(bench.db)
+    const writing = spyOn(bench.db, 'write').mockImplementation((async (owner: never, given: never) => {
+      const [turn, work] = turnOf(owner, given)
+      const written = await write(turn, work)
+      if (turn.key === dueWork(caller.tenant_id).key && bench.network.sent.length === 3) await answers.promise
+      return written
+    }) as Db['write'])
+    const seen_done = Promise.withResolvers<void>()
+    const all: Bench['db']['all'] = bench.db.all.bind(bench.db)
+    const reading = spyOn(bench.db, 'all').mockImplementation((async (
+      statement: Statement,
+      params: Params,
+    ) => {
+      const rows = await all(statement, params)
+      if (statement.name === 'jobs.oldest_due' && rows.length === 0) seen_done.resolve()
+      return rows
+    }) as Bench['db']['all'])
+    bench.network.answer = () => 204
+    try {
+      const ticked = node.tick()
+      await seen_done.promise
+      await nextTurn() // in which it would end
+      answers.resolve()
+      expect(await ticked).toMatchObject({ schedules: { due: 3, fired: 3, retrying: 0, failed: 0 } })
+    } finally {
+      answers.resolve()
+      writing.mockRestore()
+      reading.mockRestore()
+      await node.stop()
+    }
+  })
+})
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
