@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Waystation } from '../sdk/src/index.ts'
 import { limits } from '../src/base/limit.ts'
-import { type Params, unnamed } from '../src/db/db.ts'
+import { type Params, unnamed, upkeep } from '../src/db/db.ts'
 import { Bench } from './support/cli.ts'
 import { forEachService, type TestService, type TestTenant } from './support/service.ts'
 
@@ -19,7 +19,7 @@ function plant(service: TestService, count: number, into: string, values: string
   const text = `insert into ${into}
     with recursive numbers (i) as (select 1 union all select i + 1 from numbers where i < ${count})
     select ${values} from numbers`
-  return service.app.db.write((tx) => tx.run(unnamed('test.plant', text), params))
+  return service.app.db.write(upkeep, (tx) => tx.run(unnamed('test.plant', text), params))
 }
 
 /** Every page of a list: how many items each has, and the items. */

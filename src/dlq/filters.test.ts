@@ -5,7 +5,7 @@ import { forEachService, type TestTenant } from '../../test/support/service.ts'
 import { iso } from '../base/clock.ts'
 import { newId } from '../base/ids.ts'
 import { limits } from '../base/limit.ts'
-import { unnamed } from '../db/db.ts'
+import { unnamed, upkeep } from '../db/db.ts'
 import * as dlq from './service.ts'
 
 const looked_max = limits.get('pages.looked_at_rows')!.value
@@ -181,7 +181,7 @@ forEachService('Lists of dead letters', (service) => {
   describe('of very many', () => {
     let many: TestTenant
     const plant = (tenant_id: string, count: number, cause: string) =>
-      service.app.db.write((tx) =>
+      service.app.db.write(upkeep, (tx) =>
         tx.run(
           unnamed(
             'test.plant',

@@ -7,7 +7,7 @@ import { day_ms, iso } from '../base/clock.ts'
 import { type ErrorCode, errors } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import { limits } from '../base/limit.ts'
-import { unnamed } from '../db/db.ts'
+import { unnamed, upkeep } from '../db/db.ts'
 import { type OperationRow, parsed, partsOf, printed, restAfter, stepOf } from './operation.ts'
 import { slots_max } from './operation-store.ts'
 
@@ -81,7 +81,7 @@ forEachService('Operations on many dead letters', (service: TestService) => {
   async function plant({ tenant_id }: TestTenant, count: number, cause = 'common', workflow_id = 'wf') {
     const prefix = newId('dlq', service.clock.now()).slice(0, 20)
     service.clock.advance(1)
-    await service.app.db.write(async (tx) => {
+    await service.app.db.write(upkeep, async (tx) => {
       await tx.run(
         unnamed(
           'test.plant',

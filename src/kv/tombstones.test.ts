@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { forEachService, type TestService, type TestTenant } from '../../test/support/service.ts'
 import { limits } from '../base/limit.ts'
-import { type Params, unnamed } from '../db/db.ts'
+import { type Params, unnamed, upkeep } from '../db/db.ts'
 import { tombstone_ms } from './entry.ts'
 import * as kv from './sweep.ts'
 
@@ -25,7 +25,7 @@ forEachService('Tombstones', (service) => {
   const remove = (tenant: TestTenant, key: string) =>
     service.ask('DELETE', `/v1/kv/state/${key}`, { key: tenant.api_key })
   const run = (text: string, params: Params) =>
-    service.app.db.write((tx) => tx.run(unnamed('test.run', text), params))
+    service.app.db.write(upkeep, (tx) => tx.run(unnamed('test.run', text), params))
 
   /** The oldest is `k1`, each of the version of its number. */
   async function tombstone(tenant_id: string, count: number) {

@@ -95,6 +95,13 @@ export async function newPostgresDatabase(): Promise<string> {
   return `${process.env[pooler_variable] ?? base_url}/${name}`
 }
 
+/** Where a service may LISTEN whose database is behind a pooler of transactions: past it, as docs/postgres.md says. */
+export function listenUrlOf(database_url: string): string | undefined {
+  const pooler_url = process.env[pooler_variable]
+  if (!pooler_url || !database_url.startsWith(pooler_url)) return undefined
+  return `${process.env[postgres_variable]}${database_url.slice(pooler_url.length)}`
+}
+
 /** Makes a database say that Citus distributes it, so that it is told what Citus is told; on Citus it is so already. */
 export async function pretendDistributed(url: string): Promise<void> {
   if (citus_workers.length > 0) return

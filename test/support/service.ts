@@ -10,6 +10,7 @@ import { readConfig } from '../../src/config.ts'
 import type { Sync } from '../../src/db/sqlite-flush.ts'
 import { TestClock } from './clock.ts'
 import { forEachDatabase } from './databases.ts'
+import { listenUrlOf } from './postgres.ts'
 
 export const cron_secret = 'a-cron-secret-of-the-tests'
 
@@ -70,8 +71,10 @@ export class TestService {
       this.logged.push({ level, fields: fields as Record<string, unknown>, message })
       if (message === undeclared_message) throw new Error(`${message}: ${JSON.stringify(fields)}`)
     }
+    const listen_url = listenUrlOf(database_url)
     const config = readConfig({
       DATABASE_URL: database_url,
+      ...(listen_url ? { DATABASE_LISTEN_URL: listen_url } : {}),
       DATA_DIR: this.#folder,
       PORT: '0',
       TICK: 'external',
