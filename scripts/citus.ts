@@ -13,7 +13,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { postgres_variable } from '../test/support/postgres.ts'
+import { makeDistributedTemplate, postgres_variable } from '../test/support/postgres.ts'
 import { measureCost } from './citus/cost.ts'
 import { newCitusDatabase, type PostgresServer, run, withServers } from './citus/servers.ts'
 
@@ -59,7 +59,9 @@ function makeRoomForBackport(folder: string): void {
 
 async function runTests(servers: PostgresServer[], files: string[]): Promise<number> {
   const asked = files.length > 0 ? files : filesOnBothEngines()
-  const [coordinator, ...workers] = servers.map(({ base_url }) => base_url)
+  const urls = servers.map(({ base_url }) => base_url)
+  await makeDistributedTemplate(urls)
+  const [coordinator, ...workers] = urls
   const child = Bun.spawn([process.execPath, 'test/run.ts', ...asked, '-t', '\\(postgres\\)'], {
     cwd: root,
     env: { ...process.env, [postgres_variable]: coordinator!, WAYSTATION_TEST_CITUS: workers.join(',') },

@@ -135,25 +135,39 @@ export async function stopPostgres(): Promise<void> {
 /** The servers beside the first one, when the tests run on a database that Citus distributes (scripts/citus.ts). */
 const citus_workers = (process.env.WAYSTATION_TEST_CITUS ?? '').split(',').filter((url) => url !== '')
 
-async function newDistributedDatabase(base_url: string, name: string): Promise<string> {
-  const servers = [base_url, ...citus_workers]
+/** What every new database on Citus is a copy of, on each server; the coordinator comes first. */
+export async function makeDistributedTemplate(servers: readonly string[]): Promise<void> {
   for (const server of servers) {
-    await administer(server, `create database ${name}`)
-    await administer(server, 'create extension citus', name)
+    await administer(server, `create database ${template}`)
+    await administer(server, 'create extension citus', template)
   }
   const [coordinator, ...workers] = servers.map((server) => new URL(server))
-  await administer(
-    base_url,
-    `select citus_set_coordinator_host('${coordinator!.hostname}', ${coordinator!.port})`,
-    name,
-  )
-  for (const { hostname, port } of workers)
-    await administer(base_url, `select citus_add_node('${hostname}', ${port})`, name)
-  const db = await openPostgres(`${base_url}/${name}`, { clock: systemClock, connections_max: 1 })
+  const tell = (statement: string) => administer(servers[0]!, statement, template)
+  await tell(`select citus_set_coordinator_host('${coordinator!.hostname}', ${coordinator!.port})`)
+  for (const { hostname, port } of workers) await tell(`select citus_add_node('${hostname}', ${port})`)
+  await distributed(`${servers[0]}/${template}`)
+  // Only a database without sessions can be copied, and the extension keeps one in each that may be connected to.
+  for (const server of servers) {
+    await administer(server, `alter database ${template} with allow_connections false`)
+    await administer(
+      server,
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${template}'`,
+    )
+  }
+}
+
+async function newDistributedDatabase(base_url: string, name: string): Promise<string> {
+  for (const server of [base_url, ...citus_workers])
+    await administer(server, `create database ${name} template ${template}`)
+  await distributed(`${base_url}/${name}`) // the settings of a database are not copied with it
+  return `${base_url}/${name}`
+}
+
+async function distributed(url: string): Promise<void> {
+  const db = await openPostgres(url, { clock: systemClock, connections_max: 1 })
   await migrate(db, migrations)
   await distribute(db)
   await db.close()
-  return `${base_url}/${name}`
 }
 
 async function withTemplate(cluster: Cluster): Promise<Cluster> {
