@@ -3,6 +3,7 @@
 //
 //   node_modules/.bin/bun scripts/citus.ts build                builds and installs the extension (as root)
 //   node_modules/.bin/bun scripts/citus.ts test [file ...]      runs the tests of PostgreSQL on a coordinator and two workers
+//   node_modules/.bin/bun scripts/citus.ts nodes                runs the test of three nodes, one of which is killed every 3 s
 //   node_modules/.bin/bun scripts/citus.ts serve                starts the three servers and prints how to reach them
 //   node_modules/.bin/bun scripts/citus.ts cost                 CPU time of the databases per call, beside one PostgreSQL
 //
@@ -25,11 +26,17 @@ const names = ['coordinator', 'worker-1', 'worker-2']
 const [verb, ...args] = process.argv.slice(2)
 if (verb === 'build') build()
 else if (verb === 'test')
-  process.exitCode = await withServers(names, { citus: true }, (servers) => runTests(servers, args))
+  process.exitCode = await withServers(names, { citus: true }, (servers) =>
+    runTests(servers, [...(args.length > 0 ? args : filesOnBothEngines()), '-t', '\\(postgres\\)']),
+  )
+else if (verb === 'nodes')
+  process.exitCode = await withServers(names, { citus: true }, (servers) =>
+    runTests(servers, ['test/work-nodes.test.ts', ...args]),
+  )
 else if (verb === 'serve') process.exitCode = await withServers(names, { citus: true }, waitForSignal)
 else if (verb === 'cost') await measureCost(names)
 else {
-  console.error('usage: bun scripts/citus.ts build | test [file ...] | serve | cost')
+  console.error('usage: bun scripts/citus.ts build | test [file ...] | nodes | serve | cost')
   process.exitCode = 2
 }
 
@@ -57,12 +64,11 @@ function makeRoomForBackport(folder: string): void {
   }
 }
 
-async function runTests(servers: PostgresServer[], files: string[]): Promise<number> {
-  const asked = files.length > 0 ? files : filesOnBothEngines()
+async function runTests(servers: PostgresServer[], asked: string[]): Promise<number> {
   const urls = servers.map(({ base_url }) => base_url)
   await makeDistributedTemplate(urls)
   const [coordinator, ...workers] = urls
-  const child = Bun.spawn([process.execPath, 'test/run.ts', ...asked, '-t', '\\(postgres\\)'], {
+  const child = Bun.spawn([process.execPath, 'test/run.ts', ...asked], {
     cwd: root,
     env: { ...process.env, [postgres_variable]: coordinator!, WAYSTATION_TEST_CITUS: workers.join(',') },
     stdio: ['inherit', 'inherit', 'inherit'],
@@ -70,11 +76,15 @@ async function runTests(servers: PostgresServer[], files: string[]): Promise<num
   return child.exited
 }
 
-/** Not those of migrations, which begin with an empty schema: the extension lies in it. */
+/**
+ * Not those of migrations, which begin with an empty schema, where the extension lies; nor those of plans, which are
+ * other plans here.
+ */
 function filesOnBothEngines(): string[] {
   const tested = /\bforEach(Service|Database)\(/
+  const other = ['src/db/migrate.test.ts', 'test/plans.test.ts', 'test/million.test.ts']
   return [...new Bun.Glob('{src,test}/**/*.test.ts').scanSync(root)].filter(
-    (file) => tested.test(readFileSync(join(root, file), 'utf8')) && file !== 'src/db/migrate.test.ts',
+    (file) => tested.test(readFileSync(join(root, file), 'utf8')) && !other.includes(file),
   )
 }
 

@@ -17,8 +17,8 @@ const root = join(import.meta.dir, '..')
 const program = process.env.PGBOUNCER ?? 'pgbouncer'
 const role = 'waystation'
 const test_ms_max = 120_000
-/** The driver is tested on connections of its own, which its tests block and cut by their number at the server. */
-const of_the_driver = /^src\/db\//
+/** The driver is tested on connections of its own, which its tests block and cut by their number at the server; so are plans. */
+const of_the_driver = /^src\/db\/|^test\/(plans|million)\.test/
 const asks_a_service = /\bforEach(Service|Database)\(/
 
 const cluster = await startSharedCluster()

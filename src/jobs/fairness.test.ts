@@ -2,7 +2,7 @@ import { afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { Bench, kindOf } from '../../test/support/job-bench.ts'
 import { idBound } from '../base/ids.ts'
-import { type Tx, unnamed } from '../db/db.ts'
+import { type Tx, unnamed, upkeep } from '../db/db.ts'
 import { job_kinds } from '../features.ts'
 import { ConcurrencyLimiter, destination_max, type Lane, lane_max, node_max, reserve } from './concurrency.ts'
 import { type Batch, JobQueue, type QueuedJob } from './fairness.ts'
@@ -43,7 +43,7 @@ forEachDatabase('what is started next', (databases) => {
 
   /** Tenants are little more than names here. */
   function plan(work: Work): Promise<void> {
-    return bench.db.write(async (tx) => {
+    return bench.db.write(upkeep, async (tx) => {
       await tx.run(NAME_TENANT, { tenant_id: work.tenant_id })
       for (let i = 0; i < (work.count ?? 1); i++) await insert(tx, work)
     })
@@ -274,7 +274,7 @@ forEachDatabase('what is started next', (databases) => {
 
     test("another tenant's work is found at once beside 5,000 receivers of work to come", async () => {
       const limiter = await fillWindow()
-      await bench.db.write(async (tx) => {
+      await bench.db.write(upkeep, async (tx) => {
         for (let i = 0; i < 5_000; i++)
           await insert(tx, { ...dead, destination: `http://far-${i}.test`, due_for: tomorrow })
       })
@@ -284,7 +284,7 @@ forEachDatabase('what is started next', (databases) => {
 
     test("and the same tenant's own at another receiver after a cycle of 500 receivers a look", async () => {
       const limiter = await fillWindow()
-      await bench.db.write(async (tx) => {
+      await bench.db.write(upkeep, async (tx) => {
         for (let i = 0; i < 1_100; i++)
           await insert(tx, { ...dead, destination: `http://far-${i}.test`, due_for: tomorrow })
       })
@@ -300,7 +300,7 @@ forEachDatabase('what is started next', (databases) => {
     ]
     test.each(far)('beside %d tenants with work to come: looks %d', async (count, looks) => {
       const limiter = await fillWindow()
-      await bench.db.write(async (tx) => {
+      await bench.db.write(upkeep, async (tx) => {
         for (let i = 0; i < count; i++) {
           const tenant_id = `ten_far${String(i).padStart(4, '0')}`
           await tx.run(NAME_TENANT, { tenant_id })
