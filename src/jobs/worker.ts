@@ -409,7 +409,7 @@ export class JobWorker {
     const counted = written
       .then((counter) => this.#count(counter))
       .finally(() => this.#settling.delete(settling))
-    const settling = counted.catch(() => {}) // whoever wrote it gets the failure
+    const settling = counted.catch(() => {}) // its writer gets the failure
     this.#settling.add(settling)
     return counted
   }
