@@ -9,7 +9,7 @@ import { quick_variable, quickFiles } from './support/quick.ts'
 const root = join(import.meta.dir, '..')
 /** Starts the longest files first. `npm test -- --update-timings` writes it. */
 const timings = 'test/timings.json'
-/** More than there are cores, because many tests wait, and one file does little else. Each process has a browser. */
+/** More than there are cores, because some tests wait, and one file does little else. Each process has a browser. */
 const processes = Math.min(availableParallelism() + 2, 9)
 /** A guard against an endless wait, not a measure. */
 const test_ms_max = 300_000

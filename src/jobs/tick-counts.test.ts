@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, expect, spyOn, test } from 'bun:test'
 import { forEachDatabase } from '../../test/support/databases.ts'
-import { Bench } from '../../test/support/job-bench.ts'
+import { Bench, nextTurn } from '../../test/support/job-bench.ts'
 import { manySchedules } from '../../test/support/job-features.ts'
 import { type Db, dueWork, type Params, type Statement, turnOf } from '../db/db.ts'
 
@@ -48,7 +48,3 @@ forEachDatabase('a tick', (databases) => {
     }
   })
 })
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve))
-}

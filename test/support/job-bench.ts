@@ -182,7 +182,7 @@ class FailingTx implements Tx {
   }
 }
 
-function nextTurn(): Promise<void> {
+export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
