@@ -17,8 +17,8 @@ const root = join(import.meta.dir, '..')
 const program = process.env.PGBOUNCER ?? 'pgbouncer'
 const role = 'waystation'
 const test_ms_max = 120_000
-/** The driver is tested on connections of its own, which its tests block and cut by their number at the server; so are plans. */
-const of_the_driver = /^src\/db\/|^test\/(plans|million)\.test/
+/** Tests with connections of their own: those of the driver, which block and cut them by their number at the server, and of plans. */
+const beside_services = /^src\/db\/|^test\/(plans|million)\.test/
 const asks_a_service = /\bforEach(Service|Database)\(/
 
 const cluster = await startSharedCluster()
@@ -79,7 +79,7 @@ async function runTests(): Promise<number> {
 function apiTests(): string[] {
   return [...new Bun.Glob('{src,test}/**/*.test.ts').scanSync(root)]
     .filter(
-      (file) => !of_the_driver.test(file) && asks_a_service.test(readFileSync(join(root, file), 'utf8')),
+      (file) => !beside_services.test(file) && asks_a_service.test(readFileSync(join(root, file), 'utf8')),
     )
     .map((file) => `./${file}`)
     .toSorted()

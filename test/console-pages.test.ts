@@ -63,15 +63,15 @@ interface Seen {
  */
 async function looked(page: Page, addresses: readonly string[]): Promise<Seen[]> {
   await page.addInitScript(note_shifts)
-  const seen: Seen[] = []
+  const loaded: Omit<Seen, 'accessibility'>[] = []
   for (const address of addresses) {
     await visit(page, address)
-    const [wider, shifts] = [await overflow(page), await page.evaluate(shifts_seen)]
-    seen.push({ address, accessibility: [], overflow: wider, shifts })
+    loaded.push({ address, overflow: await overflow(page), shifts: await page.evaluate(shifts_seen) })
   }
-  for (const one of seen) {
+  const seen: Seen[] = []
+  for (const one of loaded) {
     await open(page, one.address)
-    one.accessibility = await accessibilityFaults(page)
+    seen.push({ ...one, accessibility: await accessibilityFaults(page) })
   }
   return seen
 }

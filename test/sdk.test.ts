@@ -147,7 +147,8 @@ for (const operation of generated) {
 /** A client whose requests end here, and what it asked for. */
 function recording(answer: { status?: number; body?: string; headers?: Record<string, string> } = {}) {
   const list = { items: [], next_cursor: null, nextAfter: null, total: 0 }
-  const { status = 200, body = JSON.stringify({ ...list, data: list }), headers = {} } = answer
+  const wait = { event: { seq: 1 }, after: 1 }
+  const { status = 200, body = JSON.stringify({ ...list, ...wait, data: list }), headers = {} } = answer
   const asked: { url: string; init: RequestInit & { headers: Record<string, string> } }[] = []
   const client = new Waystation({
     url: 'http://service.test/base/',

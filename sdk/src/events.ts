@@ -148,7 +148,7 @@ export class EventWait implements PromiseLike<JournalEvent>, AsyncIterable<Journ
       const body = { any, wait_seconds: wait, ...(from === undefined ? {} : { after: from }) }
       const answer = await this.#transport.call('waitForEvent', { body, held_ms: wait * 1_000 }, call)
       if (answer.event) return answer.event
-      const has_moved = from === undefined || answer.after > from
+      const has_moved = answer.after > (from ?? -1)
       from = answer.after
       if (!has_moved) await pause()
     }

@@ -2,6 +2,7 @@ import { afterEach, beforeAll, expect, spyOn, test } from 'bun:test'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import { Bench } from '../../test/support/job-bench.ts'
 import { manySchedules } from '../../test/support/job-features.ts'
+import { nextTurn } from '../../test/support/quiet-db.ts'
 import { type Db, dueWork, type Params, type Statement, turnOf } from '../db/db.ts'
 
 forEachDatabase('a tick', (databases) => {
@@ -48,7 +49,3 @@ forEachDatabase('a tick', (databases) => {
     }
   })
 })
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve))
-}
