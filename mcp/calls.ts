@@ -39,7 +39,9 @@ export async function call(
   let text: string
   try {
     const { wait } = ready.tool
-    response = await (wait ? api(new Request(request, { signal }), Number(given[wait] ?? 0)) : api(request, 0))
+    response = await (wait
+      ? api(new Request(request, { signal }), Number(given[wait] ?? 0))
+      : api(request, 0))
     text = await response.text()
   } catch {
     return failed(ready, 'UNREACHABLE', local_errors.UNREACHABLE)
