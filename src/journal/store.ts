@@ -72,18 +72,11 @@ const ADVANCE = sql(
   'update event_heads set seq = :seq, look_at = coalesce(look_at, :look_at) where tenant_id = :tenant_id',
 )
 
-/** A workflow whose row went with its last old event waits for nothing that began before. */
-const notBelowZero = (sum: string) =>
-  `case when ${sum} < 0 and not exists
-      (select 1 from workflows where workflows.tenant_id = :tenant_id and workflows.workflow_id = numbered.workflow_id)
-    then 0 else ${sum} end`
-
 const COUNT = sql(
   'journal.count',
   `insert into workflows
      (tenant_id, workflow_id, events, waiting, failing, first_at, last_at, last_seq, last_type)
-   select numbered.tenant_id, numbered.workflow_id, count, ${notBelowZero('waits')}, ${notBelowZero('fails')},
-          begun_at, ended_at, newest,
+   select numbered.tenant_id, numbered.workflow_id, count, waits, fails, begun_at, ended_at, newest,
           (select type from events {by events_seq} where tenant_id = :tenant_id and seq = newest)
      from (select tenant_id, workflow_id, count(*) as count, sum(waiting) as waits, sum(failing) as fails,
                   min(at) as begun_at, max(at) as ended_at, max(seq) as newest

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { happened } from '../../test/support/happened.ts'
 import { forEachService, type TestService, type TestTenant } from '../../test/support/service.ts'
+import { removeUpTo } from '../journal/retention-store.ts'
 
 forEachService('Workflows', (service) => {
   const reads = (tenant: TestTenant, path: string, key = tenant.admin_key) =>
@@ -136,6 +137,37 @@ forEachService('Workflows', (service) => {
       const { body } = await reads(tenant, '?status=failed', key)
       expect(body.items.map((row: { workflow_id: string }) => row.workflow_id)).toEqual(['ticket 9/ä'])
     }
+  })
+
+  test('are not there when all events are gone with age, unless something in them is open', async () => {
+    const tenant = await three(service)
+    const remove = (seq: number) => service.app.db.write((tx) => removeUpTo(tx, tenant.tenant_id, seq))
+    expect(await names(tenant)).toEqual(['ticket 9/ä', 'order-2', 'order-1'])
+    await remove(3)
+    expect(await names(tenant)).toEqual(['ticket 9/ä', 'order-2', 'order-1'])
+    await remove(7)
+    const left = ['ticket 9/ä', 'order-2']
+    for (const query of ['', '?status=waiting', '?prefix=order', '?prefix=order-1', '?status=idle'])
+      expect([query, await names(tenant, query)]).toEqual([
+        query,
+        query.includes('prefix')
+          ? left.filter((id) => id.startsWith(query.slice(8)))
+          : query.includes('idle')
+            ? []
+            : left,
+      ])
+    expect((await reads(tenant, '/order-1')).body.error.code).toBe('WORKFLOW_NOT_FOUND')
+    expect((await reads(tenant, '/order-2')).body).toMatchObject({ events: 1, waiting: 1, items: [] })
+    await happened(service, tenant.tenant_id, 'order-1')
+    expect((await reads(tenant, '/order-1')).body).toMatchObject({
+      ...{ events: 3, waiting: 1, items: [{ seq: 8, workflow_seq: 3 }] },
+    })
+    await happened(service, tenant.tenant_id, 'order-2', 'checkpoint.approved')
+    expect((await reads(tenant, '/order-2')).body).toMatchObject({
+      events: 2,
+      waiting: 0,
+      items: [{ seq: 9 }],
+    })
   })
 
   test('of nothing, or of another tenant, are WORKFLOW_NOT_FOUND; an id that cannot be one is refused', async () => {
