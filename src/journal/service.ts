@@ -44,7 +44,7 @@ export function emit<T extends EventType>(
     type: type.name,
     subject_kind: type.subject,
     subject_id,
-    workflow_id: workflow_id || cause.workflow_id,
+    workflow_id: workflow_id || cause.workflow_id || null,
     private_to,
     agent_id: cause.agent_id,
     actor: cause.actor,
