@@ -3,7 +3,7 @@
 import { limit } from '../base/limit.ts'
 import type { EventRow } from '../contract/event.ts'
 import { looked_max } from '../contract/page.ts'
-import { type Filter, isWanted, type Wants } from '../contract/wanted.ts'
+import { type Filter, isVisible, isWanted, type Wants } from '../contract/wanted.ts'
 import type { Reader } from '../db/db.ts'
 import * as journal from '../journal/service.ts'
 
@@ -54,25 +54,29 @@ async function scan(
 ): Promise<EventPage> {
   const events: EventRow[] = []
   const wants = { filters: [filter], viewer }
+  let sees = false
   for (let reached = after, left = looks_max; left > 0; ) {
     const missing = rows_max - events.length
     const read = Math.min(left, isSelective(filter) ? missing : Math.max(missing, read_min))
-    const rows = await journal.page(q, tenant_id, indexOf(filter), { after: reached, rows_max: read })
+    const rows = await journal.page(q, tenant_id, indexOf(filter, viewer), { after: reached, rows_max: read })
     for (const row of rows) {
       reached = row.seq
+      sees ||= isVisible(row, viewer)
       if (isWanted(row, wants)) events.push(row)
       if (events.length === rows_max) return { events, reached }
     }
     if (rows.length < read) return { events, reached: null }
     left -= read
+    // All events of a thing are private or none is: an agent that may not see them learns not even that they are many.
+    if (!sees && filter.subject_id !== null) return { events, reached: null }
     if (left <= 0) return { events, reached }
   }
   return { events, reached: after }
 }
 
 /** The one member whose index is walked. */
-function indexOf({ workflow_id, subject_id, type }: Filter) {
-  if (workflow_id !== null) return { workflow_id }
+function indexOf({ workflow_id, subject_id, type }: Filter, viewer: string | null) {
+  if (workflow_id !== null) return { workflow_id, viewer }
   if (subject_id !== null) return { subject_id }
   return type === null ? {} : { type }
 }

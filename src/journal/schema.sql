@@ -28,7 +28,13 @@ create unique index events_seq on events (tenant_id, seq) where seq is not null;
 create unique index events_id on events (tenant_id, id) where seq is not null;
 create index events_subject on events (tenant_id, subject_id, seq) where seq is not null;
 create index events_type on events (tenant_id, type, seq) where seq is not null;
-create index events_workflow on events (tenant_id, workflow_id, seq) where seq is not null and workflow_id is not null;
+-- Private events apart, so that no look of an agent comes by those that it may not see.
+create index events_workflow on events (tenant_id, workflow_id, seq)
+  where seq is not null and workflow_id is not null and private_to is null;
+create index events_private on events (tenant_id, workflow_id, seq)
+  where seq is not null and workflow_id is not null and private_to is not null;
+create index events_private_to on events (tenant_id, private_to, workflow_id, seq)
+  where seq is not null and workflow_id is not null and private_to is not null;
 
 -- seq: the last number that was given. look_at: when old events are looked for next; null while there are none.
 create table event_heads (
