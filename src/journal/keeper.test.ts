@@ -98,6 +98,20 @@ forEachDatabase('The keeper of the journal', (databases) => {
     expect(left).toBe(0)
   })
 
+  test('does not go on for what changes while it ticks', async () => {
+    let steps = 0
+    const step = async (): Promise<{ more: boolean }> => {
+      steps += 1
+      keeper.changed(eventsKey('ten_1'))
+      return { more: false }
+    }
+    const { keeper } = await keeperOf(databases, { step })
+    keeper.changed(eventsKey('ten_1'))
+    await keeper.tick(far)
+    await keeper.tick(far)
+    expect(steps).toBe(2)
+  })
+
   test('tries again in the next round what has failed', async () => {
     let fails = true
     const step = async () => {

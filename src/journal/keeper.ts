@@ -50,6 +50,8 @@ export class JournalKeeper implements Journal {
   readonly #runs = new Map<string, Run>()
   /** Tenants with news since their last round. */
   #changed = new Set<string>()
+  /** Tenants whose last round left more to do. */
+  #unfinished = new Set<string>()
   /** Tenants whose last round failed. */
   #failed = new Set<string>()
   readonly #repeat = new Repeat(every_ms, () => this.#runAlone())
@@ -57,8 +59,8 @@ export class JournalKeeper implements Journal {
   #is_stopped = false
   /** The look for what other nodes have left goes on behind this tenant; '' when it begins. */
   #looked_up_to = ''
-  /** Resolves when no round is under way. */
-  #rounds_over: Promise<unknown> = Promise.resolve()
+  /** Resolves when no tick is under way. */
+  #ticks_over: Promise<void> = Promise.resolve()
   /** There are more old events than the last step could remove. */
   #has_old = false
   #dependencies: Dependencies | null = null
@@ -102,18 +104,28 @@ export class JournalKeeper implements Journal {
     if (this.options.internal) this.#repeat.start(this.options.onError)
   }
 
-  /** Numbers what is there and does what follows, until nothing is left or until then on the monotonic clock. For ticks. */
-  async tick(until: number): Promise<void> {
-    const { clock } = this.options.db
-    this.#resumeFailed()
-    do await this.#runRound(true)
-    while (this.#has_more && !this.#is_stopped && clock.monotonic() < until)
-    await this.#removeOld()
-    for (let step = 1; this.#has_old && step < old_steps_a_tick_max; step++) await this.#removeOld()
+  /** Numbers what is there and does what follows, until that is done or until then on the monotonic clock. For ticks. */
+  tick(until: number): Promise<void> {
+    const tick = this.#tick(until)
+    // Without the results: each would hold those before it.
+    this.#ticks_over = Promise.allSettled([this.#ticks_over, tick]).then(() => {})
+    return tick
   }
 
-  get #has_more(): boolean {
-    return this.#changed.size > 0 || this.#looked_up_to !== ''
+  async #tick(until: number): Promise<void> {
+    const { clock } = this.options.db
+    const goesOn = () => !this.#is_stopped && clock.monotonic() < until
+    this.#resumeFailed()
+    do await this.#runRound(true)
+    while (this.#is_unfinished && goesOn())
+    await this.#removeOld()
+    for (let step = 1; this.#has_old && step < old_steps_a_tick_max && goesOn(); step++)
+      await this.#removeOld()
+  }
+
+  /** What changes meanwhile does not count: a busy service would never be done. */
+  get #is_unfinished(): boolean {
+    return this.#unfinished.size > 0 || this.#looked_up_to !== ''
   }
 
   /** A round of TICK=internal. A look that is not at its end goes on with the next round. */
@@ -129,16 +141,11 @@ export class JournalKeeper implements Journal {
     this.#failed.clear()
   }
 
-  #runRound(looks: boolean): Promise<void> {
-    const round = this.#round(looks)
-    this.#rounds_over = Promise.allSettled([this.#rounds_over, round])
-    return round
-  }
-
-  async #round(looks: boolean): Promise<void> {
+  async #runRound(looks: boolean): Promise<void> {
     // Taken before anything is awaited: what changes meanwhile is for the next round.
-    const changed = this.#changed
+    const changed = this.#changed.union(this.#unfinished)
     this.#changed = new Set()
+    this.#unfinished = new Set()
     const waiting = [...changed.union(new Set(looks ? await this.#look() : []))]
     const work = async () => {
       for (let tenant_id = waiting.shift(); tenant_id !== undefined; tenant_id = waiting.shift())
@@ -176,7 +183,7 @@ export class JournalKeeper implements Journal {
     try {
       await this.number(tenant_id)
       for (const { step } of follows)
-        if ((await step?.(db, this.#dependencies!, tenant_id))?.more) this.#changed.add(tenant_id)
+        if ((await step?.(db, this.#dependencies!, tenant_id))?.more) this.#unfinished.add(tenant_id)
     } catch (error) {
       this.#failed.add(tenant_id)
       onError(error)
@@ -187,7 +194,7 @@ export class JournalKeeper implements Journal {
   async stop(): Promise<void> {
     this.#is_stopped = true
     if (this.options.internal) await this.#repeat.stop().catch(this.options.onError)
-    await this.#rounds_over
+    await this.#ticks_over
     await Promise.all([...this.#runs.values()].map(({ now, next }) => (next ?? now).catch(() => {})))
   }
 }
