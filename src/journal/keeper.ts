@@ -123,7 +123,7 @@ export class JournalKeeper implements Journal {
       await this.#removeOld()
   }
 
-  /** What changes meanwhile does not count: a busy service would never be done. */
+  /** A change that comes meanwhile does not count: a busy service would never be done. */
   get #is_unfinished(): boolean {
     return this.#unfinished.size > 0 || this.#looked_up_to !== ''
   }

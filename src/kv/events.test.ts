@@ -36,6 +36,12 @@ const EVENTS = unnamed<Event>(
     where tenant_id = :tenant_id and type >= 'kv.' and type < 'kv/' order by position`,
 )
 
+const INSERT_KEY = unnamed(
+  'test.many_keys',
+  `insert into kv_entries (tenant_id, namespace, key, value, version, created_version, counted, expires_at, updated_at)
+   values (:tenant_id, 'state', :key, '1', 1, 1, 1, :expires_at, 0)`,
+)
+
 async function eventsOf(db: Db, { tenant_id }: { tenant_id: string }) {
   return (await db.all(EVENTS, { tenant_id })).map((event) => ({ ...event, data: JSON.parse(event.data) }))
 }
@@ -332,14 +338,13 @@ forEachService('A namespace that leaves events', (service) => {
       await put(`state/k${n}`, { ttl_seconds: 9 - n })
       await put(`other/k${n}`, { ttl_seconds: 9 - n })
     }
-    const insert = unnamed(
-      'test.many_keys',
-      `insert into kv_entries (tenant_id, namespace, key, value, version, created_version, counted, expires_at, updated_at)
-       values (:tenant_id, 'state', :key, '1', 1, 1, 1, :expires_at, 0)`,
-    )
     await db.write(async (tx) => {
       for (let n = 0; n < 100; n++)
-        await tx.run(insert, { tenant_id: tenant.tenant_id, key: `n${n}`, expires_at: tx.now + 60_000 + n })
+        await tx.run(INSERT_KEY, {
+          tenant_id: tenant.tenant_id,
+          key: `n${n}`,
+          expires_at: tx.now + 60_000 + n,
+        })
     })
     service.clock.advance(10 * second_ms)
     expect(await expire(db, service.clock.now())).toEqual({ expired: 10, more: false })
@@ -369,14 +374,9 @@ forEachService('A namespace that leaves events', (service) => {
     const asking = await watched('state')
     const other = await watched()
     const { db } = service.app
-    const insert = unnamed(
-      'test.backlog',
-      `insert into kv_entries (tenant_id, namespace, key, value, version, created_version, counted, expires_at, updated_at)
-       values (:tenant_id, 'state', :key, '1', 1, 1, 1, :now, 0)`,
-    )
     await db.write(async (tx) => {
       for (let n = 0; n < 500; n++)
-        await tx.run(insert, { tenant_id: other.tenant.tenant_id, key: `n${n}`, now: tx.now })
+        await tx.run(INSERT_KEY, { tenant_id: other.tenant.tenant_id, key: `n${n}`, expires_at: tx.now })
     })
     await asking.put('state/k', { ttl_seconds: 1 })
     service.clock.advance(second_ms)
