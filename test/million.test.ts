@@ -89,6 +89,7 @@ const others = 2
 
 /** Every step of a sweep and of a purge, and how SQLite finds the rows that it takes. */
 const walks: Record<string, string> = {
+  'kv.tenants_due': 'INDEX kv_entries_expiring (expires_at>? AND expires_at<?)',
   'kv.tenants_expired': 'INDEX kv_entries_expiring (expires_at>? AND expires_at<?)',
   'kv.tombstone_expired_named':
     'INDEX kv_entries_tenant_expiring (tenant_id>? AND (tenant_id,expires_at)<(?,?))',

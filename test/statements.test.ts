@@ -124,7 +124,7 @@ const budgets: Record<string, string[]> = {
   tick: [
     ...['tenants.pause_pending', 'jobs.due', 'jobs.oldest_due'],
     ...[
-      'kv.tenants_asking',
+      'kv.tenants_due',
       'kv.tenants_expired',
       'kv.tenants_with_tombstones',
       'dlq.tenants_expired',

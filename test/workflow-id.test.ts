@@ -122,6 +122,45 @@ forEachService('The workflow', (service) => {
     })
   })
 
+  const recorded = [
+    ...nouns.map(({ name, path, body, field }) => ({ name, path, body: body as object, field })),
+    { name: 'dead letter', path: '/v1/dlq', body: { payload: 1, error: 'x' }, field: 'workflow_id' },
+    { name: 'audit entry', path: '/v1/audit', body: { action: 'x' }, field: 'workflow_id' },
+  ]
+  test.each(recorded)(
+    'the event of a new $name is of the same workflow, and of none where that is empty',
+    async ({ path, body, field }) => {
+      const tenant = await service.signUp('pro')
+      const eventsOf = async (query: string) =>
+        (await service.ask('GET', `/v1/events?${query}`, { key: tenant.admin_key })).body
+      const after = (await eventsOf('limit=200')).next_after
+      const headers = { 'x-workflow-id': 'of-the-header' }
+      for (const given of [{}, { [field]: 'of-the-body' }, { [field]: '' }])
+        await service.ask('POST', path, { key: tenant.api_key, headers, body: { ...body, ...given } })
+      const { items } = await eventsOf(`after=${after}`)
+      expect(items.map((event: { workflow_id: string | null }) => event.workflow_id)).toEqual([
+        ...['of-the-header', 'of-the-body', null],
+      ])
+    },
+  )
+
+  test('a schedule that leaves its workflow is changed in none', async () => {
+    const tenant = await service.signUp('pro')
+    const [schedule] = nouns
+    const made = await make(tenant, schedule!, 'flow')
+    const headers = { 'x-workflow-id': 'of-the-header' }
+    const change = { key: tenant.api_key, headers, body: { workflow_id: '' } }
+    expect((await service.ask('PATCH', `/v1/schedules/${made.id}`, change)).status).toBe(200)
+    const { items } = (await ask(tenant, 'GET', `/v1/events?subject=${made.id}`)).body
+    expect(
+      items.map((event: { type: string; workflow_id: string | null }) => [event.type, event.workflow_id]),
+    ).toEqual([
+      ['schedule.created', 'flow'],
+      ['schedule.workflow_left', 'flow'],
+      ['schedule.updated', null],
+    ])
+  })
+
   test.each(nouns.slice(0, 2))('and the status filter the list of ${name}s page by page', async (noun) => {
     const { path } = noun
     const tenant = await service.signUp('pro')

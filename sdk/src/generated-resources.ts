@@ -606,8 +606,8 @@ export class RateLimit extends Resource {
 
 export class Workflows extends Resource {
   /**
-   * Read a workflow: what happened, oldest first, and what is open. A page may be short, or empty,
-   * before the end: go on with `next_after` while `more` is true. Throws WORKFLOW_NOT_FOUND.
+   * Read a workflow: what happened, oldest first, and what is open. Go on with `next_after` while `more`
+   * is true. Throws WORKFLOW_NOT_FOUND.
    */
   get(workflow_id: string, given: Query<'getWorkflow'> = {}): Promise<WorkflowTimeline> {
     const [query, options] = split(given)

@@ -21,6 +21,7 @@ import {
   Text,
   Time,
 } from '../contract/schemas.ts'
+import { callerFor } from '../contract/workflow.ts'
 import { filter_names } from './filter-store.ts'
 import { list, type Range } from './list-store.ts'
 import * as audit from './service.ts'
@@ -72,7 +73,7 @@ export const appendEntry = route({
   row: 'audit head',
   batch: true,
   async create(tx, { caller, dependencies }, { body }) {
-    const entry = await audit.append(tx, caller, dependencies.plans, {
+    const entry = await audit.append(tx, callerFor(caller, body.workflow_id), dependencies.plans, {
       action: body.action,
       workflow_id: body.workflow_id ?? caller.workflow_id,
       actor: body.actor ?? null,

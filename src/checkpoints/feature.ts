@@ -1,5 +1,4 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
-import workflows from './0002.sql' with { type: 'text' }
 import * as decisions from './decision-routes.ts'
 import { errors } from './errors.ts'
 import { events } from './events.ts'
@@ -15,10 +14,7 @@ export const checkpoints: Feature = {
   errors,
   events,
   usage: 'checkpoints',
-  migrations: [
-    { name: 'checkpoints/0001', text: schema },
-    { name: 'checkpoints/0002', text: workflows },
-  ],
+  migrations: [{ name: 'checkpoints/0001', text: schema }],
   stored: [
     {
       table: 'checkpoints',

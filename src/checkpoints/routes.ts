@@ -16,7 +16,7 @@ import {
   Url,
   value_bytes_max,
 } from '../contract/schemas.ts'
-import { WorkflowId, workflowOf } from '../contract/workflow.ts'
+import { callerFor, WorkflowId, workflowOf } from '../contract/workflow.ts'
 import {
   expiryOf,
   no_callback,
@@ -97,7 +97,7 @@ export const createCheckpoint = route({
       : agents.callbackUrl(db, dependencies, caller, body.callback_url),
   async create(tx, { caller, dependencies }, { body }, callback_url) {
     const expires_at = body.expires_at === undefined ? undefined : parseTime(body.expires_at)!
-    const checkpoint = await checkpoints.create(tx, caller, dependencies, {
+    const checkpoint = await checkpoints.create(tx, callerFor(caller, body.workflow_id), dependencies, {
       title: body.title,
       prompt: body.prompt ?? null,
       callback_url,

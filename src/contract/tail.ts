@@ -2,7 +2,7 @@
 // and handed to all of them in memory.
 
 import { limit } from '../base/limit.ts'
-import type { Notifier } from '../base/notifier.ts'
+import type { Notifier, Waiting } from '../base/notifier.ts'
 import type { Awaitable } from '../db/db.ts'
 import { type EventRow, eventsKey } from './event.ts'
 import { isWanted, marksOf, type Wants } from './wanted.ts'
@@ -28,10 +28,18 @@ const look_ms_max = limit(
   'How long a node that waits for events goes without looking for them, where no signal came.',
 )
 
+/** The same where events could not get their numbers, of which no other signal comes. */
+const look_behind_ms_max = limit(
+  'events.look_behind',
+  500,
+  'milliseconds',
+  'How long a node that waits for events goes without looking for them when the last look could not number them.',
+)
+
 /** The journal, as tails read it. */
 export interface JournalReader {
-  /** Numbers what is committed. */
-  number(tenant_id: string): Promise<void>
+  /** Numbers what is committed. False when the database takes no writes now. */
+  number(tenant_id: string): Promise<boolean>
   lastSeq(tenant_id: string): Awaitable<number>
   /** Numbered events, oldest first. */
   after(tenant_id: string, seq: number, rows_max: number): Awaitable<EventRow[]>
@@ -52,6 +60,8 @@ export class Tail {
   position = -1
   users = 0
   #is_watched = false
+  /** The last look did not come to its end, or events are left without a number. */
+  #is_behind = false
   #recent: EventRow[] = []
   readonly #waiters = new Map<string, Set<Waiter>>()
   #refreshing: Promise<void> | null = null
@@ -83,13 +93,16 @@ export class Tail {
 
   async #look(): Promise<void> {
     const { reader, tenant_id } = this
-    await reader.number(tenant_id)
-    if (this.position < 0) {
-      this.position = await reader.lastSeq(tenant_id)
-      return
-    }
+    this.#is_behind = true
+    const are_numbered = await reader.number(tenant_id)
+    if (this.position < 0) this.position = await reader.lastSeq(tenant_id)
+    else await this.#readOn()
+    this.#is_behind = !are_numbered
+  }
+
+  async #readOn(): Promise<void> {
     for (;;) {
-      const events = await reader.after(tenant_id, this.position, read_max)
+      const events = await this.reader.after(this.tenant_id, this.position, read_max)
       this.#handOn(events)
       if (events.length < read_max) return
     }
@@ -147,15 +160,20 @@ export class Tail {
     this.#is_watched = true
     while (this.users > 0 && !notifier.draining) {
       // Waiting begins before looking, so that a change in between is not missed.
-      const waiting = notifier.wait(eventsKey(this.tenant_id), Math.min(notifier.look_again_ms, look_ms_max))
-      this.#stop = waiting.stop
-      // While the database is away the next look is as far off as any other.
+      const waiting = this.#wait(Math.min(notifier.look_again_ms, look_ms_max))
       await this.refresh().catch(() => {})
-      if (this.users > 0) await waiting.notified
+      if (this.users > 0) await (this.#is_behind ? this.#wait(look_behind_ms_max) : waiting).notified
       waiting.stop()
+      this.#stop()
     }
     this.#is_watched = false
     for (const waiters of [...this.#waiters.values()]) for (const waiter of [...waiters]) waiter.end()
+  }
+
+  #wait(ms: number): Waiting {
+    const waiting = this.notifier.wait(eventsKey(this.tenant_id), ms)
+    this.#stop = waiting.stop
+    return waiting
   }
 
   /** Nobody is left. */

@@ -19,3 +19,8 @@ export const WorkflowFilter = Type.Optional(Type.String({ description: 'Only of 
 export function workflowOf(given: string | undefined, caller: Pick<Requested, 'workflow_id'>): string | null {
   return (given ?? caller.workflow_id) || null
 }
+
+/** The caller without the workflow of X-Workflow-Id where the body says that it is none: events take that of the cause. */
+export function callerFor<C extends Pick<Requested, 'workflow_id'>>(caller: C, given: string | undefined): C {
+  return given === '' ? { ...caller, workflow_id: null } : caller
+}

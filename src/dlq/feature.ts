@@ -1,5 +1,4 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
-import expired_locks from './0002.sql' with { type: 'text' }
 import * as claims from './claim-routes.ts'
 import { errors } from './errors.ts'
 import { events } from './events.ts'
@@ -19,10 +18,7 @@ export const dlq: Feature = {
   errors,
   usage: 'dlq',
   quotas: [{ name: 'dlq_items', defaults: { free: 500, builder: 5_000, pro: 50_000, enterprise: null } }],
-  migrations: [
-    { name: 'dlq/0001', text: schema },
-    { name: 'dlq/0002', text: expired_locks },
-  ],
+  migrations: [{ name: 'dlq/0001', text: schema }],
   stored: [
     { table: 'dlq_items', key: [['id', '']], texts: ['payload', 'error', 'workflow_id'] },
     { table: 'dlq_operations', key: [['id', '']], texts: ['settings'] },

@@ -6,6 +6,7 @@ import { v1 } from '../contract/group.ts'
 import { looked_max, pageOf, pageOfIds, pageRequest } from '../contract/page.ts'
 import { route } from '../contract/route.ts'
 import { AnyJson, kib, label_characters_max, Page, PageQuery, Text, Time } from '../contract/schemas.ts'
+import { callerFor } from '../contract/workflow.ts'
 import { instantsOf } from './filter.ts'
 import { seenAt, sources, statuses } from './item.ts'
 import { list } from './list-store.ts'
@@ -56,7 +57,7 @@ export const captureItem = route({
   emits: ['dlq.created'],
   errors: ['QUOTA_EXCEEDED'],
   async create(tx, { caller, dependencies }, { body }) {
-    const item = await dlq.capture(tx, caller, dependencies.plans, {
+    const item = await dlq.capture(tx, callerFor(caller, body.workflow_id), dependencies.plans, {
       payload: body.payload.text,
       error: body.error,
       workflow_id: body.workflow_id ?? caller.workflow_id,

@@ -1,5 +1,6 @@
--- cause: what failures that belong together have in common. redriven_as: the schedule or checkpoint that is sent again. Large
--- columns come last: SQLite reads a row from its beginning.
+-- cause: what failures that belong together have in common. redriven_as: the schedule or checkpoint that is sent again.
+-- lock_expired_at: the end of the last lock that expired, as the statement noted it that ended the lock: no statement answers a value
+-- that it replaces. Null after a claim of an item that was not locked. Large columns come last: SQLite reads a row from its beginning.
 create table dlq_items (
   tenant_id {text} not null,
   id {text} not null,
@@ -12,6 +13,7 @@ create table dlq_items (
   locked_by {text},
   locked_until {integer},
   lock_token_hash {text},
+  lock_expired_at {integer},
   claims {integer} not null,
   created_at {integer} not null,
   updated_at {integer} not null,

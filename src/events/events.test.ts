@@ -305,6 +305,27 @@ forEachService('Events', (service) => {
       const { body } = await wait({ any: [{ subject: 's1' }], after: start })
       expect(body.event.workflow_seq).toBeNull()
     })
+
+    test('does not show in where a page ends, however many there are of a workflow or a thing', async () => {
+      const other = await service.addAgent(tenant.admin_key, 'other')
+      const start = await position()
+      const secret = { ...thing(1), private_to: tenant.agent_id, workflow_id: 'w' }
+      await happen(service, tenant.tenant_id, ...Array(520).fill(secret))
+      for (const query of [
+        'workflow_id=w',
+        'workflow_id=w&type=audit.*',
+        'subject=s1',
+        'subject=audit_entry:s1',
+      ]) {
+        const { body } = await get(`after=${start}&${query}`, other.api_key)
+        expect([query, body]).toEqual([query, { items: [], next_after: start }])
+        const own = await get(`after=${start}&limit=200&${query}`, tenant.api_key)
+        expect([query, own.body.items.length, own.body.next_after]).toEqual([query, 200, start + 200])
+      }
+      await happen(service, tenant.tenant_id, { ...thing(2), workflow_id: 'w' })
+      const { body } = await get(`after=${start}&workflow_id=w`, other.api_key)
+      expect([body.items.length, body.next_after]).toEqual([1, start + 521])
+    })
   })
 
   describe('Events of another tenant', () => {

@@ -3,7 +3,7 @@
 import { limit } from '../base/limit.ts'
 import type { EventRow } from '../contract/event.ts'
 import { looked_max } from '../contract/page.ts'
-import { type Filter, isWanted, type Wants } from '../contract/wanted.ts'
+import { type Filter, isVisible, isWanted, type Wants } from '../contract/wanted.ts'
 import type { Reader } from '../db/db.ts'
 import * as journal from '../journal/service.ts'
 
@@ -31,16 +31,17 @@ interface Asked {
 export async function pageOf(
   q: Reader,
   tenant_id: string,
-  wants: Wants,
+  { filters, viewer }: Wants,
   { after, rows_max }: Asked,
 ): Promise<EventPage> {
-  const looks_max = Math.floor(looked_max / wants.filters.length)
+  const asked = { after, rows_max, looks_max: Math.floor(looked_max / filters.length) }
+  const [only, ...others] = filters
+  if (others.length === 0) return scan(q, tenant_id, only!, viewer, asked)
+  // A later scan sees events that came after an earlier one: a page ends before these, or it could pass over one of them.
+  const last_seq = await journal.lastSeq(q, tenant_id)
   const found: EventPage[] = []
-  for (const filter of wants.filters) {
-    const asked = { after, rows_max, looks_max }
-    found.push(await scan(q, tenant_id, filter, wants.viewer, asked))
-  }
-  return found.length === 1 ? found[0]! : merged(found, rows_max)
+  for (const filter of filters) found.push(await scan(q, tenant_id, filter, viewer, asked))
+  return merged(found, Math.max(after, last_seq), rows_max)
 }
 
 /** By the index of one of its members; the others are compared. */
@@ -53,25 +54,29 @@ async function scan(
 ): Promise<EventPage> {
   const events: EventRow[] = []
   const wants = { filters: [filter], viewer }
+  let sees = false
   for (let reached = after, left = looks_max; left > 0; ) {
     const missing = rows_max - events.length
     const read = Math.min(left, isSelective(filter) ? missing : Math.max(missing, read_min))
-    const rows = await journal.page(q, tenant_id, indexOf(filter), { after: reached, rows_max: read })
+    const rows = await journal.page(q, tenant_id, indexOf(filter, viewer), { after: reached, rows_max: read })
     for (const row of rows) {
       reached = row.seq
+      sees ||= isVisible(row, viewer)
       if (isWanted(row, wants)) events.push(row)
       if (events.length === rows_max) return { events, reached }
     }
     if (rows.length < read) return { events, reached: null }
     left -= read
+    // All events of a thing are private or none is: an agent that may not see them learns not even that they are many.
+    if (!sees && filter.subject_id !== null) return { events, reached: null }
     if (left <= 0) return { events, reached }
   }
   return { events, reached: after }
 }
 
 /** The one member whose index is walked. */
-function indexOf({ workflow_id, subject_id, type }: Filter) {
-  if (workflow_id !== null) return { workflow_id }
+function indexOf({ workflow_id, subject_id, type }: Filter, viewer: string | null) {
+  if (workflow_id !== null) return { workflow_id, viewer }
   if (subject_id !== null) return { subject_id }
   return type === null ? {} : { type }
 }
@@ -81,13 +86,12 @@ function isSelective({ workflow_id, subject_id, type, noun }: Filter): boolean {
   return noun === null && [workflow_id, subject_id, type].filter((member) => member !== null).length <= 1
 }
 
-/** As far as all of them have looked. */
-function merged(found: readonly EventPage[], rows_max: number): EventPage {
-  const ends = found.flatMap(({ reached }) => (reached === null ? [] : [reached]))
-  const end = ends.length === 0 ? null : Math.min(...ends)
+/** As far as all of them have looked, and no further than `last_seq`. */
+function merged(found: readonly EventPage[], last_seq: number, rows_max: number): EventPage {
+  const end = Math.min(last_seq, ...found.map(({ reached }) => reached ?? last_seq))
   const by_seq = new Map(found.flatMap(({ events }) => events.map((event) => [event.seq, event])))
   const events = [...by_seq.values()]
-    .filter(({ seq }) => end === null || seq <= end)
+    .filter(({ seq }) => seq <= end)
     .toSorted((one, other) => one.seq - other.seq)
   if (events.length < rows_max) return { events, reached: end }
   return { events: events.slice(0, rows_max), reached: events[rows_max - 1]!.seq }

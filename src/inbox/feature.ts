@@ -1,6 +1,5 @@
 import { day_ms, second_ms } from '../base/clock.ts'
 import { type Feature, routesOf } from '../contract/feature.ts'
-import workflows from './0002.sql' with { type: 'text' }
 import { errors } from './errors.ts'
 import { events } from './events.ts'
 import * as hook from './hook-routes.ts'
@@ -32,10 +31,7 @@ export const inbox: Feature = {
       },
     },
   ],
-  migrations: [
-    { name: 'inbox/0001', text: schema },
-    { name: 'inbox/0002', text: workflows },
-  ],
+  migrations: [{ name: 'inbox/0001', text: schema }],
   stored: [
     { table: 'inboxes', key: [['id', '']], texts: ['label', 'forward_url', 'workflow_id'] },
     {

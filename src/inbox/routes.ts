@@ -6,7 +6,7 @@ import { iso } from '../base/clock.ts'
 import { api } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
 import { label_characters_max, Shape, Text, Url } from '../contract/schemas.ts'
-import { WorkflowFilter, WorkflowId, workflowOf } from '../contract/workflow.ts'
+import { callerFor, WorkflowFilter, WorkflowId, workflowOf } from '../contract/workflow.ts'
 import { ttl_seconds_default, ttl_seconds_min } from './inbox.ts'
 import * as inboxes from './service.ts'
 import { created, expiresAt, headOf, id, Limit, limitOf, messageCount, tag, workflowId } from './shapes.ts'
@@ -47,7 +47,7 @@ export const createInbox = route({
   prepare: ({ caller, dependencies }, { body }) =>
     agents.requireCallable(dependencies, caller.tenant_id, '/forwardUrl', body.forwardUrl),
   async create(tx, { caller, dependencies }, { body }) {
-    const inbox = await inboxes.create(tx, caller, dependencies, {
+    const inbox = await inboxes.create(tx, callerFor(caller, body.workflowId), dependencies, {
       label: body.label ?? '',
       forward_url: body.forwardUrl ?? null,
       workflow_id: workflowOf(body.workflowId, caller),

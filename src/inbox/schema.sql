@@ -1,5 +1,6 @@
 -- token_hash: SHA-256 of the token, which itself is sealed. last_seq: the number of the newest message. counted: 1 when the inbox is
 -- in the tenant's inboxes. clear_at: when its messages are removed, null once they are; delete_at: when the row itself may be.
+-- workflow_id: null when it belongs to none.
 create table inboxes (
   tenant_id {text} not null,
   id {text} not null,
@@ -7,6 +8,7 @@ create table inboxes (
   token {text} not null,
   label {text} not null,
   forward_url {text},
+  workflow_id {text},
   last_seq {integer} not null,
   counted {integer} not null,
   deleted {integer} not null,
@@ -20,6 +22,7 @@ create unique index inboxes_token on inboxes (tenant_id, token_hash);
 create index inboxes_tenant_expiring on inboxes (tenant_id, expires_at) where counted = 1;
 -- Those that are counted are never more than the plan allows; deleted and expired ones may be many.
 create index inboxes_live on inboxes (tenant_id, id) where counted = 1;
+create index inboxes_workflow on inboxes (tenant_id, workflow_id, id) where counted = 1 and workflow_id is not null;
 create index inboxes_expiring on inboxes (expires_at) where counted = 1;
 create index inboxes_clearing on inboxes (clear_at) where clear_at is not null;
 create index inboxes_deleting on inboxes (delete_at) where clear_at is null;

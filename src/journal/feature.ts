@@ -1,5 +1,4 @@
 import type { Feature } from '../contract/feature.ts'
-import retention from './0002.sql' with { type: 'text' }
 import schema from './schema.sql' with { type: 'text' }
 import { purge } from './service.ts'
 
@@ -8,10 +7,7 @@ export function journalFeature(tenants: Feature): Feature {
   return {
     name: 'journal',
     plan_limits: [{ name: 'event_days', defaults: { free: 7, builder: 30, pro: 90, enterprise: 365 } }],
-    migrations: [
-      { name: 'journal/0001', text: schema },
-      { name: 'journal/0002', text: retention },
-    ],
+    migrations: [{ name: 'journal/0001', text: schema }],
     points_to: [tenants.name],
     purge,
     docs: { file: 'events.md', load: () => import('../../docs/events.md', { with: { type: 'text' } }) },

@@ -50,8 +50,17 @@ export class JournalKeeper implements Journal {
   readonly #runs = new Map<string, Run>()
   /** Tenants with news since their last round. */
   #changed = new Set<string>()
-  readonly #repeat = new Repeat(every_ms, () => this.#runRound(this.#rounds++ % rounds_a_look === 0))
+  /** Tenants whose last round left more to do. */
+  #unfinished = new Set<string>()
+  /** Tenants whose last round failed. */
+  #failed = new Set<string>()
+  readonly #repeat = new Repeat(every_ms, () => this.#runAlone())
   #rounds = 0
+  #is_stopped = false
+  /** The look for what other nodes have left goes on behind this tenant; '' when it begins. */
+  #looked_up_to = ''
+  /** Resolves when no tick is under way. */
+  #ticks_over: Promise<void> = Promise.resolve()
   /** There are more old events than the last step could remove. */
   #has_old = false
   #dependencies: Dependencies | null = null
@@ -84,7 +93,10 @@ export class JournalKeeper implements Journal {
     const end = () => {
       if (this.#runs.get(tenant_id) === run && !run.next) this.#runs.delete(tenant_id)
     }
-    now.then(end, end)
+    now.then(end, () => {
+      this.#failed.add(tenant_id)
+      end()
+    })
     return now
   }
 
@@ -92,23 +104,68 @@ export class JournalKeeper implements Journal {
     if (this.options.internal) this.#repeat.start(this.options.onError)
   }
 
-  /** Numbers what is there and does one step of what follows. For ticks. */
-  async tick(): Promise<void> {
-    await this.#runRound(true)
-    for (let step = 1; this.#has_old && step < old_steps_a_tick_max; step++) await this.#removeOld()
+  /** Numbers what is there and does what follows, until that is done or until then on the monotonic clock. For ticks. */
+  tick(until: number): Promise<void> {
+    const tick = this.#tick(until)
+    // Without the results: each would hold those before it.
+    this.#ticks_over = Promise.allSettled([this.#ticks_over, tick]).then(() => {})
+    return tick
+  }
+
+  async #tick(until: number): Promise<void> {
+    const { clock } = this.options.db
+    const goesOn = () => !this.#is_stopped && clock.monotonic() < until
+    this.#resumeFailed()
+    do await this.#runRound(true)
+    while (this.#is_unfinished && goesOn())
+    await this.#removeOld()
+    for (let step = 1; this.#has_old && step < old_steps_a_tick_max && goesOn(); step++)
+      await this.#removeOld()
+  }
+
+  /** A change that comes meanwhile does not count: a busy service would never be done. */
+  get #is_unfinished(): boolean {
+    return this.#unfinished.size > 0 || this.#looked_up_to !== ''
+  }
+
+  /** A round of TICK=internal. A look that is not at its end goes on with the next round. */
+  async #runAlone(): Promise<void> {
+    const looks = this.#rounds++ % rounds_a_look === 0
+    this.#resumeFailed()
+    await this.#runRound(looks || this.#looked_up_to !== '')
+    if (looks || this.#has_old) await this.#removeOld()
+  }
+
+  #resumeFailed(): void {
+    for (const tenant_id of this.#failed) this.#changed.add(tenant_id)
+    this.#failed.clear()
   }
 
   async #runRound(looks: boolean): Promise<void> {
-    const { db } = this.options
-    const tenants = new Set([...this.#changed, ...(looks ? await journal.unnumberedTenants(db) : [])])
+    // Taken before anything is awaited: what changes meanwhile is for the next round.
+    const changed = this.#changed.union(this.#unfinished)
     this.#changed = new Set()
-    const waiting = [...tenants]
+    this.#unfinished = new Set()
+    const waiting = [...changed.union(new Set(looks ? await this.#look() : []))]
     const work = async () => {
       for (let tenant_id = waiting.shift(); tenant_id !== undefined; tenant_id = waiting.shift())
         await this.#keep(tenant_id)
     }
     await Promise.all(Array.from({ length: tenants_at_once_max }, work))
-    if (looks || this.#has_old) await this.#removeOld()
+  }
+
+  /** So many tenants at once that each has its turn, however many there are before it. */
+  async #look(): Promise<string[]> {
+    const { db, onError } = this.options
+    try {
+      const found = await journal.unnumberedTenants(db, this.#looked_up_to)
+      this.#looked_up_to = found.length < journal.tenants_a_look_max ? '' : found.at(-1)!
+      return found
+    } catch (error) {
+      this.#looked_up_to = ''
+      onError(error)
+      return []
+    }
   }
 
   async #removeOld(): Promise<void> {
@@ -126,16 +183,18 @@ export class JournalKeeper implements Journal {
     try {
       await this.number(tenant_id)
       for (const { step } of follows)
-        if ((await step?.(db, this.#dependencies!, tenant_id))?.more) this.#changed.add(tenant_id)
+        if ((await step?.(db, this.#dependencies!, tenant_id))?.more) this.#unfinished.add(tenant_id)
     } catch (error) {
-      this.#changed.add(tenant_id)
+      this.#failed.add(tenant_id)
       onError(error)
     }
   }
 
   /** Numbers a last time what this node has left; resolves when nothing is under way. */
   async stop(): Promise<void> {
+    this.#is_stopped = true
     if (this.options.internal) await this.#repeat.stop().catch(this.options.onError)
+    await this.#ticks_over
     await Promise.all([...this.#runs.values()].map(({ now, next }) => (next ?? now).catch(() => {})))
   }
 }

@@ -48,19 +48,16 @@ const COUNT_GONE = sql(
             where events.tenant_id = :tenant_id and seq <= :seq and workflow_id is not null and private_to is null)`,
 )
 
-const DELETE_WORKFLOWS = sql(
-  'journal.delete_workflows',
-  'delete from workflows where tenant_id = :tenant_id and last_seq <= :seq',
-)
-
 const DELETE = sql(
   'journal.delete',
   'delete from events {by events_seq} where tenant_id = :tenant_id and seq <= :seq',
 )
 
-/** Removes the events up to this number; a workflow goes with its last one. Returns how many events there were. */
+/**
+ * Removes the events up to this number; returns how many there were. The row of a workflow stays: its next event goes on from
+ * its count.
+ */
 export async function removeUpTo(tx: Tx, tenant_id: string, seq: number): Promise<number> {
-  await tx.run(DELETE_WORKFLOWS, { tenant_id, seq })
   await tx.run(COUNT_GONE, { tenant_id, seq })
   return tx.run(DELETE, { tenant_id, seq })
 }

@@ -45,7 +45,11 @@ async function benchOf(databases: TestDatabases) {
     }
     return removed
   }
-  return { bench, clock, tenant_id, happen, number, seqs, workflows, sweep }
+  const workflowSeqs = async (workflow_id: string) =>
+    (await journal.page(db, tenant_id, { workflow_id }, { after: 0, rows_max: 100 })).map(
+      ({ workflow_seq }) => workflow_seq,
+    )
+  return { bench, clock, tenant_id, happen, number, seqs, workflows, workflowSeqs, sweep }
 }
 
 forEachDatabase('Old events', (databases) => {
@@ -111,8 +115,8 @@ forEachDatabase('Old events', (databases) => {
     expect(await seqs()).toEqual([])
   })
 
-  test('leave the counts of their workflow, whose row goes with its last event', async () => {
-    const { clock, happen, number, workflows, sweep } = await benchOf(databases)
+  test('leave the counts of their workflow, whose row stays when all are gone: the next event goes on from it', async () => {
+    const { clock, happen, number, workflows, workflowSeqs, sweep } = await benchOf(databases)
     await happen('short')
     await happen('long', 'thing.made', 2)
     await number()
@@ -121,14 +125,21 @@ forEachDatabase('Old events', (databases) => {
     await number()
     clock.advance(kept_ms - day_ms)
     expect(await sweep()).toBe(3)
-    expect(await workflows()).toEqual([{ workflow_id: 'long', events: 3, gone: 2, waiting: 1 }])
+    const short = { workflow_id: 'short', events: 1, gone: 1, waiting: 1 }
+    expect(await workflows()).toEqual([{ workflow_id: 'long', events: 3, gone: 2, waiting: 1 }, short])
     clock.advance(2 * day_ms)
     await sweep()
-    expect(await workflows()).toEqual([])
-    // Its thing was made before the row went: it does not wait for less than nothing.
+    expect(await workflows()).toEqual([{ workflow_id: 'long', events: 3, gone: 3, waiting: 1 }, short])
     await happen('short', 'thing.gone')
     await number()
-    expect(await workflows()).toEqual([{ workflow_id: 'short', events: 1, gone: 0, waiting: 0 }])
+    expect(await workflows()).toContainEqual({ workflow_id: 'short', events: 2, gone: 1, waiting: 0 })
+    expect(await workflowSeqs('short')).toEqual([2])
+    clock.advance(kept_ms + 2 * day_ms)
+    await sweep()
+    await happen('short')
+    await number()
+    expect(await workflows()).toContainEqual({ workflow_id: 'short', events: 3, gone: 2, waiting: 1 })
+    expect(await workflowSeqs('short')).toEqual([3])
   })
 
   test('are looked for once an hour, a tenant, and not at all while there are none', async () => {

@@ -44,7 +44,7 @@ export function emit<T extends EventType>(
     type: type.name,
     subject_kind: type.subject,
     subject_id,
-    workflow_id: workflow_id || cause.workflow_id,
+    workflow_id: workflow_id || cause.workflow_id || null,
     private_to,
     agent_id: cause.agent_id,
     actor: cause.actor,
@@ -86,19 +86,20 @@ export async function number(
   } while (numbered === numbered_max)
 }
 
-const tenants_a_look_max = limit(
+export const tenants_a_look_max = limit(
   'journal.tenants_looked_at',
-  500,
+  50,
   'entries',
-  'Tenants with events without a number that one look finds. The next look continues.',
+  'Tenants with events without a number that one look finds. The next look continues behind them.',
 )
 
-/** Tenants with events that have no number yet, which a node left behind. */
-export async function unnumberedTenants(q: Reader): Promise<string[]> {
+/** Tenants behind this one with events that have no number yet, which a node left behind; fewer than the most at the end. */
+export async function unnumberedTenants(q: Reader, after_tenant_id: string): Promise<string[]> {
   const found: string[] = []
-  let tenant_id = await store.nextUnnumberedTenant(q, '')
-  while (tenant_id !== null && found.length < tenants_a_look_max) {
+  let tenant_id = await store.nextUnnumberedTenant(q, after_tenant_id)
+  while (tenant_id !== null) {
     found.push(tenant_id)
+    if (found.length === tenants_a_look_max) return found
     tenant_id = await store.nextUnnumberedTenant(q, tenant_id)
   }
   return found
@@ -113,11 +114,16 @@ export function journalReader(db: Db, journal: Journal): JournalReader {
   }
 }
 
-/** A database that takes no writes now still shows the events that have numbers; the others get theirs later. */
-export async function numberIfPossible(journal: Journal, tenant_id: string): Promise<void> {
+/**
+ * A database that takes no writes now still shows the events that have numbers; the others get theirs later. False when they
+ * have none yet.
+ */
+export async function numberIfPossible(journal: Journal, tenant_id: string): Promise<boolean> {
   try {
     await journal.number(tenant_id)
+    return true
   } catch (error) {
     if (!(error instanceof DbError)) throw error
+    return false
   }
 }

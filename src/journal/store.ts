@@ -72,18 +72,11 @@ const ADVANCE = sql(
   'update event_heads set seq = :seq, look_at = coalesce(look_at, :look_at) where tenant_id = :tenant_id',
 )
 
-/** A workflow whose row went with its last old event waits for nothing that began before. */
-const notBelowZero = (sum: string) =>
-  `case when ${sum} < 0 and not exists
-      (select 1 from workflows where workflows.tenant_id = :tenant_id and workflows.workflow_id = numbered.workflow_id)
-    then 0 else ${sum} end`
-
 const COUNT = sql(
   'journal.count',
   `insert into workflows
      (tenant_id, workflow_id, events, waiting, failing, first_at, last_at, last_seq, last_type)
-   select numbered.tenant_id, numbered.workflow_id, count, ${notBelowZero('waits')}, ${notBelowZero('fails')},
-          begun_at, ended_at, newest,
+   select numbered.tenant_id, numbered.workflow_id, count, waits, fails, begun_at, ended_at, newest,
           (select type from events {by events_seq} where tenant_id = :tenant_id and seq = newest)
      from (select tenant_id, workflow_id, count(*) as count, sum(waiting) as waits, sum(failing) as fails,
                   min(at) as begun_at, max(at) as ended_at, max(seq) as newest
@@ -166,7 +159,8 @@ export interface Look {
 
 const PAGES = {
   log: pageStatement('events_seq', ''),
-  workflow: pageStatement('events_workflow', 'and workflow_id = :workflow_id'),
+  workflow: workflowStatement('page_workflow', 'events_private', 'private_to is not null'),
+  workflow_of: workflowStatement('page_workflow_of', 'events_private_to', 'private_to = :viewer'),
   subject: pageStatement('events_subject', 'and subject_id = :subject_id'),
   type: pageStatement('events_type', 'and type = :type'),
 }
@@ -179,16 +173,43 @@ function pageStatement(index: string, condition: string) {
   )
 }
 
+/** Of public events so many, and so many of the private ones: in one statement, so that none that comes meanwhile is between. */
+function workflowStatement(name: string, index: string, is_shown: string) {
+  const part = (of_index: string, condition: string) =>
+    `select ${columns} from events {by ${of_index}}
+      where tenant_id = :tenant_id and workflow_id = :workflow_id and ${condition} and seq > :after
+      order by seq limit :rows_max`
+  return sql<EventRow>(
+    `journal.${name}`,
+    `select ${columns} from (${part('events_workflow', 'private_to is null')}) as public_events
+     union all
+     select ${columns} from (${part(index, is_shown)}) as private_events`,
+  )
+}
+
+/** `viewer`: of a workflow only what this agent may see; null or absent: all. Other filters leave that to the caller. */
+interface PageFilter {
+  workflow_id?: string
+  viewer?: string | null
+  subject_id?: string
+  type?: string
+}
+
 /** Numbered events, oldest first: all, or those that one of the filters names. */
-export function page(
+export async function page(
   q: Reader,
   tenant_id: string,
-  filter: { workflow_id?: string; subject_id?: string; type?: string },
+  filter: PageFilter,
   { after, rows_max }: Look,
-) {
+): Promise<EventRow[]> {
   const look = { tenant_id, after, rows_max }
-  const { workflow_id, subject_id, type } = filter
-  if (workflow_id !== undefined) return q.all(PAGES.workflow, { ...look, workflow_id })
+  const { workflow_id, viewer = null, subject_id, type } = filter
+  if (workflow_id !== undefined) {
+    const rows = await (viewer === null
+      ? q.all(PAGES.workflow, { ...look, workflow_id })
+      : q.all(PAGES.workflow_of, { ...look, workflow_id, viewer }))
+    return rows.toSorted((one, other) => one.seq - other.seq).slice(0, rows_max)
+  }
   if (subject_id !== undefined) return q.all(PAGES.subject, { ...look, subject_id })
   if (type !== undefined) return q.all(PAGES.type, { ...look, type })
   return q.all(PAGES.log, look)

@@ -13,7 +13,7 @@ import {
   TestService,
   type TestTenant,
 } from '../../test/support/service.ts'
-import { second_ms, systemClock } from '../base/clock.ts'
+import { hour_ms, second_ms, systemClock } from '../base/clock.ts'
 import { type Db, unnamed } from '../db/db.ts'
 import { namespaces_max } from './namespace-service.ts'
 import { expire, sweep } from './sweep.ts'
@@ -34,6 +34,12 @@ const EVENTS = unnamed<Event>(
   'test.kv_events',
   `select type, subject_kind, subject_id, private_to, agent_id, actor, request_id, at, data from events
     where tenant_id = :tenant_id and type >= 'kv.' and type < 'kv/' order by position`,
+)
+
+const INSERT_KEY = unnamed(
+  'test.many_keys',
+  `insert into kv_entries (tenant_id, namespace, key, value, version, created_version, counted, expires_at, updated_at)
+   values (:tenant_id, 'state', :key, '1', 1, 1, 1, :expires_at, 0)`,
 )
 
 async function eventsOf(db: Db, { tenant_id }: { tenant_id: string }) {
@@ -174,7 +180,7 @@ forEachService('A namespace that leaves events', (service) => {
   async function watched(...names: string[]) {
     const tenant = await service.signUp()
     const calls = callsOf(service, tenant)
-    for (const name of names) await calls.set(name, true)
+    for (const name of names) await calls.set(name, true) // one after the other: their events have an order
     const settings = names.length
     return { tenant, ...calls, changes: async () => (await changesOf(service, tenant)).slice(settings) }
   }
@@ -332,14 +338,13 @@ forEachService('A namespace that leaves events', (service) => {
       await put(`state/k${n}`, { ttl_seconds: 9 - n })
       await put(`other/k${n}`, { ttl_seconds: 9 - n })
     }
-    const insert = unnamed(
-      'test.many_keys',
-      `insert into kv_entries (tenant_id, namespace, key, value, version, created_version, counted, expires_at, updated_at)
-       values (:tenant_id, 'state', :key, '1', 1, 1, 1, :expires_at, 0)`,
-    )
     await db.write(async (tx) => {
       for (let n = 0; n < 100; n++)
-        await tx.run(insert, { tenant_id: tenant.tenant_id, key: `n${n}`, expires_at: tx.now + 60_000 + n })
+        await tx.run(INSERT_KEY, {
+          tenant_id: tenant.tenant_id,
+          key: `n${n}`,
+          expires_at: tx.now + 60_000 + n,
+        })
     })
     service.clock.advance(10 * second_ms)
     expect(await expire(db, service.clock.now())).toEqual({ expired: 10, more: false })
@@ -350,6 +355,34 @@ forEachService('A namespace that leaves events', (service) => {
     expect((await changes()).slice(10)).toEqual(
       Array.from({ length: 100 }, (_, n) => `expired state/n${n} 1`),
     )
+  })
+
+  test('costs one statement while nothing has expired, however many tenants ask', async () => {
+    await watched('state')
+    await watched('state')
+    const { db } = service.app
+    const names: string[] = []
+    const all: Db['all'] = (statement, params) => {
+      names.push(statement.name)
+      return db.all(statement, params)
+    }
+    expect(await expire({ all } as Db, service.clock.now() - hour_ms)).toEqual({ expired: 0, more: false })
+    expect(names).toEqual(['kv.tenants_due'])
+  })
+
+  test('has the end of a key behind a backlog of other tenants that the sweep has not reached', async () => {
+    const asking = await watched('state')
+    const other = await watched()
+    const { db } = service.app
+    await db.write(async (tx) => {
+      for (let n = 0; n < 500; n++)
+        await tx.run(INSERT_KEY, { tenant_id: other.tenant.tenant_id, key: `n${n}`, expires_at: tx.now })
+    })
+    await asking.put('state/k', { ttl_seconds: 1 })
+    service.clock.advance(second_ms)
+    expect((await expire(db, service.clock.now())).expired).toBe(1)
+    expect(await asking.changes()).toEqual(['put state/k 1', 'expired state/k 1'])
+    while ((await sweep(db, service.clock.now())).more);
   })
 
   test('of one tenant is no matter of another: its expired keys wait for the sweep', async () => {

@@ -1,5 +1,4 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
-import namespaces_schema from './0002.sql' with { type: 'text' }
 import { errors } from './errors.ts'
 import { events } from './events.ts'
 import * as namespaces from './namespace-routes.ts'
@@ -22,10 +21,7 @@ export const kv: Feature = {
       countExpired,
     },
   ],
-  migrations: [
-    { name: 'kv/0001', text: schema },
-    { name: 'kv/0002', text: namespaces_schema },
-  ],
+  migrations: [{ name: 'kv/0001', text: schema }],
   stored: [
     {
       table: 'kv_entries',

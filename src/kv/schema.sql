@@ -30,3 +30,11 @@ create index kv_entries_tombstones on kv_entries (expires_at) where counted = 0;
 -- column that a hit leaves alone. rl_window_ms is included so that they are counted without a look at their rows.
 create index kv_entries_counters on kv_entries (tenant_id, namespace, expires_at, key, rl_window_ms)
   where counted = 1 and rl_window_ms is not null;
+
+-- A namespace whose changes leave events; others have no row. tenants.kv_events counts them.
+create table kv_namespaces (
+  tenant_id {text} not null,
+  namespace {text} not null,
+  created_at {integer} not null,
+  primary key (tenant_id, namespace)
+) {keyed};

@@ -48,6 +48,20 @@ const TENANTS_EXPIRED = sql<{ tenant_id: string; keys: number }>(
     group by tenant_id`,
 )
 
+const TENANTS_DUE = sql<{ tenant_id: string; keys: number; kv_events: number }>(
+  'kv.tenants_due',
+  `select tenant_id, keys, (select kv_events from tenants where tenants.tenant_id = due.tenant_id) as kv_events
+     from (select tenant_id, count(*) as keys from
+             (select tenant_id from kv_entries {by kv_entries_expiring}
+               where counted = 1 and expires_at is not null and expires_at <= :now order by expires_at limit :rows_max) as first_due
+            group by tenant_id) as due`,
+  // Citus joins what lies together; others than those that ask need no look.
+  `select k.tenant_id, count(*) as keys, 1 as kv_events
+     from kv_entries k join tenants t on t.tenant_id = k.tenant_id
+    where t.kv_events > 0 and k.counted = 1 and k.expires_at is not null and k.expires_at <= :now
+    group by k.tenant_id limit :rows_max`,
+)
+
 /** The index is walked to the first key alone, which PostgreSQL would not do for a condition that it may turn into a join. */
 const first_expired = `select 1 from kv_entries {by kv_entries_tenant_expiring}
           where counted = 1 and expires_at is not null and tenant_id >= asking.tenant_id
@@ -111,6 +125,14 @@ export function tombstoneNamed(tx: Tx, tenant_id: string, rows_max: number, byte
 /** The next tenants after this one with namespaces that leave events. `due`: a key of the tenant has expired; else null. */
 export function asking(q: Reader, after_tenant_id: string, now: Millis, rows_max: number) {
   return q.all(ASKING, { after_tenant_id, now, rows_max })
+}
+
+/**
+ * Tenants among the `rows_max` keys that expired first, and how many of these each has. `kv_events`: above 0
+ * where some of its namespaces leave events.
+ */
+export function tenantsDue(q: Reader, now: Millis, rows_max: number) {
+  return q.all(TENANTS_DUE, { now, rows_max })
 }
 
 /** Tenants among the `rows_max` keys that expired first, and how many of these each has. */

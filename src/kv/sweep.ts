@@ -52,7 +52,7 @@ const asking_rows_max = limit(
   'kv.asking_tenants',
   500,
   'rows',
-  'Tenants with namespaces that leave events that one statement looks at for keys that have expired.',
+  'Tenants with namespaces that leave events that one statement looks at for keys that have expired, behind a backlog of the sweep.',
 )
 const expired_events_max = limit(
   'kv.expired_events',
@@ -62,20 +62,33 @@ const expired_events_max = limit(
 )
 
 /**
- * One bounded step for each tenant with namespaces that leave events: its expired keys become tombstones. Returns how
- * many did, and true in `more` when there may be more.
+ * One bounded step for each tenant with namespaces that leave events and keys that have expired: these become tombstones.
+ * Returns how many did, and true in `more` when there may be more.
  */
 export async function expire(db: Db, now: Millis): Promise<{ expired: number; more: boolean }> {
   let expired = 0
   let more = false
+  for await (const tenant_id of askingTenants(db, now)) {
+    const tombstoned = await db.write(upkeep, (tx) => tombstone(tx, tenant_id))
+    expired += tombstoned
+    more ||= tombstoned >= expired_events_max
+  }
+  return { expired, more }
+}
+
+/** Tenants with namespaces that leave events and with keys that have expired. */
+async function* askingTenants(db: Db, now: Millis): AsyncGenerator<string> {
+  const due = await store.tenantsDue(db, now, sweep_rows_max)
+  const seen = due.reduce((count, { keys }) => count + keys, 0)
+  if (seen < sweep_rows_max) {
+    for (const { tenant_id, kv_events } of due) if (kv_events > 0) yield tenant_id
+    return
+  }
+  // Behind a backlog of the sweep, of tenants that need not be these, each that asks is looked at.
   for (let after_tenant_id = ''; ; ) {
     const asking = await store.asking(db, after_tenant_id, now, asking_rows_max)
-    for (const { tenant_id } of asking.filter(({ due }) => due !== null)) {
-      const tombstoned = await db.write(upkeep, (tx) => tombstone(tx, tenant_id))
-      expired += tombstoned
-      more ||= tombstoned >= expired_events_max
-    }
-    if (asking.length < asking_rows_max) return { expired, more }
+    for (const { tenant_id, due } of asking) if (due !== null) yield tenant_id
+    if (asking.length < asking_rows_max) return
     after_tenant_id = asking.at(-1)!.tenant_id
   }
 }

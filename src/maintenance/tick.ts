@@ -30,7 +30,7 @@ export interface MaintenanceOptions {
   clock: Clock
   worker: JobWorker
   timer: JobTimer
-  journal: { tick(): Promise<void> }
+  journal: { tick(until: number): Promise<void> }
   /** TICK=internal: the sweep runs by itself, otherwise at ticks only. */
   internal: boolean
   onError: (error: unknown) => void
@@ -106,7 +106,7 @@ export class Maintenance {
     await timer.pauseOrResumeUntil(began + tick_sweep_ms_max)
     const waits_ms_max = began + tick_ms_max - clock.monotonic()
     await Promise.all([worker.tick(waits_ms_max), this.#sweepShare()])
-    await journal.tick() // with what these have left
+    await journal.tick(began + tick_ms_max) // with what these have left
     const counts = this.#takeCounts()
     const tenants_purged = this.#tenants_purged
     this.#tenants_purged = 0

@@ -1,5 +1,4 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
-import workflows from './0002.sql' with { type: 'text' }
 import { errors } from './errors.ts'
 import { events } from './events.ts'
 import { schedule_job } from './jobs.ts'
@@ -19,10 +18,7 @@ export const schedules: Feature = {
   quotas: [
     { name: 'active_schedules', defaults: { free: 100, builder: 1_000, pro: 50_000, enterprise: null } },
   ],
-  migrations: [
-    { name: 'schedules/0001', text: schema },
-    { name: 'schedules/0002', text: workflows },
-  ],
+  migrations: [{ name: 'schedules/0001', text: schema }],
   stored: [{ table: 'schedules', key: [['id', '']], texts }],
   purge,
   jobs: [schedule_job],

@@ -5,7 +5,7 @@ import * as agents from '../agents/service.ts'
 import { parseTime } from '../base/clock.ts'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
-import { workflowOf } from '../contract/workflow.ts'
+import { callerFor, workflowOf } from '../contract/workflow.ts'
 import { retry } from './repeat.ts'
 import type { Settings } from './schedule.ts'
 import * as schedules from './service.ts'
@@ -64,7 +64,7 @@ export const createSchedule = route({
     const needed = { callback_url, callback_payload: callback_payload.text, fire_at: parseTime(fire_at)! }
     const workflow_id = workflowOf(body.workflow_id, caller) ?? ''
     const settings = { ...optionalOf(others), ...needed, workflow_id }
-    return scheduleOf(await schedules.create(tx, caller, dependencies, settings))
+    return scheduleOf(await schedules.create(tx, callerFor(caller, body.workflow_id), dependencies, settings))
   },
 })
 
@@ -132,7 +132,8 @@ export const updateSchedule = route({
       change.callback_url = await agents.callbackUrl(db, dependencies, caller, callback_url)
     if (callback_payload !== undefined) change.callback_payload = callback_payload.text
     if (fire_at !== undefined) change.fire_at = parseTime(fire_at)!
-    return scheduleOf(await schedules.update(db, caller, dependencies, params.id, change))
+    const named = callerFor(caller, body.workflow_id)
+    return scheduleOf(await schedules.update(db, named, dependencies, params.id, change))
   },
 })
 

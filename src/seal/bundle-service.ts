@@ -10,6 +10,7 @@ import { latest, noted, rootOf } from './checkpoint-service.ts'
 import { broken } from './grow-service.ts'
 import type { Hash } from './merkle.ts'
 import { orBroken, sizeUnknown, storedTree } from './service.ts'
+import * as store from './store.ts'
 import { hashText, type TiledTree } from './tiles.ts'
 
 const format = 'waystation-seal-bundle/1'
@@ -73,11 +74,9 @@ export async function bundle(
  * them.
  */
 async function removedBefore(db: Db, tenant_id: string, workflow_id: string | null): Promise<number> {
+  if (workflow_id !== null && (await store.goneOf(db, tenant_id, workflow_id)) === 0) return 0
   const oldest = await journal.oldest(db, tenant_id)
-  const removed = oldest ? oldest.seq - 1 : await journal.lastSeq(db, tenant_id)
-  if (workflow_id === null || removed === 0) return removed
-  const rows = await journal.page(db, tenant_id, { workflow_id }, { after: 0, rows_max: piece_rows })
-  return rows.find(({ workflow_seq }) => workflow_seq !== null)?.workflow_seq === 1 ? 0 : removed
+  return oldest ? oldest.seq - 1 : journal.lastSeq(db, tenant_id)
 }
 
 async function* joined(opening: object, items: AsyncIterable<string>): AsyncGenerator<string> {

@@ -2,11 +2,13 @@ import { beforeAll, describe, expect, test } from 'bun:test'
 import { verifyBundle } from '../../cli/verify/bundle.ts'
 import { Journal, workflows } from '../../test/seal/journals.ts'
 import { forEachDatabase } from '../../test/support/databases.ts'
+import { happened } from '../../test/support/happened.ts'
 import { randomFrom } from '../../test/support/random.ts'
 import { cron_secret, forEachService, type TestService } from '../../test/support/service.ts'
 import { hour_ms } from '../base/clock.ts'
 import { canonicalText } from '../contract/event.ts'
 import { type Db, unnamed } from '../db/db.ts'
+import { removeUpTo } from '../journal/retention-store.ts'
 import * as journal from '../journal/service.ts'
 import { grow } from './grow-service.ts'
 import { leafHash, provesConsistency, provesInclusion } from './merkle.ts'
@@ -142,6 +144,27 @@ forEachService('The seal', (service) => {
     }
   })
 
+  test('where retention has removed all events of a workflow, its next ones prove to be the next', async () => {
+    const { ask, tenant_id } = await tenant()
+    const first = await ask('?workflow_id=order-17')
+    const counted = Number(first.note.split('\n')[3].split(' ').at(-1))
+    expect(counted).toBeGreaterThan(0)
+    await remove(service, tenant_id, first.size)
+    const bundle = async () => JSON.stringify(await ask(`/bundle?workflow_id=order-17&from=${first.size}`))
+    const options = { checkpoint: first.note, after: first.size }
+    expect(verifyBundle(await bundle(), options).events).toBe(0)
+    await happened(service, tenant_id, 'order-17')
+    await happened(service, tenant_id, 'order-17', 'checkpoint.approved')
+    const text = await bundle()
+    expect(verifyBundle(text, options).events).toBe(2)
+    const numbers = JSON.parse(text).events.map(
+      (item: { event: { workflow_seq: number } }) => item.event.workflow_seq,
+    )
+    expect(numbers).toEqual([counted + 1, counted + 2])
+    await happened(service, tenant_id, 'new', 'checkpoint.created')
+    expect(verifyBundle(JSON.stringify(await ask('/bundle?workflow_id=new'))).events).toBe(1)
+  })
+
   test('what is missing before it was sealed is SEAL_BROKEN, and no leaf is invented', async () => {
     const { ask, journal: made, tenant_id } = await tenant()
     const { size } = await ask('')
@@ -195,10 +218,7 @@ forEachService('The seal', (service) => {
 
 /** As retention does: the oldest. */
 function remove(service: TestService, tenant_id: string, count: number) {
-  const text = 'delete from events where tenant_id = :tenant_id and seq <= :count'
-  return service.app.db.write((tx) =>
-    Promise.resolve(tx.run(unnamed('test.retention', text), { tenant_id, count })),
-  )
+  return service.app.db.write((tx) => removeUpTo(tx, tenant_id, count))
 }
 
 forEachDatabase('Sealing', (databases) => {

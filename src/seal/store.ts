@@ -110,6 +110,16 @@ export async function workflowEvents(q: Reader, tenant_id: string, workflow_id: 
   return (await q.one(WORKFLOW_EVENTS, { tenant_id, workflow_id }))?.events ?? null
 }
 
+const WORKFLOW_GONE = sql<{ gone: number }>(
+  'seal.workflow_gone',
+  'select gone from workflows where tenant_id = :tenant_id and workflow_id = :workflow_id',
+)
+
+/** How many events of a workflow retention has removed, private ones apart. */
+export async function goneOf(q: Reader, tenant_id: string, workflow_id: string): Promise<number> {
+  return (await q.one(WORKFLOW_GONE, { tenant_id, workflow_id }))?.gone ?? 0
+}
+
 const PURGE_CHECKPOINTS = sql(
   'seal.purge_checkpoints',
   `delete from seal_checkpoints where ${inChunk({

@@ -1,5 +1,4 @@
 import { type CountedQuota, type Feature, routesOf } from '../contract/feature.ts'
-import events_schema from './0002.sql' with { type: 'text' }
 import { errors } from './errors.ts'
 import { events } from './events.ts'
 import { tenantRoutes } from './routes.ts'
@@ -14,10 +13,7 @@ export function tenantsFeature(quotas: readonly CountedQuota[]): Feature {
     events,
     errors,
     usage: 'tenants',
-    migrations: [
-      { name: 'tenants/0001', text: schema },
-      { name: 'tenants/0002', text: events_schema },
-    ],
+    migrations: [{ name: 'tenants/0001', text: schema }],
     purgeable: { due: purgeable, lock: lockPurgeable, remove: finishPurge },
     docs: { file: 'tenants.md', load: () => import('../../docs/tenants.md', { with: { type: 'text' } }) },
   }

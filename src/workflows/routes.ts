@@ -16,6 +16,7 @@ import {
   Shape,
   Time,
 } from '../contract/schemas.ts'
+import { numberIfPossible } from '../journal/service.ts'
 import * as service from './service.ts'
 import type { WorkflowRow } from './store.ts'
 import { statuses } from './workflow.ts'
@@ -73,7 +74,7 @@ export const listWorkflows = route({
     const { prefix = '', status } = query
     const request = pageRequest(context, query)
     const { rows_max, after } = request
-    await dependencies.journal.number(caller.tenant_id)
+    await numberIfPossible(dependencies.journal, caller.tenant_id)
     const { rows, reached } =
       prefix === ''
         ? await service.listLatest(
@@ -120,7 +121,7 @@ export const getWorkflow = route({
   path: '/v1/workflows/:workflow_id',
   tag,
   summary: 'Read a workflow: what happened, oldest first, and what is open',
-  description: 'A page may be short, or empty, before the end: go on with `next_after` while `more` is true.',
+  description: 'Go on with `next_after` while `more` is true.',
   sdk: { name: 'workflows.get' },
   cli: {
     usage: 'workflow show <workflow_id>',
@@ -155,7 +156,7 @@ export const getWorkflow = route({
   },
   errors: ['WORKFLOW_NOT_FOUND'],
   async handle({ db, caller, dependencies }, { params, query }) {
-    await dependencies.journal.number(caller.tenant_id)
+    await numberIfPossible(dependencies.journal, caller.tenant_id)
     const found = await service.read(db, caller, params.workflow_id, {
       after: query.after ?? 0,
       rows_max: Math.min(query.limit ?? page_limit_default, page_limit_max),

@@ -72,14 +72,14 @@ export async function read(
   { after, rows_max }: { after: number; rows_max: number },
 ): Promise<Timeline | null> {
   const { tenant_id } = caller
-  const looked = await journal.page(q, tenant_id, { workflow_id }, { after, rows_max: rows_max + 1 })
-  const more = looked.length > rows_max
-  const shown = looked.slice(0, rows_max)
-  const events = shown.filter(
-    ({ private_to }) => caller.kind === 'admin' || private_to === null || private_to === caller.agent_id,
-  )
-  const workflow = (await store.find(q, tenant_id, workflow_id)) ?? ofPrivate(workflow_id, events)
-  return workflow && { workflow, events, next_after: shown.at(-1)?.seq ?? after, more }
+  const wanted = { workflow_id, viewer: caller.kind === 'admin' ? null : caller.agent_id }
+  const looked = await journal.page(q, tenant_id, wanted, { after, rows_max: rows_max + 1 })
+  const events = looked.slice(0, rows_max)
+  const oldest = () => journal.page(q, tenant_id, wanted, { after: 0, rows_max: 1 })
+  const workflow =
+    (await store.find(q, tenant_id, workflow_id)) ?? ofPrivate(workflow_id, [...(await oldest()), ...events])
+  const next_after = events.at(-1)?.seq ?? after
+  return workflow && { workflow, events, next_after, more: looked.length > rows_max }
 }
 
 /** Private events are not counted: a workflow of such alone is that of those that the caller sees. */

@@ -14,11 +14,14 @@ export interface WorkflowRow {
   last_type: string
 }
 
+/** Some of its events are kept, or something in it is open. Indexes of lists say the same. */
+const listed = '(events > gone or waiting > 0 or failing > 0)'
+
 const columns = 'workflow_id, events, waiting, failing, first_at, last_at, last_seq, last_type'
 
 const FIND = sql<WorkflowRow>(
   'workflows.find',
-  `select ${columns} from workflows where tenant_id = :tenant_id and workflow_id = :workflow_id`,
+  `select ${columns} from workflows where tenant_id = :tenant_id and workflow_id = :workflow_id and ${listed}`,
 )
 
 /** `open`: those in which something waits, or failed, have an index of their own. */
@@ -32,7 +35,7 @@ function latest(name: string, index: string, open: string): Statement<WorkflowRo
 }
 
 const LATEST = {
-  all: latest('list_latest', 'workflows_newest', ''),
+  all: latest('list_latest', 'workflows_newest', `and ${listed}`),
   waiting: latest('list_waiting', 'workflows_waiting', 'and waiting > 0'),
   failed: latest('list_failed', 'workflows_failed', 'and failing > 0'),
 }
@@ -40,8 +43,8 @@ const LATEST = {
 function byId(name: string, comparison: '>' | '>='): Statement<WorkflowRow> {
   return sql(
     `workflows.${name}`,
-    `select ${columns} from workflows
-      where tenant_id = :tenant_id and workflow_id ${comparison} :workflow_id
+    `select ${columns} from workflows {by workflows_listed}
+      where tenant_id = :tenant_id and workflow_id ${comparison} :workflow_id and ${listed}
       order by workflow_id limit :rows_max`,
   )
 }

@@ -1,6 +1,9 @@
 import { expect, test } from 'bun:test'
 import { happened } from '../../test/support/happened.ts'
 import { forEachService, type TestService, type TestTenant } from '../../test/support/service.ts'
+import { DbError } from '../db/errors.ts'
+import { removeUpTo } from '../journal/retention-store.ts'
+import { lastSeq } from '../journal/service.ts'
 
 forEachService('Workflows', (service) => {
   const reads = (tenant: TestTenant, path: string, key = tenant.admin_key) =>
@@ -136,6 +139,81 @@ forEachService('Workflows', (service) => {
       const { body } = await reads(tenant, '?status=failed', key)
       expect(body.items.map((row: { workflow_id: string }) => row.workflow_id)).toEqual(['ticket 9/ä'])
     }
+  })
+
+  test('are read while the database takes no writes, as far as events have numbers', async () => {
+    const tenant = await three(service)
+    await reads(tenant, '')
+    await happened(service, tenant.tenant_id, 'order-1')
+    const { db } = service.app
+    const { write } = db
+    db.write = async () => {
+      throw new DbError('busy', 'locked')
+    }
+    try {
+      expect(await names(tenant)).toEqual(['ticket 9/ä', 'order-2', 'order-1'])
+      const { status, body } = await reads(tenant, '/order-1')
+      expect([status, body.events]).toEqual([200, 2])
+    } finally {
+      db.write = write
+    }
+    expect(await names(tenant)).toEqual(['order-1', 'ticket 9/ä', 'order-2'])
+  })
+
+  test('tell by no page that there are events which the agent may not see', async () => {
+    const tenant = await service.signUp()
+    const other = await service.addAgent(tenant.admin_key, 'other')
+    await reads(tenant, '')
+    const first = await lastSeq(service.app.db, tenant.tenant_id)
+    const events: (string | null)[] = [null, tenant.agent_id, tenant.agent_id, null, tenant.agent_id]
+    for (const private_to of events) await happened(service, tenant.tenant_id, 'w', 'dlq.created', private_to)
+    const page = async (query: string, key: string) => {
+      const { body } = await reads(tenant, `/w?${query}`, key)
+      const seqs = body.items.map(({ seq }: { seq: number }) => seq - first)
+      return [seqs, body.next_after - first, body.more]
+    }
+    expect(await page('limit=1', other.api_key)).toEqual([[1], 1, true])
+    expect(await page(`limit=1&after=${first + 1}`, other.api_key)).toEqual([[4], 4, false])
+    expect(await page(`after=${first + 4}`, other.api_key)).toEqual([[], 4, false])
+    expect(await page('limit=2', other.api_key)).toEqual([[1, 4], 4, false])
+    for (const key of [tenant.api_key, tenant.admin_key]) {
+      expect(await page('limit=2', key)).toEqual([[1, 2], 2, true])
+      expect(await page(`after=${first + 2}`, key)).toEqual([[3, 4, 5], 5, false])
+    }
+    await happened(service, tenant.tenant_id, 'own', 'dlq.created', tenant.agent_id)
+    const behind = await reads(tenant, `/own?after=${first + 6}`, tenant.api_key)
+    expect([behind.status, behind.body.items, behind.body.last_seq]).toEqual([200, [], first + 6])
+  })
+
+  test('are not there when all events are gone with age, unless something in them is open', async () => {
+    const tenant = await three(service)
+    const remove = (seq: number) => service.app.db.write((tx) => removeUpTo(tx, tenant.tenant_id, seq))
+    expect(await names(tenant)).toEqual(['ticket 9/ä', 'order-2', 'order-1'])
+    await remove(3)
+    expect(await names(tenant)).toEqual(['ticket 9/ä', 'order-2', 'order-1'])
+    await remove(7)
+    const left = ['ticket 9/ä', 'order-2']
+    for (const query of ['', '?status=waiting', '?prefix=order', '?prefix=order-1', '?status=idle'])
+      expect([query, await names(tenant, query)]).toEqual([
+        query,
+        query.includes('prefix')
+          ? left.filter((id) => id.startsWith(query.slice(8)))
+          : query.includes('idle')
+            ? []
+            : left,
+      ])
+    expect((await reads(tenant, '/order-1')).body.error.code).toBe('WORKFLOW_NOT_FOUND')
+    expect((await reads(tenant, '/order-2')).body).toMatchObject({ events: 1, waiting: 1, items: [] })
+    await happened(service, tenant.tenant_id, 'order-1')
+    expect((await reads(tenant, '/order-1')).body).toMatchObject({
+      ...{ events: 3, waiting: 1, items: [{ seq: 8, workflow_seq: 3 }] },
+    })
+    await happened(service, tenant.tenant_id, 'order-2', 'checkpoint.approved')
+    expect((await reads(tenant, '/order-2')).body).toMatchObject({
+      events: 2,
+      waiting: 0,
+      items: [{ seq: 9 }],
+    })
   })
 
   test('of nothing, or of another tenant, are WORKFLOW_NOT_FOUND; an id that cannot be one is refused', async () => {

@@ -74,13 +74,18 @@ const kinds: readonly Kind[] = [
 ]
 
 const patience_ms = 20_000
+/** How long a reader that is behind the end gets nothing before it counts as stuck: node and machine may be slow. */
+const stuck_ms = 60_000
 
 export class JournalLoad {
   readonly changes: Change[] = []
+  /** How many of them were acknowledged. */
+  acknowledged = 0
   readonly readers: SeenEvent[][] = []
   /** Answers that no request may get. */
   readonly refused: string[] = []
-  #writing = true
+  /** The number of the last event, once no more changes come. */
+  #last_seq: number | null = null
   readonly #reading: Promise<void>[] = []
 
   constructor(
@@ -89,10 +94,6 @@ export class JournalLoad {
     /** Types whose changes are made. */
     private readonly types: readonly string[] = kinds.map(({ type }) => type),
   ) {}
-
-  get acknowledged(): number {
-    return this.changes.reduce((count, { acknowledged_at }) => count + (acknowledged_at === null ? 0 : 1), 0)
-  }
 
   /** So many writers until so many changes were acknowledged. */
   async write(writers: number, changes: number): Promise<void> {
@@ -110,9 +111,11 @@ export class JournalLoad {
     this.changes.push(change)
     try {
       const { status, text } = await this.#ask(node, method, path(mark), body(mark))
-      if (status === 201 || status === 200) change.acknowledged_at = performance.now()
-      // What the database or the node has not answered may have been made or not.
-      else if (status !== 503) this.refused.push(`${type}: ${status} ${text}`)
+      if (status === 201 || status === 200) {
+        change.acknowledged_at = performance.now()
+        this.acknowledged += 1
+        // What the database or the node has not answered may have been made or not.
+      } else if (status !== 503) this.refused.push(`${type}: ${status} ${text}`)
     } catch {
       await Bun.sleep(20) // the node is gone
     }
@@ -124,16 +127,13 @@ export class JournalLoad {
     this.readers.push(got)
     const step = { pages: this.#page, waits: this.#wait, stream: this.#stream }[way].bind(this)
     const run = async () => {
+      let moved_at = performance.now()
       for (let turn = n; ; turn++) {
-        const was_writing = this.#writing
         const before = got.length
-        try {
-          await step(got, turn)
-        } catch {
-          await Bun.sleep(20)
-          continue
-        }
-        if (!was_writing && got.length === before) return
+        await step(got, turn).catch(() => Bun.sleep(20)) // the node is gone
+        if (got.length > before || this.#last_seq === null) moved_at = performance.now()
+        const is_behind = this.#last_seq === null || (got.at(-1)?.seq ?? 0) < this.#last_seq
+        if (!is_behind || performance.now() - moved_at > stuck_ms) return
       }
     }
     this.#reading.push(run())
@@ -181,9 +181,9 @@ export class JournalLoad {
     }
   }
 
-  /** No more changes come; resolves when every reader has seen that. */
+  /** No more changes come; resolves when every reader has come to the end, or gets nothing any more. */
   async end(): Promise<void> {
-    this.#writing = false
+    this.#last_seq = (await this.journal()).at(-1)?.seq ?? 0
     await Promise.all(this.#reading)
   }
 
