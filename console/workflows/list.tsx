@@ -16,7 +16,8 @@ import { named } from './titles.ts'
 import { WorkflowPage } from './workflow.tsx'
 import './workflows.css'
 
-const every_ms = 3_000
+/** For what no event says. */
+const every_ms = 60_000
 /** The search starts this long after the last letter. */
 const search_after_ms = 250
 
@@ -30,7 +31,7 @@ function AllWorkflows() {
   const { status, tabs, panel } = useStatuses(titles, 'workflows')
   const prefix = address.value.query.get('prefix') ?? ''
   const query = { status: status === 'all' ? undefined : status, prefix }
-  const list = usePages<Workflow>('/v1/workflows', query, { every_ms })
+  const list = usePages<Workflow>('/v1/workflows', query, { every_ms, on: ['any'] })
   return (
     <Page
       title="Workflows"
