@@ -8,7 +8,7 @@ import { type List, useGet, usePages } from '../api/load.ts'
 import { ask } from '../api/session.ts'
 import { closeRecord } from '../router.ts'
 import { reasonOf } from '../text/reason.ts'
-import { count } from '../text/words.ts'
+import { count, counted } from '../text/words.ts'
 import { Button, Code, CopiedCode, Countdown, Facts, setTo, Text, Time } from '../ui/basics.tsx'
 import { Confirm, Emphasis } from '../ui/dialog.tsx'
 import { Detail, DetailTitle, History, type Moment, type OpenProps } from '../ui/list.tsx'
@@ -159,8 +159,8 @@ function SubscriptionFacts(subscription: Subscription) {
         Workflow: workflow_id === null ? 'all' : workflowOf(workflow_id),
         Delivered: delivered_at === null ? 'nothing yet' : <Time at={delivered_at} />,
         'Up to event': <span class="digits">{after}</span>,
-        Behind: behind > 0 && (
-          <span class="digits">{`${count(behind)} of all events have happened since`}</span>
+        'Since then': behind > 0 && (
+          <span class="digits">{`${counted(behind, 'event')} of all types`}</span>
         ),
         Created: <Time at={created_at} />,
         Id: <CopiedCode text={id} what="the id" />,
