@@ -45,7 +45,10 @@ test('A workflow is one line, live: the question, the message in a channel, the 
   const tenant = await service.signUp()
   const workflow_id = 'invoice 7/b'
   service.clock.advance(-12 * minute_ms)
-  const other = await made(tenant, 'other', '/v1/checkpoints', { title: 'Pay invoice 8?', callback_url: null })
+  const other = await made(tenant, 'other', '/v1/checkpoints', {
+    title: 'Pay invoice 8?',
+    callback_url: null,
+  })
   const channel = { url: `${receiver.url}/slack`, format: 'slack', types: ['checkpoint.created'] }
   await subscribed(service, tenant, channel)
   const question = await made(tenant, workflow_id, '/v1/checkpoints', {

@@ -159,9 +159,7 @@ function SubscriptionFacts(subscription: Subscription) {
         Workflow: workflow_id === null ? 'all' : workflowOf(workflow_id),
         Delivered: delivered_at === null ? 'nothing yet' : <Time at={delivered_at} />,
         'Up to event': <span class="digits">{after}</span>,
-        'Since then': behind > 0 && (
-          <span class="digits">{`${counted(behind, 'event')} of all types`}</span>
-        ),
+        'Since then': behind > 0 && <span class="digits">{`${counted(behind, 'event')} of all types`}</span>,
         Created: <Time at={created_at} />,
         Id: <CopiedCode text={id} what="the id" />,
       }}
