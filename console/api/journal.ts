@@ -1,8 +1,6 @@
-// What happens in the tenant, followed once for all that a tab shows: lists load again when something of theirs happened.
+// The tenant's events, followed once for all that a tab shows: lists load again when something of theirs happened.
 
-import { call } from './client.ts'
 import { followEvents } from './events.ts'
-import { admin_key } from './session.ts'
 import { pause } from './wait.ts'
 
 /** The first part of a type of event; `any` is each of them. */
@@ -37,34 +35,27 @@ export function whenHappened(nouns: readonly Noun[], listener: () => void): () =
 
 let beginning: Promise<void> = Promise.resolve()
 
-/** Resolves once the place in the journal is known from which the tab follows: what is read after that misses nothing. */
+/** Resolves once the tab follows: what is read after that misses nothing. Or soon, where no stream comes through. */
 export function begun(): Promise<void> {
   return beginning
 }
 
+const begin_ms_max = 1_000
+
 /** Follows until the signal aborts. One stream carries all nouns: browsers allow six connections for a host. */
 export function followJournal(signal: AbortSignal): void {
-  const place = placeNow(signal)
-  beginning = place.then(() => {})
-  void place.then(async (after) => {
-    // The service could not be reached: what is missed until then comes with the next repeat.
-    for (let at = after; !signal.aborted; at = await placeNow(signal)) {
-      if (at === null) {
-        await pause(retry_ms, signal, [[window, 'online']])
-        continue
-      }
-      await followEvents({ query: {}, after: at, signal, onEvents: notify })
-    }
+  const begin = new AbortController()
+  const ended = AbortSignal.any([signal, begin.signal])
+  let is_late = false
+  beginning = pause(begin_ms_max, ended).then(() => {
+    is_late = !ended.aborted
   })
-}
-
-const retry_ms = 5_000
-
-/** A wait of no time answers where the journal stands; null when there was no answer. */
-async function placeNow(signal: AbortSignal): Promise<number | null> {
-  const body = { any: [{}], wait_seconds: 0 }
-  const result = await call<{ after: number }>(admin_key.peek() ?? '', 'POST', '/v1/wait', { body, signal })
-  return result.ok ? result.value.after : null
+  const onBegin = () => {
+    begin.abort()
+    // Lists that were read before may have missed something.
+    if (is_late) for (const { listener } of listeners) listener()
+  }
+  void followEvents({ query: {}, after: null, signal, onEvents: notify, onBegin })
 }
 
 function notify(events: readonly { type: string }[]): void {

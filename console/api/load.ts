@@ -51,7 +51,7 @@ export function useLoad<T>(
   latest.current = load
   useEffect(() => {
     const run = async (signal: AbortSignal, by_hand: boolean) => {
-      // What happens while the list is on its way is then heard of.
+      // Events that come while the list is on its way are then heard of.
       if (on.length > 0) await begun()
       if (signal.aborted) return
       const result = await latest.current(signal)

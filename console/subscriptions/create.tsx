@@ -9,14 +9,14 @@ import { Field, Select } from '../ui/form.tsx'
 import { announce } from '../ui/toast.tsx'
 
 const kinds = [
-  { value: 'slack', label: 'Slack, Mattermost: a message for people' },
+  { value: 'slack', label: 'A channel: Slack, Mattermost' },
   { value: 'standard', label: 'A program: signed webhooks' },
   { value: 'mail', label: 'A person: mail' },
 ] as const
 
 type Kind = (typeof kinds)[number]['value']
 
-/** What people ask for; everything else is typed. */
+/** The types that most people want; all others are typed in. */
 const choices = [
   { value: 'checkpoint.created', label: 'Requests that wait for a decision' },
   {
@@ -45,6 +45,7 @@ export function CreateSubscription({ onCreated, onClose }: CreateProps) {
   const submit = async () => {
     const made = await create(bodyOf(values))
     if (made === null) return
+    onClose()
     onCreated()
     announce(kind === 'mail' ? 'A mail asks the address first.' : 'The subscription is active.')
     navigate(pathOf('/console/subscriptions', made.id))

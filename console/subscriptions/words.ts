@@ -1,4 +1,4 @@
-// What is said of a subscription, in words.
+// A subscription in words.
 
 import type { Subscription } from '../../sdk/src/types.ts'
 

@@ -146,13 +146,13 @@ async function workAnHour(staff: Staff): Promise<void> {
 
 /** A channel, and a receiver that is away. */
 async function subscribe({ admin, receiver }: Staff): Promise<{ channel: string; monitor: string }> {
-  const [channel, monitor] = await Promise.all([
-    admin.subscriptions.create({
-      ...{ name: 'Decisions, in #finance', url: `${receiver.url}/ok/slack`, format: 'slack' },
-      types: ['checkpoint.approved', 'checkpoint.rejected'],
-    }),
-    admin.subscriptions.create({ url: `${receiver.url}/down/monitor`, types: ['schedule.failed', 'dlq.*'] }),
-  ])
+  const channel = await admin.subscriptions.create({
+    ...{ name: 'Decisions, in #finance', url: `${receiver.url}/ok/slack`, format: 'slack' },
+    types: ['checkpoint.approved', 'checkpoint.rejected'],
+  })
+  const monitor = await admin.subscriptions.create({
+    ...{ url: `${receiver.url}/down/monitor`, types: ['schedule.failed', 'dlq.*'] },
+  })
   return { channel: channel.id, monitor: monitor.id }
 }
 
