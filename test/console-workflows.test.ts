@@ -2,8 +2,12 @@
 // goes on by itself.
 
 import { expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Page } from 'playwright-core'
+import { event_types } from '../src/features.ts'
 import { useChromium } from './support/chromium.ts'
+import { root } from './support/cli.ts'
 import { accessibilityFaults, narrow, overflow, refusals, signIn, useService } from './support/console.ts'
 import { startReceiver } from './support/receiver.ts'
 import { cron_secret, type TestTenant } from './support/service.ts'
@@ -157,4 +161,10 @@ test('A workflow that does not exist says so, and one that is not reached is tri
     },
     { expected: refusals(404) },
   )
+})
+
+test('Every type of event has a title in words', () => {
+  const text = readFileSync(join(root, 'console/workflows/titles.ts'), 'utf8')
+  const titled = [...text.matchAll(/^ {2}'(\w+\.\w+)': /gm)].map(([, type]) => type!)
+  expect(titled.toSorted()).toEqual([...event_types.keys()].toSorted())
 })
