@@ -7,8 +7,8 @@ import { type Loaded, useGet } from './api/load.ts'
 import { changes } from './api/session.ts'
 import { count } from './text/words.ts'
 
-/** A page of requests has up to a mebibyte, so they are counted seldom, and after each change that is made here. */
-export const counts_every_ms = 30_000
+/** For what no event says. A page of requests has up to a mebibyte: it is loaded when something happened to one. */
+export const counts_every_ms = 60_000
 /** The most items of one answer. */
 const items_max = 200
 
@@ -25,7 +25,10 @@ export type Counts = Partial<Record<string, Waiting>>
 
 export function useCounts(tenant: Loaded<Tenant>): { counts: Counts; ready: boolean } {
   const query = { status: 'pending', limit: items_max }
-  const pending = useGet<PageOf<Checkpoint>>('/v1/checkpoints', query, { every_ms: counts_every_ms })
+  const pending = useGet<PageOf<Checkpoint>>('/v1/checkpoints', query, {
+    every_ms: counts_every_ms,
+    on: ['checkpoint'],
+  })
   const made = changes.value
   const before = useRef(made)
   useEffect(() => {

@@ -10,6 +10,7 @@ import { KeyValues } from './kv/list.tsx'
 import { Overview } from './overview/overview.tsx'
 import { RateLimits } from './rate-limits/list.tsx'
 import { Schedules } from './schedules/list.tsx'
+import { Subscriptions } from './subscriptions/list.tsx'
 import { Workflows } from './workflows/list.tsx'
 
 export interface PageEntry {
@@ -30,5 +31,6 @@ export const pages: readonly PageEntry[] = [
   { title: 'KV', pattern: '/console/kv/:namespace?/:key?', page: KeyValues },
   { title: 'Inboxes', pattern: '/console/inboxes/:id?/:message?', page: Inboxes },
   { title: 'Rate limits', pattern: '/console/rate-limits', page: RateLimits },
+  { title: 'Subscriptions', pattern: '/console/subscriptions/:id?', page: Subscriptions },
   { title: 'Agents and keys', pattern: '/console/keys/:part?/:id?', page: Keys },
 ]

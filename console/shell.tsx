@@ -2,8 +2,9 @@
 
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { useEffect, useId } from 'preact/hooks'
+import { useEffect, useId, useMemo } from 'preact/hooks'
 import type { Tenant } from '../sdk/src/types.ts'
+import { followJournal } from './api/journal.ts'
 import { type Loaded, useGet } from './api/load.ts'
 import { signOut } from './api/session.ts'
 import { Announced, counts_every_ms, useCounts } from './counts.tsx'
@@ -16,7 +17,8 @@ import { theme_titles, themes } from './ui/theme-choice.ts'
 import { announce } from './ui/toast.tsx'
 
 export function Shell({ children }: { children: ComponentChildren }) {
-  const loaded = useGet<Tenant>('/v1/tenants/me', {}, { every_ms: counts_every_ms })
+  useFollowed()
+  const loaded = useGet<Tenant>('/v1/tenants/me', {}, { every_ms: counts_every_ms, on: ['dlq', 'tenant'] })
   const tenant = loaded.value
   const menu_open = useSignal(false)
   useEffect(() => {
@@ -59,6 +61,16 @@ export function Shell({ children }: { children: ComponentChildren }) {
       </main>
     </div>
   )
+}
+
+/** Before any effect of what is shown inside, which waits for it. */
+function useFollowed() {
+  const following = useMemo(() => {
+    const controller = new AbortController()
+    followJournal(controller.signal)
+    return controller
+  }, [])
+  useEffect(() => () => following.abort(), [])
 }
 
 function Navigation({ loaded }: { loaded: Loaded<Tenant> }) {

@@ -371,6 +371,33 @@ forEachService('The approval page', (service) => {
     expect(states).toEqual(['pending', 'rejected', 'pending'])
   })
 
+  test('leaves a remembered key as it is when another is entered for one request, also when that one ends', async () => {
+    const { tenant, approval_key: remembered } = await asked(service)
+    const body = { title: 'First?', callback_url: null }
+    const { id } = (await service.ask('POST', '/v1/checkpoints', { key: tenant.api_key, body })).body
+    const made = await service.ask('POST', '/v1/approval-keys', { key: tenant.admin_key, body: {} })
+    await chromium.visit(
+      service.url,
+      async (page) => {
+        await page.goto('/approve/none')
+        // It decides another request than the one that is opened now.
+        await page.evaluate(`localStorage.setItem('waystation.approval_key ', ${JSON.stringify(remembered)})`)
+        await page.goto(`/approve/${id}`)
+        await page.getByText('it may not decide this request').waitFor()
+        await page.getByLabel('Approval key').fill(made.body.approval_key)
+        await page.getByRole('button', { name: 'Show the request' }).click()
+        await page.getByRole('button', { name: 'Approve…' }).waitFor()
+        await page.getByRole('button', { name: 'Forget the key' }).waitFor()
+        await service.ask('DELETE', `/v1/approval-keys/${made.body.approval_key_id}`, {
+          key: tenant.admin_key,
+        })
+        await page.getByText('This key is not valid').waitFor()
+        expect(await page.evaluate('Object.values(localStorage)')).toEqual([remembered])
+      },
+      { expected: refusals(401, 403) },
+    )
+  })
+
   test('says so when it is offline, keeps what was written, and goes on by itself', async () => {
     const { approval_url } = await asked(service)
     await chromium.visit(

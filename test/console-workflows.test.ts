@@ -2,11 +2,16 @@
 // goes on by itself.
 
 import { expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Page } from 'playwright-core'
+import { event_types } from '../src/features.ts'
 import { useChromium } from './support/chromium.ts'
+import { root } from './support/cli.ts'
 import { accessibilityFaults, narrow, overflow, refusals, signIn, useService } from './support/console.ts'
 import { startReceiver } from './support/receiver.ts'
 import { cron_secret, type TestTenant } from './support/service.ts'
+import { subscribed, tickUntil } from './support/subscriptions.ts'
 
 const chromium = useChromium()
 const service = useService()
@@ -22,22 +27,50 @@ async function made(tenant: TestTenant, workflow_id: string, path: string, body:
   return answer.body.id
 }
 
+/** The first event of these, for however long it takes, as an agent waits for it. */
+async function firstOf(tenant: TestTenant, any: object[], after: number): Promise<Record<string, unknown>> {
+  for (let from = after; ; ) {
+    const body = { any, after: from, wait_seconds: 20 }
+    const answer = await service.ask('POST', '/v1/wait', { key: tenant.api_key, body })
+    expect(answer.status).toBe(200)
+    if (answer.body.event) return answer.body.event
+    from = answer.body.after
+  }
+}
+
 /** The moments of the line, each in one text. */
 async function moments(page: Page): Promise<string[]> {
   const texts = await page.locator('.line > li .moment-title').allInnerTexts()
   return texts
 }
 
-test('A workflow is one line, live: the question, the decision made on a telephone, the callback and the consequence', async () => {
+test('A workflow is one line, live: the question, the message in a channel, the decision made on a telephone, the callback and the consequence', async () => {
   const receiver = await startReceiver()
   const tenant = await service.signUp()
   const workflow_id = 'invoice 7/b'
   service.clock.advance(-12 * minute_ms)
+  const other = await made(tenant, 'other', '/v1/checkpoints', {
+    title: 'Pay invoice 8?',
+    callback_url: null,
+  })
+  const channel = { url: `${receiver.url}/slack`, format: 'slack', types: ['checkpoint.created'] }
+  await subscribed(service, tenant, channel)
   const question = await made(tenant, workflow_id, '/v1/checkpoints', {
     ...{ title: 'Pay invoice 7?', prompt: 'Hosting, **420 EUR**.', callback_url: `${receiver.url}/decided` },
     callback_payload: { invoice: 7, amount: { value: '420.00', currency: 'EUR' } },
   })
-  await made(tenant, 'other', '/v1/audit', { action: 'other.done' })
+  await tickUntil(service, () => receiver.requests.length > 0)
+  const message = JSON.parse(receiver.requests[0]!.body)
+  const link = `${service.url}/approve/${question}`
+  expect(message.text).toMatch(
+    /^\*Pay invoice 7\?\*\nWaits for a decision · [\d.]+ \w+ left · agent [\w-]+ · workflow invoice 7\/b\n/,
+  )
+  expect(message.text).toContain(`agent ${tenant.agent_id} `)
+  expect(message.text).toEndWith(`<${link}|Review and decide>`)
+  expect(message.blocks[1].elements[0].url).toBe(link)
+  expect(receiver.requests[0]!.body).not.toContain('svc_')
+  const { next_after } = (await service.ask('GET', '/v1/events', { key: tenant.api_key })).body
+  const decision = firstOf(tenant, [{ type: 'message.received' }, { subject: question }], next_after)
   service.clock.advance(12 * minute_ms)
   const { body } = await service.ask('POST', '/v1/approval-keys', { key: tenant.admin_key, body: {} })
   await chromium.visit(service.url, async (page) => {
@@ -61,17 +94,25 @@ test('A workflow is one line, live: the question, the decision made on a telepho
     await chromium.visit(
       service.url,
       async (phone) => {
-        await phone.goto(`/approve/${question}`)
+        await phone.goto(message.blocks[1].elements[0].url)
         await phone.getByLabel('Approval key').fill(body.approval_key)
+        await phone.getByLabel('Remember the key on this device').check()
+        expect([await overflow(phone), await accessibilityFaults(phone)]).toEqual([0, []])
         await phone.getByRole('button', { name: 'Show the request' }).click()
         await phone.getByLabel('Reason').fill('Within policy.')
         await phone.getByRole('button', { name: 'Approve…' }).click()
         expect(await overflow(phone)).toBe(0)
         await phone.getByRole('button', { name: 'Yes, approve' }).click()
         await phone.getByText('You approved this').waitFor()
+        // The key was entered once, and for all requests on this device.
+        await phone.goto(`/approve/${other}`)
+        await phone.getByRole('heading', { name: 'Pay invoice 8?' }).waitFor()
+        await phone.getByRole('button', { name: 'Approve…' }).waitFor()
+        expect(await phone.getByLabel('Approval key').count()).toBe(0)
       },
       narrow,
     )
+    expect(await decision).toMatchObject({ type: 'checkpoint.approved', workflow_id })
     await page.locator('.moment-quote').getByText('Within policy.').waitFor()
     expect(await page.locator('.gap-text').innerText()).toMatch(/^waited 12 min (\d\d s )?for a decision$/)
     await ending.getByText('Nothing is open').waitFor()
@@ -104,7 +145,7 @@ test('A workflow is one line, live: the question, the decision made on a telepho
       await page.getByRole('heading', { level: 1, name: workflow_id }).waitFor()
     }
   })
-  expect(receiver.requests.map(({ target }) => target)).toEqual(['/decided', '/pay'])
+  expect(receiver.requests.map(({ target }) => target)).toEqual(['/slack', '/decided', '/pay'])
   await receiver.stop()
 })
 
@@ -120,4 +161,10 @@ test('A workflow that does not exist says so, and one that is not reached is tri
     },
     { expected: refusals(404) },
   )
+})
+
+test('Every type of event has a title in words', () => {
+  const text = readFileSync(join(root, 'console/workflows/titles.ts'), 'utf8')
+  const titled = [...text.matchAll(/^ {2}'(\w+\.\w+)': /gm)].map(([, type]) => type!)
+  expect(titled.toSorted()).toEqual([...event_types.keys()].toSorted())
 })

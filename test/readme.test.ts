@@ -8,19 +8,31 @@ import { blocksOf, Checkout, masked } from './support/checkout.ts'
 import { root } from './support/cli.ts'
 import { files, textOf } from './support/source.ts'
 
+/** Columns are parted by tabs in a pipe, and by spaces on a page. */
+function spaced(text: string): string {
+  return text.replace(/\t| {2,}/g, ' ')
+}
+
 const checkout = new Checkout()
 afterAll(() => checkout.clean())
 
 describe('README.md', () => {
   const commands = blocksOf('README.md', 'sh')
-  const [start, first, calls, install, run, command_line, mcp] = commands
+  const [start, first, story, calls, install, run, command_line, mcp] = commands
   const [snippet] = blocksOf('README.md', 'ts')
   let printed: string[]
 
+  /** A block that prints no address, and keeps that of its first command with the key. */
+  function here(block: string): string {
+    return block.replace('tenant create', `tenant --url ${checkout.url} create`)
+  }
+
   test('has no other block than those that run here', () => {
-    expect(commands).toHaveLength(7)
+    expect(commands).toHaveLength(8)
     const fences = readFileSync(join(root, 'README.md'), 'utf8').match(/^```\w+$/gm)!
-    expect(fences.toSorted()).toEqual(['```json', ...commands.map(() => '```sh'), '```ts'].toSorted())
+    expect(fences.toSorted()).toEqual(
+      ['```json', ...commands.map(() => '```sh'), '```text', '```ts'].toSorted(),
+    )
   })
 
   test('starts the service by its first command, and an agent by its second', async () => {
@@ -28,11 +40,16 @@ describe('README.md', () => {
     expect(await checkout.run(first!)).toEndWith('- done; the tenant is scheduled for deletion\n')
   })
 
+  test('tells the story of a workflow in ten lines, which print its line from question to consequence', async () => {
+    expect(story!.trimEnd().split('\n')).toHaveLength(10)
+    const printed = await checkout.run(here(story!))
+    const line = printed.split('\n').slice(-4).join('\n')
+    expect(spaced(masked(line))).toBe(spaced(masked(blocksOf('README.md', 'text')[0]!)))
+  })
+
   test('goes through all its other commands in one shell', async () => {
     for (const name of ['first.mjs', 'first.mts']) checkout.write(`../my-agent/${name}`, snippet!)
-    // Prints no address, and keeps that of the first command with its key.
-    const here = command_line!.replace('tenant create', `tenant --url ${checkout.url} create`)
-    const session = [calls, install, run, here, mcp].join('\necho =====\n')
+    const session = [calls, install, run, here(command_line!), mcp].join('\necho =====\n')
     printed = (await checkout.run(session)).split('=====\n')
     expect(printed).toHaveLength(5)
   }, 300_000)

@@ -89,9 +89,11 @@ export function newKey(): string {
   return crypto.getRandomValues(new Uint32Array(4)).join('-')
 }
 
-/** The problem of a field, by its JSON pointer. */
+/** The problem of a field, by its JSON pointer; of a list, that of its first wrong entry. */
 function issueOf(problem: Problem | null, path: string): string | undefined {
   const issues = problem?.details.issues
   if (!Array.isArray(issues)) return undefined
-  return issues.find((issue) => issue?.path === path)?.message
+  const found = issues.find((issue) => issue?.path === path || String(issue?.path).startsWith(`${path}/`))
+  const [, entry] = /^\/(\d+)$/.exec(String(found?.path).slice(path.length)) ?? []
+  return entry === undefined ? found?.message : `Entry ${Number(entry) + 1} ${found.message}`
 }

@@ -4,6 +4,7 @@
 import { type Signal, signal } from '@preact/signals'
 import type { JournalEvent } from '../workflows/event.ts'
 import { base, type Query, withQuery } from './address.ts'
+import { call } from './client.ts'
 import { admin_key, ask } from './session.ts'
 import { pause, visible } from './wait.ts'
 
@@ -13,10 +14,12 @@ export type Following = 'starting' | 'live' | 'asking' | 'broken'
 export interface Follow {
   /** Which events: those of a workflow, or of a type. */
   query: Query
-  /** The number of the last event that is known. */
-  after: number
+  /** The number of the last event that is known; null begins now. */
+  after: number | null
   signal: AbortSignal
   onEvents: (events: JournalEvent[]) => void
+  /** Called once where it begins now: what happens from then on comes. */
+  onBegin?: () => void
   state?: Signal<Following>
 }
 
@@ -34,11 +37,17 @@ export async function followEvents({
   after,
   signal: stop,
   onEvents,
+  onBegin,
   state = signal('starting'),
 }: Follow) {
   let [last, failures, mute] = [after, 0, 0]
-  const take = (events: JournalEvent[]) => {
-    const fresh = events.filter(({ seq }) => seq > last)
+  const take: Take = ({ events, position }) => {
+    const known = last
+    if (last === null && position !== null) {
+      last = position
+      onBegin?.()
+    }
+    const fresh = events.filter(({ seq }) => seq > (known ?? 0))
     if (fresh.length === 0) return
     last = fresh.at(-1)!.seq
     onEvents(fresh)
@@ -63,17 +72,30 @@ export async function followEvents({
   }
 }
 
-async function askOnce(
-  query: Query,
-  after: number,
-  stop: AbortSignal,
-  take: (events: JournalEvent[]) => void,
-): Promise<boolean> {
+interface Piece {
+  events: JournalEvent[]
+  /** Where the journal stood; null where the piece does not say. */
+  position: number | null
+}
+
+type Take = (piece: Piece) => void
+
+async function askOnce(query: Query, after: number | null, stop: AbortSignal, take: Take): Promise<boolean> {
+  if (after === null) {
+    // A wait of no time answers where the journal stands.
+    const body = { any: [{}], wait_seconds: 0 }
+    const place = await call<{ after: number }>(admin_key.peek() ?? '', 'POST', '/v1/wait', {
+      body,
+      signal: stop,
+    })
+    if (place.ok) take({ events: [], position: place.value.after })
+    return place.ok
+  }
   const result = await ask<{ items: JournalEvent[] }>('GET', '/v1/events', {
     query: { ...query, after },
     signal: stop,
   })
-  if (result.ok) take(result.value.items)
+  if (result.ok) take({ events: result.value.items, position: null })
   return result.ok
 }
 
@@ -82,9 +104,9 @@ type Heard = 'heard' | 'mute' | 'none'
 
 async function streamOnce(
   query: Query,
-  after: number,
+  after: number | null,
   stop: AbortSignal,
-  take: (events: JournalEvent[]) => void,
+  take: Take,
   state: Signal<Following>,
 ): Promise<Heard> {
   const line = new AbortController()
@@ -99,7 +121,7 @@ async function streamOnce(
       headers: {
         authorization: `Bearer ${admin_key.peek()}`,
         accept: 'text/event-stream',
-        'last-event-id': String(after),
+        ...(after !== null && { 'last-event-id': String(after) }),
       },
       signal: line.signal,
       credentials: 'omit',
@@ -111,12 +133,12 @@ async function streamOnce(
       end()
       return response.status >= 500 || response.status === 429 ? 'mute' : 'none'
     }
-    for await (const text of textOf(response.body)) {
+    for await (const piece of piecesOf(response.body)) {
       clearTimeout(timer)
       timer = window.setTimeout(end, silent_ms_max)
       heard = 'heard'
       state.value = 'live'
-      if (text.length > 0) take(text)
+      take(piece)
     }
   } catch {
     // A stream ends in many ways, and every one of them is resumed.
@@ -128,8 +150,8 @@ async function streamOnce(
   return heard
 }
 
-/** The events of each piece that arrives; a comment is a piece without one. */
-async function* textOf(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<JournalEvent[]> {
+/** The events of each piece that arrives; a comment is a piece without one. The first piece says where the stream begins. */
+async function* piecesOf(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<Piece> {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader()
   let rest = ''
   for (;;) {
@@ -137,8 +159,13 @@ async function* textOf(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGene
     if (done) return
     const blocks = (rest + value).split(/\r?\n\r?\n/)
     rest = blocks.pop()!
-    yield blocks.flatMap(eventIn)
+    yield { events: blocks.flatMap(eventIn), position: positionIn(blocks) }
   }
+}
+
+function positionIn(blocks: readonly string[]): number | null {
+  const [, digits] = /^id: ?(\d+)$/m.exec(blocks[0] ?? '') ?? []
+  return digits === undefined ? null : Number(digits)
 }
 
 /** The data of a block of lines, as in the HTML standard, 9.2.6. */

@@ -5,6 +5,7 @@ import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { exactMember } from '../text/json.ts'
 import type { Query } from './address.ts'
 import { isSame, type PageOf, type Problem, type Result } from './client.ts'
+import { begun, type Noun, whenHappened } from './journal.ts'
 import { ask } from './session.ts'
 import { keep as keepStep, step } from './step.ts'
 
@@ -26,7 +27,13 @@ interface State<T> extends Omit<Loaded<T>, 'reload'> {
 export interface LoadOptions {
   /** The interval of repeats, which stop while the tab is hidden. 0 loads once. */
   every_ms?: number
+  /** Loads again when something happens to one of these nouns. A repeat is then for what no event says, and seldom. */
+  on?: readonly Noun[]
 }
+
+/** Between two loads that events cause: a noun may change a thousand times in a second. */
+const gap_ms = 1_000
+const no_nouns: readonly Noun[] = []
 
 /**
  * Loads under a name, `of`, such as the path with its query. Another name loads again and hides the old value. Leaving
@@ -35,7 +42,7 @@ export interface LoadOptions {
 export function useLoad<T>(
   of: string,
   load: (signal: AbortSignal) => Promise<Result<T>>,
-  { every_ms = 0 }: LoadOptions = {},
+  { every_ms = 0, on = no_nouns }: LoadOptions = {},
 ): Loaded<T> {
   const empty: State<T> = { value: null, text: '', problem: null, of }
   const state = useSignal(empty)
@@ -44,15 +51,22 @@ export function useLoad<T>(
   latest.current = load
   useEffect(() => {
     const run = async (signal: AbortSignal, by_hand: boolean) => {
+      // Events that come while the list is on its way are then heard of.
+      if (on.length > 0) await begun()
+      if (signal.aborted) return
       const result = await latest.current(signal)
       if (!signal.aborted) note(state, of, result, by_hand)
     }
     const failing = () => state.value.of === of && state.value.problem !== null
-    const { start, stop } = repeated(run, every_ms, failing)
+    const { start, startSoon, stop } = repeated(run, every_ms, failing)
     again.current = () => start(true)
     start()
-    return stop
-  }, [of, every_ms])
+    const forget = on.length > 0 ? whenHappened(on, startSoon) : () => {}
+    return () => {
+      forget()
+      stop()
+    }
+  }, [of, every_ms, on.join()])
   const { value, text, problem } = state.value.of === of ? state.value : empty
   return { value, text, problem, reload: () => again.current() }
 }
@@ -76,14 +90,32 @@ function repeated(
 ) {
   let running = new AbortController()
   let timer = 0
+  let soon = 0
+  let is_running = false
+  let started_at = 0
   const start = async (by_hand = false) => {
     clearTimeout(timer)
+    clearTimeout(soon)
+    soon = 0
     running.abort()
     running = new AbortController()
     const { signal } = running
+    is_running = true
+    started_at = Date.now()
     await run(signal, by_hand)
     if (signal.aborted) return
+    is_running = false
     if (every_ms > 0 && !document.hidden) timer = window.setTimeout(() => void start(), every_ms)
+  }
+  // After what is under way, which may have missed the event, and not more often than every `gap_ms`.
+  const startSoon = () => {
+    if (soon !== 0) return
+    const later = () => {
+      soon = 0
+      if (is_running) startSoon()
+      else void start()
+    }
+    soon = window.setTimeout(later, Math.max(is_running ? gap_ms : 0, started_at + gap_ms - Date.now()))
   }
   const onVisible = () => {
     if (!document.hidden && every_ms > 0) void start()
@@ -98,9 +130,10 @@ function repeated(
     document.removeEventListener('visibilitychange', onVisible)
     removeEventListener('online', onOnline)
     clearTimeout(timer)
+    clearTimeout(soon)
     running.abort()
   }
-  return { start: (by_hand?: boolean) => void start(by_hand), stop }
+  return { start: (by_hand?: boolean) => void start(by_hand), startSoon, stop }
 }
 
 /** A GET with the admin key. */
@@ -176,7 +209,7 @@ const pages_reloaded_max = 10
 
 /** A list of /v1. "Show more" asks for the next page alone; a repeat loads all pages that are shown. */
 export function usePages<T>(path: string, query: Query = {}, options: PagesOptions<T> = {}): List<T> {
-  const { keep = (item: T) => item, every_ms = 0 } = options
+  const { keep = (item: T) => item, every_ms = 0, on = no_nouns } = options
   const of = `${path} ${JSON.stringify(query)}`
   const { loaded, showMore } = useHeld<T>(
     of,
@@ -198,7 +231,7 @@ export function usePages<T>(path: string, query: Query = {}, options: PagesOptio
       if (pages > 1) keepStep({ pages: { ...step().pages, [of]: pages } })
       return { ok: true, value: fresh, text: '' }
     },
-    ({ pages }) => ({ every_ms: pages > pages_repeated_max ? 0 : every_ms }),
+    ({ pages }) => (pages > pages_repeated_max ? {} : { every_ms, on }),
   )
   const { value } = loaded
   const more = value !== null && value.cursor !== null

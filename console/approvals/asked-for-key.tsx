@@ -13,8 +13,9 @@ export function AskedForKey({ id }: { id: string }) {
   const is_kept = useSignal(key.value !== '')
   const entered = useSignal(false)
   const onKey = (given: string, keep: boolean) => {
-    is_kept.value = keep && keepKey(given)
-    if (keep && !is_kept.value) announce('The browser does not let this page remember the key.')
+    if (keep && !keepKey(given)) announce('The browser does not let this page remember the key.')
+    // Another key may still be remembered, which was not the right one for this request.
+    is_kept.value = keptKey() !== ''
     entered.value = true
     key.value = given
   }
@@ -26,7 +27,7 @@ export function AskedForKey({ id }: { id: string }) {
   }
   // It will never be valid again: the next link asks at once.
   const onRefused = ({ code }: Problem) => {
-    if (!is_kept.peek() || code !== 'UNAUTHORIZED') return
+    if (code !== 'UNAUTHORIZED' || keptKey() !== key.peek()) return
     forgetKey()
     is_kept.value = false
   }

@@ -26,7 +26,8 @@ import { announce } from '../ui/toast.tsx'
 import { workflowOf } from '../ui/workflow-link.tsx'
 import { Content, Decide, Outcome, type Verb } from './request.tsx'
 
-const every_ms = 3_000
+/** For what no event says. */
+const every_ms = 60_000
 
 export function ApprovalDetail({ id, onChange }: OpenProps) {
   const { loaded, own, decide, onEnd } = useCheckpoint(id, onChange)
@@ -81,7 +82,14 @@ function useCheckpoint(id: string, onChange: () => void) {
   const path = pathOf('/v1/checkpoints', id)
   const final = useSignal(false)
   const own = useSignal(false)
-  const loaded = useGet<Checkpoint>(path, {}, { every_ms: final.value ? 0 : every_ms })
+  const loaded = useGet<Checkpoint>(
+    path,
+    {},
+    {
+      every_ms: final.value ? 0 : every_ms,
+      on: ['checkpoint', 'callback'],
+    },
+  )
   const { value } = loaded
   useLayoutEffect(() => {
     // A decided request still changes while its callback is under way.

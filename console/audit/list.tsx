@@ -19,7 +19,8 @@ import { AuditSearch, type Filters, filtersIn } from './search.tsx'
 import { WindowTable } from './window-table.tsx'
 
 const page_rows = 100
-const newest_every_ms = 5_000
+/** For what no event says. */
+const newest_every_ms = 60_000
 
 export function Audit({ params: { id } }: { params: Record<string, string> }) {
   const filters = filtersIn(address.value.query)
@@ -29,7 +30,7 @@ export function Audit({ params: { id } }: { params: Record<string, string> }) {
   const newest = useGet<PageOf<AuditEntry>>(
     '/v1/audit',
     { ...filters, limit: 1 },
-    { every_ms: newest_every_ms },
+    { every_ms: newest_every_ms, on: ['audit'] },
   )
   const newest_seq = newest.value?.items[0]?.seq ?? 0
   const newer = top_seq.value !== null && newest_seq > top_seq.value

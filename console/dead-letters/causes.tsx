@@ -12,7 +12,8 @@ import type { Cause, Status } from './shapes.ts'
 
 type Counted = Operations['listCauses']['answer']
 
-const every_ms = 10_000
+/** For what no event says. */
+const every_ms = 60_000
 
 export const left_by = { agent: 'agents', schedule: 'schedules', checkpoint: 'approvals' }
 
@@ -23,7 +24,7 @@ interface CausesProps {
 }
 
 export function Causes({ status, query }: CausesProps) {
-  const loaded = useGet<Counted>('/v1/dlq/causes', { status }, { every_ms })
+  const loaded = useGet<Counted>('/v1/dlq/causes', { status }, { every_ms, on: ['dlq'] })
   const columns: Column<Cause>[] = [
     {
       title: 'Cause',

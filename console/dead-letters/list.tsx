@@ -40,7 +40,8 @@ const empty: Record<Status, [title: string, text: string]> = {
   ],
 }
 
-const every_ms = 5_000
+/** For what no event says. */
+const every_ms = 60_000
 
 export function DeadLetters({ params: { id } }: { params: Record<string, string> }) {
   const { status: tab, query, tabs, panel } = useStatuses(titles, 'letters')
@@ -48,7 +49,7 @@ export function DeadLetters({ params: { id } }: { params: Record<string, string>
   const operations = useOperations()
   const status: Status = tab === 'operations' ? 'failed' : tab
   const filter = filterIn(address.value.query, status)
-  const list = usePages<Letter>('/v1/dlq', queryOf(filter), { every_ms, keep })
+  const list = usePages<Letter>('/v1/dlq', queryOf(filter), { every_ms, on: ['dlq'], keep })
   const unlisted = useUnlisted(tab === 'failed' && !by_cause && !isFiltered(filter))
   // Shown together, so that nothing moves when the second answer comes.
   const both = unlisted.value || unlisted.problem ? list : { ...list, value: null }

@@ -18,7 +18,7 @@ import { FailureCell } from '../ui/list.tsx'
 import { Card, LoadedView } from '../ui/page.tsx'
 import { Newest } from './newest.tsx'
 
-/** These answers hold payloads: they are loaded seldom. */
+/** Answers hold payloads: they are loaded when something happened. */
 const every_ms = 60_000
 /** Rows of two lines. */
 const rows_max = 5
@@ -37,8 +37,8 @@ interface Failure {
 
 function useFailures() {
   const query = { status: 'failed', limit: items_max }
-  const letters = useGet<PageOf<Letter>>('/v1/dlq', query, { every_ms })
-  const schedules = useGet<PageOf<Schedule>>('/v1/schedules', query, { every_ms })
+  const letters = useGet<PageOf<Letter>>('/v1/dlq', query, { every_ms, on: ['dlq'] })
+  const schedules = useGet<PageOf<Schedule>>('/v1/schedules', query, { every_ms, on: ['schedule'] })
   const both = letters.value && schedules.value && { letters: letters.value, schedules: schedules.value }
   const reload = () => {
     letters.reload()

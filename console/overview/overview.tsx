@@ -15,16 +15,19 @@ import { Failures } from './failures.tsx'
 import { Newest, rows_max } from './newest.tsx'
 import './overview.css'
 
-const every_ms = 5_000
-const usage_every_ms = 30_000
+/** For what no event says: calls, stored bytes. */
+const every_ms = 30_000
 /** The most items of one answer. */
 const items_max = 200
+
+/** The nouns that quotas count. */
+const counted = ['agent', 'dlq', 'inbox', 'schedule', 'subscription', 'tenant'] as const
 
 type Usage = Operations['getUsage']['answer']
 
 export function Overview() {
-  const tenant = useGet<Tenant>('/v1/tenants/me', {}, { every_ms })
-  const usage = useGet<Usage>('/v1/tenants/me/usage', { step: 'hour' }, { every_ms: usage_every_ms })
+  const tenant = useGet<Tenant>('/v1/tenants/me', {}, { every_ms, on: counted })
+  const usage = useGet<Usage>('/v1/tenants/me/usage', { step: 'hour' }, { every_ms })
   return (
     <Page title="Overview">
       <div class="grid">
@@ -46,7 +49,7 @@ const waiting_hint = (
 
 function Waiting() {
   const query = { status: 'pending', limit: items_max }
-  const loaded = useGet<PageOf<Checkpoint>>('/v1/checkpoints', query, { every_ms })
+  const loaded = useGet<PageOf<Checkpoint>>('/v1/checkpoints', query, { every_ms, on: ['checkpoint'] })
   return (
     <Card title="Waits for you" actions={<a href={to('/console/approvals')}>All approvals</a>}>
       <LoadedView {...{ loaded }} what="what waits" lines={rows_max}>

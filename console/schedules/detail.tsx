@@ -19,12 +19,13 @@ import { workflowOf } from '../ui/workflow-link.tsx'
 import { LeftLetter } from './left-letter.tsx'
 import { Mend } from './mend.tsx'
 
-const every_ms = 3_000
+/** For what no event says. */
+const every_ms = 60_000
 
 export function ScheduleDetail({ id, onChange }: OpenProps) {
   const path = pathOf('/v1/schedules', id)
   const final = useSignal(false)
-  const options = { every_ms: final.value ? 0 : every_ms }
+  const options = { every_ms: final.value ? 0 : every_ms, on: ['schedule'] as const }
   const loaded = useGet<Schedule>(path, {}, options)
   const attempts = usePages<Attempt>(`${path}/attempts`, {}, options)
   const status = loaded.value?.status

@@ -18,7 +18,8 @@ import { Timeline } from './timeline.tsx'
 const titles = { pending: 'Upcoming', failed: 'Failed', fired: 'Fired', cancelled: 'Cancelled' }
 type Status = keyof typeof titles
 
-const every_ms = 5_000
+/** For what no event says. */
+const every_ms = 60_000
 /** A timeline shows more at once than a table. */
 const upcoming_a_page = 100
 
@@ -32,7 +33,9 @@ export function Schedules({ params: { id } }: { params: Record<string, string> }
   const { status, query, tabs, panel } = useStatuses(titles, 'schedules')
   const pending = status === 'pending'
   const filter = pending ? { status, limit: upcoming_a_page } : { status }
-  const list = usePages<Schedule>('/v1/schedules', filter, { every_ms, keep: withoutPayload })
+  const list = usePages<Schedule>('/v1/schedules', filter, {
+    ...{ every_ms, on: ['schedule'], keep: withoutPayload },
+  })
   return (
     <Page
       title="Schedules"

@@ -12,11 +12,12 @@ import { type Column, linkColumn, timeColumn } from '../ui/table.tsx'
 import { workflowPath } from '../ui/workflow-link.tsx'
 import type { Workflow } from './event.ts'
 import { first } from './first.ts'
-import { named } from './titles.ts'
+import { titleOfType } from './titles.ts'
 import { WorkflowPage } from './workflow.tsx'
 import './workflows.css'
 
-const every_ms = 3_000
+/** For what no event says. */
+const every_ms = 60_000
 /** The search starts this long after the last letter. */
 const search_after_ms = 250
 
@@ -30,7 +31,7 @@ function AllWorkflows() {
   const { status, tabs, panel } = useStatuses(titles, 'workflows')
   const prefix = address.value.query.get('prefix') ?? ''
   const query = { status: status === 'all' ? undefined : status, prefix }
-  const list = usePages<Workflow>('/v1/workflows', query, { every_ms })
+  const list = usePages<Workflow>('/v1/workflows', query, { every_ms, on: ['any'] })
   return (
     <Page
       title="Workflows"
@@ -69,7 +70,11 @@ function AllWorkflows() {
 const columns: Column<Workflow>[] = [
   linkColumn('Workflow', ({ workflow_id }) => [to(workflowPath(workflow_id)), workflow_id], Code),
   { title: 'State', cell: (row) => <State {...row} /> },
-  { title: 'Latest', wide: true, cell: ({ last_type }) => <span class="muted">{named(last_type)}</span> },
+  {
+    title: 'Latest',
+    wide: true,
+    cell: ({ last_type }) => <span class="muted">{titleOfType(last_type)}</span>,
+  },
   { title: 'Events', wide: true, number: true, cell: ({ events }) => count(events) },
   timeColumn('When', ({ last_at }) => last_at),
 ]
@@ -77,7 +82,7 @@ const columns: Column<Workflow>[] = [
 function State({ waiting, failing }: Workflow) {
   if (waiting === 0 && failing === 0) return <span class="muted">nothing open</span>
   return (
-    <span class="parts">
+    <span class="parts workflow-state">
       {waiting > 0 && <Badge tone="accent">{`${count(waiting)} waiting`}</Badge>}
       {failing > 0 && <Badge tone="bad">{`${count(failing)} failed`}</Badge>}
     </span>

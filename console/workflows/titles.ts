@@ -8,6 +8,8 @@ export type { Tone }
 
 interface Words {
   title: string | ((event: JournalEvent) => string)
+  /** Where only the type is known, and the title needs more. */
+  short?: string
   tone?: Tone
 }
 
@@ -30,6 +32,7 @@ const words: Record<string, Words> = {
       data.error
         ? `Delivery attempt ${data.attempt} failed`
         : `The decision was taken at attempt ${data.attempt}`,
+    short: 'Tried to deliver the decision',
     tone: 'warn',
   },
   'callback.redriven': { title: 'The decision is sent again', tone: 'accent' },
@@ -41,6 +44,7 @@ const words: Record<string, Words> = {
   'schedule.attempted': {
     title: ({ data }) =>
       data.error ? `Attempt ${data.attempt} failed` : `Attempt ${data.attempt} was delivered`,
+    short: 'Tried to call',
     tone: 'warn',
   },
   'schedule.fired': { title: (event) => `The call was delivered${tries(event)}`, tone: 'good' },
@@ -67,16 +71,51 @@ const words: Record<string, Words> = {
   'message.replayed': { title: 'The message is forwarded again', tone: 'accent' },
   'message.forwarded': { title: 'The message was forwarded', tone: 'good' },
   'message.forward_failed': { title: 'The message could not be forwarded', tone: 'bad' },
-  'kv.put': { title: (event) => `Wrote ${keyOf(event)}` },
-  'kv.deleted': { title: (event) => `Deleted ${keyOf(event)}` },
-  'kv.expired': { title: (event) => `${keyOf(event)} expired` },
-  'agent.created': { title: (event) => `The agent ${subject_agent(event)} was created` },
-  'agent.key_rotated': { title: (event) => `The key of ${subject_agent(event)} was rotated` },
-  'agent.deleted': { title: (event) => `The agent ${subject_agent(event)} was deleted` },
+  'kv.put': { title: (event) => `Wrote ${keyOf(event)}`, short: 'Wrote a key' },
+  'kv.deleted': { title: (event) => `Deleted ${keyOf(event)}`, short: 'Deleted a key' },
+  'kv.expired': { title: (event) => `${keyOf(event)} expired`, short: 'A key expired' },
+  'agent.created': {
+    title: (event) => `The agent ${subject_agent(event)} was created`,
+    short: 'An agent was created',
+  },
+  'agent.key_rotated': {
+    title: (event) => `The key of ${subject_agent(event)} was rotated`,
+    short: 'The key of an agent was rotated',
+  },
+  'agent.deleted': {
+    title: (event) => `The agent ${subject_agent(event)} was deleted`,
+    short: 'An agent was deleted',
+  },
   'approval_key.created': { title: 'An approval key was created' },
   'approval_key.used': { title: 'An approval key was used' },
   'approval_key.revoked': { title: 'An approval key was revoked' },
-  'audit.appended': { title: ({ data }) => String(data.action ?? 'An audit entry') },
+  'audit.appended': { title: ({ data }) => String(data.action), short: 'An audit entry' },
+  'dlq_operation.created': { title: 'An operation on many dead letters began', tone: 'accent' },
+  'dlq_operation.succeeded': { title: 'An operation on many dead letters ended', tone: 'good' },
+  'dlq_operation.cancelled': { title: 'An operation on many dead letters was cancelled' },
+  'kv.events_enabled': {
+    title: ({ data }) => `${data.namespace} leaves events from now on`,
+    short: 'A namespace leaves events',
+  },
+  'kv.events_disabled': {
+    title: ({ data }) => `${data.namespace} leaves no events any more`,
+    short: 'A namespace leaves no events',
+  },
+  'tenant.created': { title: 'The tenant was created', tone: 'accent' },
+  'tenant.key_rotated': { title: 'The admin key was rotated' },
+  'tenant.signing_secret_rotated': { title: 'The signing secret was rotated' },
+  'tenant.plan_changed': { title: 'The plan was changed' },
+  'tenant.storage_changed': { title: 'The room for data was changed' },
+  'tenant.deleted': { title: 'The tenant was deleted', tone: 'bad' },
+  'tenant.restored': { title: 'The tenant was restored', tone: 'good' },
+  'seal.checkpoint': { title: 'A checkpoint of the seal was kept' },
+  'subscription.created': { title: 'A subscription was created' },
+  'subscription.confirmed': { title: 'The address of a subscription was confirmed', tone: 'good' },
+  'subscription.updated': { title: 'A subscription was changed' },
+  'subscription.paused': { title: 'A subscription was paused', tone: 'warn' },
+  'subscription.resumed': { title: 'A subscription was resumed' },
+  'subscription.replayed': { title: 'A subscription delivers again' },
+  'subscription.deleted': { title: 'A subscription was deleted' },
 }
 
 export function titleOf(event: JournalEvent): string {
@@ -85,13 +124,21 @@ export function titleOf(event: JournalEvent): string {
   return shown(typeof known.title === 'string' ? known.title : known.title(event))
 }
 
+/** The title of an event of which only the type is known. */
+export function titleOfType(type: string): string {
+  const known = words[type]
+  if (!known) return named(type)
+  // Titles without a short form need nothing of the event to make a sentence.
+  return known.short ?? titleOf({ type, data: {} } as JournalEvent)
+}
+
 export function toneOf({ type, data }: JournalEvent): Tone {
   if (type.endsWith('.attempted') && !data.error) return 'good'
   return words[type]?.tone ?? 'neutral'
 }
 
 /** `dlq.lock_expired` is `Dlq lock expired`. */
-export function named(type: string): string {
+function named(type: string): string {
   const text = shown(type).replace(/[._]/g, ' ')
   return text.slice(0, 1).toUpperCase() + text.slice(1)
 }

@@ -75,6 +75,8 @@ export const createSubscription = route({
   errors: ['QUOTA_EXCEEDED'],
   async prepare({ caller, dependencies }, { body }) {
     const { url, to, types, format } = body
+    // Events that were committed before get their numbers now, and are not delivered.
+    await dependencies.journal.number(caller.tenant_id)
     if ((url === undefined) === (to === undefined))
       throw invalid({
         path: '/url',

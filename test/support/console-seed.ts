@@ -137,9 +137,32 @@ async function workAnHour(staff: Staff): Promise<void> {
   await receiveWebhooks(staff)
   await parkFailures(staff)
   await staff.pass(2 * minute_ms)
+  const hooks = await subscribe(staff)
   await runSchedules(staff)
   await keepTheLog(staff)
   await payBack(staff)
+  await untilDelivered(staff, hooks)
+}
+
+/** A channel, and a receiver that is away. */
+async function subscribe({ admin, receiver }: Staff): Promise<{ channel: string; monitor: string }> {
+  const channel = await admin.subscriptions.create({
+    ...{ name: 'Decisions, in #finance', url: `${receiver.url}/ok/slack`, format: 'slack' },
+    types: ['checkpoint.approved', 'checkpoint.rejected'],
+  })
+  const monitor = await admin.subscriptions.create({
+    ...{ url: `${receiver.url}/down/monitor`, types: ['schedule.failed', 'dlq.*'] },
+  })
+  return { channel: channel.id, monitor: monitor.id }
+}
+
+/** Nothing is left that would be sent once the receiver is gone. */
+async function untilDelivered({ admin, pass }: Staff, { channel, monitor }: Record<string, string>) {
+  for (let tries = 0; tries < 20; tries += 1) {
+    await pass(second_ms)
+    if ((await Array.fromAsync(admin.subscriptions.attempts(channel!))).length > 0) break
+  }
+  await admin.subscriptions.update(monitor!, { paused: true })
 }
 
 /** One workflow from the message to the refund, with a decision, and a call that was sent again. */
