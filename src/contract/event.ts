@@ -58,6 +58,9 @@ export interface EventType<P extends TProperties = TProperties> extends Required
 
 export type EventData<T> = T extends EventType<infer P> ? Static<TObject<P>> : never
 
+/** The kinds of subjects that events are declared of. */
+export const subject_kinds = new Set<string>()
+
 /** The types of a feature's events, by name: `schedule.created`. */
 export function declareEvents<const D extends Record<string, Declared>>(
   declared: D,
@@ -65,6 +68,7 @@ export function declareEvents<const D extends Record<string, Declared>>(
   const types = Object.entries(declared).map(([name, type]) => {
     const members = Object.keys(type.data).toSorted()
     const openings = members.map((member, i) => `${i === 0 ? '{' : ','}${JSON.stringify(member)}:`)
+    subject_kinds.add(type.subject)
     return [name, { waiting: 0, failing: 0, ...type, name, members, openings }]
   })
   return Object.fromEntries(types) as never
