@@ -42,7 +42,7 @@ const CANCEL = sql('jobs.cancel', `delete from jobs where ${here}`)
 
 const COMPLETE = sql('jobs.complete', `delete from jobs where ${here} and fence = :fence`)
 
-// A lease that has lapsed is still there until another is given, or until this ends it: a repeat of the same settlement,
+// A lease that is past its time stays until another is given, or until this ends it: a repeat of the same settlement,
 // whose answer from the database was lost, finds none.
 const leased = `${here} and fence = :fence and lease_until > 0`
 
