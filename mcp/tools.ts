@@ -333,8 +333,7 @@ export const tools: readonly Tool[] = [
   {
     name: 'wait_for',
     title: 'Wait for what comes first',
-    description:
-      'Wait, 50 seconds at most, for the first of several events: an approval, a message, a schedule, a changed key. any lists alternatives by type ("checkpoint.approved", or "checkpoint.*", "schedule.*", "message.*", "kv.*", "dlq.*"), subject (the id of the thing) or workflow_id. Give after from the answer next time, so that nothing is missed.',
+    description: `Wait up to 50 seconds for the first of several events. any lists alternatives by type ("checkpoint.approved", or "checkpoint.*", "schedule.*", "message.*", "kv.*", "dlq.*"), subject (the id of the thing) or workflow_id. Without after it begins now, with 0 at the oldest event. Give each answer's after next time: nothing between is missed.`,
     operation: 'waitForEvent',
     shows: ['event', 'after'],
     defaults: { wait_seconds: wait_seconds_max },

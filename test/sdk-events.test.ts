@@ -57,6 +57,21 @@ forEachService('client.events', (service) => {
     expect(seen).toEqual(['s0', 's1', 's2'])
   })
 
+  test('a wait has begun once it knows the number that it begins behind', async () => {
+    const tenant = await service.signUp()
+    const { agent } = await clientsOf(service, tenant)
+    await happen(service, tenant.tenant_id, ...things(3))
+    const after = await agent.events.position()
+    const wait = agent.wait({ any: [{ type: 'audit.*' }] })
+    expect(await inTime(wait.begun)).toBe(after)
+    await happen(service, tenant.tenant_id, { subject_id: 'later' })
+    expect((await inTime(Promise.resolve(wait))).subject.id).toBe('later')
+    const known = agent.wait({ any: [{ type: 'audit.*' }], after: after - 1 })
+    expect(await inTime(known.begun)).toBe(after - 1)
+    const refused = agent.wait({ any: [] })
+    expect(await refused.begun.catch(({ code }) => code)).toBe('VALIDATION_FAILED')
+  })
+
   test('a wait ends with its signal, and throws what the service refuses', async () => {
     const { agent } = await clientsOf(service, await service.signUp())
     const controller = new AbortController()

@@ -71,7 +71,8 @@ export class Waystation extends Resources {
 
   /**
    * Waits for whichever of several events comes first, however long that takes; `signal` ends the wait. `await` it for
-   * the first event, or iterate for one after the other. It begins at once, or behind `after`.
+   * the first event, or iterate for one after the other. It begins behind `after`; without `after` where the journal
+   * stands when the first request is answered: `await wait.begun` before you start what you wait for.
    */
   wait(options: WaitOptions): EventWait {
     return new EventWait(this.#transport, options)

@@ -32,7 +32,7 @@ export interface FollowOptions extends EventsOptions {
 export interface WaitOptions extends CallOptions {
   /** Alternatives: an event that has all members of one of them is waited for. 1 to 16. */
   any: WaitBody['any']
-  /** The number of the last event seen; default: now. */
+  /** The number of the last event seen; default: where the journal stands when the first request is answered. */
   after?: number | undefined
   /** How long the service holds each request, at most 55; default 50. */
   wait_seconds?: number | undefined
@@ -123,20 +123,32 @@ export class EventList implements AsyncIterable<JournalEvent> {
  * `for await (const event of client.wait({ any }))`.
  */
 export class EventWait implements PromiseLike<JournalEvent>, AsyncIterable<JournalEvent> {
+  /**
+   * The number that it begins behind, once that is known: at once where `after` was given, else when the first request
+   * is answered. Every event that happens afterwards is found.
+   */
+  readonly begun: Promise<number>
   readonly #transport: Transport
   readonly #options: WaitOptions
   readonly #first: Promise<JournalEvent>
 
-  /** @internal It begins at once, so that what is done next does not happen before it. */
+  /** @internal Its first request is sent at once. */
   constructor(transport: Transport, options: WaitOptions) {
     this.#transport = transport
     this.#options = options
-    this.#first = this.#next(options.after)
-    // Nobody may have asked for it yet.
+    let begin = (_: number) => {}
+    const beginning = new Promise<number>((resolve) => {
+      begin = resolve
+    })
+    this.#first = this.#next(options.after, begin)
+    this.begun = Promise.race([beginning, this.#first.then(({ seq }) => seq)])
+    // Nobody may have asked for them yet.
     this.#first.catch(() => {})
+    this.begun.catch(() => {})
   }
 
-  async #next(after: number | undefined): Promise<JournalEvent> {
+  async #next(after: number | undefined, begin = (_: number) => {}): Promise<JournalEvent> {
+    if (after !== undefined) begin(after)
     const [{ any, wait_seconds, after: _ }, given] = split(this.#options)
     const call = { retries: retries_max, ...given }
     const seconds = waitSeconds(wait_seconds)
@@ -148,6 +160,7 @@ export class EventWait implements PromiseLike<JournalEvent>, AsyncIterable<Journ
       const body = { any, wait_seconds: wait, ...(from === undefined ? {} : { after: from }) }
       const answer = await this.#transport.call('waitForEvent', { body, held_ms: wait * 1_000 }, call)
       if (answer.event) return answer.event
+      if (from === undefined) begin(answer.after)
       const has_moved = answer.after > (from ?? -1)
       from = answer.after
       if (!has_moved) await pause()

@@ -60,6 +60,24 @@ forEachService('Events of checkpoints', (service) => {
     expect(await waitingOf(service, tenant.tenant_id)).toEqual({ flow: 0 })
   })
 
+  test('a rejection that leaves a dead letter is the cause of it', async () => {
+    const tenant = await service.signUp()
+    const { id } = (await create(tenant, { timeout_action: 'dlq' })).body
+    const decided = await decide(tenant.admin_key, id, 'reject')
+    expect(await eventsOf(service, tenant.tenant_id, 'dlq_item')).toMatchObject([
+      {
+        ...{ type: 'dlq.created', workflow_id: 'flow', actor: 'admin', agent_id: 'agent-one' },
+        ...{ request_id: decided.headers.get('x-request-id'), data: { source_id: id } },
+      },
+    ])
+    const expired = (await create(tenant, { timeout_action: 'dlq', timeout_seconds: 60 })).body.id
+    service.clock.advance(60_000)
+    await tick(service)
+    expect((await eventsOf(service, tenant.tenant_id, 'dlq_item')).at(-1)).toMatchObject({
+      ...{ ...of_service, agent_id: 'agent-one', data: { source_id: expired } },
+    })
+  })
+
   test('a decision with an approval key leaves one about the key as well', async () => {
     const tenant = await service.signUp()
     const { id } = (await create(tenant)).body

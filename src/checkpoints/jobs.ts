@@ -115,7 +115,7 @@ async function failCallback(
   const failed = await store.failCallback(tx, tenant_id, id, { ...tried, fence })
   if (!failed) return
   const error = `the callback of checkpoint ${id} failed: ${tried.last_error}`
-  const dead_letter_id = await deadLetter(tx, tenant_id, failed, error)
+  const dead_letter_id = await deadLetter(tx, tenant_id, failed, { error, cause: service_cause })
   await store.leftDeadLetter(tx, tenant_id, id, dead_letter_id)
   await wasAttempted(tx, job, result, failed)
   const data = { ...tried, dead_letter_id }
@@ -197,15 +197,20 @@ export async function resolve(
     data: { resolved_by: resolution.resolved_by },
   })
   if (resolved.status !== 'approved' && resolved.timeout_action === 'dlq') {
-    await deadLetter(tx, tenant_id, resolved, `checkpoint ${id} was ${resolved.status}`)
+    await deadLetter(tx, tenant_id, resolved, { error: `checkpoint ${id} was ${resolved.status}`, cause })
   }
   tx.afterCommit(() => dependencies.shared.notifier.notify(waitKey(tenant_id, id)))
   return resolved
 }
 
 /** Returns its id. */
-function deadLetter(tx: Tx, tenant_id: string, checkpoint: CheckpointRow, error: string): Promise<string> {
-  return dlq.deadLetter(tx, tenant_id, {
+function deadLetter(
+  tx: Tx,
+  tenant_id: string,
+  checkpoint: CheckpointRow,
+  { error, cause }: { error: string; cause: Cause },
+): Promise<string> {
+  const failure = {
     payload: encode({
       checkpoint_id: checkpoint.id,
       status: checkpoint.status,
@@ -216,11 +221,12 @@ function deadLetter(tx: Tx, tenant_id: string, checkpoint: CheckpointRow, error:
       callback_payload: rawOrNull(checkpoint.callback_payload),
     }),
     error,
-    source: 'checkpoint',
+    source: 'checkpoint' as const,
     source_id: checkpoint.id,
     agent_id: checkpoint.agent_id,
     workflow_id: checkpoint.workflow_id,
-  })
+  }
+  return dlq.deadLetter(tx, tenant_id, failure, cause)
 }
 
 function rawOrNull(text: string | null): RawJson | null {

@@ -51,20 +51,26 @@ export interface Declared<P extends TProperties = TProperties> {
 
 export interface EventType<P extends TProperties = TProperties> extends Required<Declared<P>> {
   name: string
-  /** The names in `data`, sorted. */
+  /** The names in `data`, sorted, and each as the JSON of `data` has it. */
   members: readonly string[]
+  openings: readonly string[]
 }
 
 export type EventData<T> = T extends EventType<infer P> ? Static<TObject<P>> : never
+
+/** The kinds of subjects that events are declared of. */
+export const subject_kinds = new Set<string>()
 
 /** The types of a feature's events, by name: `schedule.created`. */
 export function declareEvents<const D extends Record<string, Declared>>(
   declared: D,
 ): { [Name in keyof D]: EventType<D[Name]['data']> } {
-  const types = Object.entries(declared).map(([name, type]) => [
-    name,
-    { waiting: 0, failing: 0, ...type, name, members: Object.keys(type.data).toSorted() },
-  ])
+  const types = Object.entries(declared).map(([name, type]) => {
+    const members = Object.keys(type.data).toSorted()
+    const openings = members.map((member, i) => `${i === 0 ? '{' : ','}${JSON.stringify(member)}:`)
+    subject_kinds.add(type.subject)
+    return [name, { waiting: 0, failing: 0, ...type, name, members, openings }]
+  })
   return Object.fromEntries(types) as never
 }
 
@@ -128,25 +134,31 @@ export function canonicalText(row: EventRow): string {
 
 /** The canonical JSON of an event's data. Throws for a member that is missing or was not declared. */
 export function dataText(type: EventType, data: Readonly<Record<string, unknown>>): string {
-  const { members, name } = type
+  const { members, openings, name } = type
   if (Object.keys(data).length !== members.length) throw new Error(`${name} has other data than ${members}`)
+  if (members.length === 0) return '{}'
   let text = ''
-  for (const member of members) {
-    const value = data[member]
-    if (value === undefined) throw new Error(`${name} has no ${member}`)
-    text += `${text === '' ? '' : ','}${JSON.stringify(member)}:${JSON.stringify(value)}`
+  for (let i = 0; i < members.length; i++) {
+    const value = data[members[i]!]
+    if (value === undefined) throw new Error(`${name} has no ${members[i]}`)
+    text += openings[i]! + (Number.isSafeInteger(value) ? value : JSON.stringify(value))
   }
-  return `{${text}}`
-}
-
-/** The notifier's key for requests that wait for any event of the tenant. */
-export function eventsKey(tenant_id: string): string {
-  return `${tenant_id}${events_mark}`
+  return `${text}}`
 }
 
 const events_mark = '/events'
 
+/** The last key that was made: the events of a batch are mostly of one tenant. */
+let last = { tenant_id: '', key: events_mark }
+
+/** The notifier's key for requests that wait for any event of the tenant. */
+export function eventsKey(tenant_id: string): string {
+  if (tenant_id !== last.tenant_id) last = { tenant_id, key: `${tenant_id}${events_mark}` }
+  return last.key
+}
+
 /** The tenant of a key of `eventsKey`; null for another key. */
 export function tenantOfEvents(key: string): string | null {
+  if (key === last.key) return last.tenant_id
   return key.endsWith(events_mark) ? key.slice(0, -events_mark.length) : null
 }

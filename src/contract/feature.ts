@@ -63,12 +63,12 @@ export interface Purgeable {
 }
 
 export interface Follows {
-  /** In the transaction that gives events of a tenant their numbers, oldest first. */
+  /** In the transaction that gives events of a tenant their numbers. `events` reads these, oldest first. */
   numbered?(
     tx: Tx,
     dependencies: Dependencies,
     tenant_id: string,
-    events: readonly EventRow[],
+    events: () => Awaitable<readonly EventRow[]>,
   ): Awaitable<void>
   /** The number up to which it needs events no more. Absent: it has what it needs in `numbered`. */
   usedUpTo?(tx: Tx, tenant_id: string): Awaitable<number>

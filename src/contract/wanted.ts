@@ -1,12 +1,12 @@
 // The events that a caller asks for, and which of them it may see. No imports from db or http.
 
-import type { EventRow } from './event.ts'
+import { type EventRow, subject_kinds } from './event.ts'
 
 /** As callers write it: each member narrows. */
 export interface Wanted {
   /** Exact, or all types of a noun: `schedule.*`. */
   type?: string
-  /** `kind:id`, or an id. */
+  /** `kind:id`, or an id, which may have a colon itself: `orders:eu/42`. */
   subject?: string
   workflow_id?: string
 }
@@ -33,9 +33,9 @@ export class Filter {
     const is_pattern = type.endsWith(everything)
     this.type = is_pattern ? null : type
     this.noun = is_pattern && type !== everything ? type.slice(0, -everything.length) : null
-    const [, kind, id] = /^([a-z_]+):(.+)$/s.exec(subject ?? '') ?? []
-    this.subject_kind = kind ?? null
-    this.subject_id = id ?? subject ?? null
+    const [kind, id] = subject === undefined ? [null, null] : partsOf(subject)
+    this.subject_kind = kind
+    this.subject_id = id
     this.workflow_id = workflow_id ?? null
   }
 
@@ -55,6 +55,15 @@ export class Filter {
     if (this.subject_id !== null) return `subject ${this.subject_id}`
     return this.type === null ? everything : `type ${this.type}`
   }
+}
+
+/** Only a kind that there is stands before a colon; every other colon belongs to the id. */
+function partsOf(subject: string): [kind: string | null, id: string] {
+  const end = subject.indexOf(':')
+  const kind = subject.slice(0, Math.max(0, end))
+  return subject_kinds.has(kind) && end + 1 < subject.length
+    ? [kind, subject.slice(end + 1)]
+    : [null, subject]
 }
 
 /** The marks of filters that may take this event. */

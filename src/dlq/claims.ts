@@ -6,7 +6,7 @@ import { hashKey } from '../base/keys.ts'
 import type { AgentCaller } from '../contract/caller.ts'
 import type { Db, Tx } from '../db/db.ts'
 import * as quotas from '../quotas/service.ts'
-import { changed, lockExpired, storedLockExpired } from './event-service.ts'
+import { changed, lockExpired } from './event-service.ts'
 import { events } from './events.ts'
 import { claimRefusal, type HeldItem, type ItemRow, isOpen, moveRefusal, seenAt } from './item.ts'
 import * as store from './store.ts'
@@ -48,7 +48,7 @@ export function claimOldest(
 async function held(
   tx: Tx,
   caller: AgentCaller,
-  { lock_expired_at, ...item }: store.Claimed,
+  { lock_expired_at, ...item }: store.Changed,
   lock_token: string,
 ): Promise<HeldItem> {
   const { tenant_id } = caller
@@ -167,10 +167,11 @@ export function resolve(
       const resolved = await store.resolve(tx, caller.tenant_id, found)
       if (!resolved) continue
       if (isOpen(item.status)) await quotas.release(tx, caller.tenant_id, 'dlq_items', 1)
-      await storedLockExpired(tx, caller.tenant_id, found)
+      const { lock_expired_at, ...settled } = resolved
+      await lockExpired(tx, caller.tenant_id, settled, lock_expired_at)
       const { status } = item
       await changed(tx, caller, events['dlq.resolved'], { item, data: { redriven_as: null }, status })
-      return resolved
+      return settled
     }
   })
 }

@@ -44,7 +44,7 @@ forEachDatabase('Dead letters', (databases) => {
     const changed = (tx: Tx): Tx => {
       let done = false
       const one = async (...[statement, params]: Parameters<Tx['one']>) => {
-        const moves = ['dlq.release', 'dlq.archive'].includes(statement.name)
+        const moves = ['dlq.release', 'dlq.archive', 'dlq.resolve'].includes(statement.name)
         if (moves && !done) {
           done = true
           await change(tx)
@@ -106,6 +106,41 @@ forEachDatabase('Dead letters', (databases) => {
         (error: ApiError) => [error.code, error.details?.status].filter(Boolean).join(' '),
       )
       expect(outcome).toBe(expected)
+    },
+  )
+
+  const typesOf = async (tenant_id: string) => {
+    const rows = await bench.rows<{ type: string }>(
+      'select type from events where tenant_id = :tenant_id order by position',
+      { tenant_id },
+    )
+    return rows.map(({ type }) => type)
+  }
+
+  const expired_then: [what: string, change: Change, expected: string[]][] = [
+    ['is as it was', () => {}, ['dlq.lock_expired', 'dlq.resolved']],
+    [
+      'was extended at that very moment, by a node whose request began earlier',
+      (tx, tenant_id, id) => {
+        const hold = { agent_id: 'agent-one', lock_token_hash: hashKey('lck_first') }
+        const earlier = { ...bound(tx), one: tx.one.bind(tx), now: tx.now - 1 } as Tx
+        return store.extend(earlier, tenant_id, id, hold, null)
+      },
+      ['dlq.resolved'],
+    ],
+  ]
+  test.each(expired_then)(
+    'a resolve of an item whose expired lock %s reports no end of a lock that holds',
+    async (_, change, expected) => {
+      const caller = await agent()
+      const { tenant_id } = caller
+      const id = await item(tenant_id)
+      await write((tx) => quotas.add(tx, tenant_id, 'dlq_items', 1))
+      await write((tx) => claim(tx, tenant_id, id, 'agent-one', 'lck_first'))
+      bench.clock.advance(300_000)
+      const db = changing((tx) => change(tx, tenant_id, id))
+      expect((await claims.resolve(db, caller, id, undefined)).status).toBe('resolved')
+      expect(await typesOf(tenant_id)).toEqual(expected)
     },
   )
 

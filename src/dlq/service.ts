@@ -40,7 +40,10 @@ export async function capture(tx: Tx, caller: AgentCaller, plans: Plans, input: 
   return (await store.find(tx, caller.tenant_id, id))!
 }
 
-/** A failure of the service's own work. Never refused for quota: nothing is lost. Returns the id. */
+/**
+ * A failure of the service's own work, or what a rejection leaves: `cause` is then that of the decision. Never refused for
+ * quota: nothing is lost. Returns the id.
+ */
 export async function deadLetter(
   tx: Tx,
   tenant_id: string,
@@ -52,11 +55,17 @@ export async function deadLetter(
     agent_id: string
     workflow_id: string | null
   },
+  cause: Cause = service_cause,
 ): Promise<string> {
   const id = await insert(tx, tenant_id, { ...failure, lock_seconds: null })
   tx.stores(tenant_id, itemBytes(failure))
   await quotas.add(tx, tenant_id, 'dlq_items', 1)
-  await wasCreated(tx, tenant_id, { ...service_cause, agent_id: failure.agent_id }, { ...failure, id })
+  await wasCreated(
+    tx,
+    tenant_id,
+    { ...cause, agent_id: cause.agent_id ?? failure.agent_id },
+    { ...failure, id },
+  )
   return id
 }
 

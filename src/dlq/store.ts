@@ -32,8 +32,8 @@ const FIND_LOCKED = sql<ItemRow>(
   `select ${listed}, payload from dlq_items where ${here} {locked}`,
 )
 
-/** A claimed item, and the end of an expired lock that the claim replaced; null when there was none. */
-export interface Claimed extends ItemRow {
+/** An item after a change, and the end of an expired lock that the change found; null when there was none. */
+export interface Changed extends ItemRow {
   lock_expired_at: Millis | null
 }
 
@@ -67,13 +67,13 @@ const oldest = `tenant_id = :tenant_id and ${claimable}
       and id = (select id from dlq_items where tenant_id = :tenant_id and ${claimable} and id >= ${from_oldest}
                  order by id limit 1 {skip_locked})`
 
-const CLAIM = sql<Claimed>('dlq.claim', `${own_time} where ${here} and ${claimable} returning ${claimed}`)
-const CLAIM_UNTIL = sql<Claimed>(
+const CLAIM = sql<Changed>('dlq.claim', `${own_time} where ${here} and ${claimable} returning ${claimed}`)
+const CLAIM_UNTIL = sql<Changed>(
   'dlq.claim_until',
   `${given_time} where ${here} and ${claimable} returning ${claimed}`,
 )
-const CLAIM_OLDEST = sql<Claimed>('dlq.claim_oldest', `${own_time} where ${oldest} returning ${claimed}`)
-const CLAIM_OLDEST_UNTIL = sql<Claimed>(
+const CLAIM_OLDEST = sql<Changed>('dlq.claim_oldest', `${own_time} where ${oldest} returning ${claimed}`)
+const CLAIM_OLDEST_UNTIL = sql<Changed>(
   'dlq.claim_oldest_until',
   `${given_time} where ${oldest} returning ${claimed}`,
 )
@@ -97,11 +97,14 @@ const RELEASE = sql<ItemRow>('dlq.release', `update dlq_items set status = 'fail
 const ARCHIVE = sql<ItemRow>('dlq.archive', `update dlq_items set status = 'archived', ${unlock} ${kept}`)
 
 // An equal count of claims shows that nothing else has changed since the item was read.
-const RESOLVE = sql<ItemRow>(
+// The lock may have been extended meanwhile, so whether it has expired is taken from the row that is changed.
+const RESOLVE = sql<Changed>(
   'dlq.resolve',
-  `update dlq_items set status = 'resolved', resolved_at = :now, ${unlock}
+  `update dlq_items
+      set lock_expired_at = case when status = 'claimed' and locked_until <= :now then locked_until else null end,
+          status = 'resolved', resolved_at = :now, ${unlock}
     where ${here} and status = :status and claims = :claims
-   returning ${listed}, payload`,
+   returning ${claimed}`,
 )
 
 const REDRIVE = sql<ItemRow>(

@@ -163,6 +163,22 @@ forEachService('Events', (service) => {
       expect([body.event.type, body.after]).toEqual(['dlq.created', after + 1_201])
     })
 
+    test('takes a dozen statements at most, however many events it passes that another agent alone may see', async () => {
+      const other = await service.addAgent(tenant.admin_key, 'other')
+      const start = await position()
+      const secret = { ...thing(1), private_to: tenant.agent_id }
+      await happen(service, tenant.tenant_id, ...Array(520).fill(secret))
+      await position() // gives them their numbers
+      let looks = 0
+      service.app.db.onStatement((name) => {
+        if (name.startsWith('journal.page')) looks += 1
+      })
+      const { body } = await wait({ any: [{ type: 'audit.appended' }], after: start }, other.api_key)
+      service.app.db.onStatement(null)
+      expect(body).toEqual({ event: null, after: start + 500 })
+      expect(looks).toBeLessThanOrEqual(12)
+    })
+
     test('takes 1 to 16 alternatives, 0 to 55 seconds, members that there are, and null for one that is absent', async () => {
       const one = { subject: 'x' }
       const bodies: [body: object, status: number][] = [

@@ -57,7 +57,9 @@ async function scan(
   let sees = false
   for (let reached = after, left = looks_max; left > 0; ) {
     const missing = rows_max - events.length
-    const read = Math.min(left, isSelective(filter) ? missing : Math.max(missing, read_min))
+    // After a first look that was not enough, however few are missing: many of the rows are then not wanted.
+    const suffices = reached === after && isSelective(filter)
+    const read = Math.min(left, suffices ? missing : Math.max(missing, read_min))
     const rows = await journal.page(q, tenant_id, indexOf(filter, viewer), { after: reached, rows_max: read })
     for (const row of rows) {
       reached = row.seq

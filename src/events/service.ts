@@ -59,6 +59,7 @@ async function withFollower(
   const follower = await followerOf(context, any, after)
   const stop = () => follower.close()
   signal.addEventListener('abort', stop)
+  if (signal.aborted) stop() // it has left while the follower began
   try {
     return await work(follower)
   } finally {

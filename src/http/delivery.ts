@@ -55,7 +55,11 @@ export class Delivery {
     private readonly answer: LargeAnswer,
     private readonly asked: Asked,
   ) {
-    this.#pieces = pieces(answer.body, (part) => this.#countPart(part))
+    this.#pieces = pieces(
+      answer.body,
+      (part) => this.#countPart(part),
+      () => this.#beginPause(),
+    )
     const { address, tenant_id } = asked
     this.#hold = means.memory.hold({ address, tenant_id }, () => {
       this.#break()
@@ -106,7 +110,7 @@ export class Delivery {
   /** Called when Bun has handed the piece before to the operating system. */
   async #sendNext(): Promise<void> {
     this.#hold.progress()
-    if (this.answer.is_live) this.#beginPause()
+    if (this.answer.is_live) this.asked.closeAfter(live_idle_seconds)
     else await this.means.turns.next()
     if (this.#has_ended) return this.#break()
     try {
@@ -124,11 +128,11 @@ export class Delivery {
     }
   }
 
-  /** The part before is sent, and nobody knows when the next one comes. */
+  /** The whole part before is sent, and of an answer that never ends nobody knows when the next one comes. */
   #beginPause(): void {
+    if (!this.answer.is_live) return
     this.#hold.shrink(this.#part_bytes)
     this.#part_bytes = 0
-    this.asked.closeAfter(live_idle_seconds)
   }
 
   async #countPart(part: Body): Promise<void> {

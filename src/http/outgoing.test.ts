@@ -194,6 +194,25 @@ describe('a client', () => {
     expect([counts.closed, site.memory.bytes]).toEqual([1, 0])
   })
 
+  test('of an answer that never ends keeps in memory the part that it has not taken, and nothing in between', async () => {
+    const next = Promise.withResolvers<void>()
+    async function* make() {
+      yield 'a'.repeat(7 * 1_024 * kib)
+      await next.promise
+    }
+    site.answer = () => new LargeAnswer(200, new Headers(), make(), true)
+    const socket = site.client()
+    await until(() => site.memory.bytes > 0)
+    await settled(() => site.clock.looks)
+    expect(site.memory.bytes).toBe(7 * 1_024 * kib)
+    socket.resume()
+    await until(() => site.memory.bytes === 0)
+    next.resolve()
+    socket.destroy()
+    await settled(() => site.ended.length)
+    expect(site.memory.bytes).toBe(0)
+  })
+
   test('that goes away ends its answer, at whatever moment', async () => {
     const text = 'a'.repeat(16 * piece_bytes_max)
     let asked = 0

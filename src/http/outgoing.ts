@@ -52,13 +52,15 @@ export function undivided({ status, headers, body }: LargeAnswer): Response {
   return new Response(stream, { status, headers })
 }
 
-/** `onPart` is called with each part as it is made. */
+/** `onPart` is called with each part as it is made, `onTaken` when all before the next one were taken. */
 export async function* pieces(
   body: LargeAnswer['body'],
   onPart: (part: Body) => Promise<void>,
+  onTaken: () => void = () => {},
 ): AsyncGenerator<Uint8Array, void> {
   if (typeof body === 'string' || body instanceof Uint8Array) return yield* piecesOf(body)
   for (;;) {
+    onTaken()
     const { done, value } = await body.next()
     if (done) return
     await onPart(value)

@@ -35,6 +35,25 @@ forEachService('An inbox whose time is over', (service) => {
     ])
   })
 
+  test('leaves one event, too, when it is deleted afterwards, and when it is deleted before it was found', async () => {
+    const tenant = await service.signUp('pro')
+    const create = async () =>
+      (await service.ask('POST', '/api/webhook', { key: tenant.api_key, body: { ttl: 60 } })).body.data.id
+    const [found, unfound] = [await create(), await create()]
+    const remove = async (id: string) =>
+      (await service.ask('DELETE', `/api/webhook/${id}`, { key: tenant.admin_key })).status
+    service.clock.advance(60 * second_ms)
+    expect(await remove(unfound)).toBe(200)
+    await tick()
+    expect(await remove(found)).toBe(200)
+    await tick()
+    const of_both = { workflow_id: null, data: '{"expired":true}' }
+    expect(await eventsOf(tenant.tenant_id)).toEqual([
+      { ...of_both, subject_id: unfound, actor: 'admin', request_id: expect.stringMatching(/^req_/) },
+      { ...of_both, subject_id: found, actor: 'service', request_id: null },
+    ])
+  })
+
   test('leaves it as well when its place is taken by a new one first', async () => {
     const tenant = await service.signUp()
     const create = () => service.ask('POST', '/api/webhook', { key: tenant.api_key, body: { ttl: 60 } })

@@ -148,12 +148,23 @@ export function remove(
     const counted = await store.uncount(tx, tenant_id, id)
     const removed = await store.remove(tx, tenant_id, id)
     if (!removed) throw new ApiError('INBOX_NOT_FOUND')
-    if (counted) await quotas.release(tx, tenant_id, 'inboxes', 1)
-    await journal.emit(tx, events['inbox.deleted'], {
-      ...{ tenant_id, cause: causeOf(caller), subject_id: id, workflow_id: removed.workflow_id },
-      data: { expired: false },
-    })
+    if (counted) {
+      await quotas.release(tx, tenant_id, 'inboxes', 1)
+      await wasDeleted(tx, caller, id, removed)
+    } // else its event was left when its time was over
     tx.afterCommit(() => dependencies.shared.notifier.notify(waitKey(tenant_id, id)))
+  })
+}
+
+function wasDeleted(
+  tx: Tx,
+  caller: InboxCaller,
+  subject_id: string,
+  { workflow_id, expires_at }: Pick<InboxRow, 'workflow_id' | 'expires_at'>,
+) {
+  return journal.emit(tx, events['inbox.deleted'], {
+    ...{ tenant_id: caller.tenant_id, cause: causeOf(caller), subject_id, workflow_id },
+    data: { expired: expires_at <= tx.now },
   })
 }
 

@@ -38,11 +38,11 @@ const UNCOUNT = sql(
     where ${here} and counted = 1 and deleted = 0 and expires_at > :expired_after`,
 )
 
-const DELETE = sql<Pick<InboxRow, 'workflow_id'>>(
+const DELETE = sql<Pick<InboxRow, 'workflow_id' | 'expires_at'>>(
   'inbox.delete',
   `update inboxes set deleted = 1, clear_at = :now, delete_at = :now
     where ${here} and deleted = 0 and expires_at > :expired_after
-   returning workflow_id`,
+   returning workflow_id, expires_at`,
 )
 
 // The row's lock makes the order of the numbers that of the commits: a reader that has seen one has seen all below it.

@@ -79,9 +79,9 @@ export async function endAttempt(
 ): Promise<'done' | 'retrying' | 'lost'> {
   const next_at = nextAttemptAt(job, result, kind.attempts_max, kind.attempt_offsets_ms)
   const held = await (next_at === null ? store.complete(tx, job) : store.retry(tx, job, next_at))
-  await store.log(tx, kind, job, result)
+  const logged = await store.log(tx, kind, job, result)
   if (!held) {
-    await kind.uncounted?.(tx, job, result)
+    if (logged) await kind.uncounted?.(tx, job, result)
     return 'lost'
   }
   if (next_at === null) return 'done'

@@ -299,6 +299,19 @@ forEachDatabase('jobs', (databases) => {
       expect(await leaseOne(work)).toMatchObject({ attempts: 1, first_attempt_at: now(), fence: 2 })
     })
 
+    test('that has ended, by a retry or given back, does not end again', async () => {
+      const work = await plan(await newTenant())
+      const held = await leaseOne(work)
+      for (const ended of [true, false])
+        expect(await write((tx) => jobs.retry(tx, held, now() + 30_000))).toBe(ended)
+      bench.clock.advance(30_000)
+      const again = await leaseOne(work)
+      for (let times = 0; times < 2; times++) await write((tx) => jobs.release(tx, again))
+      expect(await bench.jobs(work.tenant_id)).toEqual([
+        expect.objectContaining({ attempts: 1, lease_until: 0 }),
+      ])
+    })
+
     test('gives back a second attempt without touching when the first was', async () => {
       const work = await plan(await newTenant())
       const first_attempt_at = now()

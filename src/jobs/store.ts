@@ -42,10 +42,11 @@ const CANCEL = sql('jobs.cancel', `delete from jobs where ${here}`)
 
 const COMPLETE = sql('jobs.complete', `delete from jobs where ${here} and fence = :fence`)
 
-const RETRY = sql(
-  'jobs.retry',
-  `update jobs set next_at = :next_at, lease_until = 0 where ${here} and fence = :fence`,
-)
+// A lease that is past its time stays until another is given, or until this ends it: a repeat of the same settlement,
+// whose answer from the database was lost, finds none.
+const leased = `${here} and fence = :fence and lease_until > 0`
+
+const RETRY = sql('jobs.retry', `update jobs set next_at = :next_at, lease_until = 0 where ${leased}`)
 
 const REPEAT = sql(
   'jobs.repeat',
@@ -63,7 +64,7 @@ const RELEASE = sql(
   `update jobs
       set lease_until = 0, attempts = attempts - 1, next_at = coalesce(:again_at, next_at),
           first_attempt_at = case when attempts = 1 then null else first_attempt_at end
-    where ${here} and fence = :fence`,
+    where ${leased}`,
 )
 
 /** Rows of one lease at most: the list of ids has this many places. */
@@ -294,7 +295,7 @@ export async function complete(tx: Tx, { fence, ...key }: LeasedJob): Promise<bo
   return (await tx.run(COMPLETE, { ...keyOf(key), fence })) === 1
 }
 
-/** The job is tried again at `next_at`. False when the lease was lost. */
+/** The job is tried again at `next_at`. False when the lease was lost, or has ended so already. */
 export async function retry(tx: Tx, { fence, ...key }: LeasedJob, next_at: Millis): Promise<boolean> {
   return (await tx.run(RETRY, { ...keyOf(key), fence, next_at })) === 1
 }
@@ -321,7 +322,7 @@ export function wakeIdle(tx: Tx, key: JobKey, idle_at: Millis) {
   return tx.run(WAKE_IDLE, { ...keyOf(key), idle_at, now: tx.now })
 }
 
-/** Ends a lease that was not used: the attempt does not count. The job is due again at once, or at `again_at`. */
+/** Ends a lease that was not used: the attempt does not count, and a repeat changes nothing. The job is due again at once, or at `again_at`. */
 export function release(tx: Tx, { fence, ...key }: LeasedJob, again_at: Millis | null = null) {
   return tx.run(RELEASE, { ...keyOf(key), fence, again_at })
 }
@@ -420,16 +421,18 @@ export async function anyDue(
 /**
  * Logs the outcome of an attempt, whether it still counted or not; a late report of a node that was
  * taken for dead replaces `interrupted`. A lease past the last attempt is not an attempt: it only says that no node lived to end the last one.
+ * False when nothing was logged: also for an outcome that is in the log.
  */
-export async function log(tx: Tx, kind: JobKind, job: LeasedJob, result: AttemptResult): Promise<void> {
-  if (kind.message === null || kind.logged_as === null || job.attempts > kind.attempts_max) return
+export async function log(tx: Tx, kind: JobKind, job: LeasedJob, result: AttemptResult): Promise<boolean> {
+  if (kind.message === null || kind.logged_as === null || job.attempts > kind.attempts_max) return false
   const { tenant_id, source_id, fence: seq, event_id, attempts: attempt } = job
   const { started_at, duration_ms, status_code, error } = result
   const key = { tenant_id, source: kind.logged_as, source_id, seq }
   const outcome = { started_at, duration_ms, status_code, error }
   const added = await tx.run(LOG, { ...key, event_id, attempt, ...outcome })
-  if (added === 1) tx.stores(tenant_id, row_bytes)
-  else await tx.run(CORRECT, { ...key, ...outcome })
+  if (added === 0) return (await tx.run(CORRECT, { ...key, ...outcome })) === 1
+  tx.stores(tenant_id, row_bytes)
+  return true
 }
 
 /** The attempt of the previous lease, which was not settled. */
@@ -437,8 +440,8 @@ async function logInterrupted(tx: Tx, kind: JobKind, job: LeasedJob, leased_unti
   const started_at = leased_until - lease_ms
   const interrupted = { ok: false, status_code: null, error: 'interrupted', started_at, duration_ms: 0 }
   const previous = { ...job, fence: job.fence - 1, attempts: job.attempts - 1 }
-  await log(tx, kind, previous, interrupted)
-  if (kind.message !== null) await kind.uncounted?.(tx, previous, interrupted)
+  const logged = await log(tx, kind, previous, interrupted)
+  if (logged && kind.message !== null) await kind.uncounted?.(tx, previous, interrupted)
 }
 
 /** Newest first. */

@@ -78,10 +78,11 @@ export async function number(
   let numbered: number
   do {
     numbered = await db.write(tenant_id, async (tx) => {
-      const events = await store.number(tx, tenant_id, numbered_max)
-      if (events.length > 0)
+      const { after, count } = await store.number(tx, tenant_id, numbered_max)
+      const events = () => store.page(tx, tenant_id, {}, { after, rows_max: count })
+      if (count > 0)
         for (const follow of follows) await follow.numbered?.(tx, dependencies, tenant_id, events)
-      return events.length
+      return count
     })
   } while (numbered === numbered_max)
 }

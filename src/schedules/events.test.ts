@@ -146,6 +146,34 @@ forEachService('Events of schedules', (service) => {
     ])
   })
 
+  test.each([
+    [503, 'schedule.attempted'],
+    [204, 'schedule.attempted schedule.fired'],
+    [410, 'schedule.attempted schedule.failed'],
+  ])(
+    'an outcome %i that is written again, since the answer to its commit was lost, leaves %s once',
+    async (status_code, types) => {
+      const tenant = await service.signUp()
+      const { id } = (await create(tenant, { fire_at: long_ago })).body
+      const { tenant_id } = tenant
+      const { db, clock } = { ...service, ...service.app }
+      const [held] = await db.write((tx) => lease(tx, tenant_id, schedule_job, [id], clock.now() + lease_ms))
+      const ok = status_code === 204
+      const outcome = {
+        ok,
+        status_code,
+        error: ok ? null : 'status',
+        started_at: clock.now(),
+        duration_ms: 1,
+      }
+      const dependencies = { jobs: { wake() {} } } as unknown as Dependencies
+      for (let times = 0; times < 3; times++)
+        await db.write((tx) => schedule_job.settle(tx, dependencies, held!, outcome))
+      expect((await typesOf(tenant)).slice(1).join(' ')).toBe(types)
+      expect((await ask(tenant, 'GET', `/${id}/attempts`)).body.items).toHaveLength(1)
+    },
+  )
+
   describe('when PATCH moves it to another workflow', () => {
     test('the one no longer waits for it, and the other does', async () => {
       const tenant = await service.signUp()

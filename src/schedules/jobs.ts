@@ -55,7 +55,8 @@ export const schedule_job: SendingKind = {
       await quotas.release(tx, tenant_id, 'active_schedules', 1)
       await wasAttempted(tx, job, result, fired)
       const { attempts } = tried
-      await journal.emit(tx, events['schedule.fired'], { ...aboutOf(job, fired), data: { attempts } })
+      if (fired)
+        await journal.emit(tx, events['schedule.fired'], { ...aboutOf(job, fired), data: { attempts } })
       return 'schedules.fired'
     }
     const failed = await store.failed(tx, tenant_id, id, tried)
@@ -66,7 +67,7 @@ export const schedule_job: SendingKind = {
     await wasAttempted(tx, job, result, failed)
     const { attempts, last_error } = tried
     const data = { attempts, last_error, dead_letter_id }
-    await journal.emit(tx, events['schedule.failed'], { ...aboutOf(job, failed), data })
+    if (failed) await journal.emit(tx, events['schedule.failed'], { ...aboutOf(job, failed), data })
     return 'schedules.failed'
   },
   async uncounted(tx, job, result) {

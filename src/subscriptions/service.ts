@@ -8,7 +8,7 @@ import { limit } from '../base/limit.ts'
 import type { AdminCaller } from '../contract/caller.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
 import { causeOf, type EventRow } from '../contract/event.ts'
-import type { Db, Reader, Tx } from '../db/db.ts'
+import type { Awaitable, Db, Reader, Tx } from '../db/db.ts'
 import { rowBytes } from '../db/stored.ts'
 import { destinationOf } from '../jobs/job.ts'
 import * as jobs from '../jobs/service.ts'
@@ -152,14 +152,16 @@ export async function wake(
   tx: Tx,
   dependencies: Dependencies,
   tenant_id: string,
-  numbered: readonly EventRow[],
+  events: () => Awaitable<readonly EventRow[]>,
 ): Promise<void> {
+  let numbered: readonly EventRow[] | null = null
   let after_id = ''
   for (;;) {
     const rows = await store.active(tx, tenant_id, after_id, woken_at_once_max)
+    if (rows.length > 0) numbered ??= await events()
     for (const { id, types, workflow_id } of rows) {
       const selection = { id, types: JSON.parse(types) as string[], workflow_id }
-      if (!numbered.some((event) => isWanted(selection, event))) continue
+      if (!numbered!.some((event) => isWanted(selection, event))) continue
       await jobs.wakeIdle(tx, dependencies.jobs, jobs.keyOf({ tenant_id }, subscription_job, id))
     }
     if (rows.length < woken_at_once_max) return
