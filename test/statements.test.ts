@@ -159,7 +159,7 @@ const of_earlier_requests = ['stored.add', 'usage.add', 'quotas.add_calls']
 
 /** Finds out before the transaction what a creation needs. */
 function looksAhead(name: string): boolean {
-  return /^dlq\.(reach|match)_/.test(name)
+  return /^(dlq\.(reach|match)_|journal\.any_unnumbered)/.test(name)
 }
 
 function ofTheRequest(all: string[]): string[] {

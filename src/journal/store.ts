@@ -99,13 +99,21 @@ const COUNT = sql(
 
 /** Gives numbers to what is committed and has none, in the order of their positions, `rows_max` at most; returns these, oldest first. */
 export async function number(tx: Tx, tenant_id: string, rows_max: number): Promise<EventRow[]> {
-  const { seq } = (await tx.one(LOCK, { tenant_id }))!
+  const seq = await lockHead(tx, tenant_id)
   const rows = await tx.all(NUMBER, { tenant_id, seq, rows_max })
   if (rows.length === 0) return rows
   rows.sort((a, b) => a.seq - b.seq)
   await tx.run(ADVANCE, { tenant_id, seq: rows.at(-1)!.seq, look_at: firstLook(tx.now) })
   if (rows.some(({ workflow_seq }) => workflow_seq !== null)) await tx.run(COUNT, { tenant_id, seq })
   return rows
+}
+
+/**
+ * The last number that was given. Until the transaction ends no other is given: its first lock, or it deadlocks with the numbering
+ * of events, which locks other rows after this one.
+ */
+export async function lockHead(tx: Tx, tenant_id: string): Promise<number> {
+  return (await tx.one(LOCK, { tenant_id }))!.seq
 }
 
 const HEAD = sql<{ seq: number }>('journal.head', 'select seq from event_heads where tenant_id = :tenant_id')

@@ -81,6 +81,7 @@ export const createSubscription = route({
         message: url === undefined ? 'or /to is required' : 'cannot be given with /to',
       })
     requireKnown(types, dependencies.event_types)
+    await dependencies.journal.number(caller.tenant_id)
     if (url !== undefined) return requireCallable(dependencies, caller.tenant_id, url, types)
     if (format !== undefined) throw invalid({ path: '/format', message: 'cannot be given with /to' })
     requireMail(dependencies, to!)
