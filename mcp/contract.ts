@@ -111,7 +111,7 @@ const argument_schemas: Readonly<Record<string, Schema>> = {
   idempotency_key: {
     type: 'string',
     pattern: '^[!-~]{1,255}$',
-    description: 'Choose one before the first try: repeats with it have one effect.',
+    description: 'Choose one before the first try: repeats have one effect.',
   },
   if_version: {
     type: 'integer',
@@ -196,8 +196,7 @@ function inputOf(tool: Tool, parameters: Parameter[], body: Schema | null): Obje
   for (const { in: place, name, required: needed, description, schema } of parameters) {
     const argument = argumentOf(name)
     // Arguments are plain text; they are encoded here.
-    const described =
-      description === undefined ? {} : { description: description.replace(', percent-encoded once', '') }
+    const described = description === undefined ? {} : ofArgument({ description })
     // A path with an empty part is another path.
     const filled = place === 'path' && schema.pattern === undefined ? { minLength: 1 } : {}
     properties[argument] = argument_schemas[argument] ?? { ...described, ...plain(schema), ...filled }
@@ -205,7 +204,7 @@ function inputOf(tool: Tool, parameters: Parameter[], body: Schema | null): Obje
   }
   for (const [name, schema] of Object.entries(body?.properties ?? {})) {
     if (tool.leave_out?.includes(name)) continue
-    properties[name] = plain(schema)
+    properties[name] = plain(ofArgument(schema))
     if (body?.required?.includes(name) && !isFilled(tool, name)) required.push(name)
   }
   if (tool.choice) {
@@ -226,6 +225,14 @@ function inputOf(tool: Tool, parameters: Parameter[], body: Schema | null): Obje
   }
 }
 
+/** What a description says of headers and paths, which no tool has. */
+const of_http = /, percent-encoded once|; default that of X-Workflow-Id/
+
+function ofArgument(schema: Schema): Schema {
+  const { description, ...rest } = schema
+  return description === undefined ? rest : { ...rest, description: description.replace(of_http, '') }
+}
+
 /** Some value is there without the caller: a default, or a time that another argument gives. */
 function isFilled({ defaults = {}, delay }: Tool, name: string): boolean {
   return Object.hasOwn(defaults, name) || delay?.sets === name
@@ -236,7 +243,7 @@ function outputOf(tool: Tool, whole: ObjectSchema): ListedOutput {
   const answer: ListedOutput = { type: 'object', properties: properties! }
   if (tool.item) return { type: 'object', properties: { item: { ...answer, type: ['object', 'null'] } } }
   if (!tool.next) return answer
-  const next_step = { type: 'string', description: 'What to do now.' }
+  const next_step = { type: 'string' }
   return { ...answer, properties: { ...answer.properties, next_step } }
 }
 
@@ -316,10 +323,20 @@ function resolved(value: unknown, document: Document): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, resolved(item, document)]))
 }
 
-/** Without our own keywords (`x-any-json` …), which mean nothing elsewhere, and without examples. */
+/** The API says them when they are passed, which is rare. */
+const lengths = ['maxLength', 'maxItems']
+
+/** Without our own keywords (`x-any-json` …), which mean nothing elsewhere, without examples, and without greatest lengths. */
 function plain(schema: Schema): Schema {
   return joined(
-    without(schema, (name, item) => name.startsWith('x-') || (name === 'examples' && Array.isArray(item))),
+    without(
+      schema,
+      (name, item) =>
+        name.startsWith('x-') ||
+        (name === 'examples' && Array.isArray(item)) ||
+        (lengths.includes(name) && typeof item === 'number') ||
+        item === Number.MAX_SAFE_INTEGER,
+    ),
   ) as Schema
 }
 

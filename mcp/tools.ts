@@ -5,7 +5,7 @@
 export const tools_max = 28
 
 /** Bytes of the answer to tools/list, for the same reason. */
-export const list_bytes_max = 32_700
+export const list_bytes_max = 30_720
 
 export interface Tool {
   name: string
@@ -90,7 +90,7 @@ export const tools: readonly Tool[] = [
     name: 'kv_list',
     title: 'List keys',
     description:
-      'List the keys of a namespace, in order, with versions and without values; prefix narrows it. Use it to find out what is stored, then kv_get. When next_cursor is not null, give it as cursor to go on, even when items is empty.',
+      'List the keys of a namespace, in order, with versions and without values; prefix narrows it. When next_cursor is not null, give it as cursor to go on, even when items is empty.',
     operation: 'listKeys',
     ...reads,
   },
@@ -107,15 +107,17 @@ export const tools: readonly Tool[] = [
     name: 'audit_list',
     title: 'Read the audit log',
     description:
-      'Read what was done, newest first: by whom, when, in which workflow. Use it to find out how far an earlier run came. Filter by workflow_id, action, actor, from and to; go on with next_cursor as cursor until it is null: a page may be short, or empty, before the end.',
+      'Read what was done, newest first: by whom, when, in which workflow. Use it to find out how far an earlier run came. Go on with next_cursor as cursor until it is null: a page may be short, or empty, before the end.',
     operation: 'listEntries',
+    // The entries say themselves what they are.
+    shows: ['items', 'next_cursor'],
     ...reads,
   },
   {
     name: 'workflow_timeline',
     title: 'Read what happened in a workflow',
     description:
-      'Read everything that carries one workflow_id, oldest first: what was asked, decided, called and failed, and how many things wait or failed. Use it to continue the work of an earlier run or of another agent. While more is true give next_after as after.',
+      'Read everything that carries one workflow_id, oldest first: what was asked, decided, called and failed. Use it to continue an earlier run or the work of another agent. While more is true give next_after as after.',
     operation: 'getWorkflow',
     // The events say themselves what they are.
     shows: ['waiting', 'failing', 'next_after', 'more'],
@@ -218,7 +220,7 @@ export const tools: readonly Tool[] = [
     name: 'schedule_create',
     title: 'Schedule a callback',
     description:
-      'Have callback_payload sent by a signed POST to callback_url in in_seconds, or at fire_at (RFC 3339, such as 2030-01-31T09:00:00Z); give one of them. Use it for reminders and for work to do later. Without a URL of your own, use the url of an inbox (inbox_create) and wait there with inbox_wait. Keep the id with kv_put. dlq_on_failure stores a dead letter when three attempts fail.',
+      'Have callback_payload sent by a signed POST to callback_url in in_seconds, or at fire_at (RFC 3339, such as 2030-01-31T09:00:00Z); give one of them. Use it for reminders and later work. Without a URL of your own, use the url of an inbox (inbox_create) and wait there with inbox_wait. Keep the id with kv_put. dlq_on_failure stores a dead letter when three attempts fail.',
     operation: 'createSchedule',
     delay: { argument: 'in_seconds', sets: 'fire_at' },
     shows: ['id', 'status', 'fire_at', 'next_attempt_at'],
@@ -232,6 +234,7 @@ export const tools: readonly Tool[] = [
     description:
       'Read a schedule: whether it is pending, fired, cancelled or failed, how often it was tried and what went wrong last.',
     operation: 'getSchedule',
+    shows: ['id', 'status', 'fire_at', 'attempts', 'next_attempt_at', 'last_error', 'dead_letter_id'],
     ...reads,
   },
   {
@@ -260,7 +263,7 @@ export const tools: readonly Tool[] = [
     name: 'checkpoint_create',
     title: 'Ask a human for approval',
     description:
-      'Ask a human to approve or reject something before you do it: payments, deletions, messages to customers. Say in title what is asked and in prompt all that is needed to decide. Then keep the id with kv_put and call checkpoint_wait; go on only when status is "approved". With a callback_url the decision is sent there as well; you need none to wait. timeout_seconds is how long the question stays open (default 24 hours).',
+      'Ask a human to approve or reject something before you do it: payments, deletions, messages to customers. Say in title what is asked and in prompt all that is needed to decide. Then keep the id with kv_put and call checkpoint_wait; go on only when status is "approved". With a callback_url the decision is sent there as well; you need none to wait. timeout_seconds is how long the question stays open (default a day).',
     operation: 'createCheckpoint',
     shows: ['id', 'status', 'expires_at'],
     // An agent that uses this tool waits.
@@ -296,7 +299,7 @@ export const tools: readonly Tool[] = [
     name: 'inbox_create',
     title: 'Create an inbox',
     description:
-      'Create a public URL that stores whatever is sent to it: for webhooks, and as callback_url when you have no URL of your own. Keep id and url with kv_put, give url to the sender, then read with inbox_wait. ttl is its life in seconds, a day unless you say otherwise.',
+      'Create a public URL that stores whatever is sent to it: for webhooks, and as callback_url when you have no URL of your own. Keep id and url with kv_put, give url to the sender, then read with inbox_wait. ttl is its life in seconds, default a day.',
     operation: 'createInbox',
     destructive: false,
     idempotent: false,
@@ -331,7 +334,7 @@ export const tools: readonly Tool[] = [
     name: 'wait_for',
     title: 'Wait for what comes first',
     description:
-      'Wait, 50 seconds at most, for the first of several events: an approval, a message, a schedule, a changed key. any lists alternatives; an event that has all members of one counts. Name them by type ("checkpoint.approved", or all of a noun: "checkpoint.*", "schedule.*", "message.*", "kv.*", "dlq.*"), subject (the id of the thing) or workflow_id. Keep after and give it next time, so that nothing is missed. next_step says how to go on.',
+      'Wait, 50 seconds at most, for the first of several events: an approval, a message, a schedule, a changed key. any lists alternatives by type ("checkpoint.approved", or "checkpoint.*", "schedule.*", "message.*", "kv.*", "dlq.*"), subject (the id of the thing) or workflow_id. Give after from the answer next time, so that nothing is missed.',
     operation: 'waitForEvent',
     shows: ['event', 'after'],
     defaults: { wait_seconds: wait_seconds_max },
@@ -345,7 +348,7 @@ export const tools: readonly Tool[] = [
     name: 'rate_limit_check',
     title: 'Check a rate limit',
     description:
-      'Count one action under a key and say whether it is within limit per windowSeconds. Call it before each action that must not happen too often (calls of an outside API, messages to one person). When allowed is false do not act: wait retryAfter seconds, then check again. Every check counts, so check once for each action.',
+      'Count one action under a key and say whether it is within limit per windowSeconds. Call it before each action that must not happen too often (calls of an outside API, messages to a person). When allowed is false do not act: wait retryAfter seconds, then check again. Every check counts, so check once for each action.',
     operation: 'checkRateLimit',
     // Its twin, which the API takes as well.
     leave_out: ['window'],

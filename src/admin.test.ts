@@ -135,7 +135,7 @@ forEachDatabase('The operator’s command while the service runs', (databases) =
     const number = before.keys.length + 1
     expect(await run(['rotate-seal-key'], environment)).toEqual({
       code: 0,
-      stdout: `key ${number} signs checkpoints from now on; GET /v1/seal shows its public key first\n`,
+      stdout: `key ${number} signs checkpoints from now on; the next checkpoint names its public key first\n`,
       stderr: '',
     })
     const { note, keys } = await sealOf()

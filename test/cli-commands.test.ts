@@ -182,7 +182,8 @@ describe('The commands and openapi.json', () => {
 
   async function expectCall(operation_id: string, args: string[]): Promise<void> {
     const list = { items: [], next_cursor: null, nextAfter: null, total: 0 }
-    const answer = () => Response.json({ ...list, data: { ...list, allowed: true } })
+    const wait = { event: { seq: 1, type: 'agent.created' }, after: 1 }
+    const answer = () => Response.json({ ...list, ...wait, data: { ...list, allowed: true } })
     const { asked, stderr, code } = await runInside([...args, '--json'], { answer })
     expect([code, stderr, asked.length]).toEqual([0, '', 1])
     const { method, path } = operations[operation_id as keyof typeof operations]

@@ -20,6 +20,7 @@ import {
   titled,
 } from './support/contract.ts'
 import { exampleBody } from './support/contract-examples.ts'
+import { until } from './support/patience.ts'
 import { forEachService } from './support/service.ts'
 
 const all_creating = routes.filter(({ route }) => route.create)
@@ -187,12 +188,21 @@ forEachService('an Idempotency-Key', (service) => {
       return { made, sendAs }
     }
 
+    /** A replayed message is sent on at once, beside the request: the last event is the failure of that. */
+    async function attempted({ keys }: Keyring) {
+      await until(async () => {
+        const { items } = (await service.ask('GET', '/v1/events?type=message.*', { key: keys.admin })).body
+        return items.at(-1).type === 'message.forward_failed'
+      })
+    }
+
     test.each(acting)('%s: repeated, it gets the first answer again and has one effect', async (_, named) => {
       const { made, sendAs } = await target(named)
       const key = fresh()
       const first = await sendAs(key)
       expect(first.status).toBe(successStatus(named.route))
       expect(first.headers.get('idempotent-replayed')).toBeNull()
+      if (named.name === 'replayMessage') await attempted(made.keyring)
       const before = await seenBy(service, made.keyring)
       for (let i = 0; i < 2; i++) {
         const again = await sendAs(key)

@@ -40,7 +40,7 @@ test('there are tools_max tools at most, each of its own name', () => {
 
 test('the answer to tools/list has list_bytes_max bytes at most', () => {
   const answer = { jsonrpc: '2.0', id: 1, result: { tools: ready_tools.map(({ listed }) => listed) } }
-  expect(list_bytes_max).toBeLessThanOrEqual(32 * 1_024)
+  expect(list_bytes_max).toBeLessThanOrEqual(30 * 1_024)
   expect(Buffer.byteLength(JSON.stringify(answer))).toBeLessThanOrEqual(list_bytes_max)
 })
 

@@ -454,7 +454,7 @@ forEachService('MCP', (service) => {
       const reader = await connect(over, service.url, tenant.api_key, true)
       const { tools } = await reader.client.listTools()
       expect(tools.map(({ name }) => name)).toEqual([
-        ...['kv_get', 'kv_list', 'audit_list', 'dlq_list', 'dlq_get', 'schedule_get'],
+        ...['kv_get', 'kv_list', 'audit_list', 'workflow_timeline', 'dlq_list', 'dlq_get', 'schedule_get'],
         ...['checkpoint_wait', 'inbox_wait'],
       ])
       expect(reader.client.getInstructions()).toEndWith('only tools that change nothing are there.')

@@ -112,6 +112,8 @@ const verbs = [
   'checkpoints.waitFor',
   'dlq.waitForOperation',
   'dlq.work',
+  'events.follow',
+  'events.position',
   'inWorkflow',
   'kv.find',
   'kv.getIfChanged',

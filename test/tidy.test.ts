@@ -425,6 +425,7 @@ describe('a file', () => {
       'src/checkpoints/checkpoints.test.ts': 'every rule of checkpoints, each once',
       'src/dlq/dlq.test.ts': 'every rule of dead letters, each once',
       'src/schedules/schedules.test.ts': 'every rule of schedules, each once',
+      'test/sdk-retries.test.ts': 'every operation of the table of repeats, each once',
     }
     const long = code.filter((file) => {
       return textOf(file).split('\n').length > (file.endsWith('.test.ts') ? test_lines_max : lines_max)

@@ -4,6 +4,7 @@ import type { Static, TObject, TSchema } from 'typebox'
 import type { Validator } from 'typebox/compile'
 import { parseTime } from '../base/clock.ts'
 import { ApiError, type Issue, invalid } from '../base/errors.ts'
+import { limit } from '../base/limit.ts'
 import type { IgnoredNames } from './ignored.ts'
 import {
   type AnyJsonMember,
@@ -40,8 +41,13 @@ function isJsonType(type: string): boolean {
   )
 }
 
-/** Of one value. More than all fields of a body have together, several of each; the library ends at 8 by itself. */
-const errors_max = 64
+/** The library would end at 8. */
+const errors_max = limit(
+  'http.body_errors',
+  64,
+  'entries',
+  'Faults of one body or query that the answer lists: more than all fields of a body have together.',
+)
 
 /** Loaded when the first schema is needed, which keeps it out of the start. */
 async function compiler() {

@@ -174,7 +174,7 @@ forEachService('A namespace that leaves events', (service) => {
   async function watched(...names: string[]) {
     const tenant = await service.signUp()
     const calls = callsOf(service, tenant)
-    await Promise.all(names.map((name) => calls.set(name, true)))
+    for (const name of names) await calls.set(name, true)
     const settings = names.length
     return { tenant, ...calls, changes: async () => (await changesOf(service, tenant)).slice(settings) }
   }
