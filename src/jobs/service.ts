@@ -7,12 +7,13 @@ import { type AttemptResult, type JobKey, type LeasedJob, nextAttemptAt } from '
 import type { JobKind, SendingKind } from './kind.ts'
 import { setPaused } from './pause-store.ts'
 import * as store from './store.ts'
+import * as wake from './wake-store.ts'
 
 export const attempts = store.attempts
 export const cancel = store.cancel
 export const changeEvent = store.changeEvent
 export const complete = store.complete
-export const lock = store.lock
+export const lock = wake.lock
 export const purge = store.purge
 export const retarget = store.retarget
 export { setPaused }
@@ -69,7 +70,7 @@ export async function wakeIdle(
   { kind, source_ids }: { kind: JobKind; source_ids: readonly string[] },
 ): Promise<void> {
   if (source_ids.length === 0) return
-  await store.wakeIdle(tx, tenant_id, { kind, source_ids, idle_at })
+  await wake.wakeIdle(tx, tenant_id, { kind, source_ids, idle_at })
   tx.afterCommit(() => wakeable.wake(tx.now))
 }
 

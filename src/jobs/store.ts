@@ -5,6 +5,7 @@ import { limit } from '../base/limit.ts'
 import { inChunk } from '../db/chunk.ts'
 import { of_shard, type Reader, sql, type Tx } from '../db/db.ts'
 import { row_bytes } from '../db/stored.ts'
+import { idNames, idParams, listOf } from './id-list.ts'
 import { type AttemptResult, type AttemptRow, type JobKey, type LeasedJob, lease_ms } from './job.ts'
 import type { JobKind } from './kind.ts'
 
@@ -53,8 +54,6 @@ const REPEAT = sql(
     where ${here} and fence = :fence`,
 )
 
-const LOCK = sql<{ source_id: string }>('jobs.lock', `select source_id from jobs where ${here} {locked}`)
-
 const RELEASE = sql(
   'jobs.release',
   `update jobs
@@ -67,31 +66,6 @@ const RELEASE = sql(
 export const lease_rows_max = limit('jobs.lease_rows', 16, 'rows', 'Jobs that one lease takes.')
 const id_names = idNames(lease_rows_max)
 const id_list = listOf(id_names)
-
-/** Names of parameters for so many ids. */
-function idNames(count: number): string[] {
-  const letter = (n: number) => String.fromCharCode(97 + n)
-  return Array.from({ length: count }, (_, i) => `id_${letter(Math.floor(i / 26))}${letter(i % 26)}`)
-}
-
-function listOf(names: readonly string[]): string {
-  return names.map((name) => `:${name}`).join(', ')
-}
-
-/** Fewer ids are filled up with the last of them. */
-function idParams(names: readonly string[], ids: readonly string[]) {
-  return Object.fromEntries(names.map((name, i) => [name, ids[Math.min(i, ids.length - 1)]!]))
-}
-
-const wake_rows_max = limit('jobs.wake_rows', 64, 'rows', 'Idle jobs of a tenant that one statement wakes.')
-const woken_names = idNames(wake_rows_max)
-
-// Of a row that it waits for it sees what the other transaction left, as a list of places would not.
-const WAKE_IDLE = sql(
-  'jobs.wake_idle',
-  `update jobs set next_at = case when next_at >= :idle_at then :now else next_at end
-    where tenant_id = :tenant_id and kind = :kind and source_id in (${listOf(woken_names)})`,
-)
 
 // Found by their key alone, whatever the planner believes: the + hides the columns of other indexes, and rows that were
 // chosen are found again as those of a chunk are (db/dialect.ts). Without statistics PostgreSQL would otherwise scan all
@@ -336,23 +310,6 @@ export async function repeat(
   { attempts, first_attempt_at }: Tried = untried,
 ): Promise<boolean> {
   return (await tx.run(REPEAT, { ...keyOf(key), fence, next_at, attempts, first_attempt_at })) === 1
-}
-
-/** Those that are due at `idle_at` or later are due now; the rows of all others are only locked. */
-export async function wakeIdle(
-  tx: Tx,
-  tenant_id: string,
-  { kind, source_ids, idle_at }: { kind: JobKind; source_ids: readonly string[]; idle_at: Millis },
-): Promise<void> {
-  for (let at = 0; at < source_ids.length; at += wake_rows_max) {
-    const ids = idParams(woken_names, source_ids.slice(at, at + wake_rows_max))
-    await tx.run(WAKE_IDLE, { tenant_id, kind: kind.name, idle_at, now: tx.now, ...ids })
-  }
-}
-
-/** Takes the lock of its row. False when the job is gone. */
-export async function lock(tx: Tx, key: JobKey): Promise<boolean> {
-  return (await tx.one(LOCK, { ...keyOf(key) })) !== null
 }
 
 /** Ends a lease that was not used: the attempt does not count. The job is due again at once, or at `again_at`. */
