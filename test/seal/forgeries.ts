@@ -22,6 +22,7 @@ const size = 40
 const kept_size = 20
 /** Retention has removed the events up to here, or they were checked before. */
 const begins = 10
+const early_size = 4
 const part_events = 15
 
 // biome-ignore lint/suspicious/noExplicitAny: bundles are changed into what is none
@@ -31,6 +32,8 @@ export interface Materials {
   /** Bundles with the proof for the checkpoint that was kept; two begin behind `begins`. */
   workflow: Bundle
   workflow_behind: Bundle
+  /** With the proof for a checkpoint of fewer events than it begins behind. */
+  workflow_later: Bundle
   /** With the proof for the checkpoint of as many events as it begins behind. */
   workflow_next: Bundle
   whole: Bundle
@@ -39,6 +42,8 @@ export interface Materials {
   parts: [Bundle, Bundle, Bundle]
   /** A checkpoint with the count of the workflow. */
   kept: string
+  /** One of fewer events than the bundles begin behind. */
+  kept_early: string
   /** One of as many events as the bundles begin behind. */
   kept_at_begin: string
   key: string
@@ -50,7 +55,8 @@ export interface Materials {
 export async function materialsIn(db: Db): Promise<Materials> {
   const made = await Journal.create(db, () => 0)
   const { dependencies, tenant_id } = made
-  const kept_at_begin = await grow(made, begins)
+  const kept_early = await grow(made, early_size)
+  const kept_at_begin = await grow(made, begins - early_size)
   const kept = await grow(made, kept_size - begins)
   await grow(made, size - kept_size)
   const bundle = async (id: string | null, after = 0, events_max?: number, from = kept_size) =>
@@ -59,6 +65,7 @@ export async function materialsIn(db: Db): Promise<Materials> {
   const { signer } = await keysFor(db, dependencies.keys.secrets, tenant_id)
   return {
     ...{ workflow: await bundle(workflow_id), workflow_behind: await bundle(workflow_id, begins) },
+    workflow_later: await bundle(workflow_id, begins, undefined, early_size),
     workflow_next: await bundle(workflow_id, begins, undefined, begins),
     ...{ whole, whole_behind: await bundle(null, begins) },
     parts: [
@@ -66,7 +73,13 @@ export async function materialsIn(db: Db): Promise<Materials> {
       await bundle(null, part_events, part_events),
       await bundle(null, 2 * part_events, part_events),
     ],
-    ...{ kept, kept_at_begin, key: whole.keys[0], stranger: signerOf(whole.origin, newKeyPair()) },
+    ...{
+      kept,
+      kept_at_begin,
+      kept_early,
+      key: whole.keys[0],
+      stranger: signerOf(whole.origin, newKeyPair()),
+    },
     async signs(size, lines, by = signer) {
       const root = await storedTree(db, tenant_id).root(size)
       const text = checkpointText(whole.origin, { size, root }, lines)
@@ -110,6 +123,10 @@ export const honest: Readonly<Record<string, readonly [Make, Known]>> = {
   'a workflow behind the checkpoint that was kept': [
     (of) => of.workflow_next,
     (of) => ({ checkpoint: of.kept_at_begin, after: begins }),
+  ],
+  'a workflow behind more than the checkpoint that was kept': [
+    (of) => of.workflow_later,
+    (of) => ({ checkpoint: of.kept_early, after: begins }),
   ],
   'the journal': [(of) => of.whole, (of) => ({ ...kept(of), key: of.key })],
   'the journal behind an event': [(of) => of.whole_behind, kept_behind],
@@ -291,6 +308,13 @@ export const forged: Readonly<Record<string, readonly [Make, Known]>> = {
       ...(await of.signs(size, [lineOf(8), lineBefore(5)])),
     }),
     kept_behind,
+  ],
+  'signed: a workflow that had events in the checkpoint that was kept, and has none': [
+    async (of) => ({
+      ...withEvents(of.workflow_later, () => []),
+      ...(await of.signs(size, [lineOf(0), lineBefore(0)])),
+    }),
+    (of) => ({ checkpoint: of.kept_early, after: begins }),
   ],
   'signed: no count of the workflow': [
     async (of) => ({ ...of.workflow, ...(await of.signs(size, [])) }),
