@@ -1426,6 +1426,17 @@ export const generated: readonly GeneratedCommand[] = [
     call: ({ seal }, sent) => seal.get(sent),
   },
   {
+    operation: 'listSealCheckpoints',
+    usage: 'seal checkpoints',
+    about: 'List the checkpoints of each hour, newest first',
+    examples: ['waystation seal checkpoints'],
+    path: [],
+    options: [],
+    pages: 'cursor',
+    columns: ['size', 'created_at', 'root'],
+    call: ({ seal }, sent) => seal.checkpoints(sent),
+  },
+  {
     operation: 'listEvents',
     usage: 'events list',
     about: 'List what happened, oldest first',

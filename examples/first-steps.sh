@@ -458,6 +458,8 @@ seal() {
   has '"type":"tenant.created"'
   call 'proof that it goes on from an earlier one' 200 GET '/v1/seal/consistency?from=0' "${admin[@]}"
   has '"from":0,'
+  call 'the checkpoints of each hour' 200 GET /v1/seal/checkpoints "${admin[@]}"
+  has '"items":['
   call 'everything to check it offline' 200 GET /v1/seal/bundle "${admin[@]}"
   has '"format":"waystation-seal-bundle/1"'
 }

@@ -196,13 +196,15 @@ class Checkpoint:
         self.key = next((vkey for vkey in vkeys if signed_by(text, signatures, vkey)), None)
         require(self.key is not None, f"{what} is not signed by a known key")
         self.origin, size, root, *lines = text[:-1].split("\n") + [""] * 2
-        require(self.key.startswith(self.origin + "+"), f"{what} is signed by the key of another journal")
+        require(self.key.split("+")[0] == self.origin, f"{what} is signed by the key of another journal")
         require(re.fullmatch("0|[1-9][0-9]{0,14}", size), f"{what} has no size")
         self.size, self.root, self.workflows = int(size), hash_in(root), {}
+        self.before = {}
         for line in lines:
-            found = re.fullmatch('workflow (".*") (0|[1-9][0-9]*)', line)
-            if found:
+            if found := re.fullmatch('workflow (".*") (0|[1-9][0-9]*)', line):
                 self.workflows[json.loads(found[1])] = int(found[2])
+            if found := re.fullmatch('workflow-before (".*") (0|[1-9][0-9]*) ([1-9][0-9]*)', line):
+                self.before[json.loads(found[1])] = (int(found[3]), int(found[2]))
 
 
 def signed_by(text, signatures, vkey):
@@ -236,20 +238,27 @@ def leaf_of(event):
     return leaf_hash(canonical(event).encode())
 
 
-def verify(bundle, kept_text=None, key=None, after=0):
+def is_whole(value):
+    return type(value) is int and value >= 0
+
+
+def verify(bundle, kept_text=None, key=None, after=0, part=False):
     """Returns lines that say what holds. Raises Refused, or another exception for what is not a bundle at all."""
     require(isinstance(bundle, dict) and bundle.get("format") == FORMAT, f"this is not a bundle of the form {FORMAT}")
-    keys = [key] if key else bundle["keys"]
+    keys = bundle["keys"] if key is None else [key]
     latest = Checkpoint("the checkpoint of the bundle", bundle["note"], keys)
-    require(latest.origin == bundle["origin"], "the checkpoint is that of another journal")
+    require_same(bundle, latest)
     kept = None
     if kept_text is not None:
         note = json.loads(kept_text)["note"] if kept_text.lstrip().startswith("{") else kept_text
         kept = Checkpoint("the checkpoint that was kept", note, keys + bundle["keys"])
         require(kept.origin == latest.origin, "the checkpoint that was kept is that of another journal")
     begins = bundle["after"]
+    require(is_whole(begins), "a whole number is missing")
     require(begins <= after, f"the events up to {begins} are missing: the bundle begins behind them")
-    if kept:
+    if kept and latest.size < kept.size:
+        require_part(bundle, latest, kept, part)
+    elif kept:
         require_grown(bundle, latest, kept)
     if bundle["workflow_id"] is None:
         verify_journal(bundle, latest, kept)
@@ -258,9 +267,33 @@ def verify(bundle, kept_text=None, key=None, after=0):
     return summary(bundle, latest, kept, key)
 
 
+def require_same(bundle, latest):
+    """Size, root and name of the tree are those that are signed."""
+    workflow_id, ends = bundle["workflow_id"], bundle["next_after"]
+    require(workflow_id is None or isinstance(workflow_id, str), "a text is missing")
+    require(latest.origin == bundle["origin"], "the checkpoint is that of another journal")
+    is_same_tree = is_whole(bundle["size"]) and bundle["size"] == latest.size and hash_in(bundle["root"]) == latest.root
+    require(is_same_tree, "the checkpoint is that of another tree")
+    goes_on_there = workflow_id is None and is_whole(ends) and ends == latest.size
+    require(ends is None or goes_on_there, "the next part does not begin here")
+
+
+def require_part(bundle, latest, kept, is_asked):
+    """The tree of the bundle, which ends before the one that was kept, is the beginning of that."""
+    was, now, consistency = kept.size, latest.size, bundle["consistency"]
+    is_part = bundle["workflow_id"] is None and bundle["next_after"] is not None
+    require(is_part, f"the journal has {now} events, and had {was}: it was truncated")
+    reason = f"the bundle ends with event {now}, before the {was} events of the checkpoint that was kept"
+    require(is_asked, f"{reason}; if it is one part of several, say so with --part")
+    shows_it = consistency is not None and consistency["from"] == was
+    require(shows_it, f"nothing shows that this part belongs to the journal of {was} events: ask for it with from={was}")
+    proof = [hash_in(text) for text in consistency["proof"]]
+    reason = f"the part is not of the journal whose checkpoint of {was} events was kept: history was changed"
+    require(is_grown(now, latest.root, was, kept.root, proof), reason)
+
+
 def require_grown(bundle, latest, kept):
     was, now = kept.size, latest.size
-    require(now >= was, f"the journal has {now} events, and had {was}: it was truncated")
     consistency = bundle["consistency"]
     if now == was or (consistency and consistency["from"] == was):
         proof = [hash_in(text) for text in consistency["proof"]] if now != was else []
@@ -290,33 +323,34 @@ def verify_journal(bundle, latest, kept):
         require_kept()
     require(tree.size == latest.size, f"the events after {tree.size} are missing")
     require(tree.root() == latest.root, "the events are not those of the checkpoint")
-    require(bundle["next_after"] in (None, latest.size), "the next part does not begin here")
 
 
 def verify_workflow(bundle, latest, kept):
     workflow_id, begins = bundle["workflow_id"], bundle["after"]
-    seq, number, of_kept = begins, None, 0
+    stated = latest.workflows.get(workflow_id)
+    require(stated is not None, "the checkpoint does not state how many events the workflow has")
+    at_begin, before = latest.before.get(workflow_id, (None, None)) if begins > 0 else (0, 0)
+    reason = f"the checkpoint does not state how many events the workflow has up to event {begins}, where the bundle begins"
+    require(at_begin == begins, reason)
+    seq, number, of_kept = begins, before, before
     for item in bundle["events"]:
         event, at = item["event"], item["event"]["seq"]
         require(event["workflow_id"] == workflow_id, f"event {at} is one of another workflow")
-        require(seq < at <= latest.size, f"event {at} is out of its order")
-        first = 1 if begins == 0 else event["workflow_seq"]
-        expected = first if number is None else number + 1
-        reason = f"event {expected} of the workflow is missing: number {event['workflow_seq']} is in its place"
-        require(expected is not None and event["workflow_seq"] == expected, reason)
+        require(is_whole(at) and seq < at <= latest.size, f"event {at} is out of its order")
+        reason = f"event {number + 1} of the workflow is missing: number {event['workflow_seq']} is in its place"
+        require(is_whole(event["workflow_seq"]) and event["workflow_seq"] == number + 1, reason)
         root = root_with(at - 1, latest.size, leaf_of(event), [hash_in(text) for text in item["proof"]])
         require(root == latest.root, f"event {at} is not the one of the checkpoint")
-        seq, number = at, expected
+        seq, number = at, number + 1
         if kept and at <= kept.size:
             of_kept = number
-    stated = latest.workflows.get(workflow_id)
-    require(stated is not None, "the checkpoint does not state how many events the workflow has")
-    if number is not None or begins == 0:
-        require((number or 0) == stated, f"the workflow has {stated} events, and the bundle ends with number {number or 0}")
+    require(number == stated, f"the workflow has {stated} events, and the bundle ends with number {number}")
     had = kept.workflows.get(workflow_id) if kept else None
-    if had is not None and (begins == 0 or of_kept > 0):
+    if had is not None:
+        # Where the bundle begins behind that checkpoint, others may have come between.
+        has_those = before >= had if begins > kept.size else of_kept == had
         reason = f"the workflow had {had} events in the checkpoint that was kept, and has {of_kept} of them"
-        require(of_kept == had, reason)
+        require(has_those, reason)
 
 
 def summary(bundle, latest, kept, key):
@@ -328,10 +362,12 @@ def summary(bundle, latest, kept, key):
     if bundle["next_after"] is not None:
         lines.append(f"goes on behind event {bundle['next_after']}: this is not all of the journal")
     if kept:
-        lines.append(f"goes on from the checkpoint of {kept.size} events that you kept")
+        of_part = f"is the beginning of the {kept.size} events whose checkpoint you kept; the others are not in it"
+        of_whole = f"goes on from the checkpoint of {kept.size} events that you kept"
+        lines.append(of_part if kept.size > latest.size else of_whole)
     else:
         lines.append("no checkpoint was given: this shows only that the bundle agrees with itself")
-    origin = "the key that you gave" if key else "a key that the bundle names itself; compare it with one you trust"
+    origin = "the key that you gave" if key is not None else "a key that the bundle names itself; compare it with one you trust"
     lines.append(f"signed by {latest.key}, {origin}")
     return lines
 
@@ -342,15 +378,16 @@ def main():
     parser.add_argument("--checkpoint", help="a file with a checkpoint that you kept")
     parser.add_argument("--public-key", help="the key that you trust, name+hash+key")
     parser.add_argument("--after", type=int, default=0, help="the bundle may begin behind this event")
+    parser.add_argument("--part", action="store_true", help="the bundle may end before the checkpoint that you kept")
     given = parser.parse_args()
     try:
         with open(given.bundle, encoding="utf-8") as file:
             bundle = json.load(file)
         kept = None
-        if given.checkpoint:
+        if given.checkpoint is not None:
             with open(given.checkpoint, encoding="utf-8", newline="") as file:
                 kept = file.read()
-        print("\n".join(verify(bundle, kept, given.public_key, given.after)))
+        print("\n".join(verify(bundle, kept, given.public_key, given.after, given.part)))
     except (Refused, KeyError, TypeError, AttributeError, ValueError, RecursionError, OSError) as error:
         reason = error if isinstance(error, (Refused, OSError)) else f"it is not a bundle: {error!r}"
         sys.exit(f"not valid: {reason}")

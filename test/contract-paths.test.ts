@@ -1,6 +1,7 @@
 // Paths, methods and lists of every route, generated from the list of routes.
 
 import { beforeAll, expect, test } from 'bun:test'
+import { hour_ms } from '../src/base/clock.ts'
 import { type Route, successStatus } from '../src/contract/route.ts'
 import { routes } from '../src/features.ts'
 import {
@@ -19,7 +20,7 @@ import {
 } from './support/contract.ts'
 import { exampleBody, exampleParam } from './support/contract-examples.ts'
 import { happened } from './support/happened.ts'
-import { forEachService, type TestService } from './support/service.ts'
+import { cron_secret, forEachService, type TestService } from './support/service.ts'
 
 /** Its GET counts, and so does its HEAD: see its own tests. */
 const counting = 'GET /api/rate-limit/check'
@@ -210,6 +211,15 @@ async function addItem(service: TestService, list: Route, keyring: Keyring, para
     // A workflow begins with its first event.
     await happened(service, keyring.tenant_id, `wf-${crypto.randomUUID()}`)
     service.clock.advance(1)
+    return
+  }
+  if (list.path === '/v1/seal/checkpoints') {
+    // One is kept an hour after something was sealed.
+    await happened(service, keyring.tenant_id, 'sealed')
+    for (const advance_ms of [0, hour_ms]) {
+      service.clock.advance(advance_ms)
+      expect((await service.ask('POST', '/v1/tick', { key: cron_secret })).status).toBe(200)
+    }
     return
   }
   const maker =

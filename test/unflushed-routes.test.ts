@@ -64,6 +64,7 @@ const without_change: Record<string, string> = {
 /** Reads that write first, when there is something to write. */
 const writes_first: Record<string, string> = {
   getUsage: 'the calls that are counted, and not written yet',
+  getWorkflow: 'the numbers of events that have none yet',
   waitForEvent: 'the numbers of events that have none yet',
 }
 

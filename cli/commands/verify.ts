@@ -27,12 +27,16 @@ export const verify: OwnCommand = {
       about: 'the bundle may begin behind this event: those before were checked, or removed by retention',
       reads: 'whole_number',
     },
+    {
+      flag: '--part',
+      about: 'the bundle is one part of a long journal, and may end before the checkpoint that you kept',
+    },
   ],
-  async run(cli, { bundle, checkpoint, publicKey: key, after }) {
+  async run(cli, { bundle, checkpoint, publicKey: key, after, part }) {
     const text =
       bundle === '-' ? await stdinText(cli, 'There is no bundle on standard input.') : fileText(bundle)
     const kept = checkpoint === undefined ? undefined : fileText(checkpoint)
-    const report = reportOf(text, { checkpoint: kept, key, after })
+    const report = reportOf(text, { checkpoint: kept, key, after, part })
     if (cli.out.json) cli.out.value({ valid: true, ...report })
     else print(cli, report)
   },
@@ -63,7 +67,9 @@ function print(cli: Cli, report: Report): void {
       : [`It goes on behind event ${next_after}: this is not all of the journal.`]),
     kept_size === null
       ? 'No checkpoint was given: this shows only that the bundle agrees with itself.'
-      : `It goes on from the checkpoint of ${kept_size} events that you kept.`,
+      : kept_size > size
+        ? `It is the beginning of the ${kept_size} events whose checkpoint you kept; the others are not in it.`
+        : `It goes on from the checkpoint of ${kept_size} events that you kept.`,
     key_is_given
       ? 'It is signed by the key that you gave.'
       : `It is signed by a key that the bundle names itself; compare it with one that you trust: ${key}`,

@@ -13,6 +13,8 @@ export interface Known {
   key?: string | undefined
   /** The bundle may begin behind this event: those before were checked earlier, or removed by retention. Default 0. */
   after?: number | undefined
+  /** The bundle may end before the checkpoint that was kept, because it is one part of several. */
+  part?: boolean | undefined
 }
 
 export interface Report {
@@ -33,6 +35,8 @@ export interface Report {
 
 interface Bundle {
   origin: string
+  size: number
+  root: Buffer
   keys: string[]
   workflow_id: string | null
   after: number
@@ -57,13 +61,14 @@ export function verifyBundle(text: string, known: Known = {}): Report {
   const latest = checkpointOf(
     'the checkpoint of the bundle',
     bundle.note,
-    known.key ? [known.key] : bundle.keys,
+    known.key === undefined ? bundle.keys : [known.key],
   )
-  if (latest.origin !== bundle.origin) throw new Refused('the checkpoint is that of another journal')
+  requireSame(bundle, latest)
   const kept = known.checkpoint === undefined ? null : keptOf(known.checkpoint, bundle, known.key)
   if (bundle.after > (known.after ?? 0))
     throw new Refused(`the events up to ${bundle.after} are missing: the bundle begins behind them`)
-  if (kept) requireGrown(bundle, latest, kept)
+  if (kept && latest.size < kept.size) requirePart(bundle, latest, kept, known.part === true)
+  else if (kept) requireGrown(bundle, latest, kept)
   if (bundle.workflow_id === null) verifyJournal(bundle, latest, kept)
   else verifyWorkflow(bundle, bundle.workflow_id, latest, kept)
   return {
@@ -80,17 +85,51 @@ export function verifyBundle(text: string, known: Known = {}): Report {
   }
 }
 
+/** Size, root and name of the tree are those that are signed. */
+function requireSame({ origin, size, root, workflow_id, next_after }: Bundle, latest: Checkpoint): void {
+  if (latest.origin !== origin) throw new Refused('the checkpoint is that of another journal')
+  if (latest.size !== size || !latest.root.equals(root))
+    throw new Refused('the checkpoint is that of another tree')
+  if (next_after !== null && (workflow_id !== null || next_after !== latest.size))
+    throw new Refused('the next part does not begin here')
+}
+
 function keptOf(text: string, bundle: Bundle, key: string | undefined): Checkpoint {
   const note = text.trimStart().startsWith('{') ? String(objectOf(parsed(text)).note) : text
-  const kept = checkpointOf('the checkpoint that was kept', note, key ? [key, ...bundle.keys] : bundle.keys)
+  const kept = checkpointOf(
+    'the checkpoint that was kept',
+    note,
+    key === undefined ? bundle.keys : [key, ...bundle.keys],
+  )
   if (kept.origin === bundle.origin) return kept
   throw new Refused('the checkpoint that was kept is that of another journal')
 }
 
+/** The tree of the bundle, which ends before the one that was kept, is the beginning of that. */
+function requirePart(
+  { workflow_id, consistency, next_after }: Bundle,
+  latest: Checkpoint,
+  kept: Checkpoint,
+  is_asked: boolean,
+): void {
+  if (workflow_id !== null || next_after === null)
+    throw new Refused(`the journal has ${latest.size} events, and had ${kept.size}: it was truncated`)
+  if (!is_asked)
+    throw new Refused(
+      `the bundle ends with event ${latest.size}, before the ${kept.size} events of the checkpoint that was kept; if it is one part of several, say so with --part`,
+    )
+  if (consistency?.from !== kept.size)
+    throw new Refused(
+      `nothing shows that this part belongs to the journal of ${kept.size} events: ask for it with from=${kept.size}`,
+    )
+  if (!beginsWith(kept, latest, consistency.proof))
+    throw new Refused(
+      `the part is not of the journal whose checkpoint of ${kept.size} events was kept: history was changed`,
+    )
+}
+
 /** The tree of the bundle begins with the one that was kept. Leaves that follow one another show it as well. */
 function requireGrown(bundle: Bundle, latest: Checkpoint, kept: Checkpoint): void {
-  if (latest.size < kept.size)
-    throw new Refused(`the journal has ${latest.size} events, and had ${kept.size}: it was truncated`)
   const { consistency } = bundle
   if (consistency?.from === kept.size || latest.size === kept.size) {
     const proof = consistency?.from === kept.size ? consistency.proof : []
@@ -105,11 +144,7 @@ function requireGrown(bundle: Bundle, latest: Checkpoint, kept: Checkpoint): voi
 }
 
 /** Every event from `after` on, so that the root is computed from all of them. */
-function verifyJournal(
-  { edge, after, events, next_after }: Bundle,
-  latest: Checkpoint,
-  kept: Checkpoint | null,
-) {
+function verifyJournal({ edge, after, events }: Bundle, latest: Checkpoint, kept: Checkpoint | null) {
   const tree = Growing.after(after, edge ?? [])
   if (!tree) throw new Refused(`the edge is not that of ${after} events`)
   const requireKept = () => {
@@ -127,44 +162,56 @@ function verifyJournal(
   }
   if (tree.size !== latest.size) throw new Refused(`the events after ${tree.size} are missing`)
   if (!tree.root().equals(latest.root)) throw new Refused('the events are not those of the checkpoint')
-  if (next_after !== null && next_after !== latest.size)
-    throw new Refused('the next part does not begin here')
 }
 
-/** The events of a workflow, each with its proof, numbered without a gap up to the count that is signed. */
+/**
+ * The events of a workflow, each with its proof, numbered without a gap from the count that is signed for its beginning up
+ * to the one that is signed for all.
+ */
 function verifyWorkflow(
   bundle: Bundle,
   workflow_id: string,
   latest: Checkpoint,
   kept: Checkpoint | null,
 ): void {
-  let [seq, number] = [bundle.after, null as number | null]
-  let kept_count = kept?.workflows.has(workflow_id) ? 0 : null
+  const { before, stated } = countsOf(bundle, workflow_id, latest)
+  let [seq, number, kept_count] = [bundle.after, before, before]
   for (const { event, proof } of bundle.events) {
     if (event.workflow_id !== workflow_id) throw new Refused(`event ${event.seq} is one of another workflow`)
     if (event.seq <= seq) throw new Refused(`event ${event.seq} is out of its order`)
-    const expected: number | null =
-      number === null ? (bundle.after === 0 ? 1 : event.workflow_seq) : number + 1
-    if (event.workflow_seq === null || event.workflow_seq !== expected)
+    if (event.workflow_seq !== number + 1)
       throw new Refused(
-        `event ${expected} of the workflow is missing: number ${event.workflow_seq} is in its place`,
+        `event ${number + 1} of the workflow is missing: number ${event.workflow_seq} is in its place`,
       )
     const root = rootByPath(event.seq - 1, latest.size, hashOfLeaf(canonical(event)), proof)
     if (!root?.equals(latest.root)) throw new Refused(`event ${event.seq} is not the one of the checkpoint`)
-    ;[seq, number] = [event.seq, event.workflow_seq]
-    if (kept && kept_count !== null && seq <= kept.size) kept_count = number
+    ;[seq, number] = [event.seq, number + 1]
+    if (kept && seq <= kept.size) kept_count = number
   }
-  const stated = latest.workflows.get(workflow_id)
-  if (stated === undefined)
-    throw new Refused('the checkpoint does not state how many events the workflow has')
-  if (bundle.events.length > 0 ? number !== stated : bundle.after === 0 && stated !== 0)
-    throw new Refused(`the workflow has ${stated} events, and the bundle ends with number ${number ?? 0}`)
+  if (number !== stated)
+    throw new Refused(`the workflow has ${stated} events, and the bundle ends with number ${number}`)
   const kept_stated = kept?.workflows.get(workflow_id)
-  const has_those = bundle.after === 0 || kept_count !== 0
-  if (kept_stated !== undefined && has_those && kept_count !== kept_stated)
+  if (kept === null || kept_stated === undefined) return
+  // Where the bundle begins behind that checkpoint, others may have come between.
+  const has_those = bundle.after > kept.size ? before >= kept_stated : kept_count === kept_stated
+  if (!has_those)
     throw new Refused(
       `the workflow had ${kept_stated} events in the checkpoint that was kept, and has ${kept_count} of them`,
     )
+}
+
+/** How many events of the workflow are signed to lie before the bundle, and in all. */
+function countsOf({ after }: Bundle, workflow_id: string, { workflows, before }: Checkpoint) {
+  const stated = workflows.get(workflow_id)
+  if (stated === undefined)
+    throw new Refused('the checkpoint does not state how many events the workflow has')
+  if (after === 0) return { before: 0, stated }
+  const begins = before.get(workflow_id)
+  if (begins?.after !== after)
+    throw new Refused(
+      `the checkpoint does not state how many events the workflow has up to event ${after}, where the bundle begins`,
+    )
+  return { before: begins.count, stated }
 }
 
 function bundleOf(text: string): Bundle {
@@ -172,9 +219,11 @@ function bundleOf(text: string): Bundle {
   if (bundle.format !== format) throw new Refused(`this is not a bundle of the form ${format}`)
   const consistency = bundle.consistency === null ? null : objectOf(bundle.consistency)
   return {
-    origin: String(bundle.origin),
-    keys: listOf(bundle.keys).map(String),
-    workflow_id: bundle.workflow_id === null ? null : String(bundle.workflow_id),
+    origin: textOf(bundle.origin),
+    size: wholeNumberOf(bundle.size),
+    root: hashIn(bundle.root),
+    keys: listOf(bundle.keys).map(textOf),
+    workflow_id: bundle.workflow_id === null ? null : textOf(bundle.workflow_id),
     after: wholeNumberOf(bundle.after),
     edge: bundle.edge === null ? null : listOf(bundle.edge).map(hashIn),
     consistency: consistency && {
@@ -182,7 +231,7 @@ function bundleOf(text: string): Bundle {
       proof: listOf(consistency.proof).map(hashIn),
     },
     events: listOf(bundle.events).map(eventOf),
-    note: String(bundle.note),
+    note: textOf(bundle.note),
     next_after: bundle.next_after === null ? null : wholeNumberOf(bundle.next_after),
   }
 }
@@ -207,6 +256,11 @@ function objectOf(value: unknown): Record<string, unknown> {
   if (typeof value === 'object' && value !== null && !Array.isArray(value))
     return value as Record<string, unknown>
   throw new Refused('an object is missing')
+}
+
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value
+  throw new Refused('a text is missing')
 }
 
 function listOf(value: unknown): unknown[] {

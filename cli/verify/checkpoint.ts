@@ -9,6 +9,8 @@ export interface Checkpoint {
   root: Buffer
   /** The counts that it states, by workflow. */
   workflows: Map<string, number>
+  /** How many events of a workflow are up to an event: where a bundle begins behind that. */
+  before: Map<string, { after: number; count: number }>
   /** The key that has signed it. */
   key: string
 }
@@ -21,14 +23,15 @@ export function checkpointOf(what: string, note: string, keys: readonly string[]
   const signatures = note.slice(end + 2).split('\n')
   const key = keys.find((key) => signatures.some((line) => isSignedBy(text, line, key)))
   if (key === undefined) throw new Refused(`${what} is not signed by a known key`)
-  const [origin, size, root, ...lines] = text.slice(0, -1).split('\n')
+  const [origin = '', size, root, ...lines] = text.slice(0, -1).split('\n')
   if (!/^(0|[1-9]\d{0,14})$/.test(size ?? '')) throw new Refused(`${what} has no size`)
-  if (!key.startsWith(`${origin}+`)) throw new Refused(`${what} is signed by the key of another journal`)
+  if (key.split('+')[0] !== origin) throw new Refused(`${what} is signed by the key of another journal`)
   return {
-    origin: origin!,
+    origin,
     size: Number(size),
     root: hashIn(root),
     workflows: new Map(lines.flatMap(workflowIn)),
+    before: new Map(lines.flatMap(beginningIn)),
     key,
   }
 }
@@ -62,11 +65,22 @@ export function hashIn(text: unknown): Buffer {
 }
 
 function workflowIn(line: string): [string, number][] {
-  const [, id, count] = /^workflow (".*") (0|[1-9]\d*)$/s.exec(line) ?? []
-  if (id === undefined) return []
+  const [, text, count] = /^workflow (".*") (0|[1-9]\d*)$/s.exec(line) ?? []
+  const id = idIn(text)
+  return id === null ? [] : [[id, Number(count)]]
+}
+
+function beginningIn(line: string): [string, { after: number; count: number }][] {
+  const [, text, count, after] = /^workflow-before (".*") (0|[1-9]\d*) ([1-9]\d*)$/s.exec(line) ?? []
+  const id = idIn(text)
+  return id === null ? [] : [[id, { after: Number(after), count: Number(count) }]]
+}
+
+/** Null for what is not JSON. */
+function idIn(text: string | undefined): string | null {
   try {
-    return [[JSON.parse(id) as string, Number(count)]]
+    return text === undefined ? null : (JSON.parse(text) as string)
   } catch {
-    return []
+    return null
   }
 }

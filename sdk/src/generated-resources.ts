@@ -43,6 +43,7 @@ import type {
   SealBundle,
   SealCheckpoint,
   SealConsistency,
+  SealKeptCheckpoint,
   SealProof,
   Subscription,
   SubscriptionAttempt,
@@ -705,6 +706,15 @@ export class Seal extends Resource {
   get(given: Query<'getSeal'> = {}): Promise<SealCheckpoint> {
     const [query, options] = split(given)
     return this.transport.call('getSeal', { query }, options)
+  }
+
+  /**
+   * List the checkpoints of each hour, newest first. They stay when retention removes events. Compare
+   * them with those that you have kept: one that the service keeps itself proves nothing against the
+   * service.
+   */
+  checkpoints(query: Query<'listSealCheckpoints'> = {}): Pages<SealKeptCheckpoint> {
+    return listOf(this.transport, 'listSealCheckpoints', {}, query)
   }
 }
 

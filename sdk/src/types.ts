@@ -855,6 +855,17 @@ export interface SealCheckpoint {
   keys: string[]
 }
 
+export interface SealKeptCheckpoint {
+  /** How many events the tree has: the number, seq, of its last. */
+  size: number
+  /** The root of the tree, base64. */
+  root: string
+  /** The checkpoint as a signed note, c2sp.org/tlog-checkpoint. */
+  note: string
+  /** When it was signed. */
+  created_at: string
+}
+
 export interface Awaited {
   event: JournalEvent | null
   /** Give it as after to go on. */
@@ -2041,6 +2052,17 @@ export interface Operations {
     body: undefined
     answer: SealCheckpoint
   }
+  listSealCheckpoints: {
+    params: object
+    query: {
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+      /** next_cursor of the page before. */
+      cursor?: string | undefined
+    }
+    body: undefined
+    answer: { items: SealKeptCheckpoint[]; next_cursor: string | null }
+  }
   listEvents: {
     params: object
     query: {
@@ -2371,6 +2393,7 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   getConsistencyProof: { method: 'GET', path: '/v1/seal/consistency' },
   getInclusionProof: { method: 'GET', path: '/v1/seal/proof' },
   getSeal: { method: 'GET', path: '/v1/seal' },
+  listSealCheckpoints: { method: 'GET', path: '/v1/seal/checkpoints' },
   listEvents: { method: 'GET', path: '/v1/events' },
   waitForEvent: { method: 'POST', path: '/v1/wait' },
   tick: { method: 'POST', path: '/v1/tick' },

@@ -34,6 +34,7 @@ export class Mailer {
   constructor(
     private readonly settings: MailSettings | null,
     private readonly clock: Clock,
+    private readonly attempt_ms: number = attempt_ms_max,
   ) {}
 
   /** Never rejects. */
@@ -44,29 +45,39 @@ export class Mailer {
       return { ok: error === null, status, error, duration_ms }
     }
     if (!this.settings) return ended(null, 'blocked')
-    const { promise: late, resolve } = Promise.withResolvers<Outcome>()
-    const deadline = setTimeout(() => resolve(ended(null, 'timeout')), attempt_ms_max)
-    const sent = this.#handOver(this.settings, mail).then(
-      () => ended(250, null),
-      (error: SmtpError) => ended(error.responseCode ?? null, failureOf(error)),
-    )
-    return Promise.race([sent, late]).finally(() => clearTimeout(deadline))
+    const deadline = new AbortController()
+    const timer = setTimeout(() => deadline.abort(), this.attempt_ms)
+    try {
+      await this.#handOver(this.settings, mail, deadline.signal)
+      return ended(250, null)
+    } catch (error) {
+      if (deadline.signal.aborted) return ended(null, 'timeout')
+      return ended((error as SmtpError).responseCode ?? null, failureOf(error as SmtpError))
+    } finally {
+      clearTimeout(timer)
+    }
   }
 
   /** The library is loaded with the first mail: a service without SMTP_URL never needs it. */
-  async #handOver({ smtp_url, from }: MailSettings, { to, subject, text, headers }: OutgoingMail) {
+  async #handOver(
+    { smtp_url, from }: MailSettings,
+    { to, subject, text, headers }: OutgoingMail,
+    signal: AbortSignal,
+  ) {
     const { createTransport } = await import('nodemailer')
     const transport = createTransport({
       url: smtp_url,
       connectionTimeout: connect_ms_max,
       greetingTimeout: connect_ms_max,
-      socketTimeout: attempt_ms_max,
+      socketTimeout: this.attempt_ms,
+      // Destroyed, so that a server that does not answer holds no connection.
+      socketCloseTimeout: 0,
       disableFileAccess: true,
       disableUrlAccess: true,
     })
     try {
       // An address is given as an object, so that no text in it can be read as a list of addresses.
-      await transport.sendMail({ from, to: { name: '', address: to }, subject, text, headers })
+      await transport.sendMail({ from, to: { name: '', address: to }, subject, text, headers, signal })
     } finally {
       transport.close()
     }

@@ -4,7 +4,7 @@ import { Notifier } from '../base/notifier.ts'
 import { Tails } from '../contract/tails.ts'
 import { type EventsContext, read } from './service.ts'
 
-const none = { number: async () => {}, lastSeq: () => 0, after: () => [] }
+const none = { number: async () => true, lastSeq: () => 0, after: () => [] }
 
 test('a client that has left before its wait began leaves nothing that waits', async () => {
   const notifier = new Notifier({ looks_again: false })

@@ -39,9 +39,12 @@ export interface SendingKind extends KindBase {
    * The request of an attempt, or several in a row. Null: nothing is left to send. `paused`: the tenant's jobs are paused.
    * A time: nothing is sent before it, and the attempt does not count.
    */
-  message(context: MessageContext, job: LeasedJob): Promise<Outgoing | Sequence | Later | 'paused' | null>
-  /** Ends a lease with nothing to send; absent: the job is completed. */
-  idle?(tx: Tx, dependencies: Dependencies, job: LeasedJob): Promise<void>
+  message(
+    context: MessageContext,
+    job: LeasedJob,
+  ): Promise<Outgoing | Sequence | Later | Nothing | 'paused' | null>
+  /** Ends a lease with nothing to send; absent: the job is completed. `seen`: as `message` says, or null. */
+  idle?(tx: Tx, dependencies: Dependencies, job: LeasedJob, seen: number | null): Promise<void>
   settle(tx: Tx, dependencies: Dependencies, job: LeasedJob, result: AttemptResult): Promise<Counter>
   /** Leaves the event of an attempt that is logged and not settled: its lease was lost, or its node died. */
   uncounted?(tx: Tx, job: LeasedJob, result: AttemptResult): Promise<void>
@@ -58,6 +61,11 @@ export interface LocalKind extends KindBase {
 
 export interface Later {
   not_before: Millis
+}
+
+/** Nothing is left to send; `seen` is how far was looked, which `idle` is given. */
+export interface Nothing {
+  seen: number
 }
 
 export type JobKind = SendingKind | LocalKind

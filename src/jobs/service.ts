@@ -7,11 +7,13 @@ import { type AttemptResult, type JobKey, type LeasedJob, nextAttemptAt } from '
 import type { JobKind, SendingKind } from './kind.ts'
 import { setPaused } from './pause-store.ts'
 import * as store from './store.ts'
+import * as wake from './wake-store.ts'
 
 export const attempts = store.attempts
 export const cancel = store.cancel
 export const changeEvent = store.changeEvent
 export const complete = store.complete
+export const lock = wake.lock
 export const purge = store.purge
 export const retarget = store.retarget
 export { setPaused }
@@ -58,11 +60,17 @@ export async function repeat(
 export const idle_at: Millis = last_instant_ms
 
 /**
- * An idle job is due now. Its row is locked in any case: a settlement that is about to make it idle comes first, or looks
- * for work after this transaction.
+ * Those that are idle are due now. Their rows are locked in any case: a settlement that is about to make one idle comes first,
+ * or looks for work after this transaction.
  */
-export async function wakeIdle(tx: Tx, wakeable: Wakeable, key: JobKey): Promise<void> {
-  await store.wakeIdle(tx, key, idle_at)
+export async function wakeIdle(
+  tx: Tx,
+  wakeable: Wakeable,
+  tenant_id: string,
+  { kind, source_ids }: { kind: JobKind; source_ids: readonly string[] },
+): Promise<void> {
+  if (source_ids.length === 0) return
+  await wake.wakeIdle(tx, tenant_id, { kind, source_ids, idle_at })
   tx.afterCommit(() => wakeable.wake(tx.now))
 }
 

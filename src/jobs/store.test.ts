@@ -7,6 +7,7 @@ import * as tenants from '../tenants/service.ts'
 import { type JobKey, type LeasedJob, lease_ms } from './job.ts'
 import { setPaused } from './pause-store.ts'
 import * as jobs from './store.ts'
+import { wake_rows_max, wakeIdle } from './wake-store.ts'
 
 const destination = 'http://127.0.0.1:9'
 
@@ -45,6 +46,23 @@ forEachDatabase('jobs', (databases) => {
     const [leased] = await lease(work)
     return leased!
   }
+
+  test.each([wake_rows_max, wake_rows_max + 1])(
+    'of %d jobs those that are idle are due now, and no others',
+    async (count) => {
+      const tenant_id = await newTenant()
+      const [idle_at, later_at] = [now() + 9_000_000, now() + 1_000]
+      const idle: NewJob[] = []
+      for (let n = 0; n < count; n++) idle.push(await plan(tenant_id, { next_at: idle_at }))
+      const waits = await plan(tenant_id, { next_at: later_at })
+      const unasked = await plan(tenant_id, { next_at: idle_at })
+      const source_ids = [...idle, waits].map(({ source_id }) => source_id)
+      await write((tx) => wakeIdle(tx, tenant_id, { kind: kindOf('schedule'), source_ids, idle_at }))
+      const due = new Map((await bench.jobs(tenant_id)).map((row) => [row.source_id, row.next_at]))
+      expect(idle.every(({ source_id }) => due.get(source_id) === now())).toBe(true)
+      expect([due.get(waits.source_id), due.get(unasked.source_id)]).toEqual([later_at, idle_at])
+    },
+  )
 
   describe('a lease', () => {
     test('counts the attempt, raises the fence, and says since when it is tried', async () => {

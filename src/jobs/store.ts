@@ -5,6 +5,7 @@ import { limit } from '../base/limit.ts'
 import { inChunk } from '../db/chunk.ts'
 import { of_shard, type Reader, sql, type Tx } from '../db/db.ts'
 import { row_bytes } from '../db/stored.ts'
+import { idNames, idParams, listOf } from './id-list.ts'
 import { type AttemptResult, type AttemptRow, type JobKey, type LeasedJob, lease_ms } from './job.ts'
 import type { JobKind } from './kind.ts'
 
@@ -54,11 +55,6 @@ const REPEAT = sql(
     where ${here} and fence = :fence`,
 )
 
-const WAKE_IDLE = sql(
-  'jobs.wake_idle',
-  `update jobs set next_at = case when next_at >= :idle_at then :now else next_at end where ${here}`,
-)
-
 const RELEASE = sql(
   'jobs.release',
   `update jobs
@@ -69,8 +65,8 @@ const RELEASE = sql(
 
 /** Rows of one lease at most: the list of ids has this many places. */
 export const lease_rows_max = limit('jobs.lease_rows', 16, 'rows', 'Jobs that one lease takes.')
-const id_names = Array.from({ length: lease_rows_max }, (_, i) => `id_${String.fromCharCode(97 + i)}`)
-const id_list = id_names.map((name) => `:${name}`).join(', ')
+const id_names = idNames(lease_rows_max)
+const id_list = listOf(id_names)
 
 // Found by their key alone, whatever the planner believes: the + hides the columns of other indexes, and rows that were
 // chosen are found again as those of a chunk are (db/dialect.ts). Without statistics PostgreSQL would otherwise scan all
@@ -317,11 +313,6 @@ export async function repeat(
   return (await tx.run(REPEAT, { ...keyOf(key), fence, next_at, attempts, first_attempt_at })) === 1
 }
 
-/** A job that is due at `idle_at` or later is due now; the row of any other is only locked. */
-export function wakeIdle(tx: Tx, key: JobKey, idle_at: Millis) {
-  return tx.run(WAKE_IDLE, { ...keyOf(key), idle_at, now: tx.now })
-}
-
 /** Ends a lease that was not used: the attempt does not count, and a repeat changes nothing. The job is due again at once, or at `again_at`. */
 export function release(tx: Tx, { fence, ...key }: LeasedJob, again_at: Millis | null = null) {
   return tx.run(RELEASE, { ...keyOf(key), fence, again_at })
@@ -335,9 +326,7 @@ export async function lease(
   source_ids: readonly string[],
   lease_until: Millis,
 ): Promise<LeasedJob[]> {
-  const ids = Object.fromEntries(
-    id_names.map((name, i) => [name, source_ids[Math.min(i, source_ids.length - 1)]!]),
-  )
+  const ids = idParams(id_names, source_ids)
   const rows = await tx.all(LEASE, { tenant_id, kind: kind.name, lease_until, now: tx.now, ...ids })
   const leased: LeasedJob[] = []
   for (const { previous_lease_until, ...row } of rows) {

@@ -307,9 +307,9 @@ export class JobWorker {
       return { ok: false, status_code: null, error: 'interrupted', started_at, duration_ms: 0 }
     }
     const request = await kind.message({ db, dependencies, started_at }, job)
-    if (request === null) {
+    if (request === null || (typeof request === 'object' && 'seen' in request)) {
       await db.write(dueWork(job.tenant_id), async (tx) => {
-        if (kind.idle) await kind.idle(tx, dependencies, job)
+        if (kind.idle) await kind.idle(tx, dependencies, job, request?.seen ?? null)
         else await store.complete(tx, job)
       })
       return null

@@ -12,6 +12,7 @@ import * as store from './store.ts'
 
 export const find = store.find
 export const lastSeq = store.lastSeq
+export const lockHead = store.lockHead
 export const oldest = store.oldest
 export const page = store.page
 export const purge = store.purge

@@ -114,13 +114,21 @@ export interface Numbered {
 
 /** Gives numbers to what is committed and has none, in the order of their positions, `rows_max` at most. */
 export async function number(tx: Tx, tenant_id: string, rows_max: number): Promise<Numbered> {
-  const { seq: after } = (await tx.one(LOCK, { tenant_id }))!
+  const after = await lockHead(tx, tenant_id)
   const rows = await tx.all(NUMBER, { tenant_id, seq: after, rows_max })
   const count = rows.length
   if (count === 0) return { after, count }
   await tx.run(ADVANCE, { tenant_id, seq: after + count, look_at: firstLook(tx.now) })
   if (rows.some(({ workflow_seq }) => workflow_seq !== null)) await tx.run(COUNT, { tenant_id, seq: after })
   return { after, count }
+}
+
+/**
+ * The last number that was given. Until the transaction ends no other is given: its first lock, or it deadlocks with the numbering
+ * of events, which locks other rows after this one.
+ */
+export async function lockHead(tx: Tx, tenant_id: string): Promise<number> {
+  return (await tx.one(LOCK, { tenant_id }))!.seq
 }
 
 const HEAD = sql<{ seq: number }>('journal.head', 'select seq from event_heads where tenant_id = :tenant_id')

@@ -1,9 +1,9 @@
 // Counters that are exact under concurrency: reserving is a guarded update, never a count of rows.
 // Lock order everywhere: first the row that is counted, then its counter. A sweep of many rows takes the counter first
 // (`lock`) and skips rows that others hold, so that it waits for none of them.
-// A transaction that changes several takes them in this order: the job, the dead letter that is there already, the
-// schedule or checkpoint that is active, `active_schedules`, `dlq_items`. A source that has ended may come after
-// `active_schedules`: no transaction that holds its row waits for that counter.
+// A transaction that changes several takes them in this order: the head of the journal (`lockHead`), the job, the dead letter
+// that is there already, the schedule or checkpoint that is active, `active_schedules`, `dlq_items`. A source that has ended
+// may come after `active_schedules`: no transaction that holds its row waits for that counter.
 
 import type { Clock, Millis } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'

@@ -14,7 +14,7 @@ import * as store from './store.ts'
 import { hashText, type TiledTree } from './tiles.ts'
 
 const format = 'waystation-seal-bundle/1'
-const events_max = limit(
+const part_events_max = limit(
   'seal.bundle_events',
   100_000,
   'rows',
@@ -29,6 +29,8 @@ export interface Asked {
   from: number | null
   /** Only the events behind this one. */
   after: number
+  /** How many events of the journal one part has; absent: as many as the limit says. */
+  events_max?: number | undefined
 }
 
 interface Span {
@@ -44,22 +46,26 @@ export async function bundle(
   db: Db,
   dependencies: Dependencies,
   tenant_id: string,
-  { workflow_id, from, after }: Asked,
+  { workflow_id, from, after, events_max = part_events_max }: Asked,
 ): Promise<AsyncGenerator<string>> {
   const head = await latest(db, dependencies, tenant_id)
   if (after > head.size) throw sizeUnknown(head.size)
   const begins = Math.max(after, await removedBefore(db, tenant_id, workflow_id))
   const size = workflow_id === null ? Math.min(begins + events_max, head.size) : head.size
-  if (from !== null && from > size) throw sizeUnknown(size)
+  if (from !== null && from > head.size) throw sizeUnknown(head.size)
   const tree = storedTree(db, tenant_id)
   const { root, edge, proof } = await orBroken(async () => ({
     root: await tree.root(size),
     edge: workflow_id === null ? await tree.edge(begins) : null,
-    proof: from === null ? null : await tree.consistencyProof(from, size),
+    // A part that ends before it is the beginning of that tree.
+    proof: from === null ? null : await tree.consistencyProof(Math.min(from, size), Math.max(from, size)),
   }))
   if (size === head.size && hashText(root) !== hashText(rootOf(head)))
     throw broken('the stored hashes do not come to the root of the tree')
-  const { origin, note, keys } = await noted(db, dependencies, tenant_id, { size, root }, workflow_id)
+  const { origin, note, keys } = await noted(
+    ...([db, dependencies, tenant_id, { size, root }] as const),
+    workflow_id === null ? null : { workflow_id, after: begins },
+  )
   const opening = {
     ...{ format, origin, size, root: hashText(root), note, keys, workflow_id, after: begins },
     edge: edge && texts(edge),

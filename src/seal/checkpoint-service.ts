@@ -9,7 +9,7 @@ import { events } from './events.ts'
 import { grown } from './grow-service.ts'
 import { keysFor, originOf } from './key-service.ts'
 import { Edge, type Hash } from './merkle.ts'
-import { checkpointText, signedNote, workflowLine } from './note.ts'
+import { checkpointText, signedNote, workflowBeforeLine, workflowLine } from './note.ts'
 import * as store from './store.ts'
 import { hashesIn, hashText } from './tiles.ts'
 
@@ -36,7 +36,14 @@ export async function checkpoint(
   workflow_id: string | null,
 ): Promise<Checkpoint> {
   const head = await latest(db, dependencies, tenant_id)
-  return noted(db, dependencies, tenant_id, { size: head.size, root: rootOf(head) }, workflow_id)
+  const counted = workflow_id === null ? null : { workflow_id, after: 0 }
+  return noted(db, dependencies, tenant_id, { size: head.size, root: rootOf(head) }, counted)
+}
+
+/** A workflow whose events are counted: all, and those up to `after`, behind which a bundle begins. */
+export interface Counted {
+  workflow_id: string
+  after: number
 }
 
 /** Signs what is known of the tree. */
@@ -45,10 +52,9 @@ export async function noted(
   { keys: { secrets } }: Pick<Dependencies, 'keys'>,
   tenant_id: string,
   { size, root }: { size: number; root: Hash },
-  workflow_id: string | null,
+  counted: Counted | null,
 ): Promise<Checkpoint> {
-  const lines =
-    workflow_id === null ? [] : [workflowLine(workflow_id, await countOf(db, tenant_id, workflow_id, size))]
+  const lines = counted ? await countLines(db, tenant_id, size, counted) : []
   const { signer, verifier_keys } = await keysFor(db, secrets, tenant_id)
   const origin = originOf(tenant_id)
   const note = signedNote(checkpointText(origin, { size, root }, lines), signer)
@@ -57,6 +63,12 @@ export async function noted(
 
 export function rootOf({ size, edge }: StoredHead): Hash {
   return new Edge(size, hashesIn(edge)).root()
+}
+
+async function countLines(db: Db, tenant_id: string, size: number, { workflow_id, after }: Counted) {
+  const all = workflowLine(workflow_id, await countOf(db, tenant_id, workflow_id, size))
+  if (after === 0) return [all]
+  return [all, workflowBeforeLine(workflow_id, await countOf(db, tenant_id, workflow_id, after), after)]
 }
 
 const looked_rows = 500

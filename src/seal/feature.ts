@@ -1,6 +1,7 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
 import { errors } from './errors.ts'
 import { events } from './events.ts'
+import * as lists from './list-routes.ts'
 import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
 import { markPending, purge, sealedUpTo, step } from './service.ts'
@@ -8,7 +9,7 @@ import { sweep } from './sweep.ts'
 
 export const seal: Feature = {
   name: 'seal',
-  routes: routesOf(routes),
+  routes: routesOf({ ...routes, ...lists }),
   errors,
   events,
   usage: 'seal',

@@ -85,3 +85,8 @@ export function checkpointText(
 export function workflowLine(workflow_id: string, events: number): string {
   return `workflow ${JSON.stringify(workflow_id)} ${events}`
 }
+
+/** How many of them are among the first `after` leaves, behind which a bundle begins. */
+export function workflowBeforeLine(workflow_id: string, events: number, after: number): string {
+  return `workflow-before ${JSON.stringify(workflow_id)} ${events} ${after}`
+}

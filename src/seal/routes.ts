@@ -155,7 +155,15 @@ export const getBundle = route({
               'Of a bundle of the journal: the hashes of the complete parts of the tree of `after` events.',
           }),
         ),
-        consistency: Nullable(Type.Object({ from: Type.Integer(), proof: Proof })),
+        consistency: Nullable(
+          Type.Object(
+            { from: Type.Integer(), proof: Proof },
+            {
+              description:
+                'That the tree begins with the one of `from` events; in a part that ends before `from`, that that tree begins with this one.',
+            },
+          ),
+        ),
         next_after: Nullable(
           Type.Integer({ description: 'Where the next part of the journal begins; null on the last.' }),
         ),

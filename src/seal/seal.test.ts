@@ -186,7 +186,7 @@ forEachService('The seal', (service) => {
   })
 
   test('a tick seals; an hour later it keeps a checkpoint and leaves its event, once', async () => {
-    const { tenant_id } = await tenant()
+    const { tenant_id, ask, journal: made } = await tenant()
     const tick = () => service.ask('POST', '/v1/tick', { key: cron_secret })
     await tick()
     const size = await journal.lastSeq(service.app.db, tenant_id)
@@ -210,9 +210,25 @@ forEachService('The seal', (service) => {
       ['seal.checkpoint', 'service', String(size)],
     ])
     expect(JSON.parse(events[0]!.data)).toEqual(checkpoints[0]!)
+    const list = await ask('/checkpoints')
+    const created_at = new Date(service.clock.now()).toISOString()
+    expect(list).toEqual({ items: [{ ...checkpoints[0]!, created_at }], next_cursor: null })
+    await remove(service, tenant_id, size)
+    expect(await ask('/checkpoints')).toEqual(list)
     service.clock.advance(3 * hour_ms)
     for (let i = 0; i < 3; i++) await tick()
     expect(await stored(kept, tenant_id)).toHaveLength(1)
+    await made.leave(2)
+    await tick()
+    service.clock.advance(hour_ms)
+    await tick()
+    const newest = await ask('/checkpoints?limit=1')
+    expect(newest.items.map((item: { size: number }) => item.size)).toEqual([size + 3])
+    const older = await ask(`/checkpoints?limit=1&cursor=${newest.next_cursor}`)
+    expect([older.items.map((item: { size: number }) => item.size), older.next_cursor]).toEqual([
+      [size],
+      null,
+    ])
   })
 })
 

@@ -100,6 +100,17 @@ export async function keepCheckpoint(tx: Tx, tenant_id: string, row: CheckpointR
   return true
 }
 
+const CHECKPOINTS = sql<CheckpointRow & { created_at: Millis }>(
+  'seal.checkpoints',
+  `select size, root, note, created_at from seal_checkpoints
+    where tenant_id = :tenant_id and size < :before_size order by tenant_id desc, size desc limit :rows_max`,
+)
+
+/** Those that were kept, the newest first. */
+export function checkpoints(q: Reader, tenant_id: string, before_size: number, rows_max: number) {
+  return q.all(CHECKPOINTS, { tenant_id, before_size, rows_max })
+}
+
 const WORKFLOW_EVENTS = sql<{ events: number }>(
   'seal.workflow_events',
   'select events from workflows where tenant_id = :tenant_id and workflow_id = :workflow_id',

@@ -1,5 +1,7 @@
-import { beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { checkOf, forged, honest, type Materials, materialsIn } from '../../test/seal/forgeries.ts'
 import { manipulations } from '../../test/seal/manipulations.ts'
+import { hasPython, type Python, startPython } from '../../test/seal/python.ts'
 import { changedRound, honestRound, verifier } from '../../test/seal/rounds.ts'
 import { forEachDatabase } from '../../test/support/databases.ts'
 import type { Db } from '../db/db.ts'
@@ -26,5 +28,27 @@ forEachDatabase('The stored journal', (databases) => {
 
   test('honest bundles are accepted', async () => {
     for (let n = 0; n < 6; n++) expect(await honestRound(db, n, seed, { verifier }, 5)).toEqual([])
+  })
+})
+
+/** That in Python is asked too where there is one; `npm run test:seal` insists on it. */
+forEachDatabase('A bundle', (databases) => {
+  let of: Materials
+  let python: Python | null = null
+  beforeAll(async () => {
+    of = await materialsIn((await databases.open()).db)
+    if (hasPython()) python = startPython()
+  })
+  afterAll(() => python?.stop())
+
+  test.each(Object.keys(honest))('is accepted: %s', async (name) => {
+    const check = await checkOf(of, honest[name]!)
+    expect([await verifier(check), (await python?.verify(check)) ?? null]).toEqual([null, null])
+  })
+
+  test.each(Object.keys(forged))('is refused: %s', async (name) => {
+    const check = await checkOf(of, forged[name]!)
+    expect(await verifier(check)).toBeString()
+    if (python) expect(await python.verify(check)).toMatch(/Refused|TypeError/)
   })
 })

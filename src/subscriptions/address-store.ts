@@ -125,7 +125,7 @@ export function askAgain(tx: Tx, tenant_id: string, address: NewAddress) {
   return tx.run(ASK_AGAIN, { tenant_id, ...address })
 }
 
-/** The mail that asks was taken. */
+/** The mail that asks is being sent. */
 export function sent(tx: Tx, tenant_id: string, address_hash: string) {
   return tx.run(SENT, { tenant_id, address_hash, now: tx.now })
 }

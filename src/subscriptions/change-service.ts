@@ -40,10 +40,8 @@ export function update(
 ): Promise<SubscriptionRow> {
   const { tenant_id } = caller
   return db.write(tenant_id, async (tx) => {
-    const key = jobs.keyOf(caller, subscription_job, id)
-    const destination = url === undefined ? null : destinationOf(url)
-    const job = { ...key, event_id: id, destination, next_at: tx.now }
-    if (!(await jobs.reschedule(tx, dependencies.jobs, job))) throw new ApiError('SUBSCRIPTION_NOT_FOUND')
+    await journal.lockHead(tx, tenant_id)
+    await tryAgain(tx, caller, dependencies, id, url === undefined ? null : destinationOf(url))
     const before = await read(tx, tenant_id, id)
     const status = await nextStatus(tx, tenant_id, before, paused)
     if (url !== undefined && before.format === 'mail')
@@ -121,8 +119,30 @@ async function emitChange(
   })
 }
 
+/**
+ * Its job is due now, under another lease, and its row is locked. The head is locked before: events that it takes are numbered before
+ * this, and it finds them, or after it, and wake it. Of one that waits for a confirmation nothing is due: it would ask again.
+ * Throws SUBSCRIPTION_NOT_FOUND.
+ */
+async function tryAgain(
+  tx: Tx,
+  caller: AdminCaller,
+  dependencies: Dependencies,
+  id: string,
+  destination: string | null,
+): Promise<void> {
+  const key = jobs.keyOf(caller, subscription_job, id)
+  const found = await store.target(tx, caller.tenant_id, id)
+  const job = { ...key, event_id: id, destination, next_at: tx.now }
+  const held =
+    found?.status === 'unconfirmed'
+      ? await jobs.lock(tx, key)
+      : await jobs.reschedule(tx, dependencies.jobs, job)
+  if (!held) throw new ApiError('SUBSCRIPTION_NOT_FOUND')
+}
+
 /** Delivers again what comes after this number, as far as it is kept. A number that no event has yet is like the last one. Throws SUBSCRIPTION_NOT_FOUND. */
-export function replay(
+export async function replay(
   db: Db,
   caller: AdminCaller,
   dependencies: Dependencies,
@@ -130,15 +150,10 @@ export function replay(
   after: number,
 ): Promise<SubscriptionRow> {
   const { tenant_id } = caller
+  await dependencies.journal.number(tenant_id)
   return db.write(tenant_id, async (tx) => {
-    const job = {
-      ...jobs.keyOf(caller, subscription_job, id),
-      event_id: id,
-      destination: null,
-      next_at: tx.now,
-    }
-    if (!(await jobs.reschedule(tx, dependencies.jobs, job))) throw new ApiError('SUBSCRIPTION_NOT_FOUND')
-    const position = Math.min(after, await journal.lastSeq(tx, tenant_id))
+    const position = Math.min(after, await journal.lockHead(tx, tenant_id))
+    await tryAgain(tx, caller, dependencies, id, null)
     await store.replay(tx, tenant_id, id, position)
     await journal.emit(tx, events['subscription.replayed'], {
       ...{ tenant_id, cause: causeOf(caller), subject_id: id, data: { after: position } },

@@ -9,7 +9,6 @@ import type { MessageContext, SendingKind } from '../jobs/kind.ts'
 import * as jobs from '../jobs/service.ts'
 import * as journal from '../journal/service.ts'
 import * as tenants from '../tenants/service.ts'
-import * as addresses from './address-store.ts'
 import * as attempts from './attempt-store.ts'
 import * as deliveries from './delivery-store.ts'
 import { events as own_events } from './events.ts'
@@ -41,20 +40,22 @@ export const subscription_job: SendingKind = {
     if (subscription.status === 'unconfirmed') return askForConfirmation(context, job, subscription)
     if (subscription.status === 'paused') return null
     const events_max = subscription.format === 'mail' ? 1 : events_a_lease_max
-    const { events, more } = await waitingEvents(
+    const { events, more, reached } = await waitingEvents(
       db,
       tenant_id,
       subscription,
       dependencies.event_types,
       events_max,
     )
-    if (events.length === 0) return null
-    const delivery = { subscription, events, more, results: [] }
+    if (events.length === 0) return { seen: reached }
+    const delivery = { subscription, events, more, reached, results: [] }
     if (subscription.format === 'mail') return mailAbout(context, job, delivery)
     return { ...delivery, next: () => nextRequest(context, job, delivery, secrets) }
   },
-  async idle(tx, dependencies, job) {
+  async idle(tx, dependencies, job, seen) {
     if (!(await jobs.repeat(tx, dependencies.jobs, job, jobs.idle_at))) return
+    // Events that were passed over are not read again.
+    if (seen !== null) await deliveries.advance(tx, job.tenant_id, job.source_id, seen)
     await lookAgain(tx, dependencies, job)
   },
   async settle(tx, dependencies, job, result) {
@@ -112,16 +113,16 @@ async function settleRow(
   result: AttemptResult,
   { taken, attempts }: Outcome,
 ): Promise<void> {
-  const last = delivery?.events?.[taken - 1]
+  const events = delivery?.events ?? []
+  const last = events[taken - 1]
   await deliveries.settle(tx, tenant_id, id, {
-    position: last?.seq ?? null,
+    // Behind the last one nothing up to there is taken, so that it is not read again.
+    position: last && taken === events.length ? delivery!.reached : (last?.seq ?? null),
     attempts,
     last_error: errorText(result),
     last_status_code: result.status_code,
     delivered_at: last ? tx.now : null,
   })
-  const { address_hash, status } = delivery?.subscription ?? {}
-  if (status === 'unconfirmed' && address_hash && result.ok) await addresses.sent(tx, tenant_id, address_hash)
 }
 
 async function giveUp(tx: Tx, { tenant_id, source_id }: LeasedJob, result: AttemptResult): Promise<void> {

@@ -27,7 +27,7 @@ interface Said {
 
 /** Mails of the tenant may be sent to the address, from now on. Throws LINK_NOT_FOUND. */
 export function confirm(db: Db, dependencies: Dependencies, said: Said): Promise<void> {
-  return change(db, said, 'confirmed', async (tx, tenant_id, id) => {
+  return change(db, dependencies, said, 'confirmed', async (tx, tenant_id, id) => {
     const position = await journal.lastSeq(tx, tenant_id)
     const job = { ...jobs.keyOf({ tenant_id }, subscription_job, id), event_id: id, destination: null }
     await jobs.reschedule(tx, dependencies.jobs, { ...job, next_at: tx.now })
@@ -40,7 +40,7 @@ export function confirm(db: Db, dependencies: Dependencies, said: Said): Promise
 
 /** No mail of the tenant is sent to the address any more. Throws LINK_NOT_FOUND. */
 export function unsubscribe(db: Db, dependencies: Dependencies, said: Said): Promise<void> {
-  return change(db, said, 'unsubscribed', async (tx, tenant_id, id) => {
+  return change(db, dependencies, said, 'unsubscribed', async (tx, tenant_id, id) => {
     const job = { ...jobs.keyOf({ tenant_id }, subscription_job, id), event_id: id, destination: null }
     await jobs.reschedule(tx, dependencies.jobs, { ...job, next_at: jobs.idle_at })
     if (!(await store.unsubscribe(tx, tenant_id, id))) return
@@ -54,6 +54,7 @@ export function unsubscribe(db: Db, dependencies: Dependencies, said: Said): Pro
 /** Of the address, and of each subscription to it. Said again, it changes nothing. */
 async function change(
   db: Db,
+  dependencies: Dependencies,
   { token }: Said,
   state: 'confirmed' | 'unsubscribed',
   each: (tx: Tx, tenant_id: string, id: string) => Promise<void>,
@@ -61,11 +62,15 @@ async function change(
   const read = readToken(token)
   if (!read) throw new ApiError('LINK_NOT_FOUND')
   const { tenant_id, token_hash } = read
+  if (state === 'confirmed' && (await addresses.byToken(db, tenant_id, token_hash)))
+    await dependencies.journal.number(tenant_id)
   await db.write(tenant_id, async (tx) => {
     const address = await addresses.byToken(tx, tenant_id, token_hash)
     const is_over = state === 'confirmed' && address?.state === 'unconfirmed' && address.expires_at <= tx.now
     if (!address || is_over) throw new ApiError('LINK_NOT_FOUND')
-    // Its row first: a subscription to it that is made meanwhile is among those below, or finds the new state.
+    // Before all other locks: events are numbered before this and passed over, or after it and wake the jobs.
+    if (state === 'confirmed') await journal.lockHead(tx, tenant_id)
+    // Then its row: a subscription to it that is made meanwhile is among those below, or finds the new state.
     await addresses.change(tx, tenant_id, address.address_hash, state)
     for (const id of await idsOf(tx, tenant_id, address.address_hash)) await each(tx, tenant_id, id)
   })

@@ -93,6 +93,62 @@ forEachService(
       expect(linkIn(text, 'unsubscribe')).toBe(link.replace('confirm', 'unsubscribe'))
     })
 
+    test('neither PATCH nor replay of one that is unconfirmed asks again, nor does another way to write the address', async () => {
+      const id = await subscribed(service, tenant, { to: to() })
+      await tickUntil(service, () => server.mails.length === 1)
+      const { admin_key: key } = tenant
+      const path = `/v1/subscriptions/${id}`
+      for (const name of ['one', 'two']) {
+        expect((await service.ask('PATCH', path, { key, body: { name } })).status).toBe(200)
+        expect((await service.ask('POST', `${path}/replay`, { key, body: { after: 0 } })).status).toBe(200)
+        expect(await shown(service, tenant, id)).toMatchObject({
+          ...{ name, status: 'unconfirmed', next_attempt_at: null },
+        })
+        await tick(service)
+      }
+      const again = await subscribe(service, tenant, {
+        to: to().toUpperCase().replace('@EXAMPLE', '@Example'),
+      })
+      expect([again.status, again.body.status]).toEqual([201, 'unconfirmed'])
+      for (let n = 0; n < 3; n++) await tick(service)
+      expect(server.mails).toHaveLength(1)
+    })
+
+    test('a change while the mail that asks is under way sends no second one', async () => {
+      const id = await subscribed(service, tenant, { to: to() })
+      const { promise: taken, resolve: go } = Promise.withResolvers<void>()
+      const reached = Promise.withResolvers<void>()
+      server.answer = async () => {
+        reached.resolve()
+        await taken
+        return '250 ok'
+      }
+      const ticked = tick(service)
+      await reached.promise
+      const { admin_key: key } = tenant
+      const path = `/v1/subscriptions/${id}`
+      await service.ask('PATCH', path, { key, body: { name: 'other' } })
+      await service.ask('POST', `${path}/replay`, { key, body: { after: 0 } })
+      const others = Promise.all([tick(service), tick(service)])
+      go()
+      await Promise.all([ticked, others])
+      server.answer = () => '250 2.1.5 ok'
+      for (let n = 0; n < 3; n++) await tick(service)
+      expect(server.mails).toHaveLength(1)
+    })
+
+    test('the mail that asks is tried again when it was refused', async () => {
+      const seen: string[] = []
+      server.answer = (to) => (seen.push(to) === 1 ? '451 4.3.0 later' : '250 ok')
+      const id = await subscribed(service, tenant, { to: to() })
+      await tickUntil(service, async () => (await shown(service, tenant, id)).attempts === 1)
+      service.clock.advance(5 * second_ms)
+      await tickUntil(service, () => server.mails.length === 1)
+      server.answer = () => '250 2.1.5 ok'
+      for (let n = 0; n < 3; n++) await tick(service)
+      expect(server.mails).toHaveLength(1)
+    })
+
     test('a second subscription to a confirmed address sends at once', async () => {
       await confirmed()
       expect((await subscribe(service, tenant, { to: to() })).body.status).toBe('active')

@@ -6,7 +6,7 @@ import { signedRequest } from '../callbacks/message.ts'
 import * as checkpoints from '../checkpoints/service.ts'
 import { encode } from '../contract/encode.ts'
 import { type EventRow, eventOf } from '../contract/event.ts'
-import { dueWork, type Reader } from '../db/db.ts'
+import { dueWork, type Reader, type Tx } from '../db/db.ts'
 import type { LeasedJob, Sequence } from '../jobs/job.ts'
 import type { Later, MessageContext } from '../jobs/kind.ts'
 import * as tenants from '../tenants/service.ts'
@@ -24,6 +24,8 @@ export interface Delivery extends Sequence {
   events: EventRow[] | null
   /** There may be others behind them. */
   more: boolean
+  /** Up to this number there are no others; null for the mail that asks for a confirmation. */
+  reached: number | null
 }
 
 /** The webhook-id: the same on every attempt to deliver this event to this subscription. */
@@ -82,16 +84,12 @@ async function told(
 }
 
 /** The one mail that an address gets before it has confirmed. Null when another subscription sends it, or it was sent. */
-export async function askForConfirmation(
+export function askForConfirmation(
   context: MessageContext,
   job: LeasedJob,
   subscription: deliveries.Deliverable,
 ): Promise<Delivery | Later | null> {
-  const { db } = context
-  const address = await addresses.find(db, job.tenant_id, subscription.address_hash!)
-  const asks = address?.state === 'unconfirmed' && address.asked_by === subscription.id
-  if (!asks || address.sent_at !== null || address.expires_at <= context.started_at) return null
-  const delivery: Omit<Delivery, 'next'> = { subscription, events: null, more: false, results: [] }
+  const delivery = { subscription, events: null, more: false, reached: null, results: [] }
   return oneMail(context, job, delivery, async (to) => confirmationMail(to))
 }
 
@@ -107,7 +105,7 @@ export function mailAbout(
   )
 }
 
-/** Counted before it is sent, whatever comes of it: what a tenant sends is limited. */
+/** Counted before it is sent, whatever comes of it: what a tenant sends is limited. Null when nothing is to be sent. */
 async function oneMail(
   { db, dependencies, started_at }: MessageContext,
   job: LeasedJob,
@@ -119,7 +117,10 @@ async function oneMail(
   const address = await addresses.find(db, tenant_id, subscription.address_hash!)
   const tenant = await tenants.find(db, tenant_id)
   if (!address || !tenant || address.state === 'unsubscribed') return null
-  const may = await db.write(dueWork(tenant_id), (tx) => addresses.countMail(tx, tenant_id))
+  const claim = (tx: Tx) =>
+    events ? addresses.countMail(tx, tenant_id) : claimRequest(tx, job, subscription)
+  const may = await db.write(dueWork(tenant_id), async (tx) => claim(tx))
+  if (may === null) return null
   if (!may) return { not_before: (Math.floor(started_at / hour_ms) + 1) * hour_ms }
   const { secrets } = dependencies.keys
   const mail = await make({
@@ -130,4 +131,21 @@ async function oneMail(
     message_id: deliveryId(events?.[0]?.id ?? 'confirm', subscription.id),
   })
   return { ...delivery, results, next: async () => (results.length === 0 ? mail : null) }
+}
+
+/**
+ * Counts the mail that asks an address, and notes in the same transaction that it is sent: later attempts of this lease's job
+ * may send it again, nothing else does. False when the limit is reached, null when it was sent, or another asks.
+ */
+async function claimRequest(
+  tx: Tx,
+  { tenant_id, attempts }: LeasedJob,
+  { id, address_hash }: deliveries.Deliverable,
+): Promise<boolean | null> {
+  const address = await addresses.lock(tx, tenant_id, address_hash!)
+  const asks = address?.state === 'unconfirmed' && address.asked_by === id && address.expires_at > tx.now
+  if (!asks || (address.sent_at !== null && attempts === 1)) return null
+  if (!(await addresses.countMail(tx, tenant_id))) return false
+  await addresses.sent(tx, tenant_id, address_hash!)
+  return true
 }

@@ -75,14 +75,14 @@ export const createSubscription = route({
   errors: ['QUOTA_EXCEEDED'],
   async prepare({ caller, dependencies }, { body }) {
     const { url, to, types, format } = body
-    // Events that were committed before get their numbers now, and are not delivered.
-    await dependencies.journal.number(caller.tenant_id)
     if ((url === undefined) === (to === undefined))
       throw invalid({
         path: '/url',
         message: url === undefined ? 'or /to is required' : 'cannot be given with /to',
       })
     requireKnown(types, dependencies.event_types)
+    // Events that were committed before get their numbers now, and are not delivered.
+    await dependencies.journal.number(caller.tenant_id)
     if (url !== undefined) return requireCallable(dependencies, caller.tenant_id, url, types)
     if (format !== undefined) throw invalid({ path: '/format', message: 'cannot be given with /to' })
     requireMail(dependencies, to!)

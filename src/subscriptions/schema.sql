@@ -45,7 +45,7 @@ create table subscription_attempts (
 ) {keyed};
 
 -- Addresses that get mails of a tenant, or were asked. token_hash: SHA-256 of the token in the links, which itself is sealed.
--- asked_by: the subscription that sends the one mail that asks; sent_at: when that was taken.
+-- asked_by: the subscription that sends the one mail that asks; sent_at: when that was first sent.
 create table subscription_addresses (
   tenant_id {text} not null,
   address_hash {text} not null,

@@ -49,7 +49,7 @@ export interface Given {
   paused: boolean
 }
 
-/** Delivers what happens from now on. Throws QUOTA_EXCEEDED. */
+/** Delivers what happens from now on: what has happened before has its number. Throws QUOTA_EXCEEDED. */
 export async function create(
   tx: Tx,
   caller: AdminCaller,
@@ -58,6 +58,8 @@ export async function create(
 ): Promise<SubscriptionRow> {
   const { tenant_id } = caller
   const { secrets } = dependencies.keys
+  // First of all: events are numbered before this and lie before its position, or after it and wake its job.
+  const position = await journal.lockHead(tx, tenant_id)
   const id = newId('sub', tx.now)
   const types = JSON.stringify(wanted)
   const target = sealTarget(secrets, tenant_id, id, text)
@@ -68,7 +70,7 @@ export async function create(
   await store.insert(tx, tenant_id, {
     ...{ id, status, paused_reason, format, name, types, workflow_id, target, address_hash },
     shown: format === 'mail' ? maskedAddress(text) : maskedUrl(text),
-    position: await journal.lastSeq(tx, tenant_id),
+    position,
   })
   await quotas.reserve(tx, caller, dependencies.plans, 'subscriptions')
   await jobs.enqueue(tx, dependencies.jobs, {
@@ -155,18 +157,18 @@ export async function wake(
   events: () => Awaitable<readonly EventRow[]>,
 ): Promise<void> {
   let numbered: readonly EventRow[] | null = null
-  let after_id = ''
-  for (;;) {
+  const source_ids: string[] = []
+  let after_id: string | undefined = ''
+  while (after_id !== undefined) {
     const rows = await store.active(tx, tenant_id, after_id, woken_at_once_max)
     if (rows.length > 0) numbered ??= await events()
     for (const { id, types, workflow_id } of rows) {
       const selection = { id, types: JSON.parse(types) as string[], workflow_id }
-      if (!numbered!.some((event) => isWanted(selection, event))) continue
-      await jobs.wakeIdle(tx, dependencies.jobs, jobs.keyOf({ tenant_id }, subscription_job, id))
+      if (numbered!.some((event) => isWanted(selection, event))) source_ids.push(id)
     }
-    if (rows.length < woken_at_once_max) return
-    after_id = rows.at(-1)!.id
+    after_id = rows.length < woken_at_once_max ? undefined : rows.at(-1)!.id
   }
+  await jobs.wakeIdle(tx, dependencies.jobs, tenant_id, { kind: subscription_job, source_ids })
 }
 
 /** The URL in clear, to judge a change of its types. Throws SUBSCRIPTION_NOT_FOUND. */

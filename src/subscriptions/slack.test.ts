@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { day_ms, hour_ms, minute_ms } from '../base/clock.ts'
 import { eventMail } from './mail-text.ts'
 import { slackBody } from './slack.ts'
-import { maskedAddress, maskedUrl, takes, unknownAmong } from './subscription.ts'
+import { maskedAddress, maskedUrl, sameAddress, takes, unknownAmong } from './subscription.ts'
 import { remaining, type Told } from './words.ts'
 
 const asks: Told = {
@@ -35,25 +35,24 @@ const failed: Told = {
   checkpoint: null,
 }
 
+const plain = (text: string) => ({ type: 'plain_text', text, emoji: false })
+const titled = (title: string): Told => ({ ...asks, checkpoint: { ...asks.checkpoint!, title } })
+const lineOf = (told: Told): string => JSON.parse(slackBody(told)).text.split('\n')[0]
+
 describe('A message for Slack', () => {
   test('about a checkpoint that waits has title, time left, agent, and the address of the approval page without a key', () => {
-    const text =
-      '*Refund &lt;b&gt;7&lt;/b&gt; &amp; more?*\nWaits for a decision · 59 minutes left · agent billing · workflow order-7'
     const url = 'https://waystation.example.com/approve/chk_1'
     expect(JSON.parse(slackBody(asks))).toEqual({
-      text: `${text}\n<${url}|Review and decide>`,
+      text: `*Refund &lt;b&gt;7&lt;/b&gt; &amp; more?*\nWaits for a decision · 59 minutes left · agent billing · workflow order-7\n<${url}|Review and decide>`,
       blocks: [
-        { type: 'section', text: { type: 'mrkdwn', text } },
+        { type: 'header', text: plain('Refund <b>7</b> & more?') },
+        {
+          type: 'context',
+          elements: [plain('Waits for a decision · 59 minutes left · agent billing · workflow order-7')],
+        },
         {
           type: 'actions',
-          elements: [
-            {
-              type: 'button',
-              style: 'primary',
-              text: { type: 'plain_text', text: 'Review and decide' },
-              url,
-            },
-          ],
+          elements: [{ type: 'button', style: 'primary', text: plain('Review and decide'), url }],
         },
       ],
     })
@@ -61,25 +60,50 @@ describe('A message for Slack', () => {
 
   test('about a checkpoint that was decided meanwhile says so, without a button', () => {
     const decided = { ...asks, checkpoint: { ...asks.checkpoint!, title: 'Refund?', status: 'approved' } }
-    const text = '*Refund?: already approved*\nagent billing · workflow order-7'
     expect(JSON.parse(slackBody(decided))).toEqual({
-      text,
-      blocks: [{ type: 'section', text: { type: 'mrkdwn', text } }],
+      text: '*Refund?: already approved*\nagent billing · workflow order-7',
+      blocks: [
+        { type: 'header', text: plain('Refund?: already approved') },
+        { type: 'context', elements: [plain('agent billing · workflow order-7')] },
+      ],
     })
   })
 
   test('about anything else has what happened, to what, and its small data', () => {
     expect(JSON.parse(slackBody(failed)).text).toBe(
-      '*Schedule failed*\nschedule sch_1 · No attempt is left · attempts: 3 · last error: status &lt;503&gt;',
+      '*Schedule failed*\nschedule schˍ1 · No attempt is left · attempts: 3 · last error: status &lt;503&gt;',
     )
   })
 
   test('shows a title in one line, and its markup as text', () => {
-    const title = 'ok*\n\n<!channel> *approve\u2028now'
-    const shown = JSON.parse(slackBody({ ...asks, checkpoint: { ...asks.checkpoint!, title } })).text.split(
-      '\n',
-    )[0]
-    expect(shown).toBe('*ok∗ &lt;!channel&gt; ∗approve now*')
+    expect(lineOf(titled('ok*\n\n<!channel> *approve\u2028now'))).toBe('*ok∗ &lt;!channel&gt; ∗approve now*')
+  })
+
+  test.each([
+    ['[Approve](https://evil.example/x)', '［Approve］❨https∶//evil․example/x❩'],
+    ['see www.evil.com or evil.com/x', 'see www․evil․com or evil․com/x'],
+    ['<https://evil.example|Approve>', '&lt;https∶//evil․example∣Approve&gt;'],
+    ['@channel @here <@U1> ask boss@example.com', '＠channel ＠here &lt;＠U1&gt; ask boss＠example․com'],
+    ['#general ~town-square :tada:', '＃general ∼town-square ∶tada∶'],
+    ['_a_ ~b~ `c` \\*d*', 'ˍaˍ ∼b∼ ˋcˋ ∖∗d∗'],
+    ['![x](//evil.example/y.png)', '!［x］❨//evil․example/y․png❩'],
+    ['javascript:alert(1)', 'javascript∶alert❨1❩'],
+    ['Refund order #7: 50.20 at 10 %', 'Refund order #7: 50.20 at 10 %'],
+    ['chk_01m7yjrz7dy8h1gqvnfh3ydc8h', 'chk_01m7yjrz7dy8h1gqvnfh3ydc8h'],
+  ])('no receiver makes a link, a mention or a form of %j', (title, shown) => {
+    expect(lineOf(titled(title))).toBe(`*${shown}*`)
+    const workflow_id = title
+    const about = JSON.parse(slackBody({ ...failed, event: { ...failed.event, workflow_id } }))
+    expect(about.text).toContain(`· workflow ${shown}`)
+    expect(about.blocks.every(({ text }: { text?: { type: string } }) => text?.type !== 'mrkdwn')).toBe(true)
+  })
+
+  test('a title that is too long for a header is shown whole', () => {
+    expect(JSON.parse(slackBody(titled('x'.repeat(150)))).blocks[0].type).toBe('header')
+    expect(JSON.parse(slackBody(titled('x'.repeat(151)))).blocks[0]).toEqual({
+      type: 'section',
+      text: plain('x'.repeat(151)),
+    })
   })
 })
 
@@ -139,4 +163,8 @@ test('noun.* takes all types of the noun, and of no other', () => {
   expect(takes(['schedule.*'], 'schedules.failed')).toBe(false)
   expect(takes(['schedule.fired'], 'schedule.failed')).toBe(false)
   expect(unknownAmong(['a.*', 'b.c', 'b.d'], ['b.c'])).toEqual(['a.*', 'b.d'])
+})
+
+test('an address is the same in capital letters', () => {
+  expect(sameAddress('Ada.L@Example.COM')).toBe('ada.l@example.com')
 })

@@ -115,10 +115,9 @@ export function isAddress(text: string): boolean {
   )
 }
 
-/** Two ways to write one mailbox: the domain does not know the case of letters. */
+/** The same for all ways to write one mailbox: no server that matters tells the case of letters. */
 export function sameAddress(address: string): string {
-  const at = address.lastIndexOf('@')
-  return `${address.slice(0, at)}${address.slice(at).toLowerCase()}`
+  return address.normalize('NFC').toLowerCase()
 }
 
 export interface SubscriptionRow {

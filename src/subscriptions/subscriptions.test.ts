@@ -12,8 +12,12 @@ import {
   updates,
 } from '../../test/support/subscriptions.ts'
 import { minute_ms, second_ms } from '../base/clock.ts'
+import type { Dependencies } from '../contract/dependencies.ts'
+import { unnamed } from '../db/db.ts'
+import { follows } from '../features.ts'
 import { lease_ms } from '../jobs/job.ts'
 import * as journal from '../journal/service.ts'
+import { number as numberEvents, page as pageOfEvents } from '../journal/store.ts'
 import { attempts_kept_max } from './attempt-store.ts'
 import { attempt_offsets_ms, attempts_max, types_max } from './subscription.ts'
 
@@ -271,6 +275,66 @@ forEachService('Subscriptions', (service) => {
     })
   })
 
+  describe('Events that get their numbers meanwhile', () => {
+    const changes: [string, (id: string) => Promise<unknown>][] = [
+      ['is resumed', (id) => ask('PATCH', `/${id}`, { paused: false })],
+      ['gets other types', (id) => ask('PATCH', `/${id}`, { types: updates, paused: false })],
+      ['is set back', (id) => ask('POST', `/${id}/replay`, { after: 1 })],
+    ]
+    test.each(changes)('reach a subscription that %s', async (what, change) => {
+      const { db } = service.app
+      const dependencies = { jobs: { wake: () => {} } } as unknown as Dependencies
+      const is_set_back = what === 'is set back'
+      const id = await subscribed(service, tenant, { url: receiver.url, paused: !is_set_back })
+      await happen(service, tenant, 1)
+      const { promise: held, resolve: release } = Promise.withResolvers<void>()
+      const given = Promise.withResolvers<void>()
+      // On SQLite there is one writer, so that nothing comes between.
+      const numbered = db.write(async (tx) => {
+        const { after, count } = await numberEvents(tx, tenant.tenant_id, 500)
+        const events = () => pageOfEvents(tx, tenant.tenant_id, {}, { after, rows_max: count })
+        for (const { numbered } of follows) await numbered?.(tx, dependencies, tenant.tenant_id, events)
+        given.resolve()
+        if (db.engine === 'postgres') await held
+      })
+      await given.promise
+      let over = false
+      const changed = change(id).finally(() => {
+        over = true
+      })
+      const waiting = unnamed<{ n: number }>(
+        'test.waiting',
+        `select count(*) as n from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      )
+      while (!over && db.engine === 'postgres' && Number((await db.one(waiting, {}))!.n) === 0);
+      if (over) for (let n = 0; n < 3; n++) await tick(service)
+      release()
+      await Promise.all([numbered, changed])
+      for (let n = 0; n < 5 && receiver.requests.length === 0; n++) await tick(service)
+      expect(receiver.requests.length).toBeGreaterThan(0)
+    })
+  })
+
+  test('what was passed over is not read again', async () => {
+    const id = await subscribed(service, tenant, { url: receiver.url, workflow_id: 'w' })
+    let reads = 0
+    const readsOf = async (change: () => Promise<unknown>, requests: number) => {
+      await change()
+      reads = 0
+      service.app.db.onStatement((name) => {
+        if (name === 'journal.page_workflow') reads++
+      })
+      await tickUntil(service, () => reads > 0 && receiver.requests.length === requests)
+      await tickUntil(service, async () => (await shown(service, tenant, id)).behind === 0)
+      service.app.db.onStatement(null)
+      return reads
+    }
+    await happen(service, tenant, 3, { workflow_id: 'w', type: 'subscription.resumed' })
+    await tick(service)
+    expect(await readsOf(() => ask('PATCH', `/${id}`, { name: 'other' }), 0)).toBe(1)
+    expect(await readsOf(() => happen(service, tenant, 1, { workflow_id: 'w' }), 1)).toBe(1)
+  })
+
   test(`the last ${attempts_kept_max} attempts are kept, and listed in pages`, async () => {
     const id = await subscribed(service, tenant, { url: receiver.url })
     await happen(service, tenant, attempts_kept_max + 1)
@@ -372,22 +436,17 @@ forEachService('Subscriptions', (service) => {
     expect(asked.status).toBe(201)
     const { id } = asked.body
     await tickUntil(service, () => receiver.requests.length === 1)
-    const text = '*Refund &lt;7&gt;?*\nWaits for a decision · 60 minutes left · agent agent-one'
+    const details = 'Waits for a decision · 60 minutes left · agent agent-one'
     const url = `${service.url}/approve/${id}`
+    const plain = (text: string) => ({ type: 'plain_text', text, emoji: false })
     expect(JSON.parse(receiver.requests[0]!.body)).toEqual({
-      text: `${text}\n<${url}|Review and decide>`,
+      text: `*Refund &lt;7&gt;?*\n${details}\n<${url}|Review and decide>`,
       blocks: [
-        { type: 'section', text: { type: 'mrkdwn', text } },
+        { type: 'header', text: plain('Refund <7>?') },
+        { type: 'context', elements: [plain(details)] },
         {
           type: 'actions',
-          elements: [
-            {
-              type: 'button',
-              style: 'primary',
-              text: { type: 'plain_text', text: 'Review and decide' },
-              url,
-            },
-          ],
+          elements: [{ type: 'button', style: 'primary', text: plain('Review and decide'), url }],
         },
       ],
     })

@@ -12,7 +12,7 @@ for line in sys.stdin:
     check = json.loads(line)
     try:
         bundle = json.loads(check["bundle"])
-        verify_bundle.verify(bundle, check.get("checkpoint"), check.get("key"), check["after"])
+        verify_bundle.verify(bundle, check.get("checkpoint"), check.get("key"), check["after"], check.get("part", False))
         print("valid", flush=True)
     except (verify_bundle.Refused, KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         print(repr(error), flush=True)

@@ -6,13 +6,13 @@ import { declareEvents } from '../../src/contract/event.ts'
 import { type Db, unnamed } from '../../src/db/db.ts'
 import { follows } from '../../src/features.ts'
 import * as journal from '../../src/journal/service.ts'
-import { bundle } from '../../src/seal/bundle-service.ts'
+import { type Asked, bundle } from '../../src/seal/bundle-service.ts'
 import { checkpoint } from '../../src/seal/checkpoint-service.ts'
 import { secretsUnder } from '../../src/secrets/service.ts'
 
 type Random = (below: number) => number
 
-const types = Object.values(
+export const types = Object.values(
   declareEvents({
     'test.begun': {
       about: 'Something began.',
@@ -97,12 +97,12 @@ export class Journal {
   /** The answer of the route, or of its refusal. */
   async bundle(
     workflow_id: string | null,
-    { from = null, after = 0 }: { from?: number | null; after?: number } = {},
+    { from = null, after = 0, events_max }: Partial<Omit<Asked, 'workflow_id'>> = {},
   ): Promise<string> {
     let text = ''
     try {
       for await (const piece of await bundle(this.db, this.dependencies, this.tenant_id, {
-        ...{ workflow_id, from, after },
+        ...{ workflow_id, from, after, events_max },
       }))
         text += piece
       return text
@@ -130,6 +130,8 @@ export interface Check {
   bundle: string
   checkpoint: string | undefined
   after: number
+  key?: string
+  part?: boolean
 }
 
 /** The bundle of the journal, and that of each workflow. */

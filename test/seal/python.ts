@@ -8,10 +8,15 @@ export interface Python {
   stop(): Promise<void>
 }
 
+/** True when there is Python 3.10 or newer. */
+export function hasPython(): boolean {
+  if (Bun.which('python3') === null) return false
+  return Bun.spawnSync(['python3', '-c', 'import sys; sys.exit(sys.version_info < (3, 10))']).exitCode === 0
+}
+
 /** Throws when there is no Python 3.10 or newer. */
 export function startPython(): Python {
-  const version = Bun.spawnSync(['python3', '-c', 'import sys; sys.exit(sys.version_info < (3, 10))'])
-  if (version.exitCode !== 0) throw new Error('python3 of version 3.10 or newer is needed')
+  if (!hasPython()) throw new Error('python3 of version 3.10 or newer is needed')
   const child = Bun.spawn(['python3', join(import.meta.dir, 'check.py')], {
     ...{ stdin: 'pipe', stdout: 'pipe', stderr: 'inherit' },
   })

@@ -11,9 +11,9 @@ import { manipulations } from './manipulations.ts'
 export type Verifier = (check: Check) => Promise<string | null>
 
 /** That of the command line. */
-export const verifier: Verifier = async ({ bundle, checkpoint, after }) => {
+export const verifier: Verifier = async ({ bundle, ...known }) => {
   try {
-    verifyBundle(bundle, { checkpoint, after })
+    verifyBundle(bundle, known)
     return null
   } catch (error) {
     if (error instanceof Refused) return error.message

@@ -11,9 +11,10 @@ import { openDb } from '../../src/db/open.ts'
 import { migrations } from '../../src/features.ts'
 import { databaseFolder } from '../support/folders.ts'
 import { type Cluster, startCluster } from '../support/postgres.ts'
+import { checkOf, forged, honest, materialsIn } from './forgeries.ts'
 import { manipulations } from './manipulations.ts'
 import { startPython } from './python.ts'
-import { changedRound, honestRound, verifier } from './rounds.ts'
+import { changedRound, honestRound, type Verifier, verifier } from './rounds.ts'
 
 const usage = `Usage: npm run test:seal -- [options]
 
@@ -65,11 +66,24 @@ async function judge(db: Db, count: number, seed: number): Promise<number> {
     const bundles = Math.min(bundles_a_journal, count - n)
     faults.push(...(await honestRound(db, n, seed, verifiers, bundles)))
   }
+  faults.push(...(await forgeryFaults(db, verifiers)))
   await python.stop()
   for (const fault of faults) console.log(fault)
   const words = `${count} manipulations and ${count} honest bundles, both verifiers, seed ${seed}`
   console.log(faults.length === 0 ? `all found, all accepted: ${words}` : `${faults.length} faults: ${words}`)
   return faults.length === 0 ? 0 : 1
+}
+
+async function forgeryFaults(db: Db, verifiers: Record<string, Verifier>): Promise<string[]> {
+  const of = await materialsIn(db)
+  const faults: string[] = []
+  for (const [who, verify] of Object.entries(verifiers)) {
+    for (const [name, parts] of Object.entries(honest))
+      if ((await verify(await checkOf(of, parts))) !== null) faults.push(`${who} refused ${name}`)
+    for (const [name, parts] of Object.entries(forged))
+      if ((await verify(await checkOf(of, parts))) === null) faults.push(`${who} accepted ${name}`)
+  }
+  return faults
 }
 
 async function newDatabase(engine: string): Promise<{ url: string; remove(): Promise<void> }> {

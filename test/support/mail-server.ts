@@ -13,7 +13,9 @@ export interface MailServer {
   url: string
   mails: ReceivedMail[]
   /** The answer to RCPT, which a test may replace: `550 5.1.1 no such user`. */
-  answer: (to: string) => string
+  answer: (to: string) => string | Promise<string>
+  /** Connections that are open. */
+  connections(): number
   stop(): Promise<void>
 }
 
@@ -30,6 +32,7 @@ export async function startMailServer(): Promise<MailServer> {
     url: `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`,
     mails: [],
     answer: () => '250 2.1.5 ok',
+    connections: () => sockets.size,
     stop: () =>
       new Promise((resolve) => {
         server.close(() => resolve())
@@ -51,7 +54,8 @@ function converse(socket: Socket, server: MailServer): void {
     if (verb === 'MAIL') mail = { from: address, to: '', text: '' }
     if (verb === 'RCPT') {
       mail.to = address
-      return say(server.answer(address))
+      const answered = server.answer(address)
+      return typeof answered === 'string' ? say(answered) : answered.then(say)
     }
     if (verb === 'DATA') {
       in_data = true

@@ -1,0 +1,45 @@
+// Statements by which idle jobs are woken, and a job is held as it is.
+
+import type { Millis } from '../base/clock.ts'
+import { limit } from '../base/limit.ts'
+import { sql, type Tx } from '../db/db.ts'
+import { idNames, idParams, listOf } from './id-list.ts'
+import type { JobKey } from './job.ts'
+import type { JobKind } from './kind.ts'
+
+export const wake_rows_max = limit(
+  'jobs.wake_rows',
+  64,
+  'rows',
+  'Idle jobs of a tenant that one statement wakes.',
+)
+const woken_names = idNames(wake_rows_max)
+
+// Of a row that it waits for it sees what the other transaction left, as a list of places would not.
+const WAKE_IDLE = sql(
+  'jobs.wake_idle',
+  `update jobs set next_at = case when next_at >= :idle_at then :now else next_at end
+    where tenant_id = :tenant_id and kind = :kind and source_id in (${listOf(woken_names)})`,
+)
+
+const LOCK = sql<{ source_id: string }>(
+  'jobs.lock',
+  `select source_id from jobs where tenant_id = :tenant_id and kind = :kind and source_id = :source_id {locked}`,
+)
+
+/** Those that are due at `idle_at` or later are due now; the rows of all others are only locked. */
+export async function wakeIdle(
+  tx: Tx,
+  tenant_id: string,
+  { kind, source_ids, idle_at }: { kind: JobKind; source_ids: readonly string[]; idle_at: Millis },
+): Promise<void> {
+  for (let at = 0; at < source_ids.length; at += wake_rows_max) {
+    const ids = idParams(woken_names, source_ids.slice(at, at + wake_rows_max))
+    await tx.run(WAKE_IDLE, { tenant_id, kind: kind.name, idle_at, now: tx.now, ...ids })
+  }
+}
+
+/** Takes the lock of its row. False when the job is gone. */
+export async function lock(tx: Tx, { tenant_id, kind, source_id }: JobKey): Promise<boolean> {
+  return (await tx.one(LOCK, { tenant_id, kind, source_id })) !== null
+}
