@@ -65,6 +65,12 @@ const without_change: Record<string, string> = {
 const writes_first: Record<string, string> = {
   getUsage: 'the calls that are counted, and not written yet',
   getWorkflow: 'the numbers of events that have none yet',
+  ...Object.fromEntries(
+    ['getBundle', 'getConsistencyProof', 'getInclusionProof', 'getSeal'].map((name) => [
+      name,
+      'the numbers and hashes of events that have none yet',
+    ]),
+  ),
   waitForEvent: 'the numbers of events that have none yet',
 }
 

@@ -319,11 +319,11 @@ forEachService('Subscriptions', (service) => {
     const id = await subscribed(service, tenant, { url: receiver.url, workflow_id: 'w' })
     let reads = 0
     const readsOf = async (change: () => Promise<unknown>, requests: number) => {
-      await change()
       reads = 0
       service.app.db.onStatement((name) => {
         if (name === 'journal.page_workflow') reads++
       })
+      await change()
       await tickUntil(service, () => reads > 0 && receiver.requests.length === requests)
       await tickUntil(service, async () => (await shown(service, tenant, id)).behind === 0)
       service.app.db.onStatement(null)
