@@ -48,21 +48,14 @@ const given: Params = {
   ...{ first: 'eve', values_max: merged_max },
   ...{ source_id: 'sch_1', any_source: 1, source: '', any_cause: 0, cause: 'none', any_workflow_id: 1 },
   ...{ total_max: rows_max, walked_max: rows_max, from_key: '__rl:', end_key: '__rl;' },
-  ...{ any_source_id: 1, ...idsNamed() },
-  ...{ kind: 'schedule', lease_until: now + 30_000, ...idsOfLease() },
+  ...{ any_source_id: 1, ...idsOf('dlq.match_named', 'id_', 'dlq_failed_') },
+  ...{ kind: 'schedule', lease_until: now + 30_000, ...idsOf('jobs.wake_idle', 'source_id_', 'sch_') },
 }
 
-function idsOfLease(): Params {
-  const ids = Array.from({ length: lease_rows_max }, (_, i) => [
-    `id_${String.fromCharCode(97 + i)}`,
-    `sch_${1_000_001 + i}`,
-  ])
-  return Object.fromEntries(ids)
-}
-
-function idsNamed(): Params {
-  const names = statements.get('dlq.match_named')!.params.filter((name) => name.startsWith('id_'))
-  return Object.fromEntries(names.map((name, i) => [name, `dlq_failed_${1_000_001 + i}`]))
+/** For the list of ids in this statement; lists of other statements begin with the same names. */
+function idsOf(statement: string, list: string, id: string): Params {
+  const names = statements.get(statement)!.params.filter((name) => name.startsWith(list))
+  return Object.fromEntries(names.map((name, i) => [name, `${id}${1_000_001 + i}`]))
 }
 
 /** Lists ask for entries from where their leader has reached on. */

@@ -76,6 +76,7 @@ forEachService('The documentation as it is served', (service) => {
     ['/docs/reference', 'text/html; charset=utf-8'],
     ['/docs/search.json', 'application/json; charset=utf-8'],
     ['/docs/images/approve.png', 'image/png'],
+    ['/docs/images/workflow.png', 'image/png'],
     ['/examples/agent.ts', 'text/plain; charset=utf-8'],
     ['/docs/kv.md', 'text/markdown; charset=utf-8'],
     ['/docs/reference.js', 'text/javascript; charset=utf-8'],

@@ -3,7 +3,7 @@
 /** Names of parameters for so many ids. */
 export function idNames(count: number): string[] {
   const letter = (n: number) => String.fromCharCode(97 + n)
-  return Array.from({ length: count }, (_, i) => `id_${letter(Math.floor(i / 26))}${letter(i % 26)}`)
+  return Array.from({ length: count }, (_, i) => `source_id_${letter(Math.floor(i / 26))}${letter(i % 26)}`)
 }
 
 export function listOf(names: readonly string[]): string {

@@ -4,6 +4,7 @@ import approve from '../../docs/images/approve.png' with { type: 'file' }
 import concepts from '../../docs/images/concepts.svg' with { type: 'file' }
 import overview from '../../docs/images/overview.png' with { type: 'file' }
 import performance_chart from '../../docs/images/performance.svg' with { type: 'file' }
+import workflow from '../../docs/images/workflow.png' with { type: 'file' }
 
 /** Images by the name in docs/images/. */
 const images: Readonly<Record<string, string>> = {
@@ -11,6 +12,7 @@ const images: Readonly<Record<string, string>> = {
   'concepts.svg': concepts,
   'overview.png': overview,
   'performance.svg': performance_chart,
+  'workflow.png': workflow,
 }
 
 /** Examples as text, by the name in examples/. The type checker takes some of them for modules. */
