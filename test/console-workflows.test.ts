@@ -67,7 +67,11 @@ test('A workflow is one line, live: the question, the message in a channel, the 
   )
   expect(message.text).toContain(`agent ${tenant.agent_id} `)
   expect(message.text).toEndWith(`<${link}|Review and decide>`)
-  expect(message.blocks.at(-1).elements[0].url).toBe(link)
+  const { type, elements } = message.blocks.at(-1)
+  expect([type, elements.length, elements[0]]).toEqual([
+    ...['actions', 1],
+    expect.objectContaining({ type: 'button', url: link }),
+  ])
   expect(receiver.requests[0]!.body).not.toContain('svc_')
   const { next_after } = (await service.ask('GET', '/v1/events', { key: tenant.api_key })).body
   const decision = firstOf(tenant, [{ type: 'message.received' }, { subject: question }], next_after)
@@ -94,7 +98,7 @@ test('A workflow is one line, live: the question, the message in a channel, the 
     await chromium.visit(
       service.url,
       async (phone) => {
-        await phone.goto(message.blocks[1].elements[0].url)
+        await phone.goto(elements[0].url)
         await phone.getByLabel('Approval key').fill(body.approval_key)
         await phone.getByLabel('Remember the key on this device').check()
         expect([await overflow(phone), await accessibilityFaults(phone)]).toEqual([0, []])
