@@ -80,7 +80,7 @@ export class Client {
     readonly url: string,
     readonly agent_id: string,
     readonly api_key: string,
-    private readonly tenant_id: string,
+    readonly tenant_id: string,
     private readonly admin_key: string,
   ) {}
 
@@ -101,6 +101,11 @@ export class Client {
       name: 'bench-agent',
     })
     return new Client(url, agent.agent_id, agent.api_key, tenant_id, admin_key)
+  }
+
+  /** The same agent, where the service has another address. */
+  at(url: string): Client {
+    return new Client(url, this.agent_id, this.api_key, this.tenant_id, this.admin_key)
   }
 
   /** The request as the load makes it. Throws unless it succeeds; the answer is the parsed body. */
