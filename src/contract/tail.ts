@@ -84,7 +84,8 @@ export class Tail {
 
   #begin(): Promise<void> {
     const refreshing = this.#look().finally(() => {
-      if (this.#refreshing === refreshing) this.#refreshing = null
+      // The next one, which begins a little later, takes its place: no other may begin before it.
+      if (this.#refreshing === refreshing && !this.#next) this.#refreshing = null
     })
     this.#refreshing = refreshing
     this.#next = null
@@ -110,6 +111,7 @@ export class Tail {
 
   #handOn(events: readonly EventRow[]): void {
     for (const event of events) {
+      if (event.seq <= this.position) continue
       this.position = event.seq
       this.#recent.push(event)
       for (const waiter of this.#waitersFor(event)) {
