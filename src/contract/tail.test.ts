@@ -55,6 +55,22 @@ test('events that could not get their numbers are looked for again within half a
   tail.end()
 })
 
+test('a tail whose notifier never looks again looks only when it is notified', async () => {
+  const rows: EventRow[] = []
+  const reader: JournalReader = { number: async () => true, lastSeq: () => 0, after: () => rows }
+  const notifier = new HeldNotifier({ looks_again: false })
+  const tail = new Tail('ten_1', reader, notifier)
+  tail.users = 1
+  tail.add({
+    ...{ filters: [new Filter({})], viewer: null, position: 0, end: () => {} },
+    take: () => {},
+  })
+  await notifier.waits(1)
+  expect(notifier.asked_ms).toEqual([Number.POSITIVE_INFINITY])
+  tail.users = 0
+  tail.end()
+})
+
 const eventOf = (seq: number, type = 'x.y') =>
   ({ seq, type, subject_id: 's', workflow_id: null, private_to: null }) as EventRow
 
