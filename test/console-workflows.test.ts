@@ -11,11 +11,12 @@ import { root } from './support/cli.ts'
 import { accessibilityFaults, narrow, overflow, refusals, signIn, useService } from './support/console.ts'
 import { startReceiver } from './support/receiver.ts'
 import { cron_secret, type TestTenant } from './support/service.ts'
-import { subscribed, tickUntil } from './support/subscriptions.ts'
+import { happen, subscribed, tickUntil } from './support/subscriptions.ts'
 
 const chromium = useChromium()
 const service = useService()
 const minute_ms = 60_000
+const day_ms = 24 * 60 * minute_ms
 
 const tick = () => service.ask('POST', '/v1/tick', { key: cron_secret })
 
@@ -44,6 +45,11 @@ async function moments(page: Page): Promise<string[]> {
   return texts
 }
 
+const days = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
+const isoOf = (ms: number) => new Date(ms).toISOString()
+const stateOf = (page: Page) => page.locator('.facts > div', { hasText: 'State' })
+const endingOf = (page: Page) => page.getByRole('region', { name: 'What is open now' })
+
 test('A workflow is one line, live: the question, the message in a channel, the decision made on a telephone, the callback and the consequence', async () => {
   const receiver = await startReceiver()
   const tenant = await service.signUp()
@@ -67,7 +73,11 @@ test('A workflow is one line, live: the question, the message in a channel, the 
   )
   expect(message.text).toContain(`agent ${tenant.agent_id} `)
   expect(message.text).toEndWith(`<${link}|Review and decide>`)
-  expect(message.blocks.at(-1).elements[0].url).toBe(link)
+  const { type, elements } = message.blocks.at(-1)
+  expect([type, elements.length, elements[0]]).toEqual([
+    ...['actions', 1],
+    expect.objectContaining({ type: 'button', url: link }),
+  ])
   expect(receiver.requests[0]!.body).not.toContain('svc_')
   const { next_after } = (await service.ask('GET', '/v1/events', { key: tenant.api_key })).body
   const decision = firstOf(tenant, [{ type: 'message.received' }, { subject: question }], next_after)
@@ -89,12 +99,13 @@ test('A workflow is one line, live: the question, the message in a channel, the 
     expect(await ending.innerText()).toMatch(/\d+ (h|min) .* left/)
     expect(await accessibilityFaults(page)).toEqual([])
     await ending.getByText('Live:').waitFor()
+    await stateOf(page).getByText('1 waiting').waitFor()
     await page.evaluate('window.loaded_once = true')
 
     await chromium.visit(
       service.url,
       async (phone) => {
-        await phone.goto(message.blocks[1].elements[0].url)
+        await phone.goto(elements[0].url)
         await phone.getByLabel('Approval key').fill(body.approval_key)
         await phone.getByLabel('Remember the key on this device').check()
         expect([await overflow(phone), await accessibilityFaults(phone)]).toEqual([0, []])
@@ -116,6 +127,7 @@ test('A workflow is one line, live: the question, the message in a channel, the 
     await page.locator('.moment-quote').getByText('Within policy.').waitFor()
     expect(await page.locator('.gap-text').innerText()).toMatch(/^waited 12 min (\d\d s )?for a decision$/)
     await ending.getByText('Nothing is open').waitFor()
+    await stateOf(page).getByText('nothing open').waitFor()
     await tick()
     await page.getByText('The decision was delivered', { exact: true }).waitFor()
     const call = await made(tenant, workflow_id, '/v1/schedules', {
@@ -147,6 +159,64 @@ test('A workflow is one line, live: the question, the message in a channel, the 
   })
   expect(receiver.requests.map(({ target }) => target)).toEqual(['/slack', '/decided', '/pay'])
   await receiver.stop()
+})
+
+test('The state and the time of an open workflow follow a changed call and a new dead letter', async () => {
+  const tenant = await service.signUp()
+  const [first, second] = [2, 9].map((n) => service.clock.now() + n * day_ms) as [number, number]
+  const call = await made(tenant, 'changing', '/v1/schedules', {
+    ...{ callback_url: 'http://127.0.0.1:9/pay', callback_payload: {} },
+    fire_at: isoOf(first),
+  })
+  await chromium.visit(service.url, async (page) => {
+    await signIn(page, tenant, '/console/workflows/changing')
+    await endingOf(page).getByText('Live:').waitFor()
+    const card = page.locator('.moment-card')
+    await card.getByText(days.format(first)).waitFor()
+    await stateOf(page).getByText('1 waiting').waitFor()
+    const body = { fire_at: isoOf(second) }
+    const changed = await service.ask('PATCH', `/v1/schedules/${call}`, { key: tenant.api_key, body })
+    expect(changed.status).toBe(200)
+    await page.getByText('The call was changed', { exact: true }).waitFor()
+    await card.getByText(days.format(second)).waitFor()
+    await made(tenant, 'changing', '/v1/dlq', { error: 'It broke.', payload: {} })
+    await stateOf(page).getByText('1 failed').waitFor()
+    await endingOf(page).getByText('Waits for somebody to deal with it').waitFor()
+  })
+})
+
+test('A workflow of more than 1,000 events goes live once all of them are shown', async () => {
+  const tenant = await service.signUp()
+  await happen(service, tenant, 1_001, { workflow_id: 'long' })
+  await chromium.visit(service.url, async (page) => {
+    await signIn(page, tenant, '/console/workflows/long')
+    await page.getByRole('button', { name: 'Show more' }).click()
+    await endingOf(page).getByText('Live:').waitFor()
+    await made(tenant, 'long', '/v1/dlq', { error: 'It broke.', payload: {} })
+    await page.getByText('Left a dead letter', { exact: true }).waitFor()
+    expect(await moments(page)).toHaveLength(1_002)
+    await stateOf(page).getByText('1 failed').waitFor()
+  })
+})
+
+test('A workflow whose first events were removed keeps the state that the service counts', async () => {
+  const tenant = await service.signUp()
+  const open = { title: 'Pay?', callback_url: null }
+  const question = await made(tenant, 'old', '/v1/checkpoints', open)
+  await made(tenant, 'old', '/v1/audit', { action: 'kept', metadata: {} })
+  await chromium.visit(service.url, async (page) => {
+    await page.route(/\/v1\/workflows\/old\?limit=200$/, async (route) => {
+      const response = await route.fetch()
+      const { items, ...others } = await response.json()
+      await route.fulfill({ response, json: { ...others, items: items.slice(1) } })
+    })
+    await signIn(page, tenant, '/console/workflows/old')
+    await endingOf(page).getByText('Live:').waitFor()
+    await stateOf(page).getByText('1 waiting').waitFor()
+    const cancelled = await service.ask('DELETE', `/v1/checkpoints/${question}`, { key: tenant.api_key })
+    expect(cancelled.status).toBe(204)
+    await stateOf(page).getByText('nothing open').waitFor()
+  })
 })
 
 test('A workflow that does not exist says so, and one that is not reached is tried again', async () => {

@@ -165,6 +165,12 @@ export function openOf(events: readonly JournalEvent[]): Open[] {
   return [...open.values()].toSorted((one, other) => urgency.indexOf(one.kind) - urgency.indexOf(other.kind))
 }
 
+/** As the service counts them for lists; a decision that is on its way waits as well. */
+export function countsOf(open: readonly Open[]): { waiting: number; failing: number } {
+  const failing = open.filter(({ kind }) => kind === 'dlq').length
+  return { waiting: open.length - failing, failing }
+}
+
 /** The time in which a request of this workflow waited for a person: overlapping waits count once. */
 export function waitedForPeople(events: readonly JournalEvent[], now_ms: number): number {
   const spans: [from: number, to: number][] = []

@@ -75,6 +75,20 @@ export function thingPath({ type, subject, data }: JournalEvent): string | null 
   return path === undefined ? null : pathOf(path, subject.id)
 }
 
+/** The paths of the things that an event may have changed, whether or not they are expanded at it. */
+export function changedBy(event: JournalEvent): string[] {
+  const { kind, id } = event.subject
+  const path = Object.hasOwn(read_at, kind) ? pathOf(read_at[kind]!, id) : null
+  return [path, thingPath(event)].filter((one) => one !== null)
+}
+
+/** By the kind of the subject. */
+const read_at: Record<string, string> = {
+  checkpoint: '/v1/checkpoints',
+  schedule: '/v1/schedules',
+  dlq_item: '/v1/dlq',
+}
+
 function idOf(subject: JournalEvent['subject'], data: JournalEvent['data']): string {
   return typeof data.checkpoint_id === 'string' ? data.checkpoint_id : subject.id
 }

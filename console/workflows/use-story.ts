@@ -1,14 +1,15 @@
 // A workflow with its events: loaded page by page, then followed live.
 
-import { useSignal } from '@preact/signals'
-import { useEffect, useMemo } from 'preact/hooks'
+import { type Signal, useSignal } from '@preact/signals'
+import { useEffect, useMemo, useRef } from 'preact/hooks'
 import type { WorkflowTimeline } from '../../sdk/src/types.ts'
 import { pathOf } from '../api/address.ts'
 import type { Problem, Result } from '../api/client.ts'
 import { type Following, followEvents } from '../api/events.ts'
 import { ask } from '../api/session.ts'
+import { pause } from '../api/wait.ts'
 import type { JournalEvent, Workflow } from './event.ts'
-import { openThings, type Things, thingPath } from './things.ts'
+import { changedBy, openThings, type Things, thingPath } from './things.ts'
 
 interface Page extends Omit<WorkflowTimeline, 'items'> {
   items: JournalEvent[]
@@ -44,52 +45,85 @@ export function useStory(id: string): Story {
   const fresh = useSignal(0)
   const tries = useSignal(0)
   const following = useSignal<Following>('starting')
+  const loadOn = useRef(() => {})
   const things = useMemo(openThings, [id, tries.value])
   const path = pathOf('/v1/workflows', id)
-  const load = (old: JournalEvent[], signal: AbortSignal) => loadPages(path, old, signal)
   useEffect(() => {
     const controller = new AbortController()
     const { signal } = controller
-    const start = async () => {
-      const loaded = await load([], signal)
+    const counted = recounting(path, state, signal)
+    const onEvents = (events: JournalEvent[]) => {
       if (signal.aborted) return
-      if (loaded.problem) {
-        state.value = loaded
-        return
-      }
-      await things.settled(pathsOf(loaded.events.slice(0, first_things)))
+      fresh.value += events.length
+      things.again([...new Set(events.flatMap(changedBy))])
+      state.value = withEvents(state.peek(), events)
+      if (!isWhole(state.peek())) counted()
+    }
+    let loading = false
+    const load = async () => {
+      if (loading) return
+      loading = true
+      const { events, workflow } = state.peek()
+      const loaded = await loadPages(path, events, signal)
+      if (workflow === null) await things.settled(pathsOf(loaded.events.slice(0, first_things)))
+      loading = false
       if (signal.aborted) return
-      state.value = loaded
+      const stays = loaded.problem && workflow
+      state.value = stays ? { ...loaded, events, workflow, more: true } : loaded
       // A long line ends before the present: what comes now is not put behind its middle.
-      if (loaded.more) return
+      if (loaded.problem || loaded.more) return
       const after = loaded.events.at(-1)?.seq ?? 0
-      const onEvents = (events: JournalEvent[]) => {
-        if (signal.aborted) return
-        fresh.value += events.length
-        things.again(pathsOf(events))
-        state.value = withEvents(state.value, events)
-      }
       await followEvents({ query: { workflow_id: id }, after, signal, onEvents, state: following })
     }
-    void start()
+    state.value = beginning
+    fresh.value = 0
+    following.value = 'starting'
+    loadOn.current = () => void load()
+    loadOn.current()
     return () => {
       controller.abort()
       things.stop()
     }
   }, [id, tries.value])
-  const showMore = async () => {
-    const { events, workflow } = state.peek()
-    const loaded = await load(events, new AbortController().signal)
-    state.value = loaded.problem ? { ...loaded, events, workflow, more: true } : loaded
-  }
   return {
     ...state.value,
     ...{ things, following: following.value, fresh: fresh.value },
     reload: () => {
       tries.value += 1
     },
-    showMore: () => void showMore(),
+    showMore: () => loadOn.current(),
   }
+}
+
+const recount_ms = 1_000
+
+/**
+ * Answers how to load again what the service counts of the workflow. It loads at most once in `recount_ms`, and once more
+ * where it was called meanwhile.
+ */
+function recounting(path: string, state: Signal<State>, signal: AbortSignal): () => void {
+  let [wanted, running] = [false, false]
+  return async () => {
+    wanted = true
+    if (running) return
+    running = true
+    while (wanted && !signal.aborted) {
+      wanted = false
+      const result = await ask<Page>('GET', path, { query: { limit: 1 }, signal })
+      const { workflow } = state.peek()
+      if (result.ok && workflow && !signal.aborted) {
+        const { waiting, failing } = result.value
+        state.value = { ...state.peek(), workflow: { ...workflow, waiting, failing } }
+      }
+      await pause(recount_ms, signal)
+    }
+    running = false
+  }
+}
+
+/** All of its events are there: none was removed, and none follows that was not loaded. */
+export function isWhole({ events, more }: Pick<State, 'events' | 'more'>): boolean {
+  return !more && events[0]?.workflow_seq === 1
 }
 
 async function loadPages(path: string, old: JournalEvent[], signal: AbortSignal): Promise<State> {

@@ -13,9 +13,9 @@ import { More } from '../ui/table.tsx'
 import { Ending } from './ending.tsx'
 import type { JournalEvent } from './event.ts'
 import { MomentView } from './moment.tsx'
-import { momentsOf, openInWords, openOf, waitedForPeople } from './story.ts'
+import { countsOf, momentsOf, openInWords, openOf, waitedForPeople } from './story.ts'
 import { titleOf } from './titles.ts'
-import { type Story, useStory } from './use-story.ts'
+import { isWhole, type Story, useStory } from './use-story.ts'
 
 export function WorkflowPage({ id }: { id: string }) {
   const story = useStory(id)
@@ -92,7 +92,8 @@ function Line(story: Story) {
 }
 
 function Summary({ workflow, events, more }: Story) {
-  const { waiting, failing } = workflow!
+  // Of all events the page says the same here as at the end of the line, at the same moment.
+  const { waiting, failing } = isWhole({ events, more }) ? countsOf(openOf(events)) : workflow!
   const agents = [...new Set(events.flatMap(({ agent_id }) => agent_id ?? []))]
   return (
     <div class="line-summary">
