@@ -106,12 +106,16 @@ function assemble(config: Config, db: Db, options: AppOptions, facts: Facts): As
     async stop() {
       state.drain.begun = true
       notifier.drain()
+      const worked = () => {
+        const stopped = worker.stop()
+        return Promise.all([stopped, journal.stop(stopped)])
+      }
       await stopInSteps({
         server,
         linger: async () => {
           if (options.lingers && server) await lingered(state.drain, server.port!)
         },
-        drains: [() => maintenance.stop(), () => worker.stop(), () => journal.stop()],
+        drains: [() => maintenance.stop(), worked],
         disconnect: () => senders.sender.close(),
         counts: [
           ...counting.map((counts) => () => counts.stop().catch(background.onError)),

@@ -111,6 +111,7 @@ describe('imports', () => {
       'src/events/follower.ts': 'reads on and waits',
       'src/events/pages.ts': 'reads pages',
       'src/journal/keeper.ts': 'numbers events beside requests',
+      'src/journal/removal.ts': 'removes old events beside requests',
       'src/journal/retention.ts': 'removes old events',
       'src/kv/lists.ts': 'the verbs that list',
       'src/schedules/repeat.ts': 'the verb that sends again',

@@ -220,3 +220,16 @@ describe('other nodes', () => {
     expect(jest.getTimerCount()).toBe(0)
   })
 })
+
+test('a wait of infinity ends only when it is notified', async () => {
+  const notifier = new Notifier({ looks_again: false })
+  const { notified } = notifier.wait('ten_a/chk_1', Number.POSITIVE_INFINITY)
+  let has_ended = false
+  void notified.then(() => {
+    has_ended = true
+  })
+  await Bun.sleep(20)
+  expect(has_ended).toBe(false)
+  notifier.notify('ten_a/chk_1')
+  await notified
+})

@@ -114,7 +114,8 @@ export class Notifier {
       if (all.size === 0) this.#waiting.delete(topic)
       resolve()
     }
-    const timer = setTimeout(stop, ms)
+    // A timer of infinity would end at once.
+    const timer = ms === Number.POSITIVE_INFINITY ? undefined : setTimeout(stop, ms)
     this.#waiting.set(topic, all.add(stop))
     this.#outlet?.waits(topic)
     return { notified: promise, stop }

@@ -84,7 +84,8 @@ export class Tail {
 
   #begin(): Promise<void> {
     const refreshing = this.#look().finally(() => {
-      if (this.#refreshing === refreshing) this.#refreshing = null
+      // The next one, which begins a little later, takes its place: no other may begin before it.
+      if (this.#refreshing === refreshing && !this.#next) this.#refreshing = null
     })
     this.#refreshing = refreshing
     this.#next = null
@@ -110,6 +111,7 @@ export class Tail {
 
   #handOn(events: readonly EventRow[]): void {
     for (const event of events) {
+      if (event.seq <= this.position) continue
       this.position = event.seq
       this.#recent.push(event)
       for (const waiter of this.#waitersFor(event)) {
@@ -160,7 +162,7 @@ export class Tail {
     this.#is_watched = true
     while (this.users > 0 && !notifier.draining) {
       // Waiting begins before looking, so that a change in between is not missed.
-      const waiting = this.#wait(Math.min(notifier.look_again_ms, look_ms_max))
+      const waiting = this.#wait(this.#look_again_ms)
       await this.refresh().catch(() => {})
       if (this.users > 0) await (this.#is_behind ? this.#wait(look_behind_ms_max) : waiting).notified
       waiting.stop()
@@ -168,6 +170,12 @@ export class Tail {
     }
     this.#is_watched = false
     for (const waiters of [...this.#waiters.values()]) for (const waiter of [...waiters]) waiter.end()
+  }
+
+  /** Infinite in tests where only signals count. */
+  get #look_again_ms(): number {
+    const { look_again_ms } = this.notifier
+    return look_again_ms === Number.POSITIVE_INFINITY ? look_again_ms : Math.min(look_again_ms, look_ms_max)
   }
 
   #wait(ms: number): Waiting {

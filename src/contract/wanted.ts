@@ -53,7 +53,8 @@ export class Filter {
   get mark(): string {
     if (this.workflow_id !== null) return `workflow ${this.workflow_id}`
     if (this.subject_id !== null) return `subject ${this.subject_id}`
-    return this.type === null ? everything : `type ${this.type}`
+    if (this.type !== null) return `type ${this.type}`
+    return this.noun === null ? everything : `noun ${this.noun}`
   }
 }
 
@@ -68,7 +69,8 @@ function partsOf(subject: string): [kind: string | null, id: string] {
 
 /** The marks of filters that may take this event. */
 export function marksOf({ workflow_id, subject_id, type }: EventRow): string[] {
-  const marks = [everything, `type ${type}`, `subject ${subject_id}`]
+  const noun = type.slice(0, type.indexOf('.') + 1)
+  const marks = [everything, `noun ${noun}`, `type ${type}`, `subject ${subject_id}`]
   return workflow_id === null ? marks : [...marks, `workflow ${workflow_id}`]
 }
 

@@ -304,7 +304,7 @@ forEachService(
 )
 
 forEachDatabase('a node that is asked to stop', (databases) => {
-  test('ends its attempts, writes what came of them, and leaves no lease behind', async () => {
+  test('ends its attempts, writes what came of them, and leaves no lease and no event without a number behind', async () => {
     const receiver = await startReceiver()
     const url = await databases.newUrl()
     const service = await new TestService({ TICK: 'internal' }).start(url)
@@ -322,6 +322,7 @@ forEachDatabase('a node that is asked to stop', (databases) => {
     await receiver.received(1)
     await created(service, '/v1/schedules', tenant, { ...first, callback_url: `${receiver.url}/second` })
     const stopping = service.stop()
+    await Bun.sleep(50) // what stops without waiting for the attempt has stopped
     release()
     await stopping
     await receiver.stop()
@@ -332,8 +333,10 @@ forEachDatabase('a node that is asked to stop', (databases) => {
       `select callback_url from schedules where status = 'fired' order by callback_url`,
     )
     const leased = await rowsOf(db, 'select source_id from jobs where lease_until > 0')
+    const unnumbered = await rowsOf(db, 'select type from events where seq is null')
     await db.close()
     expect(leased).toEqual([])
+    expect(unnumbered).toEqual([])
     const called = receiver.requests.map(({ target }) => receiver.url + target)
     expect(fired.map(({ callback_url }) => callback_url)).toEqual(called.toSorted())
     expect(called[0]).toBe(`${receiver.url}/first`)

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { forEachDatabase, type TestDatabases } from '../../test/support/databases.ts'
 import { Bench } from '../../test/support/job-bench.ts'
+import { until } from '../../test/support/patience.ts'
 import { declareEvents, eventsKey, service_cause } from '../contract/event.ts'
 import type { Follows } from '../contract/feature.ts'
 import type { Db } from '../db/db.ts'
@@ -13,22 +14,31 @@ const types = declareEvents({
 
 const far = Number.POSITIVE_INFINITY
 
-/** A database that holds each look for tenants that other nodes have left. */
+/** A database that holds a statement: by default the look for tenants that other nodes have left. */
 class HeldLooks {
   begun = Promise.withResolvers<void>()
   gate = Promise.withResolvers<void>()
 
+  constructor(private readonly held = 'journal.next_unnumbered_tenant') {}
+
   over(db: Db): Db {
+    const hold = async (name: string) => {
+      if (name !== this.held) return
+      this.begun.resolve()
+      await this.gate.promise
+    }
     const one: Db['one'] = async (statement, params) => {
-      if (statement.name === 'journal.next_unnumbered_tenant') {
-        this.begun.resolve()
-        await this.gate.promise
-      }
+      await hold(statement.name)
       return db.one(statement, params)
+    }
+    const all: Db['all'] = async (statement, params) => {
+      await hold(statement.name)
+      return db.all(statement, params)
     }
     return new Proxy(db, {
       get: (target, name) => {
         if (name === 'one') return one
+        if (name === 'all') return all
         const member = Reflect.get(target, name, target)
         return typeof member === 'function' ? member.bind(target) : member
       },
@@ -36,11 +46,11 @@ class HeldLooks {
   }
 }
 
-async function keeperOf(databases: TestDatabases, follow: Follows, wrap = (db: Db) => db) {
+async function keeperOf(databases: TestDatabases, follow: Follows, wrap = (db: Db) => db, internal = false) {
   const bench = await Bench.open(databases)
   const errors: unknown[] = []
   const onError = (error: unknown) => errors.push(error)
-  const keeper = new JournalKeeper({ db: wrap(bench.db), follows: [follow], internal: false, onError })
+  const keeper = new JournalKeeper({ db: wrap(bench.db), follows: [follow], internal, onError })
   keeper.connect(bench.dependencies)
   const happen = (tenant_id: string) =>
     bench.db.write(async (tx) =>
@@ -151,5 +161,31 @@ forEachDatabase('The keeper of the journal', (databases) => {
     gate.resolve()
     await Promise.all([ticking, stopping])
     expect(steps).toBe(1)
+  })
+
+  test('gives numbers while it removes old events', async () => {
+    const held = new HeldLooks('journal.tenants_due')
+    const { bench, keeper, happen } = await keeperOf(databases, {}, (db) => held.over(db), true)
+    const { tenant_id } = await bench.tenant('free')
+    keeper.start()
+    await held.begun.promise
+    await happen(tenant_id)
+    keeper.changed(eventsKey(tenant_id))
+    await until(async () => (await journal.lastSeq(bench.db, tenant_id)) === 1)
+    held.gate.resolve()
+    await keeper.stop()
+  })
+
+  test('numbers a last time once those that write have ended', async () => {
+    const { bench, keeper, happen } = await keeperOf(databases, {}, (db) => db, true)
+    const { tenant_id } = await bench.tenant('free')
+    const writers = Promise.withResolvers<void>()
+    const stopping = keeper.stop(writers.promise)
+    for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve))
+    await happen(tenant_id)
+    keeper.changed(eventsKey(tenant_id))
+    writers.resolve()
+    await stopping
+    expect(await journal.lastSeq(bench.db, tenant_id)).toBe(1)
   })
 })

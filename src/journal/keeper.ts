@@ -7,7 +7,7 @@ import type { Dependencies, Journal } from '../contract/dependencies.ts'
 import { tenantOfEvents } from '../contract/event.ts'
 import type { Follows } from '../contract/feature.ts'
 import type { Db } from '../db/db.ts'
-import { removeOld } from './retention.ts'
+import { Removal } from './removal.ts'
 import * as journal from './service.ts'
 
 const every_ms = limit(
@@ -23,13 +23,6 @@ const tenants_at_once_max = limit(
   4,
   'entries',
   'Tenants whose events one node numbers at the same time beside its requests.',
-)
-
-const old_steps_a_tick_max = limit(
-  'journal.old_steps_a_tick',
-  20,
-  'entries',
-  'Steps in which one tick removes old events. The next tick continues.',
 )
 
 interface Run {
@@ -61,15 +54,17 @@ export class JournalKeeper implements Journal {
   #looked_up_to = ''
   /** Resolves when no tick is under way. */
   #ticks_over: Promise<void> = Promise.resolve()
-  /** There are more old events than the last step could remove. */
-  #has_old = false
+  readonly #removal: Removal
   #dependencies: Dependencies | null = null
 
-  constructor(private readonly options: KeeperOptions) {}
+  constructor(private readonly options: KeeperOptions) {
+    this.#removal = new Removal(options)
+  }
 
   /** Before the first event. */
   connect(dependencies: Dependencies): void {
     this.#dependencies = dependencies
+    this.#removal.connect(dependencies)
   }
 
   /** A transaction of this process has changed this key. */
@@ -101,7 +96,9 @@ export class JournalKeeper implements Journal {
   }
 
   start(): void {
-    if (this.options.internal) this.#repeat.start(this.options.onError)
+    if (!this.options.internal) return
+    this.#repeat.start(this.options.onError)
+    this.#removal.start()
   }
 
   /** Numbers what is there and does what follows, until that is done or until then on the monotonic clock. For ticks. */
@@ -118,9 +115,7 @@ export class JournalKeeper implements Journal {
     this.#resumeFailed()
     do await this.#runRound(true)
     while (this.#is_unfinished && goesOn())
-    await this.#removeOld()
-    for (let step = 1; this.#has_old && step < old_steps_a_tick_max && goesOn(); step++)
-      await this.#removeOld()
+    await this.#removal.turn(goesOn)
   }
 
   /** A change that comes meanwhile does not count: a busy service would never be done. */
@@ -133,7 +128,6 @@ export class JournalKeeper implements Journal {
     const looks = this.#rounds++ % rounds_a_look === 0
     this.#resumeFailed()
     await this.#runRound(looks || this.#looked_up_to !== '')
-    if (looks || this.#has_old) await this.#removeOld()
   }
 
   #resumeFailed(): void {
@@ -168,16 +162,6 @@ export class JournalKeeper implements Journal {
     }
   }
 
-  async #removeOld(): Promise<void> {
-    const { db, follows, onError } = this.options
-    this.#has_old = false
-    try {
-      this.#has_old = (await removeOld(db, this.#dependencies!.plans, follows)).more
-    } catch (error) {
-      onError(error)
-    }
-  }
-
   async #keep(tenant_id: string): Promise<void> {
     const { db, follows, onError } = this.options
     try {
@@ -190,9 +174,13 @@ export class JournalKeeper implements Journal {
     }
   }
 
-  /** Numbers a last time what this node has left; resolves when nothing is under way. */
-  async stop(): Promise<void> {
+  /**
+   * Ends ticks. Once `writers` has settled, numbers a last time what this node has left (TICK=internal); resolves when
+   * nothing is under way. Events of requests that end later get their numbers from another node, or after the next start.
+   */
+  async stop(writers: Promise<unknown> = Promise.resolve()): Promise<void> {
     this.#is_stopped = true
+    await Promise.allSettled([writers, this.#removal.stop()])
     if (this.options.internal) await this.#repeat.stop().catch(this.options.onError)
     await this.#ticks_over
     await Promise.all([...this.#runs.values()].map(({ now, next }) => (next ?? now).catch(() => {})))

@@ -14,10 +14,10 @@ export function tenantsDue(q: Reader, now: Millis, rows_max: number) {
   return q.all(TENANTS_DUE, { now, rows_max })
 }
 
-// Changes nothing: it takes the lock under which numbers are given.
+// It takes the lock under which numbers are given. The tenant is due behind the others from now on.
 const LOCK_DUE = sql<{ seq: number; plan: string }>(
   'journal.lock_due',
-  `update event_heads set look_at = event_heads.look_at
+  `update event_heads set look_at = :now
     where tenant_id = :tenant_id and look_at is not null and look_at <= :now
    returning seq, (select plan from tenants where tenants.tenant_id = :tenant_id) as plan`,
 )

@@ -5,6 +5,7 @@ import { day_ms, hour_ms } from '../base/clock.ts'
 import { declareEvents, service_cause } from '../contract/event.ts'
 import type { Follows } from '../contract/feature.ts'
 import * as tenants from '../tenants/service.ts'
+import { Removal } from './removal.ts'
 import { removeOld } from './retention.ts'
 import * as journal from './service.ts'
 
@@ -12,6 +13,10 @@ const types = declareEvents({
   'thing.made': { about: 'A thing was made.', subject: 'thing', data: {}, waiting: 1 },
   'thing.gone': { about: 'A thing is gone.', subject: 'thing', data: {}, waiting: -1 },
 })
+
+const onError = (error: unknown) => {
+  throw error
+}
 
 /** Of the plan free. */
 const kept_ms = 7 * day_ms
@@ -39,7 +44,8 @@ async function benchOf(databases: TestDatabases) {
   const sweep = async (follows: readonly Follows[] = []) => {
     let removed = 0
     for (let more = true; more; ) {
-      const step = await removeOld(db, dependencies.plans, follows)
+      const { plans } = dependencies
+      const step = await removeOld({ db, plans, follows, onError })
       removed += step.removed
       more = step.more
     }
@@ -108,10 +114,10 @@ forEachDatabase('Old events', (databases) => {
     await number()
     clock.advance(400 * day_ms)
     const plans = { ...bench.dependencies.plans, free: { event_days: null } }
-    expect((await removeOld(bench.db, plans, [])).removed).toBe(0)
+    expect((await removeOld({ db: bench.db, plans, follows: [], onError })).removed).toBe(0)
     await tenants.setPlan(bench.db, tenant_id, 'pro')
     clock.advance(day_ms)
-    expect((await removeOld(bench.db, plans, [])).removed).toBe(1)
+    expect((await removeOld({ db: bench.db, plans, follows: [], onError })).removed).toBe(1)
     expect(await seqs()).toEqual([])
   })
 
@@ -156,5 +162,68 @@ forEachDatabase('Old events', (databases) => {
     clock.advance(kept_ms)
     expect(await sweep()).toBe(1)
     expect(await look()).toEqual({ look_at: null })
+  })
+
+  test('of a tenant that has more of them wait behind those of others', async () => {
+    const { bench, clock, tenant_id, happen, number } = await benchOf(databases)
+    await happen(null, 'thing.made', 501)
+    await number()
+    clock.advance(kept_ms + day_ms)
+    const { db, dependencies } = bench
+    const removing = { db, plans: dependencies.plans, follows: [], onError }
+    expect(await removeOld(removing)).toEqual({ removed: 500, more: true })
+    expect(await bench.rows(`select look_at from event_heads where tenant_id = '${tenant_id}'`)).toEqual([
+      { look_at: clock.now() },
+    ])
+    expect(await removeOld(removing)).toEqual({ removed: 1, more: false })
+  })
+
+  test('go though those of as many tenants as one step has cannot be removed', async () => {
+    const bench = await Bench.open(databases)
+    const { db, clock, dependencies } = bench
+    const tenant_ids: string[] = []
+    for (let n = 0; n < 17; n++) {
+      const { tenant_id } = await bench.tenant('free')
+      await db.write(tenant_id, (tx) =>
+        journal.emit(tx, types['thing.made'], {
+          ...{ tenant_id, cause: service_cause, subject_id: 't', data: {} },
+        }),
+      )
+      await dependencies.journal.number(tenant_id)
+      tenant_ids.push(tenant_id)
+      clock.advance(1)
+    }
+    clock.advance(kept_ms + day_ms)
+    const last = tenant_ids.at(-1)!
+    const fails: Follows = {
+      usedUpTo(_tx, tenant_id) {
+        if (tenant_id !== last) throw new Error(tenant_id)
+        return Number.MAX_SAFE_INTEGER
+      },
+    }
+    const failed: string[] = []
+    const removing = {
+      ...{ db, plans: dependencies.plans, follows: [fails] },
+      onError: (error: unknown) => failed.push((error as Error).message),
+    }
+    expect(await removeOld(removing)).toEqual({ removed: 0, more: false })
+    expect(failed).toEqual(tenant_ids.slice(0, 16))
+    clock.advance(1)
+    expect((await removeOld(removing)).removed).toBe(1)
+    clock.advance(1)
+    expect((await removeOld({ ...removing, follows: [], onError })).removed).toBe(16)
+  })
+
+  test('go in many steps of one turn, until it has to end', async () => {
+    const { bench, clock, happen, number, seqs } = await benchOf(databases)
+    await happen(null, 'thing.made', 1_600)
+    await number()
+    clock.advance(kept_ms + day_ms)
+    const removal = new Removal({ db: bench.db, follows: [], onError })
+    removal.connect(bench.dependencies)
+    await removal.turn(() => false)
+    expect((await seqs()).length).toBe(1_100)
+    await removal.turn(() => true)
+    expect(await seqs()).toEqual([])
   })
 })

@@ -39,21 +39,33 @@ export function firstLook(now: Millis): Millis {
   return now + look_ms_min
 }
 
-/** One bounded step. True in `more` when another would find something. */
-export async function removeOld(
-  db: Db,
-  plans: Plans,
-  follows: readonly Follows[],
-): Promise<{ removed: number; more: boolean }> {
+interface Removing {
+  db: Db
+  plans: Plans
+  follows: readonly Follows[]
+  /** One tenant failed. Its turn comes again behind the others. */
+  onError: (error: unknown) => void
+}
+
+/** One bounded step. True in `more` when another would find something. Throws when the due tenants cannot be read. */
+export async function removeOld(removing: Removing): Promise<{ removed: number; more: boolean }> {
+  const { db, plans, follows, onError } = removing
   const due = await store.tenantsDue(db, db.clock.now(), tenants_a_step_max)
-  let removed = 0
-  let more = due.length === tenants_a_step_max
+  let [removed, failed, more] = [0, 0, false]
   for (const { tenant_id } of due) {
-    const step = await db.write(upkeep, (tx) => removeOldOf(tx, plans, follows, tenant_id))
-    removed += step.removed
-    more ||= step.more
+    try {
+      const step = await db.write(upkeep, (tx) => removeOldOf(tx, plans, follows, tenant_id))
+      removed += step.removed
+      more ||= step.more
+    } catch (error) {
+      failed += 1
+      onError(error)
+      await db.write(upkeep, (tx) => store.lockDue(tx, tenant_id)).catch(onError)
+    }
   }
-  return { removed, more }
+  // Where all of them fail, others wait for the next turn: these would only fail again and again.
+  const is_full = due.length === tenants_a_step_max && failed < due.length
+  return { removed, more: more || is_full }
 }
 
 async function removeOldOf(
