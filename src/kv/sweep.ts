@@ -125,7 +125,7 @@ export async function tombstone(tx: Tx, tenant_id: string): Promise<number> {
   return tombstoned.length
 }
 
-/** Takes keys until half of the events are left or more: a key that leaves none must not hold up those behind it. */
+/** Takes keys until half of the events are left or more: a key that leaves none must not delay those behind it. */
 async function tombstoneWithEvents(tx: Tx, tenant_id: string, leave_events: readonly string[]) {
   const tombstoned: store.Tombstoned[] = []
   for (let events = 0; events <= expired_events_max / 2; ) {
