@@ -374,7 +374,7 @@ forEachService('A namespace that leaves events', (service) => {
       names.push(statement.name)
       return db.all(statement, params)
     }
-    expect(await expire({ all, clock: db.clock } as Db, service.clock.now() - hour_ms)).toEqual({
+    expect(await expire({ all } as Db, service.clock.now() - hour_ms)).toEqual({
       expired: 0,
       more: false,
     })
