@@ -49,7 +49,7 @@ export const operation_job: LocalKind = {
     const { ended, waiting_for } = await take(tx, tenant_id, dependencies, operation, step)
     if (ended) await jobs.complete(tx, job)
     else if (waiting_for !== null)
-      await jobs.repeat(tx, dependencies.jobs, job, Math.max(next_at, tx.now + quota_again_ms))
+      await jobs.setNext(tx, dependencies.jobs, job, Math.max(next_at, tx.now + quota_again_ms))
     return null
   },
 }

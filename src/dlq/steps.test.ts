@@ -106,6 +106,21 @@ forEachDatabase('The steps of an operation', (databases) => {
     }
   }
 
+  test('whose answer from the database was lost, and that run again, take no other step', async () => {
+    const caller = await bench.tenant()
+    await capture(caller, 5)
+    const { id } = await start(caller, 'discard', 2)
+    const job = await leased(caller, id)
+    const step = () => bench.db.write((tx) => kind.settle(tx, bench.dependencies, job))
+    await step()
+    const before = [await read(caller, id), await bench.jobs(caller.tenant_id)] as const
+    expect(before[0]).toMatchObject({ status: 'running', done: expect.any(Number) })
+    bench.clock.advance(1)
+    await step()
+    expect([await read(caller, id), await bench.jobs(caller.tenant_id)]).toEqual([...before])
+    await expectWhole(caller, id)
+  })
+
   test('that fail anywhere leave nothing, and the next one does it all', async () => {
     const caller = await bench.tenant()
     await capture(caller, 5)

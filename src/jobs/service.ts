@@ -42,7 +42,7 @@ export async function reschedule(
 
 /**
  * A job that is done in steps has its next one at `next_at`, as many attempts of it made as `tried` says. False when the
- * lease was lost.
+ * lease was lost, or when this was done before: a transaction whose answer was lost may run again.
  */
 export async function repeat(
   tx: Tx,
@@ -54,6 +54,12 @@ export async function repeat(
   const repeated = await store.repeat(tx, job, next_at, tried)
   if (repeated) tx.afterCommit(() => wakeable.wake(next_at))
   return repeated
+}
+
+/** Another time for the next step of a job that `repeat` has given one in this transaction. */
+export async function setNext(tx: Tx, wakeable: Wakeable, job: LeasedJob, next_at: Millis): Promise<void> {
+  await store.setNext(tx, job, next_at)
+  tx.afterCommit(() => wakeable.wake(next_at))
 }
 
 /** When an idle job is due: it stays, although it has nothing to do, until it is woken. */

@@ -52,7 +52,12 @@ const RETRY = sql('jobs.retry', `update jobs set next_at = :next_at, lease_until
 const REPEAT = sql(
   'jobs.repeat',
   `update jobs set next_at = :next_at, lease_until = 0, attempts = :attempts, first_attempt_at = :first_attempt_at
-    where ${here} and fence = :fence`,
+    where ${leased}`,
+)
+
+const SET_NEXT = sql(
+  'jobs.set_next',
+  `update jobs set next_at = :next_at where ${here} and fence = :fence and lease_until = 0`,
 )
 
 const RELEASE = sql(
@@ -303,7 +308,10 @@ export interface Tried {
 
 const untried: Tried = { attempts: 0, first_attempt_at: null }
 
-/** The job is due again at `next_at`, by default as if it had just been enqueued. False when the lease was lost. */
+/**
+ * Ends the lease: the job is due again at `next_at`, by default as if it had just been enqueued. False when the lease was
+ * lost, or has ended so already.
+ */
 export async function repeat(
   tx: Tx,
   { fence, ...key }: LeasedJob,
@@ -311,6 +319,11 @@ export async function repeat(
   { attempts, first_attempt_at }: Tried = untried,
 ): Promise<boolean> {
   return (await tx.run(REPEAT, { ...keyOf(key), fence, next_at, attempts, first_attempt_at })) === 1
+}
+
+/** The job, whose lease ended in this transaction, is due at another time. */
+export function setNext(tx: Tx, { fence, ...key }: LeasedJob, next_at: Millis) {
+  return tx.run(SET_NEXT, { ...keyOf(key), fence, next_at })
 }
 
 /** Ends a lease that was not used: the attempt does not count, and a repeat changes nothing. The job is due again at once, or at `again_at`. */

@@ -14,9 +14,9 @@ import {
   type TestTenant,
 } from '../../test/support/service.ts'
 import { hour_ms, second_ms, systemClock } from '../base/clock.ts'
-import { type Db, unnamed } from '../db/db.ts'
+import { type Db, type Tx, unnamed } from '../db/db.ts'
 import { namespaces_max } from './namespace-service.ts'
-import { expire, sweep } from './sweep.ts'
+import { expire, sweep, tombstone } from './sweep.ts'
 
 interface Event {
   type: string
@@ -39,8 +39,16 @@ const EVENTS = unnamed<Event>(
 const INSERT_KEY = unnamed(
   'test.many_keys',
   `insert into kv_entries (tenant_id, namespace, key, value, version, created_version, counted, expires_at, updated_at)
-   values (:tenant_id, 'state', :key, '1', 1, 1, 1, :expires_at, 0)`,
+   values (:tenant_id, :namespace, :key, '1', 1, 1, 1, :expires_at, 0)`,
 )
+
+/** Keys that expire now, the rows of one write. */
+function insertKeys(db: Db, { tenant_id }: TestTenant, namespace: string, count: number) {
+  return db.write(async (tx) => {
+    for (let n = 0; n < count; n++)
+      await tx.run(INSERT_KEY, { tenant_id, namespace, key: `n${n}`, expires_at: tx.now })
+  })
+}
 
 async function eventsOf(db: Db, { tenant_id }: { tenant_id: string }) {
   return (await db.all(EVENTS, { tenant_id })).map((event) => ({ ...event, data: JSON.parse(event.data) }))
@@ -341,7 +349,7 @@ forEachService('A namespace that leaves events', (service) => {
     await db.write(async (tx) => {
       for (let n = 0; n < 100; n++)
         await tx.run(INSERT_KEY, {
-          tenant_id: tenant.tenant_id,
+          ...{ tenant_id: tenant.tenant_id, namespace: 'state' },
           key: `n${n}`,
           expires_at: tx.now + 60_000 + n,
         })
@@ -350,7 +358,7 @@ forEachService('A namespace that leaves events', (service) => {
     expect(await expire(db, service.clock.now())).toEqual({ expired: 10, more: false })
     expect((await changes()).slice(5)).toEqual([4, 3, 2, 1, 0].map((n) => `expired state/k${n} 1`))
     service.clock.advance(60 * second_ms)
-    expect(await expire(db, service.clock.now())).toEqual({ expired: 100, more: true })
+    expect(await expire(db, service.clock.now())).toEqual({ expired: 100, more: false })
     expect(await expire(db, service.clock.now())).toEqual({ expired: 0, more: false })
     expect((await changes()).slice(10)).toEqual(
       Array.from({ length: 100 }, (_, n) => `expired state/n${n} 1`),
@@ -366,7 +374,10 @@ forEachService('A namespace that leaves events', (service) => {
       names.push(statement.name)
       return db.all(statement, params)
     }
-    expect(await expire({ all } as Db, service.clock.now() - hour_ms)).toEqual({ expired: 0, more: false })
+    expect(await expire({ all } as Db, service.clock.now() - hour_ms)).toEqual({
+      expired: 0,
+      more: false,
+    })
     expect(names).toEqual(['kv.tenants_due'])
   })
 
@@ -374,15 +385,54 @@ forEachService('A namespace that leaves events', (service) => {
     const asking = await watched('state')
     const other = await watched()
     const { db } = service.app
-    await db.write(async (tx) => {
-      for (let n = 0; n < 500; n++)
-        await tx.run(INSERT_KEY, { tenant_id: other.tenant.tenant_id, key: `n${n}`, expires_at: tx.now })
-    })
+    await insertKeys(db, other.tenant, 'state', 500)
     await asking.put('state/k', { ttl_seconds: 1 })
     service.clock.advance(second_ms)
     expect((await expire(db, service.clock.now())).expired).toBe(1)
     expect(await asking.changes()).toEqual(['put state/k 1', 'expired state/k 1'])
     while ((await sweep(db, service.clock.now())).more);
+  })
+
+  test('has the end of a key behind many of the same tenant that leave no events, within one look', async () => {
+    const { tenant, put, changes } = await watched('state')
+    const { db } = service.app
+    await insertKeys(db, tenant, 'cache', 5_000)
+    service.clock.advance(1)
+    await put('state/k', { ttl_seconds: 1 })
+    service.clock.advance(second_ms)
+    expect(await expire(db, service.clock.now())).toEqual({ expired: 5_001, more: false })
+    expect(await changes()).toEqual(['put state/k 1', 'expired state/k 1'])
+  })
+
+  test('leaves at most 100 events of ended keys in a transaction, and ends others beside them, 500 keys in all', async () => {
+    const { tenant, changes } = await watched('state')
+    const { db } = service.app
+    await insertKeys(db, tenant, 'cache', 730)
+    await insertKeys(db, tenant, 'state', 230)
+    service.clock.advance(1)
+    const steps: [keys: number, events: number][] = []
+    for (let before = 0; steps.at(-1)?.[0] !== 0; before = (await changes()).length) {
+      const keys = await db.write(tenant.tenant_id, (tx) => tombstone(tx, tenant.tenant_id))
+      steps.push([keys, (await changes()).length - before])
+    }
+    expect(Math.max(...steps.map(([keys]) => keys))).toBe(500)
+    expect(Math.max(...steps.map(([, events]) => events))).toBe(100)
+    expect(steps.reduce(([keys, events], step) => [keys + step[0], events + step[1]])).toEqual([960, 230])
+  })
+
+  test('ends its look after a while, and has more to do, when a backlog is long', async () => {
+    const { tenant } = await watched('state')
+    const { app, clock } = service
+    await insertKeys(app.db, tenant, 'cache', 1_500)
+    clock.advance(1)
+    const all = app.db.all.bind(app.db)
+    const write = (key: string, work: (tx: Tx) => Promise<number>) => {
+      clock.advance(150)
+      return app.db.write(key, work)
+    }
+    const slow = { all, clock, write } as unknown as Db
+    expect(await expire(slow, clock.now())).toEqual({ expired: 1_000, more: true })
+    expect(await expire(app.db, clock.now())).toEqual({ expired: 500, more: false })
   })
 
   test('of one tenant is no matter of another: its expired keys wait for the sweep', async () => {

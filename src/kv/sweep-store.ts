@@ -35,7 +35,7 @@ const TOMBSTONE_EXPIRED = sql<{ bytes: number }>(
   `${to_tombstones} returning grew as bytes`,
 )
 
-const TOMBSTONE_NAMED = sql<{ bytes: number } & Expired>(
+const TOMBSTONE_NAMED = sql<Tombstoned>(
   'kv.tombstone_expired_named',
   `${to_tombstones} returning namespace, key, version, expires_at, grew as bytes`,
 )
@@ -105,6 +105,11 @@ const DELETE_TOMBSTONES = sql<{ version: number; bytes: number }>(
 export interface Expired extends KeyRef {
   version: number
   expires_at: Millis
+}
+
+/** With the bytes that its row grew, which are negative. */
+export interface Tombstoned extends Expired {
+  bytes: number
 }
 
 /** Keys that are counted in the quota but have expired; expired_counted_max at most. */

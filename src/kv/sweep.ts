@@ -58,36 +58,57 @@ const expired_events_max = limit(
   'kv.expired_events',
   100,
   'rows',
-  'Expired keys that one transaction makes tombstones of where namespaces leave events, so that puts wait for no more.',
+  'Events of expired keys that one transaction leaves, so that puts wait for no more.',
+)
+const expire_ms_max = limit(
+  'kv.expire_duration',
+  250,
+  'milliseconds',
+  'How long one look for expired keys of namespaces that leave events begins further steps without a pause.',
 )
 
+/** A tenant with expired keys: `keys` at most. */
+interface Due {
+  tenant_id: string
+  keys: number
+}
+
 /**
- * One bounded step for each tenant with namespaces that leave events and keys that have expired: these become tombstones.
- * Returns how many did, and true in `more` when there may be more.
+ * Bounded steps for each tenant with namespaces that leave events and keys that have expired: these become tombstones. Each
+ * tenant has one step, and those with more to do have others in turns, for a bounded time. Returns how many keys did, and
+ * true in `more` when there may be more.
  */
 export async function expire(db: Db, now: Millis): Promise<{ expired: number; more: boolean }> {
+  let until: number | null = null // from the first step: most looks have none
   let expired = 0
-  let more = false
-  for await (const tenant_id of askingTenants(db, now)) {
-    const tombstoned = await db.write(upkeep, (tx) => tombstone(tx, tenant_id))
-    expired += tombstoned
-    more ||= tombstoned >= expired_events_max
+  let turn: AsyncIterable<Due> | Due[] = askingTenants(db, now)
+  for (;;) {
+    const unfinished: Due[] = []
+    for await (const { tenant_id, keys } of turn) {
+      until ??= db.clock.monotonic() + expire_ms_max
+      const tombstoned = await db.write(upkeep, (tx) => tombstone(tx, tenant_id))
+      expired += tombstoned
+      if (tombstoned > 0 && tombstoned < keys) unfinished.push({ tenant_id, keys: keys - tombstoned })
+    }
+    const more = unfinished.length > 0
+    if (until === null || !more || db.clock.monotonic() >= until) return { expired, more }
+    turn = unfinished
   }
-  return { expired, more }
 }
 
 /** Tenants with namespaces that leave events and with keys that have expired. */
-async function* askingTenants(db: Db, now: Millis): AsyncGenerator<string> {
+async function* askingTenants(db: Db, now: Millis): AsyncGenerator<Due> {
   const due = await store.tenantsDue(db, now, sweep_rows_max)
   const seen = due.reduce((count, { keys }) => count + keys, 0)
   if (seen < sweep_rows_max) {
-    for (const { tenant_id, kv_events } of due) if (kv_events > 0) yield tenant_id
+    for (const { kv_events, ...tenant } of due) if (kv_events > 0) yield tenant
     return
   }
-  // Behind a backlog of the sweep, of tenants that need not be these, each that asks is looked at.
+  // Behind a backlog of the sweep, of tenants that need not be these, each that asks is looked at. How many keys it has is
+  // not known: its steps end with one that finds none.
   for (let after_tenant_id = ''; ; ) {
     const asking = await store.asking(db, after_tenant_id, now, asking_rows_max)
-    for (const { tenant_id, due } of asking) if (due !== null) yield tenant_id
+    for (const { tenant_id, due } of asking) if (due !== null) yield { tenant_id, keys: Infinity }
     if (asking.length < asking_rows_max) return
     after_tenant_id = asking.at(-1)!.tenant_id
   }
@@ -105,12 +126,22 @@ export async function tombstone(tx: Tx, tenant_id: string): Promise<number> {
   return tombstoned.length
 }
 
+/** Takes keys until half of the events are left or more: a key that leaves none must not delay those behind it. */
 async function tombstoneWithEvents(tx: Tx, tenant_id: string, leave_events: readonly string[]) {
-  const named = await store.tombstoneNamed(tx, tenant_id, expired_events_max, sweep_bytes_max)
-  const due = named.filter(({ namespace }) => leave_events.includes(namespace))
-  for (const entry of due.toSorted((a, b) => a.expires_at - b.expires_at))
-    await emitExpired(tx, tenant_id, entry)
-  return named
+  const tombstoned: store.Tombstoned[] = []
+  for (let events = 0; events <= expired_events_max / 2; ) {
+    const rows_max = Math.min(expired_events_max - events, sweep_rows_max - tombstoned.length)
+    const bytes_max = sweep_bytes_max + bytesOf(tombstoned)
+    if (rows_max === 0 || bytes_max <= 0) break
+    const named = await store.tombstoneNamed(tx, tenant_id, rows_max, bytes_max)
+    tombstoned.push(...named)
+    const due = named.filter(({ namespace }) => leave_events.includes(namespace))
+    for (const entry of due.toSorted((a, b) => a.expires_at - b.expires_at))
+      await emitExpired(tx, tenant_id, entry)
+    events += due.length
+    if (named.length < rows_max) break
+  }
+  return tombstoned
 }
 
 /** Removes the oldest tombstones from before this instant; versions of keys that are created again start above theirs. */

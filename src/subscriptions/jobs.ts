@@ -68,7 +68,7 @@ export const subscription_job: SendingKind = {
     const again_at = result.ok ? (is_behind ? tx.now : jobs.idle_at) : (next_at ?? jobs.idle_at)
     const waits = next_at !== null
     const held = await jobs.repeat(tx, dependencies.jobs, job, again_at, waits ? tried : undefined)
-    if (delivery?.events) await logAttempts(tx, job, delivery.events, results)
+    if (delivery?.events) await logAttempts(tx, job, entriesOf(job, delivery.events, results), held)
     if (!held) return null
     await settleRow(tx, job, delivery, result, { taken, attempts: result.ok ? 0 : tried.attempts })
     if (!result.ok && !waits) await giveUp(tx, job, result)
@@ -98,7 +98,7 @@ async function lookAgain(
   const [first] = events
   const position = first ? first.seq - 1 : reached
   if (position > selected.position) await deliveries.advance(tx, tenant_id, id, position)
-  if (first || more) await jobs.repeat(tx, dependencies.jobs, job, tx.now)
+  if (first || more) await jobs.setNext(tx, dependencies.jobs, job, tx.now)
 }
 
 interface Outcome {
@@ -134,30 +134,38 @@ async function giveUp(tx: Tx, { tenant_id, source_id }: LeasedJob, result: Attem
   })
 }
 
+type Entry = Omit<attempts.LoggedAttempt, 'number'>
+
+function entriesOf(job: LeasedJob, events: readonly EventRow[], results: readonly AttemptResult[]): Entry[] {
+  return results.map(({ started_at, duration_ms, status_code, error }, n) => {
+    const { id: event_id, seq: event_seq, type: event_type } = events[n]!
+    const attempt = n === 0 ? job.attempts : 1
+    return { event_id, event_seq, event_type, attempt, started_at, duration_ms, status_code, error }
+  })
+}
+
+/**
+ * Also of a lease that was lost. `held`: it was not, until now. Otherwise the same settlement may have logged them before: its
+ * answer from the database was lost, and it runs again.
+ */
 async function logAttempts(
   tx: Tx,
-  job: LeasedJob,
-  events: readonly EventRow[],
-  results: readonly AttemptResult[],
+  { tenant_id, source_id: id }: LeasedJob,
+  made: readonly Entry[],
+  held: boolean,
 ): Promise<void> {
-  const { tenant_id, source_id: id } = job
-  const last_attempt_at = results.at(-1)!.started_at
-  const logged = await deliveries.logged(tx, tenant_id, id, results.length, last_attempt_at)
+  const entries = held ? made : await notLogged(tx, tenant_id, id, made)
+  if (entries.length === 0) return
+  const logged = await deliveries.logged(tx, tenant_id, id, entries.length, entries.at(-1)!.started_at)
   if (logged === null) return
-  const first = logged - results.length
+  const first = logged - entries.length
   await Promise.all(
-    results.map(({ started_at, duration_ms, status_code, error }, n) => {
-      const { id: event_id, seq: event_seq, type: event_type } = events[n]!
-      const attempt = n === 0 ? job.attempts : 1
-      const outcome = { started_at, duration_ms, status_code, error }
-      return attempts.put(tx, tenant_id, id, {
-        number: first + n,
-        event_id,
-        event_seq,
-        event_type,
-        attempt,
-        ...outcome,
-      })
-    }),
+    entries.map((entry, n) => attempts.put(tx, tenant_id, id, { number: first + n, ...entry })),
   )
+}
+
+async function notLogged(tx: Tx, tenant_id: string, id: string, made: readonly Entry[]): Promise<Entry[]> {
+  const keyOf = ({ event_id, attempt, started_at }: Entry) => `${event_id} ${attempt} ${started_at}`
+  const logged = new Set((await attempts.kept(tx, tenant_id, id)).map(keyOf))
+  return made.filter((entry) => !logged.has(keyOf(entry)))
 }
