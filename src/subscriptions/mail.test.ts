@@ -2,10 +2,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import { type MailServer, startMailServer } from '../../test/support/mail-server.ts'
 import { forEachService, type TestTenant } from '../../test/support/service.ts'
 import { happen, shown, subscribe, subscribed, tick, tickUntil } from '../../test/support/subscriptions.ts'
-import { day_ms, hour_ms, second_ms } from '../base/clock.ts'
+import { day_ms, hour_ms, minute_ms, second_ms } from '../base/clock.ts'
 import { unnamed } from '../db/db.ts'
+import { lease_ms, stale_lease_ms } from '../jobs/job.ts'
 import { mails_hour_max } from './address-store.ts'
-import { isAddress } from './subscription.ts'
+import { attempt_offsets_ms, isAddress } from './subscription.ts'
+
+const gapBefore = (n: number) => attempt_offsets_ms[n]! - (attempt_offsets_ms[n - 1] ?? 0)
 
 const server: MailServer = await startMailServer()
 afterAll(() => server.stop())
@@ -147,6 +150,88 @@ forEachService(
       server.answer = () => '250 2.1.5 ok'
       for (let n = 0; n < 3; n++) await tick(service)
       expect(server.mails).toHaveLength(1)
+    })
+
+    test('an address whose mail was refused is asked by the next subscription, once', async () => {
+      server.answer = () => '535 5.7.8 authentication failed'
+      const id = await subscribed(service, tenant, { to: to() })
+      await tickUntil(service, async () => (await shown(service, tenant, id)).attempts === 1)
+      server.answer = () => '250 2.1.5 ok'
+      await service.ask('DELETE', `/v1/subscriptions/${id}`, { key: tenant.admin_key })
+      await subscribed(service, tenant, { to: to() })
+      await subscribed(service, tenant, { to: to() })
+      await tickUntil(service, () => server.mails.length === 1)
+      service.clock.advance(minute_ms)
+      for (let n = 0; n < 3; n++) await tick(service)
+      expect(server.mails).toHaveLength(1)
+      expect((await press(linkIn(server.mails[0]!.text, 'confirm'))).status).toBe(200)
+    })
+
+    test('an address is asked by the next subscription when the one that asked has given up', async () => {
+      server.answer = () => '535 5.7.8 authentication failed'
+      const id = await subscribed(service, tenant, { to: to() })
+      for (const offset_ms of [...attempt_offsets_ms.keys()].map(gapBefore)) {
+        service.clock.advance(offset_ms)
+        const { attempts } = await shown(service, tenant, id)
+        await tickUntil(service, async () => (await shown(service, tenant, id)).attempts > attempts)
+      }
+      expect((await shown(service, tenant, id)).paused_reason).toBe('failing')
+      server.answer = () => '250 2.1.5 ok'
+      await subscribed(service, tenant, { to: to() })
+      await tickUntil(service, () => server.mails.length === 1)
+    })
+
+    test('a subscription that is deleted while its mail is under way is followed by no second mail', async () => {
+      const id = await subscribed(service, tenant, { to: to() })
+      const { promise: taken, resolve: go } = Promise.withResolvers<void>()
+      const reached = Promise.withResolvers<void>()
+      server.answer = async () => {
+        reached.resolve()
+        await taken
+        return '250 ok'
+      }
+      const ticked = tick(service)
+      await reached.promise
+      await service.ask('DELETE', `/v1/subscriptions/${id}`, { key: tenant.admin_key })
+      const next = await subscribed(service, tenant, { to: to() })
+      const other = tick(service)
+      go()
+      await Promise.all([ticked, other])
+      server.answer = () => '250 2.1.5 ok'
+      service.clock.advance(hour_ms)
+      for (let n = 0; n < 3; n++) await tick(service)
+      expect(server.mails).toHaveLength(1)
+      expect((await press(linkIn(server.mails[0]!.text, 'confirm'))).status).toBe(200)
+      expect((await shown(service, tenant, next)).status).toBe('active')
+    })
+
+    test('an address whose mail was not sent because the lease had become too old is asked later', async () => {
+      const { db } = service.app
+      const { write } = db
+      const counted = unnamed(
+        'test.counted',
+        'select hour from subscription_mails where tenant_id = :tenant_id',
+      )
+      let has_stalled = false
+      Object.assign(db, {
+        write: async (...given: Parameters<typeof write>) => {
+          const answer: unknown = await write.apply(db, given)
+          if (!has_stalled && (await db.one(counted, { tenant_id: tenant.tenant_id }))) {
+            has_stalled = true
+            service.clock.advance(stale_lease_ms + 1)
+          }
+          return answer
+        },
+      })
+      try {
+        await subscribed(service, tenant, { to: to() })
+        await tick(service)
+      } finally {
+        Object.assign(db, { write })
+      }
+      expect([has_stalled, server.mails.length]).toEqual([true, 0])
+      service.clock.advance(lease_ms)
+      await tickUntil(service, () => server.mails.length === 1)
     })
 
     test('a second subscription to a confirmed address sends at once', async () => {

@@ -45,7 +45,8 @@ create table subscription_attempts (
 ) {keyed};
 
 -- Addresses that get mails of a tenant, or were asked. token_hash: SHA-256 of the token in the links, which itself is sealed.
--- asked_by: the subscription that sends the one mail that asks; sent_at: when that was first sent.
+-- asked_by: the subscription that sends the one mail that asks. asked_at: when an attempt to send it began whose outcome is not
+-- known yet; sent_at: when the mail server took it.
 create table subscription_addresses (
   tenant_id {text} not null,
   address_hash {text} not null,
@@ -53,6 +54,7 @@ create table subscription_addresses (
   token_hash {text} not null,
   token {text} not null,
   asked_by {text} not null,
+  asked_at {integer},
   sent_at {integer},
   expires_at {integer} not null,
   created_at {integer} not null,

@@ -113,9 +113,11 @@ async function firstStatus(
       message: 'has unsubscribed; its holder may confirm again by a link in a mail',
     })
   }
-  const asker = await store.find(tx, tenant_id, known.asked_by)
-  if (known.expires_at <= tx.now || (!asker && known.sent_at === null))
-    await addresses.askAgain(tx, tenant_id, fresh)
+  if (known.expires_at <= tx.now) await addresses.askAgain(tx, tenant_id, fresh)
+  else if (known.sent_at === null) {
+    const asker = await store.find(tx, tenant_id, known.asked_by)
+    if (asker?.status !== 'unconfirmed') await addresses.askFor(tx, tenant_id, fresh)
+  }
   return 'unconfirmed'
 }
 
