@@ -262,6 +262,63 @@ forEachService(
       expect((await shown(service, tenant, id)).status).toBe('active')
     })
 
+    describe('What an admin has paused is paused once the holder of the address confirms', () => {
+      const patch = (id: string, paused: boolean) =>
+        service.ask('PATCH', `/v1/subscriptions/${id}`, { key: tenant.admin_key, body: { paused } })
+      /** Presses the button of the first mail, and lets something happen. */
+      async function confirmAndHappen() {
+        await tickUntil(service, () => server.mails.length === 1)
+        expect((await press(linkIn(server.mails[0]!.text, 'confirm'))).status).toBe(200)
+        await happen(service, tenant, 1)
+        for (let n = 0; n < 3; n++) await tick(service)
+      }
+      async function expectPaused(id: string) {
+        expect(await shown(service, tenant, id)).toMatchObject({
+          status: 'paused',
+          paused_reason: 'requested',
+        })
+        expect(server.mails).toHaveLength(1)
+        expect((await patch(id, false)).body).toMatchObject({ status: 'active', paused_reason: null })
+        await tickUntil(service, () => server.mails.length === 2)
+      }
+
+      test('when it was created so', async () => {
+        const made = await subscribe(service, tenant, { to: to(), paused: true })
+        expect(made.body).toMatchObject({ status: 'unconfirmed', paused_reason: 'requested' })
+        await confirmAndHappen()
+        await expectPaused(made.body.id)
+      })
+
+      test('when it was paused before', async () => {
+        const id = await subscribed(service, tenant, { to: to() })
+        const paused = await patch(id, true)
+        expect(paused.status).toBe(200)
+        expect(paused.body).toMatchObject({ status: 'unconfirmed', paused_reason: 'requested' })
+        await confirmAndHappen()
+        await expectPaused(id)
+      })
+
+      test('unless it was resumed before', async () => {
+        const made = await subscribe(service, tenant, { to: to(), paused: true })
+        expect((await patch(made.body.id, false)).body).toMatchObject({
+          ...{ status: 'unconfirmed', paused_reason: null },
+        })
+        await confirmAndHappen()
+        expect((await shown(service, tenant, made.body.id)).status).toBe('active')
+        expect(server.mails).toHaveLength(2)
+      })
+
+      test.each(['before', 'after'])('when it was paused %s the holder unsubscribed', async (when) => {
+        const id = await confirmed()
+        if (when === 'before') await patch(id, true)
+        await press(linkIn(server.mails[0]!.text, 'unsubscribe'))
+        if (when === 'after') expect((await patch(id, true)).status).toBe(200)
+        expect((await shown(service, tenant, id)).paused_reason).toBe('unsubscribed')
+        await confirmAndHappen()
+        await expectPaused(id)
+      })
+    })
+
     test('an unknown link and one whose week is over answer 404 LINK_NOT_FOUND', async () => {
       await subscribed(service, tenant, { to: to() })
       await tickUntil(service, () => server.mails.length === 1)

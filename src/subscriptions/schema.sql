@@ -1,11 +1,13 @@
 -- target: the URL or address, sealed; shown: the same masked. address_hash: of a mail's address. types: a JSON list. position:
--- the number of the last event that was taken, or passed over. attempts: of the event that is tried now. logged: how many
+-- the number of the last event that was taken, or passed over. paused_by_admin: stays while the holder of an address has not
+-- confirmed, or has unsubscribed. attempts: of the event that is tried now. logged: how many
 -- attempts were ever made; the last ones are kept.
 create table subscriptions (
   tenant_id {text} not null,
   id {text} not null,
   status {text} not null check (status in ('unconfirmed', 'active', 'paused')),
   paused_reason {text},
+  paused_by_admin {integer} not null,
   format {text} not null check (format in ('standard', 'slack', 'mail')),
   name {text} not null,
   types {text} not null,
