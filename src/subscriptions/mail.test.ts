@@ -49,8 +49,8 @@ forEachService(
       return id
     }
 
-    /** A tick during which the server has been asked to take a mail, and takes it once `go` is called. */
-    async function mailUnderWay(): Promise<{ ticked: Promise<void>; go: () => void }> {
+    /** A subscription whose mail the server has been asked to take a mail, and takes it once `go` is called. */
+    async function mailUnderWay(): Promise<{ id: string; ticked: Promise<void>; go: () => void }> {
       const { promise: taken, resolve: go } = Promise.withResolvers<void>()
       const reached = Promise.withResolvers<void>()
       server.answer = async () => {
@@ -58,9 +58,10 @@ forEachService(
         await taken
         return '250 ok'
       }
+      const id = await subscribed(service, tenant, { to: to() })
       const ticked = tick(service)
       await reached.promise
-      return { ticked, go }
+      return { id, ticked, go }
     }
 
     test('an address gets one mail that asks, and nothing else before its holder has pressed the button', async () => {
@@ -132,8 +133,7 @@ forEachService(
     })
 
     test('a change while the mail that asks is under way sends no second one', async () => {
-      const id = await subscribed(service, tenant, { to: to() })
-      const { ticked, go } = await mailUnderWay()
+      const { id, ticked, go } = await mailUnderWay()
       const { admin_key: key } = tenant
       const path = `/v1/subscriptions/${id}`
       await service.ask('PATCH', path, { key, body: { name: 'other' } })
@@ -188,8 +188,7 @@ forEachService(
     })
 
     test('a subscription that is deleted while its mail is under way is followed by no second mail', async () => {
-      const id = await subscribed(service, tenant, { to: to() })
-      const { ticked, go } = await mailUnderWay()
+      const { id, ticked, go } = await mailUnderWay()
       await service.ask('DELETE', `/v1/subscriptions/${id}`, { key: tenant.admin_key })
       const next = await subscribed(service, tenant, { to: to() })
       const other = tick(service)
