@@ -36,7 +36,7 @@ export const paused_reasons: Record<
   ],
 }
 
-/** True where PATCH would answer 409. */
+/** True where only the holder of the address can begin deliveries. */
 export function isForHolder({ status, paused_reason }: Subscription): boolean {
   return status === 'unconfirmed' || paused_reason === 'unsubscribed'
 }

@@ -50,7 +50,7 @@ export async function bundle(
 ): Promise<AsyncGenerator<string>> {
   const head = await latest(db, dependencies, tenant_id)
   if (after > head.size) throw sizeUnknown(head.size)
-  const begins = Math.max(after, await removedBefore(db, tenant_id, workflow_id))
+  const begins = Math.max(after, await removedBefore(db, tenant_id, workflow_id, head.size))
   const size = workflow_id === null ? Math.min(begins + events_max, head.size) : head.size
   if (from !== null && from > head.size) throw sizeUnknown(head.size)
   const tree = storedTree(db, tenant_id)
@@ -76,13 +76,18 @@ export async function bundle(
 }
 
 /**
- * How many events at the beginning of the journal retention has removed. For a workflow 0 when none of its own are among
- * them.
+ * How many of the first `size` events of the journal retention has removed; others may be numbered meanwhile. For a workflow 0
+ * when none of its own are among them.
  */
-async function removedBefore(db: Db, tenant_id: string, workflow_id: string | null): Promise<number> {
+async function removedBefore(
+  db: Db,
+  tenant_id: string,
+  workflow_id: string | null,
+  size: number,
+): Promise<number> {
   if (workflow_id !== null && (await store.goneOf(db, tenant_id, workflow_id)) === 0) return 0
   const oldest = await journal.oldest(db, tenant_id)
-  return oldest ? oldest.seq - 1 : journal.lastSeq(db, tenant_id)
+  return oldest ? Math.min(oldest.seq - 1, size) : size
 }
 
 async function* joined(opening: object, items: AsyncIterable<string>): AsyncGenerator<string> {

@@ -272,6 +272,33 @@ forEachDatabase('Sealing', (databases) => {
     expect((await grow(db, made.tenant_id)).head.size).toBe(90)
   })
 
+  test.each([[null], [workflows[0]!]])(
+    'a bundle of %p holds although all of its events were removed and the next is numbered while it is made',
+    async (workflow_id) => {
+      const made = await Journal.create(db, randomFrom(6))
+      await made.grow(9)
+      await db.write((tx) => removeUpTo(tx, made.tenant_id, 9))
+      const { one } = db
+      let looks = 0
+      Object.assign(db, {
+        one: async (...given: Parameters<typeof one>) => {
+          const row: unknown = await one.apply(db, given)
+          if (given[0].name === 'journal.oldest' && looks++ === 0) {
+            await made.leave(1)
+            await made.dependencies.journal.number(made.tenant_id)
+          }
+          return row
+        },
+      })
+      try {
+        const report = verifyBundle(await made.bundle(workflow_id), { after: 9 })
+        expect([report.after, report.events, report.size, looks]).toEqual([9, 0, 9, 1])
+      } finally {
+        Object.assign(db, { one })
+      }
+    },
+  )
+
   test('a full tile is one row, and the hashes of each level are as many as there should be', async () => {
     const made = await Journal.create(db, randomFrom(5))
     for (const count of [100, 1, 200, 211, 1]) await made.grow(count)

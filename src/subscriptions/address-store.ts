@@ -26,12 +26,15 @@ export interface AddressRow {
   /** Sealed. */
   token: string
   asked_by: string
+  /** When an attempt to send the mail that asks began; null once its outcome is known. */
+  asked_at: Millis | null
+  /** When the mail server took it. */
   sent_at: Millis | null
   expires_at: Millis
 }
 
 const here = 'tenant_id = :tenant_id and address_hash = :address_hash'
-const columns = 'address_hash, state, token, asked_by, sent_at, expires_at'
+const columns = 'address_hash, state, token, asked_by, asked_at, sent_at, expires_at'
 
 const INSERT = sql(
   'subscriptions.insert_address',
@@ -54,13 +57,26 @@ const LOCK = sql<AddressRow>(
 const ASK_AGAIN = sql(
   'subscriptions.ask_again',
   `update subscription_addresses
-      set token_hash = :token_hash, token = :token, asked_by = :asked_by, sent_at = null, expires_at = :expires_at
+      set token_hash = :token_hash, token = :token, asked_by = :asked_by, asked_at = null, sent_at = null,
+          expires_at = :expires_at
     where ${here} and state = 'unconfirmed'`,
 )
 
-const SENT = sql(
-  'subscriptions.sent_address',
-  `update subscription_addresses set sent_at = :now where ${here} and state = 'unconfirmed' and sent_at is null`,
+const ASK_FOR = sql(
+  'subscriptions.ask_for',
+  `update subscription_addresses set asked_by = :asked_by, expires_at = :expires_at
+    where ${here} and state = 'unconfirmed' and sent_at is null`,
+)
+
+const BEGIN_ASKING = sql(
+  'subscriptions.begin_asking',
+  `update subscription_addresses set asked_at = :now where ${here} and state = 'unconfirmed'`,
+)
+
+const END_ASKING = sql(
+  'subscriptions.end_asking',
+  `update subscription_addresses set asked_at = null, sent_at = :sent_at
+    where ${here} and state = 'unconfirmed' and asked_at is not null and sent_at is null`,
 )
 
 const BY_TOKEN = sql<AddressRow>(
@@ -125,9 +141,23 @@ export function askAgain(tx: Tx, tenant_id: string, address: NewAddress) {
   return tx.run(ASK_AGAIN, { tenant_id, ...address })
 }
 
-/** The mail that asks is being sent. */
-export function sent(tx: Tx, tenant_id: string, address_hash: string) {
-  return tx.run(SENT, { tenant_id, address_hash, now: tx.now })
+/** By another subscription, with the same link: a mail with it may be under way. */
+export function askFor(
+  tx: Tx,
+  tenant_id: string,
+  { address_hash, asked_by, expires_at }: Pick<NewAddress, 'address_hash' | 'asked_by' | 'expires_at'>,
+) {
+  return tx.run(ASK_FOR, { tenant_id, address_hash, asked_by, expires_at })
+}
+
+/** An attempt to send the mail that asks begins. */
+export function beginAsking(tx: Tx, tenant_id: string, address_hash: string) {
+  return tx.run(BEGIN_ASKING, { tenant_id, address_hash, now: tx.now })
+}
+
+/** That attempt has ended: the mail server took it, or it may be tried again. */
+export function endAsking(tx: Tx, tenant_id: string, address_hash: string, was_sent: boolean) {
+  return tx.run(END_ASKING, { tenant_id, address_hash, sent_at: was_sent ? tx.now : null })
 }
 
 export function byToken(q: Reader, tenant_id: string, token_hash: string) {

@@ -15,7 +15,7 @@ import { events } from './events.ts'
 import { subscription_job } from './jobs.ts'
 import { read } from './service.ts'
 import * as store from './store.ts'
-import { maskedUrl, type SubscriptionRow } from './subscription.ts'
+import { maskedUrl, type SubscriptionRow, type SubscriptionStatus } from './subscription.ts'
 import { sealTarget } from './targets.ts'
 
 /** The fields that a caller may change; those that are absent stay. */
@@ -29,7 +29,7 @@ export interface GivenChange {
 
 /**
  * An attempt that is under way no longer counts; the event that was tried is tried again, from its first attempt. Throws
- * SUBSCRIPTION_NOT_FOUND, INVALID_STATE for one that the holder of the address has to confirm.
+ * SUBSCRIPTION_NOT_FOUND, INVALID_STATE where only the holder of the address can begin the mails again.
  */
 export function update(
   db: Db,
@@ -52,7 +52,8 @@ export function update(
       change.target = sealTarget(dependencies.keys.secrets, tenant_id, id, url)
       change.shown = maskedUrl(url)
     }
-    if (status) Object.assign(change, { status, paused_reason: status === 'paused' ? 'requested' : null })
+    if (paused !== undefined) change.paused_by_admin = paused
+    if (status) Object.assign(change, { status, paused_reason: paused ? 'requested' : null })
     await requireRoom(tx, caller, dependencies, id, change)
     await store.update(tx, tenant_id, id, change)
     await emitChange(tx, caller, id, { status, last_error: before.last_error, is_changed: isChanged(change) })
@@ -60,8 +61,9 @@ export function update(
   })
 }
 
-function isChanged({ status: _, paused_reason: __, ...others }: store.Change): boolean {
-  return Object.keys(others).length > 0
+/** Besides its status; while the holder of the address has not confirmed, pausing it is a change like others. */
+function isChanged({ status, paused_reason: _, paused_by_admin: __, ...others }: store.Change): boolean {
+  return status === 'unconfirmed' || Object.keys(others).length > 0
 }
 
 /** Null when it stays as it is. */
@@ -70,9 +72,9 @@ async function nextStatus(
   tenant_id: string,
   { id, status, format }: SubscriptionRow,
   paused: boolean | undefined,
-): Promise<'active' | 'paused' | null> {
+): Promise<SubscriptionStatus | null> {
   if (paused === undefined) return null
-  if (status === 'unconfirmed') throw new ApiError('INVALID_STATE', { details: { status } })
+  if (status === 'unconfirmed') return status
   const wanted = paused ? 'paused' : 'active'
   if (wanted === status) return null
   if (format === 'mail' && wanted === 'active') {
@@ -107,7 +109,7 @@ async function emitChange(
     status,
     last_error,
     is_changed,
-  }: { status: 'active' | 'paused' | null; last_error: string | null; is_changed: boolean },
+  }: { status: SubscriptionStatus | null; last_error: string | null; is_changed: boolean },
 ): Promise<void> {
   const about = { tenant_id: caller.tenant_id, cause: causeOf(caller), subject_id }
   if (is_changed) await journal.emit(tx, events['subscription.updated'], { ...about, data: {} })

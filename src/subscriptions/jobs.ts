@@ -9,6 +9,7 @@ import type { MessageContext, SendingKind } from '../jobs/kind.ts'
 import * as jobs from '../jobs/service.ts'
 import * as journal from '../journal/service.ts'
 import * as tenants from '../tenants/service.ts'
+import { endAsking } from './address-store.ts'
 import * as attempts from './attempt-store.ts'
 import * as deliveries from './delivery-store.ts'
 import { events as own_events } from './events.ts'
@@ -69,6 +70,8 @@ export const subscription_job: SendingKind = {
     const waits = next_at !== null
     const held = await jobs.repeat(tx, dependencies.jobs, job, again_at, waits ? tried : undefined)
     if (delivery?.events) await logAttempts(tx, job, entriesOf(job, delivery.events, results), held)
+    // Also of a subscription that is gone meanwhile: its address was asked.
+    else if (delivery) await endAsking(tx, job.tenant_id, delivery.subscription.address_hash!, result.ok)
     if (!held) return null
     await settleRow(tx, job, delivery, result, { taken, attempts: result.ok ? 0 : tried.attempts })
     if (!result.ok && !waits) await giveUp(tx, job, result)

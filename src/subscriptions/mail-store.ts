@@ -13,7 +13,9 @@ const OF_ADDRESS = sql<{ id: string }>(
 
 const CONFIRM = sql(
   'subscriptions.confirm',
-  `update subscriptions set status = 'active', paused_reason = null, position = :position, updated_at = :now
+  `update subscriptions
+      set status = case when paused_by_admin = 1 then 'paused' else 'active' end,
+          paused_reason = case when paused_by_admin = 1 then 'requested' end, position = :position, updated_at = :now
     where ${here} and (status = 'unconfirmed' or paused_reason = 'unsubscribed')`,
 )
 
@@ -34,7 +36,7 @@ export function ofAddress(
   return q.all(OF_ADDRESS, { tenant_id, address_hash, after_id, rows_max })
 }
 
-/** Its mails begin with the events behind this number. False unless it waited for that. */
+/** Its mails begin with the events behind this number, once it is not paused by an admin. False unless it waited for that. */
 export async function confirm(tx: Tx, tenant_id: string, id: string, position: number): Promise<boolean> {
   return (await tx.run(CONFIRM, { tenant_id, id, position, now: tx.now })) === 1
 }

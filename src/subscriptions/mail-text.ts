@@ -2,7 +2,7 @@
 
 import { limit } from '../base/limit.ts'
 import type { OutgoingMail } from '../callbacks/attempt.ts'
-import { checkpointWords, plain, type Told, wordsOf } from './words.ts'
+import { checkpointWords, type EventWords, plain, type Told, unlinked, wordsOf } from './words.ts'
 
 export interface MailTo {
   address: string
@@ -24,7 +24,7 @@ const subject_characters_max = limit(
 /** The one mail that an address gets before it has confirmed. */
 export function confirmationMail(to: MailTo): OutgoingMail {
   const { public_url, token, tenant_name } = to
-  const text = `Somebody asked that ${plain(tenant_name)} sends mails to this address when something happens or waits for you.
+  const text = `Somebody asked that ${nameOf(tenant_name)} sends mails to this address when something happens or waits for you.
 
 To get them, open this page and press the button:
 
@@ -32,25 +32,36 @@ ${public_url}/mail/confirm/${token}
 
 Unless you do that within a week, nothing more is sent. If you did not expect this mail, ignore it.
 `
-  return mailOf(to, `Confirm mails from ${plain(tenant_name)}`, text)
+  return mailOf(to, `Confirm mails from ${nameOf(tenant_name)}`, text)
 }
 
+/** The service's own words and link come first. Below them, what agents chose makes no link. */
 export function eventMail(to: MailTo, told: Told): OutgoingMail {
   const words = told.checkpoint ? checkpointWords(told) : wordsOf(told)
-  const waits = words.link !== null
+  const { asked, link, details } = words
   const lines = [
-    ...[words.headline, ''],
-    ...words.details.map((detail) => `- ${detail}`),
-    ...(words.link ? ['', `${words.link.label}:`, words.link.url] : []),
+    ...[asked ? `${asked.lead}.` : unlinked(words.headline), ''],
+    ...(link ? [`${link.label}:`, link.url, ''] : []),
+    ...(asked ? [`> ${unlinked(asked.title)}`, ''] : []),
+    ...details.map((detail) => `- ${unlinked(detail)}`),
   ]
-  const subject = waits ? `Waits for you: ${words.headline}` : words.headline
-  return mailOf(to, subject, `${lines.join('\n')}\n${footerOf(to)}`)
+  return mailOf(to, subjectOf(words), `${lines.join('\n')}\n${footerOf(to)}`)
+}
+
+function subjectOf({ asked, headline, link }: EventWords): string {
+  if (!asked) return unlinked(headline)
+  return `${link ? 'Waits for you' : asked.lead}: ${unlinked(asked.title)}`
+}
+
+/** Anybody can sign up under any name, and have any address asked. */
+function nameOf(tenant_name: string): string {
+  return unlinked(plain(tenant_name))
 }
 
 function footerOf({ public_url, token, tenant_name }: MailTo): string {
   return `
 -- 
-Sent for ${plain(tenant_name)} because this address was confirmed. To end these mails, open this page and press the button:
+Sent for ${nameOf(tenant_name)} because this address was confirmed. To end these mails, open this page and press the button:
 ${public_url}/mail/unsubscribe/${token}
 `
 }

@@ -2,10 +2,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import { type MailServer, startMailServer } from '../../test/support/mail-server.ts'
 import { forEachService, type TestTenant } from '../../test/support/service.ts'
 import { happen, shown, subscribe, subscribed, tick, tickUntil } from '../../test/support/subscriptions.ts'
-import { day_ms, hour_ms, second_ms } from '../base/clock.ts'
+import { day_ms, hour_ms, minute_ms, second_ms } from '../base/clock.ts'
 import { unnamed } from '../db/db.ts'
+import { lease_ms, stale_lease_ms } from '../jobs/job.ts'
 import { mails_hour_max } from './address-store.ts'
-import { isAddress } from './subscription.ts'
+import { attempt_offsets_ms, isAddress } from './subscription.ts'
+
+const gapBefore = (n: number) => attempt_offsets_ms[n]! - (attempt_offsets_ms[n - 1] ?? 0)
 
 const server: MailServer = await startMailServer()
 afterAll(() => server.stop())
@@ -44,6 +47,21 @@ forEachService(
       await tickUntil(service, () => server.mails.length === 1)
       expect((await press(linkIn(server.mails[0]!.text, 'confirm'))).status).toBe(200)
       return id
+    }
+
+    /** A subscription whose mail the server has been asked to take a mail, and takes it once `go` is called. */
+    async function mailUnderWay(): Promise<{ id: string; ticked: Promise<void>; go: () => void }> {
+      const { promise: taken, resolve: go } = Promise.withResolvers<void>()
+      const reached = Promise.withResolvers<void>()
+      server.answer = async () => {
+        reached.resolve()
+        await taken
+        return '250 ok'
+      }
+      const id = await subscribed(service, tenant, { to: to() })
+      const ticked = tick(service)
+      await reached.promise
+      return { id, ticked, go }
     }
 
     test('an address gets one mail that asks, and nothing else before its holder has pressed the button', async () => {
@@ -115,16 +133,7 @@ forEachService(
     })
 
     test('a change while the mail that asks is under way sends no second one', async () => {
-      const id = await subscribed(service, tenant, { to: to() })
-      const { promise: taken, resolve: go } = Promise.withResolvers<void>()
-      const reached = Promise.withResolvers<void>()
-      server.answer = async () => {
-        reached.resolve()
-        await taken
-        return '250 ok'
-      }
-      const ticked = tick(service)
-      await reached.promise
+      const { id, ticked, go } = await mailUnderWay()
       const { admin_key: key } = tenant
       const path = `/v1/subscriptions/${id}`
       await service.ask('PATCH', path, { key, body: { name: 'other' } })
@@ -147,6 +156,79 @@ forEachService(
       server.answer = () => '250 2.1.5 ok'
       for (let n = 0; n < 3; n++) await tick(service)
       expect(server.mails).toHaveLength(1)
+    })
+
+    test('an address whose mail was refused is asked by the next subscription, once', async () => {
+      server.answer = () => '535 5.7.8 authentication failed'
+      const id = await subscribed(service, tenant, { to: to() })
+      await tickUntil(service, async () => (await shown(service, tenant, id)).attempts === 1)
+      server.answer = () => '250 2.1.5 ok'
+      await service.ask('DELETE', `/v1/subscriptions/${id}`, { key: tenant.admin_key })
+      await subscribed(service, tenant, { to: to() })
+      await subscribed(service, tenant, { to: to() })
+      await tickUntil(service, () => server.mails.length === 1)
+      service.clock.advance(minute_ms)
+      for (let n = 0; n < 3; n++) await tick(service)
+      expect(server.mails).toHaveLength(1)
+      expect((await press(linkIn(server.mails[0]!.text, 'confirm'))).status).toBe(200)
+    })
+
+    test('an address is asked by the next subscription when the one that asked has given up', async () => {
+      server.answer = () => '535 5.7.8 authentication failed'
+      const id = await subscribed(service, tenant, { to: to() })
+      for (const offset_ms of [...attempt_offsets_ms.keys()].map(gapBefore)) {
+        service.clock.advance(offset_ms)
+        const { attempts } = await shown(service, tenant, id)
+        await tickUntil(service, async () => (await shown(service, tenant, id)).attempts > attempts)
+      }
+      expect((await shown(service, tenant, id)).paused_reason).toBe('failing')
+      server.answer = () => '250 2.1.5 ok'
+      await subscribed(service, tenant, { to: to() })
+      await tickUntil(service, () => server.mails.length === 1)
+    })
+
+    test('a subscription that is deleted while its mail is under way is followed by no second mail', async () => {
+      const { id, ticked, go } = await mailUnderWay()
+      await service.ask('DELETE', `/v1/subscriptions/${id}`, { key: tenant.admin_key })
+      const next = await subscribed(service, tenant, { to: to() })
+      const other = tick(service)
+      go()
+      await Promise.all([ticked, other])
+      server.answer = () => '250 2.1.5 ok'
+      service.clock.advance(hour_ms)
+      for (let n = 0; n < 3; n++) await tick(service)
+      expect(server.mails).toHaveLength(1)
+      expect((await press(linkIn(server.mails[0]!.text, 'confirm'))).status).toBe(200)
+      expect((await shown(service, tenant, next)).status).toBe('active')
+    })
+
+    test('an address whose mail was not sent because the lease had become too old is asked later', async () => {
+      const { db } = service.app
+      const { write } = db
+      const counted = unnamed(
+        'test.counted',
+        'select hour from subscription_mails where tenant_id = :tenant_id',
+      )
+      let has_stalled = false
+      Object.assign(db, {
+        write: async (...given: Parameters<typeof write>) => {
+          const answer: unknown = await write.apply(db, given)
+          if (!has_stalled && (await db.one(counted, { tenant_id: tenant.tenant_id }))) {
+            has_stalled = true
+            service.clock.advance(stale_lease_ms + 1)
+          }
+          return answer
+        },
+      })
+      try {
+        await subscribed(service, tenant, { to: to() })
+        await tick(service)
+      } finally {
+        Object.assign(db, { write })
+      }
+      expect([has_stalled, server.mails.length]).toEqual([true, 0])
+      service.clock.advance(lease_ms)
+      await tickUntil(service, () => server.mails.length === 1)
     })
 
     test('a second subscription to a confirmed address sends at once', async () => {
@@ -175,6 +257,63 @@ forEachService(
       expect((await subscribe(service, tenant, { to: to() })).status).toBe(400)
       await press(link.replace('unsubscribe', 'confirm'))
       expect((await shown(service, tenant, id)).status).toBe('active')
+    })
+
+    describe('What an admin has paused is paused once the holder of the address confirms', () => {
+      const patch = (id: string, paused: boolean) =>
+        service.ask('PATCH', `/v1/subscriptions/${id}`, { key: tenant.admin_key, body: { paused } })
+      /** Presses the button of the first mail, and lets something happen. */
+      async function confirmAndHappen() {
+        await tickUntil(service, () => server.mails.length === 1)
+        expect((await press(linkIn(server.mails[0]!.text, 'confirm'))).status).toBe(200)
+        await happen(service, tenant, 1)
+        for (let n = 0; n < 3; n++) await tick(service)
+      }
+      async function expectPaused(id: string) {
+        expect(await shown(service, tenant, id)).toMatchObject({
+          status: 'paused',
+          paused_reason: 'requested',
+        })
+        expect(server.mails).toHaveLength(1)
+        expect((await patch(id, false)).body).toMatchObject({ status: 'active', paused_reason: null })
+        await tickUntil(service, () => server.mails.length === 2)
+      }
+
+      test('when it was created so', async () => {
+        const made = await subscribe(service, tenant, { to: to(), paused: true })
+        expect(made.body).toMatchObject({ status: 'unconfirmed', paused_reason: 'requested' })
+        await confirmAndHappen()
+        await expectPaused(made.body.id)
+      })
+
+      test('when it was paused before', async () => {
+        const id = await subscribed(service, tenant, { to: to() })
+        const paused = await patch(id, true)
+        expect(paused.status).toBe(200)
+        expect(paused.body).toMatchObject({ status: 'unconfirmed', paused_reason: 'requested' })
+        await confirmAndHappen()
+        await expectPaused(id)
+      })
+
+      test('unless it was resumed before', async () => {
+        const made = await subscribe(service, tenant, { to: to(), paused: true })
+        expect((await patch(made.body.id, false)).body).toMatchObject({
+          ...{ status: 'unconfirmed', paused_reason: null },
+        })
+        await confirmAndHappen()
+        expect((await shown(service, tenant, made.body.id)).status).toBe('active')
+        expect(server.mails).toHaveLength(2)
+      })
+
+      test.each(['before', 'after'])('when it was paused %s the holder unsubscribed', async (when) => {
+        const id = await confirmed()
+        if (when === 'before') await patch(id, true)
+        await press(linkIn(server.mails[0]!.text, 'unsubscribe'))
+        if (when === 'after') expect((await patch(id, true)).status).toBe(200)
+        expect((await shown(service, tenant, id)).paused_reason).toBe('unsubscribed')
+        await confirmAndHappen()
+        await expectPaused(id)
+      })
     })
 
     test('an unknown link and one whose week is over answer 404 LINK_NOT_FOUND', async () => {

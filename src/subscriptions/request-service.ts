@@ -7,7 +7,7 @@ import * as checkpoints from '../checkpoints/service.ts'
 import { encode } from '../contract/encode.ts'
 import { type EventRow, eventOf } from '../contract/event.ts'
 import { dueWork, type Reader, type Tx } from '../db/db.ts'
-import type { LeasedJob, Sequence } from '../jobs/job.ts'
+import { type LeasedJob, lease_ms, type Sequence } from '../jobs/job.ts'
 import type { Later, MessageContext } from '../jobs/kind.ts'
 import * as tenants from '../tenants/service.ts'
 import * as addresses from './address-store.ts'
@@ -120,7 +120,7 @@ async function oneMail(
   const claim = (tx: Tx) =>
     events ? addresses.countMail(tx, tenant_id) : claimRequest(tx, job, subscription)
   const may = await db.write(dueWork(tenant_id), async (tx) => claim(tx))
-  if (may === null) return null
+  if (may === null || typeof may === 'object') return may
   if (!may) return { not_before: (Math.floor(started_at / hour_ms) + 1) * hour_ms }
   const { secrets } = dependencies.keys
   const mail = await make({
@@ -134,18 +134,20 @@ async function oneMail(
 }
 
 /**
- * Counts the mail that asks an address, and notes in the same transaction that it is sent: later attempts of this lease's job
- * may send it again, nothing else does. False when the limit is reached, null when it was sent, or another asks.
+ * Counts the mail that asks an address, and notes in the same transaction that it is being sent: another waits until its outcome
+ * is known, or until the lease is over. False when the limit is reached, null when it was sent, or another asks.
  */
 async function claimRequest(
   tx: Tx,
-  { tenant_id, attempts }: LeasedJob,
+  { tenant_id }: LeasedJob,
   { id, address_hash }: deliveries.Deliverable,
-): Promise<boolean | null> {
+): Promise<boolean | Later | null> {
   const address = await addresses.lock(tx, tenant_id, address_hash!)
   const asks = address?.state === 'unconfirmed' && address.asked_by === id && address.expires_at > tx.now
-  if (!asks || (address.sent_at !== null && attempts === 1)) return null
+  if (!asks || address.sent_at !== null) return null
+  const known_at = (address.asked_at ?? 0) + lease_ms
+  if (known_at > tx.now) return { not_before: known_at }
   if (!(await addresses.countMail(tx, tenant_id))) return false
-  await addresses.sent(tx, tenant_id, address_hash!)
+  await addresses.beginAsking(tx, tenant_id, address_hash!)
   return true
 }

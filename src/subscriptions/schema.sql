@@ -1,11 +1,13 @@
 -- target: the URL or address, sealed; shown: the same masked. address_hash: of a mail's address. types: a JSON list. position:
--- the number of the last event that was taken, or passed over. attempts: of the event that is tried now. logged: how many
+-- the number of the last event that was taken, or passed over. paused_by_admin: stays while the holder of an address has not
+-- confirmed, or has unsubscribed. attempts: of the event that is tried now. logged: how many
 -- attempts were ever made; the last ones are kept.
 create table subscriptions (
   tenant_id {text} not null,
   id {text} not null,
   status {text} not null check (status in ('unconfirmed', 'active', 'paused')),
   paused_reason {text},
+  paused_by_admin {integer} not null,
   format {text} not null check (format in ('standard', 'slack', 'mail')),
   name {text} not null,
   types {text} not null,
@@ -45,7 +47,8 @@ create table subscription_attempts (
 ) {keyed};
 
 -- Addresses that get mails of a tenant, or were asked. token_hash: SHA-256 of the token in the links, which itself is sealed.
--- asked_by: the subscription that sends the one mail that asks; sent_at: when that was first sent.
+-- asked_by: the subscription that sends the one mail that asks. asked_at: when an attempt to send it began whose outcome is not
+-- known yet; sent_at: when the mail server took it.
 create table subscription_addresses (
   tenant_id {text} not null,
   address_hash {text} not null,
@@ -53,6 +56,7 @@ create table subscription_addresses (
   token_hash {text} not null,
   token {text} not null,
   asked_by {text} not null,
+  asked_at {integer},
   sent_at {integer},
   expires_at {integer} not null,
   created_at {integer} not null,

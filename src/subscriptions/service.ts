@@ -66,9 +66,19 @@ export async function create(
   const address_hash = format === 'mail' ? addressHash(secrets, tenant_id, text) : null
   quotas.reserveBytes(tx, caller, dependencies.plans, rowBytes(name, types, workflow_id, target))
   const status = await firstStatus(tx, caller, dependencies, { id, address_hash, paused })
-  const paused_reason = status === 'paused' ? 'requested' : null
   await store.insert(tx, tenant_id, {
-    ...{ id, status, paused_reason, format, name, types, workflow_id, target, address_hash },
+    ...{
+      id,
+      status,
+      paused_reason: paused ? 'requested' : null,
+      paused_by_admin: paused,
+      format,
+      name,
+      types,
+      workflow_id,
+      target,
+      address_hash,
+    },
     shown: format === 'mail' ? maskedAddress(text) : maskedUrl(text),
     position,
   })
@@ -113,9 +123,11 @@ async function firstStatus(
       message: 'has unsubscribed; its holder may confirm again by a link in a mail',
     })
   }
-  const asker = await store.find(tx, tenant_id, known.asked_by)
-  if (known.expires_at <= tx.now || (!asker && known.sent_at === null))
-    await addresses.askAgain(tx, tenant_id, fresh)
+  if (known.expires_at <= tx.now) await addresses.askAgain(tx, tenant_id, fresh)
+  else if (known.sent_at === null) {
+    const asker = await store.find(tx, tenant_id, known.asked_by)
+    if (asker?.status !== 'unconfirmed') await addresses.askFor(tx, tenant_id, fresh)
+  }
   return 'unconfirmed'
 }
 

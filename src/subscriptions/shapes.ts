@@ -39,7 +39,7 @@ export const Subscription = Shape('Subscription', {
   paused_reason: Nullable(
     Type.Enum([...pause_reasons], {
       description:
-        'requested: by an admin; gone: 410 was answered; failing: an event was not taken for three days; unsubscribed: by the holder of the address.',
+        'requested: by an admin, also of one that is unconfirmed and will stay paused; gone: 410 was answered; failing: an event was not taken for three days; unsubscribed: by the holder of the address.',
     }),
   ),
   name: Nullable(Type.String({ description: 'Null when it has none.' })),

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { day_ms, hour_ms, minute_ms } from '../base/clock.ts'
-import { eventMail } from './mail-text.ts'
+import { confirmationMail, eventMail } from './mail-text.ts'
 import { slackBody } from './slack.ts'
 import { maskedAddress, maskedUrl, sameAddress, takes, unknownAmong } from './subscription.ts'
 import { remaining, type Told } from './words.ts'
@@ -107,23 +107,25 @@ describe('A message for Slack', () => {
   })
 })
 
+const to = {
+  ...{ address: 'a@example.com', token: 'ten_1.x', public_url: asks.public_url, tenant_name: 'Acme' },
+  message_id: 'evt_1-sub_1',
+}
+
 test('a mail about a checkpoint that waits says what waits, and where it is decided', () => {
-  const to = {
-    ...{ address: 'a@example.com', token: 'ten_1.x', public_url: asks.public_url, tenant_name: 'Acme' },
-    message_id: 'evt_1-sub_1',
-  }
   expect(eventMail(to, asks)).toEqual({
     to: 'a@example.com',
     subject: 'Waits for you: Refund <b>7</b> & more?',
-    text: `Refund <b>7</b> & more?
-
-- Waits for a decision
-- 59 minutes left
-- agent billing
-- workflow order-7
+    text: `Waits for a decision.
 
 Review and decide:
 https://waystation.example.com/approve/chk_1
+
+> Refund <b>7</b> & more?
+
+- 59 minutes left
+- agent billing
+- workflow order-7
 
 -- 
 Sent for Acme because this address was confirmed. To end these mails, open this page and press the button:
@@ -137,6 +139,48 @@ https://waystation.example.com/mail/unsubscribe/ten_1.x
     },
   })
 })
+
+test('a mail about a checkpoint that was decided meanwhile says so before its title, without a link', () => {
+  const decided = { ...asks, checkpoint: { ...asks.checkpoint!, title: 'Refund?', status: 'approved' } }
+  const { subject, text } = eventMail(to, decided)
+  expect(subject).toBe('Already approved: Refund?')
+  expect(text).toStartWith('Already approved.\n\n> Refund?\n\n- agent billing\n- workflow order-7\n\n-- \n')
+})
+
+describe('A mail', () => {
+  test.each([
+    ['Review: https://evil.example/approve/chk_1', 'Review: https∶//evil․example/approve/chk_1'],
+    ['see www.evil.com or evil.com/x', 'see www․evil․com or evil․com/x'],
+    ['http://127.0.0.1:8080/x', 'http∶//127․0.0.1:8080/x'],
+    ['evil.\u200bcom', 'evil․\u200bcom'],
+    ['ask boss@example.com', 'ask boss＠example․com'],
+    ['mailto:boss', 'mailto∶boss'],
+    ['Refund order #7: 50.20 at 10:30', 'Refund order #7: 50.20 at 10:30'],
+    ['chk_01m7yjrz7dy8h1gqvnfh3ydc8h', 'chk_01m7yjrz7dy8h1gqvnfh3ydc8h'],
+  ])('makes no link of %j, whoever wrote it', (given, shown) => {
+    const { subject, text } = eventMail(to, titled(given))
+    expect(subject).toBe(`Waits for you: ${shown}`)
+    expect(text).toContain(`/approve/chk_1\n\n> ${shown}\n`)
+    const event = { ...failed.event, workflow_id: given, data: { action: given } }
+    const about = eventMail(to, { ...failed, event }).text
+    expect(about).toContain(`- workflow ${shown}\n`)
+    expect(about).toContain(`- action: ${shown}\n`)
+    const asking = confirmationMail({ ...to, tenant_name: given })
+    expect(asking.subject).toBe(`Confirm mails from ${shown}`)
+    expect(asking.text).toStartWith(`Somebody asked that ${shown} sends`)
+    expect(eventMail({ ...to, tenant_name: given }, failed).text).toContain(`Sent for ${shown} because`)
+  })
+})
+
+test.each([' ', '\u200b', '\n \u2060\ufeff', '\u3164\u2800'])(
+  'a blank title %j is named as such',
+  (title) => {
+    expect(lineOf(titled(title))).toBe('*A request without a title*')
+    const [header] = JSON.parse(slackBody(titled(title))).blocks
+    expect(header.text.text).toBe('A request without a title')
+    expect(eventMail(to, titled(title)).subject).toBe('Waits for you: A request without a title')
+  },
+)
 
 test.each([
   [0, 'less than a minute'],

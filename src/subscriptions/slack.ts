@@ -2,7 +2,7 @@
 // http. `blocks` is read by Slack, `text` by the others, and by Slack for its notifications.
 
 import { limit } from '../base/limit.ts'
-import { checkpointWords, type EventWords, type Told, wordsOf } from './words.ts'
+import { checkpointWords, type EventWords, neutral, type Told, wordsOf } from './words.ts'
 
 const header_characters_max = limit(
   'subscriptions.slack_header',
@@ -14,7 +14,8 @@ const header_characters_max = limit(
 /** The JSON text of the message about an event. What agents wrote is plain text to Slack, and holds no markup in `text`. */
 export function slackBody(told: Told): string {
   const words = told.checkpoint ? checkpointWords(told) : wordsOf(told)
-  const { headline, details, link } = words
+  const { headline, link } = words
+  const details = detailsOf(words)
   const blocks: object[] = [
     headline.length <= header_characters_max
       ? { type: 'header', text: plainText(headline) }
@@ -28,26 +29,18 @@ export function slackBody(told: Told): string {
   return JSON.stringify({ text: lineOf(words), blocks })
 }
 
+/** A headline says itself that it was decided. */
+function detailsOf({ asked, details, link }: EventWords): string[] {
+  return asked && link ? [asked.lead, ...details] : details
+}
+
 function plainText(text: string) {
   return { type: 'plain_text', text, emoji: false }
 }
 
-/** Characters that one of the receivers reads as markup, and what looks like them. */
-const alike: Readonly<Record<string, string>> = {
-  ...{ '&': '&amp;', '<': '&lt;', '>': '&gt;' },
-  ...{ '[': '［', ']': '］', '(': '❨', ')': '❩', '*': '∗', _: 'ˍ', '~': '∼', '|': '∣', '`': 'ˋ' },
-  ...{ '\\': '∖', '@': '＠', '#': '＃', ':': '∶', '.': '․' },
-}
-/** An id of the service stays as it is, so that it can be copied. A dot makes a link before a letter, a colon where no space follows. */
-const markup =
-  /\b[a-z]{2,4}_[0-9a-z]{26}\b|[&<>[\]()*_~|`\\@]|#(?=\p{L})|:(?! )|(?<=[\p{L}\p{N}])\.(?=\p{L})/gu
-
-/** Text that no receiver shows as a link, a mention, an emoji or in another form. */
-export function neutral(text: string): string {
-  return text.replace(markup, (found) => alike[found] ?? found)
-}
-
-function lineOf({ headline, details, link }: EventWords): string {
+function lineOf(words: EventWords): string {
+  const { headline, link } = words
+  const details = detailsOf(words)
   const lines = [`*${neutral(headline)}*`]
   if (details.length > 0) lines.push(details.map(neutral).join(' · '))
   if (link) lines.push(`<${link.url}|${link.label}>`)

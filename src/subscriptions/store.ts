@@ -15,11 +15,11 @@ const columns = `id, status, paused_reason, format, name, types, workflow_id, sh
 const INSERT = sql(
   'subscriptions.insert',
   `insert into subscriptions
-     (tenant_id, id, status, paused_reason, format, name, types, workflow_id, shown, address_hash, position, attempts,
+     (tenant_id, id, status, paused_reason, paused_by_admin, format, name, types, workflow_id, shown, address_hash, position, attempts,
       logged, created_at, updated_at, target)
    values
-     (:tenant_id, :id, :status, :paused_reason, :format, :name, :types, :workflow_id, :shown, :address_hash, :position, 0,
-      0, :now, :now, :target)`,
+     (:tenant_id, :id, :status, :paused_reason, :paused_by_admin, :format, :name, :types, :workflow_id, :shown, :address_hash,
+      :position, 0, 0, :now, :now, :target)`,
 )
 
 const FIND = sql<SubscriptionRow>(
@@ -42,6 +42,7 @@ const UPDATE = sql(
           target = coalesce(:target, target), shown = coalesce(:shown, shown),
           status = coalesce(:status, status),
           paused_reason = case when :sets_status = 1 then :paused_reason else paused_reason end,
+          paused_by_admin = coalesce(:paused_by_admin, paused_by_admin),
           attempts = 0, updated_at = :now
     where ${here}`,
 )
@@ -92,6 +93,7 @@ export interface NewSubscription {
   id: string
   status: SubscriptionStatus
   paused_reason: PauseReason | null
+  paused_by_admin: boolean
   format: Format
   name: string
   types: string
@@ -111,10 +113,12 @@ export interface Change {
   shown?: string
   status?: SubscriptionStatus
   paused_reason?: PauseReason | null
+  paused_by_admin?: boolean
 }
 
 export function insert(tx: Tx, tenant_id: string, subscription: NewSubscription) {
-  return tx.run(INSERT, { tenant_id, ...subscription, now: tx.now })
+  const paused_by_admin = subscription.paused_by_admin ? 1 : 0
+  return tx.run(INSERT, { tenant_id, ...subscription, paused_by_admin, now: tx.now })
 }
 
 export function find(q: Reader, tenant_id: string, id: string) {
@@ -136,6 +140,7 @@ export function update(tx: Tx, tenant_id: string, id: string, change: Change) {
     shown = null,
     status = null,
     paused_reason,
+    paused_by_admin,
   } = change
   return tx.run(UPDATE, {
     ...{ tenant_id, id, name, types, target, shown, status, now: tx.now },
@@ -143,6 +148,7 @@ export function update(tx: Tx, tenant_id: string, id: string, change: Change) {
     sets_workflow: workflow_id === undefined ? 0 : 1,
     paused_reason: paused_reason ?? null,
     sets_status: status === null ? 0 : 1,
+    paused_by_admin: paused_by_admin === undefined ? null : Number(paused_by_admin),
   })
 }
 

@@ -21,7 +21,10 @@ export interface Told {
 }
 
 export interface EventWords {
+  /** Of a checkpoint it holds the title. */
   headline: string
+  /** A title of an agent's choosing, and what the service says about it: `Waits for a decision`. Null for other events. */
+  asked: { title: string; lead: string } | null
   /** Of an agent's choosing, for the most part. */
   details: string[]
   link: { label: string; url: string } | null
@@ -29,15 +32,28 @@ export interface EventWords {
 
 /** About a checkpoint: who asks for what, how long it waits, and where it is decided. */
 export function checkpointWords({ checkpoint, event, now, public_url }: Told): EventWords {
-  const { id, title, status, agent_id, expires_at } = checkpoint!
+  const { id, status, agent_id, expires_at } = checkpoint!
+  const title = titleOf(checkpoint!.title)
   const by = [`agent ${agent_id}`, ...workflowOf(event)]
-  if (status !== 'pending') return { headline: `${plain(title)}: already ${status}`, details: by, link: null }
+  if (status !== 'pending') {
+    const lead = `Already ${status}`
+    return { headline: `${title}: already ${status}`, asked: { title, lead }, details: by, link: null }
+  }
   const url = `${public_url}/approve/${id}`
   return {
-    headline: plain(title),
-    details: [`Waits for a decision`, `${remaining(expires_at - now)} left`, ...by],
+    headline: title,
+    asked: { title, lead: 'Waits for a decision' },
+    details: [`${remaining(expires_at - now)} left`, ...by],
     link: { label: 'Review and decide', url },
   }
+}
+
+/** Nothing that a person sees. U+2800 is Braille without a dot. */
+const blank = /^[\s\p{Cc}\p{Cf}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]*$/u
+
+/** Receivers refuse a message whose headline is blank, and the events behind it would wait. */
+function titleOf(title: string): string {
+  return blank.test(title) ? 'A request without a title' : plain(title)
 }
 
 const details_max = limit(
@@ -61,7 +77,7 @@ export function wordsOf({ event, about }: Told): EventWords {
   const agent = event.agent_id === null ? [] : [`agent ${event.agent_id}`]
   const what = cut(`${event.subject_kind.replaceAll('_', ' ')} ${plain(event.subject_id)}`)
   const details = [what, about.replace(/\.$/, ''), ...agent, ...workflowOf(event), ...data]
-  return { headline: headlineOf(event), details: details.slice(0, details_max), link: null }
+  return { headline: headlineOf(event), asked: null, details: details.slice(0, details_max), link: null }
 }
 
 /** `Dead letter lock expired` of `dlq.lock_expired`. */
@@ -78,6 +94,30 @@ function workflowOf({ workflow_id }: { workflow_id: string | null }): string[] {
 /** One line: what an agent writes does not make a message look like another. */
 export function plain(text: string): string {
   return text.replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ').trim()
+}
+
+/** Characters that one of the receivers reads as markup, and what looks like them. */
+const alike: Readonly<Record<string, string>> = {
+  ...{ '&': '&amp;', '<': '&lt;', '>': '&gt;' },
+  ...{ '[': '［', ']': '］', '(': '❨', ')': '❩', '*': '∗', _: 'ˍ', '~': '∼', '|': '∣', '`': 'ˋ' },
+  ...{ '\\': '∖', '@': '＠', '#': '＃', ':': '∶', '.': '․' },
+}
+/** An id of the service stays as it is, so that it can be copied. A dot makes a link before a letter, a colon where no space follows. */
+const markup =
+  /\b[a-z]{2,4}_[0-9a-z]{26}\b|[&<>[\]()*_~|`\\@]|#(?=\p{L})|:(?! )|(?<=[\p{L}\p{N}])\.(?=\p{L})/gu
+
+/** Text that no receiver of messages shows as a link, a mention, an emoji or in another form. */
+export function neutral(text: string): string {
+  return text.replace(markup, (found) => alike[found] ?? found)
+}
+
+/** A colon before what an address begins with, a dot of a name or of an IPv4 address, and `@`: programs make links of those by themselves. */
+const linked =
+  /:(?=\p{Default_Ignorable_Code_Point}*[\p{L}/\\])|\.(?=\p{Default_Ignorable_Code_Point}*\p{L}|\d+\.\d+\.\d)|@/gu
+
+/** Text that no mail program shows as a link. */
+export function unlinked(text: string): string {
+  return text.replace(linked, (found) => alike[found]!)
 }
 
 function cut(text: string): string {
