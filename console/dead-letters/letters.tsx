@@ -136,8 +136,14 @@ interface ToolbarProps extends Pick<LettersProps, 'list' | 'rows' | 'filter' | '
 
 /** Always there, so that the rows do not move when the first one is chosen. */
 function Toolbar({ list, rows, filter, selection, possible, sources, onChange }: ToolbarProps) {
-  const open = useSignal<Verb | null>(null)
+  const asked = useSignal<{ verb: Verb; filter: Filter; rows: Letter[] } | null>(null)
   const { chosen, everything } = selection
+  // The choice of that moment, whatever the list shows when the question is answered.
+  const askFor = (verb: Verb) => {
+    asked.value = everything
+      ? { verb, filter, rows: [] }
+      : { verb, filter: { ids: chosen }, rows: rows.filter(({ id }) => chosen.includes(id)) }
+  }
   const all_rows = chosen.length === rows.length && rows.length > 0
   const none = chosen.length === 0 && !everything
   return (
@@ -173,22 +179,20 @@ function Toolbar({ list, rows, filter, selection, possible, sources, onChange }:
             key={verb}
             text={none ? verb_titles[verb] : `${verb_titles[verb]}…`}
             disabled={none}
-            onClick={setTo(open, verb)}
+            onClick={() => askFor(verb)}
           />
         ))}
       </div>
-      {open.value && (
+      {asked.value && (
         <BulkQuestion
-          verb={open.value}
+          {...asked.value}
           status={filter.status ?? 'failed'}
-          filter={everything ? filter : { ids: chosen }}
-          rows={everything ? [] : rows.filter(({ id }) => chosen.includes(id))}
           {...{ sources }}
           onStarted={() => {
             selection.clear()
             onChange()
           }}
-          onClose={setTo(open, null)}
+          onClose={setTo(asked, null)}
         />
       )}
     </div>

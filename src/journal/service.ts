@@ -8,14 +8,16 @@ import type { Follows } from '../contract/feature.ts'
 import type { JournalReader } from '../contract/tail.ts'
 import type { Awaitable, Db, Reader, Tx } from '../db/db.ts'
 import { DbError } from '../db/errors.ts'
+import * as pages from './page-store.ts'
+import { purge } from './purge-store.ts'
 import * as store from './store.ts'
 
-export const find = store.find
+export const find = pages.find
 export const lastSeq = store.lastSeq
 export const lockHead = store.lockHead
-export const oldest = store.oldest
-export const page = store.page
-export const purge = store.purge
+export const oldest = pages.oldest
+export const page = pages.page
+export { purge }
 
 interface Happened<D> {
   tenant_id: string
@@ -80,7 +82,7 @@ export async function number(
   do {
     numbered = await db.write(tenant_id, async (tx) => {
       const { after, count } = await store.number(tx, tenant_id, numbered_max)
-      const events = () => store.page(tx, tenant_id, {}, { after, rows_max: count })
+      const events = () => pages.page(tx, tenant_id, {}, { after, rows_max: count })
       if (count > 0)
         for (const follow of follows) await follow.numbered?.(tx, dependencies, tenant_id, events)
       return count
@@ -112,7 +114,7 @@ export function journalReader(db: Db, journal: Journal): JournalReader {
   return {
     number: (tenant_id) => numberIfPossible(journal, tenant_id),
     lastSeq: (tenant_id) => store.lastSeq(db, tenant_id),
-    after: (tenant_id, after, rows_max) => store.page(db, tenant_id, {}, { after, rows_max }),
+    after: (tenant_id, after, rows_max) => pages.page(db, tenant_id, {}, { after, rows_max }),
   }
 }
 

@@ -1,8 +1,6 @@
-// Statements on events, event_heads and workflows.
+// Statements that write events, number them and keep the sums of workflows.
 
-import type { Millis } from '../base/clock.ts'
 import type { EventRow } from '../contract/event.ts'
-import { inChunk } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 import { firstLook } from './retention.ts'
 
@@ -43,7 +41,7 @@ export function insert(tx: Tx, tenant_id: string, event: NewEvent) {
   })
 }
 
-const unnumbered = 'tenant_id = :tenant_id and seq is null'
+export const unnumbered = 'tenant_id = :tenant_id and seq is null'
 
 const ANY_UNNUMBERED = sql<{ found: number }>(
   'journal.any_unnumbered',
@@ -146,120 +144,4 @@ const NEXT_TENANT = sql<{ tenant_id: string | null }>(
 /** The first tenant after this one that has events without a number; null when there is none. */
 export async function nextUnnumberedTenant(q: Reader, after: string): Promise<string | null> {
   return (await q.one(NEXT_TENANT, { after }))?.tenant_id ?? null
-}
-
-const PURGE = sql(
-  'journal.purge',
-  `delete from events where ${inChunk({
-    ...{ table: 'events', key: 'position', index: 'events_seq', order: 'tenant_id, seq' },
-    where: 'tenant_id = :tenant_id and seq is not null',
-  })}`,
-)
-const PURGE_UNNUMBERED = sql(
-  'journal.purge_unnumbered',
-  `delete from events where ${inChunk({
-    ...{ table: 'events', key: 'position', index: 'events_unnumbered', order: 'tenant_id, position' },
-    where: unnumbered,
-  })}`,
-)
-const PURGE_WORKFLOWS = sql(
-  'journal.purge_workflows',
-  `delete from workflows where ${inChunk({
-    ...{ table: 'workflows', key: 'tenant_id, workflow_id', index: null, order: 'tenant_id, workflow_id' },
-    where: 'tenant_id = :tenant_id',
-  })}`,
-)
-const PURGE_HEAD = sql('journal.purge_head', 'delete from event_heads where tenant_id = :tenant_id')
-
-/** Removes rows of a tenant that is being purged; returns how many. */
-export async function purge(tx: Tx, tenant_id: string, rows_max: number): Promise<number> {
-  const removed =
-    (await tx.run(PURGE, { tenant_id, rows_max })) +
-    (await tx.run(PURGE_UNNUMBERED, { tenant_id, rows_max })) +
-    (await tx.run(PURGE_WORKFLOWS, { tenant_id, rows_max }))
-  return removed + (await tx.run(PURGE_HEAD, { tenant_id }))
-}
-
-/** Where a look at numbered events begins, and how many it takes. */
-export interface Look {
-  /** Only events with a higher number. */
-  after: number
-  rows_max: number
-}
-
-const PAGES = {
-  log: pageStatement('events_seq', ''),
-  workflow: workflowStatement('page_workflow', 'events_private', 'private_to is not null'),
-  workflow_of: workflowStatement('page_workflow_of', 'events_private_to', 'private_to = :viewer'),
-  subject: pageStatement('events_subject', 'and subject_id = :subject_id'),
-  type: pageStatement('events_type', 'and type = :type'),
-}
-
-function pageStatement(index: string, condition: string) {
-  return sql<EventRow>(
-    `journal.page_${index.slice('events_'.length)}`,
-    `select ${columns} from events {by ${index}}
-      where tenant_id = :tenant_id ${condition} and seq > :after order by seq limit :rows_max`,
-  )
-}
-
-/** Of public events so many, and so many of the private ones: in one statement, so that none that comes meanwhile is between. */
-function workflowStatement(name: string, index: string, is_shown: string) {
-  const part = (of_index: string, condition: string) =>
-    `select ${columns} from events {by ${of_index}}
-      where tenant_id = :tenant_id and workflow_id = :workflow_id and ${condition} and seq > :after
-      order by seq limit :rows_max`
-  return sql<EventRow>(
-    `journal.${name}`,
-    `select ${columns} from (${part('events_workflow', 'private_to is null')}) as public_events
-     union all
-     select ${columns} from (${part(index, is_shown)}) as private_events`,
-  )
-}
-
-/** `viewer`: of a workflow only what this agent may see; null or absent: all. Other filters leave that to the caller. */
-interface PageFilter {
-  workflow_id?: string
-  viewer?: string | null
-  subject_id?: string
-  type?: string
-}
-
-/** Numbered events, oldest first: all, or those that one of the filters names. */
-export async function page(
-  q: Reader,
-  tenant_id: string,
-  filter: PageFilter,
-  { after, rows_max }: Look,
-): Promise<EventRow[]> {
-  const look = { tenant_id, after, rows_max }
-  const { workflow_id, viewer = null, subject_id, type } = filter
-  if (workflow_id !== undefined) {
-    const rows = await (viewer === null
-      ? q.all(PAGES.workflow, { ...look, workflow_id })
-      : q.all(PAGES.workflow_of, { ...look, workflow_id, viewer }))
-    return rows.toSorted((one, other) => one.seq - other.seq).slice(0, rows_max)
-  }
-  if (subject_id !== undefined) return q.all(PAGES.subject, { ...look, subject_id })
-  if (type !== undefined) return q.all(PAGES.type, { ...look, type })
-  return q.all(PAGES.log, look)
-}
-
-const OLDEST = sql<{ seq: number; at: Millis }>(
-  'journal.oldest',
-  'select seq, at from events {by events_seq} where tenant_id = :tenant_id and seq is not null order by seq limit 1',
-)
-
-/** The oldest numbered event that is kept. */
-export function oldest(q: Reader, tenant_id: string) {
-  return q.one(OLDEST, { tenant_id })
-}
-
-const FIND = sql<EventRow>(
-  'journal.find',
-  `select ${columns} from events {by events_id} where tenant_id = :tenant_id and id = :id and seq is not null`,
-)
-
-export function find(q: Reader, tenant_id: string, id: string) {
-  return q.one(FIND, { tenant_id, id })
 }
