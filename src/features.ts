@@ -65,6 +65,8 @@ export const routes: readonly NamedRoute[] = features.flatMap(({ routes = [], us
 export const event_types = eventTypesOf(features)
 export const follows = features.flatMap((feature) => feature.follows ?? [])
 export const job_kinds: readonly JobKind[] = features.flatMap((feature) => feature.jobs ?? [])
+/** Called when a checkpoint is settled. */
+export const decides = features.flatMap((feature) => feature.decides ?? [])
 /** How the sources of dead letters are sent again. */
 export const redrives = redrivesOf(features.flatMap((feature) => feature.redrives ?? []))
 export const migrations = features.flatMap((feature) => feature.migrations ?? [])

@@ -70,6 +70,9 @@ export interface CheckpointRow {
   callback_redrive_of: string | null
   created_at: Millis
   updated_at: Millis
+  effect_id: string | null
+  /** The exact text of an effect. */
+  payload: string | null
 }
 
 /** As the API shows it. */

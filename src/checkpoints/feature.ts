@@ -1,5 +1,6 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
 import workflows from './0002.sql' with { type: 'text' }
+import effects from './0003.sql' with { type: 'text' }
 import * as decisions from './decision-routes.ts'
 import { errors } from './errors.ts'
 import { events } from './events.ts'
@@ -18,12 +19,13 @@ export const checkpoints: Feature = {
   migrations: [
     { name: 'checkpoints/0001', text: schema },
     { name: 'checkpoints/0002', text: workflows },
+    { name: 'checkpoints/0003', text: effects },
   ],
   stored: [
     {
       table: 'checkpoints',
       key: [['id', '']],
-      texts: ['title', 'prompt', 'callback_url', 'callback_payload', 'reason', 'workflow_id'],
+      texts: ['title', 'prompt', 'callback_url', 'callback_payload', 'reason', 'workflow_id', 'payload'],
     },
   ],
   purge,

@@ -2,7 +2,8 @@
 
 import { iso } from '../base/clock.ts'
 import { newId } from '../base/ids.ts'
-import type { Jobs } from '../contract/dependencies.ts'
+import type { DecidedCheckpoint } from '../contract/decides.ts'
+import type { Dependencies } from '../contract/dependencies.ts'
 import { encode } from '../contract/encode.ts'
 import { type Cause, service_cause } from '../contract/event.ts'
 import type { Redrive } from '../contract/redrive.ts'
@@ -141,7 +142,7 @@ export const checkpoint_redrive: Redrive = {
 function enqueueCallback(
   tx: Tx,
   tenant_id: string,
-  dependencies: Pick<ResolveDependencies, 'jobs'>,
+  dependencies: Pick<Dependencies, 'jobs'>,
   { id, callback_url, callback_fence }: CheckpointRow,
   event_id = newId('evt', tx.now),
 ): Promise<void> {
@@ -172,16 +173,11 @@ function decisionCallbackOf(checkpoint: CheckpointRow) {
   return { url, event: type, body: encode({ type, timestamp: resolved_at, data }), workflow_id }
 }
 
-export interface ResolveDependencies {
-  jobs: Pick<Jobs, 'wake'>
-  shared: { notifier: { notify(key: string): void } }
-}
-
 /** Decision, callback job and dead letter are one transaction. Null unless it was pending. */
 export async function resolve(
   tx: Tx,
   tenant_id: string,
-  dependencies: ResolveDependencies,
+  dependencies: Dependencies,
   id: string,
   { cause, ...resolution }: store.Resolution & { cause: Cause },
 ): Promise<CheckpointRow | null> {
@@ -199,8 +195,23 @@ export async function resolve(
   if (resolved.status !== 'approved' && resolved.timeout_action === 'dlq') {
     await deadLetter(tx, tenant_id, resolved, `checkpoint ${id} was ${resolved.status}`)
   }
+  await decided(tx, tenant_id, dependencies, resolved, cause)
   tx.afterCommit(() => dependencies.shared.notifier.notify(waitKey(tenant_id, id)))
   return resolved
+}
+
+/** Features follow the end of a checkpoint, in its transaction. */
+export async function decided(
+  tx: Tx,
+  tenant_id: string,
+  dependencies: Dependencies,
+  settled: CheckpointRow,
+  cause: Cause,
+): Promise<void> {
+  const permit = { answer: null, effective_payload: null, permit_expires_at: null, uses: 1, uses_left: 1 }
+  const checkpoint: DecidedCheckpoint = { ...permit, ...settled }
+  for (const decides of dependencies.decides)
+    await decides(tx, dependencies, { tenant_id, checkpoint, cause })
 }
 
 /** Returns its id. */

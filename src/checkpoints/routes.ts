@@ -105,6 +105,8 @@ export const createCheckpoint = route({
       timeout_action: body.timeout_action ?? 'auto_reject',
       expires_at: expiryOf(tx.now, body.timeout_seconds, expires_at),
       workflow_id: workflowOf(body.workflow_id, caller),
+      effect_id: null,
+      payload: null,
     })
     return checkpointOf(checkpoint, dependencies)
   },

@@ -5,38 +5,56 @@ import { iso } from '../base/clock.ts'
 import { ApiError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import type { AdminCaller, AgentCaller, ApprovalCaller } from '../contract/caller.ts'
-import type { Plans } from '../contract/dependencies.ts'
-import { causeOf } from '../contract/event.ts'
+import type { Dependencies } from '../contract/dependencies.ts'
+import { type Cause, causeOf } from '../contract/event.ts'
 import type { Db, Reader, Tx } from '../db/db.ts'
 import { rowBytes } from '../db/stored.ts'
 import * as jobs from '../jobs/service.ts'
 import * as journal from '../journal/service.ts'
 import * as quotas from '../quotas/service.ts'
-import { approvalUrl, type CheckpointRow, resolverOf, waitKey } from './checkpoint.ts'
+import { approvalUrl, type CheckpointRow, expiryOf, no_callback, resolverOf, waitKey } from './checkpoint.ts'
 import { events, shownTitle } from './events.ts'
-import { aboutOf, type ResolveDependencies, resolve, timeout_job } from './jobs.ts'
+import { aboutOf, decided, resolve, timeout_job } from './jobs.ts'
 import * as store from './store.ts'
 
 export const purge = store.purge
-export { approvalUrl }
+export { timeout_actions, timeout_seconds_max, timeout_seconds_min } from './checkpoint.ts'
+export { approvalUrl, expiryOf, no_callback }
 export const find = store.find
-
-interface CreateDependencies extends ResolveDependencies {
-  plans: Plans
-}
+export const forget = store.forget
 
 /** Throws QUOTA_EXCEEDED. */
-export async function create(
+export function create(
   tx: Tx,
   caller: AgentCaller,
-  dependencies: CreateDependencies,
-  input: Omit<store.NewCheckpoint, 'id' | 'agent_id'>,
+  dependencies: Dependencies,
+  input: Omit<store.NewCheckpoint, 'id' | 'agent_id'> & { id?: string },
 ): Promise<CheckpointRow> {
+  quotas.requireRoom(tx, caller, dependencies.plans, bytesOf(input))
   const { tenant_id, agent_id } = caller
-  const { title, prompt, callback_url, callback_payload, workflow_id } = input
-  const bytes = rowBytes(title, prompt, callback_url, callback_payload, workflow_id)
-  quotas.reserveBytes(tx, caller, dependencies.plans, bytes)
-  const checkpoint = await store.insert(tx, tenant_id, { ...input, id: newId('chk', tx.now), agent_id })
+  return open(tx, tenant_id, dependencies, { ...input, agent_id, cause: causeOf(caller) })
+}
+
+function bytesOf(input: Omit<store.NewCheckpoint, 'id' | 'agent_id'>): number {
+  const { title, prompt, callback_url, callback_payload, workflow_id, payload } = input
+  return rowBytes(title, prompt, callback_url, callback_payload, workflow_id, payload)
+}
+
+interface Opened extends Omit<store.NewCheckpoint, 'id'> {
+  /** Absent: it gets one. */
+  id?: string
+  cause: Cause
+}
+
+/** Also for one that the service itself asks for, which is not refused for want of room. */
+export async function open(
+  tx: Tx,
+  tenant_id: string,
+  dependencies: { jobs: Pick<Dependencies['jobs'], 'wake'> },
+  { cause, ...input }: Opened,
+): Promise<CheckpointRow> {
+  tx.stores(tenant_id, bytesOf(input))
+  const checkpoint = await store.insert(tx, tenant_id, { id: newId('chk', tx.now), ...input })
   await jobs.enqueue(tx, dependencies.jobs, {
     tenant_id,
     kind: timeout_job,
@@ -46,8 +64,8 @@ export async function create(
     next_at: Math.max(checkpoint.expires_at, tx.now),
   })
   await journal.emit(tx, events['checkpoint.created'], {
-    ...aboutOf(tenant_id, checkpoint, causeOf(caller)),
-    data: { title: shownTitle(title), expires_at: iso(checkpoint.expires_at) },
+    ...aboutOf(tenant_id, checkpoint, cause),
+    data: { title: shownTitle(input.title), expires_at: iso(checkpoint.expires_at) },
   })
   return checkpoint
 }
@@ -70,7 +88,7 @@ export async function readFor(q: Reader, caller: ApprovalCaller, id: string): Pr
 export function decide(
   db: Db,
   caller: AdminCaller | ApprovalCaller,
-  dependencies: ResolveDependencies,
+  dependencies: Dependencies,
   id: string,
   status: 'approved' | 'rejected',
   reason: string | null,
@@ -105,12 +123,7 @@ function keyWasUsed(
 }
 
 /** By the agent that created it; no callback. Throws CHECKPOINT_NOT_FOUND, FORBIDDEN, CHECKPOINT_ALREADY_RESOLVED. */
-export function cancel(
-  db: Db,
-  caller: AgentCaller,
-  dependencies: ResolveDependencies,
-  id: string,
-): Promise<void> {
+export function cancel(db: Db, caller: AgentCaller, dependencies: Dependencies, id: string): Promise<void> {
   const { tenant_id, agent_id } = caller
   return db.write(tenant_id, async (tx) => {
     const cancelled = await store.cancel(tx, tenant_id, id, agent_id)
@@ -118,13 +131,38 @@ export function cancel(
       const checkpoint = await read(tx, tenant_id, id)
       throw checkpoint.agent_id === agent_id ? alreadyResolved(checkpoint) : new ApiError('FORBIDDEN')
     }
-    await jobs.cancel(tx, jobs.keyOf(caller, timeout_job, id))
-    await journal.emit(tx, events['checkpoint.cancelled'], {
-      ...aboutOf(tenant_id, cancelled, causeOf(caller)),
-      data: { resolved_by: cancelled.resolved_by! },
-    })
-    tx.afterCommit(() => dependencies.shared.notifier.notify(waitKey(tenant_id, id)))
+    await wasCancelled(tx, tenant_id, dependencies, cancelled, causeOf(caller))
   })
+}
+
+async function wasCancelled(
+  tx: Tx,
+  tenant_id: string,
+  dependencies: Dependencies,
+  cancelled: CheckpointRow,
+  cause: Cause,
+): Promise<void> {
+  const { id, resolved_by } = cancelled
+  await jobs.cancel(tx, jobs.keyOf({ tenant_id }, timeout_job, id))
+  await journal.emit(tx, events['checkpoint.cancelled'], {
+    ...aboutOf(tenant_id, cancelled, cause),
+    data: { resolved_by: resolved_by! },
+  })
+  await decided(tx, tenant_id, dependencies, cancelled, cause)
+  tx.afterCommit(() => dependencies.shared.notifier.notify(waitKey(tenant_id, id)))
+}
+
+/** Cancels one whose question has answered itself. False when it was settled before. */
+export async function withdraw(
+  tx: Tx,
+  tenant_id: string,
+  dependencies: Dependencies,
+  id: string,
+  cause: Cause,
+): Promise<boolean> {
+  const withdrawn = await store.withdraw(tx, tenant_id, id, cause.agent_id)
+  if (withdrawn) await wasCancelled(tx, tenant_id, dependencies, withdrawn, cause)
+  return withdrawn !== null
 }
 
 function alreadyResolved({ status }: CheckpointRow): ApiError {

@@ -2,6 +2,7 @@
 
 import { Type } from 'typebox'
 import { iso, isoOrNull, second_ms } from '../base/clock.ts'
+import { hashOf } from '../base/keys.ts'
 import type { TenantFacts } from '../contract/caller.ts'
 import type { Urls } from '../contract/dependencies.ts'
 import type { Context } from '../contract/route.ts'
@@ -47,6 +48,9 @@ export const Checkpoint = Shape('Checkpoint', {
       Type.String({ description: 'The dead letter that its last failure left; it may have been removed.' }),
     ),
   }),
+  effect_id: Nullable(Type.String({ description: 'The [effect](effects.md) that it is about.' })),
+  payload: Json('The exact text of the effect that it approves, or null.'),
+  payload_hash: Nullable(Type.String({ description: 'The SHA-256 of these bytes, in hex.' })),
   created_at: Time('When it was created.'),
   updated_at: Time('When it last changed.'),
 })
@@ -56,6 +60,9 @@ export const Approval = Shape('Approval', {
   title: Type.String(),
   prompt: Nullable(Type.String()),
   payload: Json('The callback_payload, the exact text that was sent, or null.'),
+  effect_id: Nullable(Type.String({ description: 'The [effect](effects.md) that it is about.' })),
+  effect_payload: Json('The exact text of the effect that it approves, or null.'),
+  payload_hash: Nullable(Type.String({ description: 'The SHA-256 of these bytes, in hex.' })),
   agent: Shape({
     agent_id: Type.String({ description: 'The agent that asks.' }),
     name: Type.String(),
@@ -110,9 +117,16 @@ export function checkpointOf(row: CheckpointRow, { urls }: { urls: Pick<Urls, 'p
       redrive_of: row.callback_redrive_of,
       dead_letter_id: row.callback_dead_letter_id,
     },
+    effect_id: row.effect_id,
+    payload: rawOrNull(row.payload),
+    payload_hash: row.payload === null ? null : hashOf(row.payload),
     created_at: iso(row.created_at),
     updated_at: iso(row.updated_at),
   }
+}
+
+function rawOrNull(text: string | null): RawJson | null {
+  return text === null ? null : new RawJson(text)
 }
 
 export function approvalOf(row: CheckpointRow) {
@@ -121,6 +135,9 @@ export function approvalOf(row: CheckpointRow) {
     title: row.title,
     prompt: row.prompt,
     payload: row.callback_payload === null ? null : new RawJson(row.callback_payload),
+    effect_id: row.effect_id,
+    effect_payload: rawOrNull(row.payload),
+    payload_hash: row.payload === null ? null : hashOf(row.payload),
     agent: { agent_id: row.agent_id, name: row.agent_id },
     status: row.status,
     created_at: iso(row.created_at),

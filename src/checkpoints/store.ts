@@ -1,14 +1,14 @@
 // Every statement on checkpoints.
 
 import type { Millis } from '../base/clock.ts'
-import { inChunk } from '../db/chunk.ts'
+import { bytesOf, inChunk } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 import { newestLists } from '../db/newest.ts'
 import type { CheckpointRow, CheckpointStatus, TimeoutAction } from './checkpoint.ts'
 
 const columns = `id, status, title, prompt, callback_url, callback_payload, timeout_action, expires_at, agent_id, reason,
      resolved_by, resolved_at, callback_status, callback_attempts, callback_last_error, callback_fence,
-     callback_dead_letter_id, callback_redrive_of, workflow_id, created_at, updated_at`
+     callback_dead_letter_id, callback_redrive_of, workflow_id, created_at, updated_at, effect_id, payload`
 
 const here = 'tenant_id = :tenant_id and id = :id'
 
@@ -16,10 +16,10 @@ const INSERT = sql<CheckpointRow>(
   'checkpoints.insert',
   `insert into checkpoints
      (tenant_id, id, status, title, prompt, callback_url, callback_payload, timeout_action, expires_at, agent_id,
-      workflow_id, callback_status, callback_attempts, created_at, updated_at)
+      workflow_id, callback_status, callback_attempts, created_at, updated_at, effect_id, payload)
    values
      (:tenant_id, :id, 'pending', :title, :prompt, :callback_url, :callback_payload, :timeout_action, :expires_at,
-      :agent_id, :workflow_id, 'none', 0, :now, :now)
+      :agent_id, :workflow_id, 'none', 0, :now, :now, :effect_id, :payload)
    returning ${columns}`,
 )
 
@@ -42,6 +42,21 @@ const CANCEL = sql<CheckpointRow>(
     where ${here} and status = 'pending' and agent_id = :agent_id
    returning ${columns}`,
 )
+
+const WITHDRAW = sql<CheckpointRow>(
+  'checkpoints.withdraw',
+  `update checkpoints
+      set status = 'cancelled', resolved_by = :resolved_by, resolved_at = :now, updated_at = :now
+    where ${here} and status = 'pending'
+   returning ${columns}`,
+)
+
+const BYTES = sql<{ bytes: number }>(
+  'checkpoints.payload_bytes',
+  `select ${bytesOf(['payload'])} as bytes from checkpoints where ${here}`,
+)
+
+const FORGET = sql('checkpoints.forget', `update checkpoints set payload = null where ${here}`)
 
 const RECORD_CALLBACK = sql<CheckpointRow>(
   'checkpoints.record_callback',
@@ -80,7 +95,7 @@ const chunk = {
   key: 'tenant_id, id',
   index: null,
   order: 'tenant_id, id',
-  texts: ['prompt', 'callback_payload', 'reason'],
+  texts: ['prompt', 'callback_payload', 'reason', 'payload'],
 }
 const PURGE = sql(
   'checkpoints.purge',
@@ -90,7 +105,7 @@ const PURGE = sql(
 /** Newest first. */
 export const list = newestLists<CheckpointRow, CheckpointStatus>({
   ...{ table: 'checkpoints', columns, has_workflow: 'workflow_id is not null' },
-  texts: ['prompt', 'callback_payload', 'reason', 'title', 'callback_url', 'workflow_id'],
+  texts: ['prompt', 'callback_payload', 'reason', 'title', 'callback_url', 'workflow_id', 'payload'],
 })
 
 export interface NewCheckpoint {
@@ -103,6 +118,9 @@ export interface NewCheckpoint {
   expires_at: Millis
   agent_id: string
   workflow_id: string | null
+  /** Of the approval of an effect. */
+  effect_id: string | null
+  payload: string | null
 }
 
 export async function insert(tx: Tx, tenant_id: string, checkpoint: NewCheckpoint): Promise<CheckpointRow> {
@@ -129,6 +147,19 @@ export function resolve(tx: Tx, tenant_id: string, id: string, resolution: Resol
 /** Null unless it was pending and of this agent. */
 export function cancel(tx: Tx, tenant_id: string, id: string, agent_id: string) {
   return tx.one(CANCEL, { tenant_id, id, agent_id, resolved_by: `agent:${agent_id}`, now: tx.now })
+}
+
+/** By the service, or by the agent whose call answers it. Null unless it was pending. */
+export function withdraw(tx: Tx, tenant_id: string, id: string, agent_id: string | null) {
+  const resolved_by = agent_id === null ? 'service' : `agent:${agent_id}`
+  return tx.one(WITHDRAW, { tenant_id, id, resolved_by, now: tx.now })
+}
+
+/** Removes the payload of its effect; returns its bytes. */
+export async function forget(tx: Tx, tenant_id: string, id: string): Promise<number> {
+  const { bytes } = (await tx.one(BYTES, { tenant_id, id })) ?? { bytes: 0 }
+  if (bytes > 0) await tx.run(FORGET, { tenant_id, id })
+  return bytes
 }
 
 interface CallbackProgress {

@@ -55,6 +55,7 @@ export function checkpoint(
 ): Promise<CheckpointRow> {
   const input = {
     ...{ title: 'May I?', prompt: null, callback_url: `${hook}/decided`, callback_payload: null },
+    ...{ effect_id: null, payload: null },
     ...{ workflow_id: null, timeout_action: 'auto_reject' as const, expires_at: clock.now() + 3_600_000 },
     ...over,
   }
