@@ -25,6 +25,7 @@ main() {
   dead_letters
   schedules
   checkpoints
+  effects
   inboxes
   rate_limits
   subscriptions
@@ -294,6 +295,44 @@ schedules() {
   json "{\"callback_url\": \"$callback_url\", \"callback_payload\": null, \"fire_at\": \"2020-01-01T00:00:00Z\"}"
   call 'schedule one that is due at once' 201 POST /v1/schedules "${agent[@]}" "${sent[@]}"
   due_schedule=$(field id)
+}
+
+effects() {
+  local effect token checkpoint
+  json '{"type": "refund", "key": "order-7", "payload": {"amount": 30}}'
+  call 'claim a refund' 201 POST /v1/effects "${agent[@]}" "${sent[@]}"
+  effect=$(field id) token=$(field lease_token)
+  call 'claim it again: somebody has it' 409 POST /v1/effects "${agent[@]}" "${sent[@]}"
+  has EFFECT_IN_FLIGHT
+  json "{\"lease_token\": \"$token\", \"lease_seconds\": 120}"
+  call 'extend the lease' 200 POST "/v1/effects/$effect/extend" "${agent[@]}" "${sent[@]}"
+  json "{\"lease_token\": \"$token\", \"result\": {\"refund\": \"re_9\"}}"
+  call 'report that it happened' 200 POST "/v1/effects/$effect/succeed" "${agent[@]}" "${sent[@]}"
+  json '{"type": "refund", "key": "order-7", "payload": {"amount": 30}}'
+  call 'claim it again: it has happened' 200 POST /v1/effects "${agent[@]}" "${sent[@]}"
+  has re_9
+  json '{"type": "refund", "key": "order-7", "payload": {"amount": 31}}'
+  call 'other bytes are refused' 422 POST /v1/effects "${agent[@]}" "${sent[@]}"
+  has EFFECT_KEY_REUSED
+  json '{"approval": "required"}'
+  call 'ask for an approval of every refund' 200 PUT /v1/effect-policies/refund "${admin[@]}" "${sent[@]}"
+  call 'read the policy' 200 GET /v1/effect-policies/refund "${agent[@]}"
+  call 'list the policies' 200 GET /v1/effect-policies "${admin[@]}"
+  json '{"type": "refund", "key": "order-8", "payload": {"amount": 900}}'
+  call 'claim another: it waits for its approval' 202 POST /v1/effects "${agent[@]}" "${sent[@]}"
+  effect=eff_$(sed 's/.*"id":"eff_\([^"]*\)".*/\1/' <<<"$body") checkpoint=$(field checkpoint_id)
+  call 'approve exactly these bytes' 200 POST "/v1/checkpoints/$checkpoint/approve" "${admin[@]}"
+  call 'wait for the decision: it is there' 200 GET "/v1/effects/$effect?wait=55" "${agent[@]}"
+  has '"status":"approved"'
+  call 'start it' 200 POST "/v1/effects/$effect/start" "${agent[@]}"
+  token=$(field lease_token)
+  json "{\"lease_token\": \"$token\", \"error\": \"the bank is closed\", \"retry\": true}"
+  call 'it did not happen, and may later' 200 POST "/v1/effects/$effect/fail" "${agent[@]}" "${sent[@]}"
+  json '{"outcome": "failed", "error": "no longer wanted"}'
+  call 'an admin closes it' 200 POST "/v1/effects/$effect/resolve" "${admin[@]}" "${sent[@]}"
+  call 'list those that failed' 200 GET '/v1/effects?status=failed' "${admin[@]}"
+  has "$effect"
+  call 'delete the policy' 204 DELETE /v1/effect-policies/refund "${admin[@]}"
 }
 
 checkpoints() {

@@ -11,6 +11,7 @@ import { redrivesOf } from './contract/redrive.ts'
 import { credentials } from './credentials/feature.ts'
 import { recounted } from './db/recount.ts'
 import { dlq } from './dlq/feature.ts'
+import { effects } from './effects/feature.ts'
 import { eventsFeature } from './events/feature.ts'
 import { health } from './health/feature.ts'
 import { idempotency } from './idempotency/feature.ts'
@@ -35,7 +36,7 @@ import { workflows } from './workflows/feature.ts'
 /** In the order in which the document, plans, quotas and usage show them. */
 const nouns: readonly Feature[] = [
   ...[agents, approvalKeys, kv, audit, dlq, schedules, checkpoints, inbox, ratelimit],
-  ...[workflows, subscriptions, seal],
+  ...[effects, workflows, subscriptions, seal],
 ]
 /** Counted in the database, and limited by plans. */
 export const counted_quotas = nouns.flatMap((feature) => feature.quotas ?? [])

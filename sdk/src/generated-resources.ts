@@ -12,6 +12,7 @@ import type {
   AuditSuggestion,
   Checkpoint,
   ClaimedDeadLetter,
+  ClaimedEffect,
   CreatedApprovalKey,
   CreatedInbox,
   CreatedTenant,
@@ -19,10 +20,13 @@ import type {
   DeadLetterOperation,
   DeadLetterOperationItem,
   DeletedTenant,
+  Effect,
+  EffectPolicy,
   Entry,
   ExtendedDeadLetter,
   InboxDetail,
   ListedDeadLetter,
+  ListedEffect,
   ListedInbox,
   ListedKey,
   Liveness,
@@ -604,6 +608,107 @@ export class RateLimit extends Resource {
   }
 }
 
+export class Effects extends Resource {
+  /**
+   * Claim the right to do something once. The pair of type and key is unique; the payload is bound to it
+   * byte for byte. 201: you have the lease. 202: it waits for its approval. 200: it is approved, or
+   * over, with its result. A repeat answers how it stands. Throws EFFECT_IN_FLIGHT, EFFECT_UNKNOWN,
+   * EFFECT_KEY_REUSED, EFFECT_REJECTED, QUOTA_EXCEEDED, INVALID_STATE.
+   */
+  claim(
+    body: Body<'claimEffect'>,
+    options: CallOptions = {},
+  ): Promise<ClaimedEffect | ClaimedEffect | ClaimedEffect> {
+    return this.transport.call('claimEffect', { body }, options)
+  }
+
+  /**
+   * List effects, newest first. Without payloads and results. With `type` and `key` the one effect of
+   * this pair.
+   */
+  list(query: Query<'listEffects'> = {}): Pages<ListedEffect> {
+    return listOf(this.transport, 'listEffects', {}, query)
+  }
+
+  /** Extend the lease, to lease_seconds from now. Throws EFFECT_NOT_FOUND, EFFECT_NOT_HELD. */
+  extend(id: string, body: Body<'extendEffect'>, options: CallOptions = {}): Promise<Effect> {
+    return this.transport.call('extendEffect', { params: { id }, body }, options)
+  }
+
+  /**
+   * Report that it did not happen. Without `retry` that is final. With it the effect may be started
+   * again. A repeat answers the same. Throws EFFECT_NOT_FOUND, EFFECT_NOT_HELD.
+   */
+  fail(id: string, body: Body<'failEffect'>, options: CallOptions = {}): Promise<Effect> {
+    return this.transport.call('failEffect', { params: { id }, body }, options)
+  }
+
+  /**
+   * Read an effect, or wait until it is decided or over. With `wait`, the answer comes when the effect
+   * neither waits for its approval nor runs, or after that many seconds. Throws EFFECT_NOT_FOUND.
+   */
+  get(id: string, given: Query<'getEffect'> = {}): Promise<Effect> {
+    const [query, options] = split(given)
+    return this.transport.call(
+      'getEffect',
+      { params: { id }, query, held_ms: (query.wait ?? 0) * 1_000 },
+      options,
+    )
+  }
+
+  /**
+   * Decide what became of an effect of which nobody knows. Look at its target first. One that is free
+   * again, or approved, may be closed as well. A repeat answers the same. Throws EFFECT_NOT_FOUND,
+   * INVALID_STATE.
+   */
+  resolve(id: string, body: Body<'resolveEffect'>, options: CallOptions = {}): Promise<Effect> {
+    return this.transport.call('resolveEffect', { params: { id }, body }, options)
+  }
+
+  /**
+   * Start an effect that is approved, or free again. Of any number of callers exactly one gets the
+   * lease. Throws EFFECT_NOT_FOUND, EFFECT_IN_FLIGHT, EFFECT_UNKNOWN, EFFECT_KEY_REUSED,
+   * EFFECT_REJECTED, EFFECT_APPROVAL_REQUIRED, INVALID_STATE.
+   */
+  start(id: string, given: Body<'startEffect'> & CallOptions = {}): Promise<ClaimedEffect> {
+    const [body, options] = split(given)
+    return this.transport.call('startEffect', { params: { id }, body }, options)
+  }
+
+  /**
+   * Report that it happened. Also after the lease has run out, until somebody has started it again or
+   * has resolved it. A repeat answers the same. Throws EFFECT_NOT_FOUND, EFFECT_NOT_HELD.
+   */
+  succeed(id: string, body: Body<'succeedEffect'>, options: CallOptions = {}): Promise<Effect> {
+    return this.transport.call('succeedEffect', { params: { id }, body }, options)
+  }
+}
+
+export class EffectPolicies extends Resource {
+  /** Read the policy for a type of effects. Throws EFFECT_POLICY_NOT_FOUND. */
+  get(type: string, options: CallOptions = {}): Promise<EffectPolicy> {
+    return this.transport.call('getEffectPolicy', { params: { type } }, options)
+  }
+
+  /**
+   * Say what effects of a type need at the least. Counts from now on: effects that are under way keep
+   * what they began with. What is left out has its default. Throws QUOTA_EXCEEDED.
+   */
+  set(type: string, body: Body<'setEffectPolicy'>, options: CallOptions = {}): Promise<EffectPolicy> {
+    return this.transport.call('setEffectPolicy', { params: { type }, body }, options)
+  }
+
+  /** Delete the policy for a type of effects. Throws EFFECT_POLICY_NOT_FOUND. */
+  delete(type: string, options: CallOptions = {}): Promise<undefined> {
+    return this.transport.call('deleteEffectPolicy', { params: { type } }, options)
+  }
+
+  /** List the policies for effects, by type. */
+  list(query: Query<'listEffectPolicies'> = {}): Pages<EffectPolicy> {
+    return listOf(this.transport, 'listEffectPolicies', {}, query)
+  }
+}
+
 export class Workflows extends Resource {
   /**
    * Read a workflow: what happened, oldest first, and what is open. A page may be short, or empty,
@@ -741,6 +846,8 @@ export class Resources {
   readonly approvals: Approvals
   readonly inboxes: Inboxes
   readonly rateLimit: RateLimit
+  readonly effects: Effects
+  readonly effectPolicies: EffectPolicies
   readonly workflows: Workflows
   readonly subscriptions: Subscriptions
   readonly seal: Seal
@@ -763,6 +870,8 @@ export class Resources {
     this.approvals = new Approvals(transport)
     this.inboxes = new Inboxes(transport)
     this.rateLimit = new RateLimit(transport)
+    this.effects = new Effects(transport)
+    this.effectPolicies = new EffectPolicies(transport)
     this.workflows = new Workflows(transport)
     this.subscriptions = new Subscriptions(transport)
     this.seal = new Seal(transport)

@@ -84,6 +84,24 @@ export const retries: { readonly [K in keyof Operations]?: Retry } = {
     safe: true,
     why: 'a window that has ended stays ended; `reset` then describes the repeat',
   },
+  claimEffect: {
+    safe: { with: 'lease_token' },
+    why: 'with a token of your own a repeat gets the same lease',
+  },
+  extendEffect: { safe: true, why: 'the token names one lease' },
+  failEffect: { safe: true, why: 'the token names one lease; a repeat answers the same' },
+  resolveEffect: { safe: true, why: 'a repeat answers the same' },
+  startEffect: {
+    safe: { with: 'lease_token' },
+    why: 'with a token of your own a repeat gets the same lease',
+  },
+  succeedEffect: { safe: true, why: 'the token names one lease; a repeat answers the same' },
+  setEffectPolicy: { safe: true, why: 'the same policy is set again' },
+  deleteEffectPolicy: {
+    safe: true,
+    why: 'a policy that was deleted stays so until it is set again',
+    done: { code: 'EFFECT_POLICY_NOT_FOUND' },
+  },
   updateSubscription: { safe: true, why: 'the same fields are set again' },
   deleteSubscription: {
     safe: true,

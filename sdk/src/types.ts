@@ -7,6 +7,8 @@ export type ErrorCode =
   | 'VALIDATION_FAILED'
   | 'UNAUTHORIZED'
   | 'QUOTA_EXCEEDED'
+  | 'EFFECT_APPROVAL_REQUIRED'
+  | 'EFFECT_REJECTED'
   | 'FORBIDDEN'
   | 'NAMESPACE_FORBIDDEN'
   | 'TENANT_PENDING_DELETION'
@@ -15,6 +17,8 @@ export type ErrorCode =
   | 'AUDIT_ENTRY_NOT_FOUND'
   | 'CHECKPOINT_NOT_FOUND'
   | 'DLQ_NOT_FOUND'
+  | 'EFFECT_NOT_FOUND'
+  | 'EFFECT_POLICY_NOT_FOUND'
   | 'INBOX_NOT_FOUND'
   | 'KEY_NOT_FOUND'
   | 'LINK_NOT_FOUND'
@@ -31,6 +35,9 @@ export type ErrorCode =
   | 'AGENT_ID_TAKEN'
   | 'ALREADY_CLAIMED'
   | 'CHECKPOINT_ALREADY_RESOLVED'
+  | 'EFFECT_IN_FLIGHT'
+  | 'EFFECT_NOT_HELD'
+  | 'EFFECT_UNKNOWN'
   | 'IDEMPOTENCY_IN_PROGRESS'
   | 'INVALID_STATE'
   | 'LOCK_NOT_HELD'
@@ -41,6 +48,7 @@ export type ErrorCode =
   | 'INBOX_EXPIRED'
   | 'PAYLOAD_TOO_LARGE'
   | 'UNSUPPORTED_MEDIA_TYPE'
+  | 'EFFECT_KEY_REUSED'
   | 'IDEMPOTENCY_KEY_REUSED'
   | 'RATE_LIMITED'
   | 'INTERNAL'
@@ -71,6 +79,8 @@ export interface Quota {
   dlq_items: Usage
   active_schedules: Usage
   inboxes: Usage
+  effects: Usage
+  effect_policies: Usage
   subscriptions: Usage
   api_calls_per_month: Usage
   storage_bytes: Usage
@@ -147,6 +157,7 @@ export interface UsageStep {
       | 'checkpoints'
       | 'inboxes'
       | 'rate_limits'
+      | 'effects'
       | 'workflows'
       | 'subscriptions'
       | 'seal'
@@ -481,6 +492,10 @@ export interface Checkpoint {
   resolved_by: string | null
   resolved_at: string | null
   callback: CheckpointCallback
+  effect_id: string | null
+  /** The exact text of the effect that it approves, or null. */
+  payload: unknown
+  payload_hash: string | null
   /** When it was created. */
   created_at: string
   /** When it last changed. */
@@ -501,6 +516,10 @@ export interface Approval {
   prompt: string | null
   /** The callback_payload, the exact text that was sent, or null. */
   payload: unknown
+  effect_id: string | null
+  /** The exact text of the effect that it approves, or null. */
+  effect_payload: unknown
+  payload_hash: string | null
   agent: {
     /** The agent that asks. */
     agent_id: string
@@ -655,6 +674,165 @@ export interface RateLimitCounter {
   resetAt: string
   /** Length of the window. */
   windowSeconds: number
+}
+
+export interface ClaimedEffect {
+  id: string
+  status:
+    | 'awaiting_approval'
+    | 'approved'
+    | 'ready'
+    | 'running'
+    | 'unknown'
+    | 'succeeded'
+    | 'failed'
+    | 'rejected'
+  type: string
+  key: string
+  note: string | null
+  on_unknown: 'hold' | 'ask' | 'retry'
+  /** The SHA-256 of the payload that was proposed, in hex. */
+  payload_hash: string
+  effective_hash: string | null
+  checkpoint_id: string | null
+  permit_expires_at: string | null
+  refused_as: 'rejected' | 'expired' | 'cancelled' | null
+  question_id: string | null
+  /** The agent that claimed it. */
+  agent_id: string
+  held_by: string | null
+  /** The number of leases so far: the target may refuse a lower one. */
+  fence: number
+  /** How long a lease holds that says nothing else. */
+  lease_seconds: number
+  lease_until: string | null
+  error: string | null
+  resolved_by: string | null
+  workflow_id: string | null
+  finished_at: string | null
+  /** When it was claimed. */
+  created_at: string
+  /** When it last changed. */
+  updated_at: string
+  /** The exact text that was sent; null once it was removed. */
+  payload: unknown
+  /** The exact text that an approver put in its place, or null. */
+  effective_payload: unknown
+  /** The exact text that the holder of the lease reported, or null. */
+  result: unknown
+  lease_token: string | null
+  checkpoint: EffectApproval | null
+}
+
+export interface EffectApproval {
+  /** The checkpoint. */
+  id: string
+  status: string
+  title: string
+  /** A page for a person to decide it, who needs an approval key. */
+  approval_url: string
+  /** When its timeout is due. */
+  expires_at: string
+}
+
+export interface ListedEffect {
+  id: string
+  status:
+    | 'awaiting_approval'
+    | 'approved'
+    | 'ready'
+    | 'running'
+    | 'unknown'
+    | 'succeeded'
+    | 'failed'
+    | 'rejected'
+  type: string
+  key: string
+  note: string | null
+  on_unknown: 'hold' | 'ask' | 'retry'
+  /** The SHA-256 of the payload that was proposed, in hex. */
+  payload_hash: string
+  effective_hash: string | null
+  checkpoint_id: string | null
+  permit_expires_at: string | null
+  refused_as: 'rejected' | 'expired' | 'cancelled' | null
+  question_id: string | null
+  /** The agent that claimed it. */
+  agent_id: string
+  held_by: string | null
+  /** The number of leases so far: the target may refuse a lower one. */
+  fence: number
+  /** How long a lease holds that says nothing else. */
+  lease_seconds: number
+  lease_until: string | null
+  error: string | null
+  resolved_by: string | null
+  workflow_id: string | null
+  finished_at: string | null
+  /** When it was claimed. */
+  created_at: string
+  /** When it last changed. */
+  updated_at: string
+}
+
+export interface Effect {
+  id: string
+  status:
+    | 'awaiting_approval'
+    | 'approved'
+    | 'ready'
+    | 'running'
+    | 'unknown'
+    | 'succeeded'
+    | 'failed'
+    | 'rejected'
+  type: string
+  key: string
+  note: string | null
+  on_unknown: 'hold' | 'ask' | 'retry'
+  /** The SHA-256 of the payload that was proposed, in hex. */
+  payload_hash: string
+  effective_hash: string | null
+  checkpoint_id: string | null
+  permit_expires_at: string | null
+  refused_as: 'rejected' | 'expired' | 'cancelled' | null
+  question_id: string | null
+  /** The agent that claimed it. */
+  agent_id: string
+  held_by: string | null
+  /** The number of leases so far: the target may refuse a lower one. */
+  fence: number
+  /** How long a lease holds that says nothing else. */
+  lease_seconds: number
+  lease_until: string | null
+  error: string | null
+  resolved_by: string | null
+  workflow_id: string | null
+  finished_at: string | null
+  /** When it was claimed. */
+  created_at: string
+  /** When it last changed. */
+  updated_at: string
+  /** The exact text that was sent; null once it was removed. */
+  payload: unknown
+  /** The exact text that an approver put in its place, or null. */
+  effective_payload: unknown
+  /** The exact text that the holder of the lease reported, or null. */
+  result: unknown
+}
+
+export interface EffectPolicy {
+  type: string
+  /** required: an effect that asks for no approval gets one all the same. */
+  approval: 'optional' | 'required'
+  /** The least number of approvals. */
+  required_approvals: number
+  approvers: string[] | null
+  lease_seconds_max: number | null
+  /** When it was first set. */
+  created_at: string
+  /** When it was last set. */
+  updated_at: string
 }
 
 export interface WorkflowTimeline {
@@ -865,6 +1043,7 @@ export interface TickSummary {
   schedules: { due: number; fired: number; retrying: number; failed: number }
   checkpoints: { rejected: number; expired: number; callbacks: number }
   dlq: { locks_released: number }
+  effects: { ran_out: number }
   expired: { kv_keys: number; inboxes: number; idempotency_keys: number }
   tenants_purged: number
   duration_ms: number
@@ -1855,6 +2034,207 @@ export interface Operations {
       total: number
     }
   }
+  claimEffect: {
+    params: object
+    query: object
+    body: {
+      /** What is done, such as refund: letters, digits and . _ : -, at most 128. */
+      type: string
+      /** What makes it one: such as the number of the order. */
+      key: string
+      /** Any JSON, at most 256 KiB: exactly what is done. */
+      payload: unknown
+      /** For people; not bound to the effect. */
+      note?: string | undefined
+      /** How long the lease holds; default 60, or that of the claim. */
+      lease_seconds?: number | undefined
+      /** Random text of your own for the lease, so that a repeat after a lost answer gets the same lease; default one that the service makes. */
+      lease_token?: string | undefined
+      /** When the lease runs out: hold, the default, waits for an admin; ask opens a checkpoint; retry lets it be started again, for what is idempotent at its target. */
+      on_unknown?: 'hold' | 'ask' | 'retry' | undefined
+      /** Asks a person first, who sees exactly these bytes. */
+      approval?:
+        | {
+            /** The question. */
+            title: string
+            /** At most 32 KiB of plain text. */
+            prompt?: string | undefined
+            /** Where the decision is sent; default nowhere: the agent waits for it. */
+            callback_url?: string | undefined
+            /** auto_reject, the default, or dlq. */
+            timeout_action?: 'auto_reject' | 'dlq' | undefined
+            timeout_seconds?: number | undefined
+            /** With timeout_seconds, the earlier of both; without either, 24 hours from now. */
+            expires_at?: string | undefined
+          }
+        | undefined
+      /** Ties together what belongs to one piece of work; default that of X-Workflow-Id; empty for none. */
+      workflow_id?: string | undefined
+    }
+    answer: ClaimedEffect | ClaimedEffect | ClaimedEffect
+  }
+  listEffects: {
+    params: object
+    query: {
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+      /** next_cursor of the page before. */
+      cursor?: string | undefined
+      status?:
+        | 'awaiting_approval'
+        | 'approved'
+        | 'ready'
+        | 'running'
+        | 'unknown'
+        | 'succeeded'
+        | 'failed'
+        | 'rejected'
+        | undefined
+      /** Only of this type. */
+      type?: string | undefined
+      /** Only of this key; needs type. */
+      key?: string | undefined
+      /** Only of this workflow. */
+      workflow_id?: string | undefined
+    }
+    body: undefined
+    answer: { items: ListedEffect[]; next_cursor: string | null }
+  }
+  extendEffect: {
+    params: {
+      /** The effect, eff_…. */
+      id: string
+    }
+    query: object
+    body: {
+      /** The token of the lease. */
+      lease_token: string
+      /** How long the lease holds; default 60, or that of the claim. */
+      lease_seconds?: number | undefined
+    }
+    answer: Effect
+  }
+  failEffect: {
+    params: {
+      /** The effect, eff_…. */
+      id: string
+    }
+    query: object
+    body: {
+      /** The token of the lease. */
+      lease_token: string
+      /** Why it did not happen. */
+      error: string
+      /** True: it did not happen, and may be started again. Default false: never. */
+      retry?: boolean | undefined
+    }
+    answer: Effect
+  }
+  getEffect: {
+    params: {
+      /** The effect, eff_…. */
+      id: string
+    }
+    query: {
+      /** Seconds to hold the request while the effect waits for its approval, or runs. */
+      wait?: number | undefined
+    }
+    body: undefined
+    answer: Effect
+  }
+  resolveEffect: {
+    params: {
+      /** The effect, eff_…. */
+      id: string
+    }
+    query: object
+    body: {
+      /** succeeded: it happened. failed: it did not, and will not. retry: it did not, and may be started. */
+      outcome: 'succeeded' | 'failed' | 'retry'
+      /** Any JSON, at most 256 KiB; answered to every repeat. */
+      result?: unknown
+      /** Why it did not happen. */
+      error?: string | undefined
+    }
+    answer: Effect
+  }
+  startEffect: {
+    params: {
+      /** The effect, eff_…. */
+      id: string
+    }
+    query: object
+    body: {
+      /** The SHA-256 of the bytes that you are about to act on, in hex: any other are refused. */
+      payload_hash?: string | undefined
+      /** How long the lease holds; default 60, or that of the claim. */
+      lease_seconds?: number | undefined
+      /** Random text of your own for the lease, so that a repeat after a lost answer gets the same lease; default one that the service makes. */
+      lease_token?: string | undefined
+    }
+    answer: ClaimedEffect
+  }
+  succeedEffect: {
+    params: {
+      /** The effect, eff_…. */
+      id: string
+    }
+    query: object
+    body: {
+      /** The token of the lease. */
+      lease_token: string
+      /** Any JSON, at most 256 KiB; answered to every repeat. */
+      result?: unknown
+    }
+    answer: Effect
+  }
+  deleteEffectPolicy: {
+    params: {
+      /** A type of effects, or * for those without a policy. */
+      type: string
+    }
+    query: object
+    body: undefined
+    answer: undefined
+  }
+  getEffectPolicy: {
+    params: {
+      /** A type of effects, or * for those without a policy. */
+      type: string
+    }
+    query: object
+    body: undefined
+    answer: EffectPolicy
+  }
+  setEffectPolicy: {
+    params: {
+      /** A type of effects, or * for those without a policy. */
+      type: string
+    }
+    query: object
+    body: {
+      /** required: an effect that asks for no approval gets one all the same. */
+      approval: 'optional' | 'required'
+      /** The least number of approvals; default 1. */
+      required_approvals?: number | undefined
+      /** Who may approve; default everybody with a key for it. */
+      approvers?: string[] | undefined
+      /** The longest lease; default any. */
+      lease_seconds_max?: number | undefined
+    }
+    answer: EffectPolicy
+  }
+  listEffectPolicies: {
+    params: object
+    query: {
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+      /** next_cursor of the page before. */
+      cursor?: string | undefined
+    }
+    body: undefined
+    answer: { items: EffectPolicy[]; next_cursor: string | null }
+  }
   getWorkflow: {
     params: {
       /** The workflow_id that its events carry, percent-encoded once. */
@@ -2107,6 +2487,19 @@ export interface Operations {
         | 'message.forwarded'
         | 'message.forward_failed'
         | 'message.replayed'
+        | 'effect.claimed'
+        | 'effect.proposed'
+        | 'effect.approved'
+        | 'effect.rejected'
+        | 'effect.started'
+        | 'effect.extended'
+        | 'effect.succeeded'
+        | 'effect.failed'
+        | 'effect.retried'
+        | 'effect.unknown'
+        | 'effect.resolved'
+        | 'effect_policy.updated'
+        | 'effect_policy.deleted'
         | 'subscription.created'
         | 'subscription.confirmed'
         | 'subscription.updated'
@@ -2127,6 +2520,8 @@ export interface Operations {
         | 'callback.*'
         | 'inbox.*'
         | 'message.*'
+        | 'effect.*'
+        | 'effect_policy.*'
         | 'subscription.*'
         | 'seal.*'
         | undefined
@@ -2204,6 +2599,19 @@ export interface Operations {
           | 'message.forwarded'
           | 'message.forward_failed'
           | 'message.replayed'
+          | 'effect.claimed'
+          | 'effect.proposed'
+          | 'effect.approved'
+          | 'effect.rejected'
+          | 'effect.started'
+          | 'effect.extended'
+          | 'effect.succeeded'
+          | 'effect.failed'
+          | 'effect.retried'
+          | 'effect.unknown'
+          | 'effect.resolved'
+          | 'effect_policy.updated'
+          | 'effect_policy.deleted'
           | 'subscription.created'
           | 'subscription.confirmed'
           | 'subscription.updated'
@@ -2224,6 +2632,8 @@ export interface Operations {
           | 'callback.*'
           | 'inbox.*'
           | 'message.*'
+          | 'effect.*'
+          | 'effect_policy.*'
           | 'subscription.*'
           | 'seal.*'
           | null
@@ -2356,6 +2766,18 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   getRateLimitNamedReset: { method: 'GET', path: '/api/rate-limit/reset', wrapped: true },
   resetRateLimit: { method: 'POST', path: '/api/rate-limit/reset', wrapped: true },
   listRateLimits: { method: 'GET', path: '/api/rate-limit', wrapped: true },
+  claimEffect: { method: 'POST', path: '/v1/effects' },
+  listEffects: { method: 'GET', path: '/v1/effects' },
+  extendEffect: { method: 'POST', path: '/v1/effects/{id}/extend' },
+  failEffect: { method: 'POST', path: '/v1/effects/{id}/fail' },
+  getEffect: { method: 'GET', path: '/v1/effects/{id}' },
+  resolveEffect: { method: 'POST', path: '/v1/effects/{id}/resolve' },
+  startEffect: { method: 'POST', path: '/v1/effects/{id}/start' },
+  succeedEffect: { method: 'POST', path: '/v1/effects/{id}/succeed' },
+  deleteEffectPolicy: { method: 'DELETE', path: '/v1/effect-policies/{type}' },
+  getEffectPolicy: { method: 'GET', path: '/v1/effect-policies/{type}' },
+  setEffectPolicy: { method: 'PUT', path: '/v1/effect-policies/{type}' },
+  listEffectPolicies: { method: 'GET', path: '/v1/effect-policies' },
   getWorkflow: { method: 'GET', path: '/v1/workflows/{workflow_id}' },
   listWorkflows: { method: 'GET', path: '/v1/workflows' },
   createSubscription: { method: 'POST', path: '/v1/subscriptions', creates: true },
@@ -2404,6 +2826,11 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     next: 'Remove what is not needed, or ask the operator for a larger plan. A monthly quota starts again with the next month.',
     exit: 'limited',
   },
+  EFFECT_APPROVAL_REQUIRED: { next: 'POST the effect again: that asks for its approval.', exit: 'forbidden' },
+  EFFECT_REJECTED: {
+    next: 'Do not do it. Propose another effect under another key when it is still wanted.',
+    exit: 'forbidden',
+  },
   FORBIDDEN: {
     next: 'Use a key of the kind that may do this, or ask the operator. The same request fails again.',
     exit: 'forbidden',
@@ -2418,6 +2845,8 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
   AUDIT_ENTRY_NOT_FOUND: { next: 'List the entries to find the right id.', exit: 'not_found' },
   CHECKPOINT_NOT_FOUND: { next: 'List the checkpoints to find the right id.', exit: 'not_found' },
   DLQ_NOT_FOUND: { next: 'List the dead letters to find the right id.', exit: 'not_found' },
+  EFFECT_NOT_FOUND: { next: 'List the effects to find the right id.', exit: 'not_found' },
+  EFFECT_POLICY_NOT_FOUND: { next: 'List the policies to find the right type.', exit: 'not_found' },
   INBOX_NOT_FOUND: { next: 'List the inboxes to find the right id, or create a new one.', exit: 'not_found' },
   KEY_NOT_FOUND: {
     next: 'Treat the key as absent, put a first value, or list the keys that exist.',
@@ -2458,6 +2887,18 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     next: 'Read the checkpoint to see who decided what, and act on that.',
     exit: 'conflict',
   },
+  EFFECT_IN_FLIGHT: {
+    next: 'Wait for Retry-After and ask again: the answer then says what became of it.',
+    exit: 'conflict',
+  },
+  EFFECT_NOT_HELD: {
+    next: 'Stop: do not do the effect. Read it to see what became of it.',
+    exit: 'conflict',
+  },
+  EFFECT_UNKNOWN: {
+    next: 'Look at the target of the effect, and have an admin resolve it: succeeded, failed or retry.',
+    exit: 'conflict',
+  },
   IDEMPOTENCY_IN_PROGRESS: {
     next: 'Wait for Retry-After seconds, then repeat the same request to get its answer.',
     exit: 'conflict',
@@ -2482,6 +2923,10 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
   UNSUPPORTED_MEDIA_TYPE: {
     next: 'Send JSON without compression, and check that nothing on the way changes the request.',
     exit: 'unexpected',
+  },
+  EFFECT_KEY_REUSED: {
+    next: 'Send the exact bytes that were sent first, or take another key for another effect.',
+    exit: 'usage',
   },
   IDEMPOTENCY_KEY_REUSED: { next: 'Use a new Idempotency-Key for a new request.', exit: 'usage' },
   RATE_LIMITED: { next: 'Wait for Retry-After seconds, then send the request again.', exit: 'limited' },

@@ -12,14 +12,23 @@ import { rowBytes } from '../db/stored.ts'
 import * as jobs from '../jobs/service.ts'
 import * as journal from '../journal/service.ts'
 import * as quotas from '../quotas/service.ts'
-import { approvalUrl, type CheckpointRow, expiryOf, no_callback, resolverOf, waitKey } from './checkpoint.ts'
+import {
+  approvalUrl,
+  type CheckpointRow,
+  expiryOf,
+  no_callback,
+  resolverOf,
+  timeout_actions,
+  timeout_seconds_max,
+  timeout_seconds_min,
+  waitKey,
+} from './checkpoint.ts'
 import { events, shownTitle } from './events.ts'
 import { aboutOf, decided, resolve, timeout_job } from './jobs.ts'
 import * as store from './store.ts'
 
 export const purge = store.purge
-export { timeout_actions, timeout_seconds_max, timeout_seconds_min } from './checkpoint.ts'
-export { approvalUrl, expiryOf, no_callback }
+export { approvalUrl, expiryOf, no_callback, timeout_actions, timeout_seconds_max, timeout_seconds_min }
 export const find = store.find
 export const forget = store.forget
 

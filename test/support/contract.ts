@@ -290,7 +290,7 @@ async function newObject(
   keyring: Keyring,
 ): Promise<string> {
   const collection = route.path.split(`/:${name}`)[0]!
-  const makers = routes.filter((other) => other.route.create)
+  const makers = routes.filter(({ route }) => route.create ?? (route.method === 'POST' && route.replies[201]))
   const noun = makers.find((other) => other.route.path === `/v1/${name.replace(/_id$/, 's')}`)
   const shape = shapeOf(
     routes.find(({ route: { method, path } }) => method === 'GET' && path === `${collection}/:${name}`),
