@@ -191,6 +191,7 @@ describe('a feature is named', () => {
       'src/credentials/store.ts approval_keys': 'the look-up of a key answers what it is bound to',
       'src/credentials/store.ts tenants': 'the look-up of a key answers its tenant',
       'src/db/distributed.ts tenants': 'the shards of all other tables lie beside those of this one',
+      'src/db/postgres-batches.ts effects': 'what is done in memory after a commit',
       'src/db/postgres.ts /readyz': 'a limit says whose answer it bounds',
       'src/journal/store.ts workflows': 'numbering keeps the sums that the feature of this name shows',
       'src/journal/retention-store.ts workflows': 'the sums go with the last event of a workflow',

@@ -149,6 +149,7 @@ forEachService('Checkpoints', (service) => {
         resolved_by: null,
         resolved_at: null,
         callback: { status: 'none', attempts: 0, last_error: null, ...never_redriven },
+        ...{ effect_id: null, payload: null, payload_hash: null },
         created_at,
         updated_at: created_at,
       })

@@ -1,4 +1,4 @@
-// What follows from the end of a checkpoint. Features declare it; checkpoints know none of them.
+// The end of a checkpoint, as features follow it. Features declare it; checkpoints know none of them.
 
 import type { Millis } from '../base/clock.ts'
 import type { Awaitable, Tx } from '../db/db.ts'

@@ -26,7 +26,7 @@ import { aboutOf, dataOf, leaseDataOf, notify } from './event-service.ts'
 import { events } from './events.ts'
 import { asksFor, type PolicyRow, policyFor } from './policy.ts'
 import * as policies from './policy-store.ts'
-import { lapsed, rejectedAs } from './refusal-service.ts'
+import { permitExpired, rejectedAs } from './refusal-service.ts'
 import { keptMs } from './retention.ts'
 import * as store from './store.ts'
 
@@ -128,7 +128,7 @@ async function claimAgain(
   { claim, policy, asks, found }: Again,
 ): Promise<Claimed | ApiError | null> {
   const { tenant_id } = caller
-  if (found.status === 'approved') return lapsed(tx, dependencies, tenant_id, found.id)
+  if (found.status === 'approved') return permitExpired(tx, dependencies, tenant_id, found.id)
   if (!asks) {
     const lease_token = claim.lease_token ?? newId('lse', tx.now)
     const { lease_ms } = claim
@@ -344,7 +344,7 @@ async function startAfterAll(
   if (isOwnLease(effect, lease.lease_token, tx.now)) return effect
   if (lease.payload_hash !== '' && lease.payload_hash !== boundHash(effect)) throw keyReused(effect)
   if (effect.status === 'approved' && isOver(effect, tx.now))
-    return (await lapsed(tx, dependencies, tenant_id, id)) ?? refusalOf(effect, tx.now)
+    return (await permitExpired(tx, dependencies, tenant_id, id)) ?? refusalOf(effect, tx.now)
   if (effect.status !== 'ready') throw refusalOf(effect, tx.now)
   const policy = policyFor(effect.type, await policies.forType(tx, tenant_id, effect.type))
   if (asksFor(policy)) throw new ApiError('EFFECT_APPROVAL_REQUIRED')

@@ -34,7 +34,7 @@ export const moves = {
   /** Its approval was rejected, has expired or was cancelled. */
   refuse: { from: ['awaiting_approval'], to: 'rejected' },
   /** A permit past its `expires_at`, found by a start. */
-  lapse: { from: ['approved'], to: 'rejected' },
+  expire_permit: { from: ['approved'], to: 'rejected' },
   /** A repeat with an approval, or under a policy that requires one. */
   propose: { from: ['ready'], to: 'awaiting_approval' },
   start: { from: ['approved', 'ready'], to: 'running' },

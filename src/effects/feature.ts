@@ -1,5 +1,5 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
-import { decides } from './decisions.ts'
+import { decides } from './decision-service.ts'
 import { errors } from './errors.ts'
 import { events } from './events.ts'
 import * as lists from './list-routes.ts'

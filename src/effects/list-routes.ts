@@ -1,16 +1,14 @@
 // The list of effects.
 
 import { Type } from 'typebox'
-import { invalid } from '../base/errors.ts'
 import { v1 } from '../contract/group.ts'
 import { pageOf, pageOfIds, pageRequest } from '../contract/page.ts'
 import { route } from '../contract/route.ts'
 import { Page, PageQuery } from '../contract/schemas.ts'
 import { WorkflowFilter } from '../contract/workflow.ts'
-import { statuses } from './effect.ts'
-import { newest } from './list-store.ts'
+import { type EffectRow, statuses } from './effect.ts'
+import { newest, ofKey } from './list-store.ts'
 import { ListedEffect, listedOf, tag } from './shapes.ts'
-import { findPair } from './store.ts'
 
 export const listEffects = route({
   group: v1,
@@ -33,7 +31,7 @@ export const listEffects = route({
     ...PageQuery,
     status: Type.Optional(Type.Enum([...statuses])),
     type: Type.Optional(Type.String({ description: 'Only of this type.' })),
-    key: Type.Optional(Type.String({ description: 'Only of this key; needs type.' })),
+    key: Type.Optional(Type.String({ description: 'Only of this key: of each type at most one, by type.' })),
     workflow_id: WorkflowFilter,
   }),
   replies: { 200: { body: Page(ListedEffect) } },
@@ -41,24 +39,20 @@ export const listEffects = route({
   async handle(context, { query }) {
     const request = pageRequest(context, query)
     const { db, caller } = context
-    const { type, key, ...filter } = query
+    const { cursor: _, limit: __, key, ...filter } = query
     if (key !== undefined) {
-      if (type === undefined) throw invalid({ path: 'query.key', message: 'needs query.type' })
-      const effect = request.after ? null : await findPair(db, caller.tenant_id, type, key)
-      const is_meant =
-        effect !== null &&
-        effect.status === (filter.status ?? effect.status) &&
-        effect.workflow_id === (filter.workflow_id ?? effect.workflow_id)
-      return { items: is_meant ? [listedOf(effect)] : [], next_cursor: null }
+      const after = request.after ? String(request.after[0]) : ''
+      const { rows, reached } = await ofKey(db, caller.tenant_id, { ...filter, key }, { ...request, after })
+      const positionOf = (row: EffectRow) => [row.type]
+      return pageOf(context, request, {
+        rows,
+        itemOf: listedOf,
+        positionOf,
+        reached: reached === null ? null : [reached],
+      })
     }
-    const page = pageOfIds(request)
-    const { rows, reached } = await newest(
-      db,
-      caller.tenant_id,
-      { ...filter, ...(type !== undefined && { type }) },
-      page,
-    )
-    const positionOf = (row: { id: string }) => [row.id]
+    const { rows, reached } = await newest(db, caller.tenant_id, filter, pageOfIds(request))
+    const positionOf = (row: EffectRow) => [row.id]
     return pageOf(context, request, {
       rows,
       itemOf: listedOf,

@@ -1,4 +1,4 @@
-// /v1/effect-policies: what an admin asks of effects, whatever their agents say.
+// /v1/effect-policies: the terms of an admin for effects, whatever their agents say.
 
 import { Type } from 'typebox'
 import { limit } from '../base/limit.ts'
@@ -106,7 +106,7 @@ export const setEffectPolicy = route({
         {
           minItems: 1,
           maxItems: approvers_max,
-          description: 'Who may approve; default everybody with a key for it.',
+          description: 'Those who may approve; default everybody with a key for it.',
         },
       ),
     ),

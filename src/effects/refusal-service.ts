@@ -13,19 +13,19 @@ import { events } from './events.ts'
 import * as store from './store.ts'
 
 /** Ends an effect whose permit is over; returns the refusal, which stands. Null when it has changed meanwhile. */
-export async function lapsed(
+export async function permitExpired(
   tx: Tx,
   dependencies: Dependencies,
   tenant_id: string,
   id: string,
 ): Promise<ApiError | null> {
-  const effect = await store.lapse(tx, tenant_id, id)
+  const effect = await store.expirePermit(tx, tenant_id, id)
   if (!effect) return null
   await wasRefused(tx, dependencies, tenant_id, effect, service_cause)
   return rejectedAs(effect)
 }
 
-/** What follows from the end of an effect that was not approved. */
+/** Follows the end of an effect that was not approved. */
 export async function wasRefused(
   tx: Tx,
   dependencies: Dependencies,

@@ -1,4 +1,4 @@
-// What the holder of a lease says of its effect, and how a person settles one of which nobody knows.
+// Reports of the holder of a lease, and the verdict of a person on an effect of which nobody knows.
 
 import './errors.ts'
 import { ApiError } from '../base/errors.ts'

@@ -95,7 +95,9 @@ export const claimEffect = route({
   auth: ['agent'],
   body: Type.Object({
     type: EffectType,
-    key: Text(key_characters_max, 'What makes it one: such as the number of the order.', { minLength: 1 }),
+    key: Text(key_characters_max, 'Tells it from others of its type: such as the number of the order.', {
+      minLength: 1,
+    }),
     payload: AnyJson(value_bytes_max, 'Any JSON, at most 256 KiB: exactly what is done.'),
     note: Type.Optional(Text(note_characters_max, 'For people; not bound to the effect.')),
     lease_seconds: LeaseSeconds,

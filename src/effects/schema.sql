@@ -36,7 +36,7 @@ create table effects (
   result {text},
   primary key (tenant_id, id)
 ) {heap};
-create unique index effects_pair on effects (tenant_id, type, key);
+create unique index effects_pair on effects (tenant_id, key, type);
 create index effects_status on effects (tenant_id, status, id);
 create index effects_type on effects (tenant_id, type, id);
 create index effects_type_status on effects (tenant_id, type, status, id);

@@ -179,7 +179,7 @@ export function leaseMs(lease_seconds: number | undefined): Millis {
 
 export const EffectType = Type.String({
   pattern: type_form.source,
-  description: 'What is done, such as refund: letters, digits and . _ : -, at most 128.',
+  description: 'The kind of the effect, such as refund: letters, digits and . _ : -, at most 128.',
 })
 
 const policy_form = `^(\\*|${type_form.source.slice(1, -1)})$`

@@ -38,7 +38,7 @@ const INSERT = sql<WholeEffect>(
           (select 1 from effect_policies
             where effect_policies.tenant_id = :tenant_id and effect_policies.type in (:type, '*')
               and (approval = 'required' or lease_seconds_max is not null))
-   on conflict (tenant_id, type, key) do nothing
+   on conflict (tenant_id, key, type) do nothing
    returning ${columns}`,
 )
 
@@ -94,10 +94,10 @@ const REFUSE = sql<WholeEffect>(
    returning ${columns}`,
 )
 
-const LAPSE = sql<WholeEffect>(
-  'effects.lapse',
+const EXPIRE_PERMIT = sql<WholeEffect>(
+  'effects.expire_permit',
   `update effects set ${refused}, ${no_lease}
-    where ${here} and ${from('lapse')} and permit_expires_at <= :now
+    where ${here} and ${from('expire_permit')} and permit_expires_at <= :now
    returning ${columns}`,
 )
 
@@ -240,8 +240,8 @@ export function refuse(tx: Tx, tenant_id: string, id: string, checkpoint_id: str
 }
 
 /** Null unless its permit is over. */
-export function lapse(tx: Tx, tenant_id: string, id: string) {
-  return tx.one(LAPSE, { tenant_id, id, refused_as: 'expired' satisfies Refusal, now: tx.now })
+export function expirePermit(tx: Tx, tenant_id: string, id: string) {
+  return tx.one(EXPIRE_PERMIT, { tenant_id, id, refused_as: 'expired' satisfies Refusal, now: tx.now })
 }
 
 /** Null unless this lease holds. */

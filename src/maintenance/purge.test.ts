@@ -298,6 +298,8 @@ async function fill(service: TestService, receiver: Receiver, tenant: TestTenant
       { title: 'x', callback_url, expires_at: soon, timeout_action: 'dlq' },
     ],
     ['POST', '/v1/checkpoints', api_key, { title: 'x', callback_url, expires_at: later }],
+    ['POST', '/v1/effects', api_key, { type: 'refund', key: 'order-7', payload: 1 }],
+    ['PUT', '/v1/effect-policies/refund', admin_key, { approval: 'required' }],
     [
       'POST',
       '/v1/subscriptions',

@@ -98,6 +98,7 @@ export function seeds(scale: Scale, now: number): string[] {
       ...{ workflow_id: `case when i % 3 = 0 then 'flow' end`, actor: `'one'`, agent_id: `'a'` },
       ...{ request_id: `'r'`, created_at: past },
     }),
+    ...effectSeeds(others, { tenant, id, past, future, fill }),
     ...letterSeeds(others, { tenant, id, past, future, fill }),
     fill('schedules', others, {
       ...{ tenant_id: tenant, id: id('sch'), status: `case when i % 4 < 2 then 'pending' else 'fired' end` },
@@ -225,6 +226,25 @@ interface Parts {
   fill: Fill
 }
 
+function effectSeeds(others: number, { tenant, id, past, future, fill }: Parts): string[] {
+  const is_over = 'i % 10 > 5'
+  return [
+    fill('effects', others, {
+      ...{ tenant_id: tenant, id: id('eff'), type: `'t' || cast((i / 2) % 20 as text)`, key: id('k') },
+      status: `case when i % 10 < 4 then 'running' when i % 10 < 6 then 'unknown' else 'succeeded' end`,
+      ...{ agent_id: `'a'`, on_unknown: `'hold'`, lease_ms: 60_000, payload_hash: `'h'`, fence: 1 },
+      workflow_id: `case when i % 3 = 0 then 'flow' end`,
+      lease_until: `case when i % 10 < 2 then ${past} when i % 10 < 4 then ${future} end`,
+      forget_at: `case when ${is_over} and i % 10 < 8 then ${past} when ${is_over} then ${future} end`,
+      ...{ kept_ms: 1_000, kept_bytes: 2, created_at: past, updated_at: past, payload: `'{}'` },
+    }),
+    fill('effect_policies', others, {
+      ...{ tenant_id: tenant, type: `'t' || cast(i as text)`, approval: `'required'` },
+      ...{ required_approvals: 1, created_at: past, updated_at: past },
+    }),
+  ]
+}
+
 /** The oldest quarter of them is locked for long: whoever claims the oldest has to get past it. */
 function letterSeeds(others: number, { tenant, id, past, future, fill }: Parts): string[] {
   const locked = others / 4
@@ -258,7 +278,7 @@ function letterSeeds(others: number, { tenant, id, past, future, fill }: Parts):
 /** The first part of the ids of a noun. */
 const id_prefixes: Record<string, string> = {
   ...{ dlq: 'dlq', schedules: 'sch', checkpoints: 'chk', inbox: 'inb', audit: 'log', agents: 'agt' },
-  ...{ approval_keys: 'apk' },
+  ...{ approval_keys: 'apk', effects: 'eff' },
 }
 
 export interface Scenario {
@@ -401,6 +421,7 @@ function own({ name, params }: Statement<unknown>, now: number): Params {
     ...(/^dlq\.(match_|list_.*_matching)/.test(name) ? looked_at : {}),
     ...(name === 'usage.list' ? { from_hour: Math.floor(now / hour_ms) - rows_max } : {}),
     ...(/^jobs\.(pause|resume)$/.test(name) ? { next_at: now - 1_000_000 + 100 } : {}),
+    ...(name.startsWith('effects.') ? of_effects : {}),
     ...(name === 'inbox.add' ? { kind: 'text' } : {}),
     ...(name === 'subscriptions.insert' ? { status: 'active', format: 'standard' } : {}),
     ...(name.startsWith('lookups.') ? { kind: 'key' } : {}),
@@ -408,6 +429,11 @@ function own({ name, params }: Statement<unknown>, now: number): Params {
     ...(name === 'idempotency.keep' ? { status: 200 } : {}),
     ...(name === 'dlq.insert_operation' ? { status: 'succeeded' } : {}),
   }
+}
+
+const of_effects: Params = {
+  ...{ status: 'succeeded', type: 't7', any_type: '*', on_unknown: 'hold', approval: 'required', after: '' },
+  ...{ lease_ms: 1_000, more_bytes: 0, kept_ms: 1_000, kept_bytes: 2, policies_known: 0, payload_hash: '' },
 }
 
 /** Of dead letters the look before has found where the next twenty end, every other one another tenant's. */

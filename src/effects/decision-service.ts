@@ -1,5 +1,4 @@
-// What the end of a checkpoint does to its effect: the approval of one that waits, or the answer of a person who was asked what
-// became of one.
+// The end of a checkpoint and its effect: the approval of one that waits, or the answer of a person about one that is unknown.
 
 import { hashOf } from '../base/keys.ts'
 import type { DecidedCheckpoint } from '../contract/decides.ts'
