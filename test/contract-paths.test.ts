@@ -213,7 +213,7 @@ async function addItem(service: TestService, list: Route, keyring: Keyring, para
     return
   }
   const maker =
-    routes.find(({ route }) => route.path === list.path && route.create) ??
+    routes.find(({ route }) => route.path === list.path && (route.create ?? route.replies[201])) ??
     routes.find(({ route }) => route.path.startsWith(`${list.path}/:`) && route.method === 'PUT') ??
     routes.find(({ route }) => route.create && itemShapeOf(list) && shapeOf(route) === itemShapeOf(list)) ??
     routes.find(({ route }) => route.tag === list.tag && route.method === 'PUT')
