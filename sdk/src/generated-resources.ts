@@ -12,6 +12,7 @@ import type {
   AuditSuggestion,
   Checkpoint,
   ClaimedDeadLetter,
+  Comment,
   CreatedApprovalKey,
   CreatedInbox,
   CreatedTenant,
@@ -49,6 +50,7 @@ import type {
   Tenant,
   TenantWithSecret,
   TickSummary,
+  Vote,
   Workflow,
   WorkflowTimeline,
 } from './types.ts'
@@ -478,8 +480,24 @@ export class Checkpoints extends Resource {
   }
 
   /**
-   * Approve; the agent is called back. With the admin key or an approval key. Throws
-   * CHECKPOINT_NOT_FOUND, CHECKPOINT_ALREADY_RESOLVED.
+   * Comment on a checkpoint. By the agent that asked, its approvers, and the admin; also once it is
+   * settled. It decides nothing. Throws CHECKPOINT_NOT_FOUND, NOT_AN_APPROVER, TOO_MANY_COMMENTS,
+   * QUOTA_EXCEEDED.
+   */
+  comment(id: string, body: Body<'createComment'>, options: CreateOptions = {}): Promise<Comment> {
+    return this.transport.call('createComment', { params: { id }, body }, options)
+  }
+
+  /** List the comments on a checkpoint, oldest first. Throws CHECKPOINT_NOT_FOUND. */
+  comments(id: string, query: Query<'listComments'> = {}): Pages<Comment> {
+    return listOf(this.transport, 'listComments', { id }, query)
+  }
+
+  /**
+   * Approve; the agent is called back. With the admin key or an approval key. Where more approvals are
+   * required the checkpoint is still `pending` after it. Throws CHECKPOINT_NOT_FOUND,
+   * CHECKPOINT_ALREADY_RESOLVED, ALREADY_VOTED, NOT_AN_APPROVER, VOTE_DIFFERS, ANSWER_INVALID,
+   * NOT_EDITABLE.
    */
   approve(id: string, given: Body<'approveCheckpoint'> & CallOptions = {}): Promise<Checkpoint> {
     const [body, options] = split(given)
@@ -510,8 +528,18 @@ export class Checkpoints extends Resource {
   }
 
   /**
-   * Reject; the agent is called back. With the admin key or an approval key. Throws
-   * CHECKPOINT_NOT_FOUND, CHECKPOINT_ALREADY_RESOLVED.
+   * List the votes on a checkpoint, by voter. Of a checkpoint that has an answer_schema, approvers, an
+   * effect, or takes several votes; others have none. An approval key sees those of what it may decide.
+   * Throws CHECKPOINT_NOT_FOUND.
+   */
+  votes(id: string, query: Query<'listVotes'> = {}): Pages<Vote> {
+    return listOf(this.transport, 'listVotes', { id }, query)
+  }
+
+  /**
+   * Reject; the agent is called back. With the admin key or an approval key. Where more rejections are
+   * required the checkpoint is still `pending` after it. Throws CHECKPOINT_NOT_FOUND,
+   * CHECKPOINT_ALREADY_RESOLVED, ALREADY_VOTED, NOT_AN_APPROVER.
    */
   reject(id: string, given: Body<'rejectCheckpoint'> & CallOptions = {}): Promise<Checkpoint> {
     const [body, options] = split(given)

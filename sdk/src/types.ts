@@ -9,6 +9,7 @@ export type ErrorCode =
   | 'QUOTA_EXCEEDED'
   | 'FORBIDDEN'
   | 'NAMESPACE_FORBIDDEN'
+  | 'NOT_AN_APPROVER'
   | 'TENANT_PENDING_DELETION'
   | 'AGENT_NOT_FOUND'
   | 'APPROVAL_KEY_NOT_FOUND'
@@ -30,18 +31,23 @@ export type ErrorCode =
   | 'REQUEST_TIMEOUT'
   | 'AGENT_ID_TAKEN'
   | 'ALREADY_CLAIMED'
+  | 'ALREADY_VOTED'
   | 'CHECKPOINT_ALREADY_RESOLVED'
   | 'IDEMPOTENCY_IN_PROGRESS'
   | 'INVALID_STATE'
   | 'LOCK_NOT_HELD'
   | 'TENANT_NAME_TAKEN'
+  | 'TOO_MANY_COMMENTS'
   | 'TOO_MANY_NAMESPACES'
   | 'TOO_MANY_OPERATIONS'
   | 'VERSION_MISMATCH'
+  | 'VOTE_DIFFERS'
   | 'INBOX_EXPIRED'
   | 'PAYLOAD_TOO_LARGE'
   | 'UNSUPPORTED_MEDIA_TYPE'
+  | 'ANSWER_INVALID'
   | 'IDEMPOTENCY_KEY_REUSED'
+  | 'NOT_EDITABLE'
   | 'RATE_LIMITED'
   | 'INTERNAL'
   | 'SEAL_BROKEN'
@@ -191,6 +197,8 @@ export interface CreatedApprovalKey {
   approval_key: string
   /** When it was created. */
   created_at: string
+  expires_at: string | null
+  last_used_at: string | null
   approval_url: string | null
 }
 
@@ -202,6 +210,8 @@ export interface ApprovalKey {
   approval_key: string
   /** When it was created. */
   created_at: string
+  expires_at: string | null
+  last_used_at: string | null
 }
 
 export interface Entry {
@@ -485,6 +495,36 @@ export interface Checkpoint {
   created_at: string
   /** When it last changed. */
   updated_at: string
+  answer_schema: Record<string, unknown> | null
+  answer: Record<string, unknown> | null
+  /** Approvals that it takes. */
+  required_approvals: number
+  /** Rejections that it takes. */
+  required_rejections: number
+  /** Approvals so far. */
+  approvals: number
+  /** Rejections so far. */
+  rejections: number
+  approvers: string[] | null
+  escalate: Escalation[] | null
+  /** Steps of `escalate` that were made. */
+  escalated: number
+  /** How many comments there are. */
+  comments: number
+  /** An approver may change the payload of the effect. */
+  editable: boolean
+  /** The payload that the votes so far are for, when an approver changed it; else null. */
+  edited_payload: unknown
+  /** The payload as it was approved, when an approver changed it; else null. */
+  effective_payload: unknown
+  permit_expires_at: string | null
+  /** Effects that may start under the approval. */
+  uses: number
+  /** Those of them that have not started. */
+  uses_left: number
+  effect_id: string | null
+  /** The payload of the effect, the exact text; null without one. */
+  payload: unknown
 }
 
 export interface CheckpointCallback {
@@ -493,6 +533,22 @@ export interface CheckpointCallback {
   last_error: string | null
   redrive_of: string | null
   dead_letter_id: string | null
+}
+
+export interface Escalation {
+  after_seconds: number
+  approvers: string[] | null
+}
+
+export interface Comment {
+  /** cmt_… */
+  id: string
+  /** The id of an agent or of an approval key, or admin. */
+  author: string
+  author_label: string | null
+  text: string
+  /** When it was made. */
+  at: string
 }
 
 export interface Approval {
@@ -514,6 +570,58 @@ export interface Approval {
   reason: string | null
   resolved_by: string | null
   resolved_at: string | null
+  answer_schema: Record<string, unknown> | null
+  answer: Record<string, unknown> | null
+  /** Approvals that it takes. */
+  required_approvals: number
+  /** Rejections that it takes. */
+  required_rejections: number
+  /** Approvals so far. */
+  approvals: number
+  /** Rejections so far. */
+  rejections: number
+  approvers: string[] | null
+  escalate: Escalation[] | null
+  /** Steps of `escalate` that were made. */
+  escalated: number
+  /** How many comments there are. */
+  comments: number
+  /** An approver may change the payload of the effect. */
+  editable: boolean
+  /** The payload that the votes so far are for, when an approver changed it; else null. */
+  edited_payload: unknown
+  /** The payload as it was approved, when an approver changed it; else null. */
+  effective_payload: unknown
+  permit_expires_at: string | null
+  /** Effects that may start under the approval. */
+  uses: number
+  /** Those of them that have not started. */
+  uses_left: number
+  effect_id: string | null
+  /** The payload of the effect, the exact text; null without one. */
+  effect_payload: unknown
+  /** This key is an approver. */
+  may_decide: boolean
+  voted: 'approved' | 'rejected' | null
+}
+
+export interface Vote {
+  /** The id of an approval key, or admin. */
+  voter: string
+  voter_label: string | null
+  decision: 'approved' | 'rejected'
+  /** False once the payload was changed after it; its voter may vote again. */
+  counts: boolean
+  /** It changed the payload. */
+  edited: boolean
+  payload_hash: string | null
+  reason: string | null
+  answer: Record<string, unknown> | null
+  permit_expires_at: string | null
+  /** The uses that it allows; of several the least counts. */
+  uses: number
+  /** When it was cast. */
+  at: string
 }
 
 export interface CreatedInbox {
@@ -1028,8 +1136,10 @@ export interface Operations {
     body: {
       /** Binds the key to this checkpoint. */
       checkpoint_id?: string | undefined
-      /** For people. */
+      /** For people: who has it. Votes and comments show it. */
       label?: string | undefined
+      /** When it ends by itself, in the future. Default: never. */
+      expires_at?: string | undefined
     }
     answer: CreatedApprovalKey
   }
@@ -1586,6 +1696,14 @@ export interface Operations {
     body: {
       /** Sent to the agent. */
       reason?: string | undefined
+      /** Fits the `answer_schema` of the checkpoint. */
+      answer?: object | null | undefined
+      /** The payload of the effect as it is approved, where it is `editable`. Default, and null: as proposed. */
+      effective_payload?: unknown
+      /** Until when the effect may start under the approval. Default: no end. */
+      expires_at?: string | undefined
+      /** Effects with the same bytes that may start under the approval; default 1. */
+      uses?: number | undefined
     }
     answer: Checkpoint
   }
@@ -1628,6 +1746,16 @@ export interface Operations {
       expires_at?: string | undefined
       /** Ties together what belongs to one piece of work; default that of X-Workflow-Id; empty for none. */
       workflow_id?: string | undefined
+      /** A flat JSON Schema of the answer that an approval must carry: at most 20 fields of type string, number, integer or boolean. */
+      answer_schema?: object | null | undefined
+      /** Approvals by different voters that it takes; default 1. */
+      required_approvals?: number | undefined
+      /** Rejections by different voters that it takes; default 1. */
+      required_rejections?: number | undefined
+      /** Ids of the approval keys that may decide, or admin. Default: everybody with a key for it. */
+      approvers?: string[] | undefined
+      /** While nobody has decided, these may decide too after so many seconds; a step without approvers lets everybody. */
+      escalate?: Array<{ after_seconds: number; approvers?: string[] | undefined }> | undefined
     }
     answer: Checkpoint
   }
@@ -1644,6 +1772,32 @@ export interface Operations {
     }
     body: undefined
     answer: { items: Checkpoint[]; next_cursor: string | null }
+  }
+  createComment: {
+    params: {
+      /** The checkpoint, chk_…. */
+      id: string
+    }
+    query: object
+    body: {
+      /** Plain text. */
+      text: string
+    }
+    answer: Comment
+  }
+  listComments: {
+    params: {
+      /** The checkpoint, chk_…. */
+      id: string
+    }
+    query: {
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+      /** next_cursor of the page before. */
+      cursor?: string | undefined
+    }
+    body: undefined
+    answer: { items: Comment[]; next_cursor: string | null }
   }
   getApproval: {
     params: {
@@ -1670,6 +1824,20 @@ export interface Operations {
     }
     body: undefined
     answer: { items: Attempt[]; next_cursor: string | null }
+  }
+  listVotes: {
+    params: {
+      /** The checkpoint, chk_…. */
+      id: string
+    }
+    query: {
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+      /** next_cursor of the page before. */
+      cursor?: string | undefined
+    }
+    body: undefined
+    answer: { items: Vote[]; next_cursor: string | null }
   }
   rejectCheckpoint: {
     params: {
@@ -2092,6 +2260,9 @@ export interface Operations {
         | 'schedule.failed'
         | 'schedule.retried'
         | 'checkpoint.created'
+        | 'checkpoint.voted'
+        | 'checkpoint.escalated'
+        | 'checkpoint.commented'
         | 'checkpoint.approved'
         | 'checkpoint.rejected'
         | 'checkpoint.expired'
@@ -2189,6 +2360,9 @@ export interface Operations {
           | 'schedule.failed'
           | 'schedule.retried'
           | 'checkpoint.created'
+          | 'checkpoint.voted'
+          | 'checkpoint.escalated'
+          | 'checkpoint.commented'
           | 'checkpoint.approved'
           | 'checkpoint.rejected'
           | 'checkpoint.expired'
@@ -2335,8 +2509,11 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   getCheckpoint: { method: 'GET', path: '/v1/checkpoints/{id}' },
   createCheckpoint: { method: 'POST', path: '/v1/checkpoints', creates: true },
   listCheckpoints: { method: 'GET', path: '/v1/checkpoints' },
+  createComment: { method: 'POST', path: '/v1/checkpoints/{id}/comments', creates: true },
+  listComments: { method: 'GET', path: '/v1/checkpoints/{id}/comments' },
   getApproval: { method: 'GET', path: '/v1/approvals/{checkpoint_id}' },
   listCheckpointAttempts: { method: 'GET', path: '/v1/checkpoints/{id}/attempts' },
+  listVotes: { method: 'GET', path: '/v1/checkpoints/{id}/votes' },
   rejectCheckpoint: { method: 'POST', path: '/v1/checkpoints/{id}/reject' },
   createInbox: { method: 'POST', path: '/api/webhook', creates: true, wrapped: true },
   listInboxes: { method: 'GET', path: '/api/webhook', wrapped: true },
@@ -2409,6 +2586,10 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     exit: 'forbidden',
   },
   NAMESPACE_FORBIDDEN: { next: 'Choose a namespace or key that does not begin with __.', exit: 'forbidden' },
+  NOT_AN_APPROVER: {
+    next: 'Ask one of its approvers, or wait until it is escalated to you.',
+    exit: 'forbidden',
+  },
   TENANT_PENDING_DELETION: {
     next: 'Restore the tenant with its admin key, or stop: nothing else will work.',
     exit: 'forbidden',
@@ -2454,6 +2635,10 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
   },
   AGENT_ID_TAKEN: { next: 'Choose another name, or rotate the key of the existing agent.', exit: 'conflict' },
   ALREADY_CLAIMED: { next: 'Claim another one, or wait until locked_until.', exit: 'conflict' },
+  ALREADY_VOTED: {
+    next: 'Wait for the votes of others; read the checkpoint to see how many are missing.',
+    exit: 'conflict',
+  },
   CHECKPOINT_ALREADY_RESOLVED: {
     next: 'Read the checkpoint to see who decided what, and act on that.',
     exit: 'conflict',
@@ -2468,12 +2653,14 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     exit: 'conflict',
   },
   TENANT_NAME_TAKEN: { next: 'Choose another name.', exit: 'conflict' },
+  TOO_MANY_COMMENTS: { next: 'Decide it, or continue elsewhere.', exit: 'conflict' },
   TOO_MANY_NAMESPACES: { next: 'Turn the events of another namespace off.', exit: 'conflict' },
   TOO_MANY_OPERATIONS: { next: 'Wait until one has ended, or cancel one.', exit: 'conflict' },
   VERSION_MISMATCH: {
     next: 'Read the value again, decide by what it says now, and write with the version that you read.',
     exit: 'conflict',
   },
+  VOTE_DIFFERS: { next: 'Read the request again; approve what it now says, or reject it.', exit: 'conflict' },
   INBOX_EXPIRED: { next: 'Create a new inbox, and send to its URL.', exit: 'not_found' },
   PAYLOAD_TOO_LARGE: {
     next: 'Send less: store large data elsewhere, and send a reference to it.',
@@ -2483,7 +2670,15 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     next: 'Send JSON without compression, and check that nothing on the way changes the request.',
     exit: 'unexpected',
   },
+  ANSWER_INVALID: {
+    next: 'Correct the answer as details.issues say, and approve again. Nothing was changed.',
+    exit: 'usage',
+  },
   IDEMPOTENCY_KEY_REUSED: { next: 'Use a new Idempotency-Key for a new request.', exit: 'usage' },
+  NOT_EDITABLE: {
+    next: 'Approve it as it is, or reject it and say in the reason what should be asked.',
+    exit: 'usage',
+  },
   RATE_LIMITED: { next: 'Wait for Retry-After seconds, then send the request again.', exit: 'limited' },
   INTERNAL: {
     next: 'Repeat it once, a creation with the same Idempotency-Key. If it fails again, report the request id to the operator.',

@@ -13,6 +13,7 @@ import { keyCache } from '../../src/credentials/cache.ts'
 import { type Reader, type Statement, unnamed, upkeep, type Value } from '../../src/db/db.ts'
 import {
   counted_quotas,
+  decides,
   default_plans,
   event_types,
   features,
@@ -189,6 +190,7 @@ export class Bench {
         tick: async () => ({ counts: {}, tenants_purged: 0, duration_ms: 0 }),
       },
       redrives,
+      decides,
       service: {
         signup_open: true,
         default_plan: 'free',
