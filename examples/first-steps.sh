@@ -26,6 +26,7 @@ main() {
   schedules
   checkpoints
   effects
+  decisions_that_steer
   inboxes
   rate_limits
   subscriptions
@@ -375,6 +376,34 @@ checkpoints() {
   call 'cancel the third' 204 DELETE "/v1/checkpoints/$third" "${agent[@]}"
   call 'there is no such checkpoint' 404 GET /v1/checkpoints/chk_none "${agent[@]}"
   has CHECKPOINT_NOT_FOUND
+}
+
+decisions_that_steer() {
+  echo 'A decision that says more than yes'
+  local both kim
+  json '{"label": "Kim"}'
+  call 'an approval key for Kim' 201 POST /v1/approval-keys "${admin[@]}" "${sent[@]}"
+  kim=(-H "x-approval-key: $(field approval_key)")
+  json '{"title": "Refund order 9?", "callback_url": null, "required_approvals": 2, "answer_schema":
+    {"type": "object", "properties": {"amount": {"type": "integer", "maximum": 500}}, "required": ["amount"]}}'
+  call 'ask two people for an amount' 201 POST /v1/checkpoints "${agent[@]}" "${sent[@]}"
+  both=$(field id)
+  json '{"text": "The invoice says 40 EUR."}'
+  call 'comment on it' 201 POST "/v1/checkpoints/$both/comments" "${agent[@]}" "${sent[@]}"
+  call 'read the comments' 200 GET "/v1/checkpoints/$both/comments" "${kim[@]}"
+  has 'The invoice says 40 EUR.'
+  json '{"answer": {"amount": 501}}'
+  call 'an answer past the maximum changes nothing' 422 POST "/v1/checkpoints/$both/approve" "${kim[@]}" "${sent[@]}"
+  has ANSWER_INVALID
+  json '{"answer": {"amount": 40}}'
+  call 'Kim approves 40' 200 POST "/v1/checkpoints/$both/approve" "${kim[@]}" "${sent[@]}"
+  has '"status":"pending"'
+  call 'one key has one vote' 409 POST "/v1/checkpoints/$both/approve" "${kim[@]}" "${sent[@]}"
+  has ALREADY_VOTED
+  call 'list the votes' 200 GET "/v1/checkpoints/$both/votes" "${agent[@]}"
+  has '"voter_label":"Kim"'
+  call 'the admin approves the same: it is settled' 200 POST "/v1/checkpoints/$both/approve" "${admin[@]}" "${sent[@]}"
+  has '"answer":{"amount":40}'
 }
 
 inboxes() {

@@ -4,6 +4,7 @@ import { agents } from './agents/feature.ts'
 import { approvalKeys } from './approval-keys/feature.ts'
 import { audit } from './audit/feature.ts'
 import { checkpoints } from './checkpoints/feature.ts'
+import type { Decides } from './contract/decides.ts'
 import type { Plan } from './contract/dependencies.ts'
 import type { NamedRoute } from './contract/feature.ts'
 import { countersOf, eventTypesOf, type Feature, inOrder } from './contract/feature.ts'
@@ -66,8 +67,8 @@ export const routes: readonly NamedRoute[] = features.flatMap(({ routes = [], us
 export const event_types = eventTypesOf(features)
 export const follows = features.flatMap((feature) => feature.follows ?? [])
 export const job_kinds: readonly JobKind[] = features.flatMap((feature) => feature.jobs ?? [])
-/** Called when a checkpoint is settled. */
-export const decides = features.flatMap((feature) => feature.decides ?? [])
+/** Called at the end of a checkpoint. */
+export const decides: readonly Decides[] = features.flatMap((feature) => feature.decides ?? [])
 /** How the sources of dead letters are sent again. */
 export const redrives = redrivesOf(features.flatMap((feature) => feature.redrives ?? []))
 export const migrations = features.flatMap((feature) => feature.migrations ?? [])

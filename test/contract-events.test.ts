@@ -55,6 +55,7 @@ const only_sometimes: Readonly<Record<string, string>> = {
   'updateSchedule schedule.workflow_left': 'when it is moved to another workflow',
   'updateSchedule schedule.workflow_joined': 'when it is moved to another workflow',
   'approval_key.used': 'when the decision is made with an approval key',
+  'checkpoint.voted': 'when the checkpoint counts votes',
   'rejectCheckpoint dlq.created': 'when its timeout_action is dlq',
   'createInbox inbox.deleted': 'when others that have expired make room for it',
   'updateSubscription subscription.updated': 'when something but the pause changes',

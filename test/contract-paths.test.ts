@@ -106,6 +106,8 @@ forEachService('a cursor', (service) => {
   const filled_by_us = [
     '/v1/schedules/:id/attempts',
     '/v1/checkpoints/:id/attempts',
+    '/v1/checkpoints/:id/votes',
+    '/v1/checkpoints/:id/comments',
     '/v1/subscriptions/:id/attempts',
     '/v1/audit/suggestions/:field',
     '/v1/dlq/operations/:id/items',

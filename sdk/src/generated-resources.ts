@@ -13,6 +13,7 @@ import type {
   Checkpoint,
   ClaimedDeadLetter,
   ClaimedEffect,
+  Comment,
   CreatedApprovalKey,
   CreatedInbox,
   CreatedTenant,
@@ -53,6 +54,7 @@ import type {
   Tenant,
   TenantWithSecret,
   TickSummary,
+  Vote,
   Workflow,
   WorkflowTimeline,
 } from './types.ts'
@@ -482,8 +484,24 @@ export class Checkpoints extends Resource {
   }
 
   /**
-   * Approve; the agent is called back. With the admin key or an approval key. Throws
-   * CHECKPOINT_NOT_FOUND, CHECKPOINT_ALREADY_RESOLVED.
+   * Comment on a checkpoint. By the agent that asked, its approvers, and the admin; also once it is
+   * settled. It decides nothing. Throws CHECKPOINT_NOT_FOUND, NOT_AN_APPROVER, TOO_MANY_COMMENTS,
+   * QUOTA_EXCEEDED.
+   */
+  comment(id: string, body: Body<'createComment'>, options: CreateOptions = {}): Promise<Comment> {
+    return this.transport.call('createComment', { params: { id }, body }, options)
+  }
+
+  /** List the comments on a checkpoint, oldest first. Throws CHECKPOINT_NOT_FOUND. */
+  comments(id: string, query: Query<'listComments'> = {}): Pages<Comment> {
+    return listOf(this.transport, 'listComments', { id }, query)
+  }
+
+  /**
+   * Approve; the agent is called back. With the admin key or an approval key. Where more approvals are
+   * required the checkpoint is still `pending` after it. Throws CHECKPOINT_NOT_FOUND,
+   * CHECKPOINT_ALREADY_RESOLVED, ALREADY_VOTED, NOT_AN_APPROVER, VOTE_DIFFERS, ANSWER_INVALID,
+   * NOT_EDITABLE.
    */
   approve(id: string, given: Body<'approveCheckpoint'> & CallOptions = {}): Promise<Checkpoint> {
     const [body, options] = split(given)
@@ -514,8 +532,18 @@ export class Checkpoints extends Resource {
   }
 
   /**
-   * Reject; the agent is called back. With the admin key or an approval key. Throws
-   * CHECKPOINT_NOT_FOUND, CHECKPOINT_ALREADY_RESOLVED.
+   * List the votes on a checkpoint, by voter. Of a checkpoint that has an answer_schema, approvers, an
+   * effect, or takes several votes; others have none. An approval key sees those of what it may decide.
+   * Throws CHECKPOINT_NOT_FOUND.
+   */
+  votes(id: string, query: Query<'listVotes'> = {}): Pages<Vote> {
+    return listOf(this.transport, 'listVotes', { id }, query)
+  }
+
+  /**
+   * Reject; the agent is called back. With the admin key or an approval key. Where more rejections are
+   * required the checkpoint is still `pending` after it. Throws CHECKPOINT_NOT_FOUND,
+   * CHECKPOINT_ALREADY_RESOLVED, ALREADY_VOTED, NOT_AN_APPROVER.
    */
   reject(id: string, given: Body<'rejectCheckpoint'> & CallOptions = {}): Promise<Checkpoint> {
     const [body, options] = split(given)
@@ -613,7 +641,7 @@ export class Effects extends Resource {
    * Claim the right to do something once. The pair of type and key is unique; the payload is bound to it
    * byte for byte. 201: you have the lease. 202: it waits for its approval. 200: it is approved, or
    * over, with its result. A repeat answers how it stands. Throws EFFECT_IN_FLIGHT, EFFECT_UNKNOWN,
-   * EFFECT_KEY_REUSED, EFFECT_REJECTED, QUOTA_EXCEEDED, INVALID_STATE.
+   * EFFECT_KEY_REUSED, EFFECT_REJECTED, QUOTA_EXCEEDED, INVALID_STATE, CHECKPOINT_NOT_FOUND.
    */
   claim(
     body: Body<'claimEffect'>,

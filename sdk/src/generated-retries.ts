@@ -59,7 +59,7 @@ export const retries: { readonly [K in keyof Operations]?: Retry } = {
   },
   approveCheckpoint: {
     safe: true,
-    why: 'a checkpoint that is approved stays so',
+    why: 'a checkpoint that is approved stays so, and a key has one vote',
     done: { code: 'CHECKPOINT_ALREADY_RESOLVED', status: 'approved', read: 'getCheckpoint' },
   },
   cancelCheckpoint: {
@@ -69,7 +69,7 @@ export const retries: { readonly [K in keyof Operations]?: Retry } = {
   },
   rejectCheckpoint: {
     safe: true,
-    why: 'a checkpoint that is rejected stays so',
+    why: 'a checkpoint that is rejected stays so, and a key has one vote',
     done: { code: 'CHECKPOINT_ALREADY_RESOLVED', status: 'rejected', read: 'getCheckpoint' },
   },
   deleteInbox: {

@@ -11,6 +11,7 @@ export type ErrorCode =
   | 'EFFECT_REJECTED'
   | 'FORBIDDEN'
   | 'NAMESPACE_FORBIDDEN'
+  | 'NOT_AN_APPROVER'
   | 'TENANT_PENDING_DELETION'
   | 'AGENT_NOT_FOUND'
   | 'APPROVAL_KEY_NOT_FOUND'
@@ -34,6 +35,7 @@ export type ErrorCode =
   | 'REQUEST_TIMEOUT'
   | 'AGENT_ID_TAKEN'
   | 'ALREADY_CLAIMED'
+  | 'ALREADY_VOTED'
   | 'CHECKPOINT_ALREADY_RESOLVED'
   | 'EFFECT_IN_FLIGHT'
   | 'EFFECT_NOT_HELD'
@@ -42,14 +44,18 @@ export type ErrorCode =
   | 'INVALID_STATE'
   | 'LOCK_NOT_HELD'
   | 'TENANT_NAME_TAKEN'
+  | 'TOO_MANY_COMMENTS'
   | 'TOO_MANY_NAMESPACES'
   | 'TOO_MANY_OPERATIONS'
   | 'VERSION_MISMATCH'
+  | 'VOTE_DIFFERS'
   | 'INBOX_EXPIRED'
   | 'PAYLOAD_TOO_LARGE'
   | 'UNSUPPORTED_MEDIA_TYPE'
+  | 'ANSWER_INVALID'
   | 'EFFECT_KEY_REUSED'
   | 'IDEMPOTENCY_KEY_REUSED'
+  | 'NOT_EDITABLE'
   | 'RATE_LIMITED'
   | 'INTERNAL'
   | 'SEAL_BROKEN'
@@ -202,6 +208,8 @@ export interface CreatedApprovalKey {
   approval_key: string
   /** When it was created. */
   created_at: string
+  expires_at: string | null
+  last_used_at: string | null
   approval_url: string | null
 }
 
@@ -213,6 +221,8 @@ export interface ApprovalKey {
   approval_key: string
   /** When it was created. */
   created_at: string
+  expires_at: string | null
+  last_used_at: string | null
 }
 
 export interface Entry {
@@ -492,14 +502,40 @@ export interface Checkpoint {
   resolved_by: string | null
   resolved_at: string | null
   callback: CheckpointCallback
-  effect_id: string | null
-  /** The exact text of the effect that it approves, or null. */
-  payload: unknown
-  payload_hash: string | null
   /** When it was created. */
   created_at: string
   /** When it last changed. */
   updated_at: string
+  answer_schema: Record<string, unknown> | null
+  answer: Record<string, unknown> | null
+  /** Approvals that it takes. */
+  required_approvals: number
+  /** Rejections that it takes. */
+  required_rejections: number
+  /** Approvals so far. */
+  approvals: number
+  /** Rejections so far. */
+  rejections: number
+  approvers: string[] | null
+  escalate: Escalation[] | null
+  /** Steps of `escalate` that were made. */
+  escalated: number
+  /** How many comments there are. */
+  comments: number
+  /** An approver may change the payload of the effect. */
+  editable: boolean
+  /** The payload that the votes so far are for, when an approver changed it; else null. */
+  edited_payload: unknown
+  /** The payload as it was approved, when an approver changed it; else null. */
+  effective_payload: unknown
+  permit_expires_at: string | null
+  /** Effects that may start under the approval. */
+  uses: number
+  /** Those of them that are left, the effect that it was asked for included. */
+  uses_left: number
+  effect_id: string | null
+  /** The payload of the effect, the exact text; null without one. */
+  payload: unknown
 }
 
 export interface CheckpointCallback {
@@ -510,16 +546,28 @@ export interface CheckpointCallback {
   dead_letter_id: string | null
 }
 
+export interface Escalation {
+  after_seconds: number
+  approvers: string[] | null
+}
+
+export interface Comment {
+  /** cmt_… */
+  id: string
+  /** The id of an agent or of an approval key, or admin. */
+  author: string
+  author_label: string | null
+  text: string
+  /** When it was made. */
+  at: string
+}
+
 export interface Approval {
   checkpoint_id: string
   title: string
   prompt: string | null
   /** The callback_payload, the exact text that was sent, or null. */
   payload: unknown
-  effect_id: string | null
-  /** The exact text of the effect that it approves, or null. */
-  effect_payload: unknown
-  payload_hash: string | null
   agent: {
     /** The agent that asks. */
     agent_id: string
@@ -533,6 +581,58 @@ export interface Approval {
   reason: string | null
   resolved_by: string | null
   resolved_at: string | null
+  answer_schema: Record<string, unknown> | null
+  answer: Record<string, unknown> | null
+  /** Approvals that it takes. */
+  required_approvals: number
+  /** Rejections that it takes. */
+  required_rejections: number
+  /** Approvals so far. */
+  approvals: number
+  /** Rejections so far. */
+  rejections: number
+  approvers: string[] | null
+  escalate: Escalation[] | null
+  /** Steps of `escalate` that were made. */
+  escalated: number
+  /** How many comments there are. */
+  comments: number
+  /** An approver may change the payload of the effect. */
+  editable: boolean
+  /** The payload that the votes so far are for, when an approver changed it; else null. */
+  edited_payload: unknown
+  /** The payload as it was approved, when an approver changed it; else null. */
+  effective_payload: unknown
+  permit_expires_at: string | null
+  /** Effects that may start under the approval. */
+  uses: number
+  /** Those of them that are left, the effect that it was asked for included. */
+  uses_left: number
+  effect_id: string | null
+  /** The payload of the effect, the exact text; null without one. */
+  effect_payload: unknown
+  /** This key is an approver. */
+  may_decide: boolean
+  voted: 'approved' | 'rejected' | null
+}
+
+export interface Vote {
+  /** The id of an approval key, or admin. */
+  voter: string
+  voter_label: string | null
+  decision: 'approved' | 'rejected'
+  /** False once the payload was changed after it; its voter may vote again. */
+  counts: boolean
+  /** It changed the payload. */
+  edited: boolean
+  payload_hash: string | null
+  reason: string | null
+  answer: Record<string, unknown> | null
+  permit_expires_at: string | null
+  /** The uses that it allows; of several the least counts. */
+  uses: number
+  /** When it was cast. */
+  at: string
 }
 
 export interface CreatedInbox {
@@ -1207,8 +1307,10 @@ export interface Operations {
     body: {
       /** Binds the key to this checkpoint. */
       checkpoint_id?: string | undefined
-      /** For people. */
+      /** For people: who has it. Votes and comments show it. */
       label?: string | undefined
+      /** When it ends by itself, in the future. Default: never. */
+      expires_at?: string | undefined
     }
     answer: CreatedApprovalKey
   }
@@ -1765,6 +1867,14 @@ export interface Operations {
     body: {
       /** Sent to the agent. */
       reason?: string | undefined
+      /** Fits the `answer_schema` of the checkpoint. */
+      answer?: object | null | undefined
+      /** The payload of the effect as it is approved, where it is `editable`. Default, and null: as proposed. */
+      effective_payload?: unknown
+      /** Until when the effect may start under the approval. Default: no end. */
+      expires_at?: string | undefined
+      /** Effects with the same bytes that may start under the approval; default 1. */
+      uses?: number | undefined
     }
     answer: Checkpoint
   }
@@ -1807,6 +1917,16 @@ export interface Operations {
       expires_at?: string | undefined
       /** Ties together what belongs to one piece of work; default that of X-Workflow-Id; empty for none. */
       workflow_id?: string | undefined
+      /** A flat JSON Schema of the answer that an approval must carry: at most 20 fields of type string, number, integer or boolean. */
+      answer_schema?: object | null | undefined
+      /** Approvals by different voters that it takes; default 1. */
+      required_approvals?: number | undefined
+      /** Rejections by different voters that it takes; default 1. */
+      required_rejections?: number | undefined
+      /** Ids of the approval keys that may decide, or admin. Default: everybody with a key for it. */
+      approvers?: string[] | undefined
+      /** While nobody has decided, these may decide too after so many seconds; a step without approvers lets everybody. */
+      escalate?: Array<{ after_seconds: number; approvers?: string[] | undefined }> | undefined
     }
     answer: Checkpoint
   }
@@ -1823,6 +1943,32 @@ export interface Operations {
     }
     body: undefined
     answer: { items: Checkpoint[]; next_cursor: string | null }
+  }
+  createComment: {
+    params: {
+      /** The checkpoint, chk_…. */
+      id: string
+    }
+    query: object
+    body: {
+      /** Plain text. */
+      text: string
+    }
+    answer: Comment
+  }
+  listComments: {
+    params: {
+      /** The checkpoint, chk_…. */
+      id: string
+    }
+    query: {
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+      /** next_cursor of the page before. */
+      cursor?: string | undefined
+    }
+    body: undefined
+    answer: { items: Comment[]; next_cursor: string | null }
   }
   getApproval: {
     params: {
@@ -1849,6 +1995,20 @@ export interface Operations {
     }
     body: undefined
     answer: { items: Attempt[]; next_cursor: string | null }
+  }
+  listVotes: {
+    params: {
+      /** The checkpoint, chk_…. */
+      id: string
+    }
+    query: {
+      /** Items a page, default 50; above 200 counts as 200. */
+      limit?: number | undefined
+      /** next_cursor of the page before. */
+      cursor?: string | undefined
+    }
+    body: undefined
+    answer: { items: Vote[]; next_cursor: string | null }
   }
   rejectCheckpoint: {
     params: {
@@ -2038,9 +2198,9 @@ export interface Operations {
     params: object
     query: object
     body: {
-      /** What is done, such as refund: letters, digits and . _ : -, at most 128. */
+      /** The kind of the effect, such as refund: letters, digits and . _ : -, at most 128. */
       type: string
-      /** What makes it one: such as the number of the order. */
+      /** Tells it from others of its type: such as the number of the order. */
       key: string
       /** Any JSON, at most 256 KiB: exactly what is done. */
       payload: unknown
@@ -2056,7 +2216,9 @@ export interface Operations {
       approval?:
         | {
             /** The question. */
-            title: string
+            title?: string | undefined
+            /** Instead of a title: the approval of another effect of the same type and bytes, which has a use left. */
+            checkpoint_id?: string | undefined
             /** At most 32 KiB of plain text. */
             prompt?: string | undefined
             /** Where the decision is sent; default nowhere: the agent waits for it. */
@@ -2066,6 +2228,18 @@ export interface Operations {
             timeout_seconds?: number | undefined
             /** With timeout_seconds, the earlier of both; without either, 24 hours from now. */
             expires_at?: string | undefined
+            /** An approver may change the payload; default false. */
+            editable?: boolean | undefined
+            /** A flat JSON Schema of the answer that the approval must carry. */
+            answer_schema?: Record<string, unknown> | undefined
+            /** Approvals by different voters that it takes; default 1. */
+            required_approvals?: number | undefined
+            /** Rejections by different voters that it takes; default 1. */
+            required_rejections?: number | undefined
+            /** Ids of the approval keys that may decide, or admin. Default: everybody with a key for it. */
+            approvers?: string[] | undefined
+            /** While nobody has decided, these may decide too after so many seconds; a step without approvers lets everybody. */
+            escalate?: Array<{ after_seconds: number; approvers?: string[] | undefined }> | undefined
           }
         | undefined
       /** Ties together what belongs to one piece of work; default that of X-Workflow-Id; empty for none. */
@@ -2092,7 +2266,7 @@ export interface Operations {
         | undefined
       /** Only of this type. */
       type?: string | undefined
-      /** Only of this key; needs type. */
+      /** Only of this key: of each type at most one, by type. */
       key?: string | undefined
       /** Only of this workflow. */
       workflow_id?: string | undefined
@@ -2217,7 +2391,7 @@ export interface Operations {
       approval: 'optional' | 'required'
       /** The least number of approvals; default 1. */
       required_approvals?: number | undefined
-      /** Who may approve; default everybody with a key for it. */
+      /** Those who may approve; default everybody with a key for it. */
       approvers?: string[] | undefined
       /** The longest lease; default any. */
       lease_seconds_max?: number | undefined
@@ -2472,6 +2646,9 @@ export interface Operations {
         | 'schedule.failed'
         | 'schedule.retried'
         | 'checkpoint.created'
+        | 'checkpoint.voted'
+        | 'checkpoint.escalated'
+        | 'checkpoint.commented'
         | 'checkpoint.approved'
         | 'checkpoint.rejected'
         | 'checkpoint.expired'
@@ -2584,6 +2761,9 @@ export interface Operations {
           | 'schedule.failed'
           | 'schedule.retried'
           | 'checkpoint.created'
+          | 'checkpoint.voted'
+          | 'checkpoint.escalated'
+          | 'checkpoint.commented'
           | 'checkpoint.approved'
           | 'checkpoint.rejected'
           | 'checkpoint.expired'
@@ -2745,8 +2925,11 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   getCheckpoint: { method: 'GET', path: '/v1/checkpoints/{id}' },
   createCheckpoint: { method: 'POST', path: '/v1/checkpoints', creates: true },
   listCheckpoints: { method: 'GET', path: '/v1/checkpoints' },
+  createComment: { method: 'POST', path: '/v1/checkpoints/{id}/comments', creates: true },
+  listComments: { method: 'GET', path: '/v1/checkpoints/{id}/comments' },
   getApproval: { method: 'GET', path: '/v1/approvals/{checkpoint_id}' },
   listCheckpointAttempts: { method: 'GET', path: '/v1/checkpoints/{id}/attempts' },
+  listVotes: { method: 'GET', path: '/v1/checkpoints/{id}/votes' },
   rejectCheckpoint: { method: 'POST', path: '/v1/checkpoints/{id}/reject' },
   createInbox: { method: 'POST', path: '/api/webhook', creates: true, wrapped: true },
   listInboxes: { method: 'GET', path: '/api/webhook', wrapped: true },
@@ -2836,6 +3019,10 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     exit: 'forbidden',
   },
   NAMESPACE_FORBIDDEN: { next: 'Choose a namespace or key that does not begin with __.', exit: 'forbidden' },
+  NOT_AN_APPROVER: {
+    next: 'Ask one of its approvers, or wait until it is escalated to you.',
+    exit: 'forbidden',
+  },
   TENANT_PENDING_DELETION: {
     next: 'Restore the tenant with its admin key, or stop: nothing else will work.',
     exit: 'forbidden',
@@ -2883,6 +3070,10 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
   },
   AGENT_ID_TAKEN: { next: 'Choose another name, or rotate the key of the existing agent.', exit: 'conflict' },
   ALREADY_CLAIMED: { next: 'Claim another one, or wait until locked_until.', exit: 'conflict' },
+  ALREADY_VOTED: {
+    next: 'Wait for the votes of others; read the checkpoint to see how many are missing.',
+    exit: 'conflict',
+  },
   CHECKPOINT_ALREADY_RESOLVED: {
     next: 'Read the checkpoint to see who decided what, and act on that.',
     exit: 'conflict',
@@ -2909,12 +3100,14 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     exit: 'conflict',
   },
   TENANT_NAME_TAKEN: { next: 'Choose another name.', exit: 'conflict' },
+  TOO_MANY_COMMENTS: { next: 'Decide it, or continue elsewhere.', exit: 'conflict' },
   TOO_MANY_NAMESPACES: { next: 'Turn the events of another namespace off.', exit: 'conflict' },
   TOO_MANY_OPERATIONS: { next: 'Wait until one has ended, or cancel one.', exit: 'conflict' },
   VERSION_MISMATCH: {
     next: 'Read the value again, decide by what it says now, and write with the version that you read.',
     exit: 'conflict',
   },
+  VOTE_DIFFERS: { next: 'Read the request again; approve what it now says, or reject it.', exit: 'conflict' },
   INBOX_EXPIRED: { next: 'Create a new inbox, and send to its URL.', exit: 'not_found' },
   PAYLOAD_TOO_LARGE: {
     next: 'Send less: store large data elsewhere, and send a reference to it.',
@@ -2924,11 +3117,19 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     next: 'Send JSON without compression, and check that nothing on the way changes the request.',
     exit: 'unexpected',
   },
+  ANSWER_INVALID: {
+    next: 'Correct the answer as details.issues say, and approve again. Nothing was changed.',
+    exit: 'usage',
+  },
   EFFECT_KEY_REUSED: {
     next: 'Send the exact bytes that were sent first, or take another key for another effect.',
     exit: 'usage',
   },
   IDEMPOTENCY_KEY_REUSED: { next: 'Use a new Idempotency-Key for a new request.', exit: 'usage' },
+  NOT_EDITABLE: {
+    next: 'Approve it as it is, or reject it and say in the reason what should be asked.',
+    exit: 'usage',
+  },
   RATE_LIMITED: { next: 'Wait for Retry-After seconds, then send the request again.', exit: 'limited' },
   INTERNAL: {
     next: 'Repeat it once, a creation with the same Idempotency-Key. If it fails again, report the request id to the operator.',

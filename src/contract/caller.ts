@@ -35,6 +35,8 @@ interface ApprovalHolder extends TenantFacts {
   approval_key_id: string
   /** The one checkpoint it may decide; null for all of the tenant. */
   checkpoint_id: string | null
+  /** The name of the person or bot that has it. */
+  label: string | null
 }
 
 /** The holder of a key, whatever it is used for. */

@@ -1,4 +1,4 @@
-// The end of a checkpoint, as features follow it. Features declare it; checkpoints know none of them.
+// The features that hear of the end of a checkpoint. They declare it; checkpoints know none of them.
 
 import type { Millis } from '../base/clock.ts'
 import type { Awaitable, Tx } from '../db/db.ts'

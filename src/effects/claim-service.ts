@@ -13,7 +13,7 @@ import type { Db, Reader, Tx } from '../db/db.ts'
 import { rowBytes, textBytes } from '../db/stored.ts'
 import * as journal from '../journal/service.ts'
 import * as quotas from '../quotas/service.ts'
-import { type Approval, openApproval } from './approval-service.ts'
+import { type Approval, openApproval, takeUse } from './approval-service.ts'
 import {
   boundHash,
   isSamePayload,
@@ -44,6 +44,8 @@ export interface Claim {
   lease_token: string | null
   /** Null: only when a policy asks for one. */
   approval: Approval | null
+  /** An approval that another effect was asked for, and that has a use left; null: none. */
+  under_checkpoint_id: string | null
 }
 
 export type Checkpoint = NonNullable<Awaited<ReturnType<typeof checkpoints.find>>>
@@ -71,12 +73,21 @@ export async function claim(
   const found = await store.findPair(db, tenant_id, claim.type, claim.key)
   const seen = found && (await presentState(db, caller, claim, payload_hash, found, db.clock.now()))
   if (seen) return seen
-  const claimed = await db.write(tenant_id, (tx) =>
-    claimIn(tx, caller, dependencies, { ...claim, payload_hash, is_new: found === null }),
-  )
-  if (claimed instanceof ApiError) throw claimed
-  return claimed
+  for (;;) {
+    try {
+      const claimed = await db.write(tenant_id, (tx) =>
+        claimIn(tx, caller, dependencies, { ...claim, payload_hash, is_new: found === null }),
+      )
+      if (claimed instanceof ApiError) throw claimed
+      return claimed
+    } catch (error) {
+      if (!(error instanceof TakenMeanwhile)) throw error
+    }
+  }
 }
+
+/** Another call has made the pair, after a use of an approval was taken for it: that is undone. */
+class TakenMeanwhile extends Error {}
 
 interface Hashed extends Claim {
   payload_hash: string
@@ -93,7 +104,7 @@ async function claimIn(
 ): Promise<Claimed | ApiError> {
   const { tenant_id } = caller
   const { type, key, payload_hash } = claim
-  if (claim.is_new && claim.approval === null) {
+  if (claim.is_new && claim.approval === null && claim.under_checkpoint_id === null) {
     const made = await run(tx, caller, dependencies, claim, null)
     if (made) return made
   }
@@ -105,11 +116,27 @@ async function claimIn(
     const asks = claim.approval !== null || asksFor(policy)
     const claimed = found
       ? await claimAgain(tx, caller, dependencies, { claim, policy, asks, found })
-      : asks
-        ? await ask(tx, caller, dependencies, claim, policy)
-        : await run(tx, caller, dependencies, claim, { policy })
+      : await claimNew(tx, caller, dependencies, { claim, policy, asks })
     if (claimed) return claimed
   }
+}
+
+/** Null when the pair is there meanwhile. */
+async function claimNew(
+  tx: Tx,
+  caller: AgentCaller,
+  dependencies: Dependencies,
+  { claim, policy, asks }: Omit<Again, 'found'>,
+): Promise<Claimed | null> {
+  const { under_checkpoint_id: id } = claim
+  if (id === null)
+    return asks
+      ? ask(tx, caller, dependencies, claim, policy)
+      : run(tx, caller, dependencies, claim, { policy, permit_expires_at: null })
+  const permit_expires_at = await takeUse(tx, caller.tenant_id, id, claim)
+  const claimed = await run(tx, caller, dependencies, claim, { policy, permit_expires_at })
+  if (!claimed) throw new TakenMeanwhile()
+  return claimed
 }
 
 interface Again {
@@ -148,14 +175,15 @@ async function run(
   caller: AgentCaller,
   dependencies: Dependencies,
   claim: Hashed,
-  known: { policy: PolicyRow | null } | null,
+  known: { policy: PolicyRow | null; permit_expires_at: Millis | null } | null,
 ): Promise<Claimed | null> {
   const { agent_id } = caller
   const lease_token = claim.lease_token ?? newId('lse', tx.now)
   const terms = termsOf(claim, known?.policy ?? null)
   const effect = await insert(tx, caller, dependencies, claim, {
     ...terms,
-    ...{ id: newId('eff', tx.now), status: 'running', fence: 1, held_by: agent_id, checkpoint_id: null },
+    ...{ id: newId('eff', tx.now), status: 'running', fence: 1, held_by: agent_id },
+    ...{ checkpoint_id: claim.under_checkpoint_id, permit_expires_at: known?.permit_expires_at ?? null },
     lease_token_hash: hashKey(lease_token),
     lease_until: tx.now + terms.lease_ms,
     policies_known: known ? 1 : 0,
@@ -179,7 +207,7 @@ async function ask(
   const effect = await insert(tx, caller, dependencies, claim, {
     ...termsOf(claim, policy),
     ...{ id, status: 'awaiting_approval', fence: 0, held_by: null, checkpoint_id },
-    ...{ lease_token_hash: null, lease_until: null, policies_known: 1 },
+    ...{ permit_expires_at: null, lease_token_hash: null, lease_until: null, policies_known: 1 },
   })
   if (!effect) return null
   const asked = { ...claim, id, checkpoint_id }
@@ -214,6 +242,7 @@ type Made = Pick<
   | 'lease_ms'
   | 'lease_ms_max'
   | 'checkpoint_id'
+  | 'permit_expires_at'
   | 'fence'
   | 'lease_token_hash'
   | 'lease_until'

@@ -7,11 +7,10 @@ import type { Cause } from '../contract/event.ts'
 import type { Tx } from '../db/db.ts'
 import { textBytes } from '../db/stored.ts'
 import * as journal from '../journal/service.ts'
-import { type Outcome, outcomes } from './effect.ts'
 import { aboutOf, dataOf, notify } from './event-service.ts'
 import { events } from './events.ts'
 import { wasRefused } from './refusal-service.ts'
-import { resolveIn } from './report-service.ts'
+import { resolveIn, type Verdict } from './report-service.ts'
 import * as store from './store.ts'
 
 interface Decided {
@@ -28,12 +27,10 @@ export async function decides(tx: Tx, dependencies: Dependencies, decided: Decid
   const effect = await store.find(tx, tenant_id, id)
   if (effect?.question_id !== checkpoint.id) return
   await store.endQuestion(tx, tenant_id, id, checkpoint.id)
-  const outcome = outcomeOf(checkpoint)
-  if (outcome === null) return
-  const { reason, resolved_by } = checkpoint
-  const verdict = { outcome, result: null, error: outcome === 'failed' ? reason : null }
+  const verdict = verdictOf(checkpoint)
+  if (verdict === null) return
   await resolveIn(tx, tenant_id, dependencies, effect, {
-    ...{ ...verdict, resolved_by: resolved_by!, cause: decided.cause },
+    ...{ ...verdict, resolved_by: checkpoint.resolved_by!, cause: decided.cause },
   })
 }
 
@@ -74,8 +71,12 @@ async function refused(
 }
 
 /** Null: the person could not say, and the effect stays unknown. */
-function outcomeOf({ status, answer }: DecidedCheckpoint): Outcome | null {
-  if (status !== 'approved') return null
-  const { outcome } = (answer === null ? {} : JSON.parse(answer)) as { outcome?: Outcome }
-  return outcome !== undefined && outcomes.includes(outcome) ? outcome : null
+function verdictOf({ status, answer, reason }: DecidedCheckpoint): Verdict | null {
+  if (status !== 'approved' || answer === null) return null
+  const { outcome, result } = JSON.parse(answer) as { outcome: Verdict['outcome']; result?: string }
+  return {
+    outcome,
+    result: outcome === 'succeeded' && result !== undefined ? JSON.stringify(result) : null,
+    error: outcome === 'failed' ? reason : null,
+  }
 }

@@ -342,6 +342,28 @@ forEachService('Effects', (service) => {
       expect((await service.ask('GET', path, { key: tenant.api_key })).body.status).toBe('cancelled')
     })
 
+    test.each(['succeeded', 'failed', 'retry'] as const)(
+      'with on_unknown ask is %s when a person answers so',
+      async (outcome) => {
+        const tenant = await service.signUp()
+        const effect = await claimed(service, tenant, { on_unknown: 'ask' })
+        await runOut(service)
+        const { question_id } = await read(service, tenant, effect.id)
+        const without = await decide(service, tenant, question_id, 'approve')
+        expect(without.body.error.code).toBe('ANSWER_INVALID')
+        const body = { answer: { outcome, result: 're_9' }, reason: 'seen at the bank' }
+        expect((await decide(service, tenant, question_id, 'approve', body)).status).toBe(200)
+        expect(await read(service, tenant, effect.id)).toMatchObject({
+          ...{ status: outcome === 'retry' ? 'ready' : outcome, question_id: null, resolved_by: 'admin' },
+          result: outcome === 'succeeded' ? 're_9' : null,
+          error: outcome === 'failed' ? 'seen at the bank' : null,
+        })
+        const { lease_token } = effect
+        const late = await ask(service, tenant.api_key, effect.id, 'succeed', { lease_token })
+        expect(late.body.error.code).toBe('EFFECT_NOT_HELD')
+      },
+    )
+
     test('with on_unknown ask stays unknown when the person cannot tell', async () => {
       const tenant = await service.signUp()
       const effect = await claimed(service, tenant, { on_unknown: 'ask' })
@@ -430,7 +452,7 @@ forEachService('Effects', (service) => {
         expires_at: iso(service.clock.now() + 600 * second_ms),
       })
       const shown = await service.ask('GET', `/v1/checkpoints/${checkpoint.id}`, { key: tenant.api_key })
-      expect(shown.body).toMatchObject({ effect_id: answer.body.id, payload, payload_hash })
+      expect(shown.body).toMatchObject({ effect_id: answer.body.id, payload })
       const again = await claim(service, tenant, { key: 'x', approval })
       expect([again.status, again.body]).toEqual([202, answer.body])
       expectRefusal(await ask(service, tenant.api_key, answer.body.id, 'start'), 'INVALID_STATE', {
@@ -504,6 +526,122 @@ forEachService('Effects', (service) => {
       expect([asked.id, asked.status]).toEqual([id, 'awaiting_approval'])
       expect((await decide(service, tenant, asked.checkpoint_id, 'approve')).status).toBe(200)
       expect((await ask(service, tenant.api_key, id, 'start')).body.fence).toBe(2)
+    })
+  })
+
+  describe('a permit', () => {
+    const key_of = async (tenant: TestTenant) =>
+      (await service.ask('POST', '/v1/approval-keys', { key: tenant.admin_key, body: {} })).body as {
+        approval_key: string
+        approval_key_id: string
+      }
+
+    test('is for the bytes that an approver has put in place, and both versions are kept', async () => {
+      const tenant = await service.signUp()
+      const { id, key, checkpoint_id } = await proposed(service, tenant, {
+        approval: { ...approval, editable: true },
+      })
+      const text = '{"order":7, "amount":25.0}'
+      const headers = { 'content-type': 'application/json' }
+      const body = `{"effective_payload":${text}}`
+      const path = `/v1/checkpoints/${checkpoint_id}/approve`
+      expect((await service.ask('POST', path, { key: tenant.admin_key, headers, body })).status).toBe(200)
+      const old = await ask(service, tenant.api_key, id, 'start', { payload_hash })
+      expectRefusal(old, 'EFFECT_KEY_REUSED', { effect_id: id })
+      const effective_hash = hashOf(text)
+      const started = await ask(service, tenant.api_key, id, 'start', { payload_hash: effective_hash })
+      expect(started.body).toMatchObject({ status: 'running', payload_hash, effective_hash, payload })
+      expect(started.text).toContain(`"effective_payload":${text}`)
+      const again = await claim(service, tenant, { key })
+      expect(again.body.error.code).toBe('EFFECT_IN_FLIGHT')
+      const approved = (await eventsOf(service, tenant, id)).find(
+        ({ type }: { type: string }) => type === 'effect.approved',
+      )
+      expect(approved.data).toMatchObject({ payload_hash, effective_hash })
+      const { lease_token } = started.body
+      await ask(service, tenant.api_key, id, 'succeed', { lease_token })
+      const bytes = await quotaOf(service, tenant, 'storage_bytes')
+      service.clock.advance(7 * day_ms)
+      await tick(service)
+      expect(await read(service, tenant, id)).toMatchObject({
+        payload: null,
+        effective_payload: null,
+        effective_hash,
+      })
+      // In the effect and in its approval.
+      expect(bytes - (await quotaOf(service, tenant, 'storage_bytes'))).toBe(
+        2 * (text.length + JSON.stringify(payload).length),
+      )
+    })
+
+    test('that has ended lets nothing start, and rejects the effect for good', async () => {
+      const tenant = await service.signUp()
+      for (const how of ['start', 'claim'] as const) {
+        const { id, key, checkpoint_id } = await proposed(service, tenant)
+        const expires_at = iso(service.clock.now() + 60 * second_ms)
+        await decide(service, tenant, checkpoint_id, 'approve', { expires_at })
+        expect((await read(service, tenant, id)).permit_expires_at).toBe(expires_at)
+        service.clock.advance(60 * second_ms)
+        const answer =
+          how === 'start'
+            ? await ask(service, tenant.api_key, id, 'start')
+            : await claim(service, tenant, { key })
+        expectRefusal(answer, 'EFFECT_REJECTED', { effect_id: id, status: 'expired', checkpoint_id })
+        expect(await read(service, tenant, id)).toMatchObject({ status: 'rejected', refused_as: 'expired' })
+      }
+      expect(await quotaOf(service, tenant)).toBe(0)
+    })
+
+    test('with uses lets other keys of the same type and bytes start under it', async () => {
+      const tenant = await service.signUp()
+      const { checkpoint_id } = await proposed(service, tenant, { key: 'first' })
+      const under = { approval: { checkpoint_id } }
+      const early = await claim(service, tenant, { ...under })
+      expectRefusal(early, 'INVALID_STATE', { status: 'pending', checkpoint_id })
+      await decide(service, tenant, checkpoint_id, 'approve', { uses: 3 })
+      const other_bytes = await claim(service, tenant, { ...under, payload: { amount: 31 } })
+      expect([other_bytes.status, other_bytes.body.error.code]).toEqual([422, 'EFFECT_KEY_REUSED'])
+      const other_type = await claim(service, tenant, { ...under, type: 'mail' })
+      expect([other_type.status, other_type.body.error.code]).toEqual([422, 'EFFECT_KEY_REUSED'])
+      const answers = await Promise.all(Array.from({ length: 10 }, () => claim(service, tenant, under)))
+      const started = answers.filter(({ status }) => status === 201)
+      expect(started).toHaveLength(2)
+      expect(started[0]!.body).toMatchObject({ status: 'running', checkpoint_id })
+      for (const refused of answers.filter(({ status }) => status !== 201))
+        expectRefusal(refused, 'EFFECT_REJECTED', { status: 'used_up', checkpoint_id })
+      const again = await claim(service, tenant, { ...under, key: started[0]!.body.key })
+      expect(again.body.error.code).toBe('EFFECT_IN_FLIGHT')
+      expect((await claim(service, tenant, { key: 'first' })).body.status).toBe('approved')
+      const unknown = { approval: { checkpoint_id: 'chk_01m7yjrz37hxnv52px0106nehd' } }
+      expectRefusal(await claim(service, tenant, unknown), 'CHECKPOINT_NOT_FOUND')
+      const both = await claim(service, tenant, { approval: { checkpoint_id, title: 'x' } })
+      expect(both.body.error.code).toBe('VALIDATION_FAILED')
+    })
+
+    test('takes as many approvals as its policy asks for, by those whom it names', async () => {
+      const tenant = await service.signUp()
+      const [one, two, three] = [await key_of(tenant), await key_of(tenant), await key_of(tenant)]
+      const approvers = [one.approval_key_id, two.approval_key_id]
+      const policy = (body: object) =>
+        service.ask('PUT', '/v1/effect-policies/refund', { key: tenant.admin_key, body })
+      const rule = { approval: 'required', required_approvals: 2, approvers }
+      expect((await policy({ ...rule, required_approvals: 3 })).body.error.code).toBe('VALIDATION_FAILED')
+      expect((await policy({ ...rule, approvers: ['apk_01m7yjrz37hxnv52px0106nehd'] })).body.error.code).toBe(
+        'VALIDATION_FAILED',
+      )
+      expect((await policy(rule)).status).toBe(200)
+      const { id, checkpoint_id } = await proposed(service, tenant, {
+        approval: { ...approval, required_approvals: 1, approvers: ['admin', three.approval_key_id] },
+      })
+      const path = `/v1/checkpoints/${checkpoint_id}/approve`
+      const shown = await service.ask('GET', `/v1/checkpoints/${checkpoint_id}`, { key: tenant.api_key })
+      expect([shown.body.required_approvals, shown.body.approvers]).toEqual([2, approvers])
+      for (const key of [tenant.admin_key, three.approval_key])
+        expect((await service.ask('POST', path, { key })).body.error.code).toBe('NOT_AN_APPROVER')
+      expect((await service.ask('POST', path, { key: one.approval_key })).body.status).toBe('pending')
+      expect((await read(service, tenant, id)).status).toBe('awaiting_approval')
+      expect((await service.ask('POST', path, { key: two.approval_key })).body.status).toBe('approved')
+      expect((await ask(service, tenant.api_key, id, 'start')).status).toBe(200)
     })
   })
 

@@ -25,6 +25,8 @@ interface Model {
   has_approval: boolean
   approval_until: number
   question: boolean
+  /** Until when its permit holds; null for no end. */
+  permit_until: number | null
   token: string | null
   /** Of the last lease; null once it was settled. */
   until: number | null
@@ -44,7 +46,7 @@ interface Real {
 function newModel(on_unknown: Model['on_unknown']): Model {
   return {
     ...{ status: 'none', fence: 0, on_unknown, has_approval: false, approval_until: 0, question: false },
-    ...{ token: null, until: null, tokens: [], resolved: false },
+    ...{ permit_until: null, token: null, until: null, tokens: [], resolved: false },
   }
 }
 
@@ -100,6 +102,13 @@ function leased(model: Model, now: number, seconds: number): void {
   model.until = now + seconds * second_ms
 }
 
+/** A permit that is over ends its effect when somebody wants to start it. */
+function isOver(model: Model, now: number): boolean {
+  const over = model.status === 'approved' && model.permit_until !== null && model.permit_until <= now
+  if (over) Object.assign(model, { status: 'rejected', token: null, until: null })
+  return over
+}
+
 const startable = (model: Model) => (model.has_approval ? 'approved' : 'ready')
 
 class Claim extends Step {
@@ -116,6 +125,7 @@ class Claim extends Step {
   expected(model: Model, now: number): Outcome {
     const { status } = model
     if (status !== 'none' && this.payload !== bytes) return [422, 'EFFECT_KEY_REUSED']
+    if (isOver(model, now)) return [403, 'EFFECT_REJECTED']
     if (status === 'none' || status === 'ready') {
       if (this.asks) {
         Object.assign(model, { status: 'awaiting_approval', has_approval: true, token: null, until: null })
@@ -158,6 +168,7 @@ class Start extends Step {
   expected(model: Model, now: number): Outcome {
     const { status } = model
     if (this.hash === 'wrong') return [422, 'EFFECT_KEY_REUSED']
+    if (isOver(model, now)) return [403, 'EFFECT_REJECTED']
     if (status === 'ready' || status === 'approved') {
       leased(model, now, 20)
       return done
@@ -244,25 +255,47 @@ class Resolve extends Step {
   override toString = () => `resolve(${this.outcome})`
 }
 
+type Verb = 'approve' | 'approve for a time' | 'reject' | 'cancel'
+
 class Decide extends Step {
-  constructor(readonly verb: 'approve' | 'reject' | 'cancel') {
+  constructor(
+    readonly verb: Verb,
+    readonly outcome: Resolve['outcome'],
+  ) {
     super()
   }
   override check({ status, question }: Model) {
-    return status === 'awaiting_approval' || (question && this.verb !== 'approve')
+    return status === 'awaiting_approval' || question
   }
-  expected(model: Model): Outcome {
+  get approves() {
+    return this.verb.startsWith('approve')
+  }
+  expected(model: Model, now: number): Outcome {
     const answer: Outcome = this.verb === 'cancel' ? [204] : done
-    if (model.question) model.question = false
-    else model.status = this.verb === 'approve' ? 'approved' : 'rejected'
+    if (!model.question) {
+      model.status = this.approves ? 'approved' : 'rejected'
+      model.permit_until = this.verb === 'approve for a time' ? now + 50 * second_ms : null
+      return answer
+    }
+    model.question = false
+    if (!this.approves) return answer
+    const to = this.outcome === 'retry' ? startable(model) : this.outcome
+    Object.assign(model, { status: to, token: null, until: null, resolved: true })
     return answer
   }
-  ask({ service, tenant, checkpoint_id }: Real) {
+  ask({ service, tenant, checkpoint_id }: Real, { question }: Model) {
     const path = `/v1/checkpoints/${checkpoint_id}`
     if (this.verb === 'cancel') return service.ask('DELETE', path, { key: tenant.api_key })
-    return service.ask('POST', `${path}/${this.verb}`, { key: tenant.admin_key })
+    if (!this.approves) return service.ask('POST', `${path}/reject`, { key: tenant.admin_key })
+    const expires_at = new Date(service.clock.now() + 50 * second_ms).toISOString()
+    const body = question
+      ? { answer: { outcome: this.outcome } }
+      : this.verb === 'approve'
+        ? {}
+        : { expires_at }
+    return service.ask('POST', `${path}/approve`, { key: tenant.admin_key, body })
   }
-  override toString = () => this.verb
+  override toString = () => `${this.verb}(${this.outcome})`
 }
 
 /** Time passes; with a tick, what has run out is seen. */
@@ -304,8 +337,11 @@ const steps = [
     .constantFrom<Resolve['outcome']>('succeeded', 'failed', 'retry', 'retry')
     .map((each) => new Resolve(each)),
   fc
-    .constantFrom<Decide['verb']>('approve', 'approve', 'approve', 'reject', 'cancel')
-    .map((each) => new Decide(each)),
+    .tuple(
+      fc.constantFrom<Verb>('approve', 'approve', 'approve for a time', 'reject', 'cancel'),
+      fc.constantFrom<Resolve['outcome']>('succeeded', 'failed', 'retry', 'retry'),
+    )
+    .map((each) => new Decide(...each)),
   fc.tuple(fc.constantFrom(5, 15, 45, 700), fc.boolean()).map((each) => new Pass(...each)),
   fc.constant(new Pass(45, true)),
 ]

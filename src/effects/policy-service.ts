@@ -1,16 +1,17 @@
 // Policies: an admin says what effects of a type need.
 
 import './errors.ts'
-import { ApiError } from '../base/errors.ts'
+import { ApiError, type Issue, invalid } from '../base/errors.ts'
 import type { AdminCaller } from '../contract/caller.ts'
 import type { Plans } from '../contract/dependencies.ts'
 import { causeOf } from '../contract/event.ts'
+import * as credentials from '../credentials/service.ts'
 import type { Db, Reader, Tx } from '../db/db.ts'
 import { row_bytes, rowBytes, textBytes } from '../db/stored.ts'
 import * as journal from '../journal/service.ts'
 import * as quotas from '../quotas/service.ts'
 import { events } from './events.ts'
-import type { PolicyRow } from './policy.ts'
+import { approversOf, type PolicyRow } from './policy.ts'
 import * as store from './policy-store.ts'
 
 /** Throws EFFECT_POLICY_NOT_FOUND. */
@@ -31,6 +32,7 @@ export function set(
 ): Promise<PolicyRow> {
   const { tenant_id } = caller
   return db.write(tenant_id, async (tx) => {
+    await requireApprovers(tx, tenant_id, settings)
     const policy = await put(tx, caller, dependencies.plans, settings)
     const { approval, required_approvals, lease_seconds_max } = policy
     await journal.emit(tx, events['effect_policy.updated'], {
@@ -39,6 +41,22 @@ export function set(
     })
     return policy
   })
+}
+
+/** Throws VALIDATION_FAILED for a policy that nobody could satisfy. */
+async function requireApprovers(q: Reader, tenant_id: string, settings: PolicySettings): Promise<void> {
+  const approvers = approversOf(settings)
+  if (approvers === null) return
+  const issues: Issue[] = []
+  for (const [i, subject] of approvers.entries())
+    if (subject !== 'admin' && !(await credentials.exists(q, { tenant_id, kind: 'approval', subject })))
+      issues.push({ path: `/approvers/${i}`, message: 'is not an approval key of this tenant' })
+  if (settings.required_approvals > approvers.length)
+    issues.push({
+      path: '/required_approvals',
+      message: `must not be above the ${approvers.length} approvers`,
+    })
+  if (issues.length > 0) throw invalid(...issues)
 }
 
 async function put(tx: Tx, caller: AdminCaller, plans: Plans, settings: PolicySettings): Promise<PolicyRow> {

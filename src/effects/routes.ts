@@ -3,6 +3,7 @@
 import { type Static, Type } from 'typebox'
 import * as agents from '../agents/service.ts'
 import { parseTime, second_ms } from '../base/clock.ts'
+import { invalid } from '../base/errors.ts'
 import { limit } from '../base/limit.ts'
 import * as checkpoints from '../checkpoints/service.ts'
 import type { AgentCaller } from '../contract/caller.ts'
@@ -43,9 +44,16 @@ const prompt_bytes_max = limit(
   'The prompt of the approval of an effect. Past it 413.',
 )
 
+const { answer_schema: _, ...steering } = checkpoints.steering_fields
 const ApprovalBody = Type.Object(
   {
-    title: Text(label_characters_max, 'The question.', { minLength: 1 }),
+    title: Type.Optional(Text(label_characters_max, 'The question.', { minLength: 1 })),
+    checkpoint_id: Type.Optional(
+      Type.String({
+        description:
+          'Instead of a title: the approval of another effect of the same type and bytes, which has a use left.',
+      }),
+    ),
     prompt: Type.Optional(
       Type.String({ 'x-bytes-max': prompt_bytes_max, description: 'At most 32 KiB of plain text.' }),
     ),
@@ -59,6 +67,17 @@ const ApprovalBody = Type.Object(
     expires_at: Type.Optional(
       Time('With timeout_seconds, the earlier of both; without either, 24 hours from now.'),
     ),
+    editable: Type.Optional(
+      Type.Boolean({ description: 'An approver may change the payload; default false.' }),
+    ),
+    answer_schema: Type.Optional(
+      Type.Unsafe<object>({
+        type: 'object',
+        description: 'A flat JSON Schema of the answer that the approval must carry.',
+        examples: [{ type: 'object', properties: { reason: { type: 'string' } } }],
+      }),
+    ),
+    ...steering,
   },
   {
     description: 'Asks a person first, who sees exactly these bytes.',
@@ -120,7 +139,7 @@ export const claimEffect = route({
   emits: ['effect.claimed', 'effect.proposed', 'effect.started', 'effect.rejected', 'checkpoint.created'],
   errors: [
     ...(['EFFECT_IN_FLIGHT', 'EFFECT_UNKNOWN', 'EFFECT_KEY_REUSED', 'EFFECT_REJECTED'] as const),
-    ...(['QUOTA_EXCEEDED', 'INVALID_STATE'] as const),
+    ...(['QUOTA_EXCEEDED', 'INVALID_STATE', 'CHECKPOINT_NOT_FOUND'] as const),
   ],
   async handle({ db, caller, dependencies }, { body }) {
     const { type, key, payload, note = null, on_unknown = 'hold', lease_token = null } = body
@@ -128,8 +147,8 @@ export const claimEffect = route({
       ...{ type, key, payload: payload.text, note, on_unknown, lease_token },
       lease_ms: leaseMs(body.lease_seconds),
       workflow_id: workflowOf(body.workflow_id, caller),
-      approval:
-        body.approval === undefined ? null : await approvalOf(db, dependencies, caller, body.approval),
+      approval: await approvalOf(db, dependencies, caller, body.approval),
+      under_checkpoint_id: body.approval?.checkpoint_id ?? null,
     })
     return new Reply(claimed.status, claimedOf(claimed, dependencies.urls))
   },
@@ -139,18 +158,20 @@ async function approvalOf(
   db: Db,
   dependencies: Dependencies,
   caller: AgentCaller,
-  given: Static<typeof ApprovalBody>,
-): Promise<Approval> {
-  const {
-    title,
-    prompt = null,
-    callback_url,
-    timeout_action = 'auto_reject',
-    timeout_seconds,
-    expires_at,
-  } = given
+  given: Static<typeof ApprovalBody> | undefined,
+): Promise<Approval | null> {
+  if (given === undefined) return null
+  const { title, checkpoint_id, prompt = null, callback_url, ...rest } = given
+  if ((title === undefined) === (checkpoint_id === undefined))
+    throw invalid({
+      path: '/approval/title',
+      message:
+        title === undefined ? 'or /approval/checkpoint_id is required' : 'cannot be given with checkpoint_id',
+    })
+  if (title === undefined) return null
+  const { timeout_action = 'auto_reject', timeout_seconds, expires_at, editable = false, ...steering } = rest
   return {
-    ...{ title, prompt, timeout_action, timeout_seconds },
+    ...{ title, prompt, timeout_action, timeout_seconds, editable, steering },
     expires_at: expires_at === undefined ? undefined : parseTime(expires_at)!,
     callback_url:
       callback_url === undefined

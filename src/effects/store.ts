@@ -29,10 +29,10 @@ const INSERT = sql<WholeEffect>(
   'effects.insert',
   `insert into effects
      (tenant_id, id, status, type, key, agent_id, workflow_id, on_unknown, lease_ms, lease_ms_max, payload_hash,
-      checkpoint_id, fence, lease_token_hash, lease_until, held_by, kept_ms, kept_bytes, created_at, updated_at, note,
+      checkpoint_id, permit_expires_at, fence, lease_token_hash, lease_until, held_by, kept_ms, kept_bytes, created_at, updated_at, note,
       payload)
    select :tenant_id, :id, :status, :type, :key, :agent_id, :workflow_id, :on_unknown, :lease_ms, :lease_ms_max,
-          :payload_hash, :checkpoint_id, :fence, :lease_token_hash, :lease_until, :held_by, :kept_ms, :kept_bytes, :now,
+          :payload_hash, :checkpoint_id, :permit_expires_at, :fence, :lease_token_hash, :lease_until, :held_by, :kept_ms, :kept_bytes, :now,
           :now, :note, :payload
     where :policies_known = 1 or not exists
           (select 1 from effect_policies
@@ -174,6 +174,7 @@ export interface NewEffect {
   lease_ms_max: Millis | null
   payload_hash: string
   checkpoint_id: string | null
+  permit_expires_at: Millis | null
   fence: number
   lease_token_hash: string | null
   lease_until: Millis | null

@@ -6,7 +6,7 @@ import * as checkpoints from '../checkpoints/service.ts'
 import { service_cause } from '../contract/event.ts'
 import { type Db, type Tx, upkeep } from '../db/db.ts'
 import * as journal from '../journal/service.ts'
-import type { WholeEffect } from './effect.ts'
+import { outcomes, type WholeEffect } from './effect.ts'
 import { aboutOf, dataOf } from './event-service.ts'
 import { events } from './events.ts'
 import * as store from './sweep-store.ts'
@@ -58,15 +58,28 @@ async function leaseRanOut(tx: Tx, tenant_id: string, effect: WholeEffect): Prom
 /** Opens the checkpoint that asks what became of it; returns its id. */
 async function ask(tx: Tx, tenant_id: string, effect: WholeEffect): Promise<string> {
   const { id, type, key, agent_id, workflow_id, held_by } = effect
-  const checkpoint = await checkpoints.open(tx, tenant_id, no_worker, {
+  const checkpoint = await checkpoints.ask(tx, tenant_id, no_worker, {
     title: `Did ${type} happen?`,
     prompt: questionOf({ type, key, held_by, id }),
     ...{ callback_url: checkpoints.no_callback, callback_payload: null, timeout_action: 'auto_reject' },
-    ...{ expires_at: tx.now + question_ms, agent_id, workflow_id, effect_id: id, payload: null },
-    cause: service_cause,
+    ...{ expires_at: tx.now + question_ms, agent_id, workflow_id },
+    ...{ ...checkpoints.steeringOf({ answer_schema: question_schema }), effect_id: id },
   })
   await store.ask(tx, tenant_id, id, checkpoint.id)
   return checkpoint.id
+}
+
+const question_schema = {
+  type: 'object',
+  properties: {
+    outcome: { type: 'string', title: 'What became of it', enum: [...outcomes] },
+    result: {
+      type: 'string',
+      title: 'Reference',
+      description: 'Such as the number that the target gave it.',
+    },
+  },
+  required: ['outcome'],
 }
 
 /** Its timeout is days away: the worker finds it by looking. */
@@ -101,10 +114,10 @@ export async function forget(db: Db, now: Millis): Promise<{ more: boolean }> {
 
 async function forgetOf(tx: Tx, tenant_id: string): Promise<number> {
   const effects = await store.forget(tx, tenant_id, sweep_rows_max, sweep_bytes_max)
-  for (const { checkpoint_id, kept_bytes } of effects) {
+  for (const { id, checkpoint_id, kept_bytes } of effects) {
     tx.stores(tenant_id, -kept_bytes)
     if (checkpoint_id !== null)
-      tx.stores(tenant_id, -(await checkpoints.forget(tx, tenant_id, checkpoint_id)))
+      tx.stores(tenant_id, -(await checkpoints.forget(tx, tenant_id, checkpoint_id, id)))
   }
   return effects.length
 }

@@ -189,8 +189,8 @@ export class Bench {
         },
         tick: async () => ({ counts: {}, tenants_purged: 0, duration_ms: 0 }),
       },
-      decides,
       redrives,
+      decides,
       service: {
         signup_open: true,
         default_plan: 'free',

@@ -55,7 +55,6 @@ export function checkpoint(
 ): Promise<CheckpointRow> {
   const input = {
     ...{ title: 'May I?', prompt: null, callback_url: `${hook}/decided`, callback_payload: null },
-    ...{ effect_id: null, payload: null },
     ...{ workflow_id: null, timeout_action: 'auto_reject' as const, expires_at: clock.now() + 3_600_000 },
     ...over,
   }
@@ -67,14 +66,10 @@ export function approve(
   { tenant_id, plan, status }: AgentCaller,
   id: string,
 ): Promise<CheckpointRow> {
-  return checkpoints.decide(
-    db,
-    { kind: 'admin', tenant_id, plan, status, ...requested },
-    dependencies,
-    id,
-    'approved',
-    null,
-  )
+  return checkpoints.decide(db, { kind: 'admin', tenant_id, plan, status, ...requested }, dependencies, id, {
+    status: 'approved',
+    reason: null,
+  })
 }
 
 export interface DeadLetter {
