@@ -101,6 +101,21 @@ const creating: Record<
   ],
 }
 
+const an_effect = { type: 'refund', key: 'order-7', payload: { amount: 30 } }
+const lease_token = 'a-token-of-the-test-01'
+
+/** The id of an effect that the token has the lease of. */
+async function heldEffect(c: Clients): Promise<string> {
+  return (await c.agent.effects.claim({ ...an_effect, lease_token })).id
+}
+
+/** The id of one that may be started again. */
+async function freeEffect(c: Clients): Promise<string> {
+  const id = await heldEffect(c)
+  await c.agent.effects.fail(id, { lease_token, error: 'no', retry: true })
+  return id
+}
+
 /** Of every other operation that changes something: `make` what it needs, then the call. */
 const changing: [
   operation: Operation,
@@ -110,6 +125,71 @@ const changing: [
   call: (c: Clients, made: string) => Promise<unknown>,
   answer?: unknown,
 ][] = [
+  ['claimEffect', '', 'is not sent again', async () => '', (c) => c.agent.effects.claim(an_effect)],
+  [
+    'claimEffect',
+    'with a lease_token',
+    'is sent again',
+    async () => '',
+    (c) => c.agent.effects.claim({ ...an_effect, lease_token }),
+    { status: 'running', fence: 1, lease_token },
+  ],
+  ['startEffect', '', 'is not sent again', freeEffect, (c, id) => c.agent.effects.start(id)],
+  [
+    'startEffect',
+    'with a lease_token',
+    'is sent again',
+    freeEffect,
+    (c, id) => c.agent.effects.start(id, { lease_token }),
+    { status: 'running', fence: 2, lease_token },
+  ],
+  [
+    'extendEffect',
+    '',
+    'is sent again',
+    heldEffect,
+    (c, id) => c.agent.effects.extend(id, { lease_token }),
+    { status: 'running' },
+  ],
+  [
+    'succeedEffect',
+    '',
+    'is sent again',
+    heldEffect,
+    (c, id) => c.agent.effects.succeed(id, { lease_token, result: 9 }),
+    { status: 'succeeded', result: 9 },
+  ],
+  [
+    'failEffect',
+    '',
+    'is sent again',
+    heldEffect,
+    (c, id) => c.agent.effects.fail(id, { lease_token, error: 'no', retry: true }),
+    { status: 'ready', error: 'no' },
+  ],
+  [
+    'resolveEffect',
+    '',
+    'is sent again',
+    freeEffect,
+    (c, id) => c.admin.effects.resolve(id, { outcome: 'failed', error: 'late' }),
+    { status: 'failed', error: 'late' },
+  ],
+  [
+    'setEffectPolicy',
+    '',
+    'is sent again',
+    async () => 'refund',
+    (c, type) => c.admin.effectPolicies.set(type, { approval: 'required' }),
+    { type: 'refund', approval: 'required' },
+  ],
+  [
+    'deleteEffectPolicy',
+    '',
+    'is sent again',
+    async (c) => (await c.admin.effectPolicies.set('refund', { approval: 'required' })).type,
+    (c, type) => c.admin.effectPolicies.delete(type),
+  ],
   [
     'deleteTenant',
     '',

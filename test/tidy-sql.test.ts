@@ -98,8 +98,6 @@ describe('SQL', () => {
   test('names the tenant wherever a row belongs to one', () => {
     const reasons: Record<string, string> = {
       'dlq.ended_operations': 'finds the operations of a sweep',
-      'effects.tenants_forgetting': 'finds the tenants of a sweep',
-      'effects.tenants_run_out': 'finds the tenants of a sweep',
       'idempotency.any_expired': 'a sweep over all tenants',
       'inbox.clearable': 'finds the inboxes of a sweep',
       'inbox.deletable': 'finds the inboxes of a sweep',

@@ -68,7 +68,7 @@ export function openApproval(
   })
 }
 
-/** What an agent asks for, raised to what the policy wants: nobody may approve whom it does not name. */
+/** Raises what an agent asks for to what the policy wants: nobody may approve whom it does not name. */
 function atLeast(given: Steering, policy: PolicyRow | null): Steering {
   if (!policy) return given
   const required_approvals = Math.max(given.required_approvals ?? 1, policy.required_approvals)
