@@ -643,10 +643,7 @@ export class Effects extends Resource {
    * over, with its result. A repeat answers how it stands. Throws EFFECT_IN_FLIGHT, EFFECT_UNKNOWN,
    * EFFECT_KEY_REUSED, EFFECT_REJECTED, QUOTA_EXCEEDED, INVALID_STATE, CHECKPOINT_NOT_FOUND.
    */
-  claim(
-    body: Body<'claimEffect'>,
-    options: CallOptions = {},
-  ): Promise<ClaimedEffect | ClaimedEffect | ClaimedEffect> {
+  claim(body: Body<'claimEffect'>, options: CallOptions = {}): Promise<ClaimedEffect> {
     return this.transport.call('claimEffect', { body }, options)
   }
 

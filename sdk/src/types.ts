@@ -2245,7 +2245,7 @@ export interface Operations {
       /** Ties together what belongs to one piece of work; default that of X-Workflow-Id; empty for none. */
       workflow_id?: string | undefined
     }
-    answer: ClaimedEffect | ClaimedEffect | ClaimedEffect
+    answer: ClaimedEffect
   }
   listEffects: {
     params: object
