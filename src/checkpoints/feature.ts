@@ -1,5 +1,6 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
 import workflows from './0002.sql' with { type: 'text' }
+import { timeouts } from './deadline-service.ts'
 import * as decisions from './decision-routes.ts'
 import { errors } from './errors.ts'
 import { events } from './events.ts'
@@ -29,6 +30,7 @@ export const checkpoints: Feature = {
   purge,
   jobs: [timeout_job, callback_job],
   redrives: [checkpoint_redrive],
+  deadlines: [timeouts],
   counters: { checkpoints: ['rejected', 'expired', 'callbacks'] },
   docs: {
     file: 'checkpoints.md',
