@@ -67,7 +67,7 @@ export const follows = features.flatMap((feature) => feature.follows ?? [])
 export const job_kinds: readonly JobKind[] = features.flatMap((feature) => feature.jobs ?? [])
 /** How the sources of dead letters are sent again. */
 export const redrives = redrivesOf(features.flatMap((feature) => feature.redrives ?? []))
-/** What is moved when a tenant is resumed. */
+/** Moved when a tenant is resumed. */
 export const deadlines = features
   .flatMap((feature) => feature.deadlines ?? [])
   .toSorted((a, b) => (a.name < b.name ? -1 : 1))

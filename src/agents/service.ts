@@ -147,7 +147,7 @@ export function setMode(
   })
 }
 
-/** What its key says of the agent is looked up again, on all nodes, when something has changed. */
+/** The keys of the tenant are looked up again, on all nodes, when something has changed. */
 function change(
   db: Db,
   key_cache: KeyCache,

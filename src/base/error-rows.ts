@@ -66,27 +66,6 @@ export const shared_rows = {
     next: 'Restore the tenant with its admin key, or stop: nothing else will work.',
     exit: 'forbidden',
   },
-  TENANT_FROZEN: {
-    status: 403,
-    message: 'This tenant is frozen: its agents may change nothing until its admin resumes it.',
-    when: 'The admin has [frozen](freeze.md) the tenant. Its agents may read, and report how work ended that they hold a token for; everything else that they ask gets this answer. Nothing was changed. `details` holds `since` and `reason`.',
-    next: 'Stop changing things and wait. The admin resumes the tenant; until then the same request fails again.',
-    exit: 'forbidden',
-  },
-  AGENT_PAUSED: {
-    status: 403,
-    message: 'This agent is paused: it may change nothing until the admin resumes it.',
-    when: 'The admin has [paused](freeze.md#pause-one-agent) this agent. It may read, and report how work ended that it holds a token for; everything else that it asks gets this answer. Nothing was changed. `details` holds `since` and `reason`.',
-    next: 'Stop changing things and wait. The admin resumes the agent; until then the same request fails again.',
-    exit: 'forbidden',
-  },
-  AGENT_READ_ONLY: {
-    status: 403,
-    message: 'This agent may only read.',
-    when: 'The admin has set the [mode](freeze.md#modes-of-an-agent) of this agent to `read`, and the request would change something. Nothing was changed.',
-    next: 'Only read, or ask the admin for another mode. The same request fails again.',
-    exit: 'forbidden',
-  },
   ROUTE_NOT_FOUND: {
     status: 404,
     message: 'There is no such path.',

@@ -1,4 +1,4 @@
-// What runs out at a time: locks, leases, timeouts. A tenant that is resumed finds it moved by the time it was frozen.
+// Deadlines: locks, leases and timeouts, which run out at a time. The resume of a tenant moves them by the time it was frozen.
 
 import type { Millis } from '../base/clock.ts'
 import type { Tx } from '../db/db.ts'

@@ -20,12 +20,10 @@ const RELEASE_EXPIRED = sql<Released>(
    returning id, workflow_id, lock_expired_at`,
 )
 
-const TENANTS_EXPIRED = sql<{ tenant_id: string; items: number; frozen_at: Millis | null }>(
+const TENANTS_EXPIRED = sql<{ tenant_id: string; items: number }>(
   'dlq.tenants_expired',
-  `select tenant_id, count(*) as items,
-          (select frozen_at from tenants where tenants.tenant_id = due.tenant_id) as frozen_at
-     from (select tenant_id from dlq_items {by dlq_items_locked} where ${expired}
-            order by locked_until limit :rows_max) as due
+  `select tenant_id, count(*) as items from
+     (select tenant_id from dlq_items {by dlq_items_locked} where ${expired} order by locked_until limit :rows_max) as due
     group by tenant_id`,
 )
 
@@ -48,7 +46,7 @@ const SWEEP_ENDED = sql<{ bytes: number }>(
    returning ${bytes}`,
 )
 
-/** Tenants of the `rows_max` locks that expired first, how many of these each has, and since when it is frozen. */
+/** Tenants of the `rows_max` locks that expired first, and how many of these each has. */
 export function tenantsWithExpired(q: Reader, now: Millis, rows_max: number) {
   return q.all(TENANTS_EXPIRED, { now, rows_max })
 }

@@ -39,25 +39,22 @@ export async function expire(db: Db, now: Millis): Promise<{ locks_released: num
   const expired = await store.tenantsWithExpired(db, now, sweep_rows_max)
   let locks_released = 0
   let locks_held = 0
-  for (const { tenant_id, frozen_at } of expired) {
-    if (frozen_at === null) {
-      locks_released += await db.write(upkeep, (tx) => releaseExpired(tx, tenant_id, tx.now))
-      continue
-    }
-    const frozen = await db.write(upkeep, (tx) => expireFrozen(tx, tenant_id))
-    locks_released += frozen.released
-    locks_held += frozen.held
+  for (const { tenant_id } of expired) {
+    const { released, held } = await db.write(upkeep, (tx) => expireOf(tx, tenant_id))
+    locks_released += released
+    locks_held += held
   }
   return { locks_released, more: isMore(expired, locks_released + locks_held) }
 }
 
 /**
- * Locks that a frozen tenant's agents had lost before hold no more. The others are moved when it is resumed, and marked
- * here, so that the next step does not read them again.
+ * Of a frozen tenant only the locks are released that had expired before. The others hold until it is resumed, and are marked,
+ * so that the next step does not read them again.
  */
-async function expireFrozen(tx: Tx, tenant_id: string): Promise<{ released: number; held: number }> {
+async function expireOf(tx: Tx, tenant_id: string): Promise<{ released: number; held: number }> {
   const frozen = await tenants.lockFreeze(tx, tenant_id)
-  if (frozen?.resumed_at !== null) return { released: 0, held: 0 } // it runs again, or is about to: the next step looks
+  if (!frozen) return { released: await releaseExpired(tx, tenant_id, tx.now), held: 0 }
+  if (frozen.resumed_at !== null) return { released: 0, held: 0 } // once all is moved
   const released = await releaseExpired(tx, tenant_id, frozen.frozen_at)
   const is_full = released === sweep_rows_max
   const held = is_full ? 0 : await deadlines.hold(tx, tenant_id, tx.now, sweep_rows_max, sweep_bytes_max)

@@ -5,6 +5,7 @@ import type { TenantFacts } from '../contract/caller.ts'
 import type { Tx } from '../db/db.ts'
 import { type AttemptResult, type JobKey, type LeasedJob, nextAttemptAt } from './job.ts'
 import type { JobKind, SendingKind } from './kind.ts'
+import { moveDue } from './move-store.ts'
 import { type Paused, setPaused } from './pause-store.ts'
 import * as store from './store.ts'
 
@@ -14,8 +15,7 @@ export const changeEvent = store.changeEvent
 export const complete = store.complete
 export const purge = store.purge
 export const retarget = store.retarget
-export const moveDue = store.moveDue
-export { type Paused, setPaused }
+export { moveDue, type Paused, setPaused }
 
 interface Wakeable {
   wake(due_at: Millis): void

@@ -1,6 +1,6 @@
 // Every statement on jobs and attempts.
 
-import { last_instant_ms, type Millis } from '../base/clock.ts'
+import type { Millis } from '../base/clock.ts'
 import { limit } from '../base/limit.ts'
 import { inChunk } from '../db/chunk.ts'
 import { of_shard, type Reader, sql, type Tx } from '../db/db.ts'
@@ -36,14 +36,6 @@ const RETARGET = sql(
           first_attempt_at = case when lease_until > 0 and attempts = 1 then null else first_attempt_at end,
           attempts = case when lease_until > 0 then attempts - 1 else attempts end
     where ${here}`,
-)
-
-// In a range of the primary key.
-const MOVE_DUE = sql(
-  'jobs.move_due',
-  `update jobs set next_at = case when next_at > :latest_at then :last_instant else next_at + :by_ms end
-    where tenant_id = :tenant_id and kind = :kind and source_id > :after_id and source_id <= :last_id
-      and +next_at > :due_after`,
 )
 
 const CHANGE_EVENT = sql('jobs.change_event', `update jobs set event_id = :event_id where ${here}`)
@@ -113,9 +105,11 @@ export interface DueJobOfAny extends DueJob {
 
 // The jobs of a deleted or frozen tenant are paused in steps, and a request that was admitted before may enqueue one after.
 // Such stragglers are marked by their tenant's status, not left out: a read of the oldest rows must not scan past them.
-const tenant_status = `(select case when status = 'active' and frozen_at is not null and jobs.goes_on = 0 then 'frozen'
-                                    else status end
-                          from tenants where tenants.tenant_id = jobs.tenant_id) as tenant_status`
+const statusOf = (tenant_id: string) =>
+  `(select case when status = 'active' and frozen_at is not null and jobs.goes_on = 0 then 'frozen' else status end
+      from tenants where tenants.tenant_id = ${tenant_id}) as tenant_status`
+const tenant_status = statusOf('jobs.tenant_id')
+const own_status = statusOf(':tenant_id')
 
 const due_columns = 'tenant_id, kind, source_id, destination, attempts'
 
@@ -136,7 +130,7 @@ const DUE_AT_ONCE = dueStatement<DueJobOfAny>(
 )
 const DUE_IN_LANE = dueStatement<DueJobOfAny>(
   'due_in_lane',
-  `${due_columns}, ${tenant_status}`,
+  `${due_columns}, ${own_status}`,
   'and tenant_id = :tenant_id and destination = :destination',
 )
 
@@ -144,7 +138,7 @@ const DUE_IN_LANE = dueStatement<DueJobOfAny>(
 // PostgreSQL may scan jobs_due and leave out the others, however many rows those have.
 const DUE_OF_TENANT = sql<DueJobOfAny>(
   'jobs.due_of_tenant',
-  `select ${due_columns}, ${tenant_status} from jobs
+  `select ${due_columns}, ${own_status} from jobs
     where ${of_shard} paused = 0 and tenant_id >= :tenant_id and (tenant_id, next_at) <= (:tenant_id, :now)
       and lease_until <= :now
     order by tenant_id, next_at limit :rows_max`,
@@ -299,26 +293,6 @@ export async function retarget(
   again_at: Millis,
 ): Promise<boolean> {
   return (await tx.run(RETARGET, { ...keyOf(key), destination, again_at, now: tx.now })) === 1
-}
-
-export interface DueMove {
-  tenant_id: string
-  kind: JobKind
-  /** Of sources after this id. */
-  after_id: string
-  /** Up to this one. */
-  last_id: string
-  due_after: Millis
-  by_ms: number
-}
-
-/** Jobs of a kind that are due after a time become due later by so much. */
-export function moveDue(tx: Tx, { kind, ...move }: DueMove) {
-  const { by_ms } = move
-  return tx.run(MOVE_DUE, {
-    ...{ ...move, kind: kind.name },
-    ...{ last_instant: last_instant_ms, latest_at: last_instant_ms - by_ms },
-  })
 }
 
 /** From now on another event is sent. */

@@ -1,5 +1,5 @@
-// What runs out while a tenant is frozen is moved by the frozen time when it is resumed, in bounded steps. How far that is
-// stands in the tenant's row, and changes in the transaction that moves: a step that was interrupted has moved nothing.
+// The resume of a tenant moves its deadlines by the frozen time, in bounded steps. The place that they have reached stands in
+// the tenant's row, and changes in the transaction that moves: a step that was interrupted has moved nothing.
 
 import { limit } from '../base/limit.ts'
 import type { TenantFacts } from '../contract/caller.ts'

@@ -42,7 +42,7 @@ export async function beginPause(tx: Tx, dependencies: PauseDependencies, tenant
   await continueLater(tx, dependencies, tenant_id)
 }
 
-/** What is left of a pause, or of a resume, is done in steps. */
+/** The rest of a pause, or of a resume, is done in steps. */
 export async function continueLater(
   tx: Tx,
   dependencies: PauseDependencies,
@@ -91,7 +91,7 @@ function pauseChunk(db: Db, dependencies: MoveDependencies, tenant_id: string): 
   })
 }
 
-/** What runs out comes first: jobs follow when all of it has been moved. */
+/** Deadlines come first: jobs follow when all of them have been moved. */
 function isMoving<T extends { resumed_at: Millis | null }>(tenant: T): tenant is T & Frozen {
   return tenant.resumed_at !== null
 }
