@@ -9,7 +9,7 @@ import type { TenantRow } from './tenant.ts'
 const FREEZE = sql<TenantRow>(
   'tenants.freeze',
   `update tenants
-      set frozen_again_at = case when resumed_at is null then null else :now end,
+      set frozen_again_at = case when resumed_at is null then frozen_again_at else :now end,
           frozen_at = coalesce(frozen_at, :now), frozen_reason = :reason
     where tenant_id = :tenant_id and status = 'active'
       and (frozen_at is null or (resumed_at is not null and frozen_again_at is null))
