@@ -405,7 +405,9 @@ function own({ name, params }: Statement<unknown>, now: number): Params {
     ...(/_filtered$/.test(name) ? { after_seq: 1_000, before_seq: 1_000 + rows_max } : {}),
     ...(/^dlq\.(match_|list_.*_matching)/.test(name) ? looked_at : {}),
     ...(name === 'usage.list' ? { from_hour: Math.floor(now / hour_ms) - rows_max } : {}),
-    ...(/^jobs\.(pause|pause_waiting|resume|resume_going_on)$/.test(name) ? { next_at: now - 1_000_000 + 100 } : {}),
+    ...(/^jobs\.(pause|pause_waiting|resume|resume_going_on)$/.test(name)
+      ? { next_at: now - 1_000_000 + 100 }
+      : {}),
     ...(name === 'inbox.add' ? { kind: 'text' } : {}),
     ...(name === 'subscriptions.insert' ? { status: 'active', format: 'standard' } : {}),
     ...(name.startsWith('lookups.') ? { kind: 'key' } : {}),
