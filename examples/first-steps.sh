@@ -33,6 +33,7 @@ main() {
   events
   tick
   seal
+  freeze
   deletion
   echo "All answers were as expected. $tenant_id stays scheduled for deletion."
 }
@@ -528,6 +529,32 @@ seal() {
   has '"from":0,'
   call 'everything to check it offline' 200 GET /v1/seal/bundle "${admin[@]}"
   has '"format":"waystation-seal-bundle/1"'
+}
+
+freeze() {
+  echo 'A pause of one agent, and a freeze of all'
+  json '{"mode": "read"}'
+  call 'let an agent only read' 200 PATCH /v1/agents/worker-1 "${admin[@]}" "${sent[@]}"
+  json '{"value": "changed"}'
+  call 'it changes nothing' 403 PUT /v1/kv/state/last-run "${agent[@]}" "${sent[@]}"
+  has AGENT_READ_ONLY
+  json '{"mode": "full"}'
+  call 'let it do everything again' 200 PATCH /v1/agents/worker-1 "${admin[@]}" "${sent[@]}"
+  json '{"reason": "asks twice"}'
+  call 'pause it' 200 POST /v1/agents/worker-1/pause "${admin[@]}" "${sent[@]}"
+  json '{"value": "changed"}'
+  call 'it hears why' 403 PUT /v1/kv/state/last-run "${agent[@]}" "${sent[@]}"
+  has '"reason":"asks twice"'
+  call 'let it go on' 200 POST /v1/agents/worker-1/resume "${admin[@]}"
+  json '{"reason": "the importer runs wild"}'
+  call 'freeze the tenant' 200 POST "/v1/tenants/$tenant_id/freeze" "${admin[@]}" "${sent[@]}"
+  has '"frozen_reason":"the importer runs wild"'
+  json '{"value": "changed"}'
+  call 'no agent changes anything' 403 PUT /v1/kv/state/last-run "${agent[@]}" "${sent[@]}"
+  has TENANT_FROZEN
+  call 'reads go on' 200 GET /v1/kv/state/last-run "${agent[@]}"
+  call 'resume it' 200 POST "/v1/tenants/$tenant_id/resume" "${admin[@]}"
+  has '"frozen_at":null'
 }
 
 deletion() {

@@ -225,7 +225,7 @@ function inputOf(tool: Tool, parameters: Parameter[], body: Schema | null): Obje
   }
 }
 
-/** What a description says of headers and paths, which no tool has. */
+/** Sentences of descriptions about headers and paths, which no tool has. */
 const of_http = /, percent-encoded once|; default that of X-Workflow-Id/
 
 function ofArgument(schema: Schema): Schema {

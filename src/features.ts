@@ -71,6 +71,10 @@ export const job_kinds: readonly JobKind[] = features.flatMap((feature) => featu
 export const decides: readonly Decides[] = features.flatMap((feature) => feature.decides ?? [])
 /** How the sources of dead letters are sent again. */
 export const redrives = redrivesOf(features.flatMap((feature) => feature.redrives ?? []))
+/** Moved when a tenant is resumed. */
+export const deadlines = features
+  .flatMap((feature) => feature.deadlines ?? [])
+  .toSorted((a, b) => (a.name < b.name ? -1 : 1))
 export const migrations = features.flatMap((feature) => feature.migrations ?? [])
 export const stored_tables = features.flatMap((feature) => feature.stored ?? [])
 export const recounted_tables = recounted(stored_tables)

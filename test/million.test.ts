@@ -49,7 +49,7 @@ const given: Params = {
   ...{ source_id: 'sch_1', any_source: 1, source: '', any_cause: 0, cause: 'none', any_workflow_id: 1 },
   ...{ total_max: rows_max, walked_max: rows_max, from_key: '__rl:', end_key: '__rl;' },
   ...{ any_source_id: 1, ...idsNamed() },
-  ...{ kind: 'schedule', lease_until: now + 30_000, ...idsOfLease() },
+  ...{ kind: 'schedule', goes_on: 0, lease_until: now + 30_000, ...idsOfLease() },
 }
 
 function idsOfLease(): Params {
@@ -130,7 +130,9 @@ const walks: Record<string, string> = {
   'lookups.purge': 'INDEX tenant_lookups_tenant (tenant_id=?)',
   'jobs.purge_attempts': 'PRIMARY KEY (tenant_id=?)',
   'jobs.active': 'INDEX jobs_tenants (tenant_id>? AND tenant_id<?)',
+  'jobs.active_waiting': 'INDEX jobs_tenants (tenant_id>? AND tenant_id<?)',
   'jobs.paused': 'INDEX jobs_paused (tenant_id>? AND tenant_id<?)',
+  'jobs.paused_going_on': 'INDEX jobs_paused_going_on (tenant_id>? AND tenant_id<?)',
   'tenants.purgeable': 'INDEX tenants_purging (purge_at<?)',
 }
 

@@ -199,6 +199,46 @@ const changing: [
     { status: 'pending_deletion' },
   ],
   ['restoreTenant', '', 'is not sent again', deletedTenant, (c, id) => c.admin.tenants.restore(id)],
+  [
+    'freezeTenant',
+    '',
+    'is sent again',
+    tenantId,
+    (c, id) => c.admin.tenants.freeze(id, { reason: 'runs wild' }),
+    { frozen_reason: 'runs wild' },
+  ],
+  [
+    'resumeTenant',
+    '',
+    'is sent again',
+    frozenTenant,
+    (c, id) => c.admin.tenants.resume(id),
+    { frozen_at: null },
+  ],
+  [
+    'updateAgent',
+    '',
+    'is sent again',
+    async () => 'agent-one',
+    (c, id) => c.admin.agents.update(id, { mode: 'read' }),
+    { mode: 'read' },
+  ],
+  [
+    'pauseAgent',
+    '',
+    'is sent again',
+    async () => 'agent-one',
+    (c, id) => c.admin.agents.pause(id, { reason: 'asks twice' }),
+    { paused_reason: 'asks twice' },
+  ],
+  [
+    'resumeAgent',
+    '',
+    'is sent again',
+    async (c) => (await c.admin.agents.pause('agent-one')).agent_id,
+    (c, id) => c.admin.agents.resume(id),
+    { paused_at: null },
+  ],
   ['rotateTenantKey', '', 'is not sent again', tenantId, (c, id) => c.admin.tenants.rotateKey(id)],
   [
     'rotateSigningSecret',
@@ -406,6 +446,11 @@ const changing: [
 async function tenantId(_: Clients, { tenant_id }: TestTenant) {
   return tenant_id
 }
+async function frozenTenant(c: Clients, { tenant_id }: TestTenant): Promise<string> {
+  await c.admin.tenants.freeze(tenant_id)
+  return tenant_id
+}
+
 async function deletedTenant(c: Clients, { tenant_id }: TestTenant) {
   await c.admin.tenants.delete(tenant_id, { confirm: 'DELETE ALL DATA' })
   return tenant_id

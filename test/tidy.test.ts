@@ -188,6 +188,7 @@ describe('a feature is named', () => {
       'src/admin.ts tenants': 'the command of that name',
       'src/base/error-rows.ts /readyz': 'what to do next names the probe',
       'src/credentials/feature.ts tenants': 'keys point to their tenant',
+      'src/credentials/store.ts agents': 'the look-up of a key answers what its agent may do',
       'src/credentials/store.ts approval_keys': 'the look-up of a key answers what it is bound to',
       'src/credentials/store.ts tenants': 'the look-up of a key answers its tenant',
       'src/db/distributed.ts tenants': 'the shards of all other tables lie beside those of this one',

@@ -91,9 +91,27 @@ export class Tenants extends Resource {
     return this.transport.call('deleteTenant', { params: { tenant_id }, body }, options)
   }
 
+  /**
+   * Stop everything: agents may change nothing, and nothing due is sent. On all nodes within a second. A
+   * tenant that is frozen stays as it is.
+   */
+  freeze(tenant_id: string, given: Body<'freezeTenant'> & CallOptions = {}): Promise<Tenant> {
+    const [body, options] = split(given)
+    return this.transport.call('freezeTenant', { params: { tenant_id }, body }, options)
+  }
+
   /** Take back the deletion. Throws INVALID_STATE. */
   restore(tenant_id: string, options: CallOptions = {}): Promise<Tenant> {
     return this.transport.call('restoreTenant', { params: { tenant_id } }, options)
+  }
+
+  /**
+   * Take back the freeze. Locks, leases and timeouts are moved by the time that the tenant was frozen;
+   * what fell due runs now. `frozen_at` is still set in the answer when so much is to be moved that it
+   * takes some seconds more.
+   */
+  resume(tenant_id: string, options: CallOptions = {}): Promise<Tenant> {
+    return this.transport.call('resumeTenant', { params: { tenant_id } }, options)
   }
 
   /**
@@ -139,9 +157,28 @@ export class Agents extends Resource {
     return this.transport.call('getAgent', { params: { agent_id } }, options)
   }
 
+  /** Change what an agent may do. On all nodes within a second. Throws AGENT_NOT_FOUND. */
+  update(agent_id: string, body: Body<'updateAgent'>, options: CallOptions = {}): Promise<Agent> {
+    return this.transport.call('updateAgent', { params: { agent_id }, body }, options)
+  }
+
   /** Remove an agent; its keys end, its records stay. Throws AGENT_NOT_FOUND. */
   delete(agent_id: string, options: CallOptions = {}): Promise<undefined> {
     return this.transport.call('deleteAgent', { params: { agent_id } }, options)
+  }
+
+  /**
+   * Stop one agent: it may change nothing. On all nodes within a second. An agent that is paused stays
+   * as it is. Throws AGENT_NOT_FOUND.
+   */
+  pause(agent_id: string, given: Body<'pauseAgent'> & CallOptions = {}): Promise<Agent> {
+    const [body, options] = split(given)
+    return this.transport.call('pauseAgent', { params: { agent_id }, body }, options)
+  }
+
+  /** Let a paused agent go on. Throws AGENT_NOT_FOUND. */
+  resume(agent_id: string, options: CallOptions = {}): Promise<Agent> {
+    return this.transport.call('resumeAgent', { params: { agent_id } }, options)
   }
 
   /**
@@ -375,14 +412,17 @@ export class Dlq extends Resource {
 
   /**
    * Extend the lock, to lock_seconds from now. The lock then ends `lock_seconds` from now. Throws
-   * DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD.
+   * DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD, TENANT_FROZEN, AGENT_PAUSED, AGENT_READ_ONLY.
    */
   extend(id: string, given: Body<'extendItem'> & CallOptions = {}): Promise<ExtendedDeadLetter> {
     const [body, options] = split(given)
     return this.transport.call('extendItem', { params: { id }, body }, options)
   }
 
-  /** Give up on the item; it is archived. Throws DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD. */
+  /**
+   * Give up on the item; it is archived. Throws DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD,
+   * TENANT_FROZEN, AGENT_PAUSED, AGENT_READ_ONLY.
+   */
   fail(id: string, given: Body<'failItem'> & CallOptions = {}): Promise<DeadLetter> {
     const [body, options] = split(given)
     return this.transport.call('failItem', { params: { id }, body }, options)
@@ -412,7 +452,10 @@ export class Dlq extends Resource {
     return listOf(this.transport, 'listOperations', {}, query)
   }
 
-  /** Release the lock; the item is failed again. Throws DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD. */
+  /**
+   * Release the lock; the item is failed again. Throws DLQ_NOT_FOUND, INVALID_STATE, LOCK_NOT_HELD,
+   * TENANT_FROZEN, AGENT_PAUSED, AGENT_READ_ONLY.
+   */
   release(id: string, given: Body<'releaseItem'> & CallOptions = {}): Promise<DeadLetter> {
     const [body, options] = split(given)
     return this.transport.call('releaseItem', { params: { id }, body }, options)
@@ -420,7 +463,7 @@ export class Dlq extends Resource {
 
   /**
    * Mark the item as resolved. From any status; a repeat changes nothing. Throws DLQ_NOT_FOUND,
-   * INVALID_STATE, LOCK_NOT_HELD.
+   * INVALID_STATE, LOCK_NOT_HELD, TENANT_FROZEN, AGENT_PAUSED, AGENT_READ_ONLY.
    */
   resolve(id: string, given: Body<'resolveItem'> & CallOptions = {}): Promise<DeadLetter> {
     const [body, options] = split(given)

@@ -5,10 +5,15 @@ import type { Operations } from './types.ts'
 
 export const retries: { readonly [K in keyof Operations]?: Retry } = {
   deleteTenant: { safe: true, why: 'deleting it again answers the same' },
+  freezeTenant: { safe: true, why: 'a tenant that is frozen stays as it is' },
   restoreTenant: { safe: false, why: 'a tenant that is active already is refused' },
+  resumeTenant: { safe: true, why: 'a tenant that runs stays as it is' },
   rotateSigningSecret: { safe: false, why: 'a repeat would rotate twice' },
   rotateTenantKey: { safe: false, why: 'a repeat would end the key of the answer that was lost' },
+  updateAgent: { safe: true, why: 'the same mode again changes nothing' },
   deleteAgent: { safe: false, why: 'its name may be in use again by then' },
+  pauseAgent: { safe: true, why: 'an agent that is paused stays as it is' },
+  resumeAgent: { safe: true, why: 'an agent that is not paused stays as it is' },
   rotateAgentKey: { safe: false, why: 'a repeat would end the key of the answer that was lost' },
   deleteApprovalKey: {
     safe: true,

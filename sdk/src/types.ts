@@ -7,11 +7,14 @@ export type ErrorCode =
   | 'VALIDATION_FAILED'
   | 'UNAUTHORIZED'
   | 'QUOTA_EXCEEDED'
+  | 'AGENT_PAUSED'
+  | 'AGENT_READ_ONLY'
   | 'EFFECT_APPROVAL_REQUIRED'
   | 'EFFECT_REJECTED'
   | 'FORBIDDEN'
   | 'NAMESPACE_FORBIDDEN'
   | 'NOT_AN_APPROVER'
+  | 'TENANT_FROZEN'
   | 'TENANT_PENDING_DELETION'
   | 'AGENT_NOT_FOUND'
   | 'APPROVAL_KEY_NOT_FOUND'
@@ -73,6 +76,9 @@ export interface CreatedTenant {
   purge_at: string | null
   /** When it was created. */
   created_at: string
+  frozen_at: string | null
+  frozen_reason: string | null
+  resumed_at: string | null
   /** Shown in this answer only. */
   admin_key: string
   /** Standard Webhooks secret that signs callbacks. Shown in this answer only. */
@@ -113,6 +119,9 @@ export interface Tenant {
   purge_at: string | null
   /** When it was created. */
   created_at: string
+  frozen_at: string | null
+  frozen_reason: string | null
+  resumed_at: string | null
 }
 
 export interface TenantWithSecret {
@@ -125,6 +134,9 @@ export interface TenantWithSecret {
   purge_at: string | null
   /** When it was created. */
   created_at: string
+  frozen_at: string | null
+  frozen_reason: string | null
+  resumed_at: string | null
   /** Standard Webhooks secret that signs callbacks. Shown in this answer only. */
   signing_secret: string
 }
@@ -139,6 +151,9 @@ export interface RotatedTenant {
   purge_at: string | null
   /** When it was created. */
   created_at: string
+  frozen_at: string | null
+  frozen_reason: string | null
+  resumed_at: string | null
   /** Shown in this answer only. */
   admin_key: string
   previous_key_expires_at: string | null
@@ -185,6 +200,10 @@ export interface Agent {
   api_key: string
   /** When it was created. */
   created_at: string
+  /** full, read (it changes nothing) or propose (each of its effects waits for an approval). */
+  mode: 'full' | 'read' | 'propose'
+  paused_at: string | null
+  paused_reason: string | null
 }
 
 export interface RotatedAgent {
@@ -197,6 +216,10 @@ export interface RotatedAgent {
   api_key: string
   /** When it was created. */
   created_at: string
+  /** full, read (it changes nothing) or propose (each of its effects waits for an approval). */
+  mode: 'full' | 'read' | 'propose'
+  paused_at: string | null
+  paused_reason: string | null
   previous_key_expires_at: string | null
 }
 
@@ -1195,7 +1218,28 @@ export interface Operations {
     body: undefined
     answer: Tenant
   }
+  freezeTenant: {
+    params: {
+      /** The tenant that the admin key belongs to; any other answers 403. */
+      tenant_id: string
+    }
+    query: object
+    body: {
+      /** Shown to the agents that are refused. */
+      reason?: string | undefined
+    }
+    answer: Tenant
+  }
   restoreTenant: {
+    params: {
+      /** The tenant that the admin key belongs to; any other answers 403. */
+      tenant_id: string
+    }
+    query: object
+    body: object
+    answer: Tenant
+  }
+  resumeTenant: {
     params: {
       /** The tenant that the admin key belongs to; any other answers 403. */
       tenant_id: string
@@ -1287,6 +1331,39 @@ export interface Operations {
     }
     query: object
     body: undefined
+    answer: Agent
+  }
+  updateAgent: {
+    params: {
+      /** The agent, which is its name. */
+      agent_id: string
+    }
+    query: object
+    body: {
+      /** full: everything that agents may. read: it changes nothing. propose: each of its effects waits for an approval. */
+      mode: 'full' | 'read' | 'propose'
+    }
+    answer: Agent
+  }
+  pauseAgent: {
+    params: {
+      /** The agent, which is its name. */
+      agent_id: string
+    }
+    query: object
+    body: {
+      /** Shown to the agent when it is refused. */
+      reason?: string | undefined
+    }
+    answer: Agent
+  }
+  resumeAgent: {
+    params: {
+      /** The agent, which is its name. */
+      agent_id: string
+    }
+    query: object
+    body: object
     answer: Agent
   }
   rotateAgentKey: {
@@ -2614,9 +2691,14 @@ export interface Operations {
         | 'tenant.plan_changed'
         | 'tenant.storage_changed'
         | 'tenant.deleted'
+        | 'tenant.frozen'
+        | 'tenant.resumed'
         | 'tenant.restored'
         | 'agent.created'
         | 'agent.key_rotated'
+        | 'agent.mode_changed'
+        | 'agent.paused'
+        | 'agent.resumed'
         | 'agent.deleted'
         | 'approval_key.created'
         | 'approval_key.revoked'
@@ -2729,9 +2811,14 @@ export interface Operations {
           | 'tenant.plan_changed'
           | 'tenant.storage_changed'
           | 'tenant.deleted'
+          | 'tenant.frozen'
+          | 'tenant.resumed'
           | 'tenant.restored'
           | 'agent.created'
           | 'agent.key_rotated'
+          | 'agent.mode_changed'
+          | 'agent.paused'
+          | 'agent.resumed'
           | 'agent.deleted'
           | 'approval_key.created'
           | 'approval_key.revoked'
@@ -2870,7 +2957,9 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   createTenant: { method: 'POST', path: '/v1/tenants', creates: true },
   deleteTenant: { method: 'DELETE', path: '/v1/tenants/{tenant_id}' },
   getTenant: { method: 'GET', path: '/v1/tenants/{tenant_id}' },
+  freezeTenant: { method: 'POST', path: '/v1/tenants/{tenant_id}/freeze' },
   restoreTenant: { method: 'POST', path: '/v1/tenants/{tenant_id}/restore' },
+  resumeTenant: { method: 'POST', path: '/v1/tenants/{tenant_id}/resume' },
   rotateSigningSecret: { method: 'POST', path: '/v1/tenants/{tenant_id}/rotate-signing-secret' },
   rotateTenantKey: { method: 'POST', path: '/v1/tenants/{tenant_id}/rotate-key' },
   getUsage: { method: 'GET', path: '/v1/tenants/{tenant_id}/usage' },
@@ -2878,6 +2967,9 @@ export const operations: Readonly<Record<keyof Operations, OperationSpec>> = {
   listAgents: { method: 'GET', path: '/v1/agents' },
   deleteAgent: { method: 'DELETE', path: '/v1/agents/{agent_id}' },
   getAgent: { method: 'GET', path: '/v1/agents/{agent_id}' },
+  updateAgent: { method: 'PATCH', path: '/v1/agents/{agent_id}' },
+  pauseAgent: { method: 'POST', path: '/v1/agents/{agent_id}/pause' },
+  resumeAgent: { method: 'POST', path: '/v1/agents/{agent_id}/resume' },
   rotateAgentKey: { method: 'POST', path: '/v1/agents/{agent_id}/rotate-key' },
   createApprovalKey: { method: 'POST', path: '/v1/approval-keys', creates: true },
   listApprovalKeys: { method: 'GET', path: '/v1/approval-keys' },
@@ -3009,6 +3101,14 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     next: 'Remove what is not needed, or ask the operator for a larger plan. A monthly quota starts again with the next month.',
     exit: 'limited',
   },
+  AGENT_PAUSED: {
+    next: 'Stop changing things and wait. The admin resumes the agent; until then the same request fails again.',
+    exit: 'forbidden',
+  },
+  AGENT_READ_ONLY: {
+    next: 'Only read, or ask the admin for another mode. The same request fails again.',
+    exit: 'forbidden',
+  },
   EFFECT_APPROVAL_REQUIRED: { next: 'POST the effect again: that asks for its approval.', exit: 'forbidden' },
   EFFECT_REJECTED: {
     next: 'Do not do it. Propose another effect under another key when it is still wanted.',
@@ -3021,6 +3121,10 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
   NAMESPACE_FORBIDDEN: { next: 'Choose a namespace or key that does not begin with __.', exit: 'forbidden' },
   NOT_AN_APPROVER: {
     next: 'Ask one of its approvers, or wait until it is escalated to you.',
+    exit: 'forbidden',
+  },
+  TENANT_FROZEN: {
+    next: 'Stop changing things and wait. The admin resumes the tenant; until then the same request fails again.',
     exit: 'forbidden',
   },
   TENANT_PENDING_DELETION: {

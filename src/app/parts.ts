@@ -18,7 +18,7 @@ import { openapiOf } from '../contract/openapi.ts'
 import { Tails } from '../contract/tails.ts'
 import { keyCache } from '../credentials/cache.ts'
 import type { Db } from '../db/db.ts'
-import { counted_quotas, decides, event_types, redrives, routes } from '../features.ts'
+import { counted_quotas, deadlines, decides, event_types, redrives, routes } from '../features.ts'
 import { Deliveries } from '../http/deliveries.ts'
 import type { Drain } from '../http/drain.ts'
 import { type RequestHandlers, requestHandlers } from '../http/handlers.ts'
@@ -124,6 +124,7 @@ export function dependenciesOf(
     journal,
     redrives,
     decides,
+    deadlines,
     event_types,
     service: {
       signup_open: config.signup_open,

@@ -2,6 +2,7 @@ import { type Feature, routesOf } from '../contract/feature.ts'
 import workflows from './0002.sql' with { type: 'text' }
 import steering from './0003.sql' with { type: 'text' }
 import * as comments from './comment-routes.ts'
+import { timeouts } from './deadline-service.ts'
 import * as decisions from './decision-routes.ts'
 import { errors } from './errors.ts'
 import { escalation_job } from './escalation-service.ts'
@@ -47,6 +48,7 @@ export const checkpoints: Feature = {
   purge,
   jobs: [timeout_job, callback_job, escalation_job],
   redrives: [checkpoint_redrive],
+  deadlines: [timeouts],
   counters: { checkpoints: ['rejected', 'expired', 'callbacks'] },
   docs: {
     file: 'checkpoints.md',

@@ -127,8 +127,15 @@ async function noteUse(
 function callerOf(row: store.FoundRow): KeyHolder {
   const { tenant_id, plan, status, storage_bytes_max, kind, subject, checkpoint_id, label } = row
   const stored = { used: row.stored_bytes ?? 0, writes: row.stored_writes ?? 0 }
-  const facts = { tenant_id, plan, status, storage_bytes_max, kv_events: row.kv_events > 0, stored }
+  const { frozen_at, frozen_reason } = row
+  const facts = {
+    ...{ tenant_id, plan, status, storage_bytes_max, kv_events: row.kv_events > 0, stored },
+    ...{ frozen_at, frozen_reason },
+  }
   if (kind === 'admin') return { kind, ...facts }
-  if (kind === 'agent') return { kind, ...facts, agent_id: subject }
+  if (kind === 'agent') {
+    const { mode, paused_at, paused_reason } = row
+    return { kind, ...facts, agent_id: subject, mode: mode ?? 'full', paused_at, paused_reason }
+  }
   return { kind, ...facts, approval_key_id: subject, checkpoint_id, label }
 }

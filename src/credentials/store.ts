@@ -2,11 +2,12 @@
 
 import type { Millis } from '../base/clock.ts'
 import type { KeyKind } from '../base/keys.ts'
-import type { TenantFacts } from '../contract/caller.ts'
+import type { AgentMode, TenantFacts } from '../contract/caller.ts'
 import { amongFirst, inChunk, upToLastOf } from '../db/chunk.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
 
-export interface FoundRow extends Omit<TenantFacts, 'stored' | 'storage_bytes_max' | 'kv_events'> {
+export interface FoundRow
+  extends Omit<TenantFacts, 'stored' | 'storage_bytes_max' | 'kv_events' | 'frozen_at' | 'frozen_reason'> {
   stored_bytes: number | null
   stored_writes: number | null
   storage_bytes_max: number | null
@@ -18,17 +19,25 @@ export interface FoundRow extends Omit<TenantFacts, 'stored' | 'storage_bytes_ma
   label: string | null
   key_expires_at: number | null
   last_used_at: number | null
+  frozen_at: Millis | null
+  frozen_reason: string | null
+  /** Of an agent; null for other kinds. */
+  mode: AgentMode | null
+  paused_at: Millis | null
+  paused_reason: string | null
 }
 
 const FIND = sql<FoundRow>(
   'credentials.find',
   `select c.tenant_id, c.kind, c.subject, c.expires_at, t.plan, t.status, t.storage_bytes_max, t.kv_events, k.checkpoint_id,
-          k.label, k.expires_at as key_expires_at, k.last_used_at, u.used as stored_bytes, u.writes as stored_writes
+          k.label, k.expires_at as key_expires_at, k.last_used_at, u.used as stored_bytes, u.writes as stored_writes,
+          t.frozen_at, t.frozen_reason, a.mode, a.paused_at, a.paused_reason
      from credentials c
      join tenants t on t.tenant_id = c.tenant_id
      left join quota_usage u on u.tenant_id = c.tenant_id and u.quota = 'storage_bytes'
      left join approval_keys k
             on c.kind = 'approval' and k.tenant_id = c.tenant_id and k.approval_key_id = c.subject
+       left join agents a on c.kind = 'agent' and a.tenant_id = c.tenant_id and a.agent_id = c.subject
     where c.tenant_id = :tenant_id and c.hash = :hash and (c.expires_at is null or c.expires_at > :now)
       and (k.expires_at is null or k.expires_at > :now)`,
 )

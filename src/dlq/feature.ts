@@ -1,6 +1,8 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
 import expired_locks from './0002.sql' with { type: 'text' }
+import held_locks from './0003.sql' with { type: 'text' }
 import * as claims from './claim-routes.ts'
+import { locks } from './deadline-service.ts'
 import { errors } from './errors.ts'
 import { events } from './events.ts'
 import { operation_job } from './jobs.ts'
@@ -22,6 +24,7 @@ export const dlq: Feature = {
   migrations: [
     { name: 'dlq/0001', text: schema },
     { name: 'dlq/0002', text: expired_locks },
+    { name: 'dlq/0003', text: held_locks },
   ],
   stored: [
     { table: 'dlq_items', key: [['id', '']], texts: ['payload', 'error', 'workflow_id'] },
@@ -36,6 +39,7 @@ export const dlq: Feature = {
     },
   ],
   jobs: [operation_job],
+  deadlines: [locks],
   sweep: { run: sweep },
   expiries: {
     counters: { dlq: ['locks_released'] },

@@ -69,7 +69,10 @@ forEachDatabase('Dead letters', (databases) => {
 
   type Change = (tx: Tx, tenant_id: string, id: string) => unknown
   const release: Change = (tx, tenant_id, id) =>
-    store.release(tx, tenant_id, id, { agent_id: 'agent-one', lock_token_hash: hashKey('lck_first') })
+    store.release(tx, tenant_id, id, {
+      ...{ agent_id: 'agent-one', lock_token_hash: hashKey('lck_first') },
+      at: tx.now,
+    })
   const claimedBy =
     (agent_id: string): Change =>
     async (tx, tenant_id, id) => {
@@ -114,7 +117,7 @@ forEachDatabase('Dead letters', (databases) => {
     [
       'locks that have run out',
       "update dlq_items set status = 'claimed', locked_until = 5 where tenant_id = :tenant_id",
-      async (tx, ...of) => (await releaseExpired(tx, ...of)).length,
+      async (tx, tenant_id, ...most) => (await releaseExpired(tx, tenant_id, tx.now, ...most)).length,
       "status = 'claimed'",
     ],
     [

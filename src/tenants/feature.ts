@@ -1,5 +1,6 @@
 import { type CountedQuota, type Feature, routesOf } from '../contract/feature.ts'
 import events_schema from './0002.sql' with { type: 'text' }
+import freeze_schema from './0003.sql' with { type: 'text' }
 import { errors } from './errors.ts'
 import { events } from './events.ts'
 import { tenantRoutes } from './routes.ts'
@@ -17,6 +18,7 @@ export function tenantsFeature(quotas: readonly CountedQuota[]): Feature {
     migrations: [
       { name: 'tenants/0001', text: schema },
       { name: 'tenants/0002', text: events_schema },
+      { name: 'tenants/0003', text: freeze_schema },
     ],
     purgeable: { due: purgeable, lock: lockPurgeable, remove: finishPurge },
     docs: { file: 'tenants.md', load: () => import('../../docs/tenants.md', { with: { type: 'text' } }) },

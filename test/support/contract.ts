@@ -338,6 +338,8 @@ const steps_by_hand: Readonly<
 > = {
   ...{ retrySchedule: fired, replayMessage: forwarded, confirmMail: linked, unsubscribeMail: linked },
   getWorkflow: begun,
+  resumeTenant: after('freeze'),
+  resumeAgent: after('pause'),
   ...{ getEffectPolicy: ruled, deleteEffectPolicy: ruled },
   ...{
     startEffect: freed,
@@ -346,6 +348,16 @@ const steps_by_hand: Readonly<
     succeedEffect: leased,
     failEffect: leased,
   },
+  updateAgent: async (_, __, made) => ({ ...made, body: { mode: 'read' } }),
+}
+
+/** Stopped before it is resumed: to resume what runs changes nothing. */
+function after(verb: 'freeze' | 'pause') {
+  return async (service: TestService, _: Route, made: Ready): Promise<Ready> => {
+    const path = made.path.replace(/resume$/, verb)
+    expect((await service.ask('POST', path, { key: made.keyring.keys.admin })).status).toBe(200)
+    return made
+  }
 }
 
 /** The schedule calls an inbox. */

@@ -355,6 +355,9 @@ function common(now: number): Params {
       month: '2020-03',
       expired_after: now,
     },
+    ...{ goes_on: 0, frozen_ms: 1_000, frozen_at: now - 1_000, due_after: now - 1_000, by_ms: 1_000 },
+    ...{ latest_at: now + day_ms, last_instant: now + day_ms, after_id: '', moved_to: 'dlq_items dlq_1' },
+    ...{ reason: 'none', mode: 'read' },
     ...{ dropped_up_to: rows_max, at: now, due_at: now, next_at: now, later_at: now, again_at: now },
     ...{
       action: 'act.1',
@@ -416,11 +419,15 @@ function own({ name, params }: Statement<unknown>, now: number): Params {
     ...(name.startsWith('credentials.') ? { kind: 'agent' } : {}),
     ...(makes.test(name) ? unused : {}),
     ...(name in of_tenants ? { tenant_id: of_tenants[name]! } : {}),
+    // The timeouts of twenty checkpoints.
+    ...(name === 'jobs.move_due' ? { after_id: 'sch_10000014', last_id: 'sch_10000034' } : {}),
     // The look before it has found how far it may go.
     ...(/_filtered$/.test(name) ? { after_seq: 1_000, before_seq: 1_000 + rows_max } : {}),
     ...(/^dlq\.(match_|list_.*_matching)/.test(name) ? looked_at : {}),
     ...(name === 'usage.list' ? { from_hour: Math.floor(now / hour_ms) - rows_max } : {}),
-    ...(/^jobs\.(pause|resume)$/.test(name) ? { next_at: now - 1_000_000 + 100 } : {}),
+    ...(/^jobs\.(pause|pause_waiting|resume|resume_going_on)$/.test(name)
+      ? { next_at: now - 1_000_000 + 100 }
+      : {}),
     ...(name.startsWith('effects.') ? of_effects : {}),
     ...(name === 'inbox.add' ? { kind: 'text' } : {}),
     ...(name === 'subscriptions.insert' ? { status: 'active', format: 'standard' } : {}),
