@@ -10,7 +10,10 @@ import { type Answer, forEachService, type TestService } from './support/service
 const of_agents = routes.filter(({ route }) => route.auth.includes('agent'))
 
 /** What an agent may call although it changes something, or is no GET. */
-const allowed = ['extendItem', 'failItem', 'releaseItem', 'resolveItem', 'waitForEvent']
+const allowed = [
+  ...['extendEffect', 'extendItem', 'failEffect', 'failItem', 'releaseItem', 'resolveItem'],
+  ...['succeedEffect', 'waitForEvent'],
+]
 /** Of these the ones that the holder of a lock alone may call. */
 const by_token = ['extendItem', 'failItem', 'releaseItem', 'resolveItem']
 /** A GET that changes something. */

@@ -104,7 +104,8 @@ async function claimIn(
 ): Promise<Claimed | ApiError> {
   const { tenant_id } = caller
   const { type, key, payload_hash } = claim
-  if (claim.is_new && claim.approval === null && claim.under_checkpoint_id === null) {
+  const is_plain = claim.approval === null && claim.under_checkpoint_id === null
+  if (claim.is_new && is_plain && !onlyProposes(caller)) {
     const made = await run(tx, caller, dependencies, claim, null)
     if (made) return made
   }
@@ -113,7 +114,7 @@ async function claimIn(
     const seen = found && (await presentState(tx, caller, claim, payload_hash, found, tx.now))
     if (seen) return seen
     const policy = policyFor(type, await policies.forType(tx, tenant_id, type))
-    const asks = claim.approval !== null || asksFor(policy)
+    const asks = claim.approval !== null || asksFor(policy) || onlyProposes(caller)
     const claimed = found
       ? await claimAgain(tx, caller, dependencies, { claim, policy, asks, found })
       : await claimNew(tx, caller, dependencies, { claim, policy, asks })
@@ -137,6 +138,11 @@ async function claimNew(
   const claimed = await run(tx, caller, dependencies, claim, { policy, permit_expires_at })
   if (!claimed) throw new TakenMeanwhile()
   return claimed
+}
+
+/** True for an agent whose effects all wait for an approval. */
+function onlyProposes({ mode }: AgentCaller): boolean {
+  return mode === 'propose'
 }
 
 interface Again {
@@ -332,8 +338,10 @@ export async function start(
     const lease_token = given ?? newId('lse', tx.now)
     const lease = { ...asked, lease_token }
     const effect =
-      (await startIn(tx, caller, dependencies, id, { ...lease, policies_known: 0 })) ??
-      (await startAfterAll(tx, caller, dependencies, id, lease))
+      (await startIn(tx, caller, dependencies, id, {
+        ...lease,
+        policies_known: onlyProposes(caller) ? 2 : 0,
+      })) ?? (await startAfterAll(tx, caller, dependencies, id, lease))
     if (effect instanceof ApiError) return effect
     return { status: 201 as const, effect, lease_token, checkpoint: null }
   })
@@ -348,7 +356,7 @@ async function startIn(
   caller: AgentCaller,
   dependencies: Dependencies,
   id: string,
-  { lease_token, ...lease }: Lease & { policies_known: 0 | 1 },
+  { lease_token, ...lease }: Lease & Pick<store.NewLease, 'policies_known'>,
 ): Promise<WholeEffect | null> {
   const { tenant_id, agent_id } = caller
   const lease_token_hash = hashKey(lease_token)
@@ -376,7 +384,7 @@ async function startAfterAll(
     return (await permitExpired(tx, dependencies, tenant_id, id)) ?? refusalOf(effect, tx.now)
   if (effect.status !== 'ready') throw refusalOf(effect, tx.now)
   const policy = policyFor(effect.type, await policies.forType(tx, tenant_id, effect.type))
-  if (asksFor(policy)) throw new ApiError('EFFECT_APPROVAL_REQUIRED')
+  if (asksFor(policy) || onlyProposes(caller)) throw new ApiError('EFFECT_APPROVAL_REQUIRED')
   const known = { ...lease, policies_known: 1 as const }
   const started = await startIn(tx, caller, dependencies, id, known)
   if (started) return started

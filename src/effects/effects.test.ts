@@ -17,7 +17,7 @@ import {
   tick,
   typesOf,
 } from '../../test/support/effects.ts'
-import { forEachService } from '../../test/support/service.ts'
+import { forEachService, type TestTenant } from '../../test/support/service.ts'
 import { day_ms, iso, second_ms } from '../base/clock.ts'
 import { hashOf } from '../base/keys.ts'
 
@@ -359,6 +359,80 @@ forEachService('Effects', (service) => {
       const answer = await ask(service, tenant.api_key, id, 'resolve', { outcome: 'failed' })
       expect(answer.status).toBe(403)
     })
+  })
+
+  describe('while the tenant is frozen', () => {
+    const freeze = ({ tenant_id, admin_key }: TestTenant, verb: 'freeze' | 'resume') =>
+      service.ask('POST', `/v1/tenants/${tenant_id}/${verb}`, { key: admin_key, body: {} })
+
+    test('nothing begins, what has happened is recorded, and leases end later by the frozen time', async () => {
+      const tenant = await service.signUp()
+      const [done, held, free] = [
+        await claimed(service, tenant),
+        await claimed(service, tenant),
+        await claimed(service, tenant),
+      ]
+      await ask(service, tenant.api_key, free.id, 'fail', {
+        ...{ lease_token: free.lease_token },
+        error: 'busy',
+        retry: true,
+      })
+      const left_ms = Date.parse(held.lease_until) - service.clock.now()
+      expect((await freeze(tenant, 'freeze')).status).toBe(200)
+      expect((await claim(service, tenant)).body.error.code).toBe('TENANT_FROZEN')
+      expect((await ask(service, tenant.api_key, free.id, 'start')).body.error.code).toBe('TENANT_FROZEN')
+      await runOut(service, 1_000)
+      expect((await read(service, tenant, held.id)).status).toBe('running')
+      const { lease_token } = done
+      const recorded = await ask(service, tenant.api_key, done.id, 'succeed', { lease_token, result: 1 })
+      expect(recorded.body).toMatchObject({ status: 'succeeded', result: 1 })
+      expect((await freeze(tenant, 'resume')).status).toBe(200)
+      await tick(service)
+      const after = await read(service, tenant, held.id)
+      expect([after.status, Date.parse(after.lease_until) - service.clock.now()]).toEqual([
+        'running',
+        left_ms,
+      ])
+      service.clock.advance(left_ms - 1)
+      await tick(service)
+      expect((await read(service, tenant, held.id)).status).toBe('running')
+      service.clock.advance(1)
+      await tick(service)
+      expect((await read(service, tenant, held.id)).status).toBe('unknown')
+    })
+
+    test('the holder of a lease may extend it, from the moment of the freeze', async () => {
+      const tenant = await service.signUp()
+      const { id, lease_token } = await claimed(service, tenant)
+      const frozen_at = service.clock.now()
+      await freeze(tenant, 'freeze')
+      service.clock.advance(500 * second_ms)
+      const extended = await ask(service, tenant.api_key, id, 'extend', { lease_token, lease_seconds: 90 })
+      expect(extended.body.lease_until).toBe(iso(frozen_at + 90 * second_ms))
+      await freeze(tenant, 'resume')
+      await tick(service)
+      expect((await read(service, tenant, id)).lease_until).toBe(iso(service.clock.now() + 90 * second_ms))
+    })
+  })
+
+  test('an agent that only proposes gets an approval that it did not ask for', async () => {
+    const tenant = await service.signUp()
+    const free = await claimed(service, tenant)
+    await ask(service, tenant.api_key, free.id, 'fail', {
+      lease_token: free.lease_token,
+      error: 'busy',
+      retry: true,
+    })
+    const path = `/v1/agents/${tenant.agent_id}`
+    expect(
+      (await service.ask('PATCH', path, { key: tenant.admin_key, body: { mode: 'propose' } })).status,
+    ).toBe(200)
+    const asked = await claim(service, tenant)
+    expect([asked.status, asked.body.checkpoint.title]).toEqual([202, 'Allow refund?'])
+    expectRefusal(await ask(service, tenant.api_key, free.id, 'start'), 'EFFECT_APPROVAL_REQUIRED')
+    expect((await claim(service, tenant, { key: free.key })).status).toBe(202)
+    await decide(service, tenant, asked.body.checkpoint_id, 'approve')
+    expect((await ask(service, tenant.api_key, asked.body.id, 'start')).status).toBe(200)
   })
 
   describe('what is kept', () => {

@@ -1,4 +1,5 @@
 import { type Feature, routesOf } from '../contract/feature.ts'
+import { leases } from './deadline-service.ts'
 import { decides } from './decision-service.ts'
 import { errors } from './errors.ts'
 import { events } from './events.ts'
@@ -39,6 +40,7 @@ export const effects: Feature = {
       return { counts: { 'effects.ran_out': ran_out }, more }
     },
   },
+  deadlines: [leases],
   purge,
   docs: { file: 'effects.md', load: () => import('../../docs/effects.md', { with: { type: 'text' } }) },
 }

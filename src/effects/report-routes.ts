@@ -18,6 +18,7 @@ export const extendEffect = route({
   method: 'POST',
   path: '/v1/effects/:id/extend',
   tag,
+  frozen: 'allowed', // for the holder of the lease
   summary: 'Extend the lease, to lease_seconds from now',
   sdk: { name: 'effects.extend', retry: { safe: true, why: 'the token names one lease' } },
   cli: {
@@ -46,6 +47,7 @@ export const succeedEffect = route({
   method: 'POST',
   path: '/v1/effects/:id/succeed',
   tag,
+  frozen: 'allowed', // for the holder of the lease
   summary: 'Report that it happened',
   description:
     'Also after the lease has run out, until somebody has started it again or has resolved it. A repeat answers the same.',
@@ -77,6 +79,7 @@ export const failEffect = route({
   method: 'POST',
   path: '/v1/effects/:id/fail',
   tag,
+  frozen: 'allowed', // for the holder of the lease
   summary: 'Report that it did not happen',
   description:
     'Without `retry` that is final. With it the effect may be started again. A repeat answers the same.',

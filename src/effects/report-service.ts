@@ -12,6 +12,7 @@ import { textBytes } from '../db/stored.ts'
 import * as journal from '../journal/service.ts'
 import * as quotas from '../quotas/service.ts'
 import { read } from './claim-service.ts'
+import { leaseTime } from './deadline-service.ts'
 import { type EffectStatus, moves, type Outcome, type WholeEffect } from './effect.ts'
 import { aboutOf, dataOf, leaseDataOf, notify } from './event-service.ts'
 import { events } from './events.ts'
@@ -27,7 +28,9 @@ export function extend(
 ): Promise<WholeEffect> {
   const { tenant_id } = caller
   return db.write(tenant_id, async (tx) => {
-    const extended = await store.extend(tx, tenant_id, id, hashKey(lease_token), lease_ms)
+    const at = await leaseTime(tx, caller, id)
+    const lease = { lease_token_hash: hashKey(lease_token), lease_ms, at }
+    const extended = await store.extend(tx, tenant_id, id, lease)
     if (!extended) throw notHeld(await read(tx, tenant_id, id))
     const about = aboutOf(tenant_id, causeOf(caller), extended)
     await journal.emit(tx, events['effect.extended'], { ...about, data: leaseDataOf(extended) })

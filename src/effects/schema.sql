@@ -1,3 +1,4 @@
+-- held: 1 for a lease that would have run out while its tenant is frozen: it holds until the tenant is resumed.
 -- checkpoint_id: the approval; question_id: the checkpoint that asks what became of it. kept_ms: how long its texts are kept
 -- after its end; forget_at: when they are removed. kept_bytes: of payload, effective_payload and result together. Large
 -- columns come last: SQLite reads a row from its beginning.
@@ -21,6 +22,7 @@ create table effects (
   fence {integer} not null,
   lease_token_hash {text},
   lease_until {integer},
+  held {integer} not null default 0,
   held_by {text},
   resolved_by {text},
   kept_ms {integer},
@@ -43,8 +45,8 @@ create index effects_type_status on effects (tenant_id, type, status, id);
 create index effects_workflow on effects (tenant_id, workflow_id, id) where workflow_id is not null;
 create index effects_workflow_status on effects (tenant_id, workflow_id, status, id) where workflow_id is not null;
 -- Leases that are to end, of all tenants, and of one.
-create index effects_leased on effects (lease_until) where status = 'running';
-create index effects_tenant_leased on effects (tenant_id, lease_until) where status = 'running';
+create index effects_leased on effects (lease_until) where status = 'running' and held = 0;
+create index effects_tenant_leased on effects (tenant_id, lease_until) where status = 'running' and held = 0;
 create index effects_forget on effects (forget_at) where forget_at is not null;
 create index effects_tenant_forget on effects (tenant_id, forget_at) where forget_at is not null;
 -- type: that of effects, or * for all that have no policy of their own. approvers: JSON, null for everybody.

@@ -53,7 +53,7 @@ const FIND_PAIR = sql<WholeEffect>(
 /** As long as asked for, or as its claim said, and not longer than its policy allowed then. */
 const lease_ms = `case when :lease_ms > coalesce(lease_ms_max, :lease_ms) then lease_ms_max
                        when :lease_ms = 0 then lease_ms else :lease_ms end`
-const lease = `lease_until = :now + ${lease_ms}, updated_at = :now`
+const lease = `lease_until = :at + ${lease_ms}, updated_at = :now`
 const new_lease = `status = 'running', fence = fence + 1, lease_token_hash = :lease_token_hash, held_by = :agent_id, ${lease}`
 
 // Of any number of racers exactly one: the others find it running.
@@ -62,7 +62,7 @@ const START = sql<WholeEffect>(
   `update effects set ${new_lease}
     where ${here} and ${from('start')} and (permit_expires_at is null or permit_expires_at > :now)
       and (:payload_hash = '' or :payload_hash = coalesce(effective_hash, payload_hash))
-      and (checkpoint_id is not null or :policies_known = 1 or not exists
+      and (checkpoint_id is not null or :policies_known = 1 or :policies_known = 0 and not exists
            (select 1 from effect_policies
              where effect_policies.tenant_id = :tenant_id and effect_policies.type in (effects.type, '*')
                and approval = 'required'))
@@ -106,7 +106,7 @@ const held = 'lease_token_hash = :lease_token_hash'
 const EXTEND = sql<WholeEffect>(
   'effects.extend',
   `update effects set ${lease}
-    where ${here} and ${from('extend')} and ${held} and lease_until > :now
+    where ${here} and ${from('extend')} and ${held} and lease_until > :at
    returning ${columns}`,
 )
 
@@ -207,13 +207,13 @@ export interface NewLease {
   lease_ms: Millis
   /** Of the bytes that the start is for; empty: any. */
   payload_hash: string
-  /** 1: the policies were read, and none asks for an approval. */
-  policies_known: 0 | 1
+  /** 1: none asks for an approval. 2: nothing starts without one. 0: the policies say. */
+  policies_known: 0 | 1 | 2
 }
 
 /** Null unless it may be started now. */
 export function start(tx: Tx, tenant_id: string, id: string, lease: NewLease) {
-  return tx.one(START, { tenant_id, id, ...lease, now: tx.now })
+  return tx.one(START, { tenant_id, id, ...lease, at: tx.now, now: tx.now })
 }
 
 /** Null unless it is ready and has no approval. */
@@ -245,9 +245,14 @@ export function expirePermit(tx: Tx, tenant_id: string, id: string) {
   return tx.one(EXPIRE_PERMIT, { tenant_id, id, refused_as: 'expired' satisfies Refusal, now: tx.now })
 }
 
-/** Null unless this lease holds. */
-export function extend(tx: Tx, tenant_id: string, id: string, lease_token_hash: string, lease_ms: Millis) {
-  return tx.one(EXTEND, { tenant_id, id, lease_token_hash, lease_ms, now: tx.now })
+/** Null unless this lease holds `at` that time. */
+export function extend(
+  tx: Tx,
+  tenant_id: string,
+  id: string,
+  lease: { lease_token_hash: string; lease_ms: Millis; at: Millis },
+) {
+  return tx.one(EXTEND, { tenant_id, id, ...lease, now: tx.now })
 }
 
 interface Success {

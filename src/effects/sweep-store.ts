@@ -12,7 +12,7 @@ const texts = ['payload', 'effective_payload', 'result', 'error', 'note']
 const TENANTS_RUN_OUT = sql<{ tenant_id: string; effects: number }>(
   'effects.tenants_run_out',
   `select tenant_id, count(*) as effects from
-     (select tenant_id from effects {by effects_leased} where status = 'running' and lease_until <= :now
+     (select tenant_id from effects {by effects_leased} where status = 'running' and held = 0 and lease_until <= :now
        order by lease_until limit :rows_max) as due
     group by tenant_id`,
 )
@@ -32,8 +32,8 @@ const RUN_OUT = sql<WholeEffect>(
         order: 'tenant_id, lease_until',
         skip_locked: true,
       },
-      where: `${of_shard} status = 'running' and tenant_id >= :tenant_id
-        and (tenant_id, lease_until) <= (:tenant_id, :now)`,
+      where: `${of_shard} status = 'running' and held = 0 and tenant_id >= :tenant_id
+        and (tenant_id, lease_until) <= (:tenant_id, :at)`,
     })}
    returning ${listed_columns}, null as payload, null as effective_payload, null as result`,
 )
@@ -84,9 +84,9 @@ export function tenantsRunOut(q: Reader, now: Millis, rows_max: number) {
   return q.all(TENANTS_RUN_OUT, { now, rows_max })
 }
 
-/** Returns the effects without their payloads. */
-export function runOut(tx: Tx, tenant_id: string, rows_max: number, bytes_max: number) {
-  return tx.all(RUN_OUT, { tenant_id, now: tx.now, rows_max, bytes_max })
+/** Ends the leases that had run out `at` that time; returns the effects without their payloads. */
+export function runOut(tx: Tx, tenant_id: string, at: Millis, rows_max: number, bytes_max: number) {
+  return tx.all(RUN_OUT, { tenant_id, at, now: tx.now, rows_max, bytes_max })
 }
 
 /** A person is asked what became of it. */

@@ -6,6 +6,8 @@ import * as checkpoints from '../checkpoints/service.ts'
 import { service_cause } from '../contract/event.ts'
 import { type Db, type Tx, upkeep } from '../db/db.ts'
 import * as journal from '../journal/service.ts'
+import * as tenants from '../tenants/service.ts'
+import * as deadlines from './deadline-store.ts'
 import { outcomes, type WholeEffect } from './effect.ts'
 import { aboutOf, dataOf } from './event-service.ts'
 import { events } from './events.ts'
@@ -34,12 +36,31 @@ const question_ms = limit(
 export async function runOut(db: Db, now: Millis): Promise<{ ran_out: number; more: boolean }> {
   const due = await store.tenantsRunOut(db, now, sweep_rows_max)
   let ran_out = 0
-  for (const { tenant_id } of due) ran_out += await db.write(upkeep, (tx) => runOutOf(tx, tenant_id))
-  return { ran_out, more: isMore(due, ran_out) }
+  let leases_held = 0
+  for (const { tenant_id } of due) {
+    const { ended, held } = await db.write(upkeep, (tx) => runOutOf(tx, tenant_id))
+    ran_out += ended
+    leases_held += held
+  }
+  return { ran_out, more: isMore(due, ran_out + leases_held) }
 }
 
-async function runOutOf(tx: Tx, tenant_id: string): Promise<number> {
-  const effects = await store.runOut(tx, tenant_id, sweep_rows_max, sweep_bytes_max)
+/**
+ * Of a frozen tenant only the leases end that had run out before. The others hold until it is resumed, and are marked, so
+ * that the next step does not read them again.
+ */
+async function runOutOf(tx: Tx, tenant_id: string): Promise<{ ended: number; held: number }> {
+  const frozen = await tenants.lockFreeze(tx, tenant_id)
+  if (!frozen) return { ended: await endLeases(tx, tenant_id, tx.now), held: 0 }
+  if (frozen.resumed_at !== null) return { ended: 0, held: 0 } // once all is moved
+  const ended = await endLeases(tx, tenant_id, frozen.frozen_at)
+  const is_full = ended === sweep_rows_max
+  const held = is_full ? 0 : await deadlines.hold(tx, tenant_id, tx.now, sweep_rows_max, sweep_bytes_max)
+  return { ended, held }
+}
+
+async function endLeases(tx: Tx, tenant_id: string, at: Millis): Promise<number> {
+  const effects = await store.runOut(tx, tenant_id, at, sweep_rows_max, sweep_bytes_max)
   for (const effect of effects.toSorted((a, b) => a.lease_until! - b.lease_until!))
     await leaseRanOut(tx, tenant_id, effect)
   return effects.length
