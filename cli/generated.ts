@@ -1382,7 +1382,7 @@ export const generated: readonly GeneratedCommand[] = [
     about: 'List effects, newest first',
     examples: [
       'waystation effect list --status unknown',
-      'waystation effect list --type refund --key order-7',
+      'waystation effect list --type refund --named order-7',
     ],
     path: [],
     options: [
@@ -1402,7 +1402,7 @@ export const generated: readonly GeneratedCommand[] = [
         ],
       },
       { sets: 'type', flag: '--type <text>', about: 'only of this type' },
-      { sets: 'key', flag: '--key <text>', about: 'only of this key: of each type at most one, by type' },
+      { sets: 'key', flag: '--named <key>', about: 'only of this key' },
       { sets: 'workflow_id', flag: '--workflow <id>', about: 'only of this workflow' },
     ],
     pages: 'cursor',

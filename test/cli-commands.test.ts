@@ -362,6 +362,8 @@ describe('The next step', () => {
       AUDIT_ENTRY_NOT_FOUND: 'waystation audit list',
       CHECKPOINT_NOT_FOUND: 'waystation checkpoint list',
       DLQ_NOT_FOUND: 'waystation dlq list',
+      EFFECT_NOT_FOUND: 'waystation effect list',
+      EFFECT_POLICY_NOT_FOUND: 'waystation effect-policy list',
       INBOX_NOT_FOUND: 'waystation inbox list',
       KEY_NOT_FOUND: 'waystation kv list <namespace>',
       OPERATION_NOT_FOUND: 'waystation operation list',

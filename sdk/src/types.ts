@@ -3183,7 +3183,7 @@ export const error_rows: Readonly<Record<ErrorCode, { readonly next: string; rea
     exit: 'conflict',
   },
   EFFECT_IN_FLIGHT: {
-    next: 'Wait for Retry-After and ask again: the answer then says what became of it.',
+    next: 'Wait until its lease ends and ask again: the answer then says what became of it.',
     exit: 'conflict',
   },
   EFFECT_NOT_HELD: {

@@ -14,7 +14,7 @@ export const errors = declareErrors({
     status: 409,
     message: 'Somebody holds the lease of this effect.',
     when: 'The [effect](effects.md) is running: `details` has its id, the agent, and until when the lease holds. `Retry-After` is that time in seconds.',
-    next: 'Wait for Retry-After and ask again: the answer then says what became of it.',
+    next: 'Wait until its lease ends and ask again: the answer then says what became of it.',
     exit: 'conflict',
   },
   EFFECT_UNKNOWN: {

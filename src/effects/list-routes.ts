@@ -22,8 +22,9 @@ export const listEffects = route({
     usage: 'effect list',
     examples: [
       'waystation effect list --status unknown',
-      'waystation effect list --type refund --key order-7',
+      'waystation effect list --type refund --named order-7',
     ],
+    options: { key: ['--named <key>', 'only of this key'] },
     columns: ['id', 'status', 'type', 'key', 'fence', 'lease_until', 'held_by', 'workflow_id', 'updated_at'],
   },
   auth: ['agent', 'admin'],
