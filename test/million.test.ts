@@ -244,6 +244,7 @@ const of_few_rows = [
 
 /** Those on tables that have no rows here. test/plans.test.ts runs them, and every other statement, on tables that have. */
 const on_other_tables = [
+  ...['checkpoints.purge_comments', 'checkpoints.purge_votes'],
   ...['effects.purge', 'effects.purge_policies', 'effects.tenants_forgetting', 'effects.tenants_run_out'],
   ...['journal.purge', 'journal.purge_head', 'journal.purge_unnumbered', 'journal.purge_workflows'],
   ...['journal.tenants_due', 'kv.tenants_asking', 'kv.expire'],

@@ -429,6 +429,7 @@ function own({ name, params }: Statement<unknown>, now: number): Params {
       ? { next_at: now - 1_000_000 + 100 }
       : {}),
     ...(name.startsWith('effects.') ? of_effects : {}),
+    ...(name === 'checkpoints.cast_vote' ? { decision: 'approved' } : {}),
     ...(name === 'inbox.add' ? { kind: 'text' } : {}),
     ...(name === 'subscriptions.insert' ? { status: 'active', format: 'standard' } : {}),
     ...(name.startsWith('lookups.') ? { kind: 'key' } : {}),
