@@ -50,7 +50,7 @@ const budgets: Record<string, string[]> = {
   ],
   resumeTenant: [
     ...['quotas.calls', 'tenants.lock_freeze', 'tenants.resume', 'journal.insert'],
-    ...['checkpoints.move', 'dlq.move', 'tenants.end_resume', 'jobs.paused'],
+    ...['checkpoints.move', 'dlq.move', 'effects.move', 'tenants.end_resume', 'jobs.paused'],
     ...tenant_view,
   ],
   rotateTenantKey: [

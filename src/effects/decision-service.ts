@@ -9,8 +9,10 @@ import { textBytes } from '../db/stored.ts'
 import * as journal from '../journal/service.ts'
 import { aboutOf, dataOf, notify } from './event-service.ts'
 import { events } from './events.ts'
+import * as permits from './permit-store.ts'
 import { wasRefused } from './refusal-service.ts'
-import { resolveIn, type Verdict } from './report-service.ts'
+import { endQuestion } from './report-store.ts'
+import { resolveIn, type Verdict } from './resolve-service.ts'
 import * as store from './store.ts'
 
 interface Decided {
@@ -26,7 +28,7 @@ export async function decides(tx: Tx, dependencies: Dependencies, decided: Decid
   if (await (checkpoint.status === 'approved' ? approved : refused)(tx, dependencies, id, decided)) return
   const effect = await store.find(tx, tenant_id, id)
   if (effect?.question_id !== checkpoint.id) return
-  await store.endQuestion(tx, tenant_id, id, checkpoint.id)
+  await endQuestion(tx, tenant_id, id, checkpoint.id)
   const verdict = verdictOf(checkpoint)
   if (verdict === null) return
   await resolveIn(tx, tenant_id, dependencies, effect, {
@@ -45,7 +47,7 @@ async function approved(
   const more_bytes = textBytes(effective_payload)
   const effective_hash = effective_payload === null ? null : hashOf(effective_payload)
   const permit = { permit_expires_at, effective_payload, effective_hash, more_bytes }
-  const effect = await store.approve(tx, tenant_id, id, checkpoint.id, permit)
+  const effect = await permits.approve(tx, tenant_id, id, checkpoint.id, permit)
   if (!effect) return false
   tx.stores(tenant_id, more_bytes)
   await journal.emit(tx, events['effect.approved'], {
@@ -64,7 +66,7 @@ async function refused(
   { tenant_id, checkpoint, cause }: Decided,
 ): Promise<boolean> {
   const refused_as = checkpoint.status as 'rejected' | 'expired' | 'cancelled'
-  const effect = await store.refuse(tx, tenant_id, id, checkpoint.id, refused_as)
+  const effect = await permits.refuse(tx, tenant_id, id, checkpoint.id, refused_as)
   if (!effect) return false
   await wasRefused(tx, dependencies, tenant_id, effect, cause)
   return true

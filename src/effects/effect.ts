@@ -160,3 +160,8 @@ export function secondsLeft({ lease_until }: Pick<EffectRow, 'lease_until'>, now
 export function waitKey(tenant_id: string, id: string): string {
   return `${tenant_id}/${id}`
 }
+
+/** 0 when none was given. */
+export function leaseMs(lease_seconds: number | undefined): Millis {
+  return (lease_seconds ?? 0) * second_ms
+}

@@ -8,12 +8,13 @@ import * as policies from './policy-routes.ts'
 import * as reports from './report-routes.ts'
 import * as routes from './routes.ts'
 import schema from './schema.sql' with { type: 'text' }
+import * as starts from './start-routes.ts'
 import { forget, runOut } from './sweep.ts'
 import { purge } from './sweep-store.ts'
 
 export const effects: Feature = {
   name: 'effects',
-  routes: [...routesOf({ ...routes, ...reports, ...lists }), ...routesOf(policies)],
+  routes: [...routesOf({ ...routes, ...starts, ...reports, ...lists }), ...routesOf(policies)],
   errors,
   events,
   usage: 'effects',

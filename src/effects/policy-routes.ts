@@ -9,8 +9,8 @@ import { Page, PageQuery } from '../contract/schemas.ts'
 import { lease_seconds_max } from './effect.ts'
 import { approval_rules } from './policy.ts'
 import * as policies from './policy-service.ts'
+import { EffectPolicy, policyOf, policy_type as type } from './policy-shapes.ts'
 import { list } from './policy-store.ts'
-import { EffectPolicy, policyOf, policy_type as type } from './shapes.ts'
 
 const tag = 'Effects'
 const approvals_max = limit(

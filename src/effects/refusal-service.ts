@@ -10,7 +10,7 @@ import * as quotas from '../quotas/service.ts'
 import type { WholeEffect } from './effect.ts'
 import { aboutOf, dataOf, notify } from './event-service.ts'
 import { events } from './events.ts'
-import * as store from './store.ts'
+import * as permits from './permit-store.ts'
 
 /** Ends an effect whose permit is over; returns the refusal, which stands. Null when it has changed meanwhile. */
 export async function permitExpired(
@@ -19,7 +19,7 @@ export async function permitExpired(
   tenant_id: string,
   id: string,
 ): Promise<ApiError | null> {
-  const effect = await store.expirePermit(tx, tenant_id, id)
+  const effect = await permits.expirePermit(tx, tenant_id, id)
   if (!effect) return null
   await wasRefused(tx, dependencies, tenant_id, effect, service_cause)
   return rejectedAs(effect)

@@ -4,9 +4,10 @@ import { Type } from 'typebox'
 import { v1 } from '../contract/group.ts'
 import { route } from '../contract/route.ts'
 import { Text } from '../contract/schemas.ts'
-import { note_characters_max, outcomes } from './effect.ts'
+import { leaseMs, note_characters_max, outcomes } from './effect.ts'
 import * as reports from './report-service.ts'
-import { Effect, effectOf, id, LeaseSeconds, LeaseToken, leaseMs, Result, tag } from './shapes.ts'
+import { resolve } from './resolve-service.ts'
+import { Effect, effectOf, id, LeaseSeconds, LeaseToken, Result, tag } from './shapes.ts'
 
 const example = 'eff_01m7yjrz37hxnv52px0106nehd'
 const token = 'lse_01m7yjrz37hxnv52px0106nehe'
@@ -149,6 +150,6 @@ export const resolveEffect = route({
       result: outcome === 'succeeded' ? (result?.text ?? null) : null,
       error: outcome === 'failed' ? error : null,
     }
-    return effectOf(await reports.resolve(db, caller, dependencies, params.id, verdict))
+    return effectOf(await resolve(db, caller, dependencies, params.id, verdict))
   },
 })

@@ -4,19 +4,20 @@ import './errors.ts'
 import { ApiError } from '../base/errors.ts'
 import { hashKey } from '../base/keys.ts'
 import * as checkpoints from '../checkpoints/service.ts'
-import type { AdminCaller, AgentCaller } from '../contract/caller.ts'
+import type { AgentCaller } from '../contract/caller.ts'
 import type { Dependencies } from '../contract/dependencies.ts'
 import { type Cause, causeOf } from '../contract/event.ts'
 import type { Awaitable, Db, Tx } from '../db/db.ts'
 import { textBytes } from '../db/stored.ts'
 import * as journal from '../journal/service.ts'
 import * as quotas from '../quotas/service.ts'
-import { read } from './claim-service.ts'
 import { leaseTime } from './deadline-service.ts'
-import { type EffectStatus, moves, type Outcome, type WholeEffect } from './effect.ts'
+import { type EffectStatus, moves, type WholeEffect } from './effect.ts'
 import { aboutOf, dataOf, leaseDataOf, notify } from './event-service.ts'
 import { events } from './events.ts'
-import * as store from './store.ts'
+import * as store from './report-store.ts'
+import { read } from './start-service.ts'
+import { extend as extendLease } from './store.ts'
 
 /** Lets the lease end `lease_ms` from now. Throws EFFECT_NOT_FOUND, EFFECT_NOT_HELD. */
 export function extend(
@@ -30,7 +31,7 @@ export function extend(
   return db.write(tenant_id, async (tx) => {
     const at = await leaseTime(tx, caller, id)
     const lease = { lease_token_hash: hashKey(lease_token), lease_ms, at }
-    const extended = await store.extend(tx, tenant_id, id, lease)
+    const extended = await extendLease(tx, tenant_id, id, lease)
     if (!extended) throw notHeld(await read(tx, tenant_id, id))
     const about = aboutOf(tenant_id, causeOf(caller), extended)
     await journal.emit(tx, events['effect.extended'], { ...about, data: leaseDataOf(extended) })
@@ -132,7 +133,7 @@ async function reported(
 }
 
 /** Nobody needs to be asked any more. The checkpoint comes first: a decision takes the rows in the same order. */
-async function endQuestion(
+export async function endQuestion(
   tx: Tx,
   dependencies: Dependencies,
   tenant_id: string,
@@ -145,78 +146,20 @@ async function endQuestion(
 }
 
 /** An effect that was unknown counts no longer as a failure of its workflow. */
-function failingAfter(before: WholeEffect | null): -1 | 0 {
+export function failingAfter(before: WholeEffect | null): -1 | 0 {
   return before?.status === 'unknown' ? -1 : 0
 }
 
-async function isOver(tx: Tx, dependencies: Dependencies, tenant_id: string, id: string): Promise<void> {
+export async function isOver(
+  tx: Tx,
+  dependencies: Dependencies,
+  tenant_id: string,
+  id: string,
+): Promise<void> {
   await quotas.release(tx, tenant_id, 'effects', 1)
   notify(tx, dependencies, tenant_id, id)
 }
 
 function notHeld({ status }: WholeEffect): ApiError {
   return new ApiError('EFFECT_NOT_HELD', { details: { status } })
-}
-
-export interface Verdict {
-  outcome: Outcome
-  /** JSON text. */
-  result: string | null
-  error: string | null
-}
-
-/** A repeat answers the same. Throws EFFECT_NOT_FOUND, INVALID_STATE. */
-export function resolve(
-  db: Db,
-  caller: AdminCaller,
-  dependencies: Dependencies,
-  id: string,
-  verdict: Verdict,
-): Promise<WholeEffect> {
-  const { tenant_id } = caller
-  const by = { resolved_by: 'admin', cause: causeOf(caller) }
-  return db.write(tenant_id, async (tx) => {
-    for (;;) {
-      const before = await read(tx, tenant_id, id)
-      if (isResolvedAs(before, verdict)) return before
-      const from: readonly EffectStatus[] = moves[`resolve_${verdict.outcome}`].from
-      if (!from.includes(before.status))
-        throw new ApiError('INVALID_STATE', { details: { status: before.status } })
-      await endQuestion(tx, dependencies, tenant_id, before, by.cause)
-      const resolved = await resolveIn(tx, tenant_id, dependencies, before, { ...verdict, ...by })
-      if (resolved) return resolved
-    }
-  })
-}
-
-function isResolvedAs({ status, resolved_by, lease_token_hash }: WholeEffect, { outcome }: Verdict): boolean {
-  if (resolved_by === null || lease_token_hash !== null) return false
-  return outcome === 'retry' ? status === 'ready' || status === 'approved' : status === outcome
-}
-
-/** Null unless it may be resolved so. */
-export async function resolveIn(
-  tx: Tx,
-  tenant_id: string,
-  dependencies: Dependencies,
-  before: WholeEffect,
-  { outcome, result, error, resolved_by, cause }: Verdict & { resolved_by: string; cause: Cause },
-): Promise<WholeEffect | null> {
-  const { id } = before
-  const more_bytes = textBytes(result)
-  const resolved =
-    outcome === 'retry'
-      ? await store.resolveRetry(tx, tenant_id, id, resolved_by)
-      : await store.resolve(tx, tenant_id, id, { status: outcome, result, error, more_bytes, resolved_by })
-  if (!resolved) return null
-  if (outcome === 'retry') notify(tx, dependencies, tenant_id, id)
-  else {
-    tx.stores(tenant_id, more_bytes + textBytes(error) - textBytes(before.error))
-    await isOver(tx, dependencies, tenant_id, id)
-  }
-  await journal.emit(tx, events['effect.resolved'], {
-    ...{ ...aboutOf(tenant_id, cause, resolved), failing: failingAfter(before) },
-    data: { ...dataOf(resolved), outcome, resolved_by },
-  })
-  return resolved
 }

@@ -1,10 +1,9 @@
 // Parameters and answers that the routes share.
 
 import { Type } from 'typebox'
-import { iso, isoOrNull, type Millis, second_ms } from '../base/clock.ts'
+import { iso, isoOrNull, second_ms } from '../base/clock.ts'
 import * as checkpoints from '../checkpoints/service.ts'
 import type { Urls } from '../contract/dependencies.ts'
-import type { Param } from '../contract/route.ts'
 import {
   AnyJson,
   idParam,
@@ -16,7 +15,6 @@ import {
   value_bytes_max,
 } from '../contract/schemas.ts'
 import { ShownWorkflowId } from '../contract/workflow.ts'
-import type { Claimed } from './claim-service.ts'
 import {
   type EffectRow,
   lease_seconds_max,
@@ -26,7 +24,7 @@ import {
   unknown_actions,
   type WholeEffect,
 } from './effect.ts'
-import { any_type, approval_rules, approversOf, type PolicyRow } from './policy.ts'
+import type { Claimed } from './new-service.ts'
 
 export const tag = 'Effects'
 export const id = idParam('The effect, eff_….')
@@ -172,50 +170,7 @@ function rawOrNull(text: string | null): RawJson | null {
   return text === null ? null : new RawJson(text)
 }
 
-/** 0 when none was given. */
-export function leaseMs(lease_seconds: number | undefined): Millis {
-  return (lease_seconds ?? 0) * second_ms
-}
-
 export const EffectType = Type.String({
   pattern: type_form.source,
   description: 'The kind of the effect, such as refund: letters, digits and . _ : -, at most 128.',
 })
-
-const policy_form = `^(\\*|${type_form.source.slice(1, -1)})$`
-export const policy_type: Param = {
-  schema: Type.String({
-    pattern: policy_form,
-    description: 'A type of effects, or * for those without a policy.',
-  }),
-  read: (decoded) => (decoded === any_type || type_form.test(decoded) ? decoded : null),
-  message: `must match ${policy_form}`,
-}
-
-export const EffectPolicy = Shape('EffectPolicy', {
-  type: Type.String(),
-  approval: Type.Enum([...approval_rules], {
-    description: 'required: an effect that asks for no approval gets one all the same.',
-  }),
-  required_approvals: Type.Integer({ description: 'The least number of approvals.' }),
-  approvers: Nullable(
-    Type.Array(Type.String(), {
-      description: 'Ids of approval keys, or admin; null: everybody with a key for it.',
-    }),
-  ),
-  lease_seconds_max: Nullable(Type.Integer({ description: 'The longest lease; a longer one is cut.' })),
-  created_at: Time('When it was first set.'),
-  updated_at: Time('When it was last set.'),
-})
-
-export function policyOf(row: PolicyRow) {
-  return {
-    type: row.type,
-    approval: row.approval,
-    required_approvals: row.required_approvals,
-    approvers: approversOf(row),
-    lease_seconds_max: row.lease_seconds_max,
-    created_at: iso(row.created_at),
-    updated_at: iso(row.updated_at),
-  }
-}

@@ -2,26 +2,26 @@
 
 import type { Millis } from '../base/clock.ts'
 import { type Reader, sql, type Tx } from '../db/db.ts'
-import { type EffectStatus, type moves as Moves, moves, type refusals, type WholeEffect } from './effect.ts'
+import { type EffectStatus, type moves as Moves, moves, type WholeEffect } from './effect.ts'
 
 export const listed_columns = `id, status, type, key, agent_id, workflow_id, on_unknown, lease_ms, lease_ms_max, payload_hash,
      effective_hash, checkpoint_id, permit_expires_at, refused_as, question_id, fence, lease_token_hash, lease_until,
      held_by, resolved_by, finished_at, created_at, updated_at, note, error`
-const columns = `${listed_columns}, payload, effective_payload, result`
+export const columns = `${listed_columns}, payload, effective_payload, result`
 
-const here = 'tenant_id = :tenant_id and id = :id'
+export const here = 'tenant_id = :tenant_id and id = :id'
 
 /** The condition of a move. */
-function from(...names: (keyof typeof Moves)[]): string {
+export function from(...names: (keyof typeof Moves)[]): string {
   const statuses = new Set(names.flatMap((name): readonly EffectStatus[] => moves[name].from))
   return `status in (${[...statuses].map((status) => `'${status}'`).join(', ')})`
 }
 
 /** An effect that ends: its texts are kept for kept_ms from now. */
-const ended = 'finished_at = :now, updated_at = :now, forget_at = kept_ms + :now'
-const no_lease = 'lease_token_hash = null, lease_until = null'
+export const ended = 'finished_at = :now, updated_at = :now, forget_at = kept_ms + :now'
+export const no_lease = 'lease_token_hash = null, lease_until = null'
 /** Back to where it can be started. */
-const startable = `case when checkpoint_id is null then 'ready' else 'approved' end`
+export const startable = `case when checkpoint_id is null then 'ready' else 'approved' end`
 
 // One statement for the pair, and for the policies that no effect may go around: `policies_known` for one that was made with
 // them in mind.
@@ -69,97 +69,13 @@ const START = sql<WholeEffect>(
    returning ${columns}`,
 )
 
-const PROPOSE = sql<WholeEffect>(
-  'effects.propose',
-  `update effects set status = 'awaiting_approval', checkpoint_id = :checkpoint_id, ${no_lease}, updated_at = :now
-    where ${here} and ${from('propose')} and checkpoint_id is null
-   returning ${columns}`,
-)
-
-const APPROVE = sql<WholeEffect>(
-  'effects.approve',
-  `update effects
-      set status = 'approved', permit_expires_at = :permit_expires_at, effective_hash = :effective_hash,
-          effective_payload = :effective_payload, kept_bytes = kept_bytes + :more_bytes, updated_at = :now
-    where ${here} and ${from('approve')} and checkpoint_id = :checkpoint_id
-   returning ${columns}`,
-)
-
-const refused = `status = 'rejected', refused_as = :refused_as, ${ended}`
-
-const REFUSE = sql<WholeEffect>(
-  'effects.refuse',
-  `update effects set ${refused}
-    where ${here} and ${from('refuse')} and checkpoint_id = :checkpoint_id
-   returning ${columns}`,
-)
-
-const EXPIRE_PERMIT = sql<WholeEffect>(
-  'effects.expire_permit',
-  `update effects set ${refused}, ${no_lease}
-    where ${here} and ${from('expire_permit')} and permit_expires_at <= :now
-   returning ${columns}`,
-)
-
-const held = 'lease_token_hash = :lease_token_hash'
+export const held = 'lease_token_hash = :lease_token_hash'
 
 const EXTEND = sql<WholeEffect>(
   'effects.extend',
   `update effects set ${lease}
     where ${here} and ${from('extend')} and ${held} and lease_until > :at
    returning ${columns}`,
-)
-
-// A lease that was settled has no end any more; one that ran out has it in the past, and its holder may still report. While a
-// person is asked what became of it, the question is withdrawn first: a decision takes the rows in the same order.
-const reported = `${held} and lease_until is not null and question_id is null`
-
-const succeeded = `status = 'succeeded', result = :result, kept_bytes = kept_bytes + :more_bytes, lease_until = null, ${ended}`
-
-const SUCCEED = sql<WholeEffect>(
-  'effects.succeed',
-  `update effects set ${succeeded} where ${here} and status = 'running' and ${reported} returning ${columns}`,
-)
-
-const SUCCEED_LATE = sql<WholeEffect>(
-  'effects.succeed_late',
-  `update effects set ${succeeded} where ${here} and ${from('succeed')} and ${reported} returning ${columns}`,
-)
-
-const FAIL = sql<WholeEffect>(
-  'effects.fail',
-  `update effects set status = 'failed', error = :error, lease_until = null, ${ended}
-    where ${here} and ${from('fail')} and ${reported}
-   returning ${columns}`,
-)
-
-const RELEASE = sql<WholeEffect>(
-  'effects.release',
-  `update effects set status = ${startable}, error = :error, lease_until = null, updated_at = :now
-    where ${here} and ${from('fail_retry', 'fail_retry_with_permit')} and ${reported}
-   returning ${columns}`,
-)
-
-const RESOLVE = sql<WholeEffect>(
-  'effects.resolve',
-  `update effects
-      set status = :status, result = :result, error = :error, kept_bytes = kept_bytes + :more_bytes,
-          resolved_by = :resolved_by, ${no_lease}, ${ended}
-    where ${here} and ${from('resolve_succeeded', 'resolve_failed')} and question_id is null
-   returning ${columns}`,
-)
-
-const RESOLVE_RETRY = sql<WholeEffect>(
-  'effects.resolve_retry',
-  `update effects
-      set status = ${startable}, resolved_by = :resolved_by, ${no_lease}, updated_at = :now
-    where ${here} and ${from('resolve_retry', 'resolve_retry_with_permit')} and question_id is null
-   returning ${columns}`,
-)
-
-const END_QUESTION = sql(
-  'effects.end_question',
-  `update effects set question_id = null where ${here} and question_id = :question_id`,
 )
 
 export interface NewEffect {
@@ -216,35 +132,6 @@ export function start(tx: Tx, tenant_id: string, id: string, lease: NewLease) {
   return tx.one(START, { tenant_id, id, ...lease, at: tx.now, now: tx.now })
 }
 
-/** Null unless it is ready and has no approval. */
-export function propose(tx: Tx, tenant_id: string, id: string, checkpoint_id: string) {
-  return tx.one(PROPOSE, { tenant_id, id, checkpoint_id, now: tx.now })
-}
-
-interface Permit {
-  permit_expires_at: Millis | null
-  effective_hash: string | null
-  effective_payload: string | null
-  more_bytes: number
-}
-
-/** Null unless it waits for this checkpoint. */
-export function approve(tx: Tx, tenant_id: string, id: string, checkpoint_id: string, permit: Permit) {
-  return tx.one(APPROVE, { tenant_id, id, checkpoint_id, ...permit, now: tx.now })
-}
-
-type Refusal = (typeof refusals)[number]
-
-/** Null unless it waits for this checkpoint. */
-export function refuse(tx: Tx, tenant_id: string, id: string, checkpoint_id: string, refused_as: Refusal) {
-  return tx.one(REFUSE, { tenant_id, id, checkpoint_id, refused_as, now: tx.now })
-}
-
-/** Null unless its permit is over. */
-export function expirePermit(tx: Tx, tenant_id: string, id: string) {
-  return tx.one(EXPIRE_PERMIT, { tenant_id, id, refused_as: 'expired' satisfies Refusal, now: tx.now })
-}
-
 /** Null unless this lease holds `at` that time. */
 export function extend(
   tx: Tx,
@@ -253,57 +140,4 @@ export function extend(
   lease: { lease_token_hash: string; lease_ms: Millis; at: Millis },
 ) {
   return tx.one(EXTEND, { tenant_id, id, ...lease, now: tx.now })
-}
-
-interface Success {
-  lease_token_hash: string
-  /** JSON text. */
-  result: string | null
-  more_bytes: number
-}
-
-/** Null unless it is running under this lease. */
-export function succeed(tx: Tx, tenant_id: string, id: string, success: Success) {
-  return tx.one(SUCCEED, { tenant_id, id, ...success, now: tx.now })
-}
-
-/** The same after the lease has run out, as long as nobody has decided otherwise. */
-export function succeedLate(tx: Tx, tenant_id: string, id: string, success: Success) {
-  return tx.one(SUCCEED_LATE, { tenant_id, id, ...success, now: tx.now })
-}
-
-interface Failure {
-  lease_token_hash: string
-  error: string
-}
-
-/** Null unless this lease may report it; so is `release`. */
-export function fail(tx: Tx, tenant_id: string, id: string, failure: Failure) {
-  return tx.one(FAIL, { tenant_id, id, ...failure, now: tx.now })
-}
-
-export function release(tx: Tx, tenant_id: string, id: string, failure: Failure) {
-  return tx.one(RELEASE, { tenant_id, id, ...failure, now: tx.now })
-}
-
-interface Resolution {
-  status: 'succeeded' | 'failed'
-  result: string | null
-  error: string | null
-  more_bytes: number
-  resolved_by: string
-}
-
-/** Null unless it may be resolved, and nobody is asked. */
-export function resolve(tx: Tx, tenant_id: string, id: string, resolution: Resolution) {
-  return tx.one(RESOLVE, { tenant_id, id, ...resolution, now: tx.now })
-}
-
-export function resolveRetry(tx: Tx, tenant_id: string, id: string, resolved_by: string) {
-  return tx.one(RESOLVE_RETRY, { tenant_id, id, resolved_by, now: tx.now })
-}
-
-/** Nobody is asked any more what became of it. */
-export function endQuestion(tx: Tx, tenant_id: string, id: string, question_id: string) {
-  return tx.run(END_QUESTION, { tenant_id, id, question_id })
 }

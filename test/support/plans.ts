@@ -8,6 +8,7 @@ import { expired_max } from '../../src/dlq/store.ts'
 import { lease_rows_max } from '../../src/jobs/store.ts'
 import '../../src/features.ts'
 import '../../src/maintenance/purge.ts'
+import { effectSeeds } from './plan-effects.ts'
 
 export interface Scale {
   tenants: number
@@ -218,31 +219,12 @@ function tenantSeeds({ tenants, others }: Scale, now: number, fill: Fill): strin
   ]
 }
 
-interface Parts {
+export interface Parts {
   tenant: string
   id(prefix: string): string
   past: string
   future: string
   fill: Fill
-}
-
-function effectSeeds(others: number, { tenant, id, past, future, fill }: Parts): string[] {
-  const is_over = 'i % 10 > 5'
-  return [
-    fill('effects', others, {
-      ...{ tenant_id: tenant, id: id('eff'), type: `'t' || cast((i / 2) % 20 as text)`, key: id('k') },
-      status: `case when i % 10 < 4 then 'running' when i % 10 < 6 then 'unknown' else 'succeeded' end`,
-      ...{ agent_id: `'a'`, on_unknown: `'hold'`, lease_ms: 60_000, payload_hash: `'h'`, fence: 1 },
-      workflow_id: `case when i % 3 = 0 then 'flow' end`,
-      lease_until: `case when i % 10 < 2 then ${past} when i % 10 < 4 then ${future} end`,
-      forget_at: `case when ${is_over} and i % 10 < 8 then ${past} when ${is_over} then ${future} end`,
-      ...{ kept_ms: 1_000, kept_bytes: 2, created_at: past, updated_at: past, payload: `'{}'` },
-    }),
-    fill('effect_policies', others, {
-      ...{ tenant_id: tenant, type: `'t' || cast(i as text)`, approval: `'required'` },
-      ...{ required_approvals: 1, created_at: past, updated_at: past },
-    }),
-  ]
 }
 
 /** The oldest quarter of them is locked for long: whoever claims the oldest has to get past it. */
